@@ -7,7 +7,7 @@ policies by the settings they were trained with: what a decoder brings is not wh
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -16,6 +16,8 @@ from situate import RULES, Cluster, Learning, Problem, solve
 from situate.data.problem import Objective
 from situate.readers import read
 from situate.solvers.evolutionary.regal import weights
+from situate.solvers.learned.learner import Settings
+from situate.solvers.registry import WITH_SETTINGS
 
 DEVICES = 2
 """Devices of the paper's experiments."""
@@ -37,7 +39,7 @@ class Compared:
     label: str
     method: str
     evaluations: int | None
-    settings: str = "paper"
+    settings: Settings = "paper"
     weights: str | None = None
     plain: str = REFERENCE
     seconds: float | None = None
@@ -45,11 +47,9 @@ class Compared:
     def planned(self, problem: Problem, seed: int) -> tuple[float, float]:
         """The value of its plan, and wall seconds, on one thread. A plan that does not fit counts
         twice, as in training."""
-        learning = None
-        if self.method in LEARNING:
-            learning = Learning(
-                settings="tuned" if self.settings == "tuned" else "paper", weights=self.weights
-            )
+        learning = Learning(weights=self.weights)
+        if self.method in WITH_SETTINGS:
+            learning = replace(learning, settings=self.settings)
         result = solve(
             problem,
             self.method,
@@ -62,8 +62,8 @@ class Compared:
         return result.value * (1 if result.feasible else 2), result.seconds
 
 
-LEARNING = ("brkga", "tuned_brkga", "regal", "gas", "idrs")
-"""Methods that have settings."""
+BRED = ("brkga", "tuned_brkga", "regal", "gas", "idrs")
+"""Methods that decode chromosomes."""
 
 
 def methods(

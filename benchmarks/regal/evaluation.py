@@ -101,6 +101,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 
 def _named(text: str) -> tuple[str, Path]:
     name, _, path = text.partition("=")
+    if not (name and path):
+        raise argparse.ArgumentTypeError(f"{text!r}: give NAME=FILE")
     return name, Path(path)
 
 

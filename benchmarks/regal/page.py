@@ -90,8 +90,15 @@ TRAINED = "{set} --name {name} --objective {objective} --out FOLDER"
 SECTIONS: dict[str, tuple[Part, ...]] = {
     "table_1": _of_sets(EVALUATION, tables.methods),
     "transfer": (
-        *_of_sets(EVALUATION, tables.methods, ("real_time_by_synthetic", "synthetic_time_by_real")),
-        *_of_sets(LARGER, tables.methods, ("larger_time", "larger_memory")),
+        *_of_sets(
+            EVALUATION,
+            tables.methods,
+            ("real_time_by_synthetic", "synthetic_time_by_real"),
+            picture="regal_improvements",
+        ),
+        *_of_sets(
+            LARGER, tables.methods, ("larger_time", "larger_memory"), picture="regal_improvements"
+        ),
     ),
     "figure_2": _of_sets(EVALUATION, tables.improvements, picture="regal_improvements"),
     "figure_3": _of_sets(EVALUATION, tables.evaluations, picture="regal_evaluations"),

@@ -5,7 +5,8 @@ Captures all networks of `benchmarks.corpus` for inference and for training into
 told by the sequence of in-degrees, one graph of 50 to 5,000 ops is taken. Of five that are
 neighbours by size three are for training, one is for validation, one for the test. Graphs without
 room to improve are left out: those on which BRKGA meets the lower bound at once. What is left is
-written to `time` and `memory`, and counts to `counts.json`. Copies with noise are made when a
+written to `time` and `memory`, in place of what an earlier run wrote there, and counts to
+`counts.json`. Copies with noise are made when a
 policy is trained (`--copies 99`).
 """
 
@@ -173,6 +174,10 @@ def timed(graph: Graph) -> Graph:
 
 def write_parts(graphs: list[Graph], objective: Objective, folder: Path) -> dict[str, int]:
     """The parts of the set for an objective, and how many graphs are in each."""
+    # A graph more may move its neighbours by size to other parts, and one left where it was would
+    # train what it tests.
+    for earlier in (folder / objective).glob("*/*.json.gz"):
+        earlier.unlink()
     counts = {f"{objective}: no room": 0} | {f"{objective}: {part}": 0 for part in PARTS}
     for i, graph in enumerate(graphs):
         part = PARTS[i % len(PARTS)]

@@ -1,5 +1,5 @@
-"""Seconds of a plan (REGAL, Table 3): BRKGA and the methods with weights, as many evaluations each,
-one after the other in every repeat; and seconds of the network on a large graph."""
+"""Seconds of a plan (REGAL, Table 3): methods with as many evaluations each, one after the other in
+every repeat; and seconds of the network on a large graph."""
 
 from __future__ import annotations
 
@@ -52,6 +52,8 @@ def _plans(options: argparse.Namespace) -> Iterator[Row]:
     """Medians of wall seconds, on all threads."""
     problem = Problem(synthetic("er", options.ops, 0), Cluster.identical(2), rules=RULES["regal"])
     learnings = {
+        "partition_dfs": None,
+        "local_search": None,
         "brkga": Learning(settings="paper"),
         "tuned_brkga": Learning(settings="tuned"),
         "regal": Learning(weights=options.weights),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.papers import markdown
-from benchmarks.regal.compared import LEARNING
+from benchmarks.regal.compared import BRED
 from benchmarks.regal.published import LEAST, MOST, NO_WORSE, SECONDS, TABLE_1
 
 Content = Mapping[str, Any]
@@ -59,6 +59,7 @@ def improvements(content: Content) -> str:
 def evaluations(content: Content) -> str:
     """Fig. 3: per cent over BRKGA with the common budget, by evaluations."""
     rows = content["tables"]["evaluations"]
+    graphs = min(content["options"]["limit_graphs"], len(content["tables"]["graphs"]))
     labels = [column.removesuffix(", %") for column in rows[0] if column.endswith(", %")]
     lines = [
         (
@@ -67,7 +68,7 @@ def evaluations(content: Content) -> str:
         )
         for row in rows
     ]
-    return markdown.table(("evaluations", *map(_code, labels)), lines)
+    return markdown.table((f"evaluations, {graphs} graphs", *map(_code, labels)), lines)
 
 
 def entropies(content: Content) -> str:
@@ -132,9 +133,15 @@ def seconds(content: Content) -> str:
             _code(row["method"]),
             str(row["threads"]),
             figure(row["seconds"], 3),
-            figure(SECONDS[row["method"]], 2),
+            f"{SECONDS[row['method']]:g}",
         )
         for row in content["tables"]["plans"]
+    ]
+    run = {row["method"] for row in content["tables"]["plans"]}
+    lines += [
+        (f"`{method}`, not run", markdown.NONE, markdown.NONE, f"{seconds:g}")
+        for method, seconds in SECONDS.items()
+        if method not in run
     ]
     return markdown.table(head, lines)
 
@@ -168,7 +175,7 @@ def spread(value: float, half: float | None, decimals: int = 1) -> str:
 
 def _over_same(row: Mapping[str, Any]) -> str:
     """Over BRKGA with the same decoder, of methods that breed chromosomes."""
-    if row["method"].partition(",")[0] not in LEARNING:
+    if row["method"].partition(",")[0] not in BRED:
         return markdown.NONE
     return spread(row["over_same_decoder_%"], row["its_interval_%"])
 

@@ -59,6 +59,12 @@ def test_a_table_that_was_written_is_read_again(tmp_path):
     assert BestKnown.read(tmp_path / "known.json").entries == known.entries
 
 
+def test_the_table_that_comes_with_situate_has_every_problem_that_is_made():
+    known = {(e.family, e.instance) for e in BestKnown.read(PACKAGED).entries.values() if e.best}
+    made = [family for family in FAMILIES.values() if not family.folder]
+    assert {(each.family, each.name) for family in made for each in family.instances()} <= known
+
+
 @pytest.mark.parametrize("family", ["unequal", "pipelines"])
 def test_the_table_that_comes_with_situate_knows_the_problems_as_they_are(family):
     """Where a problem has changed, `situate bench FAMILY --best-known` with the table's own path

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 
 import pytest
 
-from situate.bounds.lower_bound import lower_bound, tightest_bound
+from situate.bounds.lower_bound import bound_in_time, lower_bound, tightest_bound
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import RULES, Objective, Problem
 from situate.solvers import solve
+from tests.bounds.test_joins import sums
 from tests.oracle.problems import random_problem
 from tests.solvers.exhaustive import best_values
 from tests.solvers.families import OBJECTIVES, apart, chain, devices, fork, graph
@@ -51,9 +53,9 @@ def test_times_of_a_few_bits_are_bounded_too() -> None:
     assert lower_bound(brief) <= solve(brief, "heft").value
 
 
-def test_a_group_is_not_spread() -> None:
-    problem = Problem(apart(4, group="g"), devices(1, 1), "throughput")
-    assert lower_bound(problem) <= 4
+@pytest.mark.parametrize("objective", ["time", "throughput"])
+def test_a_group_is_not_spread(objective: Objective) -> None:
+    assert lower_bound(Problem(apart(4, group="g"), devices(1, 1), objective)) == 4
 
 
 def test_where_all_times_are_whole_the_bound_is_rounded_up() -> None:
@@ -111,7 +113,10 @@ def test_rounding_in_a_long_sum_stays_above_the_bound(objective: str) -> None:
         (apart(6), "time", "load"),
         (fork(12), "time", "window"),
         (apart(6, device="d0"), "time", "narrow work"),
+        (apart(6, group="g"), "time", "colocation group"),
+        (fork(12, size=100), "time", "together"),
         (apart(6), "throughput", "load"),
+        (apart(6, group="g"), "throughput", "colocation group"),
         (apart(3, seconds=[9.0, 1.0, 1.0]), "throughput", "longest op"),
         (apart(6, device="d0"), "throughput", "narrow work"),
         (apart(6, persistent=4), "memory", "persistent bytes"),
@@ -128,3 +133,12 @@ def test_the_bound_that_is_active_is_named(small: Graph, objective: Objective, n
 def test_a_bound_on_memory_that_has_no_time_is_valid_all_the_same() -> None:
     problem = Problem(graph(4, [(0, 1), (1, 2), (2, 3), (0, 3)]), devices(1), "memory")
     assert 0 < lower_bound(problem, until=0.0) <= lower_bound(problem)
+
+
+def test_the_clock_decides_on_no_bound_without_a_time_limit() -> None:
+    """Results meet, which only a search of half a second or more looks at."""
+    problem = Problem(sums(size=100), devices(*[1] * 8))
+    assert bound_in_time(problem, begin=-1e9, time_limit=None) == tightest_bound(problem)
+    begin = time.perf_counter()
+    assert bound_in_time(problem, begin, 600.0) == tightest_bound(problem)
+    assert bound_in_time(problem, begin, 0.4).value < tightest_bound(problem).value

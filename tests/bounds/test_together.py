@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from msgspec import structs
 
 from situate.bounds.lower_bound import tightest_bound
 from situate.bounds.paths import Paths
 from situate.bounds.together import least_together
+from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import RULES, Problem
 from tests.oracle.problems import random_problem
 from tests.solvers.exhaustive import best_values
@@ -35,6 +37,31 @@ def test_two_of_three_parts_share_a_device() -> None:
     """Three chains of four seconds on two devices, none of which is worth a transfer."""
     edges = [(j, j + 1) for j in range(11) if j % 4 < 3]
     assert together(Problem(graph(12, edges, size=100), devices(1, 1))) == 8
+
+
+def test_a_group_is_no_more_parted_than_what_it_holds_together() -> None:
+    """Two chains of three seconds, joined by the group of their ends, that no transfer is worth."""
+    edges = [(0, 1), (1, 2), (3, 4), (4, 5)]
+    small = graph(6, edges, size=100)
+    ends = tuple(
+        structs.replace(op, group="ends" if j in (2, 5) else None) for j, op in enumerate(small.ops)
+    )
+    assert together(Problem(small, devices(1, 1))) == 3
+    assert together(Problem(dataclasses.replace(small, ops=ends), devices(1, 1))) == 6
+
+
+def test_a_part_is_on_one_device_though_its_ops_are_fastest_on_different_ones() -> None:
+    """Eleven seconds on either of two devices, or two and a transfer of eight."""
+    ops = tuple(Op(f"op{j}", seconds={f"d{j}": 1.0, f"d{1 - j}": 10.0}) for j in range(2))
+    for size, least in ((8, 10), (20, 11)):
+        sent = Graph("g", ops, (Tensor("t", 0, size, (1,)),))
+        assert together(Problem(sent, devices(1, 1))) == least
+
+
+def test_what_is_pinned_apart_is_not_held_together() -> None:
+    """The transfer between two pinned ops is on the path of every step."""
+    ops = tuple(Op(f"op{j}", seconds={"*": 1.0}, device=f"d{j}") for j in range(2))
+    assert together(Problem(Graph("g", ops, (Tensor("t", 0, 9, (1,)),)), devices(1, 1))) == 11
 
 
 def test_without_edges_or_other_devices_nothing_is_held_together() -> None:

@@ -17,10 +17,11 @@ from situate.data.topology import (
     op_devices,
     pipeline_order,
     places,
+    topological_by,
     unit_devices,
 )
 from tests.oracle.problems import random_problem
-from tests.solvers.families import devices, layered
+from tests.solvers.families import apart, devices, fork, layered
 from tests.solvers.training import LAYERS, gpus, training
 
 
@@ -97,3 +98,10 @@ def test_what_a_backward_op_reads_last_in_the_forward_pass_it_stands_beside() ->
     tensors += [Tensor("t2", 2, 1, (3, 4)), Tensor("seed", 3, 1, ())]
     graph = Graph("g", tuple(ops), (Tensor("t", 0, 1, (1, 4)), *tensors[1:]))
     assert folded_order(Problem(graph, gpus(9, 9))).tolist() in ([0, 1, 2, 4, 3], [0, 1, 4, 2, 3])
+
+
+def test_of_the_ops_that_are_ready_the_one_of_the_least_key_is_next() -> None:
+    problem = Problem(fork(5), devices(1))
+    assert topological_by(problem, np.array([9, 3, 1, 2, 0])).tolist() == [0, 2, 3, 1, 4]
+    order = topological_by(Problem(apart(4), devices(1)), np.array([0.5, 0.25, 0.5, 0.0]))
+    assert order.tolist() == [3, 1, 0, 2]

@@ -25,13 +25,15 @@ EVALUATIONS = 60
 
 @pytest.fixture(scope="module")
 def graphs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a graph of each model in `test`, and weights that learnt nothing."""
+    """A folder with a graph of each model in `test`, and weights of both kinds of networks that
+    learnt nothing."""
     folder = tmp_path_factory.mktemp("regal")
     (folder / "test").mkdir()
     for i, model in enumerate(MODELS):
         graph_json.write(synthetic(model, 12, i), folder / "test" / f"{model}.json")
-    of = about(SETTINGS["paper_synthetic", "time"], objective="time", devices=2)
-    weights.write(folder / "small.safetensors", policy(of), of)
+    for name, settings in (("small", "paper_synthetic"), ("sequence", "gas")):
+        of = about(SETTINGS[settings, "time"], objective="time", devices=2)  # type: ignore[index]
+        weights.write(folder / f"{name}.safetensors", policy(of), of)
     return folder
 
 
@@ -44,6 +46,7 @@ def found(graphs: Path) -> dict[str, Any]:
             [
                 *(str(graphs / "test"), "--name", "synthetic_time", "--workers", "1"),
                 *("--weights", f"small={graphs / 'small.safetensors'}"),
+                f"sequence={graphs / 'sequence.safetensors'}",
                 *("--evaluations", str(EVALUATIONS), "--limits", "30", str(EVALUATIONS)),
             ]
         )
@@ -53,6 +56,7 @@ def found(graphs: Path) -> dict[str, Any]:
 def test_every_method_is_beside_the_papers_figure(found: dict[str, Any]) -> None:
     rows = {row["method"]: row for row in found["tables"]["methods"]}
     assert rows["regal, small"]["paper_improvement_%"] == 4.81
+    assert rows["gas, sequence"]["paper_gap_%"] == 23.48
     assert rows["partition_dfs"]["paper_gap_%"] == 93.66
     assert rows["auto"]["paper_gap_%"] is None
     assert rows["brkga, ten times as long"]["paper_improvement_%"] is None
@@ -97,6 +101,13 @@ def test_a_set_for_memory_is_not_planned_for_time(capsys: pytest.CaptureFixture[
     with pytest.raises(SystemExit):
         evaluation.main(["folder", "--name", "real_memory"])
     assert "real_memory: is not a set for --objective time" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", ["w.safetensors", "=w.safetensors", "tuned="])
+def test_weights_have_a_name_and_a_file(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        evaluation.main(["folder", "--name", "x", "--weights", given])
+    assert f"{given!r}: give NAME=FILE" in capsys.readouterr().err
 
 
 def test_an_interval_narrows_with_the_root_of_the_number() -> None:
@@ -144,6 +155,8 @@ def test_seconds_are_of_plans_and_of_the_network(
     sizes = ("--ops", "12", "--network-ops", "60", "--evaluations", "20", "--repeats", "2")
     speed.main(["--weights", str(graphs / "small.safetensors"), *sizes])
     tables = json.loads((tmp_path / "regal_speed.json").read_text())["tables"]
-    assert [row["method"] for row in tables["plans"]] == ["brkga", "tuned_brkga", "regal"]
+    assert [row["method"] for row in tables["plans"]] == [
+        "partition_dfs", "local_search", "brkga", "tuned_brkga", "regal",
+    ]  # fmt: skip
     assert all(0 < row["least"] <= row["seconds"] for row in tables["plans"])
     assert tables["network, one thread"][0]["ops"] == 60

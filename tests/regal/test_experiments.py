@@ -165,7 +165,18 @@ def test_a_variant_of_the_papers_has_its_figures() -> None:
 def test_seconds_are_beside_the_papers() -> None:
     plan = {"method": "regal", "threads": 2, "seconds": 0.06}
     found = tables.seconds({"options": {"ops": 150}, "tables": {"plans": [plan]}})
-    assert found.splitlines()[2] == "| `regal` | 2 | 0.060 | 1.04 |"
+    lines = found.splitlines()
+    assert lines[2] == "| `regal` | 2 | 0.060 | 1.04 |"
+    assert "| `partition_dfs`, not run | – | – | 144 |" in lines
+    assert len(lines) == 2 + len(tables.SECONDS)
+
+
+def test_improvements_by_evaluations_are_of_so_many_graphs() -> None:
+    row = {"evaluations": 1000, "brkga, %": -2.0, "brkga, ±": 0.5}
+    of = {"evaluations": [row], "graphs": [{}] * 3}
+    for limit, graphs in ((2, 2), (9, 3)):
+        shown = tables.evaluations({"options": {"limit_graphs": limit}, "tables": of})
+        assert shown.splitlines()[0] == f"| evaluations, {graphs} graphs | `brkga` |"
 
 
 def test_trainings_differ_in_what_is_proposed() -> None:

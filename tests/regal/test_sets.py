@@ -164,6 +164,13 @@ def test_neighbours_by_size_are_split_and_what_has_no_room_is_counted(tmp_path: 
     assert found == {"time: no room": 1, "time: train": 3, "time: valid": 1, "time: test": 1}
 
 
+def test_a_graph_is_in_one_part_though_another_run_had_other_neighbours(tmp_path: Path) -> None:
+    named = [real.timed(replace(wide(), name=f"g{i}")) for i in range(5)]
+    real.write_parts(named, "time", tmp_path)
+    real.write_parts(named[1:], "time", tmp_path)
+    assert parts(tmp_path / "time") == {"test": [], "train": ["g1", "g2", "g3"], "valid": ["g4"]}
+
+
 def wide() -> Graph:
     """Ops side by side of which no short search finds the best halves."""
     return anywhere(families.apart(24, seconds=[1.0 + 0.01 * 1.7 ** (j % 9) for j in range(24)]))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.bounds.groups import seconds_of_units
 from situate.bounds.rounding import rounding
 from situate.data.arrays import Floats
 from situate.data.problem import Problem
@@ -49,7 +50,7 @@ def least_load(problem: Problem, until: float = math.inf) -> Load:
         problem: a graph on a cluster.
         until: what `time.perf_counter` says when the ascent has to end.
     """
-    seconds = np.where(problem.allowed, problem.unit_seconds, np.inf)
+    seconds = seconds_of_units(problem)
     # Devices that are alike, in the seconds of all units and in memory, share one weight and one
     # price: 8 equal GPUs are one kind. (kinds, units + 1): seconds of each unit, and the capacity.
     kinds, kind_of = _distinct(np.vstack([seconds, problem.capacity]).T)

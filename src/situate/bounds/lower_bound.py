@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from situate.bounds.groups import least_group
 from situate.bounds.joins import with_joins
 from situate.bounds.load import least_load
 from situate.bounds.memory import needs
@@ -18,6 +19,13 @@ from situate.bounds.split import least_split
 from situate.bounds.together import least_together
 from situate.bounds.windows import least_window
 from situate.data.problem import Problem
+
+BOUNDING, BOUNDING_AT_LEAST = 0.2, 0.5
+"""Part of a search's time limit, and seconds at least, that its lower bound may take."""
+
+REFINING, REFINING_AT_LEAST = 0.1, 0.05
+"""Part of the time limit in which the bounds by joins and by what a split sends may go on, and the
+seconds below which they gain less than the search loses."""
 
 SMALLEST_TIME = float(np.finfo(np.float64).smallest_subnormal)
 """Possible error of a product of times as small as this, which no relative error covers."""
@@ -34,6 +42,24 @@ class Bound:
 
     value: float
     name: str
+
+
+def bound_in_time(problem: Problem, begin: float, time_limit: float | None) -> Bound:
+    """The bound that a search comes with, in the part of its time that bounds may take.
+
+    Args:
+        problem: what is to be planned.
+        begin: what `time.perf_counter` said when the search began.
+        time_limit: seconds of the search; None for as long as the bound takes, for without a limit
+            the clock must not decide.
+    """
+    limit = math.inf if time_limit is None else time_limit
+    refining = REFINING * limit
+    return tightest_bound(
+        problem,
+        begin + max(BOUNDING_AT_LEAST, BOUNDING * limit),
+        begin + (refining if refining >= REFINING_AT_LEAST else 0.0),
+    )
 
 
 def lower_bound(problem: Problem, until: float = math.inf) -> float:
@@ -69,6 +95,7 @@ def _on_throughput(problem: Problem, until: float, _: float) -> Iterator[Bound]:
     yield Bound(least_load(problem, until).seconds, "load")
     yield Bound(least_narrow(problem, Paths.without(problem)), "narrow work")
     yield Bound(float(problem.fastest.max()), "longest op")
+    yield Bound(least_group(problem, Paths.without(problem)), "colocation group")
 
 
 def _on_time(problem: Problem, until: float, refined_until: float) -> Iterator[Bound]:
@@ -83,6 +110,7 @@ def _on_time(problem: Problem, until: float, refined_until: float) -> Iterator[B
     yield Bound(least_narrow(problem, paths), "narrow work")
     yield Bound(least_together(problem, paths), "together")
     yield Bound(paths.longest, "joins")
+    yield Bound(least_group(problem, paths), "colocation group")
 
 
 def _rounded(problem: Problem, seconds: float) -> float:

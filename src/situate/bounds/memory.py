@@ -9,6 +9,7 @@ import numpy as np
 
 from situate.bounds.device_sets import DeviceSets
 from situate.bounds.live import WORK, Live, takes_time
+from situate.bounds.tree import bytes_of_tree
 from situate.data.arrays import Bools, Ints
 from situate.data.problem import Problem
 
@@ -69,6 +70,8 @@ def needs(problem: Problem, until: float = math.inf) -> list[Need]:
     for on, ops, held in sets:
         size = held + live.least(ops, WORK // len(sets), until)
         found.append(_share(problem, "live tensors", on, size))
+    everywhere, _, held_there = sets[0]
+    found.append(_share(problem, "tree", everywhere, held_there + bytes_of_tree(problem, until)))
     above = max(need.peak for need in found)
     return found + [_group(problem, live, unit, until) for unit in _heavy_groups(problem, above)]
 

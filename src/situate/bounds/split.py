@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 
+from situate.bounds.groups import seconds_of_units
 from situate.bounds.quasi_newton import minimise
 from situate.bounds.rounding import EPSILON
 from situate.bounds.transfers import least_transfers
@@ -47,7 +48,7 @@ def least_split(problem: Problem, until: float = math.inf) -> float:
     sends = (problem.d - 1) / problem.d**2 * _laplacian(problem)
     if not sends.any():
         return 0.0
-    work = np.where(problem.allowed, problem.unit_seconds, np.inf).min(axis=1)
+    work = seconds_of_units(problem).min(axis=1)
     # In parts of the longest time, so that no product overflows.
     unit = max(float(work.max()), float(sends.max()))
     seconds = _Ascent(sends / unit, work / unit, problem.d, until).best() * unit

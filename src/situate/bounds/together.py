@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
+from situate.bounds.groups import seconds_of_units
 from situate.bounds.paths import Paths
 from situate.bounds.transfers import least_transfers
-from situate.data.arrays import Floats, Ints
+from situate.data.arrays import Floats
 from situate.data.problem import Problem
 from situate.data.topology import edge_producers, edge_tensors
 
@@ -24,7 +26,7 @@ def least_together(problem: Problem, paths: Paths) -> float:
     before = paths.head + problem.fastest
     through = before[producer] + sent + (problem.fastest + paths.tail)[consumer]
     falling = np.argsort(-through, kind="stable")
-    pairs = np.stack([producer, consumer], axis=1)[falling]
+    pairs = problem.unit[np.stack([producer, consumer], axis=1)][falling]
     # The step is no shorter than `lengths[i]`, or parts none of the first i pairs.
     lengths = np.append(through[falling], 0.0)
     low, high = 0, len(pairs)
@@ -39,25 +41,30 @@ def least_together(problem: Problem, paths: Paths) -> float:
     return min(least, float(lengths[low - 1])) if low else least
 
 
-def _busiest(problem: Problem, pairs: Ints) -> float:
-    """Seconds of the busiest device, where each of these pairs (k, 2) of ops shares one: those of
-    the largest part, of an even share, or of two parts that have to share one."""
-    loads = np.sort(_loads(problem.fastest, pairs))[::-1]
+def _busiest(problem: Problem, pairs: NDArray[np.int32]) -> float:
+    """Seconds of the busiest device, where the units of each of these pairs (k, 2) share one: those
+    of the largest part, of an even share, or of two parts that have to share one. Infinite where no
+    device may run all of a part."""
+    loads = np.sort(_loads(problem, pairs))[::-1]
     two = loads[problem.d - 1 : problem.d + 1].sum() if len(loads) > problem.d else 0.0
     return float(max(loads[0], loads.sum() / problem.d, two))
 
 
-def _loads(seconds: Floats, pairs: Ints) -> Floats:
-    """(parts,) seconds of the parts that pairs of ops make of all ops."""
-    into = list(range(len(seconds)))
+def _loads(problem: Problem, pairs: NDArray[np.int32]) -> Floats:
+    """(parts,) seconds of the parts that pairs of units make of all, each on the device where it
+    takes least."""
+    into = list(range(problem.units))
 
-    def part(op: int) -> int:
-        while into[op] != op:
-            into[op] = into[into[op]]
-            op = into[op]
-        return op
+    def part(unit: int) -> int:
+        while into[unit] != unit:
+            into[unit] = into[into[unit]]
+            unit = into[unit]
+        return unit
 
     for a, b in pairs.tolist():
         into[part(a)] = part(b)
-    loads = np.bincount([part(op) for op in range(len(seconds))], seconds)
-    return np.asarray(loads)
+    _, of_unit = np.unique([part(unit) for unit in range(problem.units)], return_inverse=True)
+    # (parts, d) seconds of each part on each device.
+    loads = np.zeros((of_unit.max() + 1, problem.d))
+    np.add.at(loads, of_unit, seconds_of_units(problem))
+    return np.asarray(loads.min(axis=1))

@@ -4,6 +4,7 @@ units along the network."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,6 +40,28 @@ def places(order: Order | Ints | Sequence[int]) -> Ints:
     place = np.empty(len(order), np.int64)
     place[np.asarray(order)] = np.arange(len(order))
     return place
+
+
+def topological_by(problem: Problem, key: Floats | Ints) -> Order:
+    """(n,) a topological order: of the ops whose inputs are there, the one of the least key (n,) is
+    next."""
+    keys = key.tolist()
+    after: list[list[int]] = [[] for _ in range(problem.n)]
+    missing = [0] * problem.n
+    for producer, consumer in problem.graph.edges():
+        after[producer].append(consumer)
+        missing[consumer] += 1
+    ready = [(keys[op], op) for op in range(problem.n) if not missing[op]]
+    heapify(ready)
+    order = []
+    while ready:
+        _, op = heappop(ready)
+        order.append(op)
+        for consumer in after[op]:
+            missing[consumer] -= 1
+            if not missing[consumer]:
+                heappush(ready, (keys[consumer], consumer))
+    return np.array(order, np.int32)
 
 
 def unit_devices(problem: Problem, placement: Placement) -> UnitDevices:

@@ -45,8 +45,10 @@ def read(path: str | Path, limit: int) -> tuple[Arrays, dict[str, str]]:
             says, has numbers that are no 32-bit floats or not finite.
     """
     try:
+        if Path(path).exists() and not Path(path).is_file():
+            raise ValueError("is no regular file")
         if (size := Path(path).stat().st_size) > limit:
-            raise ReadError(f"{path}: has {size} bytes, more than the {limit} of any that are read")
+            raise ValueError(f"has {size} bytes, more than the {limit} of any that are read")
         with safe_open(path, "numpy") as opened:
             arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
             about = opened.metadata() or {}

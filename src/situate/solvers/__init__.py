@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
 
-from situate.bounds.lower_bound import tightest_bound
+from situate.bounds.lower_bound import bound_in_time
 from situate.data.problem import Problem
 from situate.errors import SituateError, nearest
 from situate.host.thread_limit import at_most
@@ -43,15 +42,8 @@ __all__ = [
 DEFAULT_SECONDS = 10.0
 """The time limit of a search that is given no budget."""
 
-BOUNDING, BOUNDING_AT_LEAST = 0.2, 0.5
-"""Part of the time limit, and seconds at least, that the lower bound may take."""
-
 LARGE = 20_000
 """Ops from which on `auto` has a plan before the bound is computed, which takes longer."""
-
-REFINING, REFINING_AT_LEAST = 0.1, 0.05
-"""Part of the time limit in which the bounds by joins and by what a split sends may go on, and the
-seconds below which they gain less than the search loses."""
 
 
 def solve(
@@ -115,9 +107,7 @@ def solve(
     )
     if name == "auto" and problem.n >= LARGE:
         METHODS["single"].run(search)
-    bound = tightest_bound(
-        problem, _bounded_until(begin, time_limit), _refined_until(begin, time_limit)
-    )
+    bound = bound_in_time(problem, begin, time_limit)
     search.lower_bound, search.bounded_by = bound.value, bound.name
     if not learns:
         search.knows = "told costs"
@@ -136,23 +126,6 @@ def _taken(name: str, learning: Learning) -> Learning:
     taken = Learning(learning.settings) if name in WITH_SETTINGS else Learning()
     taken = replace(taken, weights=learning.weights) if name in WITH_WEIGHTS else taken
     return replace(taken, workers=learning.workers) if name in WITH_WORKERS else taken
-
-
-def _bounded_until(begin: float, time_limit: float | None) -> float:
-    """The reading of the clock at which the lower bound must be there; infinite without a time
-    limit, where the clock must not decide."""
-    return begin + max(BOUNDING_AT_LEAST, BOUNDING * _seconds(time_limit))
-
-
-def _refined_until(begin: float, time_limit: float | None) -> float:
-    """The same for the bounds that it may do without."""
-    seconds = REFINING * _seconds(time_limit)
-    return begin + (seconds if seconds >= REFINING_AT_LEAST else 0.0)
-
-
-def _seconds(time_limit: float | None) -> float:
-    """A time limit; infinite where there is none."""
-    return math.inf if time_limit is None else time_limit
 
 
 def _named(method: str | MakeLearner, learning: Learning) -> tuple[str, Callable[[Search], None]]:

@@ -115,7 +115,7 @@ _ALL = (
     ),
     Method(
         "random",
-        "heuristic",
+        "search",
         "heuristics.random_search:run",
         "the best of many placements and orders drawn uniformly",
     ),
@@ -224,7 +224,7 @@ _ALL = (
     ),
     Method(
         "local_search",
-        "heuristic",
+        "search",
         "local_search.greedy:run",
         "greedy moves of one op to another device or place in the order, from random plans",
         paper=REGAL,

@@ -6,8 +6,12 @@ import pytest
 
 from situate.bench import peers
 from situate.bench.peers import PEERS, Peer
+from situate.data.problem import Problem
 from situate.errors import SituateError
+from situate.solvers import solve
 from tests.bench.small import instance
+from tests.bounds.test_joins import sums
+from tests.solvers.families import devices
 
 PROBLEM = instance().make()
 
@@ -45,3 +49,13 @@ def test_packages_that_are_there_are_no_error():
     Peer("numbers", "", ("numpy",), "", "").check()
     with pytest.raises(SituateError, match=r"numbers: needs no_such, which is not installed: x"):
         Peer("numbers", "", ("numpy", "no_such"), "x", "").check()
+
+
+def test_a_peer_has_the_bound_of_a_method_with_the_same_time():
+    """Both leave out what takes long, here the joins, where time is short."""
+    problem = Problem(sums(size=100), devices(*[1] * 8))
+    peer = Peer("heft", "situate.solvers.heuristics.heft:run", (), "", "")
+    for limit in (0.1, 60.0):
+        ours = solve(problem, "heft", time_limit=limit)
+        theirs = peer.solve(problem, "heft", time_limit=limit, seed=0, threads=1)
+        assert (theirs.lower_bound, theirs.bounded_by) == (ours.lower_bound, ours.bounded_by)

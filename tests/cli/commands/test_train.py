@@ -29,7 +29,7 @@ def test_what_it_writes_plans_other_graphs(situate: Situate, tmp_path: Path) -> 
     assert (made.status, made.out) == (0, "wrote out/weights.safetensors\n")
     assert "skipped: data/broken.json: " in made.err
     assert "data: 2 graphs; skipped: 1 broken" in made.err
-    assert "1 steps: reward -1" in made.err
+    assert "1 step: reward -1" in made.err
     graph_json.write(graph("c", 7), tmp_path / "c.json")
     plan = ("plan", "c.json", "--cluster", "identical:2", "--method", "regal", "--evaluations", 500)
     found = situate(*plan, "--rules", "regal", "--weights", "out/weights.safetensors", "--json")
@@ -38,6 +38,17 @@ def test_what_it_writes_plans_other_graphs(situate: Situate, tmp_path: Path) -> 
     refused = situate(*plan, "--objective", "memory", "--weights", "out/weights.safetensors")
     assert refused.status == 2
     assert "trained for time, not for memory" in refused.err
+
+
+def test_json_has_the_whole_curve_whenever_it_is_asked_for(
+    situate: Situate, tmp_path: Path
+) -> None:
+    filled(tmp_path / "data" / "train", a=graph("a", 5))
+    filled(tmp_path / "data" / "valid", b=graph("b", 6))
+    first, again = (train(situate, *QUICK, "--json") for _ in range(2))
+    assert "1 step: reward -1.0000, in validation -1.0000\n" in first.err
+    point = {"steps": 1, "reward": -1.0, "validation": -1.0}
+    assert first.json == again.json == {"weights": "out/weights.safetensors", "curve": [point]}
 
 
 @pytest.mark.parametrize(

@@ -8,16 +8,13 @@ from importlib import import_module
 from importlib.util import find_spec
 from types import MappingProxyType
 
-from situate.bounds.lower_bound import tightest_bound
+from situate.bounds.lower_bound import bound_in_time
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.files.contents import one_line
 from situate.results.result import Result
 from situate.solvers.outcome import result_of
 from situate.solvers.search import Search
-
-BOUNDING = 0.2
-"""Part of the time limit that the lower bound may take, as in `situate.solvers.solve`."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +55,7 @@ class Peer:
             SituateError: the peer does not apply, fails by itself or finds no plan.
         """
         begin = time.perf_counter()
-        until = begin + BOUNDING * time_limit
-        bound = tightest_bound(problem, until, until)
+        bound = bound_in_time(problem, begin, time_limit)
         search = Search(
             problem,
             bound.value,

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=False)
 
+POINT = ("steps", "reward", "validation")
+"""A point of a curve, as JSON has it."""
+
 NAMES = ("paper", "paper_synthetic", "tuned", "gas")
 
 
@@ -118,6 +121,7 @@ def regal(
     check_folder(out)
     if workers is not None:
         Place.parse(workers)
+    from situate.solvers.evolutionary.regal import weights
     from situate.solvers.evolutionary.regal.training.data_set import Machine
     from situate.solvers.evolutionary.regal.training.train import Options, train
 
@@ -134,19 +138,17 @@ def regal(
         shlex.join(["situate", *sys.argv[1:]]),
         workers,
     )
-    points = list[dict[str, float]]()
-
-    def told(point: Point) -> None:
-        note(_line(point))
-        points.append({"steps": point.steps, "reward": point.reward})
-
-    path = train(options, note, told)
+    path = train(options, note, lambda point: note(_line(point)))
     if as_json:
-        print_json({"weights": str(path), "curve": points})
+        curve = [dict(zip(POINT, point, strict=True)) for point in weights.read(path)[1].curve]
+        print_json({"weights": str(path), "curve": curve})
     else:
         print(f"wrote {path}")
 
 
 def _line(point: Point) -> str:
-    validation = "" if point.validation != point.validation else f", {point.validation:.4f}"
-    return f"{point.steps:,} steps: reward {point.reward:.4f}{validation}"
+    from situate.report.text import plural
+
+    known = point.validation == point.validation
+    validation = f", in validation {point.validation:.4f}" if known else ""
+    return f"{plural(point.steps, 'step')}: reward {point.reward:.4f}{validation}"

@@ -43,7 +43,7 @@ from situate.solvers.auto.one_device import candidates, keep_to_one_device
 from situate.solvers.auto.pipeline import offer_pipelines
 from situate.solvers.auto.placed_orders import list_pipelines, offer_placed_orders
 from situate.solvers.auto.proportional_cut import offer_proportional_cuts
-from situate.solvers.auto.rank import by_rank
+from situate.solvers.auto.second_orders import by_rank, frugal_order
 from situate.solvers.auto.segments import offer_segments, outgrown
 from situate.solvers.auto.slice_moves import move_slices
 from situate.solvers.auto.small import look_at_all
@@ -241,10 +241,10 @@ def _offer_shortest_step(search: Search) -> None:
 
 
 def _second_order(search: Search) -> Order | None:
-    """The order that every plan is tried in beside its own: by rank for time; for memory depth
-    first, where what is made is read soon."""
+    """The order that every plan is tried in beside its own: by rank for time; for memory one in
+    which what is made is read soon."""
     if search.problem.objective == "memory":
-        return search.problem.depth_first
+        return frugal_order(search)
     return by_rank(search) if _ordered(search.problem) else None
 
 

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from situate import _core
 from situate.data.arrays import Order, Placement
+from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.host.machine import usable_memory
+from situate.simulation.decoding import decoders_for
 from situate.simulation.simulator import Decoder, Simulator
 from situate.simulation.transfer_order import by_priority
 from situate.solvers.evolutionary.settings import BRKGA, TUNED_BRKGA, BrkgaSettings
@@ -40,7 +42,7 @@ def tuned_brkga(search: Search) -> None:
 
 def _evolve(search: Search, settings: BrkgaSettings) -> None:
     """Breed until the budget ends, and offer what is best."""
-    check_objective(search)
+    check_problem(search.problem)
     goal = search.problem.objective
     population = evolution(search.simulator, settings, goal=goal, seed=search.seed)
     breed(search, population, settings.decoder)
@@ -201,18 +203,18 @@ def _check_memory(simulator: Simulator, settings: BrkgaSettings) -> None:
         )
 
 
-def check_objective(search: Search) -> None:
+def check_problem(problem: Problem) -> None:
     """
     Raises:
         SituateError: BRKGA does not know the objective, or the schedules of the rules.
     """
-    if search.problem.objective == "throughput":
+    if problem.objective == "throughput":
         raise SituateError(
             "BRKGA makes the time or the memory of a step small, not the seconds between steps: "
             "use auto"
         )
-    if "calls" in search.decoders:
+    if "calls" in decoders_for(problem, problem.objective):
         raise SituateError(
             f"BRKGA knows no schedules in which devices run all their ops as one call (rules "
-            f"{search.problem.rules.name!r}): use auto, or other rules"
+            f"{problem.rules.name!r}): use auto, or other rules"
         )

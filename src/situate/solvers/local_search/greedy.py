@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 from dataclasses import dataclass
 
@@ -13,7 +12,7 @@ from numpy.random import Generator
 from situate import _core
 from situate.data.arrays import Order, Placement
 from situate.data.problem import Problem
-from situate.data.topology import op_devices, pipeline_order
+from situate.data.topology import op_devices, pipeline_order, topological_by
 from situate.solvers.search import Search
 
 EVALUATIONS_AN_OP = 200
@@ -139,20 +138,4 @@ def _random_plan(problem: Problem, generator: Generator) -> _Plan:
 
 def _random_order(problem: Problem, generator: Generator) -> Order:
     """A topological order: of the ops whose inputs are there, one drawn at random is next."""
-    key = generator.random(problem.n).tolist()
-    after: list[list[int]] = [[] for _ in range(problem.n)]
-    missing = [0] * problem.n
-    for producer, consumer in problem.graph.edges():
-        after[producer].append(consumer)
-        missing[consumer] += 1
-    ready = [(key[op], op) for op in range(problem.n) if not missing[op]]
-    heapq.heapify(ready)
-    order = []
-    while ready:
-        _, op = heapq.heappop(ready)
-        order.append(op)
-        for consumer in after[op]:
-            missing[consumer] -= 1
-            if not missing[consumer]:
-                heapq.heappush(ready, (key[consumer], consumer))
-    return np.array(order, np.int32)
+    return topological_by(problem, generator.random(problem.n))

@@ -110,7 +110,25 @@ def test_weights_of_something_else_are_refused(tmp_path: Path) -> None:
 
 def test_without_weights_for_the_problem_it_says_how_to_train_some() -> None:
     of = Problem(chain(4), devices(*[1] * 7), rules="regal")
-    with pytest.raises(SituateError, match="time on 7 devices come with situate: train some"):
+    with pytest.raises(
+        SituateError, match="no weights for time on 7 devices in tuned settings come with"
+    ):
+        solve(of, "regal", evaluations=9)
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "named"),
+    [("regal", "paper", "paper"), ("idrs", "paper", "paper"), ("gas", "tuned", "gas")],
+)
+def test_settings_without_weights_are_named(method: str, settings: Any, named: str) -> None:
+    of = Problem(chain(4), devices(1, 1), rules="regal")
+    with pytest.raises(SituateError, match=f"no weights for time on 2 devices in {named} settings"):
+        solve(of, method, evaluations=9, learning=Learning(settings=settings))
+
+
+def test_the_packages_own_weights_are_named_where_none_of_them_fits() -> None:
+    of = Problem(chain(4), devices(1, 1), "memory", rules="regal")
+    with pytest.raises(SituateError, match=r"only for time on 2 devices in tuned settings: train"):
         solve(of, "regal", evaluations=9)
 
 
@@ -131,7 +149,9 @@ def test_a_file_with_the_name_of_a_set_is_given_by_its_path(tmp_path: Path) -> N
 
 def test_a_set_without_weights_for_the_problem_is_named() -> None:
     of = Problem(chain(4), devices(*[1] * 7), rules="regal")
-    with pytest.raises(SituateError, match="no weights of the real set for time on 7 devices"):
+    with pytest.raises(
+        SituateError, match="no weights of the real set for time on 7 devices in tuned"
+    ):
         solve(of, "regal", evaluations=9, learning=Learning(weights="real"))
 
 

@@ -11,7 +11,8 @@ from situate import _core
 from situate.data.arrays import Ints
 from situate.errors import SituateError
 from situate.policies.installed import check_torch
-from situate.solvers.evolutionary.brkga import breed, check_objective
+from situate.report.text import plural
+from situate.solvers.evolutionary.brkga import breed, check_problem
 from situate.solvers.evolutionary.regal.encoding import encoding, expected
 from situate.solvers.evolutionary.regal.populations import derived, for_features, proposed
 from situate.solvers.evolutionary.regal.settings import RegalSettings
@@ -73,7 +74,7 @@ def _breed_where_proposed(search: Search, method: str) -> None:
 def _proposer(search: Search, method: str) -> Proposer:
     """The network of the weights."""
     check_torch("safetensors")
-    check_objective(search)
+    check_problem(search.problem)
     from situate.solvers.evolutionary.regal.inference import Proposer
 
     path = _weights(search, method)
@@ -110,9 +111,20 @@ def _weights(search: Search, method: str) -> Path:
             return path
     which = "" if given is None else f" of the {given} set"
     raise SituateError(
-        f"{method}: no weights{which} for {problem.objective} on {problem.d} devices come with "
-        f"situate: train some with situate train regal, and give them with --weights"
+        f"{method}: no weights{which} for {_purpose(problem.objective, problem.d, settings)} come "
+        f"with situate, only for {', '.join(_purposes())}: train some with situate train regal, "
+        f"and give them with --weights"
     )
+
+
+def _purposes() -> list[str]:
+    """The purposes of the package's own weights."""
+    names = {path.stem.rpartition("-")[0] for path in WEIGHTS.glob("*.safetensors")}
+    return [_purpose(*name.split("-")) for name in sorted(names)]
+
+
+def _purpose(objective: str, devices: int | str, settings: str) -> str:
+    return f"{objective} on {plural(int(devices), 'device')} in {settings} settings"
 
 
 def _population_for_features(search: Search, settings: RegalSettings) -> _core.Brkga:

@@ -17,6 +17,7 @@ from situate.files import safetensors
 from situate.files.contents import one_line
 from situate.files.strict_json import decode
 from situate.policies.proposal_policy import ProposalPolicy
+from situate.report.text import plural
 from situate.solvers.evolutionary.regal.encoding import EDGE_FEATURES, node_features
 from situate.solvers.evolutionary.regal.settings import RegalSettings
 
@@ -106,8 +107,8 @@ def check_for(path: str | Path, about: About, objective: str, devices: int) -> N
         )
     if about.devices != devices:
         raise SituateError(
-            f"{path}: the weights were trained for {about.devices} devices, not for {devices}: "
-            f"train others with situate train regal --cluster"
+            f"{path}: the weights were trained for {plural(about.devices, 'device')}, not for "
+            f"{devices}: train others with situate train regal --cluster"
         )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
+from typing import Any
 
 import numpy as np
 import pytest
@@ -67,6 +69,23 @@ def test_a_reward_is_minus_the_ratio_to_plain_brkga() -> None:
     # A chain: no plan is better than all ops one after the other, and no tensor takes time.
     assert found == -8 / instance.plain
     assert made().rewards(0, instance.plain, np.stack([actions] * 2), 1) == [found, found]
+
+
+@pytest.mark.parametrize(("free", "evaluations"), [(False, 120), (True, 220)])
+def test_evaluations_for_features_may_come_on_top(
+    free: bool, evaluations: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instance, begun = made()[0], []
+    run = instances.proposed
+
+    def kept(*given: Any) -> Any:
+        begun.append(run(*given))
+        return begun[-1]
+
+    monkeypatch.setattr(instances, "proposed", kept)
+    settings = replace(QUICK, free_features=free)
+    reward(instance.simulator, instance.plain, settings, np.zeros((8, 6), np.int64), 1)
+    assert begun[0].evaluations == evaluations
 
 
 def test_what_does_not_fit_counts_twice() -> None:

@@ -13,6 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from situate.data.cluster import Cluster  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.solvers.evolutionary.regal import weights  # noqa: E402
 from situate.solvers.evolutionary.regal.settings import SETTINGS  # noqa: E402
@@ -96,15 +97,44 @@ def test_a_full_disk_leaves_the_last_checkpoint(
     assert train(options, ignored, ignored).read_bytes() == whole
 
 
-@pytest.mark.parametrize("changes", [{"seed": 1}, {"copies": 2}, {"machine": "memory"}])
+@pytest.mark.parametrize(
+    ("changes", "others"),
+    [
+        ({"seed": 1, "copies": 2}, "copies, seed"),
+        ({"machine": replace(TIME, rules="situate")}, "rules"),
+        ({"settings": replace(SMALL, samples=2)}, "settings"),
+    ],
+)
 def test_a_folder_of_another_training_is_refused(
-    changes: dict[str, Any], options: Options, monkeypatch: pytest.MonkeyPatch
+    changes: dict[str, Any], others: str, options: Options
 ) -> None:
     train(options, ignored, ignored)
-    if "machine" in changes:
-        changes = {"machine": replace(TIME, rules="situate")}
-    with pytest.raises(SituateError, match="belongs to another training"):
+    with pytest.raises(SituateError, match=f"belongs to another training, of other {others}: give"):
         train(replace(options, **changes), ignored, ignored)
+
+
+@pytest.mark.parametrize(
+    ("machine", "message"),
+    [
+        ({"rules": "dnn-partitioning"}, "BRKGA knows no schedules in which .*: use auto, or other"),
+        ({"objective": "throughput"}, "BRKGA makes the time or the memory of a step small"),
+        ({"cluster": Cluster.identical(65)}, "has 65 devices, and weights are for 64 at most"),
+    ],
+)
+def test_what_no_plan_could_be_made_with_is_not_trained(
+    machine: dict[str, Any], message: str, options: Options
+) -> None:
+    asked = replace(options, machine=replace(TIME, **machine), settings=SMALL)
+    with pytest.raises(SituateError, match=message):
+        train(asked, ignored, ignored)
+    assert not options.out.exists()
+
+
+def test_validation_has_evaluations_of_its_own(options: Options) -> None:
+    of = replace(SMALL, validation_evaluations=400)
+    learnt, held = module._instances(options, of, *module._data(options, ignored))
+    assert held is not None
+    assert (learnt.settings.evaluations, held.settings.evaluations) == (120, 400)
 
 
 def test_a_training_that_is_done_is_not_run_again(options: Options) -> None:

@@ -38,8 +38,8 @@ def trainer(threads: int = 2, valid: bool = True, settings: RegalSettings = SMAL
     graphs = [graph(name, ops) for name, ops in (("a", 5), ("b", 6), ("c", 7))]
     policy = weights.new_policy("time", 2, settings, generator(0, 0))
     train = Instances(graphs[:2], TIME, settings, 1, 0)
-    held = Instances(graphs[2:], TIME, settings, 0, 0) if valid else None
-    return Trainer(policy, train, held, settings, 0, ThreadTrials(threads, settings))
+    held = Instances(graphs[2:], TIME, settings.in_validation, 0, 0) if valid else None
+    return Trainer(policy, train, held, settings, 0, ThreadTrials(threads))
 
 
 def run(of: Trainer, steps: int, every: int = 3) -> list[Any]:

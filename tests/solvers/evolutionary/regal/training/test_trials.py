@@ -19,7 +19,7 @@ def test_workers_find_what_threads_find(workers: int) -> None:
     for where in (None, workers):
         train = Instances([graph("a", 8), graph("b", 9)], TIME, QUICK, 1, 5)
         valid = Instances([graph("c", 7)], TIME, QUICK, 0, 5)
-        with trials(where, 2, QUICK, [train, valid]) as running:
+        with trials(where, 2, [train, valid]) as running:
             encoded = [*running.encoded(train, [0, 3, 0]), *running.encoded(valid, [0])]
             actions = [
                 np.stack([np.zeros((n, 6), np.int64), np.ones((n, 6), np.int64)]) for n in (8, 9)

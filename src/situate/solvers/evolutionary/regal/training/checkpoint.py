@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,22 +16,26 @@ from situate.files.atomic import write_bytes
 
 Arrays = Mapping[str, NDArray[np.generic]]
 
+Training = Mapping[str, object]
+"""By name what makes a training another one, as JSON knows it."""
+
 TRAINING = "training"
-"""The name of the array that holds the text."""
+"""The name of the array that holds that, as a text."""
 
 
-def write(path: Path, training: str, arrays: Arrays) -> None:
-    """Write arrays of the training that a text describes, whole or not at all.
+def write(path: Path, training: Training, arrays: Arrays) -> None:
+    """Write arrays of a training, whole or not at all.
 
     Raises:
         SituateError: the file cannot be written; the last one is left as it was.
     """
     stream = io.BytesIO()
-    np.savez(stream, **{TRAINING: np.array(training)}, **arrays)  # type: ignore[arg-type]
+    text = msgspec.json.encode(training).decode()
+    np.savez(stream, **{TRAINING: np.array(text)}, **arrays)  # type: ignore[arg-type]
     write_bytes(path, stream.getvalue())
 
 
-def read(path: Path, training: str) -> dict[str, NDArray[np.generic]] | None:
+def read(path: Path, training: Training) -> dict[str, NDArray[np.generic]] | None:
     """The arrays; None where there is no such file.
 
     Raises:
@@ -42,14 +47,20 @@ def read(path: Path, training: str) -> dict[str, NDArray[np.generic]] | None:
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-        belongs = str(arrays.pop(TRAINING))
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise ReadError(
-            f"{path}: is no checkpoint, or damaged ({error}): remove it to begin anew"
-        ) from None
-    if belongs != training:
+        belongs = msgspec.json.decode(str(arrays.pop(TRAINING)), type=dict[str, object])
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, msgspec.DecodeError):
+        # NumPy's own messages advise to open the file unsafely.
+        raise ReadError(f"{path}: is no checkpoint, or damaged: remove it to begin anew") from None
+    if others := list(_others(belongs, msgspec.to_builtins(training))):
         raise SituateError(
-            f"{path}: belongs to another training ({belongs}), not to this one ({training}): give "
-            f"another folder, or the same data and options"
+            f"{path}: belongs to another training, of other {', '.join(others)}: give another "
+            f"folder, or the same data and options"
         )
     return arrays
+
+
+def _others(belongs: Training, training: Training) -> Iterator[str]:
+    """The names of what differs."""
+    for name in sorted(belongs.keys() | training.keys()):
+        if belongs.get(name) != training.get(name):
+            yield name

@@ -53,13 +53,14 @@ class Instances:
         seed: of noise, features and plain BRKGA.
 
     Attributes:
+        machine, settings: what the graphs are planned for, and how long by BRKGA.
         values: (all instances,) what plain BRKGA reaches, NaN where it was not run yet.
     """
 
     def __init__(
         self, graphs: list[Graph], machine: Machine, settings: RegalSettings, copies: int, seed: int
     ) -> None:
-        self._graphs, self.machine, self._settings = graphs, machine, settings
+        self._graphs, self.machine, self.settings = graphs, machine, settings
         self._copies, self._seed = copies, seed
         self.values: Floats = np.full(len(graphs) * (copies + 1), np.nan)
         self._ready = OrderedDict[int, Instance]()
@@ -82,7 +83,7 @@ class Instances:
         return Instances, (
             self._graphs,
             self.machine,
-            self._settings,
+            self.settings,
             self._copies,
             self._seed,
         )
@@ -99,7 +100,7 @@ class Instances:
         """The `reward` of each of actions (samples, n, c) for an instance, which is not made
         ready."""
         simulator = self.simulator(number)
-        return [reward(simulator, plain, self._settings, each, seed) for each in actions]
+        return [reward(simulator, plain, self.settings, each, seed) for each in actions]
 
     def _keep(self, number: int, instance: Instance) -> None:
         with self._lock:
@@ -114,13 +115,13 @@ class Instances:
     def made(self, number: int) -> Instance:
         """An instance, which is not kept."""
         simulator, seed = self.simulator(number), derived(self._seed, 1, number)
-        features = for_features(simulator, self._settings, seed)
-        features.run(self._settings.feature_evaluations, inf, 1)
+        features = for_features(simulator, self.settings, seed)
+        features.run(self.settings.feature_evaluations, inf, 1)
         if np.isnan(self.values[number]):
-            whole = plain(simulator, self._settings, seed)
-            whole.run(self._settings.evaluations, inf, 1)
+            whole = plain(simulator, self.settings, seed)
+            whole.run(self.settings.evaluations, inf, 1)
             self.values[number] = value(whole)
-        encoded = encoding(simulator.problem, expected(features), self._settings.places)
+        encoded = encoding(simulator.problem, expected(features), self.settings.places)
         return Instance(simulator, encoded, float(self.values[number]))
 
 
@@ -136,5 +137,5 @@ def reward(
     """Minus what BRKGA reaches with what actions (n, c) propose, over what `plain` BRKGA reaches
     (REGAL, 4.1)."""
     population = proposed(simulator, settings, actions, seed)
-    population.run(settings.evaluations - settings.feature_evaluations, inf, 1)
+    population.run(settings.proposed_evaluations, inf, 1)
     return -value(population) / plain if plain else -1.0

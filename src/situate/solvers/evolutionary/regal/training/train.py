@@ -10,9 +10,10 @@ from pathlib import Path
 
 import msgspec
 
-from situate.data.problem import Objective
+from situate.data.problem import Objective, Problem
 from situate.errors import SituateError
 from situate.policies.arithmetic import arithmetic
+from situate.solvers.evolutionary.brkga import check_problem
 from situate.solvers.evolutionary.regal import weights
 from situate.solvers.evolutionary.regal.settings import SETTINGS, Name, RegalSettings
 from situate.solvers.evolutionary.regal.training import checkpoint
@@ -65,17 +66,18 @@ def train(options: Options, report: Callable[[str], None], told: Callable[[Point
     """Train, and write weights at each point of the curve; the path of their file.
 
     Raises:
-        SituateError: no data, or a training of something else in the folder; a file that cannot be
-            written.
+        SituateError: no data, or a training of something else in the folder; a machine that no
+            policy plans for; a file that cannot be written.
     """
     settings = options.settings
     if not isinstance(settings, RegalSettings):
         settings = settings_of(settings, options.machine.objective)
     train_set, valid_set = _data(options, report)
+    _check(options.machine.problem(train_set.graphs[0]))
     with arithmetic():
         learnt, held = _instances(options, settings, train_set, valid_set)
         sets = [each for each in (learnt, held) if each is not None]
-        with trials(options.workers, options.threads, settings, sets) as running:
+        with trials(options.workers, options.threads, sets) as running:
             trainer = _trainer(options, settings, learnt, held, running)
             _run(trainer, options, _about(options, settings, train_set), told)
     return options.out / WEIGHTS
@@ -103,13 +105,27 @@ def _data(options: Options, report: Callable[[str], None]) -> tuple[DataSet, Dat
     return found, read(folder / "valid") if (folder / "valid").is_dir() else None
 
 
+def _check(problem: Problem) -> None:
+    """
+    Raises:
+        SituateError: no plan could be made with what is learnt.
+    """
+    check_problem(problem)
+    if problem.d > weights.MOST_DEVICES:
+        raise SituateError(
+            f"cluster {problem.cluster.name!r}: has {problem.d} devices, and weights are for "
+            f"{weights.MOST_DEVICES} at most: give a smaller one"
+        )
+
+
 def _instances(
     options: Options, settings: RegalSettings, train_set: DataSet, valid_set: DataSet | None
 ) -> tuple[Instances, Instances | None]:
     machine, seed = options.machine, options.seed
     learnt = Instances(train_set.graphs, machine, settings, options.copies, seed)
-    held = None if valid_set is None else Instances(valid_set.graphs, machine, settings, 0, seed)
-    return learnt, held
+    if valid_set is None:
+        return learnt, None
+    return learnt, Instances(valid_set.graphs, machine, settings.in_validation, 0, seed)
 
 
 def _trainer(
@@ -174,12 +190,16 @@ def _about(options: Options, settings: RegalSettings, data: DataSet) -> weights.
     )
 
 
-def _identity(options: Options, about: weights.About) -> str:
-    """A text that is the same where a training may be gone on with."""
-    machine = options.machine
-    name = "" if isinstance(options.settings, RegalSettings) else options.settings
-    settings = msgspec.json.encode(about.settings).decode()
-    parts = (about.objective, about.data, machine.cluster.hash, machine.rules, name, settings)
-    # A step that ends a span is not begun while the one before it is learnt from.
-    every = [] if options.every is None else [options.every]
-    return " ".join(map(str, (*parts, options.copies, options.seed, *every)))
+def _identity(options: Options, about: weights.About) -> checkpoint.Training:
+    """By name what is the same where a training may be gone on with."""
+    return {
+        "objective": about.objective,
+        "data": about.data,
+        "cluster": options.machine.cluster.hash,
+        "rules": options.machine.rules,
+        "settings": about.settings,
+        "copies": options.copies,
+        "seed": options.seed,
+        # A step that ends a span is not begun while the one before it is learnt from.
+        "points": options.every,
+    }

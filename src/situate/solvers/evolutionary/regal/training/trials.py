@@ -13,7 +13,6 @@ from situate.data.arrays import Floats, Ints
 from situate.evaluators.workers.jobs import Jobs
 from situate.evaluators.workers.places import Place
 from situate.solvers.evolutionary.regal.encoding import Encoding
-from situate.solvers.evolutionary.regal.settings import RegalSettings
 from situate.solvers.evolutionary.regal.training.instances import KEPT_OPS, Instances, reward
 
 
@@ -36,8 +35,8 @@ class Trials(Protocol):
 class ThreadTrials:
     """Trials on so many threads."""
 
-    def __init__(self, threads: int, settings: RegalSettings) -> None:
-        self._pool, self._settings = ThreadPoolExecutor(threads), settings
+    def __init__(self, threads: int) -> None:
+        self._pool = ThreadPoolExecutor(threads)
 
     def encoded(self, among: Instances, numbers: Sequence[int]) -> list[Encoding]:
         """See `Trials`."""
@@ -50,7 +49,7 @@ class ThreadTrials:
         instances = [among[number] for number in numbers]
         running = [
             self._pool.submit(
-                reward, instance.simulator, instance.plain, self._settings, each, seed
+                reward, instance.simulator, instance.plain, among.settings, each, seed
             )
             for instance, of_instance in zip(instances, actions, strict=True)
             for each in of_instance
@@ -141,7 +140,7 @@ def _trial(
 
 @contextmanager
 def trials(
-    workers: int | str | None, threads: int, settings: RegalSettings, sets: Sequence[Instances]
+    workers: int | str | None, threads: int, sets: Sequence[Instances]
 ) -> Iterator[ThreadTrials | WorkerTrials]:
     """Trials where they are to be; they are ended.
 
@@ -149,7 +148,7 @@ def trials(
         SituateError: see `Place.jobs`.
     """
     if workers is None:
-        here = ThreadTrials(threads, settings)
+        here = ThreadTrials(threads)
         try:
             yield here
         finally:

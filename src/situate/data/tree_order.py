@@ -1,0 +1,132 @@
+"""The order of a tree of ops that needs the least memory on one device.
+
+J. W. H. Liu, "An Application of Generalized Tree Pebbling to Sparse Matrix Factorization", SIAM
+Journal on Algebraic and Discrete Methods 8(3), 1987.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+
+from situate.data.arrays import Order
+from situate.data.problem import Problem
+from situate.data.topology import edge_producers, places
+
+SECONDS_AN_OP = 1e-5
+"""Seconds that `tree_order` takes for each op at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class TreeOrder:
+    """An order of ops.
+
+    Attributes:
+        order: (n,) ops.
+        bytes: of tensors and workspaces at the fullest moment on one device, where nothing is read
+            twice.
+    """
+
+    order: Order
+    bytes: int
+
+
+class _Segment(NamedTuple):
+    """Ops in a row, up to a moment at which less is in use than at any later one.
+
+    Attributes:
+        rise: bytes in use at its fullest moment, above those before it.
+        change: bytes in use after it, above those before it.
+        ops: an op, or a pair of such sequences.
+    """
+
+    rise: int
+    change: int
+    ops: object
+
+    @property
+    def drop(self) -> int:
+        """Bytes from the fullest moment to the end."""
+        return self.rise - self.change
+
+
+def tree_order(problem: Problem) -> TreeOrder:
+    """An order in which the parts of the graph that meet in an op take turns, each up to a moment
+    at which it holds little: what falls most goes first.
+
+    Each op belongs to the part of the first of its readers, depth first, and may come behind the
+    others. In a tree, where that is the only one, no order needs less memory on one device.
+    """
+    parent = _parents(problem)
+    made, kept, freed = _bytes(problem, parent)
+    # Sequences of the ops that end at each op, and behind them of those that nothing reads.
+    parts: list[list[list[_Segment]]] = [[] for _ in range(problem.n + 1)]
+    for op, into in zip(problem.depth_first.tolist(), parent[problem.depth_first], strict=True):
+        segments = _in_turn(parts[op])
+        _append(segments, _Segment(made[op], kept[op] - freed[op], op))
+        parts[into].append(segments)
+        parts[op] = []
+    segments = _in_turn(parts[-1])
+    used = np.cumsum([0, *(segment.change for segment in segments)])
+    fullest = max(int(before) + s.rise for before, s in zip(used, segments, strict=False))
+    return TreeOrder(np.array(list(_ops(segments)), np.int32), fullest)
+
+
+def is_tree(problem: Problem) -> bool:
+    """True where every op is read by one at most, control edges among what is read."""
+    readers = problem.n * edge_producers(problem).astype(np.int64) + problem.consumers
+    return len(np.unique(readers)) == len(np.unique(edge_producers(problem)))
+
+
+def _parents(problem: Problem) -> Order:
+    """(n,) the first reader of each op, depth first; n where there is none."""
+    place = np.full(problem.n, problem.n)
+    np.minimum.at(place, edge_producers(problem), places(problem.depth_first)[problem.consumers])
+    return np.asarray(np.append(problem.depth_first, problem.n)[place], np.int32)
+
+
+def _bytes(problem: Problem, parent: Order) -> tuple[list[int], list[int], list[int]]:
+    """(n,) bytes that an op makes and works with, those that are left of them when it has ended,
+    and those that end with it, where its tensors end with its parent."""
+    size = np.where(problem.resident == 1, 0, problem.size)
+    read = np.diff(problem.consumer_start) > 0
+    made, kept, freed = problem.workspace.copy(), *np.zeros((2, problem.n + 1), np.int64)
+    np.add.at(made, problem.producer, size)
+    np.add.at(kept, problem.producer, np.where(read | (problem.output == 1), size, 0))
+    np.add.at(freed, parent[problem.producer], np.where(read & (problem.output == 0), size, 0))
+    return made.tolist(), kept.tolist(), freed.tolist()
+
+
+def _in_turn(parts: list[list[_Segment]]) -> list[_Segment]:
+    """One sequence of several, what falls most first."""
+    if len(parts) == 1:
+        return parts[0]
+    return sorted(chain.from_iterable(parts), key=lambda segment: -segment.drop)
+
+
+def _append(segments: list[_Segment], segment: _Segment) -> None:
+    """Add a segment, joined with those that end with more in use or have a less full moment."""
+    while segments:
+        before = segments[-1]
+        fuller = before.change + segment.rise
+        if fuller < before.rise and segment.change > 0:
+            break
+        segments.pop()
+        both = max(before.rise, fuller), before.change + segment.change
+        segment = _Segment(*both, (before.ops, segment.ops))
+    segments.append(segment)
+
+
+def _ops(segments: Iterable[_Segment]) -> Iterable[int]:
+    """The ops of sequences."""
+    waiting: list[object] = [segment.ops for segment in segments][::-1]
+    while waiting:
+        ops = waiting.pop()
+        if isinstance(ops, tuple):
+            waiting += ops[::-1]
+        else:
+            yield int(ops)  # type: ignore[call-overload]

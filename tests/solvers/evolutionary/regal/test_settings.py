@@ -1,0 +1,45 @@
+"""Settings against what the paper says of its best agents (A.14 to A.16)."""
+
+from __future__ import annotations
+
+import pytest
+
+from situate.policies.graph_shape import GraphShape
+from situate.solvers.evolutionary.regal.settings import SETTINGS, Proposed, RegalSettings
+
+OF_THE_PAPER = [which for which in SETTINGS if which[0] != "tuned"]
+
+
+def test_networks_and_levels_are_those_of_the_best_agents() -> None:
+    memory, time, synthetic = (
+        SETTINGS[name, objective]
+        for name, objective in (("paper", "memory"), ("paper", "time"), ("paper_synthetic", "time"))
+    )
+    assert memory.shape == GraphShape(32, 16, "plain", "mean")
+    assert time.shape == GraphShape(32, 16, "residual", "sum")
+    assert synthetic.shape == GraphShape(32, 2, "gru", "mean")
+    assert memory.proposed == Proposed(placement=2, scheduling=2)
+    assert time.proposed == synthetic.proposed == Proposed(placement=2, scheduling=16)
+
+
+@pytest.mark.parametrize("which", OF_THE_PAPER)
+def test_trainings_are_as_long_and_as_wide(which: tuple[str, str]) -> None:
+    of = SETTINGS[which]  # type: ignore[index]
+    assert (of.steps, of.batch, of.samples, of.learning_rate) == (100_000, 4, 1, 1e-4)
+    assert (of.clip, of.baseline_weight, of.decoder, of.places) == (10, 1e-4, "serial", False)
+
+
+@pytest.mark.parametrize("which", OF_THE_PAPER)
+def test_a_thousand_evaluations_in_training_and_4600_against_5000_in_validation(
+    which: tuple[str, str],
+) -> None:
+    of = SETTINGS[which]  # type: ignore[index]
+    assert (of.proposed_evaluations, of.evaluations) == (1000, 1000)
+    valid = of.in_validation
+    assert (valid.proposed_evaluations, valid.evaluations) == (4600, 5000)
+
+
+def test_without_other_evaluations_validation_is_as_training() -> None:
+    of = RegalSettings(feature_evaluations=100, evaluations=250)
+    assert of.in_validation is of
+    assert of.proposed_evaluations == 150
