@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.papers.claims.spotlight import long_claims
 from benchmarks.papers.clocks import spotlight_hours
 from benchmarks.papers.clocks.batches import at_once, ends, until_best
 from benchmarks.papers.pages import clocks as page
@@ -79,3 +80,21 @@ def test_hours_of_placements_of_which_most_fail_are_not_counted():
     last = page.searches({"tables": {"searches": rows}})["claims"].splitlines()[-1]
     assert "51.0 % of the placements fail" in last
     assert last.endswith("| not counted: unlike |")
+
+
+def test_a_method_is_more_efficient_if_it_is_near_the_best_after_fewer_samples() -> None:
+    def run(method: str, settings: str, curve: list[float]) -> dict[str, object]:
+        return {
+            "method": method, "settings": settings, "samples": 180, "best_curve": curve,
+            "best": curve[-1], "gpus": 1, "moved_bytes": 0, "setup_seconds": 1.0,
+        }  # fmt: skip
+
+    runs = [
+        run("spotlight", "paper", [3.0, 1.005, 1.0]),
+        run("colocrl", "paper, prefix", [3.0, 2.0, 1.01]),
+        run("spotlight", "paper, colocation", [3.0, 3.0, 3.0]),
+    ]
+    found = {claim.sentence: claim for claim in long_claims(runs)}
+    efficient = found["better sample efficiency than the policy gradient method"]
+    assert efficient.found == "120 samples, ColocRL 180"
+    assert efficient.verdict == "yes"

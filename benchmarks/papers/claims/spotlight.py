@@ -9,10 +9,13 @@ from typing import Any
 from benchmarks.papers import markdown
 from benchmarks.papers.claims import claim
 from benchmarks.papers.claims.claim import Claim
+from benchmarks.papers.runs import BATCH
 from benchmarks.papers.tables import Results
 
 CASE = "cifar_cnn/4"
 
+NEAR = 1.01
+"""Times the best that either of two methods finds, from which on a search has found it."""
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -41,8 +44,10 @@ def long_claims(runs: Rows) -> list[Claim]:
         )
     )
     split = sum(run["gpus"] == 2 and run["moved_bytes"] > 0 for run in own)
-    found = [statistics.fmean(run["best"] for run in of) for of in (own, others, coarse)]
-    best, policy_gradient, colocated = map(markdown.seconds, found)
+    found = [statistics.fmean(run["best"] for run in of) for of in (own, coarse)]
+    best, colocated = map(markdown.seconds, found)
+    near = NEAR * min(run["best"] for run in (*own, *others))
+    spent, spent_by_others = (_samples_until(near, of) for of in (own, others))
     return [
         Claim(
             "the network is split into two parts, each on a GPU",
@@ -52,15 +57,16 @@ def long_claims(runs: Rows) -> list[Claim]:
         ),
         Claim(
             "better sample efficiency than the policy gradient method",
-            "below ColocRL after as many samples, groups of `prefix`",
-            f"{best} s, ColocRL {policy_gradient} s",
-            claim.verdict(found[0] < found[1]),
+            "fewer samples than ColocRL until the best is within 1 % of what either finds, groups "
+            "of `prefix`",
+            f"{spent:,.0f} samples, ColocRL {spent_by_others:,.0f}",
+            claim.verdict(spent < spent_by_others),
         ),
         Claim(
             "groups by two-level prefix are better than default co-location groups",
             "Spotlight with `colocation` above itself with `prefix`",
             f"{best} s, with `colocation` {colocated} s",
-            claim.verdict(found[0] < found[2]),
+            claim.verdict(found[0] < found[1]),
         ),
         Claim(
             "20,000 sampled placements within a period of 500 minutes",
@@ -69,3 +75,13 @@ def long_claims(runs: Rows) -> list[Claim]:
             "by construction",
         ),
     ]
+
+
+def _samples_until(seconds: float, runs: Rows) -> float:
+    """The mean over runs of the samples until a placement takes no longer; all of those of a run
+    without one."""
+    counts = []
+    for run in runs:
+        later = sum(best > seconds for best in run["best_curve"])
+        counts.append(min(BATCH * (later + 1), run["samples"]))
+    return statistics.fmean(counts)
