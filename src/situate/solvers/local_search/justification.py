@@ -44,8 +44,8 @@ def run(search: Search) -> None:
         raise SituateError(
             "justification makes a step short whose transfers overlap with ops: use auto"
         )
+    search.offer(*_core.heft(search.simulator.core, 1.0), ["eager"])
     chains = _Chains(search)
-    chains.go(1)
     while not search.finished() and search.affords(chains.count):
         chains.go(MOST_EVALUATIONS)
 
