@@ -164,10 +164,12 @@ def _offer_constructed(search: Search) -> bool:
     offer_level_cuts(search)
     if full := outgrown(search):
         offer_segments(search)
-    starts = (offer_pipelines, swap_devices, _list_to_fit, justification.offer_start)
-    for offer in (_offer_random, *starts):
+    for offer in (_offer_random, offer_pipelines, swap_devices, _list_to_fit):
         if not search.finished():
             offer(search)
+    # Where memory is short, lists end in plans that no single move makes better.
+    if not full and not search.finished():
+        justification.offer_start(search)
     return full
 
 

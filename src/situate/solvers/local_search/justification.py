@@ -45,9 +45,10 @@ def run(search: Search) -> None:
             "justification makes a step short whose transfers overlap with ops: use auto"
         )
     search.offer(*_core.heft(search.simulator.core, 1.0), ["eager"])
+    search.evaluations = 1
     chains = _Chains(search)
-    while not search.finished() and search.affords(chains.count):
-        chains.go(MOST_EVALUATIONS)
+    while not search.finished() and search.affords(chains.count) and chains.go(MOST_EVALUATIONS):
+        pass
 
 
 def offer_start(search: Search) -> None:
@@ -62,7 +63,8 @@ def offer_start(search: Search) -> None:
     for share, most in ((TRIAL_SHARE, NEAR), (START_SHARE, math.inf)):
         until = (1 - share) * left
         while search.left() > until and not search.finished():
-            chains.go(MOST_EVALUATIONS, until)
+            if not chains.go(MOST_EVALUATIONS, until):
+                break
         if chains.seconds > most * known:
             return
 
@@ -90,23 +92,26 @@ class _Chains:
     def seconds(self) -> float:
         return min(math.inf if misfit else cost for misfit, cost in self._known)
 
-    def go(self, most: int, until: float = 0.0) -> None:
+    def go(self, most: int, until: float = 0.0) -> int:
         """Let every chain list so many plans, fewer in an interval's time or where as little of the
-        budget would be left, and offer those that are better than all before."""
+        budget would be left, and offer those that are better than all before; how many were listed.
+        """
         search, before = self._search, self._core.evaluations
         try:
             self._core.run(self._allowed(most, until), self._interval(until), search.threads)
         finally:
-            search.evaluations += self._core.evaluations - before
+            listed = self._core.evaluations - before
+            search.evaluations += listed
             self._offer()
         search.report()
+        return listed
 
     def _allowed(self, most: int, until: float) -> int:
         search = self._search
         if search.evaluation_limit is None:
             return most
         left = (search.left() - until) * search.evaluation_limit
-        return max(1, min(most, round(left) // self.count))
+        return max(0, min(most, round(left) // self.count))
 
     def _interval(self, until: float) -> float:
         """Without a time limit the clock must not decide."""
