@@ -15,7 +15,8 @@ std::vector<T> transposed(const std::vector<T>& of_pairs, int d) {
   return turned;
 }
 
-// The tensors, one for each consumer; cut off at what all may have, so that the sum cannot overflow.
+// The tensors, one for each consumer; cut off at what all may have, so that the sum cannot
+// overflow.
 void turn_tensors(const Problem& from, Problem& to) {
   const int64_t most = most_bytes / std::max<int64_t>(1, from.consumers.size());
   for (int tensor = 0; tensor < from.m; ++tensor)
