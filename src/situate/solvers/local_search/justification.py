@@ -110,7 +110,7 @@ class _Chains:
         search = self._search
         if search.evaluation_limit is None:
             return most
-        left = (search.left() - until) * search.evaluation_limit
+        left = (search.left() - until) * search.evaluation_limit * (1 - search.reserve)
         return max(0, min(most, round(left) // self.count))
 
     def _interval(self, until: float) -> float:
