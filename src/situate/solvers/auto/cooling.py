@@ -55,13 +55,13 @@ class Cooling:
 OVERLAPPED = Cooling((0.2, 0.5, 1.0), 0.1, 0.0003, to_recover=100)
 """Temperatures as fractions of the typical change of a move."""
 
-BLOCKING = Cooling((1.0,), 1.0, 0.015, to_recover=500)
+BLOCKING = Cooling((1.0,), 2.0, 0.03, to_recover=500)
 """Temperatures in units of `blocking_scale`. A move changes when devices stop for each other all
 the rest of the step, so that one long hot round finds what several colder ones do not."""
 
 OF_AN_OP, OF_A_TRANSFER = 0.1, 1.25
-"""Mean seconds of an op and of a transfer that the hottest temperature of blocking transfers has in
-sum."""
+"""Mean seconds of an op and of a transfer that are one unit of temperature in sum, where transfers
+block."""
 
 
 def blocking_scale(problem: Problem) -> float:
