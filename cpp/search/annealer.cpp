@@ -27,23 +27,28 @@ constexpr int64_t steps_between_calls = 64, ops_between_calls = 500'000;
 // another device than the fullest makes room for the next.
 constexpr double mean_peaks = 3;
 
-Neighbourhood moves_of(const PlanState& state, Moves kind) {
+const AnnealingShares& shares_of(const Problem& problem, Goal goal) {
+  if (problem.n > few_ops || goal == Goal::memory) return of_many_ops;
+  return problem.blocking ? of_few_ops_blocking : of_few_ops;
+}
+
+Neighbourhood moves_of(const PlanState& state, Goal goal, Moves kind) {
   const auto& plan = state.plan();
-  using Shares = AnnealingShares;
   Neighbourhood moves(plan.problem());
   if (kind == Moves::single) {
     moves.add(1, std::make_unique<ReorderMove>(plan));
     moves.add(1, std::make_unique<ReassignMove>(plan.placement()));
     return moves;
   }
-  moves.add(Shares::reorder, std::make_unique<ReorderMove>(plan));
-  moves.add(Shares::reassign, std::make_unique<ReassignMove>(plan.placement()));
-  moves.add(Shares::region, std::make_unique<RegionMove>(plan.placement(), annealing_region));
-  moves.add(Shares::nearby_swap, std::make_unique<NearbySwapMove>(plan));
-  moves.add(Shares::reassign_and_reorder, std::make_unique<ReassignAndReorderMove>(plan));
+  const auto& shares = shares_of(plan.problem(), goal);
+  moves.add(shares.reorder, std::make_unique<ReorderMove>(plan));
+  moves.add(shares.reassign, std::make_unique<ReassignMove>(plan.placement()));
+  moves.add(shares.region, std::make_unique<RegionMove>(plan.placement(), annealing_region));
+  moves.add(shares.nearby_swap, std::make_unique<NearbySwapMove>(plan));
+  moves.add(shares.reassign_and_reorder, std::make_unique<ReassignAndReorderMove>(plan));
   if (state.sends_early()) {
     auto resend = std::make_unique<ResendMove>(plan, state.early());
-    if (resend->supports(plan.problem())) moves.add(Shares::resend, std::move(resend));
+    if (resend->supports(plan.problem())) moves.add(shares.resend, std::move(resend));
   }
   return moves;
 }
@@ -55,7 +60,7 @@ Annealer::Annealer(const Problem& problem, Goal goal, Moves moves, uint64_t seed
                    std::span<const sim::PlacedTransfer> transfers)
     : state_(problem, goal, moves == Moves::single ? 0 : mean_peaks, placement, order, transfers),
       random_(seed),
-      moves_(moves_of(state_, moves)),
+      moves_(moves_of(state_, goal, moves)),
       block_move_(state_.plan().placement()) {}
 
 void Annealer::restart(const int32_t* placement, const int32_t* order,

@@ -26,13 +26,15 @@ constexpr int largest_region_bound = 256;
 // Annealing of placement and order: of 100 steps that are no block move; and beside them, where
 // transfers are blocking and take time, so many that send one elsewhere in the order.
 struct AnnealingShares {
-  static constexpr int reorder = 40;
-  static constexpr int reassign = 20;
-  static constexpr int region = 15;
-  static constexpr int nearby_swap = 10;
-  static constexpr int reassign_and_reorder = 15;
-  static constexpr int resend = 10;
+  int reorder, reassign, region, nearby_swap, reassign_and_reorder;
+  int resend = 10;
 };
+constexpr AnnealingShares of_many_ops{40, 20, 15, 10, 15};
+// Where a region may be most of the graph, it carries over what single ops do not. Where transfers
+// block, one that changes devices stops all of them anew.
+constexpr int few_ops = 500;
+constexpr AnnealingShares of_few_ops{25, 15, 45, 5, 10};
+constexpr AnnealingShares of_few_ops_blocking{30, 20, 0, 20, 30};
 constexpr RegionOdds annealing_region{.smallest = 2,
                                       .doubling = {2, 3},
                                       .to_consumers = {3, 4},
