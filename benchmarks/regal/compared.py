@@ -100,7 +100,7 @@ def guided(evaluations: int, files: Mapping[str, Path]) -> Iterator[Compared]:
     for name, path in files.items():
         settings = weights.read(path)[1].settings
         names = ("idrs", "regal") if settings.shape.kind == "graph" else ("gas",)
-        same = EAGER if settings.decoder == "eager" else REFERENCE
+        same = EAGER if settings.breeding.decoder == "eager" else REFERENCE
         for method in names:
             label = f"{method}, {name}"
             yield Compared(label, method, evaluations, weights=str(path), plain=same)
