@@ -95,11 +95,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _variants(options: argparse.Namespace) -> dict[str, RegalSettings]:
-    base = replace(
-        settings_of(options.settings, options.objective),
-        decoder=options.decoder,
-        steps=options.steps,
-    )
+    found = settings_of(options.settings, options.objective)
+    breeding = replace(found.breeding, decoder=options.decoder)
+    base = replace(found, breeding=breeding, steps=options.steps)
     if options.which == "rounds":
         return {str(t): replace(base, shape=replace(base.shape, rounds=t)) for t in ROUNDS}
     return {

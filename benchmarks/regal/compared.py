@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
@@ -24,6 +25,15 @@ DEVICES = 2
 
 REFERENCE, EAGER = "brkga", "brkga, eager"
 """Labels of BRKGA with the common budget, by decoder; all are compared with the first."""
+
+
+class Planned(NamedTuple):
+    """The value of a plan, twice of that where it does not fit, as in training; wall seconds; and
+    what is proved that no plan is below."""
+
+    value: float
+    seconds: float
+    bound: float
 
 
 @dataclass(frozen=True)
@@ -44,9 +54,8 @@ class Compared:
     plain: str = REFERENCE
     seconds: float | None = None
 
-    def planned(self, problem: Problem, seed: int) -> tuple[float, float]:
-        """The value of its plan, and wall seconds, on one thread. A plan that does not fit counts
-        twice, as in training."""
+    def planned(self, problem: Problem, seed: int) -> Planned:
+        """Its plan, made on one thread."""
         learning = Learning(weights=self.weights)
         if self.method in WITH_SETTINGS:
             learning = replace(learning, settings=self.settings)
@@ -59,7 +68,8 @@ class Compared:
             threads=1,
             learning=learning,
         )
-        return result.value * (1 if result.feasible else 2), result.seconds
+        value = result.value * (1 if result.feasible else 2)
+        return Planned(value, result.seconds, result.lower_bound or 0.0)
 
 
 BRED = ("brkga", "tuned_brkga", "regal", "gas", "idrs")
@@ -100,7 +110,7 @@ def guided(evaluations: int, files: Mapping[str, Path]) -> Iterator[Compared]:
     for name, path in files.items():
         settings = weights.read(path)[1].settings
         names = ("idrs", "regal") if settings.shape.kind == "graph" else ("gas",)
-        same = EAGER if settings.decoder == "eager" else REFERENCE
+        same = EAGER if settings.breeding.decoder == "eager" else REFERENCE
         for method in names:
             label = f"{method}, {name}"
             yield Compared(label, method, evaluations, weights=str(path), plain=same)
@@ -115,8 +125,8 @@ class Task:
     seed: int
     compared: Sequence[Compared]
 
-    def run(self) -> dict[str, tuple[float, float]]:
-        """Value and wall seconds by label."""
+    def run(self) -> dict[str, Planned]:
+        """Plans by label."""
         torch.set_num_threads(1)
         graph, cluster = read(self.path), Cluster.identical(DEVICES)
         problem = Problem(graph, cluster, self.objective, RULES["regal"])

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from benchmarks.lib.record import RESULTS, Row, show, write
 from benchmarks.lib.workers import add_workers, jobs
-from benchmarks.regal.compared import REFERENCE, Compared, Task, guided, methods, plain
+from benchmarks.regal.compared import REFERENCE, Compared, Planned, Task, guided, methods, plain
 from benchmarks.regal.published import TABLE_1
 from benchmarks.regal.tasks import outcome
 from situate.data.problem import Objective
@@ -46,8 +46,8 @@ NORMAL = 1.96
 
 NO_WORSE = 1 + 1e-9
 
-Found = list[dict[str, tuple[float, float]]]
-"""By graph: value and wall seconds by label."""
+Found = list[dict[str, Planned]]
+"""By graph: plans by label."""
 
 Solve = Callable[[Sequence[Compared], Sequence[Path]], Found]
 
@@ -65,10 +65,11 @@ def main(arguments: list[str] | None = None) -> None:
     values = {each.label: _values(found, each.label) for each in compared}
     tables = {
         "methods": list(_methods(compared, values, found, options.name)),
+        "bound": [_bound(found, values[REFERENCE])],
         "evaluations": limits,
         "graphs": list(_graphs(paths, values)),
     }
-    for title in ("methods", "evaluations"):
+    for title in ("methods", "bound", "evaluations"):
         show(f"regal_{options.name}: {title}", tables[title])
     options.weights = {name: path.name for name, path in files.items()}
     write(RESULTS / f"regal_{options.name}.json", tables, options=options)
@@ -118,7 +119,7 @@ def _solver(pool: Jobs, options: argparse.Namespace) -> Solve:
 
 def _values(found: Found, label: str) -> Values:
     """(graphs,)"""
-    return np.array([each[label][0] for each in found])
+    return np.array([each[label].value for each in found])
 
 
 def _methods(
@@ -144,8 +145,15 @@ def _methods(
             "most_%": float(over_same.max()),
             "gap_to_best_known_%": float(100 * (of / best - 1).mean()),
             "paper_gap_%": paper[1] if paper else None,
-            "seconds": float(np.mean([graph[each.label][1] for graph in found])),
+            "seconds": float(np.mean([graph[each.label].seconds for graph in found])),
         }
+
+
+def _bound(found: Found, reference: Values) -> Row:
+    """What no method could reach more than."""
+    bounds = np.array([max(plan.bound for plan in each.values()) for each in found])
+    improved = 100 * (1 - bounds / reference)
+    return {"improvement_%": float(improved.mean()), "interval_%": interval(improved)}
 
 
 def comparable(label: str) -> bool:

@@ -96,7 +96,7 @@ class Task:
             graph = copied(graph, derived(self.seed, self.copy))
         problem = Problem(graph, Cluster.identical(DEVICES), self.objective, RULES["regal"])
         reached, reference = (
-            each.planned(problem, self.seed)[0] for each in (self.regal, self.brkga)
+            each.planned(problem, self.seed).value for each in (self.regal, self.brkga)
         )
         return -reached / reference if reference else -1.0
 

@@ -89,6 +89,12 @@ def test_means_are_of_the_values_by_graph(found: dict[str, Any]) -> None:
         assert row["gap_to_best_known_%"] >= 0
 
 
+def test_no_method_improves_by_more_than_the_bound_allows(found: dict[str, Any]) -> None:
+    [bound] = found["tables"]["bound"]
+    most = max(row["improvement_%"] for row in found["tables"]["methods"])
+    assert most <= bound["improvement_%"] < 100
+
+
 def test_the_common_budget_is_the_reference_of_others(found: dict[str, Any]) -> None:
     short, common = found["tables"]["evaluations"]
     assert (short["evaluations"], common["evaluations"]) == (30, EVALUATIONS)

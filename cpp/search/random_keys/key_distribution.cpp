@@ -5,12 +5,6 @@
 
 namespace situate::search {
 
-namespace {
-float uniform(uint64_t bits_24) {
-  return static_cast<float>(static_cast<int32_t>(bits_24)) * 0x1p-24f;
-}
-}  // namespace
-
 KeyDistribution::KeyDistribution(std::span<const float> alpha, std::span<const float> beta)
     : keys_(alpha.size()) {
   std::map<std::pair<float, float>, uint32_t> known;
@@ -26,18 +20,23 @@ KeyDistribution::KeyDistribution(std::span<const float> alpha, std::span<const f
 }
 
 void KeyDistribution::draw(SplitMix64& random, float* keys) const {
-  if (!of_key_.empty()) {
-    for (size_t key = 0; key < keys_; ++key)
-      keys[key] = static_cast<float>(distinct_[of_key_[key]].draw(random));
-    return;
-  }
+  if (of_key_.empty())
+    return draw_pairs(random, keys, [](size_t, uint32_t uniform) {
+      return static_cast<float>(static_cast<int32_t>(uniform)) * 0x1p-24f;
+    });
+  draw_pairs(random, keys,
+             [this](size_t key, uint32_t uniform) { return distinct_[of_key_[key]](uniform); });
+}
+
+template <typename Key>
+void KeyDistribution::draw_pairs(SplitMix64& random, float* keys, Key key_of) const {
   size_t key = 0;
   for (; key + 1 < keys_; key += 2) {
     const uint64_t bits = random.next();
-    keys[key] = uniform(bits >> 40);
-    keys[key + 1] = uniform(bits >> 8 & 0xffffff);
+    keys[key] = key_of(key, bits >> 40);
+    keys[key + 1] = key_of(key + 1, bits >> 8 & 0xffffff);
   }
-  if (key < keys_) keys[key] = uniform(random.next() >> 40);
+  if (key < keys_) keys[key] = key_of(key, random.next() >> 40);
 }
 
 }  // namespace situate::search

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "random/beta.h"
+#include "random/beta_quantiles.h"
 #include "random/splitmix64.h"
 
 namespace situate::search {
@@ -22,8 +22,12 @@ class KeyDistribution {
   void draw(SplitMix64& random, float* keys) const;
 
  private:
+  // key_of(key, 24 bits)
+  template <typename Key>
+  void draw_pairs(SplitMix64& random, float* keys, Key key_of) const;
+
   size_t keys_;
-  std::vector<random::Beta> distinct_;
+  std::vector<random::BetaQuantiles> distinct_;
   std::vector<uint32_t> of_key_;  // empty where all are uniform
 };
 

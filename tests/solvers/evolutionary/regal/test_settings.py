@@ -6,6 +6,7 @@ import pytest
 
 from situate.policies.graph_shape import GraphShape
 from situate.solvers.evolutionary.regal.settings import SETTINGS, Proposed, RegalSettings
+from situate.solvers.evolutionary.settings import BRKGA
 
 OF_THE_PAPER = [which for which in SETTINGS if which[0] != "tuned"]
 
@@ -26,7 +27,7 @@ def test_networks_and_levels_are_those_of_the_best_agents() -> None:
 def test_trainings_are_as_long_and_as_wide(which: tuple[str, str]) -> None:
     of = SETTINGS[which]  # type: ignore[index]
     assert (of.steps, of.batch, of.samples, of.learning_rate) == (100_000, 4, 1, 1e-4)
-    assert (of.clip, of.baseline_weight, of.decoder, of.places) == (10, 1e-4, "serial", False)
+    assert (of.clip, of.baseline_weight, of.breeding, of.places) == (10, 1e-4, BRKGA["paper"], False)
 
 
 @pytest.mark.parametrize("which", OF_THE_PAPER)

@@ -83,7 +83,7 @@ def test_another_objective_or_number_of_devices_is_refused(path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"version": 2}, "weights of version 2, and this situate reads 1"),
+        ({"version": 1}, "weights of version 1, and this situate reads 2"),
         ({"format": "other"}, "what it says of itself: format: "),
         ({"objective": "throughput2"}, "what it says of itself: objective: "),
         ({"devices": 3}, "and its settings say"),
@@ -96,6 +96,8 @@ def test_another_objective_or_number_of_devices_is_refused(path: Path) -> None:
         ({"settings__proposed__scheduling": 10**9}, "levels: must be between 1 and 1024"),
         ({"settings__proposed": {"placement": 0, "scheduling": 0}}, "levels: must be between"),
         ({"settings__shape__width": 16}, "and its settings say"),
+        ({"settings__breeding__population": 1}, "two chromosomes at least"),
+        ({"settings__breeding__elites": 2}, "elites and mutants are shares"),
         ({"unknown": 1}, "unknown"),
     ],
 )

@@ -16,7 +16,6 @@ from situate.solvers.evolutionary.brkga import breed, check_problem
 from situate.solvers.evolutionary.regal.encoding import encoding, expected
 from situate.solvers.evolutionary.regal.populations import derived, for_features, proposed
 from situate.solvers.evolutionary.regal.settings import RegalSettings
-from situate.solvers.evolutionary.settings import BRKGA
 from situate.solvers.search import Search
 
 if TYPE_CHECKING:
@@ -27,9 +26,6 @@ WEIGHTS = Path(__file__).parent / "weights"
 
 SETS = ("real", "synthetic")
 """The sets of graphs that trained them, the default first; see docs/methods/regal.md."""
-
-FIRST_GENERATION = BRKGA["paper"].population
-"""Its chromosomes."""
 
 FEATURES_SHARE = 0.5
 """Share of the budget that the features which the network reads take at most."""
@@ -57,9 +53,9 @@ def idrs(search: Search) -> None:
     for part in count():
         if actions is None or search.finished():
             return
-        settings = proposer.settings
-        population = proposed(search.simulator, settings, actions, derived(search.seed, part))
-        breed(search, population, settings.decoder, FIRST_GENERATION)
+        settings, seed = proposer.settings, derived(search.seed, part)
+        population = proposed(search.simulator, settings, actions, seed)
+        breed(search, population, settings.breeding.decoder, settings.breeding.population)
 
 
 def _breed_where_proposed(search: Search, method: str) -> None:
@@ -68,7 +64,7 @@ def _breed_where_proposed(search: Search, method: str) -> None:
     if actions is not None and not search.finished():
         settings = proposer.settings
         population = proposed(search.simulator, settings, actions, search.seed)
-        breed(search, population, settings.decoder)
+        breed(search, population, settings.breeding.decoder)
 
 
 def _proposer(search: Search, method: str) -> Proposer:
@@ -133,5 +129,5 @@ def _population_for_features(search: Search, settings: RegalSettings) -> _core.B
     most = inf if limit is None else max(1, int(FEATURES_SHARE * limit))
     population = for_features(search.simulator, settings, search.seed)
     with search.reserving(1 - FEATURES_SHARE):
-        breed(search, population, settings.decoder, min(settings.feature_evaluations, most))
+        breed(search, population, settings.breeding.decoder, min(settings.feature_evaluations, most))
     return population

@@ -12,22 +12,19 @@ from situate.simulation.simulator import Simulator
 from situate.solvers.evolutionary.brkga import evolution
 from situate.solvers.evolutionary.regal.proposals import Proposals, proposals, uniform
 from situate.solvers.evolutionary.regal.settings import RegalSettings
-from situate.solvers.evolutionary.settings import BRKGA, BrkgaSettings
-
-BIAS = BRKGA["paper"].bias
-"""The probability that a child has its elite's key, where none is proposed."""
+from situate.solvers.evolutionary.settings import BRKGA
 
 
 def plain(simulator: Simulator, settings: RegalSettings, seed: int) -> _core.Brkga:
-    """BRKGA with uniform distributions, what proposals are compared with."""
-    goal = simulator.problem.objective
-    return evolution(simulator, _settings(settings), goal=goal, seed=seed)
+    """BRKGA with common settings and the same decoder, what proposals are compared with."""
+    common = replace(BRKGA["paper"], decoder=settings.breeding.decoder)
+    return evolution(simulator, common, goal=simulator.problem.objective, seed=seed)
 
 
 def for_features(simulator: Simulator, settings: RegalSettings, seed: int) -> _core.Brkga:
-    """The same, but that the anchor is on the first device."""
+    """BRKGA with uniform distributions, but that the anchor is on the first device."""
     keys = _core.key_count(simulator.core)
-    return _guided(simulator, settings, uniform(simulator.problem, keys, BIAS), seed)
+    return _guided(simulator, settings, uniform(simulator.problem, keys, settings.breeding.bias), seed)
 
 
 def proposed(
@@ -35,7 +32,7 @@ def proposed(
 ) -> _core.Brkga:
     """BRKGA with the distributions that actions (n, c) of the policy stand for."""
     keys = _core.key_count(simulator.core)
-    made = proposals(simulator.problem, actions, settings.proposed, keys, BIAS)
+    made = proposals(simulator.problem, actions, settings.proposed, keys, settings.breeding.bias)
     # Another seed than that of the features: chromosomes share no draws.
     return _guided(simulator, settings, made, derived(seed, 1))
 
@@ -51,13 +48,10 @@ def _guided(
 ) -> _core.Brkga:
     return evolution(
         simulator,
-        _settings(settings),
+        settings.breeding,
         goal=simulator.problem.objective,
         seed=seed,
         proposals=(made.alpha, made.beta),
         biases=made.bias,
     )
 
-
-def _settings(settings: RegalSettings) -> BrkgaSettings:
-    return replace(BRKGA["paper"], decoder=settings.decoder)

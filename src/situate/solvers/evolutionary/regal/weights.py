@@ -21,7 +21,7 @@ from situate.report.text import plural
 from situate.solvers.evolutionary.regal.encoding import EDGE_FEATURES, node_features
 from situate.solvers.evolutionary.regal.settings import RegalSettings
 
-VERSION = 1
+VERSION = 2
 
 MOST_BYTES = 2**24
 """Size of a file that is read, at most. Trained weights take less than 2^20."""
