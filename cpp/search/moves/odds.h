@@ -33,7 +33,7 @@ constexpr AnnealingShares of_many_ops{40, 20, 15, 10, 15};
 // Where a region may be most of the graph, it carries over what single ops do not. Where transfers
 // block, one that changes devices stops all of them anew.
 constexpr int few_ops = 500;
-constexpr AnnealingShares of_few_ops{25, 15, 45, 5, 10};
+constexpr AnnealingShares of_few_ops{20, 10, 60, 4, 6};
 constexpr AnnealingShares of_few_ops_blocking{30, 20, 0, 20, 30};
 constexpr RegionOdds annealing_region{.smallest = 2,
                                       .doubling = {2, 3},

@@ -107,9 +107,9 @@ _TUNED = RegalSettings(
     Proposed(placement=0, transfers=16),
     places=True,
     feature_evaluations=100,
-    evaluations=2600,
+    evaluations=700,
     samples=8,
-    steps=300,
+    steps=1_000,
     learning_rate=2e-3,
     breeding=BrkgaSettings(population=50, elites=0.3, mutants=0.1, decoder="eager"),
 )
