@@ -23,13 +23,13 @@ std::vector<int32_t> cuts(const LiveTensors::Use& use, int begin, int end, int r
   return found;
 }
 
-// Numbers the connected components of a run from `first` on, in `chunk` of its places; returns
-// their number and `first`.
 class Components {
  public:
   Components(const Problem& problem, std::span<const int32_t> order, std::span<const int32_t> place)
       : p_(problem), order_(order), place_(place) {}
 
+  // Numbers the connected components of the run [from, to) from `first` on, in `chunk` of its
+  // places; returns the number behind the last.
   int number(int from, int to, int first, std::span<int32_t> chunk) {
     root_.resize(to - from);
     std::iota(root_.begin(), root_.end(), 0);

@@ -40,7 +40,7 @@ from situate.solvers.auto.memory.frugal_order import frugal_order
 from situate.solvers.auto.memory.level_cuts import offer_level_cuts
 from situate.solvers.auto.memory.liveness import orders_count
 from situate.solvers.auto.memory.memory_fit import offer_memory_fits
-from situate.solvers.auto.memory.regrouping import offer_regrouped
+from situate.solvers.auto.memory.regrouping import offer_own_regrouped, offer_regrouped
 from situate.solvers.auto.one_device import candidates, keep_to_one_device
 from situate.solvers.auto.pipeline import offer_pipelines
 from situate.solvers.auto.placed_orders import list_pipelines, offer_placed_orders
@@ -314,7 +314,7 @@ def _anneal(search: Search, full: bool = False, to_fit: bool = False) -> None:
                 move_critical(search, lines)
             offer_placed_orders(search)
             if goal == "memory" and search.incumbent is not found:
-                offer_regrouped(search)
+                offer_own_regrouped(search)
             found = search.incumbent
             order = _order_of(search.problem, found)
             # Every round goes on from the best plan of all chains.

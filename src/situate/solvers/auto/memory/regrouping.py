@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from situate import _core
 from situate.data.arrays import Order
-from situate.data.problem import Problem
 from situate.simulation.decoding import order_of
 from situate.solvers.auto.memory.frugal_order import frugal_order
 from situate.solvers.search import Found, Search
@@ -25,40 +22,57 @@ OFFERS_TO_REGROUP = 5
 
 
 def offer_regrouped(search: Search) -> None:
-    """Offer the best plan's placement in the frugal order, regrouped, and where it is on one device
-    in its own, regrouped; if they are better. Where plans are tried in the frugal order beside
-    their own, that is the regrouped one from now on."""
-    problem, best = search.problem, search.incumbent
-    if problem.rules.memory == "persistent" or problem.transfers == "atomic":
-        return
-    frugal = frugal_order(search) if search.second_order is None else search.second_order
-    alone = len(np.unique(best.placement)) == 1
-    for order in (order_of(problem, best.schedule), frugal) if alone else (frugal,):
-        if search.finished() or not search.affords(OFFERS_TO_REGROUP):
-            return
-        regrouped = _regrouped(search, order, _few_enough(search, best) if alone else 0)
-        search.consider(best.placement, regrouped, "serial")
-        if order is search.second_order:
+    """Offer the best plan's placement in its own order, regrouped, where that is on one device, and
+    in the frugal order, regrouped. Where plans are tried in the frugal order beside their own, they
+    are in the regrouped one from now on."""
+    offer_own_regrouped(search)
+    if _worthwhile(search):
+        frugal = frugal_order(search) if search.second_order is None else search.second_order
+        regrouped = _offer(search, frugal)
+        if frugal is search.second_order:
             search.second_order = regrouped
 
 
-def _regrouped(search: Search, order: Order, target: int) -> Order:
-    limit = search.time_limit
+def offer_own_regrouped(search: Search) -> None:
+    """Offer the best plan in its own order, regrouped, where it is on one device."""
+    best = search.incumbent
+    if _worthwhile(search) and _on_one_device(best):
+        _offer(search, order_of(search.problem, best.schedule))
+
+
+def _worthwhile(search: Search) -> bool:
+    """True where fewer bytes in use are sought and there is time to look for them."""
+    problem = search.problem
+    sought = problem.objective == "memory" or not search.incumbent.feasible
+    live = problem.rules.memory != "persistent"
+    return sought and live and not search.finished() and search.affords(OFFERS_TO_REGROUP)
+
+
+def _on_one_device(found: Found) -> bool:
+    return bool((found.placement == found.placement[0]).all())
+
+
+def _offer(search: Search, order: Order) -> Order:
+    """Offer the best plan's placement in an order, regrouped, if it is better; the order."""
+    best, limit = search.incumbent, search.time_limit
     left = math.inf if limit is None else limit * (1 - search.reserve) - search.seconds
-    return _core.regrouped_order(
+    regrouped = _core.regrouped_order(
         search.simulator.core,
         order,
-        target=target,
+        target=_few_enough(search, best),
         sets=SETS if limit is None else SETS_IN_TIME,
         seconds=SHARE * left,
     )
+    search.consider(best.placement, regrouped, "serial")
+    return regrouped
 
 
 def _few_enough(search: Search, found: Found) -> int:
-    """Bytes of tensors and workspaces on the one device of a plan that need not be fewer: those
+    """Bytes of tensors and workspaces that need not be fewer: on the one device of a plan those
     that the bound leaves, or where another objective is sought the device's memory."""
-    problem: Problem = search.problem
-    room = int(problem.capacity[found.placement[0]])
-    if problem.objective == "memory":
-        room = int(search.lower_bound)
+    problem = search.problem
+    if not _on_one_device(found):
+        return 0
+    by_memory = problem.objective == "memory"
+    room = int(search.lower_bound if by_memory else problem.capacity[found.placement[0]])
     return room - int(problem.persistent.sum())
