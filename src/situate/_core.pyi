@@ -239,6 +239,29 @@ def make_load_annealers(problem: Problem, seed: int, count: int, placement: Anno
     single_moves: a step gives one unit another device, and nothing else.
     """
 
+def heavy_path_order(problem: Problem, backwards: bool) -> NDArray[numpy.int32]:
+    """
+    Topological order (n,) by depth along the heaviest paths.
+
+    backwards: found from the end of the step.
+    """
+
+def regrouped_order(problem: Problem, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], *, target: int, sets: int, seconds: float) -> NDArray[numpy.int32]:
+    """
+    Topological order (n,) that uses no more bytes at its fullest moment on one device.
+
+    order: (n,) a topological one.
+    target: bytes of tensors and workspaces that are few enough.
+    sets, seconds: sets of chunks of ops to look at, and when to end.
+    """
+
+def least_order_peak(problem: Problem, sets: int) -> int | None:
+    """
+    Bytes of tensors and workspaces at the fullest moment of the best order on one device.
+
+    None where there are more than 64 ops, or so many sets of them are not enough to prove it.
+    """
+
 def key_count(problem: Problem) -> int:
     """
     Keys of a chromosome: n x d affinities, n priorities, and t x d of tensors that are sent.
