@@ -1,0 +1,26 @@
+// Devices that are alike: whatever may run on one takes as long on the other.
+#pragma once
+
+#include <vector>
+
+#include "problem/problem.h"
+
+namespace situate::bounds {
+
+// A link between two devices, and their kinds.
+struct Link {
+  int source, target;
+  int source_kind, target_kind;
+};
+
+struct DeviceKinds {
+  explicit DeviceKinds(const problem::Problem& problem);
+
+  int count() const { return static_cast<int>(first.size()); }
+
+  std::vector<int> of_device;  // d
+  std::vector<int> first;      // a device of each kind
+  std::vector<Link> links;     // of those that are as fast between the same kinds one
+};
+
+}  // namespace situate::bounds
