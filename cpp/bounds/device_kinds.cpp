@@ -25,15 +25,15 @@ DeviceKinds::DeviceKinds(const problem::Problem& p) {
     of_device.push_back(static_cast<int>(same - first.begin()));
     if (same == first.end()) first.push_back(device);
   }
+  links_to.resize(first.size());
   std::set<std::tuple<int, int, double, double>> known;
   for (int source = 0; source < p.d; ++source)
     for (int target = 0; target < p.d; ++target) {
       if (source == target) continue;
-      const Link link{source, target, of_device[source], of_device[target]};
+      const int from = of_device[source], to = of_device[target];
       const size_t pair = static_cast<size_t>(source) * p.d + target;
-      if (known.emplace(link.source_kind, link.target_kind, p.latency[pair], p.bandwidth[pair])
-              .second)
-        links.push_back(link);
+      if (known.emplace(from, to, p.latency[pair], p.bandwidth[pair]).second)
+        links_to[to].push_back({source, target, from});
     }
 }
 

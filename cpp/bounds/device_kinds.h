@@ -7,10 +7,10 @@
 
 namespace situate::bounds {
 
-// A link between two devices, and their kinds.
+// A link between two devices.
 struct Link {
   int source, target;
-  int source_kind, target_kind;
+  int source_kind;
 };
 
 struct DeviceKinds {
@@ -20,7 +20,8 @@ struct DeviceKinds {
 
   std::vector<int> of_device;  // d
   std::vector<int> first;      // a device of each kind
-  std::vector<Link> links;     // of those that are as fast between the same kinds one
+  // To each kind: of the links from one kind that are as fast, one.
+  std::vector<std::vector<Link>> links_to;
 };
 
 }  // namespace situate::bounds

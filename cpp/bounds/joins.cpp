@@ -53,14 +53,15 @@ class Starts {
         beside_(p_.n),
         apart_(p_.n),
         reached_(p_.n, -1),
-        queued_(p_.n, -1),
-        arrived_(kinds_.count()) {
+        queued_(p_.n, -1) {
     for (int op = 0; op < p_.n; ++op) take_seconds(op);
   }
 
   // Makes heads (n, d) as late as they are found to be.
   void raise(std::vector<double>& heads) {
-    if (!effort_.spend(static_cast<int64_t>(p_.consumers.size() * kinds_.links.size()))) return;
+    size_t links = 0;
+    for (const auto& to_kind : kinds_.links_to) links += to_kind.size();
+    if (!effort_.spend(static_cast<int64_t>(p_.consumers.size() * links))) return;
     part_edges();
     for (const int op : p_.order) {
       double* head = &heads[static_cast<size_t>(op) * p_.d];
@@ -122,29 +123,31 @@ class Starts {
   double sent(int tensor, int kind) {
     const int a = p_.producer[tensor];
     double least = never;
-    for (const Link& link : kinds_.links) {
+    for (const Link& link : kinds_.links_to[kind]) {
       const double slower = row(seconds_, a)[link.source_kind] - fastest_[a];
-      if (link.target_kind == kind && slower < least)
+      if (slower < least)
         least = std::min(least, slower + p_.transfer_seconds(tensor, link.source, link.target));
     }
     return least;
   }
 
   void wait_for_inputs(int op, double* start) {
-    for (const int tensor : p_.inputs_of(op)) {
-      const int producer = p_.producer[tensor];
-      for (int kind = 0; kind < kinds_.count(); ++kind) arrived_[kind] = end(producer, kind);
-      if (p_.unit[producer] != p_.unit[op])
-        for (const Link& link : kinds_.links) {
-          double& arrived = arrived_[link.target_kind];
-          const double ended = end(producer, link.source_kind);
-          if (ended < arrived)
-            arrived =
-                std::min(arrived, ended + p_.transfer_seconds(tensor, link.source, link.target));
-        }
+    for (const int tensor : p_.inputs_of(op))
       for (int kind = 0; kind < kinds_.count(); ++kind)
-        start[kind] = std::max(start[kind], arrived_[kind]);
+        start[kind] = std::max(start[kind], arrival(tensor, op, kind));
+  }
+
+  // When a tensor is there for an op on a kind of device.
+  double arrival(int tensor, int op, int kind) const {
+    const int producer = p_.producer[tensor];
+    double first = end(producer, kind);
+    if (p_.unit[producer] == p_.unit[op]) return first;
+    for (const Link& link : kinds_.links_to[kind]) {
+      const double ended = end(producer, link.source_kind);
+      if (ended < first)
+        first = std::min(first, ended + p_.transfer_seconds(tensor, link.source, link.target));
     }
+    return first;
   }
 
   // Where results meet: the least t by which all have run on a device of the kind that no transfer
@@ -255,7 +258,6 @@ class Starts {
   std::vector<int> waiting_;   // a heap of places in the order
   std::vector<Late> late_;     // the latest first
   std::vector<int> in_order_;  // of start, those that are late
-  std::vector<double> arrived_;
 };
 
 }  // namespace
