@@ -23,7 +23,11 @@ DeviceKinds::DeviceKinds(const problem::Problem& p) {
     const auto same = std::find_if(first.begin(), first.end(),
                                    [&](int other) { return alike(p, other, device); });
     of_device.push_back(static_cast<int>(same - first.begin()));
-    if (same == first.end()) first.push_back(device);
+    if (same == first.end()) {
+      first.push_back(device);
+      devices.push_back(0);
+    }
+    ++devices[of_device.back()];
   }
   links_to.resize(first.size());
   std::set<std::tuple<int, int, double, double>> known;

@@ -20,6 +20,7 @@ struct DeviceKinds {
 
   std::vector<int> of_device;  // d
   std::vector<int> first;      // a device of each kind
+  std::vector<int> devices;    // how many there are of each kind
   // To each kind: of the links from one kind that are as fast, one.
   std::vector<std::vector<Link>> links_to;
 };

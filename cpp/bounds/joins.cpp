@@ -48,10 +48,8 @@ class Starts {
         effort_(effort),
         seconds_(table()),
         start_(table()),
-        fastest_(p_.n, never),
-        first_(p_.n, never),
-        beside_(p_.n),
-        apart_(p_.n),
+        here_(p_.n),
+        away_(p_.n),
         reached_(p_.n, -1),
         queued_(p_.n, -1) {
     for (int op = 0; op < p_.n; ++op) take_seconds(op);
@@ -62,7 +60,6 @@ class Starts {
     size_t links = 0;
     for (const auto& to_kind : kinds_.links_to) links += to_kind.size();
     if (!effort_.spend(static_cast<int64_t>(p_.consumers.size() * links))) return;
-    part_edges();
     for (const int op : p_.order) {
       double* head = &heads[static_cast<size_t>(op) * p_.d];
       double* start = row(start_, op);
@@ -74,7 +71,6 @@ class Starts {
       const bool meets = p_.inputs_of(op).size() > 1;
       for (int kind = 0; meets && kind < kinds_.count(); ++kind)
         if (start[kind] < never) start[kind] = joined(op, kind, start[kind]);
-      first_[op] = *std::min_element(start, start + kinds_.count());
       for (int device = 0; device < p_.d; ++device)
         head[device] = std::max(head[device], start[kinds_.of_device[device]]);
     }
@@ -85,6 +81,16 @@ class Starts {
   struct Late {
     double arrival;
     int op;
+  };
+
+  // Where an op is on the way, the least seconds that it takes and the least time at which it ends.
+  struct Ways {
+    double seconds = never, end = never;
+
+    void take(double other_seconds, double other_end) {
+      seconds = std::min(seconds, other_seconds);
+      end = std::min(end, other_end);
+    }
   };
 
   std::vector<double> table() const {
@@ -104,31 +110,6 @@ class Starts {
       const int device = kinds_.first[kind];
       if (p_.may_run(p_.unit[op], device)) seconds[kind] = p_.op_seconds(op, device);
     }
-    fastest_[op] = *std::min_element(seconds, seconds + kinds_.count());
-  }
-
-  void part_edges() {
-    parted_.assign(p_.consumers.size(), never);
-    for (int tensor = 0; tensor < p_.m; ++tensor)
-      for (int edge = p_.consumer_start[tensor]; edge < p_.consumer_start[tensor + 1]; ++edge)
-        for (int kind = 0; kind < kinds_.count(); ++kind) {
-          const int b = p_.consumers[edge];
-          const double slower = row(seconds_, b)[kind] - fastest_[b];
-          if (p_.unit[b] == p_.unit[p_.producer[tensor]] || slower == never) continue;
-          parted_[edge] = std::min(parted_[edge], sent(tensor, kind) + slower);
-        }
-  }
-
-  // What it takes, beside the fastest time of its producer, to send a tensor to a kind of device.
-  double sent(int tensor, int kind) {
-    const int a = p_.producer[tensor];
-    double least = never;
-    for (const Link& link : kinds_.links_to[kind]) {
-      const double slower = row(seconds_, a)[link.source_kind] - fastest_[a];
-      if (slower < least)
-        least = std::min(least, slower + p_.transfer_seconds(tensor, link.source, link.target));
-    }
-    return least;
   }
 
   void wait_for_inputs(int op, double* start) {
@@ -198,38 +179,63 @@ class Starts {
     late_.clear();
     mark_ = op * int64_t{kinds_.count()} + kind;
     reached_[op] = mark_;
-    beside_[op] = 0;
-    apart_[op] = never;
+    here_[op] = 0;
+    away_[op] = never;
     queue_inputs(op);
-    while (!waiting_.empty()) {
+    while (!waiting_.empty() && effort_.spend(1)) {
       std::pop_heap(waiting_.begin(), waiting_.end());
       const int a = p_.order[waiting_.back()];
       waiting_.pop_back();
-      if (!take_ways(a, op, kind)) break;
-      if (first_[a] + apart_[a] <= start) continue;
+      const double arrival = take_ways(a, op, kind);
+      if (arrival <= start) continue;
       reached_[a] = mark_;
-      late_.push_back({first_[a] + apart_[a], a});
+      late_.push_back({arrival, a});
       queue_inputs(a);
     }
     waiting_.clear();
   }
 
-  // From the start of `a` to that of `op`; false if the effort has ended.
-  bool take_ways(int a, int op, int kind) {
-    double beside = 0, apart = p_.unit[a] == p_.unit[op] ? never : 0;
-    int64_t edges = 1;
-    for (const int tensor : p_.outputs_of(a))
-      for (int edge = p_.consumer_start[tensor]; edge < p_.consumer_start[tensor + 1]; ++edge) {
-        const int b = p_.consumers[edge];
-        ++edges;
+  // The least time from the start of `a` to that of `op`, with `a` on its device and on another; by
+  // when `op` can start with `a` on another.
+  double take_ways(int a, int op, int kind) {
+    double here = 0, away = 0, arrival = 0;
+    const Ways other = elsewhere(a, kind);
+    for (const int tensor : p_.outputs_of(a)) {
+      const Ways sent = transfer(tensor, kind);
+      const auto readers = p_.consumers_of(tensor);
+      effort_.spend(static_cast<int64_t>(readers.size() + kinds_.links_to[kind].size()));
+      for (const int b : readers) {
         if (reached_[b] != mark_) continue;
-        const double between = b == op ? sent(tensor, kind) : parted_[edge];
-        beside = std::max(beside, beside_[b]);
-        apart = std::max(apart, std::min(beside_[b] + between, apart_[b]));
+        const double then = p_.unit[a] == p_.unit[b] ? never : here_[b];
+        here = std::max(here, std::min(here_[b], away_[b]));
+        away = std::max(away, std::min(sent.seconds + then, other.seconds + away_[b]));
+        arrival = std::max(arrival, std::min(sent.end + then, other.end + away_[b]));
       }
-    beside_[a] = fastest_[a] + beside;
-    apart_[a] = fastest_[a] + apart;
-    return effort_.spend(edges);
+    }
+    const bool held = p_.unit[a] == p_.unit[op];
+    here_[a] = row(seconds_, a)[kind] + here;
+    away_[a] = held ? never : away;
+    return held ? never : arrival;
+  }
+
+  // An op on a device that is not this one of the kind.
+  Ways elsewhere(int op, int kind) {
+    Ways least;
+    for (int other = 0; other < kinds_.count(); ++other)
+      if (other != kind || kinds_.devices[kind] > 1)
+        least.take(row(seconds_, op)[other], end(op, other));
+    return least;
+  }
+
+  // A tensor that is made there, and sent to the device.
+  Ways transfer(int tensor, int kind) {
+    const int a = p_.producer[tensor];
+    Ways least;
+    for (const Link& link : kinds_.links_to[kind]) {
+      const double moved = p_.transfer_seconds(tensor, link.source, link.target);
+      least.take(row(seconds_, a)[link.source_kind] + moved, end(a, link.source_kind) + moved);
+    }
+    return least;
   }
 
   void queue_inputs(int a) {
@@ -245,14 +251,10 @@ class Starts {
   const DeviceKinds kinds_;
   Effort effort_;
   std::vector<double> seconds_, start_;  // n x kinds, infinite where an op may not run
-  std::vector<double> fastest_, first_;  // n: the least of each
-  // Of each of `consumers`: what it takes, beside the fastest times of both ops, to have them on
-  // two devices.
-  std::vector<double> parted_;
-  // Of the op and the kind that are looked at: n, from the start of each op to that of this one,
-  // the longest path, and that with it on another device; marks of those for which these are known,
-  // and of those that have been queued.
-  std::vector<double> beside_, apart_;
+  // n: of the op and the kind that are looked at, the least time from each op's start to that of
+  // this one, on its device and on another; marks of those for which these are known, and of those
+  // that have been queued.
+  std::vector<double> here_, away_;
   std::vector<int64_t> reached_, queued_;
   int64_t mark_ = 0;
   std::vector<int> waiting_;   // a heap of places in the order

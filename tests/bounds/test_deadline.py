@@ -69,7 +69,7 @@ def test_too_many_edges_or_too_little_time_refute_nothing(monkeypatch: pytest.Mo
 
 def test_it_is_the_active_bound_where_devices_differ() -> None:
     """A hundred ops on eight devices, some of them four times as fast as others."""
-    problem = unequal.instances()[8].make()
+    problem = unequal.instances()[11].make()
     assert tightest_bound(problem).name == "deadline"
 
 
@@ -92,7 +92,7 @@ def unlike(seed: int, rules: str) -> Problem:
 def test_no_plan_of_a_tiny_problem_is_faster(rules: str) -> None:
     """From what paths, joins, load and parts say, and from a third of it."""
     raised = 0
-    for seed in (0, 1, 2, 6, 38):
+    for seed in (0, 1, 2, 38, 125):
         problem = unlike(seed, rules)
         paths = with_joins(problem, Paths.of(problem))
         known = max(paths.longest, least_together(problem, paths), least_load(problem).seconds)

@@ -102,6 +102,18 @@ def test_a_device_that_is_soon_reached_and_slow_is_no_way_out() -> None:
     assert joined(detour()).longest == 3
 
 
+def test_what_stays_on_a_slow_device_takes_its_time_there() -> None:
+    """A chain of two ops and a third meet in a fourth. On the second device the chain takes six
+    seconds and a transfer to the first nothing; from the first, transfers take a hundred."""
+    times = {"a": 3.0, "b": 3.0, "c": 9.0, "sum": 9.0}
+    ops = tuple(Op(name, seconds={"d0": 1.0, "d1": slow}) for name, slow in times.items())
+    tensors = (Tensor("a", 0, 100, (1,)), Tensor("b", 1, 100, (3,)), Tensor("c", 2, 100, (3,)))
+    links = (Link("d0", "d1", 1.0, both=False), Link("d1", "d0", float("inf"), both=False))
+    problem = Problem(Graph("g", ops, tensors), dataclasses.replace(devices(1, 1), links=links))
+    assert joined(problem).heads[3].tolist() == [3, 15]
+    assert best_values(problem)["time"] == 4
+
+
 def test_heads_are_those_of_a_device() -> None:
     """Two results meet on one device, where they take a second each, or on one that takes two."""
     small = graph(3, [(0, 2), (1, 2)], size=100)

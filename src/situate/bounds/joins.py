@@ -16,7 +16,7 @@ from situate.data.core_problem import core_problem
 from situate.data.problem import Problem
 
 WORK = 20_000_000
-"""Edges that are looked at for the sake of others, in a tenth of a second or so."""
+"""Edges that are looked at for the sake of others, in a fifth of a second or so."""
 
 
 def with_joins(problem: Problem, paths: Paths, until: float = math.inf) -> Paths:
