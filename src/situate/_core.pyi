@@ -378,6 +378,23 @@ def longest_paths(problem: Problem, *, free: bool) -> tuple[NDArray[numpy.float6
     free: whether transfers take no time.
     """
 
+def with_joins(problem: Problem, head: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], tail: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], *, work: int, seconds: float) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:
+    """
+    Such seconds that are no less where the results of several ops meet.
+
+    head, tail: (n, d), (n, d) of `longest_paths`.
+    work, seconds: edges to look at, and when to end; fewer raise fewer of them.
+    """
+
+def parted_paths(problem: Problem, head: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], tail: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """
+    Seconds (e,) of the longest path over each of the edges to consumers.
+
+    Their ops are on the two devices where that is shortest; infinite where they have to share one.
+
+    head, tail: (n, d), (n, d) seconds before an op begins and after it ends on a device.
+    """
+
 class Flags:
     """Counters in an array (f,) that several processes map."""
 
