@@ -8,6 +8,7 @@ NB_MODULE(_core, module) {
   bind_problem(module);
   bind_simulation(module);
   bind_search(module);
+  bind_memory_orders(module);
   bind_brkga(module);
   bind_partition(module);
   bind_bounds(module);

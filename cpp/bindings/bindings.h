@@ -8,6 +8,7 @@ namespace situate::bindings {
 void bind_problem(nanobind::module_& module);
 void bind_simulation(nanobind::module_& module);
 void bind_search(nanobind::module_& module);
+void bind_memory_orders(nanobind::module_& module);
 void bind_brkga(nanobind::module_& module);
 void bind_partition(nanobind::module_& module);
 void bind_bounds(nanobind::module_& module);

@@ -8,7 +8,9 @@
 
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
+#include "bounds/joins.h"
 #include "bounds/live_bytes.h"
+#include "bounds/parted.h"
 #include "bounds/paths.h"
 #include "problem/check.h"
 #include "problem/problem.h"
@@ -94,15 +96,49 @@ int64_t least_live(const Dependencies& graph, const HeldTensors& tensors,
   return live.least(tensors.held(view(workspace)), view(graph.orders), view(runs), work, seconds);
 }
 
-std::tuple<Numpy<double>, Numpy<double>> longest_paths(const problem::Problem& p, bool free) {
+using OnDevices = std::tuple<Numpy<double>, Numpy<double>>;
+
+OnDevices on_devices(const problem::Problem& p, bounds::Paths&& paths) {
+  const auto n = static_cast<size_t>(p.n), d = static_cast<size_t>(p.d);
+  return std::make_tuple(to_numpy(std::move(paths.head), {n, d}),
+                         to_numpy(std::move(paths.tail), {n, d}));
+}
+
+OnDevices longest_paths(const problem::Problem& p, bool free) {
   bounds::Paths paths;
   {
     nb::gil_scoped_release released;
     paths = bounds::longest_paths(p, free);
   }
+  return on_devices(p, std::move(paths));
+}
+
+bounds::Paths paths_of(const problem::Problem& p, const Array<double, 2>& head,
+                       const Array<double, 2>& tail) {
   const auto n = static_cast<size_t>(p.n), d = static_cast<size_t>(p.d);
-  return std::make_tuple(to_numpy(std::move(paths.head), {n, d}),
-                         to_numpy(std::move(paths.tail), {n, d}));
+  check(has_shape(head, {n, d}) && has_shape(tail, {n, d}), "heads and tails are (ops, devices)");
+  return {copy_of(head), copy_of(tail)};
+}
+
+OnDevices with_joins(const problem::Problem& p, const Array<double, 2>& head,
+                     const Array<double, 2>& tail, int64_t work, double seconds) {
+  auto paths = paths_of(p, head, tail);
+  {
+    nb::gil_scoped_release released;
+    paths = bounds::with_joins(p, std::move(paths), work, seconds);
+  }
+  return on_devices(p, std::move(paths));
+}
+
+Numpy<double> parted_paths(const problem::Problem& p, const Array<double, 2>& head,
+                           const Array<double, 2>& tail) {
+  const auto paths = paths_of(p, head, tail);
+  std::vector<double> through;
+  {
+    nb::gil_scoped_release released;
+    through = bounds::parted(p, paths);
+  }
+  return to_numpy(std::move(through), {p.consumers.size()});
 }
 
 }  // namespace
@@ -135,6 +171,18 @@ work, seconds: edges of networks to look at, and when to end; fewer give fewer b
 Every op on the way runs where the path is shortest; infinite where an op may not run.
 
 free: whether transfers take no time.)");
+  module.def("with_joins", &with_joins, "problem"_a, "head"_a, "tail"_a, nb::kw_only(), "work"_a,
+             "seconds"_a,
+             R"(Such seconds that are no less where the results of several ops meet.
+
+head, tail: (n, d), (n, d) of `longest_paths`.
+work, seconds: edges to look at, and when to end; fewer raise fewer of them.)");
+  module.def("parted_paths", &parted_paths, "problem"_a, "head"_a, "tail"_a,
+             R"(Seconds (e,) of the longest path over each of the edges to consumers.
+
+Their ops are on the two devices where that is shortest; infinite where they have to share one.
+
+head, tail: (n, d), (n, d) seconds before an op begins and after it ends on a device.)");
 }
 
 }  // namespace situate::bindings

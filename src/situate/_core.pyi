@@ -239,6 +239,29 @@ def make_load_annealers(problem: Problem, seed: int, count: int, placement: Anno
     single_moves: a step gives one unit another device, and nothing else.
     """
 
+def heavy_path_order(problem: Problem, backwards: bool) -> NDArray[numpy.int32]:
+    """
+    Topological order (n,) by depth along the heaviest paths.
+
+    backwards: found from the end of the step.
+    """
+
+def regrouped_order(problem: Problem, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], *, target: int, sets: int, seconds: float) -> NDArray[numpy.int32]:
+    """
+    Topological order (n,) that uses no more bytes at its fullest moment on one device.
+
+    order: (n,) a topological one.
+    target: bytes of tensors and workspaces that are few enough.
+    sets, seconds: sets of chunks of ops to look at, and when to end.
+    """
+
+def least_order_peak(problem: Problem, sets: int) -> int | None:
+    """
+    Bytes of tensors and workspaces at the fullest moment of the best order on one device.
+
+    None where there are more than 64 ops, or so many sets of them are not enough to prove it.
+    """
+
 def key_count(problem: Problem) -> int:
     """
     Keys of a chromosome: n x d affinities, n priorities, and t x d of tensors that are sent.
@@ -353,6 +376,23 @@ def longest_paths(problem: Problem, *, free: bool) -> tuple[NDArray[numpy.float6
     Every op on the way runs where the path is shortest; infinite where an op may not run.
 
     free: whether transfers take no time.
+    """
+
+def with_joins(problem: Problem, head: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], tail: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], *, work: int, seconds: float) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:
+    """
+    Such seconds that are no less where the results of several ops meet.
+
+    head, tail: (n, d), (n, d) of `longest_paths`.
+    work, seconds: edges to look at, and when to end; fewer raise fewer of them.
+    """
+
+def parted_paths(problem: Problem, head: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], tail: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """
+    Seconds (e,) of the longest path over each of the edges to consumers.
+
+    Their ops are on the two devices where that is shortest; infinite where they have to share one.
+
+    head, tail: (n, d), (n, d) seconds before an op begins and after it ends on a device.
     """
 
 class Flags:

@@ -13,7 +13,8 @@ from situate.bounds import joins
 from situate.bounds.joins import with_joins
 from situate.bounds.lower_bound import lower_bound
 from situate.bounds.paths import Paths
-from situate.data.graph import Graph
+from situate.data.cluster import Link
+from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import RULES, Problem
 from tests.solvers.exhaustive import best_values
 from tests.solvers.families import apart, chain, devices, fork, graph
@@ -79,12 +80,49 @@ def test_where_nothing_meets_paths_stay_as_they_are() -> None:
 
 def test_looking_ends_and_what_is_known_by_then_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem(sums(size=100), MANY)
-    most = joined(problem).head
-    for looks in range(0, 40, 4):
-        monkeypatch.setattr(joins, "LOOKS", looks)
-        assert (joined(problem).head <= most).all()
-    monkeypatch.setattr(joins, "LOOKS", 0)
-    assert joined(problem).longest == 3
+    most, found = joined(problem).head, []
+    for work in range(0, 200, 8):
+        monkeypatch.setattr(joins, "WORK", work)
+        found.append(joined(problem))
+        assert (found[-1].head <= most).all()
+    assert {paths.longest for paths in found} == {3, 4}
+
+
+def detour(size: int = 100) -> Problem:
+    """Two results meet. All transfers to and from a third device are short, but it takes fifty
+    seconds for what the others do in one."""
+    ops = tuple(Op(f"op{j}", seconds={"x1": 1.0, "x50": 50.0}) for j in range(3))
+    small = Graph("g", ops, (Tensor("t", 0, size, (2,)), Tensor("u", 1, size, (2,))))
+    short = (Link("d2", "*", float("inf")), *devices(1).links)
+    return Problem(small, dataclasses.replace(devices(1, 1, 50), links=short[::-1]))
+
+
+def test_a_device_that_is_soon_reached_and_slow_is_no_way_out() -> None:
+    assert Paths.of(detour()).longest == 2
+    assert joined(detour()).longest == 3
+
+
+def test_what_stays_on_a_slow_device_takes_its_time_there() -> None:
+    """A chain of two ops and a third meet in a fourth. On the second device the chain takes six
+    seconds and a transfer to the first nothing; from the first, transfers take a hundred."""
+    times = {"a": 3.0, "b": 3.0, "c": 9.0, "sum": 9.0}
+    ops = tuple(Op(name, seconds={"d0": 1.0, "d1": slow}) for name, slow in times.items())
+    tensors = (Tensor("a", 0, 100, (1,)), Tensor("b", 1, 100, (3,)), Tensor("c", 2, 100, (3,)))
+    links = (Link("d0", "d1", 1.0, both=False), Link("d1", "d0", float("inf"), both=False))
+    problem = Problem(Graph("g", ops, tensors), dataclasses.replace(devices(1, 1), links=links))
+    assert joined(problem).heads[3].tolist() == [3, 15]
+    assert best_values(problem)["time"] == 4
+
+
+def test_heads_are_those_of_a_device() -> None:
+    """Two results meet on one device, where they take a second each, or on one that takes two."""
+    small = graph(3, [(0, 2), (1, 2)], size=100)
+    assert joined(Problem(small, devices(1, 2))).heads[2].tolist() == [2, 4]
+
+
+def test_a_group_runs_one_after_the_other() -> None:
+    small = graph(3, [(0, 2), (1, 2)], size=0, group="g")
+    assert joined(Problem(small, devices(1, 1))).head.tolist() == [0, 0, 2]
 
 
 def test_no_more_is_found_than_there_is_time_for() -> None:

@@ -12,6 +12,7 @@ from situate.bounds.paths import Paths
 from situate.bounds.together import least_together
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import RULES, Problem
+from tests.bounds.test_joins import detour
 from tests.oracle.problems import random_problem
 from tests.solvers.exhaustive import best_values
 from tests.solvers.families import apart, chain, devices, fork, graph
@@ -56,6 +57,15 @@ def test_a_part_is_on_one_device_though_its_ops_are_fastest_on_different_ones() 
     for size, least in ((8, 10), (20, 11)):
         sent = Graph("g", ops, (Tensor("t", 0, size, (1,)),))
         assert together(Problem(sent, devices(1, 1))) == least
+
+
+def test_a_slow_device_is_not_parted_from_though_transfers_to_it_are_short() -> None:
+    assert together(detour()) == 3
+
+
+def test_graphs_of_too_many_edges_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("situate.bounds.together.EDGES", 19)
+    assert together(Problem(fork(12, size=100), devices(1, 1))) == 0
 
 
 def test_what_is_pinned_apart_is_not_held_together() -> None:

@@ -433,3 +433,21 @@ def test_per_step_no_tensor_stays_for_being_an_output() -> None:
     graph = Graph("g", ops("a"), (Tensor("made", 0, 8, (), output=True),))
     assert Problem(graph, cluster(GPU)).output.tolist() == [1]
     assert Problem(graph, cluster(GPU), rules="regal").output.tolist() == [0]
+
+
+def test_a_problem_is_confined_to_fewer_devices_and_larger_units():
+    """Three ops that hold 40 bytes each, of which the smaller device holds two."""
+    small = Graph("g", tuple(Op(name, seconds=FREE, persistent=40) for name in "abc"))
+    problem = Problem(small, cluster(GPU, CPU))
+    before = problem.allowed.copy(), problem.unit_seconds.copy(), problem.fastest.copy()
+    may_run = np.array([[True, True], [True, False], [True, True]])
+    pair = problem.confined(np.array([0, 1, 0]), may_run)
+    assert pair.unit.tolist() == [0, 1, 0]
+    assert pair.units == 2
+    assert pair.allowed.tolist() == [[True, True], [True, False]]
+    assert pair.unit_seconds.tolist() == [[2, 2], [1, 1]]
+    assert pair.unit_persistent.tolist() == [80, 40]
+    whole = pair.confined(np.array([0, 0]), pair.allowed)
+    assert whole.allowed.tolist() == [[False, False]]
+    after = problem.allowed, problem.unit_seconds, problem.fastest
+    assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))

@@ -75,3 +75,10 @@ class Live:
 def takes_time(problem: Problem) -> Bools:
     """(n,) whether a clock at an op's start shows another time at its end, whenever it starts."""
     return np.asarray(problem.fastest > EPSILON * problem.serial_seconds)
+
+
+def all_take_time(problem: Problem) -> bool:
+    """True where every op that needs bytes while it runs takes time, or is a step of its own."""
+    needed = problem.workspace.copy()
+    np.add.at(needed, problem.producer, np.where(problem.resident == 1, 0, problem.size))
+    return problem.rules.memory == "step" or bool((needed[~takes_time(problem)] == 0).all())

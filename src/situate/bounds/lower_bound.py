@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from situate.bounds.deadline import least_deadline
 from situate.bounds.groups import least_group
 from situate.bounds.joins import with_joins
 from situate.bounds.load import least_load
@@ -103,14 +104,19 @@ def _on_time(problem: Problem, until: float, refined_until: float) -> Iterator[B
     yield Bound(paths.longest, "critical path")
     if problem.transfers == "atomic":
         return
-    load = least_load(problem, until)
-    yield Bound(load.seconds, "load")
     paths = with_joins(problem, paths, refined_until)
-    yield Bound(least_window(problem, paths, load), "window")
-    yield Bound(least_narrow(problem, paths), "narrow work")
-    yield Bound(least_together(problem, paths), "together")
-    yield Bound(paths.longest, "joins")
-    yield Bound(least_group(problem, paths), "colocation group")
+    load = least_load(problem, until)
+    bounds = [
+        Bound(load.seconds, "load"),
+        Bound(least_window(problem, paths, load), "window"),
+        Bound(least_narrow(problem, paths), "narrow work"),
+        Bound(least_together(problem, paths), "together"),
+        Bound(paths.longest, "joins"),
+        Bound(least_group(problem, paths), "colocation group"),
+    ]
+    yield from bounds
+    least = max(bound.value for bound in bounds)
+    yield Bound(least_deadline(problem, least, load, refined_until), "deadline")
 
 
 def _rounded(problem: Problem, seconds: float) -> float:

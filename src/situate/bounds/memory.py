@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from situate.bounds.best_order import bytes_of_best_order
 from situate.bounds.device_sets import DeviceSets
 from situate.bounds.live import WORK, Live, takes_time
 from situate.bounds.tree import bytes_of_tree
@@ -71,7 +72,8 @@ def needs(problem: Problem, until: float = math.inf) -> list[Need]:
         size = held + live.least(ops, WORK // len(sets), until)
         found.append(_share(problem, "live tensors", on, size))
     everywhere, _, held_there = sets[0]
-    found.append(_share(problem, "tree", everywhere, held_there + bytes_of_tree(problem, until)))
+    for name, least in (("tree", bytes_of_tree), ("best order", bytes_of_best_order)):
+        found.append(_share(problem, name, everywhere, held_there + least(problem, until)))
     above = max(need.peak for need in found)
     return found + [_group(problem, live, unit, until) for unit in _heavy_groups(problem, above)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -22,25 +23,39 @@ class Paths:
     that send and receive it, or where there are more than `PAIRS` pairs of devices to look at.
 
     Attributes:
-        head, tail: (n,) seconds before an op begins, and after it has ended.
+        heads, tails: (n, d) seconds before an op begins on a device, and after it has ended there;
+            infinite where it may not run.
         longest: seconds of the critical path.
     """
 
-    head: Floats
-    tail: Floats
+    heads: Floats
+    tails: Floats
     longest: float
+
+    @cached_property
+    def head(self) -> Floats:
+        """(n,) seconds before an op begins, wherever it does."""
+        return np.asarray(self.heads.min(axis=1))
+
+    @cached_property
+    def tail(self) -> Floats:
+        """(n,) seconds after an op has ended, wherever it has."""
+        return np.asarray(self.tails.min(axis=1))
 
     @classmethod
     def of(cls, problem: Problem) -> Paths:
         """Those of a problem's graph."""
-        pairs = len(problem.consumers) * problem.d**2
-        free = problem.transfers == "atomic" or pairs > PAIRS
-        head, tail = _core.longest_paths(core_problem(problem), free=free)
+        free = problem.transfers == "atomic" or len(problem.consumers) * problem.d**2 > PAIRS
+        return cls.through(problem, *_core.longest_paths(core_problem(problem), free=free))
+
+    @classmethod
+    def through(cls, problem: Problem, heads: Floats, tails: Floats) -> Paths:
+        """Those through each op, with what is before and after it (n, d), (n, d)."""
         seconds = np.where(problem.allowed[problem.unit], problem.seconds, np.inf)
-        through = (head + seconds + tail).min(axis=1)
-        return cls(head.min(axis=1), tail.min(axis=1), float(through.max()))
+        return cls(heads, tails, float((heads + seconds + tails).min(axis=1).max()))
 
     @classmethod
     def without(cls, problem: Problem) -> Paths:
         """None: ops that wait for nothing, as those of different steps in a pipeline."""
-        return cls(np.zeros(problem.n), np.zeros(problem.n), 0.0)
+        nothing = np.zeros((problem.n, problem.d))
+        return cls(nothing, nothing, 0.0)

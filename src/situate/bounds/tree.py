@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 import time
 
-import numpy as np
-
-from situate.bounds.live import takes_time
+from situate.bounds.live import all_take_time
 from situate.data.problem import Problem
 from situate.data.tree_order import SECONDS_AN_OP, is_tree, tree_order
 
@@ -18,7 +16,4 @@ def bytes_of_tree(problem: Problem, until: float = math.inf) -> int:
     not found by when `time.perf_counter` says `until`."""
     if time.perf_counter() + SECONDS_AN_OP * problem.n > until or not is_tree(problem):
         return 0
-    needed = problem.workspace.copy()
-    np.add.at(needed, problem.producer, np.where(problem.resident == 1, 0, problem.size))
-    brief = problem.rules.memory != "step" and bool((needed[~takes_time(problem)] > 0).any())
-    return 0 if brief else tree_order(problem).bytes
+    return tree_order(problem).bytes if all_take_time(problem) else 0

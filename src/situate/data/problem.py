@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
@@ -283,6 +284,24 @@ class Problem:
     @cached_property
     def allowed(self) -> NDArray[np.bool_]:
         return self.runnable & (self.unit_persistent[:, None] <= self.capacity[None, :])
+
+    def confined(self, part: NDArray[np.int64], allowed: NDArray[np.bool_]) -> Problem:
+        """The problem with fewer choices.
+
+        Args:
+            part: (units,) the unit, one of those in the problem that is made, that each becomes a
+                part of.
+            allowed: (units, d) devices of each, those that it may run on or fewer. A part may run
+                where all that become one may, and all that they hold fits.
+        """
+        confined = copy(self)
+        for name in ("allowed", "fastest", "units", "unit_persistent", "unit_seconds"):
+            vars(confined).pop(name, None)
+        vars(confined)["unit"] = part[self.unit].astype(np.int32)
+        runnable = np.ones((confined.units, self.d), np.bool_)
+        np.logical_and.at(runnable, part, allowed)
+        vars(confined)["runnable"] = runnable
+        return confined
 
     @cached_property
     def runnable(self) -> NDArray[np.bool_]:

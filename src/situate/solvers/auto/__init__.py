@@ -36,14 +36,16 @@ from situate.solvers.auto.critical import move_critical, phase_lines
 from situate.solvers.auto.device_swap import swap_devices
 from situate.solvers.auto.earliest import offer_earliest_rules
 from situate.solvers.auto.islands import Islands, islands
-from situate.solvers.auto.level_cuts import offer_level_cuts
-from situate.solvers.auto.liveness import orders_count
-from situate.solvers.auto.memory_fit import offer_memory_fits
+from situate.solvers.auto.memory.frugal_order import frugal_order
+from situate.solvers.auto.memory.level_cuts import offer_level_cuts
+from situate.solvers.auto.memory.liveness import orders_count
+from situate.solvers.auto.memory.memory_fit import offer_memory_fits
+from situate.solvers.auto.memory.regrouping import offer_own_regrouped, offer_regrouped
 from situate.solvers.auto.one_device import candidates, keep_to_one_device
 from situate.solvers.auto.pipeline import offer_pipelines
 from situate.solvers.auto.placed_orders import list_pipelines, offer_placed_orders
 from situate.solvers.auto.proportional_cut import offer_proportional_cuts
-from situate.solvers.auto.second_orders import by_rank, frugal_order
+from situate.solvers.auto.rank_order import by_rank
 from situate.solvers.auto.segments import offer_segments, outgrown
 from situate.solvers.auto.slice_moves import move_slices
 from situate.solvers.auto.small import look_at_all
@@ -154,6 +156,8 @@ def _improve(search: Search, for_loads: bool = False, others: Islands | None = N
 def _offer_constructed(search: Search) -> bool:
     """Offer what is cut of a line of units, drawn, and listed anew; True where the network has
     outgrown the fastest accelerator."""
+    if search.problem.objective == "memory":
+        offer_regrouped(search)
     _list_to_fit(search)
     offer_earliest_rules(search)
     if not search.finished():
@@ -270,7 +274,8 @@ def _make_fit(search: Search) -> None:
     if search.incumbent.feasible or search.problem.rules.memory == "persistent":
         return
     with search.reserving(FIT_SHARE):
-        if not search.finished():
+        offer_regrouped(search)
+        if not search.finished() and not search.incumbent.feasible:
             _anneal(search, to_fit=True)
 
 
@@ -308,6 +313,8 @@ def _anneal(search: Search, full: bool = False, to_fit: bool = False) -> None:
             if full:
                 move_critical(search, lines)
             offer_placed_orders(search)
+            if goal == "memory" and search.incumbent is not found:
+                offer_own_regrouped(search)
             found = search.incumbent
             order = _order_of(search.problem, found)
             # Every round goes on from the best plan of all chains.

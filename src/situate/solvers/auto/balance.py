@@ -12,7 +12,7 @@ from situate.data.topology import pipeline_order
 from situate.simulation.decoding import order_of
 from situate.solvers.auto.cooling import OVERLAPPED, chains_of, cooling, interval_seconds
 from situate.solvers.auto.device_swap import swap_devices
-from situate.solvers.auto.liveness import orders_count, weights
+from situate.solvers.auto.memory.liveness import orders_count, weights
 from situate.solvers.search import Found, Search
 
 

@@ -12,7 +12,7 @@ from situate.evaluators.simulated import SimulatedMachine
 from situate.grouping import heavy_edge, make_groups
 from situate.simulation.decoding import order_of
 from situate.solvers.auto.one_part_per_device import offer_one_part_per_device
-from situate.solvers.auto.second_orders import by_rank
+from situate.solvers.auto.rank_order import by_rank
 from situate.solvers.learned.initial_placements import InitialPlacements
 from situate.solvers.learned.levels import coarser, levels_of, op_weights
 from situate.solvers.local_search.hill_climbing import GROUPS, HillClimber

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from situate.data.arrays import Placement
 from situate.data.problem import Problem
 from situate.data.topology import accelerators
-from situate.solvers.auto.second_orders import by_rank
+from situate.solvers.auto.rank_order import by_rank
 from situate.solvers.line_cut import on_devices
 from situate.solvers.search import Search
 

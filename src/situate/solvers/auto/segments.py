@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from situate.data.arrays import Order, Placement
 from situate.data.problem import Problem
 from situate.data.topology import accelerators, folded_order
-from situate.solvers.auto.memory_fit import repair
+from situate.solvers.auto.memory.memory_fit import repair
 from situate.solvers.line_cut import cut, live_bytes, on_devices
 from situate.solvers.search import Search
 

@@ -10,7 +10,7 @@ import pytest
 from situate.bounds.lower_bound import tightest_bound
 from situate.data.problem import Problem
 from situate.solvers import solve
-from situate.solvers.auto.level_cuts import offer_level_cuts
+from situate.solvers.auto.memory.level_cuts import offer_level_cuts
 from situate.solvers.search import Search
 from tests.solvers.training import gpus, training
 

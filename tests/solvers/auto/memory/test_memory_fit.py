@@ -10,7 +10,7 @@ from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op
 from situate.data.problem import RULES, Problem
 from situate.data.topology import folded_order
-from situate.solvers.auto.memory_fit import offer_memory_fits, repair
+from situate.solvers.auto.memory.memory_fit import offer_memory_fits, repair
 from situate.solvers.line_cut import cut, live_bytes
 from situate.solvers.search import Search
 from tests.solvers.training import LAYERS, gpus, training

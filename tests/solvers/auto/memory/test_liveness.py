@@ -7,7 +7,7 @@ import pytest
 
 from situate.data.problem import RULES, Problem
 from situate.simulation.simulator import Simulator
-from situate.solvers.auto.liveness import orders_count, weights
+from situate.solvers.auto.memory.liveness import orders_count, weights
 from tests.oracle.problems import random_decision, random_problem
 from tests.solvers.families import chain, devices
 

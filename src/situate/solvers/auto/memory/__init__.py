@@ -1,0 +1,1 @@
+"""The parts of `auto` where memory is sought or short."""
