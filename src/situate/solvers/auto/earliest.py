@@ -22,7 +22,7 @@ def offer_earliest_rules(search: Search) -> None:
     lacks few bytes, and yet is far from what fits.
     """
     problem, before = search.problem, search.best
-    if problem.objective != "time" or problem.transfers != "overlapped":
+    if problem.objective != "time" or problem.transfers == "atomic":
         return
     if not search.affords(OFFERS):
         return
