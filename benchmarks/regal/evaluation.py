@@ -150,7 +150,7 @@ def _methods(
 
 
 def _bound(found: Found, reference: Values) -> Row:
-    """What no method could reach more than."""
+    """The mean improvement that no method could exceed."""
     bounds = np.array([max(plan.bound for plan in each.values()) for each in found])
     improved = 100 * (1 - bounds / reference)
     return {"improvement_%": float(improved.mean()), "interval_%": interval(improved)}

@@ -127,7 +127,8 @@ def _population_for_features(search: Search, settings: RegalSettings) -> _core.B
     """The population that plain BRKGA breeds in its share of the budget."""
     limit = search.evaluation_limit
     most = inf if limit is None else max(1, int(FEATURES_SHARE * limit))
+    evaluations = min(settings.feature_evaluations, most)
     population = for_features(search.simulator, settings, search.seed)
     with search.reserving(1 - FEATURES_SHARE):
-        breed(search, population, settings.breeding.decoder, min(settings.feature_evaluations, most))
+        breed(search, population, settings.breeding.decoder, evaluations)
     return population

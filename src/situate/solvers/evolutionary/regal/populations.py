@@ -24,7 +24,8 @@ def plain(simulator: Simulator, settings: RegalSettings, seed: int) -> _core.Brk
 def for_features(simulator: Simulator, settings: RegalSettings, seed: int) -> _core.Brkga:
     """BRKGA with uniform distributions, but that the anchor is on the first device."""
     keys = _core.key_count(simulator.core)
-    return _guided(simulator, settings, uniform(simulator.problem, keys, settings.breeding.bias), seed)
+    made = uniform(simulator.problem, keys, settings.breeding.bias)
+    return _guided(simulator, settings, made, seed)
 
 
 def proposed(
@@ -54,4 +55,3 @@ def _guided(
         proposals=(made.alpha, made.beta),
         biases=made.bias,
     )
-
