@@ -34,8 +34,8 @@ def methods(content: Content) -> str:
         for row in rows
     ]
     for bound in content["tables"].get("bound", []):
-        improvement = spread(bound["improvement_%"], bound["interval_%"])
-        lines.append(("lower bound, at most", improvement, *[markdown.NONE] * (len(head) - 2)))
+        most = spread(bound["improvement_%"], bound["interval_%"])
+        lines.append(("lower bound, at most", most, *[markdown.NONE] * (len(head) - 2)))
     run = {row["method"].partition(",")[0] for row in rows}
     for method, (improvement, gap) in TABLE_1.get(content["options"]["name"], {}).items():
         if method not in run:
