@@ -5,24 +5,21 @@ from __future__ import annotations
 import dataclasses
 import math
 
-import numpy as np
 import pytest
-from msgspec import structs
 
 from situate.bounds.best_order import bytes_of_best_order
 from situate.bounds.lower_bound import tightest_bound
 from situate.bounds.tree import bytes_of_tree
-from situate.data.graph import Graph
-from situate.data.problem import Problem
 from situate.solvers import solve
-from tests.bounds.test_tree import two_parts
+from tests.bounds.one_device import (
+    assert_brief_ops_are_not_counted,
+    assert_devices_hold_no_less,
+    on,
+    two_parts,
+)
 from tests.data.test_tree_order import tree
-from tests.solvers.exhaustive import best_values, optimum
-from tests.solvers.families import chain, devices, layered
-
-
-def on(small: Graph, count: int, rules: str = "situate") -> Problem:
-    return Problem(small, devices(*[1] * count), "memory", rules)  # type: ignore[arg-type]
+from tests.solvers.exhaustive import optimum
+from tests.solvers.families import chain, layered
 
 
 def test_what_is_no_tree_is_certified_on_one_device() -> None:
@@ -48,23 +45,11 @@ def test_it_is_that_of_a_tree(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_devices_hold_no_less_between_them(seed: int) -> None:
-    """Ops take from half a second to two, on one device to three, which share what is bounded."""
-    small, draw = layered(2, 2, seed), np.random.default_rng(seed)
-    ops = tuple(
-        structs.replace(op, seconds={"*": float(draw.choice([0.5, 1.0, 2.0]))}) for op in small.ops
-    )
-    for rules in ("situate", "regal", "doppler"):
-        problem = on(dataclasses.replace(small, ops=ops), 1 + seed % 3, rules)
-        best = best_values(problem)
-        assert best is not None
-        assert bytes_of_best_order(problem) + problem.persistent.sum() <= problem.d * best["memory"]
+    assert_devices_hold_no_less(bytes_of_best_order, layered(2, 2, seed), seed, brief=0.0)
 
 
 def test_what_is_made_in_no_time_is_not_counted() -> None:
-    """All three ops may run at one instant, of which no interval sees the tensors."""
-    brief = chain(3, size=9, seconds=[0.0, 0.0, 1.0])
-    assert bytes_of_best_order(on(brief, 1)) == 0
-    assert bytes_of_best_order(on(brief, 1, "regal")) == 18
+    assert_brief_ops_are_not_counted(bytes_of_best_order)
 
 
 def test_many_ops_or_no_time_are_not_looked_at() -> None:

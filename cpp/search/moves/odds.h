@@ -30,8 +30,8 @@ struct AnnealingShares {
   int resend = 10;
 };
 constexpr AnnealingShares of_many_ops{40, 20, 15, 10, 15};
-// Where a region may be most of the graph, it carries over what single ops do not. Where transfers
-// block, one that changes devices stops all of them anew.
+// In a small graph regions lead out of plans that no move of single ops makes better. Where
+// transfers block, a region that changes devices stops all of them anew.
 constexpr int few_ops = 500;
 constexpr AnnealingShares of_few_ops{20, 10, 60, 4, 6};
 constexpr AnnealingShares of_few_ops_blocking{30, 20, 0, 20, 30};

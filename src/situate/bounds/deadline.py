@@ -11,19 +11,13 @@ import time
 
 import numpy as np
 
-from situate import _core
 from situate.bounds.groups import least_group
 from situate.bounds.joins import with_joins
 from situate.bounds.load import Load
 from situate.bounds.paths import Paths
-from situate.bounds.together import busiest, united
+from situate.bounds.together import EDGES, busiest, parted, united
 from situate.bounds.windows import least_window
-from situate.data.core_problem import core_problem
 from situate.data.problem import Problem
-from situate.data.topology import edge_producers
-
-EDGES = 10_000
-"""Most edges of a graph that is looked at; a step of so many is refuted in a tenth of a second."""
 
 STEP, PRECISION = 0.01, 0.001
 """By how much a step is longer than the last one that was refuted, at first and at least."""
@@ -76,7 +70,5 @@ def _forced(problem: Problem, paths: Paths, deadline: float) -> Problem:
     seconds = np.where(problem.allowed[problem.unit], problem.seconds, np.inf)
     in_time = problem.allowed.copy()
     np.logical_and.at(in_time, problem.unit, paths.heads + seconds + paths.tails <= deadline)
-    parted = _core.parted_paths(core_problem(problem), paths.heads, paths.tails)
-    late = parted > deadline
-    ends = np.stack([edge_producers(problem), problem.consumers], axis=1)[late]
-    return problem.confined(united(problem, problem.unit[ends]), in_time)
+    through, ends = parted(problem, paths)
+    return problem.confined(united(problem, ends[through > deadline]), in_time)

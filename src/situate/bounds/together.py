@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from situate import _core
 from situate.bounds.groups import seconds_of_units
 from situate.bounds.paths import Paths
-from situate.data.arrays import Ints
+from situate.data.arrays import Floats, Ints
 from situate.data.core_problem import core_problem
 from situate.data.problem import Problem
 from situate.data.topology import edge_producers
@@ -22,10 +22,9 @@ def least_together(problem: Problem, paths: Paths) -> float:
     path longer than the step."""
     if not 0 < len(problem.consumers) <= EDGES or problem.d < 2:
         return 0.0
-    through = _core.parted_paths(core_problem(problem), paths.heads, paths.tails)
+    through, ends = parted(problem, paths)
     falling = np.argsort(-through, kind="stable")
-    ends = np.stack([edge_producers(problem), problem.consumers], axis=1)
-    units = problem.unit[ends[falling]]
+    units = ends[falling]
     # The step is no shorter than `lengths[i]`, or parts none of the first i pairs.
     lengths = np.append(through[falling], 0.0)
 
@@ -42,6 +41,14 @@ def least_together(problem: Problem, paths: Paths) -> float:
     # Of all numbers of pairs, the larger of both is least where they cross.
     least = max(crossed(low), float(lengths[low]))
     return min(least, float(lengths[low - 1])) if low else least
+
+
+def parted(problem: Problem, paths: Paths) -> tuple[Floats, NDArray[np.int32]]:
+    """Seconds (e,) of the longest path over each edge to a consumer if there is a transfer on it,
+    and the units (e, 2) of the edge's two ops."""
+    through = _core.parted_paths(core_problem(problem), paths.heads, paths.tails)
+    ends = np.stack([edge_producers(problem), problem.consumers], axis=1)
+    return through, problem.unit[ends]
 
 
 def busiest(problem: Problem) -> float:

@@ -295,6 +295,7 @@ class Problem:
                 where all that become one may, and all that they hold fits.
         """
         confined = copy(self)
+        # All that hangs on units and on where they may run is found anew.
         for name in ("allowed", "fastest", "units", "unit_persistent", "unit_seconds"):
             vars(confined).pop(name, None)
         vars(confined)["unit"] = part[self.unit].astype(np.int32)
