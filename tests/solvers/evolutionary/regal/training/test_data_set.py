@@ -139,6 +139,14 @@ def test_what_is_held_stays_as_large_as_its_tensor() -> None:
     assert made.ops[0].persistent == made.tensors[0].size != 10_000
 
 
+def test_a_copy_has_its_own_times_of_transfers() -> None:
+    ops = (Op("a", seconds={"*": 1.0}), Op("b", seconds={"*": 1.0}))
+    of = Graph("g", ops, (Tensor("t", 0, 10_000, (1,), seconds=2.0),))
+    [made] = copied(of, 1).tensors
+    assert made.seconds == pytest.approx(2 * made.size / 10_000, rel=1e-3)
+    assert made.seconds != 2
+
+
 def test_small_tensors_do_not_vanish_and_signals_stay() -> None:
     ops = (Op("a", seconds={"*": 1.0}), Op("b", seconds={"*": 1.0}))
     of = Graph("g", ops, (Tensor("one", 0, 1, (1,)), Tensor("none", 0, 0, (1,))))

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op
 from situate.solvers.evolutionary.regal.populations import derived, plain
 from situate.solvers.evolutionary.regal.settings import RegalSettings
 from situate.solvers.evolutionary.regal.training import instances
@@ -19,6 +21,12 @@ from situate.solvers.evolutionary.regal.training.instances import (
 )
 from tests.solvers.evolutionary.regal.training.test_data_set import TIME, graph
 
+SMALL_DEVICES = replace(
+    TIME,
+    cluster=Cluster(
+        "small", tuple(Device(name, memory=100) for name in "ab"), (Link("*", "*", 1e9),)
+    ),
+)
 QUICK = RegalSettings(feature_evaluations=100, evaluations=220)
 
 
@@ -34,6 +42,22 @@ def test_copy_zero_is_the_graph_itself() -> None:
     hashes = [of[i].simulator.problem.graph.hash for i in range(6)]
     assert len(set(hashes)) == 6
     assert hashes[3] == graph("b", 9).hash
+
+
+def test_a_copy_that_holds_more_than_its_device_is_drawn_anew() -> None:
+    large = Graph("g", (Op("a", seconds={"*": 1.0}, persistent=90), Op("b", seconds={"*": 1.0})))
+    of = Instances([large], SMALL_DEVICES, QUICK, 40, 5)
+    held = [of.simulator(i).problem.persistent[0] for i in range(41)]
+    assert max(held) <= 100
+    assert len(set(held)) > 20
+
+
+def test_a_graph_that_fills_its_device_stands_for_copies_that_hold_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(instances, "copied", lambda *_: graph("x", 3, persistent=101))
+    of = Instances([graph("a", 3)], SMALL_DEVICES, QUICK, 1, 5)
+    assert of.simulator(1).problem.graph.hash == graph("a", 3).hash
 
 
 def test_the_plain_value_is_that_of_plain_brkga_and_is_kept() -> None:

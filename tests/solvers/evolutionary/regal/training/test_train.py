@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -167,6 +168,27 @@ def test_points_may_be_closer_together_in_another_training(options: Options) -> 
     _, about = weights.read(train(replace(options, every=2), ignored, ignored))
     assert [steps for steps, *_ in about.curve] == [2, 4, 6, 8, 9]
     with pytest.raises(SituateError, match="belongs to another training"):
+        train(options, ignored, ignored)
+
+
+def test_points_as_close_as_they_are_anyway_are_no_other_training(options: Options) -> None:
+    made = train(options, ignored, ignored)
+    assert train(replace(options, every=module.EVERY), ignored, ignored) == made
+
+
+@pytest.mark.parametrize("change", ["added", "removed", "another"])
+def test_other_graphs_for_validation_are_another_training(options: Options, change: str) -> None:
+    valid = options.data / "valid"
+    if change == "added":
+        shutil.move(valid, options.data / "kept")
+    train(options, ignored, ignored)
+    if change == "added":
+        shutil.move(options.data / "kept", valid)
+    elif change == "removed":
+        shutil.rmtree(valid)
+    else:
+        filled(valid, other=graph("other", 6))
+    with pytest.raises(SituateError, match="belongs to another training, of other validation"):
         train(options, ignored, ignored)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec.structs import replace as replaced
 
 from situate.data.cluster import Cluster
-from situate.data.graph import BYTES_LIMIT, Graph, Op
+from situate.data.graph import BYTES_LIMIT, Graph, Op, Tensor
 from situate.data.problem import Objective, Problem, find_rules
 from situate.errors import MissingExtra, SituateError
 from situate.readers import read
@@ -133,15 +133,14 @@ def _reason(problem: Problem, seen: set[str]) -> str:
 
 def copied(graph: Graph, seed: int) -> Graph:
     """A copy whose times and sizes are multiplied by uniform noise: one draw for the time of an op,
-    one for what it holds, with tensors that are a part of that, and one for every other tensor."""
+    one for what it holds, with tensors that are a part of that, and one for every other tensor and
+    the time of its transfer."""
     draw = np.random.default_rng(seed)
     of_time, held = draw.uniform(*NOISE, (2, len(graph.ops))).tolist()
     of_tensors = draw.uniform(*NOISE, len(graph.tensors)).tolist()
     ops = [_op(op, *noise) for op, *noise in zip(graph.ops, of_time, held, strict=True)]
     tensors = [
-        replaced(
-            tensor, size=_bytes(tensor.size, held[tensor.producer] if tensor.resident else noise)
-        )
+        _tensor(tensor, held[tensor.producer] if tensor.resident else noise)
         for tensor, noise in zip(graph.tensors, of_tensors, strict=True)
     ]
     return replace(graph, ops=tuple(ops), tensors=tuple(tensors))
@@ -150,14 +149,19 @@ def copied(graph: Graph, seed: int) -> Graph:
 def _op(op: Op, of_time: float, held: float) -> Op:
     return replaced(
         op,
-        flops=_bytes(op.flops, of_time),
-        traffic=_bytes(op.traffic, of_time),
+        flops=_whole(op.flops, of_time),
+        traffic=_whole(op.traffic, of_time),
         seconds=op.seconds and {key: of_time * value for key, value in op.seconds.items()},
-        persistent=_bytes(op.persistent, held),
-        workspace=_bytes(op.workspace, held),
+        persistent=_whole(op.persistent, held),
+        workspace=_whole(op.workspace, held),
     )
 
 
-def _bytes(size: int, noise: float) -> int:
+def _tensor(tensor: Tensor, noise: float) -> Tensor:
+    seconds = None if tensor.seconds is None else tensor.seconds * noise
+    return replaced(tensor, size=_whole(tensor.size, noise), seconds=seconds)
+
+
+def _whole(number: int, noise: float) -> int:
     """A whole number, which stays above zero: a tensor of no bytes would be a signal."""
-    return min(max(round(size * noise), min(size, 1)), BYTES_LIMIT)
+    return min(max(round(number * noise), min(number, 1)), BYTES_LIMIT)

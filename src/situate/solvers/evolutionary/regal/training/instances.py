@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 from threading import Lock
@@ -13,6 +14,8 @@ import numpy as np
 from situate import _core
 from situate.data.arrays import Floats, Ints
 from situate.data.graph import Graph
+from situate.data.problem import Problem
+from situate.errors import SituateError
 from situate.simulation.simulator import Simulator
 from situate.solvers.evolutionary.regal.encoding import Encoding, encoding, expected
 from situate.solvers.evolutionary.regal.populations import (
@@ -26,6 +29,9 @@ from situate.solvers.evolutionary.regal.training.data_set import Machine, copied
 
 KEPT_OPS = 2_000_000
 """Ops of all graphs that are kept ready, some kilobytes each; others are made again."""
+
+DRAWS = 20
+"""Draws of a copy; where none of them can be planned, the graph itself stands for it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +98,15 @@ class Instances:
         """The simulator of an instance alone."""
         which, copy = divmod(number, self._copies + 1)
         graph = self._graphs[which]
-        if copy:
-            graph = copied(graph, derived(self._seed, 0, number))
-        return Simulator(self.machine.problem(graph))
+        return Simulator(self._copy(graph, number) if copy else self.machine.problem(graph))
+
+    def _copy(self, graph: Graph, number: int) -> Problem:
+        """A copy with noise; one that holds more than its device is drawn anew."""
+        for draw in range(DRAWS):
+            seed = derived(self._seed, 0, number, *[draw] * (draw > 0))
+            with suppress(SituateError):
+                return self.machine.problem(copied(graph, seed))
+        return self.machine.problem(graph)
 
     def rewards(self, number: int, plain: float, actions: Ints, seed: int) -> list[float]:
         """The `reward` of each of actions (samples, n, c) for an instance, which is not made

@@ -79,7 +79,8 @@ def train(options: Options, report: Callable[[str], None], told: Callable[[Point
         sets = [each for each in (learnt, held) if each is not None]
         with trials(options.workers, options.threads, sets) as running:
             trainer = _trainer(options, settings, learnt, held, running)
-            _run(trainer, options, _about(options, settings, train_set), told)
+            about = _about(options, settings, train_set)
+            _run(trainer, options, about, _identity(options, about, valid_set), told)
     return options.out / WEIGHTS
 
 
@@ -143,10 +144,13 @@ def _trainer(
 
 
 def _run(
-    trainer: Trainer, options: Options, about: weights.About, told: Callable[[Point], None]
+    trainer: Trainer,
+    options: Options,
+    about: weights.About,
+    identity: checkpoint.Training,
+    told: Callable[[Point], None],
 ) -> None:
     path = options.out / CHECKPOINT
-    identity = _identity(options, about)
     _make_folder(options.out)
     found = checkpoint.read(path, identity)
     if found is not None:
@@ -190,16 +194,19 @@ def _about(options: Options, settings: RegalSettings, data: DataSet) -> weights.
     )
 
 
-def _identity(options: Options, about: weights.About) -> checkpoint.Training:
+def _identity(
+    options: Options, about: weights.About, valid_set: DataSet | None
+) -> checkpoint.Training:
     """By name what is the same where a training may be gone on with."""
     return {
         "objective": about.objective,
         "data": about.data,
+        "validation": None if valid_set is None else valid_set.hash,
         "cluster": options.machine.cluster.hash,
         "rules": options.machine.rules,
         "settings": about.settings,
         "copies": options.copies,
         "seed": options.seed,
         # A step that ends a span is not begun while the one before it is learnt from.
-        "points": options.every,
+        "points": options.every or EVERY,
     }
