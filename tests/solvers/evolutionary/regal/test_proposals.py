@@ -1,4 +1,4 @@
-"""Distributions of keys against A.6, and the op whose device is given away."""
+"""Distributions of keys against A.6, and the op that is on the first device."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from situate import _core
-from situate.data.cluster import Cluster
+from situate.data.cluster import Cluster, Link
 from situate.data.problem import Problem
 from situate.simulation.simulator import Simulator
 from situate.solvers.evolutionary.regal.proposals import (
@@ -111,6 +111,23 @@ def test_devices_that_differ_are_not_exchanged() -> None:
     assert anchor(pinned) is None
     made = uniform(pinned, keys_of(pinned), 0.7)
     assert (made.alpha == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("links", "alike"),
+    [
+        ((Link("*", "*", 1.0),), True),
+        ((Link("*", "*", 1.0, channel="one"),), True),
+        ((Link("*", "*", 1.0), Link("d0", "d1", 1.0, channel="bus")), False),
+        ((Link("*", "*", 1.0, channel="{from} up"),), False),
+    ],
+)
+def test_devices_that_share_channels_with_some_only_are_not_exchanged(
+    links: tuple[Link, ...], alike: bool
+) -> None:
+    three = Cluster("three", devices(1, 1, 1).devices, links)
+    assert (anchor(Problem(fork(5), three)) is not None) == alike
+    assert anchor(Problem(fork(5), three, rules="regal")) is not None
 
 
 def test_one_device_is_the_first_one() -> None:

@@ -29,7 +29,7 @@ class Proposals:
 
 
 def uniform(problem: Problem, keys: int, bias: float) -> Proposals:
-    """Uniform distributions, one bias, and an op whose device is given away, see `anchor`."""
+    """Uniform distributions but of the `anchor`, which is on the first device, and one bias."""
     alpha, beta = np.ones((2, keys), np.float32)
     made = Proposals(alpha, beta, np.full(keys, bias, np.float32))
     _fix(problem, made)
@@ -119,6 +119,18 @@ def _interchangeable(problem: Problem) -> bool:
     between = ~np.eye(problem.d, dtype=bool)
     links = (problem.latency[between], problem.bandwidth[between])
     columns = (problem.seconds, problem.allowed[problem.unit], problem.capacity[None])
-    return all(np.all(rows == rows[:, :1]) for rows in columns) and all(
-        np.all(of == of[:1]) for of in links
+    return (
+        all(np.all(rows == rows[:, :1]) for rows in columns)
+        and all(np.all(of == of[:1]) for of in links)
+        and (problem.d == 2 or _channels_alike(problem))
     )
+
+
+def _channels_alike(problem: Problem) -> bool:
+    """True where one channel is all pairs', or each pair has its own, for both ways or for each."""
+    between, channel = ~np.eye(problem.d, dtype=bool), problem.channel
+    if not problem.rules.contention:
+        return True
+    count = len(np.unique(channel[between]))
+    both_ways = 2 * count == between.sum() and np.array_equal(channel, channel.T)
+    return count <= 1 or count == between.sum() or both_ways
