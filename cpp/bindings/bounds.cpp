@@ -9,7 +9,7 @@
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bounds/joins.h"
-#include "bounds/live_bytes.h"
+#include "bounds/least_live.h"
 #include "bounds/parted.h"
 #include "bounds/paths.h"
 #include "problem/check.h"
@@ -22,7 +22,7 @@ namespace situate::bindings {
 namespace {
 
 using bounds::Held;
-using bounds::LiveBytes;
+using bounds::LeastLive;
 using problem::check;
 
 bool all_below(std::span<const int32_t> items, size_t limit) {
@@ -92,7 +92,7 @@ int64_t least_live(const Dependencies& graph, const HeldTensors& tensors,
                     [](int64_t bytes) { return bytes >= 0 && bytes <= problem::most_bytes; }),
         "workspaces are 0 to 2^62 bytes");
   nb::gil_scoped_release released;
-  LiveBytes live(static_cast<int>(n), view(graph.before), view(graph.after));
+  LeastLive live(static_cast<int>(n), view(graph.before), view(graph.after));
   return live.least(tensors.held(view(workspace)), view(graph.orders), view(runs), work, seconds);
 }
 

@@ -67,7 +67,7 @@ class LongestPaths {
     const double* head = row(paths_.head, producer);
     double first = never;
     for (int source = 0; source < p_.d; ++source) {
-      if (!together(producer, source, op, device)) continue;
+      if (!may_be_on(producer, source, op, device)) continue;
       const double end = head[source] + p_.op_seconds(producer, source);
       first = std::min(first, end + between(tensor, source, device));
     }
@@ -80,15 +80,15 @@ class LongestPaths {
     const double* tail = row(paths_.tail, consumer);
     double least = never;
     for (int target = 0; target < p_.d; ++target) {
-      if (!together(consumer, target, op, device)) continue;
+      if (!may_be_on(consumer, target, op, device)) continue;
       const double after = p_.op_seconds(consumer, target) + tail[target];
       least = std::min(least, between(tensor, device, target) + after);
     }
     return least;
   }
 
-  // Whether one op may run on its device while the other is on its own: a group is not parted.
-  bool together(int a, int device_a, int b, int device_b) const {
+  // Whether op a may be on its device while op b is on the other: a group is not parted.
+  bool may_be_on(int a, int device_a, int b, int device_b) const {
     return may_run(a, device_a) && (device_a == device_b || p_.unit[a] != p_.unit[b]);
   }
   double between(int tensor, int source, int target) const {

@@ -18,6 +18,7 @@ class Rows {
     for (size_t i = 0; i < items.size(); ++i) items_[place[of[i]]++] = items[i];
   }
 
+  int64_t items() const { return static_cast<int64_t>(items_.size()); }
   std::span<const int32_t> operator[](int row) const {
     return {items_.data() + start_[row], items_.data() + start_[row + 1]};
   }

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from situate.bench.families import unequal
-from situate.bounds import deadline
+from situate.bounds import deadline, together
 from situate.bounds.deadline import least_deadline
 from situate.bounds.joins import with_joins
 from situate.bounds.load import Load, least_load
@@ -60,10 +60,13 @@ def test_a_step_is_as_long_as_what_is_found_by_other_bounds() -> None:
     assert 12 * (1 - 2 * deadline.PRECISION) <= refuted(problem, 3.0) <= 12
 
 
-def test_too_many_edges_or_too_little_time_refute_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("limit", "value"), [("EDGES", 19), ("PAIRS", 319)])
+def test_too_many_edges_or_too_little_time_refute_nothing(
+    monkeypatch: pytest.MonkeyPatch, limit: str, value: int
+) -> None:
     problem = Problem(fork(12, size=100), devices(1, 1, 1, 1))
     assert least_deadline(problem, 3.0, FREE, until=time.perf_counter()) == 3
-    monkeypatch.setattr(deadline, "EDGES", 19)
+    monkeypatch.setattr(together, limit, value)
     assert refuted(problem, 3.0) == 3
 
 

@@ -8,6 +8,7 @@ import pytest
 from msgspec import structs
 
 from situate.bench.families.pipelines import pipeline
+from situate.bounds.device_sets import DeviceSets
 from situate.bounds.lower_bound import lower_bound
 from situate.bounds.narrow import least_narrow, narrow_sets
 from situate.bounds.paths import Paths
@@ -52,7 +53,7 @@ def test_the_work_of_a_device_counts_between_what_comes_before_and_after_it() ->
 
 def test_where_everything_may_run_everywhere_nothing_is_narrow() -> None:
     problem = Problem(apart(5), devices(1, 2))
-    assert narrow_sets(problem) == []
+    assert narrow_sets(DeviceSets.of(problem)) == []
     assert narrow(problem) == 0
 
 

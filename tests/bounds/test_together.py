@@ -63,8 +63,11 @@ def test_a_slow_device_is_not_parted_from_though_transfers_to_it_are_short() -> 
     assert together(detour()) == 3
 
 
-def test_graphs_of_too_many_edges_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("situate.bounds.together.EDGES", 19)
+@pytest.mark.parametrize(("limit", "value"), [("EDGES", 19), ("PAIRS", 79)])
+def test_graphs_of_too_many_edges_are_not_looked_at(
+    monkeypatch: pytest.MonkeyPatch, limit: str, value: int
+) -> None:
+    monkeypatch.setattr(f"situate.bounds.together.{limit}", value)
     assert together(Problem(fork(12, size=100), devices(1, 1))) == 0
 
 

@@ -15,7 +15,7 @@ from situate.bounds.groups import least_group
 from situate.bounds.joins import with_joins
 from situate.bounds.load import Load
 from situate.bounds.paths import Paths
-from situate.bounds.together import EDGES, busiest, parted, united
+from situate.bounds.together import busiest, can_part, parted, united
 from situate.bounds.windows import least_window
 from situate.data.problem import Problem
 
@@ -36,7 +36,7 @@ def least_deadline(problem: Problem, least: float, load: Load, until: float = ma
         load: the bound on the busiest device.
         until: what `time.perf_counter` says when no more is derived.
     """
-    if not 0 < len(problem.consumers) <= EDGES or problem.d < 2 or least == 0:
+    if not can_part(problem) or least == 0:
         return least
     step = STEP
     while step >= PRECISION and time.perf_counter() < until:
@@ -48,7 +48,7 @@ def least_deadline(problem: Problem, least: float, load: Load, until: float = ma
 
 
 def _too_short(problem: Problem, deadline: float, load: Load, until: float) -> bool:
-    """True if no step is known to be possible that ends before the deadline."""
+    """True if it is shown that no step ends by the deadline."""
     for _ in range(ROUNDS):
         paths = with_joins(problem, Paths.of(problem), until)
         if max(paths.longest, least_group(problem, paths), busiest(problem)) > deadline:

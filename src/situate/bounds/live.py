@@ -13,8 +13,8 @@ from situate.data.arrays import Bools, Ints
 from situate.data.problem import Problem
 from situate.data.topology import edge_producers, edge_tensors
 
-WORK = 200_000_000
-"""Edges to look at, in a third of a second or so; in two where the cuts are large."""
+WORK = 400_000_000
+"""Ops, tensors and edges to look at, in a third of a second or so; in two where cuts are large."""
 
 
 class Live:
@@ -39,8 +39,8 @@ class Live:
     def least(self, confined: Bools, work: int = WORK, until: float = math.inf) -> int:
         """Bytes that the ops of a mask (n,), which are all on some devices, need there at some
         moment: what they make until the last of them has read it, inputs from elsewhere while they
-        are read, and workspaces. Fewer if `work` edges, or the time until `time.perf_counter` says
-        `until`, are not enough to find them.
+        are read, and workspaces. Fewer if looking at `work` ops, tensors and edges, or the time
+        until `time.perf_counter` says `until`, is not enough to find them.
         """
         problem = self._problem
         counts = confined[problem.producer] & (problem.resident == 0) & (problem.size > 0)

@@ -25,8 +25,8 @@ BOUNDING, BOUNDING_AT_LEAST = 0.2, 0.5
 """Part of a search's time limit, and seconds at least, that its lower bound may take."""
 
 REFINING, REFINING_AT_LEAST = 0.1, 0.05
-"""Part of the time limit in which the bounds by joins and by what a split sends may go on, and the
-seconds below which they gain less than the search loses."""
+"""Part of the time limit in which the bounds by joins, by deadlines and by what a split sends may
+go on, and the seconds below which they gain less than the search loses."""
 
 SMALLEST_TIME = float(np.finfo(np.float64).smallest_subnormal)
 """Possible error of a product of times as small as this, which no relative error covers."""
@@ -76,8 +76,9 @@ def tightest_bound(
     Args:
         problem: what is to be planned.
         until: what `time.perf_counter` says when the ascent for the load ends, were it not at its
-            best by then, and the flows of memory.
-        refined_until: the same for the search for joins and the ascent for the split.
+            best by then, and, of memory, the flows, the order of a tree and the best order.
+        refined_until: the same for the search for joins, the refutation of deadlines and the ascent
+            for the split.
     """
     if problem.objective == "memory":
         need = max(needs(problem, until), key=lambda need: need.peak)

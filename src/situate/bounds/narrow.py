@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from situate.bounds.device_sets import DeviceSets
-from situate.bounds.load import Load
 from situate.bounds.paths import Paths
-from situate.bounds.windows import least_window
+from situate.bounds.windows import fullest_window
 from situate.data.arrays import Bools
 from situate.data.problem import Problem
 
@@ -18,11 +17,17 @@ SETS = 64
 def least_narrow(problem: Problem, paths: Paths) -> float:
     """Seconds of a step by the fullest window of ops that only certain devices may run, which these
     share evenly."""
-    price = np.zeros(problem.d)
-    loads = (Load(0.0, on / on.sum(), price) for on in narrow_sets(problem))
-    return max((least_window(problem, paths, load) for load in loads), default=0.0)
+    sets, head, tail = DeviceSets.of(problem), paths.head, paths.tail
+    allowed = problem.allowed[problem.unit]
+    least = np.where(allowed, problem.seconds, np.inf).min(axis=1)
+    longest = 0.0
+    for on in narrow_sets(sets):
+        within = np.all(sets.sets <= on, axis=1)
+        ops = within[sets.of_unit][problem.unit]
+        longest = max(longest, fullest_window(head[ops], tail[ops], least[ops] / on.sum()))
+    return longest
 
 
-def narrow_sets(problem: Problem) -> list[Bools]:
+def narrow_sets(sets: DeviceSets) -> list[Bools]:
     """Sets of devices (d,), not all of them, that are all that some units may run on."""
-    return [on for on in DeviceSets.of(problem).sets if not on.all()][:SETS]
+    return [on for on in sets.sets if not on.all()][:SETS]

@@ -13,14 +13,15 @@ from situate.data.core_problem import core_problem
 from situate.data.problem import Problem
 from situate.data.topology import edge_producers
 
-EDGES = 10_000
-"""Most edges of a graph that is looked at, in a tenth of a second."""
+EDGES, PAIRS = 10_000, 4_000_000
+"""Most edges of a graph that is looked at, in a tenth of a second, and most pairs of devices of all
+edges."""
 
 
 def least_together(problem: Problem, paths: Paths) -> float:
     """Seconds of a step in which ops share a device where a transfer between them would make their
     path longer than the step."""
-    if not 0 < len(problem.consumers) <= EDGES or problem.d < 2:
+    if not can_part(problem):
         return 0.0
     through, ends = parted(problem, paths)
     falling = np.argsort(-through, kind="stable")
@@ -41,6 +42,12 @@ def least_together(problem: Problem, paths: Paths) -> float:
     # Of all numbers of pairs, the larger of both is least where they cross.
     least = max(crossed(low), float(lengths[low]))
     return min(least, float(lengths[low - 1])) if low else least
+
+
+def can_part(problem: Problem) -> bool:
+    """True where there are edges that devices could part, and not too many to look at."""
+    edges = len(problem.consumers)
+    return problem.d > 1 and 0 < edges <= EDGES and edges * problem.d**2 <= PAIRS
 
 
 def parted(problem: Problem, paths: Paths) -> tuple[Floats, NDArray[np.int32]]:

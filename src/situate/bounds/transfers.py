@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from situate.data.arrays import Floats
@@ -10,8 +12,19 @@ from situate.data.problem import Problem
 
 def least_transfers(problem: Problem) -> Floats:
     """(m,) seconds of a transfer of each tensor over the fastest link; signals occupy nothing."""
+    own, linked = problem.transfer_seconds, np.full(len(problem.size), np.inf)
+    for latency, bandwidth in _fastest_links(problem):
+        np.minimum(linked, latency + problem.size / bandwidth, out=linked)
+    return np.asarray(np.where(np.isnan(own), np.where(problem.signal, 0.0, linked), own))
+
+
+def _fastest_links(problem: Problem) -> Iterator[tuple[float, float]]:
+    """Latency and bandwidth of the links than which no other has both a shorter and a larger one,
+    the largest bandwidth first."""
     between = ~np.eye(problem.d, dtype=bool)
-    own = problem.transfer_seconds
-    links = problem.latency[between] + problem.size[:, None] / problem.bandwidth[between]
-    linked = np.where(problem.signal, 0.0, links.min(axis=1))
-    return np.asarray(np.where(np.isnan(own), linked, own))
+    latencies, bandwidths = problem.latency[between], problem.bandwidth[between]
+    shortest = np.inf
+    for link in np.lexsort((latencies, -bandwidths)):
+        if latencies[link] < shortest:
+            shortest = float(latencies[link])
+            yield shortest, float(bandwidths[link])

@@ -7,6 +7,7 @@ import numpy as np
 from situate.bounds.load import Load
 from situate.bounds.paths import Paths
 from situate.bounds.rounding import rounding
+from situate.data.arrays import Floats
 from situate.data.problem import Problem
 
 STARTS, STARTS_OF_OPS = (64, 512), 1_000_000
@@ -27,13 +28,19 @@ def least_window(problem: Problem, paths: Paths, load: Load) -> float:
     cost = np.where(allowed, each, np.inf).min(axis=1)
     paid = float((load.price * problem.capacity).sum())
     paid += rounding(problem) * paid
+    return fullest_window(paths.head, paths.tail, cost, paid)
+
+
+def fullest_window(heads: Floats, tails: Floats, cost: Floats, paid: float = 0.0) -> float:
+    """Seconds of the fullest window of ops (n,), each of which has its head, its tail and its part
+    of the load, of which `paid` is taken off."""
     # Sorted by falling tail, the ops of a window with a tail of at least b are a prefix: one
     # cumulative sum gives the load of every b at once.
-    falling = np.argsort(-paths.tail, kind="stable")
+    falling = np.argsort(-tails, kind="stable")
     falling = falling[cost[falling] > 0]
     if not len(falling):
         return 0.0
-    head, tail, cost = paths.head[falling], paths.tail[falling], cost[falling]
+    head, tail, cost = heads[falling], tails[falling], cost[falling]
     longest = 0.0
     # Quantiles of heads in place of all of them: fewer windows bound less, and never wrongly.
     starts = np.clip(STARTS_OF_OPS // len(head), *STARTS)

@@ -182,7 +182,7 @@ class Result:
 
     @property
     def optimal(self) -> bool:
-        """True if the bound proves that no plan is better."""
+        """True if the bound proves that no plan is better, but for rounding."""
         return self.gap == 0
 
     @property

@@ -1,4 +1,4 @@
-#include "bounds/live_bytes.h"
+#include "bounds/least_live.h"
 
 #include <algorithm>
 #include <chrono>
@@ -12,10 +12,10 @@ constexpr int ended = 0, waits = 1, first_free = 2;
 
 }  // namespace
 
-LiveBytes::LiveBytes(int n, std::span<const int32_t> before, std::span<const int32_t> after)
+LeastLive::LeastLive(int n, std::span<const int32_t> before, std::span<const int32_t> after)
     : n_(n), before_(n, after, before), after_(n, before, after), side_(n), node_(n) {}
 
-int64_t LiveBytes::least(const Held& held, std::span<const int32_t> orders,
+int64_t LeastLive::least(const Held& held, std::span<const int32_t> orders,
                          std::span<const uint8_t> runs, int64_t work, double seconds) {
   using clock = std::chrono::steady_clock;
   const auto begin = clock::now();
@@ -41,7 +41,7 @@ int64_t LiveBytes::least(const Held& held, std::span<const int32_t> orders,
 }
 
 // (n,) live while each op runs in an order.
-std::vector<int64_t> LiveBytes::in_order(const Held& held, std::span<const int32_t> order) const {
+std::vector<int64_t> LeastLive::in_order(const Held& held, std::span<const int32_t> order) const {
   std::vector<int> place(n_);
   for (int i = 0; i < n_; ++i) place[order[i]] = i;
   std::vector<int64_t> change(n_ + 1);
@@ -62,7 +62,7 @@ std::vector<int64_t> LiveBytes::in_order(const Held& held, std::span<const int32
 
 // The fewest bytes live while the op runs, of all sets of ops that may have ended by then, or fewer
 // where `work` is not enough.
-int64_t LiveBytes::least_during(const Held& held, int op, int64_t& work) {
+int64_t LeastLive::least_during(const Held& held, int op, int64_t& work) {
   take_sides(op);
   int nodes = first_free;
   for (int i = 0; i < n_; ++i)
@@ -71,19 +71,19 @@ int64_t LiveBytes::least_during(const Held& held, int op, int64_t& work) {
   add_dependencies();
   int64_t always = held.workspace[op];
   for (int tensor = 0; tensor < held.tensors(); ++tensor) always += add_tensor(held, tensor, op);
-  work -= n_ + held.tensors();
+  work -= n_ + held.tensors() + before_.items() + held.consumers.items();
   return always + cut_.solve(ended, waits, work);
 }
 
 // What the op reads from has ended by its start; what reads from it waits for its end.
-void LiveBytes::take_sides(int op) {
+void LeastLive::take_sides(int op) {
   std::fill(side_.begin(), side_.end(), Side::free);
   spread(op, Side::ended, before_);
   spread(op, Side::waits, after_);
   side_[op] = Side::waits;
 }
 
-void LiveBytes::spread(int op, Side side, const Rows& next) {
+void LeastLive::spread(int op, Side side, const Rows& next) {
   stack_.assign(1, op);
   while (!stack_.empty()) {
     const int from = stack_.back();
@@ -97,7 +97,7 @@ void LiveBytes::spread(int op, Side side, const Rows& next) {
 }
 
 // An op that has ended has all before it behind it.
-void LiveBytes::add_dependencies() {
+void LeastLive::add_dependencies() {
   for (int op = 0; op < n_; ++op) {
     if (side_[op] != Side::free) continue;
     for (const int before : before_[op])
@@ -107,7 +107,7 @@ void LiveBytes::add_dependencies() {
 
 // Adds a tensor that some set of ended ops frees and another does not; returns the bytes of one
 // that is live with all of them.
-int64_t LiveBytes::add_tensor(const Held& held, int tensor, int op) {
+int64_t LeastLive::add_tensor(const Held& held, int tensor, int op) {
   const int producer = held.producer[tensor], from = node_[producer];
   const int64_t size = held.size[tensor];
   if (producer == op) return size;
@@ -127,7 +127,7 @@ int64_t LiveBytes::add_tensor(const Held& held, int tensor, int op) {
 }
 
 // A tensor is live where its producer has ended and one of those that it waits for has not.
-void LiveBytes::add_freed(int from, int64_t size) {
+void LeastLive::add_freed(int from, int64_t size) {
   if (waiting_.empty()) return;
   if (waiting_.size() == 1) {
     cut_.add(from, waiting_[0], size);

@@ -23,14 +23,15 @@ struct Held {
   int tensors() const { return static_cast<int>(size.size()); }
 };
 
-class LiveBytes {
+class LeastLive {
  public:
   // n ops, each of `after` waiting for the one of `before` in the same place.
-  LiveBytes(int n, std::span<const int32_t> before, std::span<const int32_t> after);
+  LeastLive(int n, std::span<const int32_t> before, std::span<const int32_t> after);
 
   // Bytes that are live at once in every schedule, while one of the ops runs that `runs` counts.
   // `orders`: k x n topological ones, whose bytes say which op to begin with and when to stop.
-  // Fewer where looking at `work` edges, or so many seconds between two ops, is not enough.
+  // Fewer where looking at `work` ops, tensors and edges, or so many seconds between two ops, is
+  // not enough.
   int64_t least(const Held& held, std::span<const int32_t> orders, std::span<const uint8_t> runs,
                 int64_t work, double seconds);
 
