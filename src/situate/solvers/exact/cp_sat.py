@@ -62,6 +62,7 @@ def run(search: Search) -> None:
         if search.finished():
             return
     if not search.incumbent.feasible:
+        # A plan of calls that wait for one another is none, though no bytes are too many.
         with search.reserving(FIT_SHARE):
             _solve(cp, search, "time" if search.incumbent.excess == 0 else "shortfall")
     if search.incumbent.feasible:
@@ -122,7 +123,7 @@ def _run(cp: Any, search: Search, built: Model, ending: float, bounds: bool) -> 
     seconds, left = _seconds_left(search), _evaluations_left(search)
     effort = None if left is None else (1 - DECODING_SHARE) * left / EVALUATIONS_A_SECOND
     if seconds is not None:
-        seconds -= ending
+        seconds = max(0.0, seconds - ending)
     run = Run(cp, built, seconds, effort, search.threads, search.seed)
     most = math.inf if left is None else search.evaluations + DECODING_SHARE * left
     offered = None

@@ -33,6 +33,7 @@ class Model:
         model: the `CpModel`.
         placing: the literals of the placement.
         start: (n,) variables of the ops' starts; empty where there are none.
+        timing: of ops and transfers; None where the model knows none.
         objective: what is minimised, an integer.
         unit: seconds or bytes that one of the objective stands for.
         clock: None where only bytes count.

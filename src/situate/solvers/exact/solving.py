@@ -129,11 +129,6 @@ class Run:
         return bool(self._status == self._cp.OPTIMAL)
 
     @property
-    def infeasible(self) -> bool:
-        """True where it was proved that there is no solution."""
-        return bool(self._status == self._cp.INFEASIBLE)
-
-    @property
     def bound(self) -> float | None:
         """No solution is smaller; None where the solver says nothing."""
         known = (self._cp.OPTIMAL, self._cp.FEASIBLE, self._cp.UNKNOWN)
