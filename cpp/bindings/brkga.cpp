@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <string>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "bindings/checks.h"
 #include "bindings/interruption.h"
 #include "bindings/names.h"
+#include "random/beta_quantiles.h"
 #include "search/random_keys/expectation.h"
 
 namespace nb = nanobind;
@@ -43,8 +43,9 @@ void check_keys(const Problem& p, const Keys& elite_bias, const Keys& alpha, con
     return std::all_of(keys.data(), keys.data() + keys.size(), condition);
   };
   check(all(elite_bias, [](float x) { return 0.5f <= x && x <= 1; }), "a bias is from 0.5 to 1");
-  const auto positive = [](float x) { return x > 0 && std::isfinite(x); };
-  check(all(alpha, positive) && all(beta, positive), "alpha and beta are positive and finite");
+  const auto positive = [](float x) { return x > 0 && x <= random::BetaQuantiles::most; };
+  check(all(alpha, positive) && all(beta, positive),
+        "alpha and beta are positive and at most 1e12");
 }
 
 void make(Brkga* self, const Problem& p, const std::string& goal, const std::string& decoder,

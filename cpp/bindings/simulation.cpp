@@ -134,6 +134,7 @@ auto schedule(const Problem& p, const Array<int32_t, 1>& placement, const Array<
 
 auto blocking_transfers(const Problem& p, const Array<int32_t, 1>& placement,
                         const Array<int32_t, 1>& order) {
+  check(p.blocking, places_where_blocking);
   check_placement(p, view(placement));
   problem::check_order(p, view(order));
   return arrays_of(sim::blocking_transfers(sim::OrderedPlacement(p, placement.data(), order.data()),

@@ -27,10 +27,13 @@ inline auto arrays_of(const std::vector<sim::PlacedTransfer>& transfers) {
                          to_numpy(std::move(place), {k}));
 }
 
+constexpr auto places_where_blocking = "transfers have places only where they are blocking";
+
 inline std::vector<sim::PlacedTransfer> transfers_of(const Problem& p, const TransferArrays& of) {
   const auto& [tensor, target, place] = of;
   check(tensor.size() == target.size() && tensor.size() == place.size(),
         "each transfer has a tensor, a target and a place");
+  check(p.blocking || tensor.size() == 0, places_where_blocking);
   std::vector<sim::PlacedTransfer> transfers;
   for (size_t k = 0; k < tensor.size(); ++k) {
     const sim::PlacedTransfer sent{tensor.data()[k], target.data()[k], place.data()[k]};

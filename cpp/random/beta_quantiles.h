@@ -8,9 +8,10 @@ namespace situate::random {
 
 class BetaQuantiles {
  public:
+  static constexpr double most = 1e12;
   static constexpr int bits = 24;  // of a uniform number
 
-  // Both parameters are positive and finite.
+  // Both parameters are positive and at most `most`: beyond, a density has no digits left.
   BetaQuantiles(double alpha, double beta);
 
   // Of uniform / 2^24, linear between quantiles of multiples of 1 / cells; from 0 to 1.

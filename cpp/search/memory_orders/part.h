@@ -16,7 +16,8 @@ constexpr int most_chunks = 64;
 // What runs before a part and behind it stays there, so that what is in use as it begins and as it
 // ends does not depend on the order of its chunks. Ops of a chunk keep their order.
 struct Part {
-  // Ops in a row of a chunk, with whose end tensors may go that other chunks read too.
+  // Ops in a row of a chunk. As the last of them ends, tensors that other chunks read too may be
+  // let go.
   struct Step {
     int64_t rise, change;  // bytes to its fullest moment, and to its end without those tensors
     int32_t shared_end;    // of `shared`, where the step before it ends

@@ -12,9 +12,9 @@ struct Odds {
   bool drawn(random::SplitMix64& random) const { return random.below(of) >= of - share; }
 };
 
-// How a connected region of units is drawn. Its size is uniform between `smallest` and the size
-// bound, which is doubled from `smallest` on as often as `doubling` is drawn, so that large regions
-// are rare and possible.
+// How a connected region of units is drawn. It has `smallest` units and up to the size bound more,
+// each number as likely. The bound is doubled from `smallest` on as often as `doubling` is drawn, so
+// that large regions are rare and possible.
 struct RegionOdds {
   int smallest;
   Odds doubling;

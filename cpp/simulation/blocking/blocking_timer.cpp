@@ -14,8 +14,11 @@ constexpr double never = std::numeric_limits<double>::infinity();
 constexpr int few_devices = 4;
 constexpr int stride_of_many = 16;
 
-// So that rounding in sums of times refuses no plan that is as good as the limit.
-constexpr double slack = 1 - 1e-12;
+// So that rounding in sums of times, one an op and few others, refuses no plan that is as good as
+// the limit.
+double slack_of(const Problem& p) {
+  return 1 - 1e-12 - p.n * std::numeric_limits<double>::epsilon();
+}
 
 }  // namespace
 
@@ -43,6 +46,7 @@ BlockingTimer::BlockingTimer(const Problem& problem, const OrderedPlacement& pla
       early_(early),
       longest_(problem.n),
       least_(problem.n),
+      slack_(slack_of(problem)),
       instant_(instant_tensors(problem)),
       pairs_(std::count(instant_.begin(), instant_.end(), 1) ? pairs_of(problem.d) : 0),
       stride_(problem.d <= few_devices ? 1 : stride_of_many),
@@ -196,9 +200,9 @@ double BlockingTimer::time(double limit) {
     const double start = any_signal ? std::max(free[device], signalled(op, device)) : free[device];
     if (start + longest_[op] > limit) return never;
     run(op, device, start);
-    if ((busy + work_left) * slack > room) return never;
+    if ((busy + work_left) * slack_ > room) return never;
   }
-  if (settled_ < p.n && bound_from(settled_) * slack > limit) return never;
+  if (settled_ < p.n && bound_from(settled_) * slack_ > limit) return never;
   return resume(limit);
 }
 

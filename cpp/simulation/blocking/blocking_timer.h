@@ -92,6 +92,7 @@ class BlockingTimer {
   const EarlyTransfers& early_;
   std::vector<double> longest_;  // path from an op to the end, all ops at their fastest
   std::vector<double> least_;    // fastest time of an op
+  const double slack_;           // times sums of times: they are no larger than without rounding
   std::vector<int32_t> input_start_, signal_start_;
   std::vector<Input> inputs_, signals_;  // of every op; signals from other ops
   std::vector<uint8_t> instant_;         // of every tensor: whether its transfers take no time

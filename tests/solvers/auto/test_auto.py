@@ -337,6 +337,18 @@ def test_the_core_refuses_what_is_no_decision_of_its_problem() -> None:
         balancers.split(nowhere[:0], 1)
 
 
+def test_places_of_transfers_are_refused_where_they_overlap() -> None:
+    problem = Problem(fork(4), devices(1, 1))
+    core, placement = Simulator(problem).core, np.zeros(problem.n, np.int32)
+    order = problem.graph.order.astype(np.int32)
+    with pytest.raises(ValueError, match="transfers have places only where they are blocking"):
+        _core.blocking_transfers(core, placement, order)
+    annealers = _core.make_annealers(core, "time", 0, 1, placement, order)
+    one = np.zeros(1, np.int32)
+    with pytest.raises(ValueError, match="transfers have places only where they are blocking"):
+        annealers.restart(0, placement, order, (one, one + 1, one))
+
+
 def test_what_is_wide_or_long_or_apart_is_no_trouble() -> None:
     for graph in (fork(3000, seconds=0.01), chain(3000, seconds=0.01), apart(3000, seconds=0.01)):
         for objective in OBJECTIVES:

@@ -276,8 +276,9 @@ def test_other_options_of_learners_are_refused() -> None:
     [
         ({"biases": np.full(4, 0.7, np.float32)}, "for every key"),
         ({"biases": np.full(8, 0.4, np.float32)}, "0.5 to 1"),
-        ({"proposals": (np.ones(8, np.float32), np.zeros(8, np.float32))}, "positive and finite"),
-        ({"proposals": (np.full(8, np.nan, np.float32),) * 2}, "positive and finite"),
+        ({"proposals": (np.ones(8, np.float32), np.zeros(8, np.float32))}, "at most 1e12"),
+        ({"proposals": (np.full(8, np.nan, np.float32),) * 2}, "at most 1e12"),
+        ({"proposals": (np.full(8, 1e20, np.float32),) * 2}, "at most 1e12"),
         ({"begin": [(np.array([0, 2], np.int32), np.arange(2, dtype=np.int32))]}, "device"),
         ({"begin": [(np.zeros(2, np.int32), np.array([1, 0], np.int32))]}, "topological"),
     ],

@@ -21,8 +21,9 @@ from situate.solvers.evolutionary.settings import BRKGA, TUNED_BRKGA, BrkgaSetti
         ({"mutants": -0.1}, "shares of the population"),
         ({"bias": 0.4}, "from 0.5 to 1"),
         ({"bias": float("nan")}, "from 0.5 to 1"),
-        ({"alpha": 0.0}, "positive and finite"),
-        ({"beta": float("inf")}, "positive and finite"),
+        ({"alpha": 0.0}, "positive and at most 1e12"),
+        ({"beta": float("inf")}, "positive and at most 1e12"),
+        ({"beta": 1e13}, "positive and at most 1e12"),
     ],
 )
 def test_what_no_generation_can_be_made_of_is_refused(

@@ -48,8 +48,8 @@ class BrkgaSettings:
             raise SituateError("brkga: elites and mutants are shares of the population, one in all")
         if not 0.5 <= self.bias <= 1:
             raise SituateError(f"brkga: the bias is from 0.5 to 1, got {self.bias}")
-        if not (0 < self.alpha < float("inf") and 0 < self.beta < float("inf")):
-            raise SituateError("brkga: alpha and beta are positive and finite")
+        if not (0 < self.alpha <= 1e12 and 0 < self.beta <= 1e12):
+            raise SituateError("brkga: alpha and beta are positive and at most 1e12")
 
     @property
     def sizes(self) -> tuple[int, int, int]:

@@ -14,8 +14,8 @@ SHARE = 0.1
 """Share of the time left that regrouping one order may take at most."""
 
 SETS, SETS_IN_TIME = 50_000, 2**40
-"""Sets of ops that may be looked at for one order: without a time limit, which must not depend on
-the machine, and with one, which then ends it."""
+"""Sets of ops that may be looked at for one order: without a time limit, for then the clock must
+not decide, and with one, which is spent long before so many."""
 
 OFFERS_TO_REGROUP = 5
 """Offers that take longer than the work before the first part."""
