@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,16 +42,20 @@ class Need:
 
     @property
     def peak(self) -> int:
-        """Bytes that the fullest device holds at least: an equal share, where those that cannot
-        hold one are full."""
-        left, rising = self.bytes, sorted(self.room)
-        for full, capacity in enumerate(rising):
-            # Rounded up, in integers: bytes beyond 2^53 are no exact floats.
-            share = -(-left // (len(rising) - full))
-            if share <= capacity:
-                return share
-            left -= capacity
-        return -(-self.bytes // len(rising))
+        """Bytes that the fullest device holds at least."""
+        return level_share(self.bytes, self.room)
+
+
+def level_share(held: int, room: Sequence[int]) -> int:
+    """Bytes of an equal share of what devices hold, where those that cannot hold one are full."""
+    left, rising = held, sorted(room)
+    for full, capacity in enumerate(rising):
+        # Rounded up, in integers: bytes beyond 2^53 are no exact floats.
+        share = -(-left // (len(rising) - full))
+        if share <= capacity:
+            return share
+        left -= capacity
+    return -(-held // len(rising))
 
 
 def least_peak(problem: Problem) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from situate.bounds.memory import Need
+from situate.bounds.memory import level_share
 from situate.data.arrays import Floats, Ints, Order
 from situate.data.problem import Problem
 from situate.data.topology import accelerators, folded_order, pipeline_order
@@ -65,5 +65,5 @@ def _level(search: Search, line: Order, turn: list[int]) -> None:
 def _level_peaks(peak: Ints, room: Floats) -> Floats:
     """(devices,) peaks of the same sum that are equal, where those that have not the room are full;
     at most all of the room."""
-    equal = Need("", int(peak.sum()), tuple(room.astype(np.int64).tolist())).peak
+    equal = level_share(int(peak.sum()), room.astype(np.int64).tolist())
     return np.asarray(np.minimum(np.maximum(room, 1.0), max(1, equal)))
