@@ -340,7 +340,7 @@ def test_the_core_refuses_what_is_no_decision_of_its_problem() -> None:
 def test_places_of_transfers_are_refused_where_they_overlap() -> None:
     problem = Problem(fork(4), devices(1, 1))
     core, placement = Simulator(problem).core, np.zeros(problem.n, np.int32)
-    order = problem.graph.order.astype(np.int32)
+    order = np.array(problem.graph.order, np.int32)
     with pytest.raises(ValueError, match="transfers have places only where they are blocking"):
         _core.blocking_transfers(core, placement, order)
     annealers = _core.make_annealers(core, "time", 0, 1, placement, order)
