@@ -13,8 +13,8 @@ struct Odds {
 };
 
 // How a connected region of units is drawn. It has `smallest` units and up to the size bound more,
-// each number as likely. The bound is doubled from `smallest` on as often as `doubling` is drawn, so
-// that large regions are rare and possible.
+// each number as likely. The bound is doubled from `smallest` on as often as `doubling` is drawn,
+// so that large regions are rare and possible.
 struct RegionOdds {
   int smallest;
   Odds doubling;
