@@ -12,8 +12,8 @@ struct Odds {
   bool drawn(random::SplitMix64& random) const { return random.below(of) >= of - share; }
 };
 
-// How a connected region of units is drawn. It has `smallest` units and up to the size bound more,
-// each number as likely. The bound is doubled from `smallest` on as often as `doubling` is drawn,
+// How a connected region of units is drawn. It has `smallest` units and, fewer than the size bound,
+// others, each number as likely. The bound is doubled from `smallest` as often as `doubling` says,
 // so that large regions are rare and possible.
 struct RegionOdds {
   int smallest;
