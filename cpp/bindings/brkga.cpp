@@ -51,6 +51,7 @@ void check_keys(const Problem& p, const Keys& elite_bias, const Keys& alpha, con
 void make(Brkga* self, const Problem& p, const std::string& goal, const std::string& decoder,
           uint64_t seed, int members, int elites, int mutants, int populations,
           const Keys& elite_bias, const Keys& alpha, const Keys& beta) {
+  check(goal == "time" || goal == "memory", "the goal is time or memory");
   const GenerationSizes sizes{members, elites, mutants};
   check_sizes(sizes, populations);
   check_keys(p, elite_bias, alpha, beta);

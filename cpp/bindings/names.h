@@ -17,8 +17,10 @@ inline sim::Decoder decoder_named(const std::string& name) {
 }
 
 inline search::Goal goal_named(const std::string& name) {
-  problem::check(name == "time" || name == "memory", "the goal is time or memory");
-  return name == "time" ? search::Goal::time : search::Goal::memory;
+  if (name == "time") return search::Goal::time;
+  if (name == "memory") return search::Goal::memory;
+  problem::check(name == "shortfall", "the goal is time, memory or shortfall");
+  return search::Goal::shortfall;
 }
 
 }  // namespace situate::bindings

@@ -296,7 +296,8 @@ turns: (t,) blocks; one is drawn as often as it is here.)")
       .def_prop_ro("evaluations", &Annealers::evaluations);
   module.def("make_annealers", &make_annealers, nb::keep_alive<0, 1>(), "problem"_a, "goal"_a,
              "seed"_a, "count"_a, "placement"_a, "order"_a, "single_moves"_a = false,
-             R"(Chains that start from one plan (n,), (n,). The goal is time or memory.
+             R"(Chains that start from one plan (n,), (n,). The goal is time, memory or shortfall,
+which is the bytes above all capacities in sum.
 
 single_moves: a step gives one unit another device or one op another place, and nothing else.)");
 }

@@ -28,7 +28,7 @@ constexpr int64_t steps_between_calls = 64, ops_between_calls = 500'000;
 constexpr double mean_peaks = 3;
 
 const AnnealingShares& shares_of(const Problem& problem, Goal goal) {
-  if (problem.n > few_ops || goal == Goal::memory) return of_many_ops;
+  if (problem.n > few_ops || goal != Goal::time) return of_many_ops;
   return problem.blocking ? of_few_ops_blocking : of_few_ops;
 }
 

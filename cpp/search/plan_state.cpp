@@ -18,6 +18,9 @@ constexpr double never = std::numeric_limits<double>::infinity();
 
 constexpr int64_t longest_patience = 1024;
 
+// Beside the bytes that are too many, so that room on one device is made for those of another.
+constexpr double mean_peak_in_shortfall = 0.1;
+
 }  // namespace
 
 PlanState::PlanState(const Problem& problem, Goal goal, double mean_peaks, const int32_t* placement,
@@ -97,23 +100,37 @@ double PlanState::evaluate(double limit) {
 }
 
 double PlanState::evaluate_peaks() {
+  if (goal_ == Goal::shortfall) return evaluate_shortfall();
   const double largest = largest_peak();
-  double sum = 0;
-  for (const int64_t peak : peak_) sum += static_cast<double>(peak);
-  candidate_peak_ = with_overflow(largest);
-  return with_overflow(largest + mean_peaks_ * sum / problem_.d);
+  candidate_value_ = with_overflow(largest);
+  return with_overflow(largest + mean_peaks_ * mean_peak());
+}
+
+double PlanState::evaluate_shortfall() {
+  candidate_value_ = 0;
+  for (int device = 0; device < problem_.d; ++device)
+    candidate_value_ +=
+        static_cast<double>(std::max<int64_t>(0, peak_[device] - problem_.capacity[device]));
+  candidate_fits_ = candidate_value_ == 0;
+  return candidate_value_ + mean_peak_in_shortfall * mean_peak();
 }
 
 // Under atomic rules persistent bytes alone count.
 double PlanState::evaluate_atomic() {
   std::fill(peak_.begin(), peak_.end(), 0);
   for (int op = 0; op < problem_.n; ++op) peak_[plan_.device()[op]] += problem_.persistent[op];
-  if (goal_ == Goal::memory) return evaluate_peaks();
+  if (goal_ != Goal::time) return evaluate_peaks();
   return with_overflow(sim::run_calls(problem_, plan_.device().data()).makespan);
 }
 
 double PlanState::largest_peak() const {
   return static_cast<double>(*std::max_element(peak_.begin(), peak_.end()));
+}
+
+double PlanState::mean_peak() const {
+  double sum = 0;
+  for (const int64_t peak : peak_) sum += static_cast<double>(peak);
+  return sum / problem_.d;
 }
 
 // Runs the serial decoder on the order for the peaks.
@@ -202,7 +219,7 @@ void PlanState::keep_if_best() {
     safe_order_ = plan_.order();
     if (peaks_known_) timer_->calibrate(peak_);
   }
-  const double cost = goal_ == Goal::memory ? candidate_peak_ : cost_;
+  const double cost = goal_ == Goal::time ? cost_ : candidate_value_;
   const bool better = fits_ == best_.feasible ? cost < best_.cost : fits_;
   if (!better) return;
   best_ = {fits_, cost, plan_.device(), plan_.order(), {}};

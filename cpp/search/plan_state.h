@@ -41,7 +41,8 @@ class PlanState {
   void apply(const Change& change);
   void undo(const Change& change);
   // The makespan in seconds or, for the goal of memory, peaks in bytes, with a penalty where the
-  // plan exceeds memory. Infinite as soon as a makespan must exceed `limit`.
+  // plan exceeds memory; for that of the shortfall, bytes. Infinite as soon as a makespan must
+  // exceed `limit`.
   double evaluate(double limit);
   // Keeps the change that was evaluated last.
   void accept(double cost);
@@ -61,8 +62,10 @@ class PlanState {
   void find_first_effect(const Change& change);
   double evaluate_atomic();
   double evaluate_peaks();
+  double evaluate_shortfall();
   void simulate();
   double largest_peak() const;
+  double mean_peak() const;
   double with_overflow(double value);
   bool fits_all_at_once();
   void verify_memory();
@@ -75,8 +78,8 @@ class PlanState {
   sim::EarlyTransfers early_;
   std::unique_ptr<sim::IncrementalTimer> timer_;        // the goal of time
   std::unique_ptr<sim::BlockingTimer> blocking_timer_;  // in its place where it can be
-  std::unique_ptr<sim::Simulator> simulator_;  // the goal of memory, and whether a plan fits
-  int first_effect_ = 0;                       // position, of the change applied last
+  std::unique_ptr<sim::Simulator> simulator_;           // other goals, and whether a plan fits
+  int first_effect_ = 0;                                // position, of the change applied last
   std::vector<float> priority_;
   std::vector<int64_t> peak_, bytes_, workspace_;
   bool peaks_known_ = false;
@@ -91,7 +94,9 @@ class PlanState {
   bool estimate_bytes_ =
       false;  // once changes keep breaking memory, an estimate refuses them early
   double cost_ = 0;
-  double candidate_peak_ = 0;  // the largest of the plan evaluated last, with that penalty
+  // Of the plan evaluated last, where the goal is not time: the largest peak with that penalty, or
+  // the shortfall.
+  double candidate_value_ = 0;
   BestPlan best_;
 };
 

@@ -178,7 +178,8 @@ class Annealers:
 
 def make_annealers(problem: Problem, goal: str, seed: int, count: int, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], single_moves: bool = False) -> Annealers:
     """
-    Chains that start from one plan (n,), (n,). The goal is time or memory.
+    Chains that start from one plan (n,), (n,). The goal is time, memory or shortfall,
+    which is the bytes above all capacities in sum.
 
     single_moves: a step gives one unit another device or one op another place, and nothing else.
     """

@@ -181,7 +181,7 @@ def test_a_start_that_never_ends_is_left_behind() -> None:
     assert result.value == 5
 
 
-@pytest.mark.parametrize("goal", ["time", "memory"])
+@pytest.mark.parametrize("goal", ["time", "memory", "shortfall"])
 @pytest.mark.parametrize("chunk", range(6))
 def test_the_core_knows_the_cost_of_its_best_plan(chunk: int, goal: str) -> None:
     """Over moves, refusals, restarts and cuts: by a serial decoding from scratch, to the last bit.
@@ -213,6 +213,34 @@ def test_the_core_tells_what_empties_another_device_than_the_fullest() -> None:
     annealers = _core.make_annealers(core, "memory", 0, 1, placement, order)
     assert annealers.typical_change(50) > 0
     assert annealers.best(0)[1] == 10**6
+
+
+@pytest.mark.parametrize("objective", ["time", "memory"])
+@pytest.mark.parametrize("rules", ["situate", "regal"])
+def test_where_nothing_fits_the_shortfall_is_the_smallest_found(objective: Any, rules: Any) -> None:
+    """No other method finds a smaller one, whatever the step takes."""
+    small = layered(4, 4, 3, persistent=4, workspace=1)
+    problem = Problem(small, devices(1, 1, 2, memory=12), objective, rules)
+    short = {
+        method: solve(problem, method, evaluations=20_000).schedule.excess(problem)
+        for method in ("auto", "brkga", "local_search")
+    }
+    assert short["auto"] == min(short.values()) > 0
+
+
+@pytest.mark.parametrize("scale", [2.0**-20, 2.0**20])
+def test_the_unit_of_time_does_not_matter_for_memory(scale: float) -> None:
+    """Nor where transfers block, of whose seconds annealing for time takes its temperature."""
+    slow = layered(12, 8, 3, size=3)
+    ops = tuple(
+        structs.replace(op, seconds={k: v * scale for k, v in op.seconds.items()})
+        for op in slow.ops
+    )
+    found = [
+        _auto(Problem(dataclasses.replace(slow, ops=of), devices(1, 1), "memory", "regal"), 5_000)
+        for of in (slow.ops, ops)
+    ]
+    assert found[0].value == found[1].value
 
 
 def test_a_tree_that_is_listed_level_by_level_runs_in_the_least_memory() -> None:
@@ -295,13 +323,16 @@ def _check_cost(
             sent = TransferOrder(*_core.blocking_transfers(simulator.core, placement, order))
     schedule = scheduled(simulator, placement, order, "serial", sent)
     schedule.verify(problem, allow_overflow=True)
-    over = schedule.overflow(problem) / problem.capacity
+    over = schedule.overflow(problem)
     value = schedule.makespan if goal == "time" else float(schedule.peak.max())
     assert fits == (not over.any())
-    if fits:
+    if goal == "shortfall":
+        assert cost == over.sum()
+    elif fits:
         assert cost == value
     else:
-        assert cost == pytest.approx(value * (1.05 + 10 * over.sum()), rel=1e-9)
+        shares = (over / problem.capacity).sum()
+        assert cost == pytest.approx(value * (1.05 + 10 * shares), rel=1e-9)
 
 
 def _fits_one_device(problem: Problem) -> bool:

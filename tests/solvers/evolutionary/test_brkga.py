@@ -290,6 +290,11 @@ def test_arrays_that_are_not_valid_are_refused(changes: dict[str, Any], message:
         evolution(Simulator(of), SMALL, goal="time", seed=0, **changes)
 
 
+def test_what_is_neither_time_nor_memory_is_refused() -> None:
+    with pytest.raises(ValueError, match="the goal is time or memory"):
+        evolution(Simulator(problem("chain")), SMALL, goal="shortfall", seed=0)
+
+
 def test_there_is_no_best_of_nothing() -> None:
     made = evolved(problem("chain"), 0)
     assert made.evaluations == 0

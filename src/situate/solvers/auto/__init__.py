@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Literal
 
 from situate import _core
 from situate.data.arrays import Order, Placement
@@ -66,6 +67,8 @@ from situate.solvers.heuristics.random_search import SAMPLES, draw
 from situate.solvers.local_search import justification
 from situate.solvers.search import Found, Search
 from situate.solvers.slice_pipelines.offering import offer_slice_pipelines
+
+Goal = Literal["time", "memory", "shortfall"]
 
 PASS_ORDERS = (
     *gpipe.ORDERS,
@@ -276,16 +279,25 @@ def _make_fit(search: Search) -> None:
     with search.reserving(FIT_SHARE):
         offer_regrouped(search)
         if not search.finished() and not search.incumbent.feasible:
-            _anneal(search, to_fit=True)
+            _anneal_for(search, "memory", to_fit=True)
 
 
-def _anneal(search: Search, full: bool = False, to_fit: bool = False) -> None:
+def _anneal(search: Search, full: bool = False) -> None:
+    """Anneal for the objective, with critical moves where `full`; while nothing fits, for the
+    smallest shortfall of memory."""
+    if not search.incumbent.feasible:
+        _anneal_for(search, "shortfall", full, to_fit=True)
+    if search.incumbent.feasible and not search.finished():
+        _anneal_for(search, "time" if search.problem.objective == "time" else "memory", full)
+
+
+def _anneal_for(search: Search, goal: Goal, full: bool = False, to_fit: bool = False) -> None:
     """Simulated annealing over placement and order (Kirkpatrick et al., Science 220, 1983), where
     there is time for the work before its first interval.
 
     Args:
         full: with critical moves.
-        to_fit: for the least memory, and only until a plan fits.
+        to_fit: only until a plan fits.
     """
     if not search.affords(OFFERS_TO_SET_UP + OFFERS_FOR_LINES * full):
         return
@@ -293,14 +305,13 @@ def _anneal(search: Search, full: bool = False, to_fit: bool = False) -> None:
     lines = phase_lines(search.problem) if full else []
     core = search.simulator.core
     order = _order_of(search.problem, found)
-    goal = "time" if search.problem.objective == "time" and not to_fit else "memory"
     chains = chains_of(search)
     annealers = _core.make_annealers(core, goal, search.seed, chains, found.placement, order)
     together = blocks(search.problem)
     annealers.move_blocks(*together, BLOCKS_AT_LEAST)
     scale = annealers.typical_change(_samples(search))
     schedule = OVERLAPPED
-    if search.problem.transfers == "blocking":
+    if goal == "time" and search.problem.transfers == "blocking":
         schedule, scale = BLOCKING, blocking_scale(search.problem)
     heat = _heat(search, annealers, schedule)
     scale *= heat
@@ -313,7 +324,7 @@ def _anneal(search: Search, full: bool = False, to_fit: bool = False) -> None:
             if full:
                 move_critical(search, lines)
             offer_placed_orders(search)
-            if goal == "memory" and search.incumbent is not found:
+            if goal != "time" and search.incumbent is not found:
                 offer_own_regrouped(search)
             found = search.incumbent
             order = _order_of(search.problem, found)
