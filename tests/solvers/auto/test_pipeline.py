@@ -50,7 +50,16 @@ def test_a_cpu_is_filled_last() -> None:
 
 @pytest.mark.parametrize(("units", "step"), [(10, 1), (1000, 1), (4000, 4), (16000, 64)])
 def test_a_longer_line_is_cut_at_fewer_places(units: int, step: int) -> None:
-    assert _step(Problem(apart(units), devices(1, 1))) == step
+    assert _step(_search(Problem(apart(units), devices(1, 1)))) == step
+
+
+def test_a_line_is_cut_at_fewer_places_in_little_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    search = _search(Problem(apart(4000), devices(1, 1)))
+    steps = []
+    for affordable in (400, 200, 199, 24):
+        monkeypatch.setattr(search, "affords", lambda offers, most=affordable: offers <= most)
+        steps.append(_step(search))
+    assert steps == [4, 8, 16, None]
 
 
 def test_the_cut_with_the_shortest_period_is_offered() -> None:

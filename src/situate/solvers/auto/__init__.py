@@ -100,6 +100,9 @@ OFFERS_TO_SET_UP, OFFERS_FOR_LINES = 15, 10
 """Offers that take longer than the work of annealing before its first interval, and than the lines
 of critical moves."""
 
+FEW_SAMPLES, SAMPLES_AT_MOST = 10, 200
+"""Random moves that annealing tries before its first interval."""
+
 TRIAL_SHARE = 0.05
 """Share of the time left that goes at most into finding out how fast annealing is."""
 
@@ -299,7 +302,8 @@ def _anneal_for(search: Search, goal: Goal, full: bool = False, to_fit: bool = F
         full: with critical moves.
         to_fit: only until a plan fits.
     """
-    if not search.affords(OFFERS_TO_SET_UP + OFFERS_FOR_LINES * full):
+    simulated = FEW_SAMPLES if goal != "time" else 0
+    if not search.affords(OFFERS_TO_SET_UP + OFFERS_FOR_LINES * full + simulated):
         return
     found = search.incumbent
     lines = phase_lines(search.problem) if full else []
@@ -309,7 +313,7 @@ def _anneal_for(search: Search, goal: Goal, full: bool = False, to_fit: bool = F
     annealers = _core.make_annealers(core, goal, search.seed, chains, found.placement, order)
     together = blocks(search.problem)
     annealers.move_blocks(*together, BLOCKS_AT_LEAST)
-    scale = annealers.typical_change(_samples(search))
+    scale = annealers.typical_change(_samples(search, goal))
     schedule = OVERLAPPED
     if goal == "time" and search.problem.transfers == "blocking":
         schedule, scale = BLOCKING, blocking_scale(search.problem)
@@ -364,9 +368,12 @@ def _offer_best(
             search.offer(placement, order, transfers=transfers if len(transfers) else None)
 
 
-def _samples(search: Search) -> int:
-    """Moves to try for what they typically change."""
-    samples = min(200, max(20, 2_000_000 // search.problem.n))
+def _samples(search: Search, goal: Goal) -> int:
+    """Moves to try for what they typically change; few where each is simulated like an offer, and
+    there is no time for more."""
+    samples = min(SAMPLES_AT_MOST, max(FEW_SAMPLES, 2_000_000 // search.problem.n))
+    if goal != "time" and not search.affords(OFFERS_TO_SET_UP + samples):
+        samples = FEW_SAMPLES
     if search.evaluation_limit is None:
         return samples
     return min(samples, 1 + (search.evaluation_limit - search.evaluations) // 10)

@@ -15,11 +15,14 @@ from situate.solvers.auto.device_swap import swap_devices
 from situate.solvers.auto.memory.liveness import orders_count, weights
 from situate.solvers.search import Found, Search
 
+OFFERS_TO_BEGIN = 6
+"""Offers that the first interval ends with, at most."""
+
 
 def balance(search: Search) -> None:
     """Anneal the placement of the best plan; order plays a part where it decides what fits."""
     problem = search.problem
-    if (problem.allowed.sum(axis=1) == 1).all():
+    if (problem.allowed.sum(axis=1) == 1).all() or not search.affords(OFFERS_TO_BEGIN):
         return
     chains = _Chains(search)
     scale = search.incumbent.value / 3

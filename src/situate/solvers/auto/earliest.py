@@ -9,8 +9,8 @@ from situate.solvers.heuristics.favourite_children import critical_children
 from situate.solvers.heuristics.m_etf import offer_earliest
 from situate.solvers.search import Search
 
-OFFERS = 200
-"""Offers that take ten times as long as both rules: what has no time for so many needs it for
+OFFERS = 60
+"""Offers that take three times as long as both rules: what has no time for so many needs it for
 other parts."""
 
 

@@ -16,6 +16,12 @@ SPLIT_MOVES = 4_000_000
 """Moves of a unit that weighing all segments takes, about: the longer the line, the fewer places
 where a segment may begin."""
 
+OFFERS_TO_SPLIT = 400
+"""Offers that take longer than that."""
+
+SPLIT_SHARES = (1, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
+"""Shares of these moves, the largest that there is time for."""
+
 
 def offer_pipelines(search: Search) -> None:
     """Offer the pipeline that fills device after device, and, where busy times count or nothing
@@ -29,20 +35,28 @@ def offer_pipelines(search: Search) -> None:
     by_load = problem.objective == "throughput" or problem.transfers == "atomic"
     if not by_load and best.feasible:
         return
+    step = _step(search)
+    if step is None:
+        return
     line = pipeline_order(problem)
     core = search.simulator.core
     balancers = _core.make_load_annealers(core, search.seed, 1, best.placement, line)
     for turn in turns(problem):
-        balancers.split(turn, _step(problem))
+        balancers.split(turn, step)
         search.evaluations += 1
         if search.finished():
             break
     search.offer(balancers.best(0)[2], order)
 
 
-def _step(problem: Problem) -> int:
-    """Units between two places where a segment may begin: 1 up to about a thousand units."""
-    begins = SPLIT_MOVES * problem.d / (2 * problem.units)
+def _step(search: Search) -> int | None:
+    """Units between two places where a segment may begin: 1 up to about a thousand units, more in
+    little time; None where there is not enough for any."""
+    problem = search.problem
+    share = next((s for s in SPLIT_SHARES if search.affords(OFFERS_TO_SPLIT * s)), None)
+    if share is None:
+        return None
+    begins = share * SPLIT_MOVES * problem.d / (2 * problem.units)
     return max(1, round(problem.units / min(1000, max(50, begins))))
 
 

@@ -30,7 +30,7 @@ TRIAL_SHARE, NEAR = 0.02, 1.05
 START_SHARE = 0.1
 """Share of what is left of the budget that finding a start takes at most."""
 
-OFFERS_TO_SET_UP = 40
+OFFERS_TO_SET_UP = 20
 """Offers that take longer than to run the problem backwards and to list the first plans."""
 
 
