@@ -38,6 +38,7 @@ from benchmarks.regal.tasks import outcome
 from situate.data.problem import Objective
 from situate.evaluators.workers.jobs import Jobs
 from situate.host.machine import usable_cpus
+from situate.solvers.evolutionary.regal import weights
 
 Values = NDArray[np.float64]
 
@@ -68,6 +69,7 @@ def main(arguments: list[str] | None = None) -> None:
         "bound": [_bound(found, values[REFERENCE])],
         "evaluations": limits,
         "graphs": list(_graphs(paths, values)),
+        "weights": [_trained(name, path) for name, path in files.items()],
     }
     for title in ("methods", "bound", "evaluations"):
         show(f"regal_{options.name}: {title}", tables[title])
@@ -147,6 +149,12 @@ def _methods(
             "paper_gap_%": paper[1] if paper else None,
             "seconds": float(np.mean([graph[each.label].seconds for graph in found])),
         }
+
+
+def _trained(name: str, path: Path) -> Row:
+    """How far the training had come that made these weights."""
+    _, about = weights.read(path)
+    return {"weights": name, "steps": about.steps, "of": about.settings.steps}
 
 
 def _bound(found: Found, reference: Values) -> Row:

@@ -42,7 +42,17 @@ def methods(content: Content) -> str:
             cells = [markdown.NONE] * len(head)
             cells[2], cells[6] = figure(improvement, 2), figure(gap, 2)
             lines.append((f"`{method}`, not run", *cells[1:]))
-    return markdown.table(head, lines)
+    return markdown.table(head, lines) + "".join(map(_unfinished, _weights(content)))
+
+
+def _weights(content: Content) -> list[dict[str, Any]]:
+    """Rows of weights whose training has not come to its end."""
+    rows = content["tables"].get("weights", [])
+    return [row for row in rows if row["steps"] < row["of"]]
+
+
+def _unfinished(row: Mapping[str, Any]) -> str:
+    return f"\n\n`{row['weights']}` is after {row['steps']:,} of {row['of']:,} steps of training."
 
 
 def improvements(content: Content) -> str:

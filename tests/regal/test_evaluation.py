@@ -13,7 +13,7 @@ pytest.importorskip("safetensors")
 pytest.importorskip("torch")
 
 from benchmarks.lib import record
-from benchmarks.regal import actions, evaluation, speed
+from benchmarks.regal import actions, evaluation, speed, tables
 from situate.bench.families.regal import MODELS, synthetic
 from situate.data import graph_json
 from situate.solvers.evolutionary.regal import weights
@@ -61,6 +61,19 @@ def test_every_method_is_beside_the_papers_figure(found: dict[str, Any]) -> None
     assert rows["auto"]["paper_gap_%"] is None
     assert rows["brkga, ten times as long"]["paper_improvement_%"] is None
     assert set(found["tables"]["graphs"][0]) == {"graph", *rows}
+
+
+def test_weights_of_an_unfinished_training_are_said_to_be(found: dict[str, Any]) -> None:
+    rows = found["tables"]["weights"]
+    assert [(row["weights"], row["of"]) for row in rows] == [
+        ("small", 100_000),
+        ("sequence", 100_000),
+    ]
+    assert all(row["steps"] < row["of"] for row in rows)
+    text = tables.methods(found)
+    assert f"`small` is after {rows[0]['steps']:,} of 100,000 steps of training." in text
+    ended = found["tables"] | {"weights": [row | {"steps": row["of"]} for row in rows]}
+    assert "steps of training" not in tables.methods(found | {"tables": ended})
 
 
 def test_cp_sat_is_among_the_methods_where_it_is_given_seconds(
