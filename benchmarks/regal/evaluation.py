@@ -152,7 +152,7 @@ def _methods(
 
 
 def _trained(name: str, path: Path) -> Row:
-    """How far the training had come that made these weights."""
+    """The steps that the training had made when it wrote these weights."""
     _, about = weights.read(path)
     return {"weights": name, "steps": about.steps, "of": about.settings.steps}
 

@@ -69,7 +69,7 @@ from situate.solvers.search import Found, Search
 from situate.solvers.slice_pipelines.offering import offer_slice_pipelines
 
 Goal = Literal["time", "memory", "shortfall"]
-"""What annealing makes small."""
+"""Quantities that annealing makes small."""
 
 PASS_ORDERS = (
     *gpipe.ORDERS,
