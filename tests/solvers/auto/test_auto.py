@@ -228,6 +228,14 @@ def test_where_nothing_fits_the_shortfall_is_the_smallest_found(objective: Any, 
     assert short["auto"] == min(short.values()) > 0
 
 
+@pytest.mark.parametrize("seed", [75, 168, 210])
+def test_calls_that_wait_for_one_another_are_not_short_of_memory(seed: int) -> None:
+    """They fit and have no end: annealing for bytes would change nothing."""
+    drawn = random_problem(seed)
+    atomic = Problem(drawn.graph, drawn.cluster, "time", RULES["dnn-partitioning"])
+    assert _auto(atomic, 600).feasible
+
+
 @pytest.mark.parametrize("scale", [2.0**-20, 2.0**20])
 def test_the_unit_of_time_does_not_matter_for_memory(scale: float) -> None:
     """Nor where transfers block, of whose seconds annealing for time takes its temperature."""

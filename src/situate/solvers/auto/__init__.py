@@ -289,9 +289,10 @@ def _make_fit(search: Search) -> None:
 def _anneal(search: Search, full: bool = False) -> None:
     """Anneal for the objective, with critical moves where `full`; while nothing fits, for the
     smallest shortfall of memory."""
-    if not search.incumbent.feasible:
+    if search.incumbent.excess:
         _anneal_for(search, "shortfall", full, to_fit=True)
-    if search.incumbent.feasible and not search.finished():
+    # Calls that wait for one another are no plan, but bytes are not what is wrong with them.
+    if not search.incumbent.excess and not search.finished():
         _anneal_for(search, "time" if search.problem.objective == "time" else "memory", full)
 
 
@@ -347,7 +348,7 @@ def _anneal_for(search: Search, goal: Goal, full: bool = False, to_fit: bool = F
             search.evaluations += annealers.evaluations - before
             _offer_best(search, annealers, known)
         search.report()
-        if to_fit and search.incumbent.feasible:
+        if to_fit and not search.incumbent.excess:
             return
 
 
