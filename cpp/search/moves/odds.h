@@ -12,9 +12,9 @@ struct Odds {
   bool drawn(random::SplitMix64& random) const { return random.below(of) >= of - share; }
 };
 
-// How a connected region of units is drawn. It has `smallest` units and, fewer than the size bound,
-// others, each number as likely. The bound is doubled from `smallest` as often as `doubling` says,
-// so that large regions are rare and possible.
+// How a connected region of units is drawn. It has `smallest` units and fewer than the size bound
+// more, each number as likely. The bound is doubled from `smallest` as often as `doubling` says, so
+// that large regions are rare and possible.
 struct RegionOdds {
   int smallest;
   Odds doubling;
