@@ -23,6 +23,9 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 // as long as a hundred in a small one.
 constexpr int64_t steps_between_calls = 64, ops_between_calls = 500'000;
 
+// The ops that hold up the step are looked for after so many steps.
+constexpr int64_t steps_between_looks = 300;
+
 // How many times the mean of the peaks counts in annealing for memory: a change that empties
 // another device than the fullest makes room for the next.
 constexpr double mean_peaks = 3;
@@ -32,20 +35,20 @@ const AnnealingShares& shares_of(const Problem& problem, Goal goal) {
   return problem.blocking ? of_few_ops_blocking : of_few_ops;
 }
 
-Neighbourhood moves_of(const PlanState& state, Goal goal, Moves kind) {
+Neighbourhood moves_of(const PlanState& state, const Focus& focus, Goal goal, Moves kind) {
   const auto& plan = state.plan();
   Neighbourhood moves(plan.problem());
   if (kind == Moves::single) {
-    moves.add(1, std::make_unique<ReorderMove>(plan));
-    moves.add(1, std::make_unique<ReassignMove>(plan.placement()));
+    moves.add(1, std::make_unique<ReorderMove>(plan, focus));
+    moves.add(1, std::make_unique<ReassignMove>(plan.placement(), focus));
     return moves;
   }
   const auto& shares = shares_of(plan.problem(), goal);
-  moves.add(shares.reorder, std::make_unique<ReorderMove>(plan));
-  moves.add(shares.reassign, std::make_unique<ReassignMove>(plan.placement()));
-  moves.add(shares.region, std::make_unique<RegionMove>(plan.placement(), annealing_region));
-  moves.add(shares.nearby_swap, std::make_unique<NearbySwapMove>(plan));
-  moves.add(shares.reassign_and_reorder, std::make_unique<ReassignAndReorderMove>(plan));
+  moves.add(shares.reorder, std::make_unique<ReorderMove>(plan, focus));
+  moves.add(shares.reassign, std::make_unique<ReassignMove>(plan.placement(), focus));
+  moves.add(shares.region, std::make_unique<RegionMove>(plan.placement(), annealing_region, focus));
+  moves.add(shares.nearby_swap, std::make_unique<NearbySwapMove>(plan, focus));
+  moves.add(shares.reassign_and_reorder, std::make_unique<ReassignAndReorderMove>(plan, focus));
   if (state.sends_early()) {
     auto resend = std::make_unique<ResendMove>(plan, state.early());
     if (resend->supports(plan.problem())) moves.add(shares.resend, std::move(resend));
@@ -60,7 +63,9 @@ Annealer::Annealer(const Problem& problem, Goal goal, Moves moves, uint64_t seed
                    std::span<const sim::PlacedTransfer> transfers)
     : state_(problem, goal, moves == Moves::single ? 0 : mean_peaks, placement, order, transfers),
       random_(seed),
-      moves_(moves_of(state_, goal, moves)),
+      focus_(problem),
+      focuses_(moves == Moves::annealing),
+      moves_(moves_of(state_, focus_, goal, moves)),
       block_move_(state_.plan().placement()) {}
 
 void Annealer::restart(const int32_t* placement, const int32_t* order,
@@ -78,6 +83,7 @@ void Annealer::run(double temperature, int64_t evaluations, const std::function<
       std::clamp<int64_t>(ops_between_calls / problem().n, 1, steps_between_calls);
   for (int64_t i = 0; i < evaluations; ++i) {
     if (i % steps == 0 && ended()) break;
+    if (focuses_ && i % steps_between_looks == 0) focus_.on(state_.held_up());
     ++evaluations_;
     if (const Move* move = propose()) metropolis_step(state_, *move, temperature, random_);
   }

@@ -8,6 +8,7 @@
 
 #include "random/splitmix64.h"
 #include "search/moves/block.h"
+#include "search/moves/focus.h"
 #include "search/moves/neighbourhood.h"
 #include "search/plan_state.h"
 
@@ -38,6 +39,8 @@ class Annealer {
 
   PlanState state_;
   SplitMix64 random_;
+  Focus focus_;
+  const bool focuses_;
   Neighbourhood moves_;
   BlockMove block_move_;
   int64_t evaluations_ = 0;

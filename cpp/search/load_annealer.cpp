@@ -15,15 +15,15 @@ namespace {
 constexpr int64_t steps_between_calls = 256;  // of `ended`
 constexpr int64_t steps_between_recounts = 1 << 16;
 
-Neighbourhood moves_of(const sim::Placement& placement, Moves kind) {
+Neighbourhood moves_of(const sim::Placement& placement, const Focus& focus, Moves kind) {
   Neighbourhood moves(placement.problem());
   if (kind == Moves::single) {
-    moves.add(1, std::make_unique<ReassignMove>(placement));
+    moves.add(1, std::make_unique<ReassignMove>(placement, focus));
     return moves;
   }
   moves.add(LoadShares::swap, std::make_unique<SwapMove>(placement));
   moves.add_fallback(LoadShares::region,
-                     std::make_unique<NeighbourRegionMove>(placement, load_region));
+                     std::make_unique<NeighbourRegionMove>(placement, load_region, focus));
   return moves;
 }
 
@@ -33,7 +33,8 @@ LoadAnnealer::LoadAnnealer(const Problem& problem, Moves moves, uint64_t seed,
                            const int32_t* placement, const int32_t* line)
     : state_(problem, placement),
       random_(seed),
-      moves_(moves_of(state_.placement(), moves)),
+      anywhere_(problem),
+      moves_(moves_of(state_.placement(), anywhere_, moves)),
       line_split_(state_, line) {}
 
 void LoadAnnealer::weigh(const int64_t* bytes, const int64_t* capacity) {

@@ -9,6 +9,7 @@
 #include "random/splitmix64.h"
 #include "search/line_split.h"
 #include "search/load_state.h"
+#include "search/moves/focus.h"
 #include "search/moves/neighbourhood.h"
 
 namespace situate::search {
@@ -33,6 +34,7 @@ class LoadAnnealer {
  private:
   LoadState state_;
   SplitMix64 random_;
+  const Focus anywhere_;
   Neighbourhood moves_;
   LineSplit line_split_;
   int64_t evaluations_ = 0;

@@ -193,6 +193,11 @@ void PlanState::accept(double cost) {
     verify_memory();
 }
 
+std::vector<int32_t> PlanState::held_up() const {
+  if (!timer_ || problem_.blocking) return {};
+  return sim::held_up(plan_, timer_->times());
+}
+
 void PlanState::finish() {
   if (unchecked_ > 0) verify_memory();
 }

@@ -51,6 +51,8 @@ class PlanState {
 
   double cost() const { return cost_; }
   const BestPlan& best() const { return best_; }
+  // See sim::held_up(); none where the timer does not know.
+  std::vector<int32_t> held_up() const;
   const Problem& problem() const { return problem_; }
   const sim::OrderedPlacement& plan() const { return plan_; }
   const sim::EarlyTransfers& early() const { return early_; }

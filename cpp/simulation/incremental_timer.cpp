@@ -59,9 +59,8 @@ IncrementalTimer::IncrementalTimer(const Problem& problem, const OrderedPlacemen
   }
   checkpoints_.resize((p.n / stride_ + 1) * width_);
   new_checkpoints_.resize(checkpoints_.size());
-  arrival_.resize(p.inputs.size());
-  new_arrival_.resize(arrival_.size());
-  next_there_.resize(arrival_.size());
+  committed_ = timed_ = {std::vector<double>(p.n), std::vector<double>(p.inputs.size())};
+  next_there_.resize(p.inputs.size());
 }
 
 void IncrementalTimer::restore(int checkpoint) {
@@ -100,6 +99,7 @@ double IncrementalTimer::time(int first, double limit, bool within_memory) {
     if (p.blocking) receive_inputs(op, device);
     const double start = start_of(op, device);
     if (start + tail_[op] > limit) return never;
+    timed_.start[op] = start;
     const double finish = start + p.op_seconds(op, device);
     state_[device] = finish;
     work_left -= least_[op];
@@ -154,7 +154,7 @@ double IncrementalTimer::start_of(int op, int device) const {
     const int tensor = p.inputs[input], producer = p.producer[tensor];
     if (plan_.device()[producer] == device || (p.blocking && !p.signal[tensor])) continue;
     const bool old = plan_.position(producer) < first_;
-    start = std::max(start, old ? arrival_[input] : new_arrival_[input]);
+    start = std::max(start, (old ? committed_ : timed_).arrival[input]);
   }
   return start;
 }
@@ -191,7 +191,7 @@ void IncrementalTimer::send_outputs(int op, int device, double now) {
     }
     if (count_bytes_) live_[send.target] += static_cast<double>(p.size[send.tensor]);
     for (int input = send.input; input >= 0; input = next_there_[input]) {
-      new_arrival_[input] = begin + seconds;
+      timed_.arrival[input] = begin + seconds;
       arrived_.push_back(input);
     }
   }
@@ -238,7 +238,11 @@ void IncrementalTimer::calibrate(const std::vector<int64_t>& peak) {
 
 void IncrementalTimer::commit() {
   if (count_bytes_) std::copy_n(peak_, problem_.d, committed_peak_.begin());
-  for (const int input : arrived_) arrival_[input] = new_arrival_[input];
+  for (const int input : arrived_) committed_.arrival[input] = timed_.arrival[input];
+  for (int i = first_; i < problem_.n; ++i) {
+    const int op = plan_.order()[i];
+    committed_.start[op] = timed_.start[op];
+  }
   const size_t from = first_ / stride_ * width_;
   std::copy(new_checkpoints_.begin() + from, new_checkpoints_.end(), checkpoints_.begin() + from);
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "problem/problem.h"
+#include "simulation/critical_path.h"
 #include "simulation/ordered_placement.h"
 
 namespace situate::sim {
@@ -24,6 +25,8 @@ class IncrementalTimer {
   double time(int first, double limit, bool within_memory);
   // Makes the plan timed last the committed one; it must have been timed to its end.
   void commit();
+  // Of the committed plan.
+  const PlanTimes& times() const { return committed_; }
   // Takes the true peaks (d) of the committed plan: where the estimate exceeds them, later
   // estimates may exceed capacities by as much.
   void calibrate(const std::vector<int64_t>& peak);
@@ -65,9 +68,9 @@ class IncrementalTimer {
   std::vector<int32_t> holding_;  // ops with persistent bytes
   std::vector<double> held_, room_, committed_peak_;
   std::vector<double> checkpoints_, new_checkpoints_;
-  std::vector<double> arrival_, new_arrival_;  // of inputs that come from elsewhere
-  std::vector<int32_t> arrived_;               // inputs with a new arrival
-  std::vector<int32_t> next_there_;            // of inputs
+  PlanTimes committed_, timed_;      // timed_: from `first_` on
+  std::vector<int32_t> arrived_;     // inputs with a new arrival
+  std::vector<int32_t> next_there_;  // of inputs
   std::vector<Send> sends_;
   std::vector<int32_t> hub_;       // of each tensor, -1 where it has few consumers
   std::vector<Uses> uses_;         // hubs x devices

@@ -7,7 +7,7 @@ namespace situate::search {
 
 bool ReassignMove::propose(SplitMix64& random) {
   change_.clear();
-  const int unit = draw_movable(random, placement_.problem());
+  const int unit = focus_.draw_movable(random);
   const int device = draw_other_device(random, placement_, unit);
   change_.units.push_back({unit, placement_.device_of(unit), device});
   return true;
@@ -15,7 +15,7 @@ bool ReassignMove::propose(SplitMix64& random) {
 
 bool ReassignAndReorderMove::propose(SplitMix64& random) {
   change_.clear();
-  const int unit = draw_movable(random, plan_.problem());
+  const int unit = focus_.draw_movable(random);
   const int device = draw_other_device(random, plan_.placement(), unit);
   change_.units.push_back({unit, plan_.placement().device_of(unit), device});
   draw_reorder(random, plan_, draw_member(random, plan_.problem(), unit), change_);

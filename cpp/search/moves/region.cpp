@@ -4,12 +4,12 @@
 
 namespace situate::search {
 
-RegionMove::RegionMove(const sim::Placement& placement, const RegionOdds& odds)
-    : placement_(placement), odds_(odds), seen_in_(placement.problem().units, 0) {}
+RegionMove::RegionMove(const sim::Placement& placement, const RegionOdds& odds, const Focus& focus)
+    : placement_(placement), odds_(odds), focus_(focus), seen_in_(placement.problem().units, 0) {}
 
 bool RegionMove::propose(SplitMix64& random) {
   change_.clear();
-  const int seed = draw_movable(random, placement_.problem());
+  const int seed = focus_.draw_movable(random);
   grow(random, seed, draw_device(random, seed));
   return true;
 }
@@ -59,21 +59,18 @@ int NeighbourRegionMove::draw_device(SplitMix64& random, int seed) {
 int NeighbourRegionMove::neighbours_device(SplitMix64& random, int seed, int op) {
   const Problem& p = placement_.problem();
   const auto& devices = placement_.device();
-  const auto drawn_of = [&](std::span<const int32_t> items) {
-    return items[random.below(static_cast<int>(items.size()))];
-  };
   const auto other = [&](int neighbour) {
     const int device = devices[neighbour];
     return device != devices[op] && p.may_run(seed, device) ? device : -1;
   };
   if (!past_producers.drawn(random)) {
     const auto tensors = own_output.drawn(random) ? p.outputs_of(op) : p.inputs_of(op);
-    const int device = tensors.empty() ? -1 : other(p.producer[drawn_of(tensors)]);
+    const int device = tensors.empty() ? -1 : other(p.producer[draw_of(random, tensors)]);
     if (device >= 0) return device;
   }
   if (past_consumers.drawn(random) || p.outputs_of(op).empty()) return -1;
-  const auto consumers = p.consumers_of(drawn_of(p.outputs_of(op)));
-  return consumers.empty() ? -1 : other(drawn_of(consumers));
+  const auto consumers = p.consumers_of(draw_of(random, p.outputs_of(op)));
+  return consumers.empty() ? -1 : other(draw_of(random, consumers));
 }
 
 }  // namespace situate::search

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "search/moves/focus.h"
 #include "search/moves/move.h"
 #include "search/moves/odds.h"
 #include "simulation/placement.h"
@@ -14,7 +15,7 @@ namespace situate::search {
 
 class RegionMove : public Move {
  public:
-  RegionMove(const sim::Placement& placement, const RegionOdds& odds);
+  RegionMove(const sim::Placement& placement, const RegionOdds& odds, const Focus& focus);
   bool propose(SplitMix64& random) override;
 
  protected:
@@ -27,6 +28,7 @@ class RegionMove : public Move {
   void grow(SplitMix64& random, int seed, int device);
 
   const RegionOdds odds_;
+  const Focus& focus_;
   std::vector<uint32_t> seen_in_;  // of each unit: the last region that it was seen in
   uint32_t now_ = 0;               // may wrap around
 };

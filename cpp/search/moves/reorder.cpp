@@ -30,7 +30,7 @@ bool draw_reorder(SplitMix64& random, const sim::OrderedPlacement& plan, int op,
 
 bool ReorderMove::propose(SplitMix64& random) {
   change_.clear();
-  return draw_reorder(random, plan_, random.below(plan_.problem().n), change_);
+  return draw_reorder(random, plan_, focus_.draw_op(random), change_);
 }
 
 }  // namespace situate::search

@@ -1,6 +1,7 @@
 // A move that gives an op another position in the order.
 #pragma once
 
+#include "search/moves/focus.h"
 #include "search/moves/move.h"
 #include "simulation/ordered_placement.h"
 
@@ -12,12 +13,13 @@ bool draw_reorder(SplitMix64& random, const sim::OrderedPlacement& plan, int op,
 
 class ReorderMove : public Move {
  public:
-  explicit ReorderMove(const sim::OrderedPlacement& plan) : plan_(plan) {}
+  ReorderMove(const sim::OrderedPlacement& plan, const Focus& focus) : plan_(plan), focus_(focus) {}
   bool supports(const Problem&) const override { return true; }
   bool propose(SplitMix64& random) override;
 
  private:
   const sim::OrderedPlacement& plan_;
+  const Focus& focus_;
 };
 
 }  // namespace situate::search

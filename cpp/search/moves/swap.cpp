@@ -29,7 +29,7 @@ bool SwapMove::propose(SplitMix64& random) {
 bool NearbySwapMove::propose(SplitMix64& random) {
   change_.clear();
   const Problem& p = plan_.problem();
-  const int unit = draw_movable(random, p);
+  const int unit = focus_.draw_movable(random);
   const int op = draw_member(random, p, unit);
   const int there = plan_.position(op) + 1 + random.below(nearby);
   if (there >= p.n) return false;

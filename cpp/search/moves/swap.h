@@ -1,6 +1,7 @@
 // Moves in which two units trade devices: where memory is tight, neither can move alone.
 #pragma once
 
+#include "search/moves/focus.h"
 #include "search/moves/move.h"
 #include "simulation/ordered_placement.h"
 
@@ -19,11 +20,13 @@ class SwapMove : public Move {
 // The units of two ops that are close in the order.
 class NearbySwapMove : public Move {
  public:
-  explicit NearbySwapMove(const sim::OrderedPlacement& plan) : plan_(plan) {}
+  NearbySwapMove(const sim::OrderedPlacement& plan, const Focus& focus)
+      : plan_(plan), focus_(focus) {}
   bool propose(SplitMix64& random) override;
 
  private:
   const sim::OrderedPlacement& plan_;
+  const Focus& focus_;
 };
 
 }  // namespace situate::search

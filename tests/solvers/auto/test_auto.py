@@ -276,6 +276,26 @@ def test_a_chain_goes_on_from_a_plan_whose_transfers_are_early(seed: int) -> Non
     assert other.best(0)[1] == cost
 
 
+LINKS = 1000
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("away", [False, True])
+def test_annealing_looks_where_the_step_is_held_up(away: bool, seed: int) -> None:
+    """One op of a thousand is where it should not be: on the device that a chain keeps busy, or
+    away from the rest of the chain."""
+    graph = chain(LINKS)
+    beside = Op("beside", seconds={"x1": 1.0})
+    graph = graph if away else Graph("beside", (*graph.ops, beside), graph.tensors)
+    problem = Problem(graph, devices(1, 1))
+    placement, order = np.zeros(problem.n, np.int32), np.arange(problem.n, dtype=np.int32)
+    placement[LINKS // 2] = away
+    order = np.insert(order[:LINKS], LINKS // 2, order[LINKS:]).astype(np.int32)
+    annealers = _core.make_annealers(Simulator(problem).core, "time", seed, 1, placement, order)
+    annealers.run(0.0, 100, math.inf, 1)
+    assert annealers.best(0)[1] == LINKS
+
+
 def test_the_core_refuses_transfers_that_do_not_exist() -> None:
     problem = random_problem(1)
     core, order = Simulator(problem).core, np.array(problem.graph.order, np.int32)

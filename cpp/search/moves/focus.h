@@ -1,0 +1,31 @@
+// Where moves are drawn: anywhere, and part of the time where a plan loses time.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "problem/problem.h"
+#include "random/splitmix64.h"
+
+namespace situate::search {
+
+using problem::Problem;
+using random::SplitMix64;
+
+class Focus {
+ public:
+  explicit Focus(const Problem& problem) : problem_(problem) {}
+
+  // From now on part of the draws are of these ops, and of their units.
+  void on(std::vector<int32_t> ops);
+
+  int draw_op(SplitMix64& random) const;
+  // One of the units that have a choice of device.
+  int draw_movable(SplitMix64& random) const;
+
+ private:
+  const Problem& problem_;
+  std::vector<int32_t> ops_, units_;
+};
+
+}  // namespace situate::search
