@@ -23,7 +23,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 // as long as a hundred in a small one.
 constexpr int64_t steps_between_calls = 64, ops_between_calls = 500'000;
 
-// The ops that hold up the step are looked for after so many steps.
+// What is in the way of a better plan is looked for after so many steps.
 constexpr int64_t steps_between_looks = 300;
 
 // How many times the mean of the peaks counts in annealing for memory: a change that empties
@@ -83,7 +83,7 @@ void Annealer::run(double temperature, int64_t evaluations, const std::function<
       std::clamp<int64_t>(ops_between_calls / problem().n, 1, steps_between_calls);
   for (int64_t i = 0; i < evaluations; ++i) {
     if (i % steps == 0 && ended()) break;
-    if (focuses_ && i % steps_between_looks == 0) focus_.on(state_.held_up());
+    if (focuses_ && i % steps_between_looks == 0) focus_.on(state_.in_the_way());
     ++evaluations_;
     if (const Move* move = propose()) metropolis_step(state_, *move, temperature, random_);
   }

@@ -6,6 +6,7 @@
 #include "search/fits_one_device.h"
 #include "search/overflow.h"
 #include "simulation/atomic_calls.h"
+#include "simulation/fullest_moment.h"
 
 namespace situate::search {
 
@@ -193,9 +194,13 @@ void PlanState::accept(double cost) {
     verify_memory();
 }
 
-std::vector<int32_t> PlanState::held_up() const {
-  if (!timer_ || problem_.blocking) return {};
-  return sim::held_up(plan_, timer_->times());
+std::vector<int32_t> PlanState::in_the_way() const {
+  if (goal_ == Goal::time) {
+    if (!timer_ || problem_.blocking) return {};
+    return sim::held_up(plan_, timer_->times());
+  }
+  if (problem_.memory == Memory::persistent) return {};
+  return sim::live_when_fullest(plan_);
 }
 
 void PlanState::finish() {

@@ -51,8 +51,9 @@ class PlanState {
 
   double cost() const { return cost_; }
   const BestPlan& best() const { return best_; }
-  // See sim::held_up(); none where the timer does not know.
-  std::vector<int32_t> held_up() const;
+  // Ops that a change should concern to lower the cost: see sim::held_up(), and for bytes
+  // sim::live_when_fullest(). None where that is not known.
+  std::vector<int32_t> in_the_way() const;
   const Problem& problem() const { return problem_; }
   const sim::OrderedPlacement& plan() const { return plan_; }
   const sim::EarlyTransfers& early() const { return early_; }

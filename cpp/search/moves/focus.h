@@ -1,4 +1,4 @@
-// Where moves are drawn: anywhere, and part of the time where a plan loses time.
+// Where moves are drawn: anywhere, and part of the time where a plan can get better.
 #pragma once
 
 #include <cstdint>

@@ -41,8 +41,8 @@ constexpr RegionOdds annealing_region{.smallest = 2,
                                       .to_producers = {3, 4},
                                       .in_a_direction = false};
 
-// Where it is known which ops hold up the step, what a move of single ops or of a region begins
-// with is one of them.
+// Where it is known which ops are in the way of a better plan, what a move of single ops or of a
+// region begins with is one of them.
 constexpr Odds in_focus{2, 3};
 
 // A block move takes all units of the block rather than those on one device.

@@ -296,6 +296,25 @@ def test_annealing_looks_where_the_step_is_held_up(away: bool, seed: int) -> Non
     assert annealers.best(0)[1] == LINKS
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("goal", "room"), [("memory", 1000), ("shortfall", 50)])
+@pytest.mark.parametrize("rules", ["situate", "regal"])
+def test_annealing_looks_where_memory_is_fullest(
+    rules: Any, goal: str, room: int, seed: int
+) -> None:
+    """Two large tensors amid a thousand small ones are there together and need not be."""
+    small, first = chain(LINKS), LINKS
+    large = [Op(name, seconds={"x1": 1.0}) for name in ("make a", "make b", "use b", "use a")]
+    tensors = (Tensor("a", first, 100, (first + 3,)), Tensor("b", first + 1, 100, (first + 2,)))
+    graph = Graph("two at once", (*small.ops, *large), (*small.tensors, *tensors))
+    problem = Problem(graph, devices(1, memory=room), "memory", rules)
+    order = np.insert(np.arange(LINKS), LINKS // 2, first + np.arange(4)).astype(np.int32)
+    placement = np.zeros(problem.n, np.int32)
+    annealers = _core.make_annealers(Simulator(problem).core, goal, seed, 1, placement, order)
+    annealers.run(0.0, 100, math.inf, 1)
+    assert annealers.best(0)[1] < 200 - room * (goal == "shortfall")
+
+
 def test_the_core_refuses_transfers_that_do_not_exist() -> None:
     problem = random_problem(1)
     core, order = Simulator(problem).core, np.array(problem.graph.order, np.int32)
