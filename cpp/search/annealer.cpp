@@ -23,7 +23,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 // as long as a hundred in a small one.
 constexpr int64_t steps_between_calls = 64, ops_between_calls = 500'000;
 
-// What is in the way of a better plan is looked for after so many steps.
+// What is in the way of a better plan is looked for after so many steps. In a large network that
+// takes as long as several.
 constexpr int64_t steps_between_looks = 300;
 
 // How many times the mean of the peaks counts in annealing for memory: a change that empties
@@ -71,6 +72,12 @@ Annealer::Annealer(const Problem& problem, Goal goal, Moves moves, uint64_t seed
 void Annealer::restart(const int32_t* placement, const int32_t* order,
                        std::span<const sim::PlacedTransfer> transfers) {
   state_.restart(placement, order, transfers);
+  next_look_ = evaluations_;
+}
+
+void Annealer::look() {
+  focus_.on(state_.in_the_way());
+  next_look_ = evaluations_ + steps_between_looks;
 }
 
 Move* Annealer::propose() {
@@ -83,7 +90,7 @@ void Annealer::run(double temperature, int64_t evaluations, const std::function<
       std::clamp<int64_t>(ops_between_calls / problem().n, 1, steps_between_calls);
   for (int64_t i = 0; i < evaluations; ++i) {
     if (i % steps == 0 && ended()) break;
-    if (focuses_ && i % steps_between_looks == 0) focus_.on(state_.in_the_way());
+    if (focuses_ && evaluations_ >= next_look_) look();
     ++evaluations_;
     if (const Move* move = propose()) metropolis_step(state_, *move, temperature, random_);
   }

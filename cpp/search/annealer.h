@@ -36,6 +36,7 @@ class Annealer {
 
  private:
   Move* propose();
+  void look();
 
   PlanState state_;
   SplitMix64 random_;
@@ -43,7 +44,7 @@ class Annealer {
   const bool focuses_;
   Neighbourhood moves_;
   BlockMove block_move_;
-  int64_t evaluations_ = 0;
+  int64_t evaluations_ = 0, next_look_ = 0;
 };
 
 }  // namespace situate::search
