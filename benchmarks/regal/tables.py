@@ -121,7 +121,8 @@ def variants(content: Content) -> str:
     """Table 4 and Fig. 4b."""
     rows = content["tables"]["variants"]
     paper = any(row["paper_test_%"] is not None for row in rows)
-    head = ("", "steps", "seeds", "best reward in validation", "test, %")
+    differs = {"rounds": "T", "proposals": "proposed"}[content["options"]["which"]]
+    head = (differs, "steps", "seeds", "best reward in validation", "test, %")
     lines = [
         (
             row["variant"],

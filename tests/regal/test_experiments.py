@@ -157,7 +157,9 @@ def test_a_variant_of_the_papers_has_its_figures() -> None:
     ]
     assert rows[0]["test_%"] == 2
     assert rows[0]["best_reward"] == -0.95
-    shown = tables.variants({"tables": {"variants": rows}}).splitlines()
+    content = {"options": {"which": options.which}, "tables": {"variants": rows}}
+    shown = tables.variants(content).splitlines()
+    assert shown[0].startswith("| proposed | steps |")
     assert shown[2] == "| scheduling | 7 | 2 | -0.9500 | 2.0 | 4.40 | 3.65 |"
     assert shown[3] == "| transfers | 7 | 2 | -0.9500 | 2.0 | – | – |"
 
