@@ -10,7 +10,7 @@ of the graphs.
 The record is named after the set. The paper's figures stand beside ours where it is one of its
 sets: `synthetic_time`, `real_time`, `real_memory`, and XLA's in `larger_time` and `larger_memory`.
 Another name is for weights that are tried on another set than trained them, such as
-`real_time_by_synthetic`.
+`real_time_by_synthetic`; `synthetic_time_paper` is for weights in the paper's settings.
 
     python -m benchmarks.regal.synthetic SET
     python -m benchmarks.regal.evaluation SET/test --name synthetic_time \\
@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from benchmarks.lib.record import RESULTS, Row, show, write
 from benchmarks.lib.workers import add_workers, jobs
 from benchmarks.regal.compared import REFERENCE, Compared, Planned, Task, guided, methods, plain
-from benchmarks.regal.published import TABLE_1
+from benchmarks.regal.published import IN_PAPER_SETTINGS, table_1
 from benchmarks.regal.tasks import outcome
 from situate.data.problem import Objective
 from situate.evaluators.workers.jobs import Jobs
@@ -97,7 +97,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     add_workers(parser, usable_cpus(), "graphs")
     options = parser.parse_args(arguments)
-    if options.name in TABLE_1 and not options.name.endswith(options.objective):
+    of_set = options.name.removesuffix(IN_PAPER_SETTINGS)
+    if table_1(of_set) and not of_set.endswith(options.objective):
         parser.error(f"--name {options.name}: is not a set for --objective {options.objective}")
     return options
 
@@ -129,7 +130,7 @@ def _methods(
 ) -> Iterator[Row]:
     """A row a method, with the paper's figures beside."""
     best = np.min(list(values.values()), axis=0)
-    published = TABLE_1.get(name, {})
+    published = table_1(name)
     for each in compared:
         of, same = values[each.label], values[each.plain]
         improved, over_same = 100 * (1 - of / values[REFERENCE]), 100 * (1 - of / same)

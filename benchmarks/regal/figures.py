@@ -16,7 +16,8 @@ import numpy as np
 from benchmarks.lib.record import RESULTS, ROOT
 from benchmarks.papers.curves import GRID, INK, PALE, svg
 from benchmarks.regal.compared import REFERENCE
-from benchmarks.regal.tables import Content
+from benchmarks.regal.published import IN_PAPER_SETTINGS
+from benchmarks.regal.tables import Content, in_paper_settings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,15 +62,22 @@ def drawings(results: Path) -> Iterator[tuple[str, Content, Draw]]:
         content = json.loads(path.read_bytes())
         name, tables = content["options"].get("name", ""), content["tables"]
         if "methods" in tables:
-            yield f"regal_improvements_{name}", content, improvements
-            if len(tables["evaluations"]) > 1:
-                yield f"regal_evaluations_{name}", content, evaluations
+            yield from _compared(path.stem.removeprefix("regal_"), content)
         elif path.stem.startswith("regal_actions_") and "graphs" in tables:
             yield f"regal_entropies_{name}", content, entropies
         elif path.stem.startswith("regal_rounds_"):
             yield f"regal_rounds_{name}", content, rounds
         elif "topologies" in tables:
             yield f"regal_topologies_{name}", content, topologies
+
+
+def _compared(record: str, content: Content) -> Iterator[tuple[str, Content, Draw]]:
+    """Fig. 2 and Fig. 3 of a comparison of methods."""
+    if record.endswith(IN_PAPER_SETTINGS):
+        content = in_paper_settings(content)
+    yield f"regal_improvements_{record}", content, improvements
+    if len(content["tables"]["evaluations"]) > 1:
+        yield f"regal_evaluations_{record}", content, evaluations
 
 
 def improvements(axes: Axes, content: Content) -> None:

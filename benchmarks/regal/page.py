@@ -42,6 +42,7 @@ class Part:
 
 TITLES = {
     "synthetic_time": "Synthetic set, time",
+    "synthetic_time_paper": "Synthetic set, time, in the paper's settings",
     "real_time": "Real set, time",
     "real_memory": "Real set, peak memory",
     "real_time_by_synthetic": "Real set, time, by weights of the synthetic set",
@@ -51,6 +52,7 @@ TITLES = {
 }
 FOLDERS = {
     "synthetic_time": "SYNTHETIC",
+    "synthetic_time_paper": "SYNTHETIC",
     "real_time": "REAL/time",
     "real_memory": "REAL/memory",
     "real_time_by_synthetic": "REAL/time",
@@ -83,12 +85,25 @@ def _of_sets(
 
 EVALUATION = "evaluation {set}/test --name {name} --objective {objective} --weights tuned=WEIGHTS"
 LARGER = "evaluation {set} --name {name} --objective {objective} --limits --weights tuned=WEIGHTS"
+PAPER = f"{EVALUATION.removesuffix('tuned=WEIGHTS')}paper=WEIGHTS"
 ACTIONS = "actions {set}/test --name {name} --weights WEIGHTS"
 AUTO = "auto {set}/test --name {name} --objective {objective} --weights WEIGHTS"
 TRAINED = "{set} --name {name} --objective {objective} --out FOLDER"
 
+
+def _compared(made: Callable[[Content], str], picture: str = "") -> tuple[Part, ...]:
+    """A part for each of the paper's sets, and for weights in the paper's settings."""
+    sets = _of_sets(EVALUATION, made, picture=picture)
+    return *sets, *_of_sets(
+        PAPER,
+        lambda content: made(tables.in_paper_settings(content)),
+        ("synthetic_time_paper",),
+        picture=picture,
+    )
+
+
 SECTIONS: dict[str, tuple[Part, ...]] = {
-    "table_1": _of_sets(EVALUATION, tables.methods),
+    "table_1": _compared(tables.methods),
     "transfer": (
         *_of_sets(
             EVALUATION,
@@ -100,8 +115,8 @@ SECTIONS: dict[str, tuple[Part, ...]] = {
             LARGER, tables.methods, ("larger_time", "larger_memory"), picture="regal_improvements"
         ),
     ),
-    "figure_2": _of_sets(EVALUATION, tables.improvements, picture="regal_improvements"),
-    "figure_3": _of_sets(EVALUATION, tables.evaluations, picture="regal_evaluations"),
+    "figure_2": _compared(tables.improvements, "regal_improvements"),
+    "figure_3": _compared(tables.evaluations, "regal_evaluations"),
     "figure_4a": _of_sets(ACTIONS, tables.entropies, record="actions_", picture="regal_entropies"),
     "figure_4b": _of_sets(
         f"ablations rounds {TRAINED}",

@@ -7,9 +7,28 @@ from typing import Any
 
 from benchmarks.papers import markdown
 from benchmarks.regal.compared import BRED
-from benchmarks.regal.published import LEAST, MOST, NO_WORSE, SECONDS, TABLE_1
+from benchmarks.regal.published import LEAST, MOST, NO_WORSE, SECONDS, table_1
 
-Content = Mapping[str, Any]
+Content = dict[str, Any]
+
+
+def in_paper_settings(content: Content) -> Content:
+    """A comparison without weights in `tuned` settings."""
+    tables = content["tables"]
+    return content | {
+        "tables": tables
+        | {
+            "methods": [row for row in tables["methods"] if not _tuned(row["method"])],
+            "evaluations": [
+                {column: value for column, value in row.items() if not _tuned(column)}
+                for row in tables["evaluations"]
+            ],
+        }
+    }
+
+
+def _tuned(label: str) -> bool:
+    return ", tuned" in label
 
 
 def methods(content: Content) -> str:
@@ -37,7 +56,7 @@ def methods(content: Content) -> str:
         most = spread(bound["improvement_%"], bound["interval_%"])
         lines.append(("lower bound, at most", most, *[markdown.NONE] * (len(head) - 2)))
     run = {row["method"].partition(",")[0] for row in rows}
-    for method, (improvement, gap) in TABLE_1.get(content["options"]["name"], {}).items():
+    for method, (improvement, gap) in table_1(content["options"]["name"]).items():
         if method not in run:
             cells = [markdown.NONE] * len(head)
             cells[2], cells[6] = figure(improvement, 2), figure(gap, 2)

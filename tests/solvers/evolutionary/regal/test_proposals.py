@@ -1,4 +1,4 @@
-"""Distributions of keys against A.6, and the op that is on the first device."""
+"""What every key of a chromosome is drawn from, and the op that is on the first device."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from situate import _core
 from situate.data.cluster import Cluster, Link
 from situate.data.problem import Problem
 from situate.simulation.simulator import Simulator
-from situate.solvers.evolutionary.regal.proposals import (
-    anchor,
+from situate.solvers.evolutionary.regal.distributions import (
     beta_distributions,
-    proposals,
-    uniform,
+    distributions_around,
+    ranks,
 )
+from situate.solvers.evolutionary.regal.proposals import anchor, proposals, uniform
 from situate.solvers.evolutionary.regal.settings import Proposed
 from tests.solvers.evolutionary.regal.test_encoding import GRAPH, of
 from tests.solvers.families import devices, fork
@@ -26,17 +26,13 @@ def keys_of(problem: Problem) -> int:
     return _core.key_count(Simulator(problem).core)
 
 
-@pytest.mark.parametrize("levels", [2, 5, 16])
-def test_means_and_variances_are_the_papers(levels: int) -> None:
-    pairs = np.array([(m, v) for m in range(levels) for v in range(levels)])
-    alpha, beta = (x.astype(np.float64) for x in beta_distributions(pairs.ravel(), levels))
-    mean = (pairs[:, 0] + 1) / (levels + 1)
-    variance = mean * (1 - mean) * (pairs[:, 1] + 1) / (levels + 1)
-    np.testing.assert_allclose(alpha / (alpha + beta), mean, rtol=1e-6)
-    total = alpha + beta
-    np.testing.assert_allclose(alpha * beta / (total**2 * (total + 1)), variance, rtol=1e-6)
-    assert (np.minimum(alpha, beta) > 0).all()
-    np.testing.assert_allclose(beta, mean * (1 - mean) ** 2 / variance - 1 + mean, rtol=1e-5)
+def test_priorities_are_around_ranks_where_they_are_proposed_so() -> None:
+    actions = np.array([[7, 3], [7, 3], [7, 3]])
+    proposed = Proposed(placement=0, scheduling=15, ranked=True)
+    made = proposals(of(), actions, proposed, keys_of(of()), 0.7)
+    expected = distributions_around(ranks(of()), actions.ravel(), 15)
+    np.testing.assert_array_equal((made.alpha[6:9], made.beta[6:9]), expected)
+    assert (np.diff(made.alpha[6:9]) != 0).any()
 
 
 def test_choices_are_mean_and_variance_of_every_key_then_crossover() -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from situate.data.arrays import Ints
 from situate.data.problem import Problem
+from situate.solvers.evolutionary.regal.distributions import (
+    Keys,
+    beta_distributions,
+    distributions_around,
+    ranks,
+)
 from situate.solvers.evolutionary.regal.encoding import op_bytes
 from situate.solvers.evolutionary.regal.settings import Proposed
-
-Keys = NDArray[np.float32]
 
 CERTAIN = 1e4, 1e-2
 """Alpha and beta of a key that is one, all but surely; the other way round of one that is zero."""
@@ -50,11 +53,14 @@ def proposals(
     """
     n, d = problem.n, problem.d
     made = uniform(problem, keys, bias)
-    of_ops = [slice(0, n * d), slice(n * d, n * (d + 1))]
+    of_ops = of_affinities, of_priorities = slice(0, n * d), slice(n * d, n * (d + 1))
     columns = iter(np.split(actions, np.cumsum(_widths(proposed, d))[:-1], axis=1))
-    for part, levels in zip(of_ops, (proposed.placement, proposed.scheduling), strict=True):
-        if levels:
-            made.alpha[part], made.beta[part] = beta_distributions(next(columns).ravel(), levels)
+    if levels := proposed.placement:
+        distributions = beta_distributions(next(columns).ravel(), levels)
+        made.alpha[of_affinities], made.beta[of_affinities] = distributions
+    if levels := proposed.scheduling:
+        distributions = _of_priorities(problem, next(columns).ravel(), levels, proposed.ranked)
+        made.alpha[of_priorities], made.beta[of_priorities] = distributions
     if proposed.transfers:
         sent = slice(n * (d + 1), keys)
         # (keys of transfers, 2): every tensor's, once for each device, are its producer's choice.
@@ -70,6 +76,15 @@ def proposals(
     return made
 
 
+def _of_priorities(
+    problem: Problem, categories: Ints, levels: int, ranked: bool
+) -> tuple[Keys, Keys]:
+    """Alpha and beta (n,) from pairs of categories (2 n,)."""
+    if ranked:
+        return distributions_around(ranks(problem), categories, levels)
+    return beta_distributions(categories, levels)
+
+
 def _widths(proposed: Proposed, d: int) -> list[int]:
     """Columns of actions that are of placement, of scheduling, of transfers and of crossover."""
     widths = [
@@ -79,18 +94,6 @@ def _widths(proposed: Proposed, d: int) -> list[int]:
         (proposed.crossover, d + 1),
     ]
     return [width for levels, width in widths if levels]
-
-
-def beta_distributions(categories: Ints, levels: int) -> tuple[Keys, Keys]:
-    """Alpha and beta (k,) of pairs (2 k,) of a quantised mean and a quantised variance.
-
-    With m and v the pair and k the levels, the mean is mu = (m + 1) / (k + 1) and the variance
-    mu (1 - mu) (v + 1) / (k + 1).
-    """
-    mean, share = (categories.reshape(-1, 2).T + 1) / (levels + 1)
-    # beta = mu (1 - mu)^2 / variance - 1 + mu and alpha = beta mu / (1 - mu).
-    total = 1 / share - 1
-    return (mean * total).astype(np.float32), ((1 - mean) * total).astype(np.float32)
 
 
 def _fix(problem: Problem, made: Proposals) -> None:

@@ -24,12 +24,15 @@ class Proposed:
         transfers: of mean and variance of the priorities of the transfers of what an op makes,
             which the paper does not propose.
         crossover: of the probability that a child has its elite's key.
+        ranked: priorities are around an op's rank, of which the policy chooses how far they are on
+            the mean and how much they vary; the paper's know no rank.
     """
 
     placement: int = 2
     scheduling: int = 16
     transfers: int = 0
     crossover: int = 0
+    ranked: bool = False
 
     def choices(self, devices: int) -> list[int]:
         """The number of categories of each choice at an op: for every device, for the priority and
@@ -104,7 +107,7 @@ _SYNTHETIC = replace(_PAPER, shape=GraphShape(rounds=2, update="gru", aggregatio
 _GAS = replace(_PAPER, shape=GraphShape(kind="sequence"))
 _TUNED = RegalSettings(
     GraphShape(rounds=4, update="gru", aggregation="mean"),
-    Proposed(placement=0, transfers=16),
+    Proposed(placement=0, transfers=16, ranked=True),
     places=True,
     feature_evaluations=100,
     evaluations=700,
@@ -113,10 +116,9 @@ _TUNED = RegalSettings(
     learning_rate=2e-3,
     breeding=BrkgaSettings(population=50, elites=0.3, mutants=0.1, decoder="eager"),
 )
-# The peak hangs on placement, and a device runs what it has in the order of priorities alone.
 _TUNED_MEMORY = replace(
     _TUNED,
-    proposed=Proposed(placement=4, scheduling=16),
+    proposed=Proposed(placement=0, ranked=True),
     evaluations=1000,
     steps=500,
     breeding=BRKGA["paper"],
