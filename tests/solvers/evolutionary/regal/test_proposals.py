@@ -1,4 +1,4 @@
-"""What every key of a chromosome is drawn from, and the op that is on the first device."""
+"""Distributions of all keys of a chromosome, and the op that is on the first device."""
 
 from __future__ import annotations
 
