@@ -9,8 +9,8 @@ thread.
     python -m benchmarks.regal.auto SET/test --name synthetic_time \\
         --weights trained/weights.safetensors
 
-Devices are those of `--cluster`; `--bandwidth` makes transfers take time, `--memory` limits what
-devices hold.
+Devices are those of `--cluster`; `--slowness` makes them unequal, `--bandwidth` makes transfers
+take time, `--memory` limits what devices hold.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from benchmarks.regal.evaluation import NO_WORSE, Values, interval
 from benchmarks.regal.tasks import outcome
 from situate import Cluster, Learning, Problem, Result, solve
 from situate.data.cluster import Link
+from situate.data.graph import Graph, Op
 from situate.data.problem import Objective
 from situate.readers import read
 from situate.simulation.decoding import order_of
@@ -90,6 +91,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--objective", choices=get_args(Objective), default="time")
     parser.add_argument("--cluster", default="identical:2")
     parser.add_argument("--rules", default="regal")
+    parser.add_argument(
+        "--slowness", nargs="+", type=float, help="of each device: times the seconds of an op"
+    )
     parser.add_argument("--bandwidth", type=float, help="bytes a second of every link")
     parser.add_argument(
         "--memory", type=float, help="of each device, as a share of what one alone would need"
@@ -100,7 +104,11 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--graphs", type=int, default=200, help="of the folder; default: 200")
     parser.add_argument("--seed", type=int, default=0)
     add_workers(parser, 1, "graphs, and share a machine's caches")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    devices = len(Cluster.find(options.cluster).devices)
+    if options.slowness and len(options.slowness) != devices:
+        parser.error(f"--slowness: give one for each of the {devices} devices")
+    return options
 
 
 @dataclass(frozen=True)
@@ -140,7 +148,10 @@ def problem(path: Path, options: argparse.Namespace) -> Problem:
     cluster = Cluster.find(options.cluster)
     if options.bandwidth:
         cluster = replace(cluster, links=(Link("*", "*", options.bandwidth),))
-    of = Problem(read(path), cluster, options.objective, options.rules)
+    graph = read(path)
+    if options.slowness:
+        graph = slowed(graph, cluster, options.slowness)
+    of = Problem(graph, cluster, options.objective, options.rules)
     if options.memory is None:
         return of
     needed = solve(of, "single", evaluations=1).schedule.peak.max()
@@ -148,6 +159,18 @@ def problem(path: Path, options: argparse.Namespace) -> Problem:
         structs.replace(device, memory=int(options.memory * needed)) for device in cluster.devices
     )
     return replace(of, cluster=replace(cluster, devices=devices))
+
+
+def slowed(graph: Graph, cluster: Cluster, slowness: Sequence[float]) -> Graph:
+    """The graph, each op with so many times its seconds on each device."""
+    names = [device.name for device in cluster.devices]
+
+    def seconds(op: Op) -> dict[str, float]:
+        own = (op.seconds or {})["*"]
+        return {name: own * times for name, times in zip(names, slowness, strict=True)}
+
+    ops = tuple(structs.replace(op, seconds=seconds(op)) for op in graph.ops)
+    return replace(graph, ops=ops)
 
 
 def alone(of: Problem, budget: Budget, options: argparse.Namespace) -> Result:

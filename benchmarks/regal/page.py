@@ -47,6 +47,7 @@ TITLES = {
     "real_memory": "Real set, peak memory",
     "real_time_by_synthetic": "Real set, time, by weights of the synthetic set",
     "synthetic_time_by_real": "Synthetic set, time, by weights of the real set",
+    "real_time_by_one_step": "Real set, time, by weights after one step of training",
     "larger_time": "Larger graphs, time",
     "larger_memory": "Larger graphs, peak memory",
 }
@@ -57,6 +58,7 @@ FOLDERS = {
     "real_memory": "REAL/memory",
     "real_time_by_synthetic": "REAL/time",
     "synthetic_time_by_real": "SYNTHETIC",
+    "real_time_by_one_step": "REAL/time",
 }
 OURS = ("synthetic_time", "real_time", "real_memory")
 """The paper's three sets."""
@@ -88,6 +90,7 @@ LARGER = "evaluation {set} --name {name} --objective {objective} --limits --weig
 PAPER = f"{EVALUATION.removesuffix('tuned=WEIGHTS')}paper=WEIGHTS"
 ACTIONS = "actions {set}/test --name {name} --weights WEIGHTS"
 AUTO = "auto {set}/test --name {name} --objective {objective} --weights WEIGHTS"
+UNEQUAL = "--cluster identical:4 --slowness 1 1 2 4 --bandwidth 1e6 --memory 0.4"
 TRAINED = "{set} --name {name} --objective {objective} --out FOLDER"
 
 
@@ -115,6 +118,7 @@ SECTIONS: dict[str, tuple[Part, ...]] = {
             LARGER, tables.methods, ("larger_time", "larger_memory"), picture="regal_improvements"
         ),
     ),
+    "untrained": _of_sets(EVALUATION, tables.methods, ("real_time_by_one_step",)),
     "figure_2": _compared(tables.improvements, "regal_improvements"),
     "figure_3": _compared(tables.evaluations, "regal_evaluations"),
     "figure_4a": _of_sets(ACTIONS, tables.entropies, record="actions_", picture="regal_entropies"),
@@ -153,6 +157,7 @@ SECTIONS: dict[str, tuple[Part, ...]] = {
                 ("transfers that take a microsecond a byte", "bandwidth", "--bandwidth 1e6"),
                 ("devices of limited memory", "memory_limit", "--memory 0.7"),
                 ("four devices", "four_devices", "--cluster identical:4"),
+                ("four unequal devices of limited memory", "unequal_devices", UNEQUAL),
             )
         ),
     ),

@@ -105,6 +105,15 @@ def test_links_and_memory_are_as_asked_for(folder: Path) -> None:
     assert of.capacity.max() <= 0.5 * free.size.sum() < free.capacity.min()
 
 
+def test_devices_are_as_slow_as_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = [str(folder / "test"), "--name", "x", "--weights", "w"]
+    of = auto.problem(folder / "test" / "er.json", auto._options([*given, "--slowness", "1", "3"]))
+    np.testing.assert_allclose(of.seconds[:, 1], 3 * of.seconds[:, 0])
+    with pytest.raises(SystemExit):
+        auto._options([*given, "--slowness", "1"])
+    assert "give one for each of the 2 devices" in capsys.readouterr().err
+
+
 def test_a_start_that_is_better_counts_as_improvement() -> None:
     found = auto.compared(np.array([2.0, 4.0, 1.0]), np.array([1.0, 5.0, 1.0]))
     assert found["improvement_%"] == pytest.approx((50 - 25 + 0) / 3)
