@@ -87,7 +87,7 @@ def _of_sets(
 
 EVALUATION = "evaluation {set}/test --name {name} --objective {objective} --weights tuned=WEIGHTS"
 LARGER = "evaluation {set} --name {name} --objective {objective} --limits --weights tuned=WEIGHTS"
-PAPER = f"{EVALUATION.removesuffix('tuned=WEIGHTS')}paper=WEIGHTS"
+PAPER = EVALUATION.replace("tuned=", "paper=")
 ACTIONS = "actions {set}/test --name {name} --weights WEIGHTS"
 AUTO = "auto {set}/test --name {name} --objective {objective} --weights WEIGHTS"
 UNEQUAL = "--cluster identical:4 --slowness 1 1 2 4 --bandwidth 1e6 --memory 0.4"

@@ -76,6 +76,15 @@ def test_weights_of_an_unfinished_training_are_said_to_be(found: dict[str, Any])
     assert "steps of training" not in tables.methods(found | {"tables": ended})
 
 
+def test_weights_in_the_papers_settings_stand_without_tuned_ones(found: dict[str, Any]) -> None:
+    named = json.loads(json.dumps(found).replace("gas, sequence", "gas, tuned"))
+    kept = tables.in_paper_settings(named)
+    labels = {row["method"] for row in kept["tables"]["methods"]}
+    assert labels == {row["method"] for row in named["tables"]["methods"]} - {"gas, tuned"}
+    assert "gas, tuned, %" in named["tables"]["evaluations"][0]
+    assert ", tuned" not in tables.methods(kept) + tables.evaluations(kept)
+
+
 def test_cp_sat_is_among_the_methods_where_it_is_given_seconds(
     graphs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
