@@ -132,7 +132,7 @@ def test_the_packages_own_weights_are_named_where_none_of_them_fits() -> None:
         solve(of, "regal", evaluations=9)
 
 
-def test_weights_are_named_after_their_set_and_the_real_ones_are_the_default() -> None:
+def test_weights_are_named_after_their_set_and_the_synthetic_ones_are_the_default() -> None:
     of = Problem(fork(5), devices(1, 1), rules="regal")
     files = {name: WEIGHTS / f"time-2-tuned-{name}.safetensors" for name in SETS}
     assert files["real"].read_bytes() != files["synthetic"].read_bytes()

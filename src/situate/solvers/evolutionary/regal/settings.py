@@ -24,8 +24,8 @@ class Proposed:
         transfers: of mean and variance of the priorities of the transfers of what an op makes,
             which the paper does not propose.
         crossover: of the probability that a child has its elite's key.
-        ranked: priorities are around an op's rank, of which the policy chooses how far they are on
-            the mean and how much they vary; the paper's know no rank.
+        ranked: the policy chooses how far the mean of a priority is from the op's rank, see
+            `distributions.ranks`; the paper's chooses the mean itself.
     """
 
     placement: int = 2
