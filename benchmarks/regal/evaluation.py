@@ -10,7 +10,7 @@ of the graphs.
 The record is named after the set. The paper's figures stand beside ours where it is one of its
 sets: `synthetic_time`, `real_time`, `real_memory`, and XLA's in `larger_time` and `larger_memory`.
 Another name is for weights that are tried on another set than trained them, such as
-`real_time_by_synthetic`; `synthetic_time_paper` is for weights in the paper's settings.
+`real_time_by_synthetic`; with `_paper` behind the name of a set, weights in the paper's settings.
 
     python -m benchmarks.regal.synthetic SET
     python -m benchmarks.regal.evaluation SET/test --name synthetic_time \\
@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from benchmarks.lib.record import RESULTS, Row, show, write
 from benchmarks.lib.workers import add_workers, jobs
 from benchmarks.regal.compared import REFERENCE, Compared, Planned, Task, guided, methods, plain
-from benchmarks.regal.published import IN_PAPER_SETTINGS, table_1
+from benchmarks.regal.published import set_of, table_1
 from benchmarks.regal.tasks import outcome
 from situate.data.problem import Objective
 from situate.evaluators.workers.jobs import Jobs
@@ -97,8 +97,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     add_workers(parser, usable_cpus(), "graphs")
     options = parser.parse_args(arguments)
-    of_set = options.name.removesuffix(IN_PAPER_SETTINGS)
-    if table_1(of_set) and not of_set.endswith(options.objective):
+    if table_1(options.name) and not set_of(options.name).endswith(options.objective):
         parser.error(f"--name {options.name}: is not a set for --objective {options.objective}")
     return options
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmarks.lib.record import RESULTS, ROOT
 from benchmarks.regal import tables
+from benchmarks.regal.published import IN_PAPER_SETTINGS, set_of
 from benchmarks.regal.tables import Content
 
 PAGE = ROOT / "docs" / "regal.md"
@@ -44,7 +45,9 @@ TITLES = {
     "synthetic_time": "Synthetic set, time",
     "synthetic_time_paper": "Synthetic set, time, in the paper's settings",
     "real_time": "Real set, time",
+    "real_time_paper": "Real set, time, in the paper's settings",
     "real_memory": "Real set, peak memory",
+    "real_memory_paper": "Real set, peak memory, in the paper's settings",
     "real_time_by_synthetic": "Real set, time, by weights of the synthetic set",
     "synthetic_time_by_real": "Synthetic set, time, by weights of the real set",
     "real_time_by_one_step": "Real set, time, by weights after one step of training",
@@ -55,7 +58,9 @@ FOLDERS = {
     "synthetic_time": "SYNTHETIC",
     "synthetic_time_paper": "SYNTHETIC",
     "real_time": "REAL/time",
+    "real_time_paper": "REAL/time",
     "real_memory": "REAL/memory",
+    "real_memory_paper": "REAL/memory",
     "real_time_by_synthetic": "REAL/time",
     "synthetic_time_by_real": "SYNTHETIC",
     "real_time_by_one_step": "REAL/time",
@@ -81,13 +86,13 @@ def _of_sets(
             f"{picture}_{name}" if picture else "",
         )
         for name in sets
-        for objective in ["memory" if name.endswith("memory") else "time"]
+        for objective in ["memory" if set_of(name).endswith("memory") else "time"]
     )
 
 
 EVALUATION = "evaluation {set}/test --name {name} --objective {objective} --weights tuned=WEIGHTS"
 LARGER = "evaluation {set} --name {name} --objective {objective} --limits --weights tuned=WEIGHTS"
-PAPER = EVALUATION.replace("tuned=", "paper=")
+PAPER = EVALUATION.replace("tuned=WEIGHTS", "paper=WEIGHTS gas=WEIGHTS --exact 5")
 ACTIONS = "actions {set}/test --name {name} --weights WEIGHTS"
 AUTO = "auto {set}/test --name {name} --objective {objective} --weights WEIGHTS"
 UNEQUAL = "--cluster identical:4 --slowness 1 1 2 4 --bandwidth 1e6 --memory 0.4"
@@ -95,12 +100,12 @@ TRAINED = "{set} --name {name} --objective {objective} --out FOLDER"
 
 
 def _compared(made: Callable[[Content], str], picture: str = "") -> tuple[Part, ...]:
-    """A part for each of the paper's sets, and for weights in the paper's settings."""
+    """Two parts for each of the paper's sets, the second for weights in the paper's settings."""
     sets = _of_sets(EVALUATION, made, picture=picture)
     return *sets, *_of_sets(
         PAPER,
         lambda content: made(tables.in_paper_settings(content)),
-        ("synthetic_time_paper",),
+        tuple(f"{name}{IN_PAPER_SETTINGS}" for name in OURS),
         picture=picture,
     )
 

@@ -46,9 +46,14 @@ IN_PAPER_SETTINGS = "_paper"
 """The end of the names of records whose weights learnt in the paper's settings."""
 
 
+def set_of(name: str) -> str:
+    """The set that a record is of."""
+    return name.removesuffix(IN_PAPER_SETTINGS)
+
+
 def table_1(name: str) -> dict[str, Figures]:
     """The paper's figures of the set that a record is of; none of other sets."""
-    return TABLE_1.get(name.removesuffix(IN_PAPER_SETTINGS), {})
+    return TABLE_1.get(set_of(name), {})
 
 
 NO_WORSE = {"real_time": 87.4, "real_memory": 88.9}

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.papers import markdown
 from benchmarks.regal.compared import BRED
-from benchmarks.regal.published import LEAST, MOST, NO_WORSE, SECONDS, table_1
+from benchmarks.regal.published import LEAST, MOST, NO_WORSE, SECONDS, set_of, table_1
 
 Content = dict[str, Any]
 
@@ -76,7 +76,7 @@ def _unfinished(row: Mapping[str, Any]) -> str:
 
 def improvements(content: Content) -> str:
     """Fig. 2 in figures: of methods with weights, over BRKGA with the same decoder."""
-    name = content["options"]["name"]
+    name = set_of(content["options"]["name"])
     head = ("", "no worse, % of graphs", "least, %", "most, %")
     lines = [
         (_code(row["method"]), *(figure(row[c]) for c in ("no_worse_%", "least_%", "most_%")))

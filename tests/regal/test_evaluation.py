@@ -85,6 +85,13 @@ def test_weights_in_the_papers_settings_stand_without_tuned_ones(found: dict[str
     assert ", tuned" not in tables.methods(kept) + tables.evaluations(kept)
 
 
+def test_weights_in_the_papers_settings_are_of_the_papers_set(found: dict[str, Any]) -> None:
+    for name in ("real_time", "real_time_paper"):
+        named = found | {"options": found["options"] | {"name": name}}
+        assert "| the paper's `regal` | 87.4 | -24.0 | 26.0 |" in tables.improvements(named)
+        assert "| `cp_sat`, not run | – | 15.85 |" in tables.methods(named)
+
+
 def test_cp_sat_is_among_the_methods_where_it_is_given_seconds(
     graphs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

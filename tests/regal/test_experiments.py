@@ -18,6 +18,7 @@ pytest.importorskip("torch")
 from benchmarks.regal import (
     ablations,
     auto,
+    evaluation,
     figures,
     larger,
     page,
@@ -222,6 +223,16 @@ def test_what_is_not_measured_has_its_command(tmp_path: Path) -> None:
     parts = [part for each in page.SECTIONS.values() for part in each]
     assert text.count("Not measured yet: `python -m benchmarks.regal.") == len(parts)
     assert "regal.evaluation REAL/memory/test --name real_memory --objective memory" in text
+
+
+def test_the_command_of_a_comparison_plans_for_the_objective_of_its_set() -> None:
+    parts = [part for each in page.SECTIONS.values() for part in each]
+    given = {part.arguments for part in parts if part.arguments.startswith("evaluation ")}
+    commands = [evaluation._options(each.split()[1:]) for each in given]
+    assert {"real_memory", "real_memory_paper"} < {of.name for of in commands}
+    assert {of.name for of in commands if of.objective == "memory"} == {
+        of.name for of in commands if "memory" in of.name
+    }
 
 
 def test_a_picture_is_drawn_of_each_record(
