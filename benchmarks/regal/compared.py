@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import nan
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,8 @@ from situate import RULES, Cluster, Learning, Problem, solve
 from situate.data.problem import Objective
 from situate.readers import read
 from situate.solvers.evolutionary.regal import weights
+from situate.solvers.exact.cp_sat import LARGEST
+from situate.solvers.exact.moves import size_of_model
 from situate.solvers.learned.learner import Settings
 from situate.solvers.registry import WITH_SETTINGS
 
@@ -28,8 +31,8 @@ REFERENCE, EAGER = "brkga", "brkga, eager"
 
 
 class Planned(NamedTuple):
-    """The value of a plan, twice of that where it does not fit, as in training; wall seconds; and
-    what is proved that no plan is below."""
+    """The value of a plan, twice of that where it does not fit, as in training, and NaN where the
+    method does not take the graph; wall seconds; and what is proved that no plan is below."""
 
     value: float
     seconds: float
@@ -56,6 +59,8 @@ class Compared:
 
     def planned(self, problem: Problem, seed: int) -> Planned:
         """Its plan, made on one thread."""
+        if self.method == "cp_sat" and size_of_model(problem) > LARGEST:
+            return Planned(nan, nan, 0.0)
         learning = Learning(weights=self.weights)
         if self.method in WITH_SETTINGS:
             learning = replace(learning, settings=self.settings)

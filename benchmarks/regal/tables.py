@@ -41,7 +41,7 @@ def methods(content: Content) -> str:
     )  # fmt: skip
     lines: list[tuple[str, ...]] = [
         (
-            _code(row["method"]),
+            _taken(row, graphs),
             spread(row["improvement_%"], row["interval_%"]),
             figure(row["paper_improvement_%"], 2),
             _over_same(row),
@@ -62,6 +62,12 @@ def methods(content: Content) -> str:
             cells[2], cells[6] = figure(improvement, 2), figure(gap, 2)
             lines.append((f"`{method}`, not run", *cells[1:]))
     return markdown.table(head, lines) + "".join(map(_unfinished, _weights(content)))
+
+
+def _taken(row: Mapping[str, Any], graphs: int) -> str:
+    """A method, and how many of the graphs it takes where that is not all."""
+    taken = row.get("graphs", graphs)
+    return _code(row["method"]) + (f", {taken} of the graphs" if taken < graphs else "")
 
 
 def _weights(content: Content) -> list[dict[str, Any]]:

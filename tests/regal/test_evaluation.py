@@ -13,11 +13,14 @@ pytest.importorskip("safetensors")
 pytest.importorskip("torch")
 
 from benchmarks.lib import record
-from benchmarks.regal import actions, evaluation, speed, tables
+from benchmarks.regal import actions, compared, evaluation, speed, tables
+from situate import RULES, Cluster, Problem
 from situate.bench.families.regal import MODELS, synthetic
 from situate.data import graph_json
+from situate.readers import read
 from situate.solvers.evolutionary.regal import weights
 from situate.solvers.evolutionary.regal.settings import SETTINGS
+from situate.solvers.exact.moves import size_of_model
 from tests.solvers.evolutionary.regal.test_weights import about, policy
 
 EVALUATIONS = 60
@@ -102,6 +105,32 @@ def test_cp_sat_is_among_the_methods_where_it_is_given_seconds(
     evaluation.main([str(graphs / "test"), *named, *few])
     rows = json.loads((tmp_path / "regal_synthetic_time.json").read_text())["tables"]["methods"]
     assert [row["paper_gap_%"] for row in rows if row["method"] == "cp_sat"] == [0.0]
+
+
+def problem(path: Path) -> Problem:
+    return Problem(read(path), Cluster.identical(compared.DEVICES), "time", RULES["regal"])
+
+
+def test_means_of_cp_sat_are_over_the_graphs_that_it_takes(
+    graphs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ortools")
+    sizes = sorted(map(size_of_model, map(problem, (graphs / "test").iterdir())))
+    monkeypatch.setattr(compared, "LARGEST", sizes[1])
+    monkeypatch.setattr(evaluation, "RESULTS", tmp_path)
+    few = ("--evaluations", "30", "--limits", "--workers", "1")
+    evaluation.main([str(graphs / "test"), "--name", "x", "--exact", "0.2", *few])
+    made = json.loads((tmp_path / "regal_x.json").read_text())
+    of_graphs = [row["cp_sat"] for row in made["tables"]["graphs"]]
+    improved = [
+        100 * (1 - row["cp_sat"] / row["brkga"])
+        for row in made["tables"]["graphs"]
+        if row["cp_sat"] is not None
+    ]
+    assert len(improved) == 2 < len(of_graphs)
+    [row] = [row for row in made["tables"]["methods"] if row["method"] == "cp_sat"]
+    assert row["improvement_%"] == pytest.approx(sum(improved) / 2)
+    assert "| `cp_sat`, 2 of the graphs |" in tables.methods(made)
 
 
 def test_means_are_of_the_values_by_graph(found: dict[str, Any]) -> None:
