@@ -18,8 +18,7 @@ from situate import RULES, Cluster, Learning, Problem, solve
 from situate.data.problem import Objective
 from situate.readers import read
 from situate.solvers.evolutionary.regal import weights
-from situate.solvers.exact.cp_sat import LARGEST
-from situate.solvers.exact.moves import size_of_model
+from situate.solvers.exact import cp_sat
 from situate.solvers.learned.learner import Settings
 from situate.solvers.registry import WITH_SETTINGS
 
@@ -59,7 +58,7 @@ class Compared:
 
     def planned(self, problem: Problem, seed: int) -> Planned:
         """Its plan, made on one thread."""
-        if self.method == "cp_sat" and size_of_model(problem) > LARGEST:
+        if self.method == "cp_sat" and not cp_sat.takes(problem):
             return Planned(nan, nan, 0.0)
         learning = Learning(weights=self.weights)
         if self.method in WITH_SETTINGS:

@@ -20,6 +20,7 @@ from situate.data import graph_json
 from situate.readers import read
 from situate.solvers.evolutionary.regal import weights
 from situate.solvers.evolutionary.regal.settings import SETTINGS
+from situate.solvers.exact import cp_sat
 from situate.solvers.exact.moves import size_of_model
 from tests.solvers.evolutionary.regal.test_weights import about, policy
 
@@ -116,7 +117,7 @@ def test_means_of_cp_sat_are_over_the_graphs_that_it_takes(
 ) -> None:
     pytest.importorskip("ortools")
     sizes = sorted(map(size_of_model, map(problem, (graphs / "test").iterdir())))
-    monkeypatch.setattr(compared, "LARGEST", sizes[1])
+    monkeypatch.setattr(cp_sat, "LARGEST", sizes[1])
     monkeypatch.setattr(evaluation, "RESULTS", tmp_path)
     few = ("--evaluations", "30", "--limits", "--workers", "1")
     evaluation.main([str(graphs / "test"), "--name", "x", "--exact", "0.2", *few])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from situate.data.problem import Problem
 from situate.data.topology import op_devices
 from situate.errors import SituateError
 from situate.simulation.decoding import order_of, rising
@@ -56,7 +57,7 @@ def run(search: Search) -> None:
         SituateError: the problem is too large.
     """
     cp = cp_model()
-    _check_size(search)
+    _check_size(search.problem)
     for rule in (single, topological, heft, etf):
         rule.run(search)
         if search.finished():
@@ -78,12 +79,17 @@ def _improve(cp: Any, search: Search) -> None:
     _solve(cp, search, problem.objective)
 
 
-def _check_size(search: Search) -> None:
-    size = size_of_model(search.problem)
-    if size > LARGEST:
+def takes(problem: Problem) -> bool:
+    """True for a problem that is small enough for the method."""
+    return size_of_model(problem) <= LARGEST
+
+
+def _check_size(problem: Problem) -> None:
+    if not takes(problem):
         raise SituateError(
-            f"method 'cp_sat' is for small problems: the model would have {size} intervals (ops by "
-            f"devices, transfers by pairs of devices), more than {LARGEST}: use method 'auto'"
+            f"method 'cp_sat' is for small problems: the model would have {size_of_model(problem)} "
+            "intervals (ops by devices, transfers by pairs of devices), more than "
+            f"{LARGEST}: use method 'auto'"
         )
 
 
