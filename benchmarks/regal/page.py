@@ -68,6 +68,8 @@ FOLDERS = {
 OURS = ("synthetic_time", "real_time", "real_memory")
 """The paper's three sets."""
 
+OURS_IN_PAPER_SETTINGS = tuple(f"{name}{IN_PAPER_SETTINGS}" for name in OURS)
+
 
 def _of_sets(
     command: str,
@@ -95,7 +97,8 @@ LARGER = "evaluation {set} --name {name} --objective {objective} --limits --weig
 PAPER = EVALUATION.replace("tuned=WEIGHTS", "paper=WEIGHTS gas=WEIGHTS --exact 5")
 ACTIONS = "actions {set}/test --name {name} --weights WEIGHTS"
 AUTO = "auto {set}/test --name {name} --objective {objective} --weights WEIGHTS"
-UNEQUAL = "--cluster identical:4 --slowness 1 1 2 4 --bandwidth 1e6 --memory 0.4"
+FOUR_UNEQUAL = "--cluster identical:4 --slowness 1 1 2 4 --bandwidth 1e6 --memory 0.4"
+EIGHT_UNEQUAL = "--cluster identical:8 --slowness 1 1 1 1 2 2 4 4 --bandwidth 1e6 --memory 0.25"
 TRAINED = "{set} --name {name} --objective {objective} --out FOLDER"
 
 
@@ -105,7 +108,7 @@ def _compared(made: Callable[[Content], str], picture: str = "") -> tuple[Part, 
     return *sets, *_of_sets(
         PAPER,
         lambda content: made(tables.in_paper_settings(content)),
-        tuple(f"{name}{IN_PAPER_SETTINGS}" for name in OURS),
+        OURS_IN_PAPER_SETTINGS,
         picture=picture,
     )
 
@@ -126,7 +129,13 @@ SECTIONS: dict[str, tuple[Part, ...]] = {
     "untrained": _of_sets(EVALUATION, tables.methods, ("real_time_by_one_step",)),
     "figure_2": _compared(tables.improvements, "regal_improvements"),
     "figure_3": _compared(tables.evaluations, "regal_evaluations"),
-    "figure_4a": _of_sets(ACTIONS, tables.entropies, record="actions_", picture="regal_entropies"),
+    "figure_4a": _of_sets(
+        ACTIONS,
+        tables.entropies,
+        OURS + OURS_IN_PAPER_SETTINGS,
+        "actions_",
+        "regal_entropies",
+    ),
     "figure_4b": _of_sets(
         f"ablations rounds {TRAINED}",
         tables.variants,
@@ -134,7 +143,7 @@ SECTIONS: dict[str, tuple[Part, ...]] = {
         "rounds_",
         "regal_rounds",
     ),
-    "figure_11": _of_sets(ACTIONS, tables.choices, record="actions_"),
+    "figure_11": _of_sets(ACTIONS, tables.choices, OURS + OURS_IN_PAPER_SETTINGS, "actions_"),
     "figure_12": _of_sets(
         "topologies {set}/test --name {name} --objective {objective} --weights WEIGHTS",
         tables.topologies,
@@ -162,7 +171,8 @@ SECTIONS: dict[str, tuple[Part, ...]] = {
                 ("transfers that take a microsecond a byte", "bandwidth", "--bandwidth 1e6"),
                 ("devices of limited memory", "memory_limit", "--memory 0.7"),
                 ("four devices", "four_devices", "--cluster identical:4"),
-                ("four unequal devices of limited memory", "unequal_devices", UNEQUAL),
+                ("four unequal devices of limited memory", "unequal_devices", FOUR_UNEQUAL),
+                ("eight unequal devices of limited memory", "eight_devices", EIGHT_UNEQUAL),
             )
         ),
     ),
