@@ -10,7 +10,7 @@ thread.
         --weights trained/weights.safetensors
 
 Devices are those of `--cluster`; `--slowness` makes them unequal, `--bandwidth` makes transfers
-take time, `--memory` limits what devices hold.
+take time, `--memory` limits what devices hold. Graphs of which no plan fits do not count.
 """
 
 from __future__ import annotations
@@ -75,7 +75,10 @@ def main(arguments: list[str] | None = None) -> None:
     tasks = [Task(path, i, budgets, options) for i, path in enumerate(paths)]
     with jobs(options, outcome) as pool:
         rows = list(pool.map((task,) for task in tasks))
-    tables = {"budgets": list(_summary(budgets, rows)), "graphs": rows}
+    with_room = [row for row in rows if row["fits"]]
+    if not with_room:
+        raise SystemExit(f"{options.folder}: no plan fits, of any graph: give a larger --memory")
+    tables = {"budgets": list(_summary(budgets, with_room)), "graphs": rows}
     show(f"regal_auto_{options.name}", tables["budgets"])
     options.weights = options.weights.name
     write(RESULTS / f"regal_auto_{options.name}.json", tables, options=options)
@@ -121,17 +124,19 @@ class Task:
     options: argparse.Namespace
 
     def run(self) -> Row:
-        """The row of the graph: its ops, and the values of all plans."""
+        """The row of the graph: its ops, whether any plan fits, and the values of all."""
         torch.set_num_threads(1)
         of = problem(self.path, self.options)
-        self._values(of, Budget(evaluations=1))  # imports and first calls count for none
-        row: dict[str, object] = {"graph": self.path.name, "ops": of.n}
+        self._plans(of, Budget(evaluations=1))  # imports and first calls count for none
+        plans = dict[str, Result]()
         for budget in self.budgets:
-            row |= self._values(of, budget)
-        return row
+            plans |= self._plans(of, budget)
+        fits = any(plan.feasible for plan in plans.values())
+        values = {column: value(plan) for column, plan in plans.items()}
+        return {"graph": self.path.name, "ops": of.n, "fits": fits, **values}
 
-    def _values(self, of: Problem, budget: Budget) -> dict[str, float]:
-        """By column, the value of each plan; each in its turn is planned first."""
+    def _plans(self, of: Problem, budget: Budget) -> dict[str, Result]:
+        """The plans by column; each in its turn is made first."""
         makes: list[tuple[str, Callable[[], Result]]] = [
             (f"{budget}", partial(alone, of, budget, self.options)),
             *(
@@ -140,7 +145,7 @@ class Task:
             ),
         ]
         turn = self.number % len(makes)
-        return {column: value(make()) for column, make in makes[turn:] + makes[:turn]}
+        return {column: make() for column, make in makes[turn:] + makes[:turn]}
 
 
 def problem(path: Path, options: argparse.Namespace) -> Problem:

@@ -98,7 +98,7 @@ PAPER = EVALUATION.replace("tuned=WEIGHTS", "paper=WEIGHTS gas=WEIGHTS --exact 5
 ACTIONS = "actions {set}/test --name {name} --weights WEIGHTS"
 AUTO = "auto {set}/test --name {name} --objective {objective} --weights WEIGHTS"
 FOUR_UNEQUAL = "--cluster identical:4 --slowness 1 1 2 4 --bandwidth 1e6 --memory 0.4"
-EIGHT_UNEQUAL = "--cluster identical:8 --slowness 1 1 1 1 2 2 4 4 --bandwidth 1e6 --memory 0.25"
+EIGHT_UNEQUAL = "--cluster identical:8 --slowness 1 1 1 1 2 2 4 4 --bandwidth 1e6 --memory 0.4"
 TRAINED = "{set} --name {name} --objective {objective} --out FOLDER"
 
 

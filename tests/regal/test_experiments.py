@@ -27,7 +27,7 @@ from benchmarks.regal import (
 )
 from situate.bench.families.regal import MODELS, synthetic
 from situate.data import graph_json
-from situate.data.graph import Graph
+from situate.data.graph import Graph, Op, Tensor
 from situate.readers import read
 from situate.solvers.evolutionary.regal import weights
 from situate.solvers.evolutionary.regal.settings import SETTINGS
@@ -83,6 +83,24 @@ def test_auto_is_compared_with_and_without_a_start(
     columns = {f"{of}{first}" for of in budgets for first in ("", ", regal first")}
     assert columns < set(found["graphs"][0])
     assert "| 200 evaluations | `regal` | 2 |" in tables.starts({"tables": found})
+
+
+def test_graphs_of_which_no_plan_fits_do_not_count(
+    folder: Path, results: Path, tmp_path: Path
+) -> None:
+    ops = tuple(Op(name, seconds={"*": 1.0}) for name in ("producer", "consumer"))
+    one_tensor = Graph("one_tensor", ops, (Tensor("t", 0, 1000, (1,)),))
+    graph_json.write(one_tensor, tmp_path / "one_tensor.json")
+    given = [str(tmp_path), "--name", "x", "--weights", str(folder / "time.safetensors")]
+    asked = [*given, "--memory", "0.95", "--seconds", "--evaluations", "200"]
+    with pytest.raises(SystemExit, match="no plan fits, of any graph"):
+        auto.main(asked)
+    graph_json.write(read(folder / "test" / "er.json"), tmp_path / "er.json")
+    auto.main(asked)
+    found = content(results, "auto_x")["tables"]
+    assert [row["graphs"] for row in found["budgets"]] == [1, 1]
+    fits = {row["graph"]: row["fits"] for row in found["graphs"]}
+    assert fits == {"er.json": True, "one_tensor.json": False}
 
 
 def test_a_start_takes_its_share_of_the_evaluations(folder: Path) -> None:
