@@ -56,16 +56,24 @@ def plainly(network, of):
     return nodes
 
 
+def learnt(rounds, update="residual", aggregation="sum"):
+    """A network whose every layer has an effect."""
+    made = GraphNetwork((4, 3), GraphShape(8, rounds, update, aggregation), seeded())
+    for parameter in made.update.parameters():
+        torch.nn.init.normal_(parameter, std=0.3, generator=seeded(3))
+    return made
+
+
 @pytest.mark.parametrize("update", ["plain", "residual", "gru"])
 @pytest.mark.parametrize("aggregation", ["sum", "mean"])
 @pytest.mark.parametrize("rounds", [0, 1, 3])
 def test_it_is_the_papers_equation(update, aggregation, rounds):
-    network = GraphNetwork((4, 3), GraphShape(8, rounds, update, aggregation), seeded())
+    network = learnt(rounds, update, aggregation)
     torch.testing.assert_close(network(batch()), plainly(network, batch()))
 
 
 def test_messages_go_both_ways_and_no_further_than_there_are_rounds():
-    network = GraphNetwork((4, 3), GraphShape(8, 1), seeded())
+    network = learnt(1)
     before, changed = batch(), batch()
     changed.nodes[1] += 1
     moved = (network(before) != network(changed)).any(dim=1)
@@ -73,9 +81,23 @@ def test_messages_go_both_ways_and_no_further_than_there_are_rounds():
 
 
 def test_graphs_side_by_side_do_not_touch():
-    network = GraphNetwork((4, 3), GraphShape(8, 5), seeded())
+    network = learnt(5)
     of = batch()
     torch.testing.assert_close(network(of)[:3], network(first(of)))
+
+
+def test_nodes_of_a_thousand_edges_begin_as_small_as_any():
+    star = GraphBatch(
+        torch.rand(1001, 4, generator=seeded(1)),
+        torch.rand(1000, 3, generator=seeded(2)),
+        torch.zeros(1000, dtype=torch.long),
+        torch.arange(1, 1001),
+        torch.zeros(1001, dtype=torch.long),
+        torch.arange(1001),
+        1,
+    )
+    for update in ("residual", "gru"):
+        assert GraphNetwork((4, 3), GraphShape(update=update), seeded())(star).abs().max() < 2
 
 
 def test_the_generator_decides_the_parameters():

@@ -63,6 +63,10 @@ class GraphNetwork(nn.Module):
         )
         if isinstance(self.update, nn.GRUCell):
             initialise(self.update, width, generator)
+        if shape.update == "residual":
+            # Where messages are summed at nodes of hundreds of edges, what every round adds would
+            # grow to millions before anything is learnt.
+            begin_as(self.update, 0.0)
 
     def forward(self, batch: GraphBatch) -> Tensor:
         """(n, width) after all rounds."""
@@ -123,6 +127,13 @@ def perceptron(inputs: int, hidden: int, outputs: int, generator: Generator) -> 
     for layer in layers:
         initialise(layer, layer.in_features, generator)
     return nn.Sequential(layers[0], nn.ReLU(), layers[1])
+
+
+def begin_as(network: nn.Module, value: float) -> None:
+    """The network (a `perceptron`) makes `value` of whatever it reads until it learns."""
+    weight, bias = network[2].parameters()  # type: ignore[index]
+    nn.init.zeros_(weight)
+    nn.init.constant_(bias, value)
 
 
 def initialise(layer: nn.Module, inputs: int, generator: Generator) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Generator, Tensor, nn
 
-from situate.policies.graph_network import GraphBatch, GraphNetwork, perceptron
+from situate.policies.graph_network import GraphBatch, GraphNetwork, begin_as, perceptron
 from situate.policies.graph_shape import GraphShape
 from situate.policies.sequence_network import SequenceNetwork
 
@@ -34,8 +34,7 @@ class ProposalPolicy(nn.Module):
         self.choices = list(choices)
         self.network = _network(features, shape, generator)
         self.head = perceptron(shape.width, shape.width, sum(choices), generator)
-        for parameter in self.head[2].parameters():
-            nn.init.zeros_(parameter)
+        begin_as(self.head, 0.0)
 
     def log_probs(self, batch: GraphBatch) -> list[Tensor]:
         """(n, categories) of each choice."""
@@ -60,14 +59,21 @@ def log_prob(log_probs: Sequence[Tensor], actions: Tensor, batch: GraphBatch) ->
 
 
 class Baseline(nn.Module):
-    """The reward that is expected of a graph, from a network of its own; see `ProposalPolicy`."""
+    """The reward that is expected of a graph, from a network of its own; see `ProposalPolicy`.
 
-    def __init__(self, features: tuple[int, int], shape: GraphShape, generator: Generator) -> None:
+    Args:
+        first: what it expects of every graph before it learns.
+    """
+
+    def __init__(
+        self, features: tuple[int, int], shape: GraphShape, generator: Generator, first: float
+    ) -> None:
         super().__init__()
         width = shape.width
         self.network = _network(features, shape, generator)
         self.of_node = perceptron(width, width, width, generator)
         self.of_graph = perceptron(width, width, 1, generator)
+        begin_as(self.of_graph, first)
 
     def forward(self, batch: GraphBatch) -> Tensor:
         """(graphs,): MLP_b of the mean over nodes of MLP_g."""

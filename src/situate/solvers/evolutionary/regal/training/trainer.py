@@ -22,6 +22,9 @@ from situate.solvers.evolutionary.regal.training.instances import Instances
 from situate.solvers.evolutionary.regal.training.trials import Trials
 from situate.solvers.evolutionary.regal.weights import features_of
 
+AS_PLAIN = -1.0
+"""The reward of proposals that are as good as none."""
+
 VALIDATION = 100
 """Graphs at most whose reward decides which parameters are kept."""
 
@@ -75,7 +78,7 @@ class Trainer:
         self._settings, self._seed = settings, seed
         machine = train.machine
         features = features_of(machine.objective, len(machine.cluster.devices), settings)
-        self._baseline = Baseline(features, settings.shape, generator(seed, 1))
+        self._baseline = Baseline(features, settings.shape, generator(seed, 1), AS_PLAIN)
         both = nn.ModuleList([policy, self._baseline])
         self._ascent = Ascent(both, "adam", settings.learning_rate, settings.clip)
         self._trials = trials
