@@ -64,9 +64,9 @@ class GraphNetwork(nn.Module):
         if isinstance(self.update, nn.GRUCell):
             initialise(self.update, width, generator)
         if shape.update == "residual":
-            # Where messages are summed at nodes of hundreds of edges, what every round adds would
+            # Where messages are summed at nodes of a hundred edges, what every round adds would
             # grow to millions before anything is learnt.
-            begin_as(self.update, 0.0)
+            begin_as_zero(self.update)
 
     def forward(self, batch: GraphBatch) -> Tensor:
         """(n, width) after all rounds."""
@@ -129,11 +129,10 @@ def perceptron(inputs: int, hidden: int, outputs: int, generator: Generator) -> 
     return nn.Sequential(layers[0], nn.ReLU(), layers[1])
 
 
-def begin_as(network: nn.Module, value: float) -> None:
-    """The network (a `perceptron`) makes `value` of whatever it reads until it learns."""
-    weight, bias = network[2].parameters()  # type: ignore[index]
-    nn.init.zeros_(weight)
-    nn.init.constant_(bias, value)
+def begin_as_zero(network: nn.Module) -> None:
+    """The network (a `perceptron`) makes zeros of whatever it reads until it learns."""
+    for parameter in network[2].parameters():  # type: ignore[index]
+        nn.init.zeros_(parameter)
 
 
 def initialise(layer: nn.Module, inputs: int, generator: Generator) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Generator, Tensor, nn
 
-from situate.policies.graph_network import GraphBatch, GraphNetwork, begin_as, perceptron
+from situate.policies.graph_network import GraphBatch, GraphNetwork, begin_as_zero, perceptron
 from situate.policies.graph_shape import GraphShape
 from situate.policies.sequence_network import SequenceNetwork
 
@@ -34,7 +34,7 @@ class ProposalPolicy(nn.Module):
         self.choices = list(choices)
         self.network = _network(features, shape, generator)
         self.head = perceptron(shape.width, shape.width, sum(choices), generator)
-        begin_as(self.head, 0.0)
+        begin_as_zero(self.head)
 
     def log_probs(self, batch: GraphBatch) -> list[Tensor]:
         """(n, categories) of each choice."""
@@ -62,7 +62,7 @@ class Baseline(nn.Module):
     """The reward that is expected of a graph, from a network of its own; see `ProposalPolicy`.
 
     Args:
-        first: what it expects of every graph before it learns.
+        first: about what it expects of every graph before it learns.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Baseline(nn.Module):
         self.network = _network(features, shape, generator)
         self.of_node = perceptron(width, width, width, generator)
         self.of_graph = perceptron(width, width, 1, generator)
-        begin_as(self.of_graph, first)
+        nn.init.constant_(self.of_graph[2].bias, first)  # type: ignore[arg-type]
 
     def forward(self, batch: GraphBatch) -> Tensor:
         """(graphs,): MLP_b of the mean over nodes of MLP_g."""
