@@ -70,6 +70,9 @@ OURS = ("synthetic_time", "real_time", "real_memory")
 
 OURS_IN_PAPER_SETTINGS = tuple(f"{name}{IN_PAPER_SETTINGS}" for name in OURS)
 
+OF_CHOICES = (*OURS, "real_time_paper", "real_memory_paper")
+"""Those by which choices are shown."""
+
 
 def _of_sets(
     command: str,
@@ -129,13 +132,7 @@ SECTIONS: dict[str, tuple[Part, ...]] = {
     "untrained": _of_sets(EVALUATION, tables.methods, ("real_time_by_one_step",)),
     "figure_2": _compared(tables.improvements, "regal_improvements"),
     "figure_3": _compared(tables.evaluations, "regal_evaluations"),
-    "figure_4a": _of_sets(
-        ACTIONS,
-        tables.entropies,
-        OURS + OURS_IN_PAPER_SETTINGS,
-        "actions_",
-        "regal_entropies",
-    ),
+    "figure_4a": _of_sets(ACTIONS, tables.entropies, OF_CHOICES, "actions_", "regal_entropies"),
     "figure_4b": _of_sets(
         f"ablations rounds {TRAINED}",
         tables.variants,
@@ -143,7 +140,7 @@ SECTIONS: dict[str, tuple[Part, ...]] = {
         "rounds_",
         "regal_rounds",
     ),
-    "figure_11": _of_sets(ACTIONS, tables.choices, OURS + OURS_IN_PAPER_SETTINGS, "actions_"),
+    "figure_11": _of_sets(ACTIONS, tables.choices, OF_CHOICES, "actions_"),
     "figure_12": _of_sets(
         "topologies {set}/test --name {name} --objective {objective} --weights WEIGHTS",
         tables.topologies,
