@@ -10,7 +10,8 @@ with weights again with other numbers of evaluations, on some of the graphs.
 The record is named after the set. The paper's figures stand beside ours where it is one of its
 sets: `synthetic_time`, `real_time`, `real_memory`, and XLA's in `larger_time` and `larger_memory`.
 Another name is for weights that are tried on another set than trained them, such as
-`real_time_by_synthetic`; with `_paper` behind the name of a set, weights in the paper's settings.
+`real_time_by_synthetic` and `published_time`; with `_paper` behind the name of a set, weights in
+the paper's settings.
 
     python -m benchmarks.regal.synthetic SET
     python -m benchmarks.regal.evaluation SET/test --name synthetic_time \\
@@ -57,7 +58,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Plan, print and record."""
     options = _options(arguments)
     files = dict(options.weights)
-    paths = sorted(path for path in options.folder.iterdir() if path.is_file())[: options.graphs]
+    paths = sorted(path for path in options.folder.rglob("*") if path.is_file())[: options.graphs]
     compared = list(methods(options.evaluations, files, options.exact))
     with jobs(options, outcome) as pool:
         solved = _solver(pool, options)
@@ -68,7 +69,7 @@ def main(arguments: list[str] | None = None) -> None:
         "methods": list(_methods(compared, values, found, options.name)),
         "bound": [_bound(found, values[REFERENCE])],
         "evaluations": limits,
-        "graphs": list(_graphs(paths, values)),
+        "graphs": list(_graphs(options.folder, paths, values)),
         "weights": [_trained(name, path) for name, path in files.items()],
     }
     for title in ("methods", "bound", "evaluations"):
@@ -81,7 +82,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folder", type=Path, help="of graph files")
+    parser.add_argument("folder", type=Path, help="of graph files, in folders of it too")
     parser.add_argument("--name", required=True, help="of the set: the record is regal_NAME.json")
     parser.add_argument("--objective", choices=get_args(Objective), default="time")
     parser.add_argument("--weights", nargs="+", type=_named, default=[], metavar="NAME=FILE")
@@ -201,9 +202,10 @@ def _limits(
         yield row
 
 
-def _graphs(paths: Sequence[Path], values: Mapping[str, Values]) -> Iterator[Row]:
+def _graphs(folder: Path, paths: Sequence[Path], values: Mapping[str, Values]) -> Iterator[Row]:
     for i, path in enumerate(paths):
-        yield {"graph": path.name} | {label: float(of[i]) for label, of in values.items()}
+        of_methods = {label: float(of[i]) for label, of in values.items()}
+        yield {"graph": path.relative_to(folder).as_posix()} | of_methods
 
 
 if __name__ == "__main__":

@@ -51,6 +51,7 @@ TITLES = {
     "real_time_by_synthetic": "Real set, time, by weights of the synthetic set",
     "synthetic_time_by_real": "Synthetic set, time, by weights of the real set",
     "real_time_by_one_step": "Real set, time, by weights after one step of training",
+    "published_time": "Published graphs, time",
     "larger_time": "Larger graphs, time",
     "larger_memory": "Larger graphs, peak memory",
 }
@@ -97,6 +98,10 @@ def _of_sets(
 
 EVALUATION = "evaluation {set}/test --name {name} --objective {objective} --weights tuned=WEIGHTS"
 LARGER = "evaluation {set} --name {name} --objective {objective} --limits --weights tuned=WEIGHTS"
+PUBLISHED = (
+    "evaluation tests/instances/dnn-partitioning/throughput-inputs --name {name} --limits "
+    "--weights real=WEIGHTS synthetic=WEIGHTS"
+)
 PAPER = EVALUATION.replace("tuned=WEIGHTS", "paper=WEIGHTS gas=WEIGHTS --exact 5")
 ACTIONS = "actions {set}/test --name {name} --weights WEIGHTS"
 AUTO = "auto {set}/test --name {name} --objective {objective} --weights WEIGHTS"
@@ -125,6 +130,7 @@ SECTIONS: dict[str, tuple[Part, ...]] = {
             ("real_time_by_synthetic", "synthetic_time_by_real"),
             picture="regal_improvements",
         ),
+        *_of_sets(PUBLISHED, tables.methods, ("published_time",), picture="regal_improvements"),
         *_of_sets(
             LARGER, tables.methods, ("larger_time", "larger_memory"), picture="regal_improvements"
         ),

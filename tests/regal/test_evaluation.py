@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,18 @@ def test_weights_in_the_papers_settings_are_of_the_papers_set(found: dict[str, A
         named = found | {"options": found["options"] | {"name": name}}
         assert "| the paper's `regal` | 87.4 | -24.0 | 26.0 |" in tables.improvements(named)
         assert "| `cp_sat`, not run | – | 15.85 |" in tables.methods(named)
+
+
+def test_graphs_of_folders_in_the_folder_are_named_with_theirs(
+    graphs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluation, "RESULTS", tmp_path / "results")
+    shutil.copytree(graphs / "test", tmp_path / "set" / "small")
+    few = ("--evaluations", "30", "--limits", "--graphs", "2", "--workers", "1")
+    evaluation.main([str(tmp_path / "set"), "--name", "x", *few])
+    made = json.loads((tmp_path / "results" / "regal_x.json").read_text())
+    names = [row["graph"] for row in made["tables"]["graphs"]]
+    assert names == [f"small/{model}.json" for model in sorted(MODELS)[:2]]
 
 
 def test_cp_sat_is_among_the_methods_where_it_is_given_seconds(

@@ -65,8 +65,28 @@ def test_features_count_as_evaluations(method: str, evaluations: int, tmp_path: 
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("evaluations", [1, 2, 3, 4, 5, 100])
+def test_plans_on_one_device_count_too_where_transfers_take_time(
+    method: str, evaluations: int, tmp_path: Path
+) -> None:
+    of = Problem(fork(12), devices(1, 2, bandwidth=1.0), rules="regal")
+    result = solve(of, method, evaluations=evaluations, learning=learning(tmp_path, method=method))
+    assert result.evaluations <= evaluations
+    assert result.evaluations == evaluations or result.gap == 0
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_where_transfers_take_longer_than_ops_no_plan_on_one_device_is_better(
+    method: str, tmp_path: Path
+) -> None:
+    of = Problem(fork(40), devices(1, 2, bandwidth=1e-6), rules="regal")
+    result = solve(of, method, evaluations=400, learning=learning(tmp_path, method=method))
+    assert result.value <= solve(of, "single").value
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_the_seed_decides_and_threads_do_not(method: str, tmp_path: Path) -> None:
-    of = Problem(fork(40), devices(1, 1), rules="regal")
+    of = Problem(fork(40), devices(1, 1, bandwidth=100.0), rules="regal")
     given = learning(tmp_path, method=method)
 
     def solved(**changes: Any) -> Any:

@@ -7,15 +7,20 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from situate import _core
 from situate.data.arrays import Ints
 from situate.errors import SituateError
 from situate.policies.installed import check_torch
 from situate.report.text import plural
+from situate.simulation.simulator import Decoder
+from situate.simulation.transfer_order import instant
 from situate.solvers.evolutionary.brkga import breed, check_problem
 from situate.solvers.evolutionary.regal.encoding import encoding, expected
 from situate.solvers.evolutionary.regal.populations import derived, for_features, proposed
 from situate.solvers.evolutionary.regal.settings import RegalSettings
+from situate.solvers.heuristics.single import distinct_devices, everything_on
 from situate.solvers.search import Search
 
 if TYPE_CHECKING:
@@ -89,10 +94,24 @@ def _actions(search: Search, proposer: Proposer) -> Ints | None:
     to ask it."""
     settings = proposer.settings
     population = _population_for_features(search, settings)
+    _offer_one_device(search, settings.breeding.decoder)
     if search.finished() or not search.affords(OFFERS_TO_ASK):
         return None
     encoded = encoding(search.problem, expected(population), settings.places)
     return proposer.actions(encoded, search.seed)
+
+
+def _offer_one_device(search: Search, decoder: Decoder) -> None:
+    """Evaluate plans on one device each, where transfers take time: what is drawn and bred sends
+    tensors to and fro, which may take longer than all ops."""
+    problem = search.problem
+    if (instant(problem) | problem.signal).all():
+        return
+    order = np.array(problem.graph.program_order, np.int32)
+    for device in distinct_devices(problem):
+        if search.finished():
+            return
+        search.offer(everything_on(problem, device), order, [decoder])
 
 
 def _weights(search: Search, method: str) -> Path:
