@@ -89,6 +89,7 @@ def improvements(axes: Axes, content: Content) -> None:
     edges = np.linspace(min(0.0, gained.min()), max(0.0, gained.max()), BINS + 1).tolist()
     for part, colour in ((gained[gained > 0], BETTER), (gained[gained < 0], WORSE)):
         axes.hist(part, edges, color=colour)
+    axes.locator_params("y", integer=True)
     _label(axes, f"improvement of {row['method']} over {reference} [%]", "graphs")
 
 
