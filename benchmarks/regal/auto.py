@@ -1,8 +1,7 @@
 """`auto` with a plan of the policy to begin with, and without one.
 
 With it, a part of the budget goes to `regal` with trained weights; `auto` goes on from the best
-plan of that, whose ops it takes in the order in which they ran, beside all that it constructs by
-itself. The same with a plan of `tuned_brkga` says what of this is learning. All have the same
+plan of that, the order of its transfers included, beside all that it constructs by itself. The same with a plan of `tuned_brkga` says what of this is learning. All have the same
 budget in all, wall seconds (lower bound, features and network included) or evaluations, and one
 thread.
 
@@ -36,7 +35,7 @@ from situate.data.cluster import Link
 from situate.data.graph import Graph, Op
 from situate.data.problem import Objective
 from situate.readers import read
-from situate.simulation.decoding import order_of
+from situate.simulation.transfer_order import by_sequence
 from situate.solvers.auto import run as run_auto
 from situate.solvers.outcome import result_of
 from situate.solvers.search import Search
@@ -212,7 +211,9 @@ def started(of: Problem, budget: Budget, options: argparse.Namespace, start: str
         begin=begin,
     )
     search.evaluations = first.evaluations
-    search.offer(first.placement, order_of(of, first.schedule))
+    # auto moves ops in a topological order, which one of priorities need not be.
+    order, transfers = by_sequence(of, first.schedule, first.placement)
+    search.offer(first.placement, order, [first.decoder], transfers=transfers)
     if not search.finished():
         run_auto(search)
     return result_of(search, "auto")

@@ -29,6 +29,7 @@ from situate.bench.families.regal import MODELS, synthetic
 from situate.data import graph_json
 from situate.data.graph import Graph, Op, Tensor
 from situate.readers import read
+from situate.solvers import solve
 from situate.solvers.evolutionary.regal import weights
 from situate.solvers.evolutionary.regal.settings import SETTINGS
 from tests.solvers.evolutionary.regal.test_weights import about, policy
@@ -101,6 +102,19 @@ def test_graphs_of_which_no_plan_fits_do_not_count(
     assert [row["graphs"] for row in found["budgets"]] == [1, 1]
     fits = {row["graph"]: row["fits"] for row in found["graphs"]}
     assert fits == {"er.json": True, "one_tensor.json": False}
+
+
+def test_auto_goes_on_from_the_very_plan_that_it_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph_json.write(of_links(synthetic("er", 60, 0)), tmp_path / "er.json")
+    options = auto._options([str(tmp_path), "--name", "x", "--weights", "w"])
+    of = auto.problem(tmp_path / "er.json", options)
+    monkeypatch.setattr(auto, "run_auto", lambda search: None)
+    given = auto.started(of, auto.Budget(evaluations=1200), options, "tuned_brkga")
+    first = solve(of, "tuned_brkga", evaluations=300, threads=1)
+    assert given.value == first.value
+    assert first.transfers is not None
 
 
 def test_a_start_takes_its_share_of_the_evaluations(folder: Path) -> None:
