@@ -3,7 +3,8 @@ chooses what for ops of which weight (Fig. 11).
 
 A choice is one of all categories of an op's affinities together, 16 with two levels and two
 devices, or of the mean and variance of its priority, or of its transfers'; the entropy is of the
-frequencies over the ops of a graph. An op prefers the device whose affinity has the greater mean.
+frequencies over the ops of a graph. The most frequent choice is given by its levels, from 1, of
+every mean and variance. An op prefers the device whose affinity has the greater mean.
 Its weight is the bytes of its inputs and outputs, as a share of the graph's largest.
 """
 
@@ -48,19 +49,21 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     _, about = read_weights(options.weights)
     paths = sorted(path for path in options.folder.iterdir() if path.is_file())[: options.graphs]
-    entropies, chosen, weights = [], list[Ints](), list[NDArray[np.float64]]()
+    asked_for = list[dict[str, Ints]]()
+    chosen, weights = list[Ints](), list[NDArray[np.float64]]()
     for path in paths:
         problem = Problem(read(path), Cluster.identical(DEVICES), about.objective, RULES["regal"])
         actions = asked(options.weights, problem, options.seed)
-        parts = kinds(actions, about.settings.proposed)
-        entropies.append({kind: entropy(choices) for kind, choices in parts.items()})
+        asked_for.append(kinds(actions, about.settings.proposed))
         chosen.append(classes(actions, about.settings.proposed))
         of_ops = op_bytes(problem)[:, :2].sum(axis=1)
         weights.append(of_ops / max(1.0, float(of_ops.max())))
+    entropies = [{kind: entropy(of) for kind, of in each.items()} for each in asked_for]
     tables: dict[str, list[Row]] = {
         "entropy, nats": [
             _entropies(kind, np.array([each[kind] for each in entropies]), about.objective)
-            for kind in entropies[0]
+            | usual(np.concatenate([each[kind] for each in asked_for]), *shape)
+            for kind, shape in shapes(about.settings.proposed).items()
         ],
         "choices": list(_choices(np.concatenate(chosen), np.concatenate(weights))),
         "graphs": [{"graph": path.name} | of for path, of in zip(paths, entropies, strict=True)],
@@ -79,20 +82,36 @@ def asked(path: Path, problem: Problem, seed: int) -> Ints:
     return proposer.actions(read_of, seed)
 
 
-def kinds(actions: Ints, proposed: Proposed) -> dict[str, Ints]:
-    """(n,) the numbers of the choices of ops, by what is chosen."""
-    widths = {
+def shapes(proposed: Proposed) -> dict[str, tuple[int, int]]:
+    """By what is chosen, the levels of each mean and variance, and how many of these there are."""
+    all_kinds = {
         "placement": (proposed.placement, 2 * DEVICES),
         "scheduling": (proposed.scheduling, 2),
         "transfers": (proposed.transfers, 2),
     }
+    return {kind: shape for kind, shape in all_kinds.items() if shape[0]}
+
+
+def kinds(actions: Ints, proposed: Proposed) -> dict[str, Ints]:
+    """(n,) the numbers of the choices of ops, by what is chosen."""
     found, begin = {}, 0
-    for kind, (levels, width) in widths.items():
-        if levels:
-            columns = actions[:, begin : begin + width]
-            found[kind] = np.asarray(columns @ levels ** np.arange(width), np.int64)
-            begin += width
+    for kind, (levels, width) in shapes(proposed).items():
+        columns = actions[:, begin : begin + width]
+        found[kind] = np.asarray(columns @ levels ** np.arange(width), np.int64)
+        begin += width
     return found
+
+
+def usual(choices: Ints, levels: int, width: int) -> Row:
+    """The most frequent of the numbers of choices, as levels from 1, and its share of the ops."""
+    numbers, counts = np.unique(choices, return_counts=True)
+    most = counts.argmax()
+    chosen = numbers[most] // levels ** np.arange(width) % levels + 1
+    return {
+        "usual": " ".join(map(str, chosen)),
+        "levels": levels,
+        "usual_%": float(100 * counts[most] / len(choices)),
+    }
 
 
 def entropy(choices: Ints) -> float:

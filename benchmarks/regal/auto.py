@@ -1,9 +1,9 @@
 """`auto` with a plan of the policy to begin with, and without one.
 
 With it, a part of the budget goes to `regal` with trained weights; `auto` goes on from the best
-plan of that, the order of its transfers included, beside all that it constructs by itself. The same with a plan of `tuned_brkga` says what of this is learning. All have the same
-budget in all, wall seconds (lower bound, features and network included) or evaluations, and one
-thread.
+plan of that, the order of its transfers included, beside all that it constructs by itself. The same
+with a plan of `tuned_brkga` says what of this is learning. All have the same budget in all, wall
+seconds (lower bound, features and network included) or evaluations, and one thread.
 
     python -m benchmarks.regal.auto SET/test --name synthetic_time \\
         --weights trained/weights.safetensors

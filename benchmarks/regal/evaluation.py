@@ -161,9 +161,11 @@ def _methods(
 
 
 def _trained(name: str, path: Path) -> Row:
-    """The steps that the training had made when it wrote these weights."""
+    """The steps that the training had made when it wrote these weights, and those of the best
+    parameters, which it wrote."""
     _, about = weights.read(path)
-    return {"weights": name, "steps": about.steps, "of": about.settings.steps}
+    made = {"steps": about.steps, "kept": about.kept, "of": about.settings.steps}
+    return {"weights": name, **made}
 
 
 def _bound(found: Found, reference: Values) -> Row:

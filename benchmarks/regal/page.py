@@ -71,8 +71,8 @@ OURS = ("synthetic_time", "real_time", "real_memory")
 
 OURS_IN_PAPER_SETTINGS = tuple(f"{name}{IN_PAPER_SETTINGS}" for name in OURS)
 
-OF_CHOICES = (*OURS, "real_time_paper", "real_memory_paper")
-"""Records that show what weights choose; those of the last two learnt in the paper's settings."""
+OF_CHOICES = (*OURS, *OURS_IN_PAPER_SETTINGS)
+"""Records that show what weights choose."""
 
 
 def _of_sets(

@@ -50,8 +50,8 @@ PARTS = ("train", "train", "train", "valid", "test")
 
 OBJECTIVES: tuple[Objective, ...] = ("time", "memory")
 DEVICE = msgspec.structs.replace(Cluster.preset("v100-4").devices[0], launch=0.0)
-"""The device that ops are timed on. Launches take no time, as in the paper's simulator: they would
-make nearly all ops of networks so small equally long."""
+"""The device that ops are timed on. Launches take no time: they would make nearly all ops of
+networks so small equally long."""
 
 EVALUATIONS = 1000
 """Evaluations of the BRKGA that tells whether there is room."""

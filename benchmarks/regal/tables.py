@@ -77,7 +77,10 @@ def _weights(content: Content) -> list[dict[str, Any]]:
 
 
 def _unfinished(row: Mapping[str, Any]) -> str:
-    return f"\n\n`{row['weights']}` is after {row['steps']:,} of {row['of']:,} steps of training."
+    after = f"\n\n`{row['weights']}` is after {row['steps']:,} of {row['of']:,} steps of training."
+    if row.get("kept", row["steps"]) == row["steps"]:
+        return after
+    return f"{after} Its parameters are those after {row['kept']:,}, the best in validation."
 
 
 def improvements(content: Content) -> str:
@@ -111,9 +114,16 @@ def evaluations(content: Content) -> str:
 
 def entropies(content: Content) -> str:
     """Fig. 4a."""
-    head = ("choices", "mean, nats", "least", "most", "the paper's mean")
+    head = (
+        "choices", "mean, nats", "least", "most", "the paper's mean", "most frequent", "% of ops",
+    )  # fmt: skip
     lines = [
-        (row["choices"], *(figure(row[c], 2) for c in ("mean", "least", "most", "paper_mean")))
+        (
+            row["choices"],
+            *(figure(row[c], 2) for c in ("mean", "least", "most", "paper_mean")),
+            f"{row['usual']} of {row['levels']}",
+            figure(row["usual_%"]),
+        )
         for row in content["tables"]["entropy, nats"]
     ]
     return markdown.table(head, lines)

@@ -77,6 +77,10 @@ def test_weights_of_an_unfinished_training_are_said_to_be(found: dict[str, Any])
     assert all(row["steps"] < row["of"] for row in rows)
     text = tables.methods(found)
     assert f"`small` is after {rows[0]['steps']:,} of 100,000 steps of training." in text
+    kept = found["tables"] | {"weights": [row | {"kept": row["steps"] - 1} for row in rows]}
+    assert f"those after {rows[0]['steps'] - 1:,}, the best" in tables.methods(
+        found | {"tables": kept}
+    )
     ended = found["tables"] | {"weights": [row | {"steps": row["of"]} for row in rows]}
     assert "steps of training" not in tables.methods(found | {"tables": ended})
 
@@ -198,6 +202,14 @@ def test_an_interval_narrows_with_the_root_of_the_number() -> None:
 def test_choices_of_equal_frequency_have_the_greatest_entropy() -> None:
     assert actions.entropy(np.arange(160) % 16) == pytest.approx(np.log(16))
     assert actions.entropy(np.zeros(160, np.int64)) == 0
+
+
+def test_the_most_frequent_choice_is_given_by_its_levels() -> None:
+    proposed = SETTINGS["tuned", "time"].proposed
+    chosen = actions.kinds(np.array([[15, 0, 3, 2], [0, 0, 3, 2], [7, 1, 0, 1]]), proposed)
+    shape = actions.shapes(proposed)["transfers"]
+    found = actions.usual(chosen["transfers"], *shape)
+    assert found == {"usual": "4 3", "levels": 16, "usual_%": pytest.approx(200 / 3)}
 
 
 def test_a_choice_prefers_the_device_of_the_greater_mean() -> None:

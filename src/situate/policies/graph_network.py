@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -137,9 +136,5 @@ def begin_as_zero(network: nn.Module) -> None:
 
 def initialise(layer: nn.Module, inputs: int, generator: Generator) -> None:
     """PyTorch's own initial parameters, from a generator: uniform within 1 / sqrt(inputs)."""
-    for parameter in _parameters(layer):
+    for parameter in layer.parameters():
         nn.init.uniform_(parameter, -(inputs**-0.5), inputs**-0.5, generator=generator)
-
-
-def _parameters(layer: nn.Module) -> Iterator[nn.Parameter]:
-    return layer.parameters()

@@ -109,8 +109,8 @@ def _fix(problem: Problem, made: Proposals) -> None:
 
 def anchor(problem: Problem) -> int | None:
     """The op that is on the first device in every chromosome, for plans that differ by the names of
-    equal devices are one: the op that takes longest, for memory the one with the largest tensors.
-    None where devices differ."""
+    equal devices are one: the op that takes longest, for memory the one with most bytes, its own
+    and of tensors. None where devices differ."""
     if not _interchangeable(problem):
         return None
     of_ops = op_bytes(problem).sum(axis=1) if problem.objective == "memory" else problem.fastest

@@ -38,7 +38,7 @@ class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         data: SHA-256 of the graphs that trained the policy, in hexadecimal.
         command: that trained it.
         situate: version of situate that did.
-        steps: of training.
+        steps: of training so far, see `kept`.
         curve: steps, and means since the one before of the reward and, where there are graphs for
             validation, of their reward.
     """
@@ -53,6 +53,13 @@ class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     curve: list[tuple[int, float, float | None]] = []
     format: Literal["situate-regal"] = "situate-regal"
     version: int = VERSION
+
+    @property
+    def kept(self) -> int:
+        """Steps after which the parameters were these: the last of those with the best reward in
+        validation, or all where there are no graphs for that."""
+        validated = [(reward, steps) for steps, _, reward in self.curve if reward is not None]
+        return max(validated)[1] if validated else self.steps
 
 
 def new_policy(
