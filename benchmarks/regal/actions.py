@@ -49,20 +49,20 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     _, about = read_weights(options.weights)
     paths = sorted(path for path in options.folder.iterdir() if path.is_file())[: options.graphs]
-    asked_for = list[dict[str, Ints]]()
+    of_graphs = list[dict[str, Ints]]()
     chosen, weights = list[Ints](), list[NDArray[np.float64]]()
     for path in paths:
         problem = Problem(read(path), Cluster.identical(DEVICES), about.objective, RULES["regal"])
         actions = asked(options.weights, problem, options.seed)
-        asked_for.append(kinds(actions, about.settings.proposed))
+        of_graphs.append(kinds(actions, about.settings.proposed))
         chosen.append(classes(actions, about.settings.proposed))
         of_ops = op_bytes(problem)[:, :2].sum(axis=1)
         weights.append(of_ops / max(1.0, float(of_ops.max())))
-    entropies = [{kind: entropy(of) for kind, of in each.items()} for each in asked_for]
+    entropies = [{kind: entropy(of) for kind, of in each.items()} for each in of_graphs]
     tables: dict[str, list[Row]] = {
         "entropy, nats": [
             _entropies(kind, np.array([each[kind] for each in entropies]), about.objective)
-            | usual(np.concatenate([each[kind] for each in asked_for]), *shape)
+            | usual(np.concatenate([each[kind] for each in of_graphs]), *shape)
             for kind, shape in shapes(about.settings.proposed).items()
         ],
         "choices": list(_choices(np.concatenate(chosen), np.concatenate(weights))),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.data.arrays import Placement
+from situate.data.arrays import Order, Placement
 from situate.data.problem import Problem
 from situate.data.topology import op_devices
 from situate.solvers.search import Search
@@ -13,9 +15,15 @@ from situate.solvers.search import Search
 
 def run(search: Search) -> None:
     """Try every device that differs from those before it; what must be elsewhere goes elsewhere."""
-    order = np.array(search.problem.graph.program_order, np.int32)
-    for device in distinct_devices(search.problem):
-        search.offer(everything_on(search.problem, device), order)
+    for placement, order in plans(search.problem):
+        search.offer(placement, order)
+
+
+def plans(problem: Problem) -> Iterator[tuple[Placement, Order]]:
+    """Placements (n,) on each device that differs from those before it, with an order (n,)."""
+    order = np.array(problem.graph.program_order, np.int32)
+    for device in distinct_devices(problem):
+        yield everything_on(problem, device), order
 
 
 def everything_on(problem: Problem, device: int) -> Placement:

@@ -7,8 +7,6 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from situate import _core
 from situate.data.arrays import Ints
 from situate.errors import SituateError
@@ -20,7 +18,7 @@ from situate.solvers.evolutionary.brkga import breed, check_problem
 from situate.solvers.evolutionary.regal.encoding import encoding, expected
 from situate.solvers.evolutionary.regal.populations import derived, for_features, proposed
 from situate.solvers.evolutionary.regal.settings import RegalSettings
-from situate.solvers.heuristics.single import distinct_devices, everything_on
+from situate.solvers.heuristics import single
 from situate.solvers.search import Search
 
 if TYPE_CHECKING:
@@ -107,11 +105,10 @@ def _offer_one_device(search: Search, decoder: Decoder) -> None:
     problem = search.problem
     if (instant(problem) | problem.signal).all():
         return
-    order = np.array(problem.graph.program_order, np.int32)
-    for device in distinct_devices(problem):
+    for placement, order in single.plans(problem):
         if search.finished():
             return
-        search.offer(everything_on(problem, device), order, [decoder])
+        search.offer(placement, order, [decoder])
 
 
 def _weights(search: Search, method: str) -> Path:
