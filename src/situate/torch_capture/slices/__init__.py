@@ -3,26 +3,25 @@ their updates once, or once a replica."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from situate.data.slices import AUTO, Slices
 from situate.errors import SituateError
-from situate.torch_capture.flow import described_outputs
 from situate.torch_capture.slices.cut import Cut, cut_inputs
+from situate.torch_capture.slices.dependence.analysis import dependence
+from situate.torch_capture.slices.dependence.constants import Cutting
 from situate.torch_capture.slices.join import joined
+from situate.torch_capture.slices.labels import label_notes
 from situate.torch_capture.slices.over_batch import OverBatch, over_batch
 from situate.torch_capture.slices.reduction import reduction
 from situate.torch_capture.slices.replicas import Replicas
 from situate.torch_capture.slices.sizes import Sizes
 from situate.torch_capture.slices.traces import Traces
-from situate.torch_capture.slices.whole_batch import notes
+from situate.torch_capture.slices.whole_batch import loss_of, notes
 from situate.torch_capture.tracing import Trace
-
-if TYPE_CHECKING:
-    from torch import fx
 
 
 def sliced(traces: Traces, slices: Slices) -> tuple[Trace, Cut]:
@@ -46,17 +45,30 @@ def sliced(traces: Traces, slices: Slices) -> tuple[Trace, Cut]:
         )
     cut = cut_inputs(traces.what, slices)
     whole, parts = traces.whole, traces.parts(cut)
-    sizes = Sizes(parts[0], whole, cut)
-    kind = slices.loss or reduction(sizes, _loss(parts[0]))
-    replicas = Replicas(parts, slices)
     is_over_batch = slices.batch_norm == "batch"
-    norms = over_batch(sizes, parts, cut) if is_over_batch else OverBatch()
-    told = (*notes(sizes, norms.nodes), *replicas.notes(norms.written))
+    norms = over_batch(Sizes(parts[0], whole), parts, cut) if is_over_batch else OverBatch()
+    distinct = list({id(part): part for part in parts}.values())
+    steps = [
+        dependence(part, whole, cut.axes, _cutting(cut, parts, part), norms.nodes)
+        for part in distinct
+    ]
+    kind = slices.loss or reduction(steps, [loss_of(part) for part in distinct])
+    replicas = Replicas(parts, slices)
+    told = dict.fromkeys(
+        text
+        for step, part in zip(steps, distinct, strict=True)
+        for text in notes(step, part, kind, norms.written)
+    )
+    if steps[0] is not None and kind == "mean":
+        told |= dict.fromkeys(label_notes(steps[0], cut.samples[0], traces.what.examples))
     found = joined(parts, cut, cut.divisors(kind), replicas, norms, slices.sums)
     taken = msgspec.structs.replace(slices, shares=cut.samples, loss=kind, once=replicas.once)
-    return replace(found, slices=taken, notes=told), cut
+    lines = (*told, *replicas.notes(norms.written))
+    return replace(found, slices=taken, notes=lines), cut
 
 
-def _loss(part: Trace) -> fx.Node:
-    outputs = described_outputs(part.graph)
-    return next(node for node, d in outputs if type(d).__name__ == "PlainAOTOutput")
+def _cutting(cut: Cut, parts: Sequence[Trace], part: Trace) -> Cutting:
+    """Where the slices lie that a trace is of."""
+    own = [s for s, each in enumerate(parts) if each is part]
+    starts = tuple(sum(cut.samples[:s]) for s in own)
+    return Cutting(cut.samples[own[0]], sum(cut.samples), starts)

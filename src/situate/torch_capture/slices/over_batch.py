@@ -12,9 +12,9 @@ from situate.torch_capture.flow import described_outputs
 from situate.torch_capture.names import path
 from situate.torch_capture.slices.call import given, name_of
 from situate.torch_capture.slices.cut import Cut
+from situate.torch_capture.slices.dependence.norms import BATCH_NORMS, CHANNEL, trains
 from situate.torch_capture.slices.norms import Backward, Forward
 from situate.torch_capture.slices.sizes import Sizes
-from situate.torch_capture.slices.whole_batch import BATCH_NORMS, has_statistics
 from situate.torch_capture.tracing import Trace
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def over_batch(sizes: Sizes, parts: Sequence[Trace], cut: Cut) -> OverBatch:
             "slices: the step runs other ops at a slice's size than at the batch's, so that it "
             f"cannot be told which batch norms depend on the samples: {INSTEAD}"
         )
-    kept = [has_statistics(sizes, node) for node in _norms(parts[0])]
+    kept = [_has_statistics(sizes, node) for node in _norms(parts[0])]
     if not any(kept):
         raise SituateError(
             "slices: no batch norm takes statistics of the samples: leave --batch-norm out"
@@ -87,6 +87,12 @@ def over_batch(sizes: Sizes, parts: Sequence[Trace], cut: Cut) -> OverBatch:
     gradients = [list(_gradients(part, nodes)) for part in parts]
     _check_alike(gradients)
     return OverBatch(nodes.union(*gradients), written)
+
+
+def _has_statistics(sizes: Sizes, node: fx.Node) -> bool:
+    """True for a batch norm that trains, and whose channels are not the samples themselves, as
+    instance norm has it."""
+    return trains(name_of(node), given(node)) and any(i != CHANNEL for i in sizes.growing(node.all_input_nodes[0]))
 
 
 def _norms(part: Trace) -> list[fx.Node]:

@@ -1,138 +1,147 @@
-"""Ops that relate the samples of a batch to one another: in a step of slices they see those of a
-slice alone."""
+"""Warnings about what a step of slices computes otherwise than the step of the whole batch."""
 
 from __future__ import annotations
 
+import operator
 from collections import defaultdict
 from collections.abc import Collection, Iterator
-from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from situate.data.slices import Reduction
 from situate.errors import SituateError
-from situate.torch_capture import names
-from situate.torch_capture.slices.call import given, name_of
-from situate.torch_capture.slices.sizes import Sizes
+from situate.torch_capture.flow import described_outputs
+from situate.torch_capture.names import path
+from situate.torch_capture.slices.call import name_of
+from situate.torch_capture.slices.dependence.analysis import Dependence, Finding
+from situate.torch_capture.slices.dependence.norms import BATCH_NORMS
+from situate.torch_capture.slices.dependence.relation import Reason
+from situate.torch_capture.slices.places_in_code import place, places
+from situate.torch_capture.slices.reduction import POWERS, WHY, told_reduction
+from situate.torch_capture.tracing import Trace
 
 if TYPE_CHECKING:
     from torch import fx
 
-BATCH_NORMS = frozenset(
-    {"native_batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_functional"}
-    | {"_batch_norm_with_update", "_batch_norm_with_update_functional", "cudnn_batch_norm"}
-)
-ALONG = frozenset(
-    {"_softmax", "_log_softmax", "cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "sort"}
-    | {"topk", "flip", "roll", "gather", "index_select", "median", "kthvalue"}
-)
-"""Operators that relate what lies along a dimension, `dim` or `dims`."""
-
-VIEWS = frozenset({"view", "_unsafe_view", "reshape"})
-
-STATISTICS = (
-    "batch normalisation: each slice has statistics of its own, as where gradients accumulate; "
-    "--batch-norm batch takes those of the batch"
-)
-TOGETHER = "{} takes in all samples of a slice together, and not all of the batch"
-PAIRS = "{} relates every sample to those of its slice, and not to all of the batch"
 OTHER_OPS = (
     "slices: the step runs other ops at a slice's size than at the batch's, so it was not looked "
     "for what depends on the whole batch"
 )
 
 
-def notes(sizes: Sizes, exact: Collection[fx.Node] = ()) -> Iterator[str]:
-    """A line for each way in which the samples of a batch depend on one another.
+def notes(
+    step: Dependence | None, part: Trace, loss: Reduction, written: Collection[str] = ()
+) -> Iterator[str]:
+    """A line for each way in which slices compute something else than the whole batch.
 
     Args:
-        sizes: of a slice, beside the batch.
-        exact: batch norms whose statistics are those of the batch.
+        step: the dependence of a slice's values on the batch.
+        part: the trace of the slice.
+        loss: as slices are added up.
+        written: buffers that are written once for all slices.
 
     Raises:
         SituateError: an op has a size of the batch as a number.
     """
-    if not sizes.comparable:
+    if step is None:
         yield OTHER_OPS
         return
-    found: dict[str, list[fx.Node]] = defaultdict(list)
-    for node in sizes.forward:
-        if node.op == "call_function" and node in sizes.of_samples:
-            _check_view(sizes, node)
-            if node not in exact and (text := _note(sizes, node)):
-                found[text].append(node)
-    for name in sizes.written:
-        yield f"slices: buffer {name!r} is written by every slice, one after the other"
-    for text, nodes in found.items():
-        where = names.module(nodes[0]) or "the model"
-        many = f"{len(nodes)} ops, the first" if len(nodes) > 1 else "an op"
-        yield f"slices: {text} ({many} of {where})"
+    texts: dict[str, list[fx.Node]] = defaultdict(list)
+    for finding in step.findings:
+        _check_view(step, finding)
+        text, node = _note(step, finding)
+        texts[text].append(node)
+    for name in _written(step, part):
+        if name not in written:
+            yield f"slices: buffer {name!r} is written by every slice, one after the other"
+    for text, nodes in texts.items():
+        yield f"slices: {text} ({places(nodes)})"
+    if not step.findings:
+        yield from _gradients(step, part, loss)
+    yield from _other_loss(step, part, loss)
 
 
-def _note(sizes: Sizes, node: fx.Node) -> str:
-    """The line on a node, without its place; empty where samples stay apart."""
-    name, source = name_of(node), node.all_input_nodes[0]
-    if name in BATCH_NORMS:
-        return STATISTICS * has_statistics(sizes, node)
-    if any(len(sizes.growing(each)) > 1 for each in node.all_input_nodes):
-        return ""
-    if len(sizes.growing(node)) > 1:
-        return PAIRS.format(f"aten.{name}")
-    if name in ALONG and _along(node) & {*sizes.growing(source)}:
-        return PAIRS.format(f"aten.{name}")
-    if sizes.reads_growing(node) and not sizes.growing(node) and _comes_back(sizes, node):
-        return TOGETHER.format(f"aten.{name}")
-    return ""
+def _note(step: Dependence, finding: Finding) -> tuple[str, fx.Node]:
+    """The line on a finding without its place, and the node that it names."""
+    node, reason = finding.node, finding.reason
+    if step.is_of_loss(finding):
+        why = WHY.get(reason) or reason.value.format("it")
+        return (
+            f"the loss is that of slices, added up, and not that of the batch, for "
+            f"aten.{name_of(node)} stands in the way: {why}"
+        ), node
+    if reason in (Reason.TOGETHER, Reason.LOSS, Reason.PRODUCT, Reason.POWERS):
+        reason, node = Reason.TOGETHER, step.origin(node)
+    text = reason.value.format(f"aten.{name_of(node)}")
+    return (f"backward pass: {text}" if finding.backward else text), node
 
 
-def has_statistics(sizes: Sizes, node: fx.Node) -> bool:
-    """True for a batch norm that trains, and whose channels are not the samples themselves, as
-    instance norm has it."""
-    trains = given(node).get("training", given(node).get("train", True))
-    return bool(trains) and any(i != 1 for i in sizes.growing(node))
+def _written(step: Dependence, part: Trace) -> Iterator[str]:
+    """Buffers that a slice hands on to the next otherwise than the whole batch leaves them, other
+    than counters, and statistics that a batch norm keeps itself."""
+    mutated = {
+        path(descriptor.mutated_input): node
+        for node, descriptor in described_outputs(part.graph)
+        if type(descriptor).__name__ == "InputMutationAOTOutput" and node.op != "placeholder"
+    }
+    for name, node in mutated.items():
+        if name and not (_is_of_norm(node) or _counts(node)):
+            if not step.is_constant(node, mutated.keys()):
+                yield name
 
 
-def _along(node: fx.Node) -> set[int]:
-    """The dimensions along which a node relates what it reads."""
-    arguments = given(node)
-    along = arguments.get("dim", arguments.get("dims"))
-    rank = node.all_input_nodes[0].meta["val"].dim()
-    return {i % max(rank, 1) for i in (along if isinstance(along, (list, tuple)) else [along or 0])}
+def _is_of_norm(node: fx.Node) -> bool:
+    source: Any = node.args[0] if node.args else None
+    return node.target is operator.getitem and name_of(source) in BATCH_NORMS
 
 
-def _comes_back(sizes: Sizes, node: fx.Node) -> bool:
-    """True if what a node makes of all samples goes into what is computed for each of them."""
-    forward, seen, pending = set(sizes.forward), {node}, [node]
-    while pending:
-        for user in pending.pop().users:
-            if user in forward and user not in seen:
-                if sizes.growing(user):
-                    return True
-                seen.add(user)
-                pending.append(user)
-    return False
+def _counts(node: fx.Node) -> bool:
+    """True for a counter, such as a batch norm's of its batches."""
+    value = node.meta.get("val")
+    is_integer = value is not None and not value.is_floating_point() and value.numel() == 1
+    return is_integer and name_of(node) == "add" and isinstance(node.args[1], int)
 
 
-def _check_view(sizes: Sizes, node: fx.Node) -> None:
+def _gradients(step: Dependence, part: Trace, loss: Reduction) -> Iterator[str]:
+    """A line where gradients of parameters do not add up to those of the batch."""
+    expected = next(power for power, name in POWERS.items() if name == loss)
+    for node, descriptor in described_outputs(part.graph):
+        if type(descriptor).__name__ != "GradAOTOutput":
+            continue
+        name, relation = path(descriptor.grad_of), step.relation(node).summed()
+        fits = relation.kind == "reduced" and relation.power in (expected, None)
+        if name in part.trainable and not (fits or relation.assumed):
+            yield (
+                f"slices: the gradients of {name!r} in the slices do not add up to that of the "
+                f"batch, by aten.{name_of(node)} ({place(node)})"
+            )
+
+
+def _other_loss(step: Dependence, part: Trace, loss: Reduction) -> Iterator[str]:
+    """A line where the loss is known, and is taken for another."""
+    told = told_reduction(step, loss_of(part))
+    if told is not None and told != loss:
+        yield f"slices: the loss is a {told} over samples, and is taken for a {loss}"
+
+
+def loss_of(part: Trace) -> fx.Node:
+    """The node of the loss."""
+    outputs = described_outputs(part.graph)
+    return next(node for node, d in outputs if type(d).__name__ == "PlainAOTOutput")
+
+
+def _check_view(step: Dependence, finding: Finding) -> None:
     """Refuse a view that deals out the samples of a batch anew, as `x.view(8, -1)` does at another
     size than 8."""
-    if name_of(node) not in VIEWS:
+    if finding.reason is not Reason.VIEW or finding.backward:
         return
-    before, after = node.all_input_nodes[0], node
-    # A dimension of that very size is the batch; a larger one may have it inside.
-    first = _first(sizes, before) == sizes.samples
-    if first and sizes.growing(after) and not _first(sizes, after):
-        raise SituateError(
-            f"slices: aten.{name_of(node)} of {names.module(node) or 'the model'} has a size of "
-            f"the batch as a number: of {_shape(sizes.other(before))} it makes "
-            f"{_shape(sizes.other(after))}, and in a slice {_shape(after)} of {_shape(before)}: "
-            "let its sizes follow from the inputs"
-        )
-
-
-def _first(sizes: Sizes, node: fx.Node) -> int:
-    """The size of the dimension that grows with the batch, if all before it are of size 1; else
-    0."""
-    shape, growing = _shape(node), sizes.growing(node)
-    return shape[growing[0]] if growing and prod(shape[: growing[0]]) == 1 else 0
+    after = finding.node
+    before = after.all_input_nodes[0]
+    whole_before, whole_after = step.whole[before], step.whole[after]
+    raise SituateError(
+        f"slices: aten.{name_of(after)} ({place(after)}) deals out the samples of the batch anew: "
+        f"of {_shape(whole_before)} it makes {_shape(whole_after)}, and in a slice "
+        f"{_shape(after)} of {_shape(before)}: let its sizes follow from the inputs"
+    )
 
 
 def _shape(node: fx.Node) -> tuple[int, ...]:

@@ -1,0 +1,249 @@
+"""The relations of all values of a step, op by op, and the ops that have none."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from situate.torch_capture.flow import described_outputs
+from situate.torch_capture.names import held
+from situate.torch_capture.slices.dependence.constants import (
+    Cutting,
+    constant_relation,
+    constant_values,
+)
+from situate.torch_capture.slices.dependence.operator_call import (
+    Call,
+    Relations,
+    growing,
+    shapes,
+)
+from situate.torch_capture.slices.dependence.relation import (
+    SHARED,
+    UNKNOWN,
+    Reason,
+    Relation,
+    Unrelated,
+    by_sample,
+)
+from situate.torch_capture.slices.dependence.rules import assumed, relation_of
+from situate.torch_capture.tracing import Trace
+
+if TYPE_CHECKING:
+    from torch import fx
+
+
+@dataclass(frozen=True)
+class Finding:
+    """An op of a slice whose result follows in no known way from those of all slices.
+
+    Attributes:
+        node: of the slice's trace.
+        reason: why.
+        backward: it belongs to the backward pass.
+    """
+
+    node: fx.Node
+    reason: Reason
+    backward: bool
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """How the values of a slice relate to those of the whole batch.
+
+    Attributes:
+        whole: by node of the slice's trace, that of the whole batch that does the same.
+        relations: by node of the slice's trace.
+        findings: in the order of the ops, those that reach a result of the step.
+        backward: the nodes of the backward pass.
+    """
+
+    whole: Mapping[fx.Node, fx.Node]
+    relations: Mapping[fx.Node, Relations]
+    findings: tuple[Finding, ...]
+    backward: frozenset[fx.Node]
+
+    def relation(self, node: fx.Node) -> Relation:
+        """The relation of a node; that of its first result where it has several."""
+        found = self.relations[node]
+        return found if isinstance(found, Relation) else found[0]
+
+    def is_of_loss(self, finding: Finding) -> bool:
+        """True where samples are taken together for the loss alone: what an op makes of all of
+        them goes into nothing that is computed for each."""
+        if finding.backward or finding.reason not in OF_LOSSES or self._grows(finding.node):
+            return False
+        seen, pending = {finding.node}, [finding.node]
+        while pending:
+            for user in pending.pop().users:
+                if user in self.relations and user not in seen and user not in self.backward:
+                    if self._grows(user):
+                        return False
+                    seen.add(user)
+                    pending.append(user)
+        return True
+
+    def origin(self, node: fx.Node) -> fx.Node:
+        """The op that takes samples together before a node, or the node itself."""
+        while True:
+            sums = [n for n in node.all_input_nodes if self.relation(n).kind == "reduced"]
+            if not sums:
+                return node
+            node = sums[0]
+
+    def is_constant(self, node: fx.Node, buffers: Collection[str]) -> bool:
+        """True if a value is the same in every slice, whatever these buffers held before."""
+        relation = self.relation(node)
+        if relation.kind != "shared" or relation.power or relation.assumed:
+            return False
+        return all(held(source) not in buffers for source in _sources([node]))
+
+    def _grows(self, node: fx.Node) -> bool:
+        pairs = zip(shapes(node), shapes(self.whole[node]), strict=False)
+        return any(growing(ours, theirs) for ours, theirs in pairs)
+
+
+OF_LOSSES = frozenset(
+    {Reason.TOGETHER, Reason.LOSS, Reason.PRODUCT, Reason.POWERS, Reason.NUMBER, Reason.CLASSES}
+    | {Reason.UNPROVED}
+)
+"""Reasons for which a loss is neither a mean nor a sum."""
+
+
+def dependence(
+    part: Trace,
+    whole: Trace,
+    axes: tuple[int | None, ...],
+    cutting: Cutting,
+    over_batch: Collection[fx.Node] = (),
+) -> Dependence | None:
+    """The relations of a step's values; None where both sizes run other ops.
+
+    Args:
+        part: the trace of a slice.
+        whole: the trace of the whole batch.
+        axes: by input the dimension that holds its samples, None where all slices read it whole.
+        cutting: where slices of this size lie.
+        over_batch: batch norms, and their gradients, that take statistics over all slices.
+    """
+    others = _matching(part, whole)
+    if others is None:
+        return None
+    relations: dict[fx.Node, Relations] = {}
+    findings = []
+    constants = _constants(part, whole, others, cutting)
+    backward = _backward(part)
+    for node, other in others.items():
+        if node.op in ("placeholder", "get_attr"):
+            relations[node] = constants.get(node) or _given(node, part, whole, axes)
+            continue
+        call = Call(node, other, cutting.samples, cutting.ratio, relations)
+        if node in constants:
+            relations[node] = constants[node]
+            continue
+        try:
+            relations[node] = _marked(call, relation_of(call, over_batch))
+        except Unrelated as error:
+            finding = Finding(node, error.reason, node in backward)
+            if not _is_consequence(call, finding):
+                findings.append(finding)
+            relations[node] = _marked(call, error.otherwise) or _assumption(assumed(call))
+    live = _sources(node for node, _ in described_outputs(part.graph))
+    reaching = tuple(each for each in findings if each.node in live)
+    return Dependence(others, relations, reaching, frozenset(backward))
+
+
+def _matching(part: Trace, whole: Trace) -> dict[fx.Node, fx.Node] | None:
+    """By node of a slice the node of the whole batch that does the same; None where ops differ."""
+    ours, theirs = (
+        [node for node in trace.graph.nodes if node.op != "output"] for trace in (part, whole)
+    )
+    if len(ours) != len(theirs):
+        return None
+    others = dict(zip(ours, theirs, strict=True))
+    for node, other in others.items():
+        if node.op != other.op or (node.op == "call_function" and node.target is not other.target):
+            return None
+        if [others[source] for source in node.all_input_nodes] != other.all_input_nodes:
+            return None
+    return others
+
+
+def _constants(
+    part: Trace, whole: Trace, others: Mapping[fx.Node, fx.Node], cutting: Cutting
+) -> dict[fx.Node, Relation]:
+    """The relations of what is computed from numbers and constants alone."""
+    import torch
+
+    ours = constant_values(list(others), part.constants)
+    theirs = constant_values(list(others.values()), whole.constants)
+    return {
+        node: constant_relation(value, theirs[others[node]], cutting)
+        for node, value in ours.items()
+        if isinstance(value, torch.Tensor) and isinstance(theirs.get(others[node]), torch.Tensor)
+    }
+
+
+def _given(
+    node: fx.Node, part: Trace, whole: Trace, axes: tuple[int | None, ...]
+) -> Relation:
+    """The relation of a parameter, a buffer, an input or the gradient of the loss."""
+    descriptor: Any = node.meta.get("desc")
+    if type(descriptor).__name__ == "PlainAOTInput":
+        axis = axes[descriptor.idx]
+        return SHARED if axis is None else by_sample(axis)
+    name = held(node)
+    same = part.constants.get(name) is whole.constants.get(name)
+    return SHARED if same else UNKNOWN
+
+
+CONSEQUENCES = frozenset(
+    {Reason.PLACE, Reason.VIEW, Reason.NUMBER, Reason.LOSS, Reason.PRODUCT, Reason.POWERS}
+)
+"""Reasons that say nothing new behind an op that has no relation itself."""
+
+
+def _is_consequence(call: Call, finding: Finding) -> bool:
+    """True where a finding follows from one before."""
+    if finding.backward and finding.reason is Reason.STATISTICS:
+        return True
+    if any(len(call.growing_of(source)) > 1 for source in call.node.all_input_nodes):
+        return True
+    follows = any(each.assumed for each in call.inputs)
+    return follows and (finding.backward or finding.reason in CONSEQUENCES)
+
+
+def _marked(call: Call, found: Relations) -> Relations:
+    """The relation, marked as an assumption where it follows from one."""
+    return _assumption(found) if any(each.assumed for each in call.inputs) else found
+
+
+def _assumption(found: Relations) -> Relations:
+    if isinstance(found, Relation):
+        return dataclasses.replace(found, assumed=True)
+    return tuple(dataclasses.replace(each, assumed=True) for each in found)
+
+
+def _backward(part: Trace) -> set[fx.Node]:
+    """The nodes of the backward pass, some of which depend on no gradient of the loss."""
+    found: set[fx.Node] = set()
+    for node in part.graph.nodes:
+        is_backward = node.meta.get("partitioner_tag") == "is_backward"
+        if is_backward or any(source in found for source in node.all_input_nodes):
+            found.add(node)
+    return found
+
+
+def _sources(nodes: Iterable[fx.Node]) -> set[fx.Node]:
+    """The nodes that others depend on, and these themselves."""
+    found: set[fx.Node] = set()
+    pending = list(nodes)
+    while pending:
+        node = pending.pop()
+        if node not in found:
+            found.add(node)
+            pending.extend(node.all_input_nodes)
+    return found

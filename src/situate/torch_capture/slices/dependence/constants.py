@@ -1,0 +1,172 @@
+"""The values of a step's constants at the size of a slice, beside those at the size of the batch."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from situate.torch_capture.names import held
+from situate.torch_capture.slices.dependence.operator_call import MAX_POWER, RELATIVE_ROUNDING
+from situate.torch_capture.slices.dependence.relation import (
+    SHARED,
+    UNKNOWN,
+    ZERO,
+    Relation,
+    by_sample,
+)
+
+if TYPE_CHECKING:
+    import torch
+    from torch import fx
+
+MAX_NUMBERS = 2**20
+"""Numbers of a tensor whose values are computed."""
+
+
+def constant_values(nodes: Sequence[fx.Node], constants: Mapping[str, Any]) -> dict[fx.Node, Any]:
+    """By node, the value of what is computed from numbers and known constants alone."""
+    import torch
+    from torch.utils._mode_utils import no_dispatch
+
+    values: dict[fx.Node, Any] = {}
+    with no_dispatch(), torch.no_grad():
+        for node in nodes:
+            known = _held_value(constants.get(held(node)))
+            if known is not None:
+                values[node] = known
+            elif node.op == "call_function" and _is_computable(node, values):
+                with contextlib.suppress(Exception):
+                    values[node] = _computed(node, values)
+    return values
+
+
+def _held_value(value: Any) -> Any:
+    """The real tensor behind a constant; None where it has no values."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    if isinstance(value, FakeTensor):
+        return value.constant
+    is_known = isinstance(value, torch.Tensor) and value.device.type == "cpu"
+    return value if is_known and value.numel() <= MAX_NUMBERS else None
+
+
+def _is_computable(node: fx.Node, values: Mapping[fx.Node, Any]) -> bool:
+    import torch
+
+    from situate.torch_capture.slices.call import name_of
+
+    tags: Any = getattr(node.target, "tags", ())
+    if torch.Tag.nondeterministic_seeded in tags or name_of(node).startswith(("empty", "new_empty")):
+        return False
+    sizes = (getattr(v, "numel", int)() for v in _listed(node.meta.get("val")))
+    few = all(size <= MAX_NUMBERS for size in sizes)
+    return few and all(source in values for source in node.all_input_nodes)
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (list, tuple)) else [value]
+
+
+def _computed(node: fx.Node, values: Mapping[fx.Node, Any]) -> Any:
+    import torch
+    from torch import fx
+
+    arguments = fx.map_arg((node.args, node.kwargs), values.__getitem__)
+    args, kwargs = arguments
+    if "device" in kwargs:
+        kwargs = {**kwargs, "device": torch.device("cpu")}
+    kwargs = {key: value for key, value in kwargs.items() if key != "pin_memory"}
+    target: Any = node.target
+    return target(*args, **kwargs)
+
+
+@dataclass(frozen=True)
+class Cutting:
+    """Where the slices of one size lie in the batch.
+
+    Attributes:
+        samples: of each of these slices.
+        total: samples of the batch.
+        starts: the samples before each of these slices.
+    """
+
+    samples: int
+    total: int
+    starts: tuple[int, ...]
+
+    @property
+    def ratio(self) -> Fraction:
+        """Samples of the batch over those of a slice."""
+        return Fraction(self.total, self.samples)
+
+
+def constant_relation(ours: torch.Tensor, theirs: torch.Tensor, cutting: Cutting) -> Relation:
+    """The relation of a constant that is `ours` in a slice and `theirs` in the whole batch."""
+    if ours.shape == theirs.shape:
+        power = _power(theirs, ours, cutting.ratio)
+        return UNKNOWN if power is False else _shared(ours, power)
+    axes = [i for i, (a, b) in enumerate(zip(ours.shape, theirs.shape, strict=False)) if a != b]
+    if ours.dim() != theirs.dim() or len(axes) != 1:
+        return UNKNOWN
+    axis = axes[0]
+    if ours.shape[axis] * cutting.ratio != theirs.shape[axis]:
+        return UNKNOWN
+    each = Fraction(ours.shape[axis], cutting.samples)
+    starts = [start * each for start in cutting.starts]
+    if any(start.denominator != 1 for start in starts):
+        return UNKNOWN
+    parts = [theirs.narrow(axis, int(start), ours.shape[axis]) for start in starts]
+    return _along(ours, parts, axis, cutting)
+
+
+def _shared(ours: torch.Tensor, power: int | None) -> Relation:
+    import torch
+
+    if power is None or not torch.any(ours):
+        return ZERO
+    return SHARED.with_power(power)
+
+
+def _along(
+    ours: torch.Tensor, parts: Sequence[torch.Tensor], axis: int, cutting: Cutting
+) -> Relation:
+    """The relation of a constant whose parts in the batch are these."""
+    import torch
+
+    powers = {_power(part, ours, cutting.ratio) for part in parts}
+    if len(powers) == 1 and (power := powers.pop()) is not False:
+        first = ours.narrow(axis, 0, 1).expand_as(ours)
+        uniform = bool(torch.equal(first, ours))
+        zero = not torch.any(ours)
+        return by_sample(axis, None if zero else power, uniform=uniform)
+    if ours.is_floating_point() or ours.dtype == torch.bool:
+        return UNKNOWN
+    scales = set()
+    for part, start in zip(parts, cutting.starts, strict=True):
+        offsets = (part - ours).unique()
+        if len(offsets) != 1 or (start == 0) != (int(offsets) == 0):
+            return UNKNOWN
+        if start:
+            scales.add(Fraction(int(offsets), start))
+    if len(scales) == 1 and (scale := scales.pop()).denominator == 1:
+        return Relation("places", axis=axis, scale=int(scale))
+    return UNKNOWN
+
+
+def _power(whole: torch.Tensor, part: torch.Tensor, ratio: Fraction) -> int | None | bool:
+    """The power p with whole = r^p part; None for zeros, False where there is none."""
+    import torch
+
+    if torch.equal(whole, part):
+        return 0
+    if not (whole.is_floating_point() or part.numel() == 1):
+        return False
+    one, other = whole.double(), part.double()
+    for power in (p for p in range(-MAX_POWER, MAX_POWER + 1) if p):
+        if torch.allclose(one, other * float(ratio) ** -power, RELATIVE_ROUNDING, 0.0):
+            return power
+    return False

@@ -1,0 +1,266 @@
+"""Operators that read or write where a tensor of integers says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from situate.torch_capture.slices.dependence.operator_call import Call, Relations
+from situate.torch_capture.slices.dependence.relation import (
+    SHARED,
+    Reason,
+    Relation,
+    Unrelated,
+    by_sample,
+    reduced,
+)
+
+if TYPE_CHECKING:
+    from torch import fx
+
+READS = frozenset({"index", "_unsafe_index", "gather", "index_select", "embedding", "take"})
+
+WRITES = frozenset(
+    {"index_put", "_unsafe_index_put", "scatter", "scatter_add", "index_add", "index_copy"}
+    | {"index_fill", "scatter_reduce"}
+)
+
+TABLES = frozenset({"embedding_dense_backward"})
+
+BAGS = frozenset({"_embedding_bag", "_embedding_bag_forward_only"})
+
+BAG_GRADIENTS = frozenset(
+    {"_embedding_bag_backward", "_embedding_bag_dense_backward"}
+    | {"_embedding_bag_per_sample_weights_backward"}
+)
+
+
+def read(call: Call) -> Relations:
+    """The relation of what is read at indices."""
+    if call.name == "embedding":
+        return _embedding(call)
+    source = call.relation(call.arguments["self"])
+    if source.kind in ("places", "unknown"):
+        raise Unrelated(Reason.PLACE)
+    if call.name in ("index", "_unsafe_index"):
+        return _indexed(call, source, call.arguments["indices"])
+    if call.name == "index_select":
+        rank, dim = call.rank("self"), call.arguments["dim"] % call.rank("self")
+        indices = [None] * dim + [call.arguments["index"]] + [None] * (rank - dim - 1)
+        return _indexed(call, source, indices)
+    if call.name == "gather":
+        return _gathered(call, source)
+    raise Unrelated(Reason.PAIRS)
+
+
+def _embedding(call: Call) -> Relation:
+    table, indices = (call.relation(call.arguments[n]) for n in ("weight", "indices"))
+    if indices.kind in ("places", "unknown"):
+        raise Unrelated(Reason.PLACE)
+    if table.kind == "by_sample":
+        raise Unrelated(Reason.PAIRS)
+    if table.kind == "reduced" or indices.kind == "reduced":
+        raise Unrelated(Reason.LOSS)
+    if call.arguments.get("scale_grad_by_freq"):
+        raise Unrelated(Reason.TOGETHER)
+    return replace(indices, power=table.power)
+
+
+def _gathered(call: Call, source: Relation) -> Relation:
+    index = call.relation(call.arguments["index"])
+    dim = call.arguments["dim"] % max(call.rank("self"), 1)
+    return call.check_grows(_beside(source, index, dim))
+
+
+def _beside(source: Relation, index: Relation, dim: int) -> Relation:
+    """The relation of what lies beside an index of the same number of dimensions."""
+    if index.kind in ("places", "unknown", "reduced") or source.kind == "reduced":
+        raise Unrelated(Reason.PLACE if index.kind != "reduced" else Reason.TOGETHER)
+    batches = [relation for relation in (source, index) if relation.kind == "by_sample"]
+    if not batches:
+        return source
+    first = next((each for each in batches if not each.uniform), batches[0])
+    for other in batches:
+        if other.axis != first.axis or not (other.uniform or other.blocks == first.blocks):
+            raise Unrelated(Reason.PAIRS)
+    if first.axis == dim and source.kind == "by_sample":
+        raise Unrelated(Reason.PAIRS)
+    return replace(first, power=source.power, uniform=False)
+
+
+def _indexed(call: Call, source: Relation, indices: Sequence[fx.Node | None]) -> Relation:
+    """The relation of `self[indices]`."""
+    relations = [None if node is None else call.relation(node) for node in indices]
+    _check_indices(call, source, indices, relations)
+    if source.kind == "reduced":
+        if any(r is not None and r.kind != "shared" for r in relations):
+            raise Unrelated(Reason.TOGETHER)
+        return source
+    axes = set(_axes_by_sample(call, source, indices, relations))
+    if len(axes) > 1:
+        raise Unrelated(Reason.PAIRS)
+    if not axes:
+        return source
+    blocks = {r.blocks for r in (source, *relations) if r is not None and r.kind == "by_sample"}
+    if len(blocks) > 1:
+        raise Unrelated(Reason.PLACE)
+    return call.check_grows(by_sample(axes.pop(), source.power, next(iter(blocks), 1)))
+
+
+def _check_indices(
+    call: Call,
+    source: Relation,
+    indices: Sequence[fx.Node | None],
+    relations: Sequence[Relation | None],
+) -> None:
+    """Refuse indices that name samples in another way than each slice its own."""
+    for dim, (node, relation) in enumerate(zip(indices, relations, strict=True)):
+        if relation is None:
+            continue
+        along = source.kind == "by_sample" and dim == source.axis
+        if relation.kind in ("reduced", "unknown"):
+            raise Unrelated(Reason.PAIRS if relation.kind == "unknown" else Reason.TOGETHER)
+        if relation.power not in (0, None):
+            raise Unrelated(Reason.NUMBER)
+        if along and not (relation.kind == "places" and _names_own(call, source, relation)):
+            raise Unrelated(Reason.PAIRS)
+        if not along and relation.kind == "places":
+            raise Unrelated(Reason.PLACE)
+        assert node is not None
+
+
+def _names_own(call: Call, source: Relation, places: Relation) -> bool:
+    """True if places along the samples are those of the slice's own samples."""
+    entries = call.shape(call.arguments["self"])[source.axis]
+    return source.blocks == 1 and entries == places.scale * call.samples
+
+
+def _axes_by_sample(
+    call: Call,
+    source: Relation,
+    indices: Sequence[fx.Node | None],
+    relations: Sequence[Relation | None],
+) -> list[int]:
+    """The dimensions of the result that hold samples, by the tensor and by its indices."""
+    used = [dim for dim, node in enumerate(indices) if node is not None]
+    ranks = [len(call.shape(node)) for node in indices if node is not None]
+    width = max(ranks, default=0)
+    adjacent = used == list(range(used[0], used[-1] + 1)) if used else True
+    begin = used[0] if used and adjacent else 0
+    found = []
+    if source.kind == "by_sample" and source.axis not in used:
+        before = sum(dim < source.axis for dim in used)
+        kept = source.axis - before
+        # Dimensions that are kept stand behind those of the indices if these come before them.
+        found.append(kept + width if begin <= kept else kept)
+    for node, relation in zip(indices, relations, strict=True):
+        if node is not None and relation is not None and relation.kind in ("by_sample", "places"):
+            found.append(begin + width - len(call.shape(node)) + relation.axis)
+    return found
+
+
+def written(call: Call) -> Relations:
+    """The relation of a tensor in which entries are replaced, or added to, at indices."""
+    target = call.relation(call.arguments["self"])
+    if call.name in ("index_put", "_unsafe_index_put"):
+        return _put(call, target)
+    index = call.relation(call.arguments["index"])
+    value = next((n for n in ("src", "source", "value") if n in call.arguments), "src")
+    entry = call.operand(value) or SHARED
+    dim = call.arguments["dim"] % max(call.rank("self"), 1)
+    adds = call.name in ("scatter_add", "index_add")
+    along_dim = call.name.startswith("index_")
+    return _scattered(call, target, index, entry, dim, adds, along_dim)
+
+
+def _scattered(
+    call: Call,
+    target: Relation,
+    index: Relation,
+    entry: Relation,
+    dim: int,
+    adds: bool,
+    along_dim: bool,
+) -> Relation:
+    if {"unknown", "reduced"} & {target.kind, index.kind, entry.kind}:
+        raise Unrelated(Reason.TOGETHER)
+    powers = {entry.power, target.power} - {None}
+    if len(powers) > 1 or not call.same("alpha", "reduce"):
+        raise Unrelated(Reason.NUMBER)
+    power = next(iter(powers), None)
+    # An index along one dimension holds it in the only dimension that it has.
+    own = replace(index, axis=dim) if along_dim and index.kind != "shared" else index
+    if target.kind == "by_sample":
+        if target.axis == dim and not (own.kind == "places" and target.blocks == 1):
+            raise Unrelated(Reason.PAIRS)
+        for other in (own, entry):
+            if other.kind == "by_sample" and other.axis != target.axis:
+                raise Unrelated(Reason.PAIRS)
+        return call.check_grows(replace(target, power=power, uniform=False))
+    if "by_sample" not in (own.kind, entry.kind) and own.kind == "shared":
+        return target.with_power(power)
+    if adds and target.power is None and own.kind == "by_sample":
+        return reduced(entry.power)
+    raise Unrelated(Reason.TOGETHER)
+
+
+def _put(call: Call, target: Relation) -> Relation:
+    indices, values = call.arguments["indices"], call.relation(call.arguments["values"])
+    relations = [None if node is None else call.relation(node) for node in indices]
+    if "reduced" in (target.kind, values.kind) or "unknown" in (target.kind, values.kind):
+        raise Unrelated(Reason.TOGETHER)
+    if target.kind == "by_sample":
+        _check_indices(call, target, indices, relations)
+        powers = {values.power, target.power} - {None}
+        if len(powers) > 1:
+            raise Unrelated(Reason.NUMBER)
+        power = next(iter(powers), None)
+        return call.check_grows(replace(target, power=power, uniform=False))
+    kinds = {r.kind for r in relations if r is not None}
+    if kinds <= {"shared"} and values.kind == "shared":
+        return target.with_power(values.power)
+    # The gradient of a table that was read at the indices of all samples.
+    if call.arguments["accumulate"] and target.power is None and kinds <= {"shared", "by_sample"}:
+        return reduced(values.power)
+    raise Unrelated(Reason.TOGETHER)
+
+
+def table_gradient(call: Call) -> Relation:
+    """The relation of the gradient of a table, to which all samples add."""
+    gradient, indices = (call.relation(call.arguments[n]) for n in ("grad_output", "indices"))
+    if call.arguments["scale_grad_by_freq"] and indices.kind != "shared":
+        raise Unrelated(Reason.TOGETHER)
+    kinds = {gradient.kind, indices.kind}
+    if kinds <= {"by_sample"} and gradient.axis == indices.axis:
+        return reduced(gradient.power)
+    if indices.kind == "shared" and gradient.kind in ("shared", "reduced"):
+        return gradient
+    if gradient.uniform or indices.uniform:
+        return reduced(gradient.power)
+    raise Unrelated(Reason.TOGETHER)
+
+
+def bag(call: Call) -> Relations:
+    """The relation of sums of rows of a table: bags begin where offsets say, so that these must be
+    the places of the slice's own samples."""
+    table, indices, offsets = (
+        call.relation(call.arguments[name]) for name in ("weight", "indices", "offsets")
+    )
+    entries = call.shape(call.arguments["indices"])[0]
+    own = offsets.kind == "places" and indices.kind == "by_sample"
+    if not own or table.kind != "shared" or offsets.scale * call.shape()[0] != entries:
+        raise Unrelated(Reason.PLACE)
+    if call.arguments.get("scale_grad_by_freq"):
+        raise Unrelated(Reason.TOGETHER)
+    return tuple(
+        by_sample(0, table.power) if call.growing[k] else SHARED for k in range(len(call.shapes))
+    )
+
+
+def bag_gradient(call: Call) -> Relation:
+    """The relation of the gradient of such a table."""
+    gradient = call.relation(call.first)
+    if gradient.kind != "by_sample" or call.growing[0] != ():
+        raise Unrelated(Reason.PLACE)
+    return reduced(gradient.power)

@@ -1,0 +1,109 @@
+"""Losses that PyTorch computes in one operator, with a reduction of their own."""
+
+from __future__ import annotations
+
+from situate.torch_capture.slices.dependence.operator_call import Call, Relations
+from situate.torch_capture.slices.dependence.relation import (
+    SHARED,
+    Reason,
+    Relation,
+    Unrelated,
+    by_sample,
+    reduced,
+)
+
+POINTWISE = frozenset(
+    {"mse_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "soft_margin_loss"}
+    | {"l1_loss", "binary_cross_entropy_with_logits"}
+)
+"""Losses of pairs of numbers."""
+
+OF_ROWS = frozenset(
+    {"multi_margin_loss", "multilabel_margin_loss_forward", "multilabel_margin_loss"}
+)
+"""Losses of the rows of a matrix, one a sample."""
+
+OF_CLASSES = frozenset({"nll_loss_forward", "nll_loss2d_forward"})
+
+NONE, MEAN = 0, 1
+
+
+def is_loss(name: str) -> bool:
+    """True for a loss, or the gradient of one, that has a reduction."""
+    return _forward(name) in POINTWISE | OF_ROWS | OF_CLASSES
+
+
+def _forward(name: str) -> str:
+    """The name of the loss that an operator is the gradient of."""
+    stem = name.removesuffix("_backward")
+    return f"{stem}_forward" if stem in ("nll_loss", "nll_loss2d") and stem != name else stem
+
+
+def loss(call: Call) -> Relations:
+    """The relation of a loss, or of its gradient."""
+    is_gradient = call.name.endswith("_backward")
+    tensors = [call.relation(call.arguments[name]) for name in ("self", "target")]
+    batch = _batch(call, tensors)
+    if not call.same("reduction", "ignore_index", "p", "margin", "delta", "beta"):
+        raise Unrelated(Reason.NUMBER)
+    reduction = call.arguments["reduction"]
+    if batch is None:
+        return tuple(_of_shared(call, k) for k in range(len(call.shapes)))
+    if _is_weighed(call) and reduction == MEAN:
+        raise Unrelated(Reason.CLASSES)
+    if is_gradient:
+        return (_gradient(call, batch, reduction),)
+    return tuple(_result(call, k, batch, reduction) for k in range(len(call.shapes)))
+
+
+def _of_shared(call: Call, k: int) -> Relation:
+    if call.growing[k]:
+        raise Unrelated(Reason.UNPROVED)
+    return SHARED
+
+
+def _batch(call: Call, tensors: list[Relation]) -> Relation | None:
+    """The one relation by sample of what a loss compares; None where it reads no samples."""
+    weight = call.arguments.get("weight")
+    if weight is not None and _forward(call.name) not in OF_ROWS | OF_CLASSES:
+        tensors = [*tensors, call.relation(weight)]
+    batches = [relation for relation in tensors if relation.kind == "by_sample"]
+    if any(relation.kind not in ("by_sample", "shared") for relation in tensors):
+        raise Unrelated(Reason.LOSS)
+    if any(relation.power for relation in tensors):
+        raise Unrelated(Reason.NUMBER)
+    if not batches:
+        return None
+    first = next((each for each in batches if not each.uniform), batches[0])
+    for other in batches:
+        if other.axis != first.axis or not (other.uniform or other.blocks == first.blocks):
+            raise Unrelated(Reason.PAIRS)
+    if _forward(call.name) in OF_ROWS | OF_CLASSES and first.axis != 0:
+        # An unbatched loss, or samples along the classes.
+        if not (_forward(call.name) == "nll_loss2d_forward" and first.axis > 1):
+            raise Unrelated(Reason.PAIRS)
+    return first
+
+
+def _is_weighed(call: Call) -> bool:
+    return _forward(call.name) in OF_CLASSES and call.arguments.get("weight") is not None
+
+
+def _result(call: Call, k: int, batch: Relation, reduction: int) -> Relation:
+    if call.growing[k] != ():
+        axis = call.growing[k][0]
+        return call.check_grows(by_sample(axis, 0, batch.blocks), k)
+    if k and call.name in OF_CLASSES:
+        return reduced(0)  # the weights of all labels, in sum
+    return reduced(int(reduction == MEAN))
+
+
+def _gradient(call: Call, batch: Relation, reduction: int) -> Relation:
+    """Of the gradient of a loss: a mean divides it by the numbers of all samples."""
+    gradient = call.relation(call.arguments["grad_output"])
+    power = gradient.power
+    if gradient.kind == "reduced" or gradient.kind in ("places", "unknown"):
+        raise Unrelated(Reason.LOSS)
+    if power is not None and reduction == MEAN:
+        power += 1
+    return call.check_grows(by_sample(batch.axis, power, batch.blocks))

@@ -1,0 +1,61 @@
+"""Batch normalisation, which takes its statistics over the samples where it trains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from situate.torch_capture.slices.dependence.operator_call import Call, Relations
+from situate.torch_capture.slices.dependence.relation import (
+    SHARED,
+    Reason,
+    Relation,
+    Unrelated,
+    reduced,
+)
+
+BATCH_NORMS = frozenset(
+    {"native_batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_functional"}
+    | {"_batch_norm_with_update", "_batch_norm_with_update_functional", "cudnn_batch_norm"}
+    | {"_native_batch_norm_legit_no_training", "_batch_norm_no_update"}
+)
+
+GRADIENTS = frozenset(
+    {"native_batch_norm_backward", "cudnn_batch_norm_backward", "batch_norm_backward"}
+)
+
+CHANNEL = 1
+"""The dimension of channels, each of which has statistics of its own."""
+
+
+def batch_norm(call: Call, over_batch: bool) -> Relations:
+    """The relation of a batch norm, or of its gradient.
+
+    Args:
+        call: of the norm.
+        over_batch: its statistics are taken over all slices.
+    """
+    source = call.relation(call.arguments["grad_out" if call.name in GRADIENTS else "input"])
+    if source.kind != "by_sample":
+        raise Unrelated(Reason.STATISTICS if trains(call.name, call.arguments) else Reason.LOSS)
+    results = tuple(_result(call, k, source) for k in range(len(call.shapes)))
+    if source.axis == CHANNEL or over_batch or not trains(call.name, call.arguments):
+        return results
+    raise Unrelated(Reason.STATISTICS, results)
+
+
+def trains(name: str, arguments: dict[str, Any]) -> bool:
+    """True for a norm, or its gradient, that takes statistics of what it reads."""
+    default = name not in ("_native_batch_norm_legit_no_training", "_batch_norm_no_update")
+    return bool(arguments.get("training", arguments.get("train", default)))
+
+
+def _result(call: Call, k: int, source: Relation) -> Relation:
+    is_gradient = call.name in GRADIENTS
+    if source.power not in (0, None) and not is_gradient:
+        raise Unrelated(Reason.NUMBER)
+    if k == 0 or source.axis == CHANNEL:
+        if call.growing[k] != ():
+            # Statistics of channels that are samples lie along their only dimension.
+            axis = source.axis if k == 0 else 0
+            return call.check_grows(Relation("by_sample", source.power, axis, source.blocks), k)
+    return reduced(source.power) if is_gradient else SHARED

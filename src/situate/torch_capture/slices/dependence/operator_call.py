@@ -1,0 +1,182 @@
+"""A call of an operator at the size of a slice, beside the same call at the size of the batch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from situate.torch_capture import cost
+from situate.torch_capture.slices.call import given, name_of
+from situate.torch_capture.slices.dependence.relation import (
+    SHARED,
+    UNKNOWN,
+    ZERO,
+    Reason,
+    Relation,
+    Unrelated,
+)
+
+if TYPE_CHECKING:
+    from torch import fx
+
+Relations = Relation | tuple[Relation, ...]
+"""Of a value, or of each value in the list that an operator returns."""
+
+MAX_POWER = 4
+
+RELATIVE_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class Call:
+    """A node in the trace of a slice.
+
+    Attributes:
+        node: of the slice.
+        whole: the node of the whole batch that does the same.
+        samples: of the slice.
+        ratio: samples of the batch over those of the slice.
+        known: by node of the slice's trace its relation, of all nodes before this one.
+    """
+
+    node: fx.Node
+    whole: fx.Node
+    samples: int
+    ratio: Fraction
+    known: Mapping[fx.Node, Relations]
+
+    @cached_property
+    def name(self) -> str:
+        """The name of the operator, such as `mean`."""
+        return name_of(self.node)
+
+    @cached_property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments by name, those that are left out among them."""
+        return given(self.node)
+
+    @cached_property
+    def whole_arguments(self) -> dict[str, Any]:
+        """The arguments at the size of the batch."""
+        return given(self.whole)
+
+    @property
+    def inputs(self) -> list[Relation]:
+        """The relations of the tensors that the node reads, one for each."""
+        return [self.relation(source) for source in self.node.all_input_nodes]
+
+    @property
+    def first(self) -> Any:
+        """The first argument."""
+        return self.node.args[0]
+
+    def relation(self, source: fx.Node) -> Relation:
+        """The relation of a node before; that of the first result where there are several."""
+        found = self.known[source]
+        return found if isinstance(found, Relation) else found[0]
+
+    def operand(self, name: str) -> Relation | None:
+        """The relation of an argument, a tensor or a number; None where it is left out."""
+        value = self.arguments.get(name)
+        if value is None or isinstance(value, (bool, str)):
+            return None
+        if isinstance(value, (int, float)):
+            return self.number(name)
+        return self.relation(value)
+
+    def number(self, name: str) -> Relation:
+        """The relation of a number among the arguments."""
+        return number_relation(self.arguments[name], self.whole_arguments[name], self.ratio)
+
+    def shape(self, node: fx.Node | None = None) -> tuple[int, ...]:
+        """The shape of the first result of this node, or of a node before."""
+        return next(shapes(node or self.node), ())
+
+    @cached_property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """The shapes of all results."""
+        return list(shapes(self.node))
+
+    @cached_property
+    def growing(self) -> list[tuple[int, ...]]:
+        """For each result, the dimensions that grow with the batch."""
+        pairs = zip(self.shapes, shapes(self.whole), strict=True)
+        return [growing(ours, theirs) for ours, theirs in pairs]
+
+    def growing_of(self, source: fx.Node) -> tuple[int, ...]:
+        """The dimensions of an input that grow with the batch."""
+        k = self.node.all_input_nodes.index(source)
+        other = self.whole.all_input_nodes[k]
+        return growing(next(shapes(source), ()), next(shapes(other), ()))
+
+    def rank(self, name: str) -> int:
+        """The number of dimensions of an argument."""
+        return len(self.shape(self.arguments[name]))
+
+    def dims(self, name: str, rank: int) -> set[int]:
+        """An argument that names dimensions; all of them where it is empty or left out."""
+        dims = self.arguments.get(name)
+        if dims is None or dims == []:
+            return set(range(rank))
+        listed = dims if isinstance(dims, (list, tuple)) else [dims]
+        return {i % max(rank, 1) for i in listed}
+
+    def same(self, *names: str) -> bool:
+        """True if arguments are equal at both sizes."""
+        return all(self.arguments.get(n) == self.whole_arguments.get(n) for n in names)
+
+    @cached_property
+    def has_equal_arguments(self) -> bool:
+        """True if all that is no tensor is equal at both sizes."""
+        return _plain(self.arguments) == _plain(self.whole_arguments)
+
+    def check_grows(self, relation: Relation, k: int = 0) -> Relation:
+        """A relation by sample, where result `k` has its samples along that dimension alone."""
+        if self.growing[k] != (relation.axis,):
+            raise Unrelated(Reason.PAIRS)
+        ours, theirs = self.shapes[k], list(shapes(self.whole))[k]
+        if ours[relation.axis] * self.ratio != theirs[relation.axis]:
+            raise Unrelated(Reason.PLACE)
+        return relation
+
+
+def number_relation(ours: float, theirs: float, ratio: Fraction) -> Relation:
+    """The relation of a number that is `ours` in a slice and `theirs` in the whole batch."""
+    if ours == theirs or (ours != ours and theirs != theirs):
+        return SHARED if ours else ZERO
+    if not ours or not theirs or math.isinf(ours) or math.isinf(theirs):
+        return UNKNOWN
+    for power in range(-MAX_POWER, MAX_POWER + 1):
+        # W = r^power v, and r is 1 / ratio.
+        if math.isclose(theirs / ours, float(ratio) ** -power, rel_tol=RELATIVE_ROUNDING):
+            return SHARED.with_power(power)
+    return UNKNOWN
+
+
+def shapes(node: fx.Node) -> Iterator[tuple[int, ...]]:
+    """The shapes of a node's results; () for a number."""
+    return (tuple(getattr(v, "shape", ())) for v in cost.outputs(node.meta.get("val")))
+
+
+def growing(ours: tuple[int, ...], theirs: tuple[int, ...]) -> tuple[int, ...]:
+    """The dimensions of two shapes that differ; all of them where there are not equally many."""
+    if len(ours) != len(theirs):
+        return tuple(range(max(len(ours), len(theirs))))
+    return tuple(i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b)
+
+
+def _plain(value: Any) -> Any:
+    """Arguments without the tensors among them."""
+    from torch import fx
+
+    if isinstance(value, fx.Node):
+        return "tensor"
+    if isinstance(value, Mapping):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(entry) for entry in value]
+    return value

@@ -1,0 +1,221 @@
+"""Operators that compute every number of their result from one number of each tensor they read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from situate.torch_capture.slices.dependence.operator_call import Call
+from situate.torch_capture.slices.dependence.relation import (
+    Reason,
+    Relation,
+    Unrelated,
+    by_sample,
+    reduced,
+)
+
+IDENTITIES = frozenset(
+    {"clone", "_to_copy", "detach", "alias", "lift_fresh_copy", "positive", "contiguous"}
+)
+"""Operators that change no number, but for its type."""
+
+SIGNED = IDENTITIES | {"neg", "conj", "_conj", "_conj_physical", "conj_physical"}
+"""Operators that are linear in the one tensor they read."""
+
+SCALED = SIGNED | {"relu", "abs", "leaky_relu", "_prelu_kernel", "maximum", "minimum", "fmax"}
+"""Operators f with f(c x) = c f(x) for c > 0."""
+
+SUMS = frozenset({"add", "sub", "rsub"})
+
+CHOICES = frozenset({"where", "masked_fill"})
+"""Operators that take each number of one of two tensors, as a third one says."""
+
+COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+
+ALSO_POINTWISE = frozenset(
+    {"elu_backward", "hardsigmoid_backward", "hardswish", "hardswish_backward", "prelu"}
+    | {"hardtanh_backward", "leaky_relu_backward", "log_sigmoid_backward", "log_sigmoid_forward"}
+    | {"mish_backward", "softplus_backward", "rrelu_with_noise_backward", "_prelu_kernel"}
+    | {"_prelu_kernel_backward", "floor_divide", "complex", "polar", "isin", "bucketize"}
+    | {"floor_divide", "_conj", "_conj_physical", "conj", "special_ndtr", "fill", "isclose"}
+    | {"_masked_scale", "detach", "alias", "_to_copy", "lift_fresh_copy", "clone", "copy"}
+    | {"masked_fill", "fake_quantize_per_tensor_affine", "contiguous"}
+)
+"""Pointwise operators that PyTorch does not tag as such."""
+
+
+def is_pointwise(target: Any, name: str) -> bool:
+    """True for a pointwise operator."""
+    import torch
+
+    return torch.Tag.pointwise in getattr(target, "tags", ()) or name in ALSO_POINTWISE
+
+
+def pointwise(call: Call) -> Relation:
+    """The relation of a pointwise result."""
+    operands = _operands(call)
+    kinds = {relation.kind for relation, _ in operands}
+    if call.name == "fill":
+        operands = operands[1:]
+    if "unknown" in kinds:
+        raise Unrelated(Reason.NUMBER if _has_unknown_number(call) else Reason.PLACE)
+    if "places" in kinds:
+        if call.name in IDENTITIES:
+            return operands[0][0]
+        raise Unrelated(Reason.PLACE)
+    if "reduced" in kinds:
+        return _of_reduced(call, [relation for relation, _ in operands])
+    power = _power(call, [relation for relation, _ in operands])
+    if "by_sample" in kinds:
+        return _aligned(call, operands, power)
+    if call.growing[0] != ():
+        raise Unrelated(Reason.PLACE)
+    return Relation("shared", power)
+
+
+def _operands(call: Call) -> list[tuple[Relation, int]]:
+    """The relation and the rank of each tensor or number that is computed with."""
+    from torch import fx
+
+    found = []
+    for name, value in call.arguments.items():
+        if isinstance(value, fx.Node):
+            found.append((call.relation(value), len(call.shape(value))))
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            if name not in ("alpha", "dtype", "beta"):
+                found.append((call.number(name), 0))
+    if not call.same("alpha", "beta"):
+        raise Unrelated(Reason.NUMBER)
+    return found
+
+
+def _has_unknown_number(call: Call) -> bool:
+    numbers = (n for n, v in call.arguments.items() if type(v) in (int, float))
+    return any(call.number(name).kind == "unknown" for name in numbers)
+
+
+def _aligned(call: Call, operands: Sequence[tuple[Relation, int]], power: int | None) -> Relation:
+    """The relation of tensors that have their samples along one dimension, counted from the last
+    one, as broadcasting does."""
+    rank = len(call.shape())
+    batches = [
+        replace(relation, axis=rank - own + relation.axis)
+        for relation, own in operands
+        if relation.kind == "by_sample"
+    ]
+    first = next((each for each in batches if not each.uniform), batches[0])
+    for other in batches:
+        if other.axis != first.axis:
+            raise Unrelated(Reason.PAIRS)
+        if not other.uniform and other.blocks != first.blocks:
+            raise Unrelated(Reason.PLACE)
+    return call.check_grows(by_sample(first.axis, power, first.blocks, first.uniform))
+
+
+def _power(call: Call, operands: Sequence[Relation]) -> int | None:
+    """The power of r_s in a pointwise result."""
+    name = call.name
+    powers = [relation.power for relation in operands]
+    known = {power for power in powers if power is not None}
+    if name == "mul":
+        return None if None in powers else sum(known_powers(powers))
+    if name in ("div", "true_divide"):
+        return _quotient(call, powers)
+    if name in SUMS or name in SCALED or name == "copy":
+        return _one(known, None)
+    if name in CHOICES:
+        return _choice(call, powers)
+    if name in COMPARISONS:
+        _one(known, None)
+        return 0
+    if name.endswith("_backward"):
+        if any(powers[1:]):
+            raise Unrelated(Reason.NUMBER)
+        return powers[0]
+    if name in ("pow", "square", "sqrt", "rsqrt", "reciprocal"):
+        return _root(call, powers[0])
+    if known - {0}:
+        raise Unrelated(Reason.NUMBER)
+    return 0
+
+
+def known_powers(powers: Sequence[int | None]) -> list[int]:
+    """The powers of what is not zero."""
+    return [power for power in powers if power is not None]
+
+
+def _one(known: set[int], default: int | None) -> int | None:
+    if len(known) > 1:
+        raise Unrelated(Reason.NUMBER)
+    return next(iter(known), default)
+
+
+def _quotient(call: Call, powers: Sequence[int | None]) -> int | None:
+    if call.arguments.get("rounding_mode") is not None:
+        return _one(set(known_powers(powers)) | {0}, 0)
+    if powers[0] is None:
+        return None
+    return powers[0] - (powers[1] or 0)
+
+
+def _choice(call: Call, powers: Sequence[int | None]) -> int | None:
+    at = 0 if call.name == "where" else 1
+    if powers[at]:
+        raise Unrelated(Reason.NUMBER)
+    return _one({p for k, p in enumerate(powers) if k != at and p is not None}, None)
+
+
+def _root(call: Call, power: int | None) -> int | None:
+    """The power of x^e for a number e."""
+    exponents = {"square": 2, "sqrt": 0.5, "rsqrt": -0.5, "reciprocal": -1}
+    exponent = exponents.get(call.name) or call.arguments.get("exponent")
+    if power is None:
+        return None if isinstance(exponent, (int, float)) and exponent > 0 else 0
+    if power == 0:
+        return 0
+    if not isinstance(exponent, (int, float)) or not float(power * exponent).is_integer():
+        raise Unrelated(Reason.NUMBER)
+    if not math.isclose(exponent, call.whole_arguments.get("exponent", exponent)):
+        raise Unrelated(Reason.NUMBER)
+    return int(power * exponent)
+
+
+def _of_reduced(call: Call, operands: Sequence[Relation]) -> Relation:
+    """The relation of what is computed from sums over samples: they go through linear operators."""
+    name = call.name
+    if any(r.kind == "by_sample" and not (r.uniform and r.power is None) for r in operands):
+        raise Unrelated(Reason.TOGETHER)
+    if call.growing[0] != ():
+        raise Unrelated(Reason.TOGETHER)
+    sums = [relation for relation in operands if relation.kind == "reduced"]
+    if name in SIGNED:
+        return sums[0]
+    if name == "mul" and len(sums) == 1:
+        other = next(r for r in operands if r.kind == "shared")
+        return reduced(_times(sums[0].power, other.power))
+    if name in ("div", "true_divide") and operands[0] is sums[0] and len(sums) == 1:
+        if call.arguments.get("rounding_mode") is None:
+            return reduced(_times(sums[0].power, -(operands[1].power or 0)))
+    if name in ("mul", "div", "true_divide"):
+        raise Unrelated(Reason.PRODUCT)
+    if name in SUMS:
+        return reduced(_of_one_power([relation.summed().power for relation in operands]))
+    if name in CHOICES:
+        at = 0 if name == "where" else 1
+        if operands[at].kind == "shared" and not operands[at].power:
+            rest = [r.summed().power for k, r in enumerate(operands) if k != at]
+            return reduced(_of_one_power(rest))
+    raise Unrelated(Reason.LOSS)
+
+
+def _times(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other
+
+
+def _of_one_power(powers: Sequence[int | None]) -> int | None:
+    known = set(known_powers(powers))
+    if len(known) > 1:
+        raise Unrelated(Reason.POWERS)
+    return next(iter(known), None)

@@ -1,0 +1,118 @@
+"""Operators that take in all numbers along some dimensions, or relate them to one another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from situate.torch_capture.slices.dependence.operator_call import Call, Relations
+from situate.torch_capture.slices.dependence.relation import (
+    Reason,
+    Relation,
+    Unrelated,
+    by_sample,
+    reduced,
+)
+
+ADDING = frozenset({"sum", "mean", "nansum"})
+"""Reductions that are linear."""
+
+REDUCTIONS = ADDING | frozenset(
+    {"amax", "amin", "any", "all", "prod", "var", "std", "var_mean", "std_mean", "max", "min"}
+    | {"linalg_vector_norm", "norm", "logsumexp", "argmax", "argmin", "median", "nanmedian"}
+    | {"aminmax", "count_nonzero", "mode", "kthvalue", "trace"}
+)
+
+HOMOGENEOUS = ADDING | {"amax", "amin", "linalg_vector_norm", "norm", "aminmax", "max", "min"}
+"""Reductions f with f(c x) = c f(x) for c > 0, in their first result."""
+
+ALONG = frozenset(
+    {"_softmax", "_log_softmax", "_safe_softmax", "cumsum", "cumprod", "logcumsumexp", "cummax"}
+    | {"cummin", "sort", "topk", "_softmax_backward_data", "_log_softmax_backward_data", "renorm"}
+    | {"_fft_r2c", "_fft_c2r", "_fft_c2c", "glu", "glu_backward", "linalg_cross", "unfold_backward"}
+)
+"""Operators that relate what lies along a dimension, and keep it."""
+
+LINEAR_ALONG = frozenset(
+    {"cumsum", "_fft_r2c", "_fft_c2r", "_fft_c2c", "_softmax_backward_data"}
+    | {"_log_softmax_backward_data", "glu_backward", "unfold_backward"}
+)
+"""Those that are linear in the first tensor they read."""
+
+
+def reduction(call: Call) -> Relations:
+    """The relation of a reduction."""
+    source = call.relation(call.first)
+    if source.kind in ("places", "unknown"):
+        raise Unrelated(Reason.PLACE)
+    if source.kind == "reduced":
+        if call.name in ADDING and call.has_equal_arguments:
+            return source
+        raise Unrelated(Reason.LOSS)
+    if source.power not in (0, None) and call.name not in HOMOGENEOUS:
+        raise Unrelated(Reason.NUMBER)
+    if source.kind == "shared":
+        return (source,) * len(call.shapes)
+    rank = len(call.shape(call.first))
+    dims = call.dims(_dims_argument(call), rank)
+    if source.axis in dims:
+        return (_over_samples(call, source),) * len(call.shapes)
+    kept = bool(call.arguments.get("keepdim"))
+    axis = source.axis if kept else source.axis - sum(dim < source.axis for dim in dims)
+    return (call.check_grows(replace(source, axis=axis)),) * len(call.shapes)
+
+
+def _dims_argument(call: Call) -> str:
+    return "dims" if "dims" in call.arguments else "dim"
+
+
+def _over_samples(call: Call, source: Relation) -> Relation:
+    if call.name == "count_nonzero":
+        return reduced(0)
+    if source.uniform and call.name in ("mean", "amax", "amin", "sum"):
+        # A value that all samples share; a sum counts it once a sample.
+        power = source.power
+        if call.name == "sum" and power is not None:
+            power -= 1
+        return Relation("shared", power)
+    if call.name not in ADDING:
+        raise Unrelated(Reason.TOGETHER)
+    mean = call.name == "mean" and source.power is not None
+    return reduced(source.power + 1 if mean and source.power is not None else source.power)
+
+
+def along(call: Call) -> Relations:
+    """The relation of an operator along a dimension."""
+    source = call.relation(call.first)
+    if source.kind in ("places", "unknown"):
+        raise Unrelated(Reason.PLACE)
+    linear = call.name in LINEAR_ALONG
+    if source.kind == "reduced":
+        # Softmax's gradient multiplies with another tensor that it reads.
+        if linear and call.has_equal_arguments and len(call.node.all_input_nodes) == 1:
+            return (source,) * len(call.shapes)
+        raise Unrelated(Reason.LOSS)
+    if source.kind == "shared":
+        return _of_shared_gradient(call, source)
+    if source.power not in (0, None) and not linear:
+        raise Unrelated(Reason.NUMBER)
+    rank = len(call.shape(call.first))
+    argument = next((n for n in ("dim", "dims", "dimension") if n in call.arguments), "dim")
+    if source.axis in call.dims(argument, rank):
+        raise Unrelated(Reason.PAIRS)
+    for other in call.inputs[1:]:
+        if other.kind == "by_sample" and (other.axis, other.blocks) != (source.axis, source.blocks):
+            if not (other.uniform or source.uniform):
+                raise Unrelated(Reason.PAIRS)
+    kept = replace(source, uniform=False)
+    return tuple(call.check_grows(kept, k) for k in range(len(call.shapes)))
+
+
+def _of_shared_gradient(call: Call, source: Relation) -> Relations:
+    others = [other for other in call.inputs[1:] if other.kind != "shared"]
+    if not others and call.growing[0] == ():
+        return (source,) * len(call.shapes)
+    other = others[0]
+    if other.kind != "by_sample":
+        raise Unrelated(Reason.LOSS)
+    kept = by_sample(other.axis, source.power, other.blocks)
+    return tuple(call.check_grows(kept, k) for k in range(len(call.shapes)))

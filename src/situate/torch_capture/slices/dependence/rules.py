@@ -1,0 +1,166 @@
+"""The rule of each operator: its result's relation to the samples, from those of what it reads."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from situate.torch_capture.slices.dependence import (
+    drawn,
+    indexing,
+    losses,
+    norms,
+    pointwise,
+    products,
+    reductions,
+    trailing,
+    views,
+)
+from situate.torch_capture.slices.dependence.operator_call import Call, Relations
+from situate.torch_capture.slices.dependence.relation import (
+    SHARED,
+    ZERO,
+    Reason,
+    Relation,
+    Unrelated,
+    by_sample,
+    reduced,
+)
+
+if TYPE_CHECKING:
+    from torch import fx
+
+FILLED = frozenset(
+    {"full_like", "zeros_like", "ones_like", "empty_like", "new_zeros", "new_ones", "new_full"}
+    | {"new_empty", "new_empty_strided", "empty", "empty_strided", "empty_permuted", "full"}
+    | {"zeros", "ones", "scalar_tensor"}
+)
+"""Operators that make a tensor of one number."""
+
+ZEROS = frozenset({"zeros_like", "new_zeros", "zeros"})
+
+
+def relation_of(call: Call, over_batch: Collection[fx.Node]) -> Relations:
+    """The relation of the result of a call.
+
+    Args:
+        call: of an operator.
+        over_batch: batch norms, and their gradients, that take statistics over all slices.
+
+    Raises:
+        Unrelated: there is none.
+    """
+    if call.node.target is operator.getitem:
+        return _entry(call)
+    if not hasattr(call.node.target, "_schema"):
+        return _of_no_schema(call)
+    if call.name in norms.BATCH_NORMS or call.name in norms.GRADIENTS:
+        return norms.batch_norm(call, call.node in over_batch)
+    if call.name in FILLED:
+        return _filled(call)
+    if drawn.draws(call):
+        return drawn.drawn(call)
+    if _is_deterministic(call):
+        return (SHARED,) * len(call.shapes)
+    return _by_kind(call)
+
+
+def _by_kind(call: Call) -> Relations:
+    name = call.name
+    if name in views.VIEWS:
+        return views.view(call)
+    if name in ("cat", "stack"):
+        return views.joined(call)
+    if name in products.EQUATIONS:
+        return products.product(call)
+    if losses.is_loss(name):
+        return losses.loss(call)
+    if name in reductions.REDUCTIONS and not _is_pairwise(call):
+        return reductions.reduction(call)
+    if name in reductions.ALONG:
+        return reductions.along(call)
+    for names, rule in _INDEXING.items():
+        if name in names:
+            return rule(call)
+    if pointwise.is_pointwise(call.node.target, name):
+        return (pointwise.pointwise(call),) * len(call.shapes)
+    dims = trailing.trailing_dims(call)
+    if dims is not None:
+        return trailing.trailing(call, dims)
+    raise Unrelated(Reason.UNPROVED)
+
+
+_INDEXING = {
+    indexing.READS: indexing.read,
+    indexing.WRITES: indexing.written,
+    indexing.TABLES: indexing.table_gradient,
+    indexing.BAGS: indexing.bag,
+    indexing.BAG_GRADIENTS: indexing.bag_gradient,
+}
+
+
+def _is_pairwise(call: Call) -> bool:
+    """True for `max` and `min` of two tensors."""
+    return "other" in call.arguments
+
+
+def _is_deterministic(call: Call) -> bool:
+    """True for what gives one result from inputs and arguments that are equal at both sizes."""
+    equal = all(each.kind == "shared" and each.power in (0, None) for each in call.inputs)
+    if not (equal and call.has_equal_arguments and not any(call.growing)):
+        return False
+    # The rules of these know zeros from other numbers.
+    return bool(call.node.all_input_nodes) and not any(r.power is None for r in call.inputs)
+
+
+def _entry(call: Call) -> Relation:
+    source: fx.Node = call.node.args[0]  # type: ignore[assignment]
+    known = call.known[source]
+    if isinstance(known, Relation):
+        return known
+    index: int = call.node.args[1]  # type: ignore[assignment]
+    return known[index]
+
+
+def _of_no_schema(call: Call) -> Relations:
+    if all(each.kind == "shared" and each.power in (0, None) for each in call.inputs):
+        if not any(call.growing) and call.inputs:
+            return (SHARED,) * len(call.shapes)
+    raise Unrelated(Reason.UNPROVED)
+
+
+def _filled(call: Call) -> Relation:
+    power = None if call.name in ZEROS or "empty" in call.name else _fill_power(call)
+    if call.growing[0] == ():
+        return Relation("shared", power)
+    if len(call.growing[0]) > 1:
+        raise Unrelated(Reason.PAIRS)
+    return call.check_grows(by_sample(call.growing[0][0], power, uniform=True))
+
+
+def _fill_power(call: Call) -> int | None:
+    argument = "fill_value" if "fill_value" in call.arguments else "s"
+    if argument not in call.arguments:
+        return 0
+    value = call.operand(argument)
+    if value is None:
+        return 0
+    if value.kind != "shared":
+        raise Unrelated(Reason.NUMBER)
+    return value.power
+
+
+def assumed(call: Call) -> Relations:
+    """The relation that a result without one is taken to have, to look at what comes behind."""
+    return tuple(_assumed(call, k) for k in range(len(call.shapes)))
+
+
+def _assumed(call: Call, k: int) -> Relation:
+    if not call.growing[k]:
+        is_sum = any(relation.kind != "shared" for relation in call.inputs)
+        return reduced(1) if is_sum else SHARED
+    return by_sample(call.growing[k][0])
+
+
+__all__ = ["ZERO", "assumed", "relation_of"]

@@ -1,0 +1,146 @@
+"""Operators that relate the numbers of a few trailing dimensions, and treat all leading indices
+alike: convolution, pooling, interpolation, attention, linear algebra, normalisation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from situate.torch_capture.slices.dependence.operator_call import Call, Relations
+from situate.torch_capture.slices.dependence.relation import (
+    SHARED,
+    Reason,
+    Relation,
+    Unrelated,
+    reduced,
+)
+
+SPATIAL = re.compile(
+    r"^_?(adaptive_)?(avg_pool|max_pool|max_unpool|fractional_max_pool|upsample_|reflection_pad|"
+    r"replication_pad|lp_pool).*?(?P<dims>[123])d"
+)
+"""Names of operators that relate as many trailing dimensions as they say."""
+
+CHANNELS = re.compile(
+    r"^_?(convolution|grid_sampler|pixel_|channel_shuffle|im2col|col2im|native_group_norm|"
+    r"scaled_dot_product|flash_attention|efficient_attention|affine_grid|slow_conv|conv_depthwise|"
+    r"thnn_conv|mkldnn_convolution|conv)"
+)
+"""Names of operators that take samples along their first dimension alone."""
+
+MATRICES = re.compile(r"^_?(linalg_|cholesky|cdist_|matrix_exp|lu_|triangular_solve|ormqr|det)")
+"""Names of operators on the matrices in the last two dimensions."""
+
+OF_BATCHES = re.compile(r"(interpolate|upsample)")
+"""Names of situate's own operators that take samples along their first dimension."""
+
+LINEAR = re.compile(r"(_backward|^_?(adaptive_)?avg_pool|upsample|_pad|pixel_|im2col|col2im)")
+"""Names of operators that are linear in the first tensor they read."""
+
+
+def trailing_dims(call: Call) -> int | None:
+    """How many trailing dimensions an operator relates; None where it is none of these."""
+    name = call.name
+    rank = len(call.shape(call.node.all_input_nodes[0]))
+    if name in ("native_layer_norm", "native_layer_norm_backward", "_fused_rms_norm"):
+        return len(call.arguments["normalized_shape"])
+    if name == "_fused_rms_norm_backward":
+        return len(call.arguments["normalized_shape"])
+    if spatial := SPATIAL.match(name):
+        return int(spatial["dims"])
+    if CHANNELS.match(name) or OF_BATCHES.search(name):
+        return rank - 1
+    return 2 if MATRICES.match(name) else None
+
+
+def trailing(call: Call, dims: int) -> Relations:
+    """The relation of an operator that relates so many trailing dimensions.
+
+    Results that hold no samples are gradients of weights, which add up over them.
+    """
+    batches = [
+        (source, call.relation(source))
+        for source in call.node.all_input_nodes
+        if call.relation(source).kind != "shared"
+    ]
+    if any(relation.kind != "by_sample" for _, relation in batches):
+        raise Unrelated(_why(call, [relation for _, relation in batches]))
+    if not batches:
+        return tuple(_of_shared(call, k) for k in range(len(call.shapes)))
+    if call.name in ("convolution", "convolution_backward") and _is_grouped(call):
+        return _grouped(call)
+    batch = _batch(call, [relation for _, relation in batches])
+    for source, relation in batches:
+        rank = len(call.shape(source))
+        # Statistics and masks may have fewer dimensions than what they are of.
+        related = dims if source is batches[0][0] else 0
+        if relation.axis >= rank - related:
+            raise Unrelated(Reason.PAIRS)
+    power = _power(call)
+    return tuple(_result(call, k, batch, power) for k in range(len(call.shapes)))
+
+
+def _why(call: Call, relations: Sequence[Relation]) -> Reason:
+    kinds = {relation.kind for relation in relations}
+    if "reduced" not in kinds:
+        return Reason.PLACE
+    return Reason.TOGETHER if "by_sample" in kinds or call.growing[0] else Reason.LOSS
+
+
+def _of_shared(call: Call, k: int) -> Relation:
+    if call.growing[k] or not call.has_equal_arguments:
+        raise Unrelated(Reason.UNPROVED)
+    if any(relation.power not in (0, None) for relation in call.inputs):
+        raise Unrelated(Reason.NUMBER)
+    return SHARED
+
+
+def _batch(call: Call, relations: Sequence[Relation]) -> Relation:
+    first = next((r for r in relations if not r.uniform), relations[0])
+    for other in relations:
+        if other.axis != first.axis or not (other.uniform or other.blocks == first.blocks):
+            raise Unrelated(Reason.PAIRS)
+    return replace(first, uniform=False)
+
+
+def _power(call: Call) -> int | None:
+    first, *others = call.inputs
+    if any(other.power for other in others):
+        raise Unrelated(Reason.NUMBER)
+    if first.power not in (0, None) and not LINEAR.search(call.name):
+        raise Unrelated(Reason.NUMBER)
+    return first.power if LINEAR.search(call.name) else 0
+
+
+def _result(call: Call, k: int, batch: Relation, power: int | None) -> Relation:
+    if call.growing[k] != ():
+        return call.check_grows(batch.with_power(power), k)
+    if call.name.endswith("_backward"):
+        return reduced(power)
+    # Seeds and the like, which no gradient flows through.
+    return SHARED
+
+
+def _is_grouped(call: Call) -> bool:
+    """True for a convolution that has the channels of each sample in groups of their own, as where
+    every sample has a kernel of its own."""
+    groups = call.arguments["groups"], call.whole_arguments["groups"]
+    return groups[0] * call.ratio == groups[1] != groups[0]
+
+
+def _grouped(call: Call) -> Relations:
+    """Of such a convolution: samples lie along channels, and along the first dimension of the
+    kernels."""
+    expected = {"input": 1, "weight": 0, "bias": 0, "grad_output": 1}
+    for name, axis in expected.items():
+        if call.arguments.get(name) is not None:
+            relation = call.relation(call.arguments[name])
+            if relation.kind != "by_sample" or (relation.axis, relation.blocks) != (axis, 1):
+                raise Unrelated(Reason.PAIRS)
+    power = _power(call)
+    axes = (1,) if call.name == "convolution" else (1, 0, 0)
+    return tuple(
+        call.check_grows(Relation("by_sample", power, axis), k)
+        for k, axis in zip(range(len(call.shapes)), axes, strict=False)
+    )

@@ -1,0 +1,91 @@
+"""Labels that cross entropy leaves out of its mean, so that each slice is divided by its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from situate.torch_capture.slices.call import given, name_of
+from situate.torch_capture.slices.dependence.analysis import Dependence
+from situate.torch_capture.slices.dependence.indexing import READS
+from situate.torch_capture.slices.dependence.losses import MEAN, OF_CLASSES
+from situate.torch_capture.slices.dependence.operator_call import shapes
+from situate.torch_capture.slices.dependence.pointwise import IDENTITIES
+from situate.torch_capture.slices.dependence.relation import Reason
+from situate.torch_capture.slices.dependence.views import VIEWS
+from situate.torch_capture.slices.places_in_code import places
+from situate.torch_capture.values.taken import Example
+
+if TYPE_CHECKING:
+    from torch import fx
+
+USUAL = -100
+"""The label that PyTorch leaves out where nothing else is said."""
+
+NEVER_NEGATIVE = frozenset({"argmax", "argmin", "arange", "randint", "topk", "eq", "gt", "lt"})
+"""Operators whose results are no such label."""
+
+
+def label_notes(
+    step: Dependence, samples: int, examples: Mapping[int, Example]
+) -> Iterator[str]:
+    """A line where a mean over labels may leave some out.
+
+    A step with one label a sample, none of which is left out in the inputs that it is captured
+    with, gets none.
+
+    Args:
+        step: the dependence of a slice's values on the batch.
+        samples: of the slice.
+        examples: by number of an input, its values.
+    """
+    nodes = [
+        node
+        for node in step.relations
+        if node.op == "call_function"
+        and name_of(node) in OF_CLASSES
+        and given(node)["reduction"] == MEAN
+        and _may_leave_out(step, node, samples, examples)
+    ]
+    if nodes:
+        text = Reason.LABELS.value.format(f"aten.{name_of(nodes[0])}")
+        yield f"slices: {text} ({places(nodes)})"
+
+
+def _may_leave_out(
+    step: Dependence, node: fx.Node, samples: int, examples: Mapping[int, Example]
+) -> bool:
+    arguments = given(node)
+    target, ignored = _source(arguments["target"]), arguments["ignore_index"]
+    if step.relation(arguments["target"]).kind != "by_sample":
+        return False
+    number = _input(target)
+    if number is None:
+        return ignored != USUAL or name_of(target) not in NEVER_NEGATIVE
+    example = examples.get(number)
+    if example is not None and bool((example.values == ignored).any()):
+        return True
+    if ignored < 0 and _is_looked_up(target):
+        return False
+    one_each = next(shapes(target))[:1] == (samples,) and len(next(shapes(target))) == 1
+    return not (one_each and ignored == USUAL and example is not None)
+
+
+def _source(node: fx.Node) -> fx.Node:
+    """The node that labels are a view, a copy or a selection of."""
+    while node.op == "call_function" and name_of(node) in VIEWS | IDENTITIES | READS:
+        node = node.all_input_nodes[0]
+    return node
+
+
+def _input(node: fx.Node) -> int | None:
+    descriptor: Any = node.meta.get("desc")
+    return descriptor.idx if type(descriptor).__name__ == "PlainAOTInput" else None
+
+
+def _is_looked_up(node: fx.Node) -> bool:
+    """True for rows of a table, of which none is negative."""
+    return any(
+        user.op == "call_function" and name_of(user) == "embedding" and user.args[1] is node
+        for user in node.users
+    )
