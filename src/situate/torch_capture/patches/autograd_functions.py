@@ -10,7 +10,7 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from situate.torch_capture.patches.patched import replaced
+from situate.torch_capture.patches.patched import code_replaced, replaced
 from situate.torch_capture.refusals.libraries import function_remedy
 from situate.torch_capture.refusals.remedies import Unsupported
 from situate.torch_capture.trees import flatten
@@ -38,16 +38,18 @@ def functions_whole(training: bool) -> Iterator[FunctionsCalled]:
 def _functions_are_operators(library: torch.library.Library) -> Iterator[None]:
     import torch
 
-    function, context = torch.autograd.Function, torch.autograd.function.FunctionCtx
-    called = classmethod(partial(_operator, function.apply, library, count()))
-    with replaced(function, "apply", called), replaced(context, "mark_dirty", _refuse_writing):
+    context = torch.autograd.function.FunctionCtx
+    # The code itself, for most programs call `apply` by a name of their own.
+    apply: Any = torch.autograd.Function.apply
+    operator = partial(_operator, library, count())
+    with code_replaced(apply.__func__, operator), replaced(context, "mark_dirty", _refuse_writing):
         yield
 
 
 def _operator(
-    apply: Any,
     library: torch.library.Library,
     numbers: Iterator[int],
+    apply: Callable[..., Any],
     kind: type,
     *given: Any,
     **named: Any,
@@ -57,7 +59,7 @@ def _operator(
 
     if kind.__name__ == "CheckpointFunction":
         raise Unsupported("torch.utils.checkpoint: call it with use_reentrant=False")
-    function = partial(apply.__func__, kind, **named)
+    function = partial(apply, kind, **named)
     if kind.__module__.partition(".")[0] == "torch":
         return function(*given)
     call = _Call(function, kind, given)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from types import FunctionType
 from typing import Any
 
 
@@ -59,3 +61,37 @@ def dispatched(handle: Callable[..., Any]) -> Iterator[None]:
 
     with replaced(FakeTensorMode, "dispatch", dispatch):
         yield
+
+
+REPLACEMENT = "_situate_replacement"
+"""The name, among the globals of a replaced function, of what is called in its place."""
+
+
+@contextlib.contextmanager
+def code_replaced(function: Any, replacement: Callable[..., Any]) -> Iterator[None]:
+    """A method gives what `replacement(original, *args, **kwargs)` does, also where a program has a
+    name of its own for it.
+
+    Args:
+        function: a Python function whose only free variable is `__class__`, as of a method that
+            calls `super()`.
+        replacement: takes the function as it was, and the arguments.
+    """
+    code, names = function.__code__, function.__globals__
+    original = FunctionType(
+        code, names, function.__name__, function.__defaults__, function.__closure__
+    )
+    names[REPLACEMENT] = partial(replacement, original)
+    function.__code__ = _Redirected.call.__code__
+    try:
+        yield
+    finally:
+        function.__code__ = code
+        del names[REPLACEMENT]
+
+
+class _Redirected:
+    def call(*args: Any, **kwargs: Any) -> Any:  # type: ignore[misc]
+        # Code takes the place only of code with as many free variables.
+        __class__  # noqa: B018
+        return _situate_replacement(*args, **kwargs)  # type: ignore[name-defined]  # noqa: F821

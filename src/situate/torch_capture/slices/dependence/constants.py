@@ -106,9 +106,13 @@ class Cutting:
 
 def constant_relation(ours: torch.Tensor, theirs: torch.Tensor, cutting: Cutting) -> Relation:
     """The relation of a constant that is `ours` in a slice and `theirs` in the whole batch."""
+    import torch
+
     if ours.shape == theirs.shape:
         power = _power(theirs, ours, cutting.ratio)
-        return UNKNOWN if power is False else _shared(ours, power)
+        if power is None:
+            return UNKNOWN
+        return SHARED.with_power(power) if torch.any(ours) else ZERO
     axes = [i for i, (a, b) in enumerate(zip(ours.shape, theirs.shape, strict=False)) if a != b]
     if ours.dim() != theirs.dim() or len(axes) != 1:
         return UNKNOWN
@@ -119,16 +123,22 @@ def constant_relation(ours: torch.Tensor, theirs: torch.Tensor, cutting: Cutting
     starts = [start * each for start in cutting.starts]
     if any(start.denominator != 1 for start in starts):
         return UNKNOWN
+    if each.denominator == 1 and (scale := _counted(theirs, axis, int(each))):
+        return Relation("places", axis=axis, scale=scale)
     parts = [theirs.narrow(axis, int(start), ours.shape[axis]) for start in starts]
     return _along(ours, parts, axis, cutting)
 
 
-def _shared(ours: torch.Tensor, power: int | None) -> Relation:
+def _counted(whole: torch.Tensor, axis: int, each: int) -> int:
+    """What is added from the numbers of each sample to those of the next; 0 where that differs."""
     import torch
 
-    if power is None or not torch.any(ours):
-        return ZERO
-    return SHARED.with_power(power)
+    if whole.is_floating_point() or whole.dtype == torch.bool:
+        return 0
+    steps = (whole.movedim(axis, 0)[each:] - whole.movedim(axis, 0)[:-each]).unique()
+    first = whole.movedim(axis, 0)[:each]
+    own = bool(((first >= 0) & (first < max(int(steps[0]), 1))).all())
+    return int(steps[0]) if len(steps) == 1 and own else 0
 
 
 def _along(
@@ -138,7 +148,7 @@ def _along(
     import torch
 
     powers = {_power(part, ours, cutting.ratio) for part in parts}
-    if len(powers) == 1 and (power := powers.pop()) is not False:
+    if len(powers) == 1 and (power := powers.pop()) is not None:
         first = ours.narrow(axis, 0, 1).expand_as(ours)
         uniform = bool(torch.equal(first, ours))
         zero = not torch.any(ours)
@@ -157,16 +167,16 @@ def _along(
     return UNKNOWN
 
 
-def _power(whole: torch.Tensor, part: torch.Tensor, ratio: Fraction) -> int | None | bool:
-    """The power p with whole = r^p part; None for zeros, False where there is none."""
+def _power(whole: torch.Tensor, part: torch.Tensor, ratio: Fraction) -> int | None:
+    """The power p with whole = r^p part; None where there is none."""
     import torch
 
     if torch.equal(whole, part):
         return 0
     if not (whole.is_floating_point() or part.numel() == 1):
-        return False
+        return None
     one, other = whole.double(), part.double()
     for power in (p for p in range(-MAX_POWER, MAX_POWER + 1) if p):
         if torch.allclose(one, other * float(ratio) ** -power, RELATIVE_ROUNDING, 0.0):
             return power
-    return False
+    return None

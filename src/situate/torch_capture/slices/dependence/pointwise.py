@@ -55,10 +55,9 @@ def is_pointwise(target: Any, name: str) -> bool:
 
 def pointwise(call: Call) -> Relation:
     """The relation of a pointwise result."""
-    operands = _operands(call)
+    # What is filled keeps nothing of its numbers.
+    operands = _operands(call)[call.name == "fill" :]
     kinds = {relation.kind for relation, _ in operands}
-    if call.name == "fill":
-        operands = operands[1:]
     if "unknown" in kinds:
         raise Unrelated(Reason.NUMBER if _has_unknown_number(call) else Reason.PLACE)
     if "places" in kinds:
@@ -70,6 +69,8 @@ def pointwise(call: Call) -> Relation:
     power = _power(call, [relation for relation, _ in operands])
     if "by_sample" in kinds:
         return _aligned(call, operands, power)
+    if len(call.growing[0]) == 1 and call.name == "fill":
+        return call.check_grows(by_sample(call.growing[0][0], power, uniform=True))
     if call.growing[0] != ():
         raise Unrelated(Reason.PLACE)
     return Relation("shared", power)

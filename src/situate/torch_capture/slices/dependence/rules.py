@@ -6,6 +6,7 @@ import operator
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from situate.torch_capture.slices.call import name_of
 from situate.torch_capture.slices.dependence import (
     drawn,
     indexing,
@@ -42,7 +43,8 @@ ZEROS = frozenset({"zeros_like", "new_zeros", "zeros"})
 
 
 def relation_of(call: Call, over_batch: Collection[fx.Node]) -> Relations:
-    """The relation of the result of a call.
+    """The relation of the result of a call. An operator in a form that its rule does not know has
+    none.
 
     Args:
         call: of an operator.
@@ -51,6 +53,13 @@ def relation_of(call: Call, over_batch: Collection[fx.Node]) -> Relations:
     Raises:
         Unrelated: there is none.
     """
+    try:
+        return _relation(call, over_batch)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        raise Unrelated(Reason.UNPROVED) from None
+
+
+def _relation(call: Call, over_batch: Collection[fx.Node]) -> Relations:
     if call.node.target is operator.getitem:
         return _entry(call)
     if not hasattr(call.node.target, "_schema"):
@@ -124,9 +133,9 @@ def _entry(call: Call) -> Relation:
 
 
 def _of_no_schema(call: Call) -> Relations:
-    if all(each.kind == "shared" and each.power in (0, None) for each in call.inputs):
-        if not any(call.growing) and call.inputs:
-            return (SHARED,) * len(call.shapes)
+    if name_of(call.node) == "with_effects" and not call.node.args[1]._schema.returns:
+        # A check of values, which computes nothing.
+        return (SHARED,) * len(call.shapes)
     raise Unrelated(Reason.UNPROVED)
 
 
