@@ -146,6 +146,7 @@ def read_problem(
     slices: Slices | None = None,
     recompute: Sequence[str] = (),
     captures: Captures | None = None,
+    check: bool = True,
 ) -> Problem:
     """The problem; what is cheap to check is checked before the model is read."""
     goal = find_objective(objective)
@@ -164,6 +165,10 @@ def read_problem(
         machine = chosen or _own_machine(graph)
         return Problem(graph, machine, goal, find_rules(rules or graph.rules), measured)
 
+    if slices is not None and captures is None and not (check or is_file(model)):
+        from situate.torch_capture import Captures
+
+        captures = Captures(check=False)
     if is_auto(recompute) and not (dim or is_file(model)):
         from situate.cli.recompute import chosen_problem
 

@@ -304,6 +304,14 @@ SliceLoss = Annotated[
         help="The loss is a mean, or a sum, over samples. Default: found out from the step.",
     ),
 ]
+Check = Annotated[
+    bool,
+    typer.Option(
+        "--check/--no-check",
+        help="Try slices also on random numbers, at a small size, beside the whole batch, and say "
+        "by how much their gradients differ; a few seconds.",
+    ),
+]
 BatchNorm = Annotated[
     str | None,
     typer.Option(

@@ -53,6 +53,7 @@ def read_step(
     dim: Sequence[str] | None,
     costs: str | None,
     recompute: str | None,
+    check: bool = True,
 ) -> Step:
     """The step that the options of a command which plans stand for; raises for a method that takes
     no slices which are chosen."""
@@ -67,6 +68,7 @@ def read_step(
         dim=dim,
         costs=costs,
         recompute=again,
+        check=check,
     )
     if slices != AUTO:
         return read(
@@ -89,7 +91,8 @@ def read_step(
         )
     for method in methods:
         check_method(method)
-    return _cuts(model, optimizer, read, parse_auto(slice_dim, slice_loss, batch_norm, sums), again)
+    told = parse_auto(slice_dim, slice_loss, batch_norm, sums)
+    return _cuts(model, optimizer, read, told, again, check)
 
 
 def _cuts(
@@ -98,10 +101,11 @@ def _cuts(
     read: Callable[..., Problem],
     told: AutoSlices,
     recompute: Sequence[str],
+    check: bool,
 ) -> Cuts:
     from situate.torch_capture import Captures
 
-    captures = Captures()
+    captures = Captures(check)
     whole = read(captures=captures)
     signed = whole.costs is not None
 

@@ -86,9 +86,14 @@ def capture(
 
 class Captures:
     """Captures of the same steps in several ways, by name: each model is built once, and a step
-    that trains is traced once at each size of its batch."""
+    that trains is traced once at each size of its batch.
 
-    def __init__(self) -> None:
+    Args:
+        check: slices are also tried on random numbers, at a small size, beside the whole batch.
+    """
+
+    def __init__(self, check: bool = True) -> None:
+        self.check = check
         self._traces: dict[str, Traces] = {}
 
     def capture(
@@ -121,7 +126,7 @@ class Captures:
 
     def _of(self, build: Build, name: str) -> Traces:
         if name not in self._traces:
-            self._traces[name] = Traces(built(build, name), name)
+            self._traces[name] = Traces(built(build, name), name, self.check)
         return self._traces[name]
 
 
@@ -183,12 +188,15 @@ def capture_function(
     optimizer = optimizer or "sgd"
     update_rule(optimizer)
     check_installed()
+    captures = captures or Captures()
+    # A graph on disk has been checked.
+    cache = cache and captures.check
     with current_directory():
         if cache and (graph := capture_cache.find(text, optimizer, slices, recompute)):
             return graph
         loading = capture_cache.Loading()
         function, module = find_function(text.removesuffix(INFERENCE))
-        graph = (captures or Captures()).capture(
+        graph = captures.capture(
             function,
             training=training,
             optimizer=optimizer,

@@ -67,7 +67,7 @@ def load(
     from situate.torch_capture.cache import cached, keep
 
     check_installed(*found.packages)
-    if fresh:
+    if fresh or not (captures is None or captures.check):
         return captured(name, found, training, update, slices, recompute, captures)
 
     def capture() -> Graph:

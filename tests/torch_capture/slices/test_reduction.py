@@ -52,7 +52,9 @@ def test_a_sum_over_samples_is_recognised(how):
 
 @pytest.mark.parametrize("op", NEITHER)
 def test_a_loss_that_is_neither_names_the_op(op):
-    with pytest.raises(SituateError, match=rf"and {op} \(loss.*\) stands in the way: .*--slice-loss mean"):
+    with pytest.raises(
+        SituateError, match=rf"and {op} \(loss.*\) stands in the way: .*--slice-loss mean"
+    ):
         captured(NEITHER[op], shares=(3, 1))
     assert captured(NEITHER[op], shares=(3, 1), loss="mean").slices.loss == "mean"
 

@@ -9,6 +9,7 @@ import typer
 from situate.cli import completions
 from situate.cli.options import (
     BatchNorm,
+    Check,
     ChosenOnce,
     ChosenRecompute,
     ChosenSlices,
@@ -91,6 +92,7 @@ def compare(
     slices: ChosenSlices = None,
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
+    check: Check = True,
     batch_norm: BatchNorm = None,
     sums: ChosenSums = None,
     replicas: Replicas = None,
@@ -167,6 +169,7 @@ def compare(
         dim=dim,
         costs=costs,
         recompute=recompute,
+        check=check,
     )
     budget = Budget(time_limit, evaluations, seed, threads)
     with machine_for(options, problem_of(step), model, optimizer) as machine:

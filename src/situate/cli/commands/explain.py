@@ -10,6 +10,7 @@ from situate.cli import completions
 from situate.cli.completions import of
 from situate.cli.options import (
     BatchNorm,
+    Check,
     ChosenOnce,
     ChosenRecompute,
     ChosenSlices,
@@ -39,7 +40,17 @@ if TYPE_CHECKING:
 
 SEARCHED = (
     *("objective", "method", "rules", "time_limit", "evaluations", "seed", "threads"),
-    *("slices", "slice_dim", "slice_loss", "batch_norm", "sums", "replicas", "once", "recompute"),
+    *(
+        "slices",
+        "slice_dim",
+        "slice_loss",
+        "check",
+        "batch_norm",
+        "sums",
+        "replicas",
+        "once",
+        "recompute",
+    ),
 )
 """Options of the search for a plan, and of the step that is planned."""
 
@@ -73,6 +84,7 @@ def explain(
     slices: ChosenSlices = None,
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
+    check: Check = True,
     batch_norm: BatchNorm = None,
     sums: ChosenSums = None,
     replicas: Replicas = None,
@@ -125,6 +137,7 @@ def explain(
             dim=dim,
             costs=costs,
             recompute=recompute,
+            check=check,
         )
         budget = Budget(time_limit, evaluations, seed, threads)
         with interruptible() as interrupt:

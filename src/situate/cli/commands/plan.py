@@ -8,6 +8,7 @@ import typer
 
 from situate.cli.options import (
     BatchNorm,
+    Check,
     ChosenOnce,
     ChosenRecompute,
     ChosenSlices,
@@ -84,6 +85,7 @@ def plan(
     slices: ChosenSlices = None,
     slice_dim: SliceDim = None,
     slice_loss: SliceLoss = None,
+    check: Check = True,
     batch_norm: BatchNorm = None,
     sums: ChosenSums = None,
     replicas: Replicas = None,
@@ -161,6 +163,7 @@ def plan(
         dim=dim,
         costs=costs,
         recompute=recompute,
+        check=check,
     )
     budget = options.budget(method, [method], Budget(time_limit, evaluations, seed, threads))
     kept = Path(study) if study else None

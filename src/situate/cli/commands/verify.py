@@ -51,17 +51,27 @@ def verify(
     """Check that a plan's step gives the losses and parameters that the model gives without it.
 
     Both start from the same weights, inputs and random numbers. Exit status 4 where they differ.
+    A step of slices is also compared with the step of the whole batch, and a line says how the two
+    differ, and why; exit status 4 where nothing explains it.
     """
     from situate.cli.answer import print_json, print_table
     from situate.cli.load_plan import load_plan
     from situate.cli.terminal import DIFFERS, working
+    from situate.report.batch_difference import batch_figures, batch_text, is_unexplained
     from situate.report.measured_run import equality_figures, equality_table
     from situate.runtime.equality import compare
+    from situate.runtime.whole_batch import compare_with_batch
 
     loaded = load_plan(model, plan, cluster, costs, optimizer, seed)
     prepared = loaded.prepared
     used = [prepared.devices[d] for d in prepared.placed.used]
     name = prepared.problem.graph.name
+    graph, batch = prepared.problem.graph, None
+    if graph.slices is not None:
+        with working(f"running {name} in one batch"), contextlib.redirect_stdout(sys.stderr):
+            batch = compare_with_batch(
+                loaded.model, loaded.inputs, loaded.loss, graph.slices, seed=seed, name=name
+            )
     with working(f"running {name} placed and unplaced"), contextlib.redirect_stdout(sys.stderr):
         found = compare(
             loaded.model,
@@ -79,10 +89,14 @@ def verify(
         )
     passing, why = _tolerance(tolerance, used, found.apart)
     if as_json:
-        print_json(equality_figures(found, passing) | {"graph": name})
+        told = {} if batch is None else batch_figures(batch, graph.warnings)
+        print_json(equality_figures(found, passing) | told | {"graph": name})
     else:
         print_table(equality_table(found, name, passing, why))
-    return 0 if found.within(passing) else DIFFERS
+        if batch is not None:
+            print_table(batch_text(batch, graph.warnings))
+    unexplained = batch is not None and is_unexplained(batch, graph.warnings)
+    return DIFFERS if unexplained or not found.within(passing) else 0
 
 
 def _threads(used: Collection[RealDevice]) -> int | None:

@@ -91,7 +91,7 @@ def code_replaced(function: Any, replacement: Callable[..., Any]) -> Iterator[No
 
 
 class _Redirected:
-    def call(*args: Any, **kwargs: Any) -> Any:  # type: ignore[misc]
+    def call(*args: Any, **kwargs: Any) -> Any:
         # Code takes the place only of code with as many free variables.
-        __class__  # noqa: B018
+        __class__  # type: ignore[name-defined]  # noqa: B018
         return _situate_replacement(*args, **kwargs)  # type: ignore[name-defined]  # noqa: F821

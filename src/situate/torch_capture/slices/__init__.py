@@ -61,6 +61,9 @@ def sliced(traces: Traces, slices: Slices) -> tuple[Trace, Cut]:
     )
     if steps[0] is not None and kind == "mean":
         told |= dict.fromkeys(label_notes(steps[0], cut.samples[0], traces.what.examples))
+    tried = None if is_over_batch else traces.witness(parts[0], cut, kind)
+    if tried is not None and tried.line:
+        told[tried.line] = None
     found = joined(parts, cut, cut.divisors(kind), replicas, norms, slices.sums)
     taken = msgspec.structs.replace(slices, shares=cut.samples, loss=kind, once=replicas.once)
     lines = (*told, *replicas.notes(norms.written))

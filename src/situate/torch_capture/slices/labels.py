@@ -13,7 +13,7 @@ from situate.torch_capture.slices.dependence.operator_call import shapes
 from situate.torch_capture.slices.dependence.pointwise import IDENTITIES
 from situate.torch_capture.slices.dependence.relation import Reason
 from situate.torch_capture.slices.dependence.views import VIEWS
-from situate.torch_capture.slices.places_in_code import places
+from situate.torch_capture.slices.locations import places
 from situate.torch_capture.values.taken import Example
 
 if TYPE_CHECKING:
@@ -26,9 +26,7 @@ NEVER_NEGATIVE = frozenset({"argmax", "argmin", "arange", "randint", "topk", "eq
 """Operators whose results are no such label."""
 
 
-def label_notes(
-    step: Dependence, samples: int, examples: Mapping[int, Example]
-) -> Iterator[str]:
+def label_notes(step: Dependence, samples: int, examples: Mapping[int, Example]) -> Iterator[str]:
     """A line where a mean over labels may leave some out.
 
     A step with one label a sample, none of which is left out in the inputs that it is captured

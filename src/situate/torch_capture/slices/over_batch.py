@@ -92,7 +92,9 @@ def over_batch(sizes: Sizes, parts: Sequence[Trace], cut: Cut) -> OverBatch:
 def _has_statistics(sizes: Sizes, node: fx.Node) -> bool:
     """True for a batch norm that trains, and whose channels are not the samples themselves, as
     instance norm has it."""
-    return trains(name_of(node), given(node)) and any(i != CHANNEL for i in sizes.growing(node.all_input_nodes[0]))
+    return trains(name_of(node), given(node)) and any(
+        i != CHANNEL for i in sizes.growing(node.all_input_nodes[0])
+    )
 
 
 def _norms(part: Trace) -> list[fx.Node]:

@@ -10,7 +10,7 @@ from situate.errors import SituateError
 from situate.torch_capture.slices.call import name_of
 from situate.torch_capture.slices.dependence.analysis import Dependence, Finding
 from situate.torch_capture.slices.dependence.relation import Reason
-from situate.torch_capture.slices.places_in_code import place
+from situate.torch_capture.slices.locations import place
 
 if TYPE_CHECKING:
     from torch import fx

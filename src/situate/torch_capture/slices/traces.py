@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from situate.data.slices import Reduction
 from situate.errors import SituateError
 from situate.torch_capture.build import Built
 from situate.torch_capture.slices.cut import Cut
+from situate.torch_capture.slices.witness import Witness, witness
 from situate.torch_capture.tracing import Trace, joint
 
 
@@ -16,11 +18,14 @@ class Traces:
     Args:
         what: the model with the inputs of its whole batch.
         name: of the step, in errors.
+        check: whether slices are also tried on random numbers.
     """
 
-    def __init__(self, what: Built, name: str) -> None:
+    def __init__(self, what: Built, name: str, check: bool = False) -> None:
         self.what = what
         self.name = name
+        self.check = check
+        self._witness: tuple[Witness | None] | None = None
         # By the dimensions that are cut, and the samples of a slice.
         self._parts: dict[tuple[tuple[int | None, ...], int], Trace] = {}
 
@@ -28,6 +33,15 @@ class Traces:
     def whole(self) -> Trace:
         """That of the whole batch."""
         return joint(self.what, True, self.name)
+
+    def witness(self, part: Trace, cut: Cut, loss: Reduction) -> Witness | None:
+        """The step of slices on random numbers, tried once, whatever the slices; None where it
+        cannot be tried, or is not to be."""
+        if not self.check:
+            return None
+        if self._witness is None:
+            self._witness = (witness(self.what, part, cut.axes, loss),)
+        return self._witness[0]
 
     def parts(self, cut: Cut) -> list[Trace]:
         """The trace of each slice; slices of equal size share one, unless it counts on values.

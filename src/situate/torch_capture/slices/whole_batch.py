@@ -15,7 +15,7 @@ from situate.torch_capture.slices.call import name_of
 from situate.torch_capture.slices.dependence.analysis import Dependence, Finding
 from situate.torch_capture.slices.dependence.norms import BATCH_NORMS
 from situate.torch_capture.slices.dependence.relation import Reason
-from situate.torch_capture.slices.places_in_code import place, places
+from situate.torch_capture.slices.locations import place, places
 from situate.torch_capture.slices.reduction import POWERS, WHY, told_reduction
 from situate.torch_capture.tracing import Trace
 
@@ -84,9 +84,9 @@ def _written(step: Dependence, part: Trace) -> Iterator[str]:
         if type(descriptor).__name__ == "InputMutationAOTOutput" and node.op != "placeholder"
     }
     for name, node in mutated.items():
-        if name and not (_is_of_norm(node) or _counts(node)):
-            if not step.is_constant(node, mutated.keys()):
-                yield name
+        known = _is_of_norm(node) or _counts(node)
+        if name and not (known or step.is_constant(node, mutated.keys())):
+            yield name
 
 
 def _is_of_norm(node: fx.Node) -> bool:

@@ -12,7 +12,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
-from torch.nn import functional as F  # noqa: E402
 
 from tests.torch_capture.slices.dependence.judge import (  # noqa: E402
     ROUNDING,
@@ -84,8 +83,10 @@ LOSSES: dict[str, tuple[Any, Any]] = {
         lambda reduction: nn.CrossEntropyLoss(label_smoothing=0.1, reduction=reduction),
         _labels,
     ),
-    "CrossEntropyLoss of probabilities": (nn.CrossEntropyLoss, lambda: (
-        torch.randn(N, C), torch.rand(N, C).softmax(1))),
+    "CrossEntropyLoss of probabilities": (
+        nn.CrossEntropyLoss,
+        lambda: (torch.randn(N, C), torch.rand(N, C).softmax(1)),
+    ),
     "CrossEntropyLoss weighted": (
         lambda reduction: nn.CrossEntropyLoss(WEIGHT, reduction=reduction),
         _labels,
@@ -126,8 +127,10 @@ LOSSES: dict[str, tuple[Any, Any]] = {
         lambda reduction: _after(nn.NLLLoss(reduction=reduction), _log),
         _left_out,
     ),
-    "BCELoss": (lambda reduction: _after(nn.BCELoss(reduction=reduction), torch.sigmoid), lambda: (
-        torch.randn(N, C), torch.rand(N, C))),
+    "BCELoss": (
+        lambda reduction: _after(nn.BCELoss(reduction=reduction), torch.sigmoid),
+        lambda: (torch.randn(N, C), torch.rand(N, C)),
+    ),
     "BCELoss weighted": (
         lambda reduction: _after(nn.BCELoss(WEIGHT, reduction=reduction), torch.sigmoid),
         lambda: (torch.randn(N, C), torch.rand(N, C)),
@@ -161,8 +164,8 @@ LOSSES: dict[str, tuple[Any, Any]] = {
         _numbers,
     ),
     "GaussianNLLLoss": (
-        lambda reduction: lambda z, y: nn.GaussianNLLLoss(reduction=reduction)(
-            z, y, z.detach().square() + 0.1
+        lambda reduction: (
+            lambda z, y: nn.GaussianNLLLoss(reduction=reduction)(z, y, z.detach().square() + 0.1)
         ),
         _numbers,
     ),

@@ -7,7 +7,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 from tests.torch_capture.slices.dependence.judge import (  # noqa: E402
@@ -170,7 +169,9 @@ APART = {
     "samples folded inside": lambda z: (
         z.view(-1, 2, 3).transpose(0, 1).reshape(-1, 3).tanh().view(2, -1, 3).sum(0)
     ),
-    "a token for each": lambda z: torch.cat([torch.ones(1, 1, 6).expand(len(z), 1, 6), z[:, None]], 1),
+    "a token for each": lambda z: torch.cat(
+        [torch.ones(1, 1, 6).expand(len(z), 1, 6), z[:, None]], 1
+    ),
     "ones": lambda z: z + torch.ones(len(z), 1),
     "one-hot": lambda z: F.one_hot(z.argmax(1), 6) * z,
     "where": lambda z: torch.where(z > 0, z, z.exp()),

@@ -187,9 +187,7 @@ def _constants(
     }
 
 
-def _given(
-    node: fx.Node, part: Trace, whole: Trace, axes: tuple[int | None, ...]
-) -> Relation:
+def _given(node: fx.Node, part: Trace, whole: Trace, axes: tuple[int | None, ...]) -> Relation:
     """The relation of a parameter, a buffer, an input or the gradient of the loss."""
     descriptor: Any = node.meta.get("desc")
     if type(descriptor).__name__ == "PlainAOTInput":

@@ -1,4 +1,4 @@
-"""The values of a step's constants at the size of a slice, beside those at the size of the batch."""
+"""The values of a step's constants at the size of a slice, and at the size of the batch."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ def _is_computable(node: fx.Node, values: Mapping[fx.Node, Any]) -> bool:
     from situate.torch_capture.slices.call import name_of
 
     tags: Any = getattr(node.target, "tags", ())
-    if torch.Tag.nondeterministic_seeded in tags or name_of(node).startswith(("empty", "new_empty")):
+    is_empty = name_of(node).startswith(("empty", "new_empty"))
+    if torch.Tag.nondeterministic_seeded in tags or is_empty:
         return False
     sizes = (getattr(v, "numel", int)() for v in _listed(node.meta.get("val")))
     few = all(size <= MAX_NUMBERS for size in sizes)
@@ -135,9 +136,9 @@ def _counted(whole: torch.Tensor, axis: int, each: int) -> int:
 
     if whole.is_floating_point() or whole.dtype == torch.bool:
         return 0
-    steps = (whole.movedim(axis, 0)[each:] - whole.movedim(axis, 0)[:-each]).unique()
-    first = whole.movedim(axis, 0)[:each]
-    own = bool(((first >= 0) & (first < max(int(steps[0]), 1))).all())
+    rows = whole.movedim(axis, 0)
+    steps = torch.unique(rows[each:] - rows[:-each])
+    own = bool(((rows[:each] >= 0) & (rows[:each] < max(int(steps[0]), 1))).all())
     return int(steps[0]) if len(steps) == 1 and own else 0
 
 
@@ -157,7 +158,7 @@ def _along(
         return UNKNOWN
     scales = set()
     for part, start in zip(parts, cutting.starts, strict=True):
-        offsets = (part - ours).unique()
+        offsets = torch.unique(part - ours)
         if len(offsets) != 1 or (start == 0) != (int(offsets) == 0):
             return UNKNOWN
         if start:

@@ -78,10 +78,9 @@ def _batch(call: Call, tensors: list[Relation]) -> Relation | None:
     for other in batches:
         if other.axis != first.axis or not (other.uniform or other.blocks == first.blocks):
             raise Unrelated(Reason.PAIRS)
+    # An unbatched loss, or samples along the classes.
     if _forward(call.name) in OF_ROWS | OF_CLASSES and first.axis != 0:
-        # An unbatched loss, or samples along the classes.
-        if not (_forward(call.name) == "nll_loss2d_forward" and first.axis > 1):
-            raise Unrelated(Reason.PAIRS)
+        raise Unrelated(Reason.PAIRS)
     return first
 
 

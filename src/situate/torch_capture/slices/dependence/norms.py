@@ -53,9 +53,8 @@ def _result(call: Call, k: int, source: Relation) -> Relation:
     is_gradient = call.name in GRADIENTS
     if source.power not in (0, None) and not is_gradient:
         raise Unrelated(Reason.NUMBER)
-    if k == 0 or source.axis == CHANNEL:
-        if call.growing[k] != ():
-            # Statistics of channels that are samples lie along their only dimension.
-            axis = source.axis if k == 0 else 0
-            return call.check_grows(Relation("by_sample", source.power, axis, source.blocks), k)
+    if (k == 0 or source.axis == CHANNEL) and call.growing[k] != ():
+        # Statistics of channels that are samples lie along their only dimension.
+        axis = source.axis if k == 0 else 0
+        return call.check_grows(Relation("by_sample", source.power, axis, source.blocks), k)
     return reduced(source.power) if is_gradient else SHARED

@@ -132,7 +132,7 @@ class Call:
     @cached_property
     def has_equal_arguments(self) -> bool:
         """True if all that is no tensor is equal at both sizes."""
-        return _plain(self.arguments) == _plain(self.whole_arguments)
+        return bool(_plain(self.arguments) == _plain(self.whole_arguments))
 
     def check_grows(self, relation: Relation, k: int = 0) -> Relation:
         """A relation by sample, where result `k` has its samples along that dimension alone."""

@@ -84,9 +84,8 @@ def _operands(call: Call) -> list[tuple[Relation, int]]:
     for name, value in call.arguments.items():
         if isinstance(value, fx.Node):
             found.append((call.relation(value), len(call.shape(value))))
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            if name not in ("alpha", "dtype", "beta"):
-                found.append((call.number(name), 0))
+        elif type(value) in (int, float) and name not in ("alpha", "dtype", "beta"):
+            found.append((call.number(name), 0))
     if not call.same("alpha", "beta"):
         raise Unrelated(Reason.NUMBER)
     return found
@@ -196,9 +195,9 @@ def _of_reduced(call: Call, operands: Sequence[Relation]) -> Relation:
     if name == "mul" and len(sums) == 1:
         other = next(r for r in operands if r.kind == "shared")
         return reduced(_times(sums[0].power, other.power))
-    if name in ("div", "true_divide") and operands[0] is sums[0] and len(sums) == 1:
-        if call.arguments.get("rounding_mode") is None:
-            return reduced(_times(sums[0].power, -(operands[1].power or 0)))
+    divides = name in ("div", "true_divide") and call.arguments.get("rounding_mode") is None
+    if divides and operands[0] is sums[0] and len(sums) == 1:
+        return reduced(_times(sums[0].power, -(operands[1].power or 0)))
     if name in ("mul", "div", "true_divide"):
         raise Unrelated(Reason.PRODUCT)
     if name in SUMS:

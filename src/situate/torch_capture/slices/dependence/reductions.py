@@ -100,9 +100,9 @@ def along(call: Call) -> Relations:
     if source.axis in call.dims(argument, rank):
         raise Unrelated(Reason.PAIRS)
     for other in call.inputs[1:]:
-        if other.kind == "by_sample" and (other.axis, other.blocks) != (source.axis, source.blocks):
-            if not (other.uniform or source.uniform):
-                raise Unrelated(Reason.PAIRS)
+        differs = (other.axis, other.blocks) != (source.axis, source.blocks)
+        if other.kind == "by_sample" and differs and not (other.uniform or source.uniform):
+            raise Unrelated(Reason.PAIRS)
     kept = replace(source, uniform=False)
     return tuple(call.check_grows(kept, k) for k in range(len(call.shapes)))
 

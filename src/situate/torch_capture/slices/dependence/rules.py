@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from situate.torch_capture.slices.call import name_of
 from situate.torch_capture.slices.dependence import (
@@ -21,7 +21,6 @@ from situate.torch_capture.slices.dependence import (
 from situate.torch_capture.slices.dependence.operator_call import Call, Relations
 from situate.torch_capture.slices.dependence.relation import (
     SHARED,
-    ZERO,
     Reason,
     Relation,
     Unrelated,
@@ -133,9 +132,11 @@ def _entry(call: Call) -> Relation:
 
 
 def _of_no_schema(call: Call) -> Relations:
-    if name_of(call.node) == "with_effects" and not call.node.args[1]._schema.returns:
-        # A check of values, which computes nothing.
-        return (SHARED,) * len(call.shapes)
+    if name_of(call.node) == "with_effects":
+        called: Any = call.node.args[1]
+        if not called._schema.returns:
+            # A check of values, which computes nothing.
+            return (SHARED,) * len(call.shapes)
     raise Unrelated(Reason.UNPROVED)
 
 
@@ -170,6 +171,3 @@ def _assumed(call: Call, k: int) -> Relation:
         is_sum = any(relation.kind != "shared" for relation in call.inputs)
         return reduced(1) if is_sum else SHARED
     return by_sample(call.growing[k][0])
-
-
-__all__ = ["ZERO", "assumed", "relation_of"]

@@ -126,7 +126,7 @@ def _is_grouped(call: Call) -> bool:
     """True for a convolution that has the channels of each sample in groups of their own, as where
     every sample has a kernel of its own."""
     groups = call.arguments["groups"], call.whole_arguments["groups"]
-    return groups[0] * call.ratio == groups[1] != groups[0]
+    return bool(groups[0] * call.ratio == groups[1] != groups[0])
 
 
 def _grouped(call: Call) -> Relations:

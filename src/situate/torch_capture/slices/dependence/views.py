@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -195,9 +195,9 @@ def _part(
         if (whole_start, whole_end) == (first * whole_block, last * whole_block):
             return replace(source, blocks=last - first)
     # Every step-th sample, where each slice begins with the first of a step.
-    if step == whole_step and start == whole_start < step and end == size:
-        if whole_end == whole_size and source.blocks == 1 and size % step == 0:
-            return source
+    alike = step == whole_step and start == whole_start < step and source.blocks == 1
+    if alike and (end, whole_end) == (size, whole_size) and size % step == 0:
+        return source
     raise Unrelated(Reason.PLACE)
 
 
@@ -285,10 +285,11 @@ def _range_gradient(call: Call, source: Relation) -> Relation:
     if begins_alike and ours[1] == size and theirs[1] == whole_size and not size % ours[2]:
         return call.check_grows(source)
     length = ours[1] - ours[0]
-    if ours[2] == 1 and length and size % length == 0 and ours[0] % length == 0:
-        # One of several blocks, as of the views of a batch.
-        if ours[0] * call.ratio == theirs[0] and ours[1] * call.ratio == theirs[1]:
-            return call.check_grows(replace(source, blocks=source.blocks * (size // length)))
+    # One of several blocks, as of the views of a batch.
+    is_block = ours[2] == 1 and length and size % length == 0 and ours[0] % length == 0
+    grown = ours[0] * call.ratio == theirs[0] and ours[1] * call.ratio == theirs[1]
+    if is_block and grown:
+        return call.check_grows(replace(source, blocks=source.blocks * (size // length)))
     raise Unrelated(Reason.PLACE)
 
 
@@ -313,7 +314,7 @@ def _power_zero(source: Relation) -> Relation:
     return source.with_power(0)
 
 
-_BY_SAMPLE = {
+_BY_SAMPLE: dict[str, Callable[[Call, Relation], Relations]] = {
     **dict.fromkeys(("permute", "t", "transpose"), _permuted),
     **dict.fromkeys(("expand", "repeat"), _repeated),
     **dict.fromkeys(("slice", "narrow"), _sliced),

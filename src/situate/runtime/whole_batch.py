@@ -1,0 +1,94 @@
+"""A step of slices beside the step of the whole batch, by PyTorch alone: what slicing changes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from situate.data.slices import Slices
+from situate.runtime.unplaced import Unplaced
+from situate.torch_capture.fixed_draws import Draws
+from situate.torch_capture.gradient_difference import (
+    LOW_PRECISION,
+    ROUNDING,
+    gradients_of,
+    worst_gradient,
+)
+from situate.torch_capture.refusals.errors import explained
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class BatchDifference:
+    """How far a step of slices is from the step of the whole batch, both without chance.
+
+    Attributes:
+        loss: |a - b| / max(1, |a|), a being the loss of the whole batch.
+        gradient: of the parameter whose gradients differ most, |a - b| in parts of its largest
+            number.
+        name: of that parameter; empty where none differs.
+        tolerance: the difference that rounding explains.
+    """
+
+    loss: float
+    gradient: float
+    name: str
+    tolerance: float
+
+    @property
+    def is_rounding(self) -> bool:
+        """True if the order of additions explains the difference."""
+        return max(self.loss, self.gradient) <= self.tolerance
+
+
+def compare_with_batch(
+    model: torch.nn.Module,
+    inputs: Any,
+    loss: Callable[..., Any] | None,
+    slices: Slices,
+    *,
+    seed: int = 0,
+    name: str = "model",
+) -> BatchDifference:
+    """Compare loss and gradients of one step in slices and in one batch, on copies of a model.
+
+    Operators that draw numbers give the same ones to every sample, so that chance does not tell
+    both steps apart.
+
+    Raises:
+        SituateError: the model cannot be copied, or a step fails.
+    """
+    draws = Draws()
+    found = []
+    with explained(name, "comparing slices with the whole batch"):
+        for cut in (None, slices):
+            copied = copy.deepcopy(model)
+            keep = _Gradients(copied)
+            step = Unplaced(copied, inputs, loss, keep, seed=seed, name=name, slices=cut)  # type: ignore[arg-type]
+            with draws.fixed():
+                [value] = step()
+            found.append((float(value), keep.gradients))
+    (whole, ours), (parts, theirs) = found
+    size, worst = worst_gradient(ours, theirs)
+    tolerance = LOW_PRECISION if draws.is_low else ROUNDING
+    return BatchDifference(abs(whole - parts) / max(1.0, abs(whole)), size, worst, tolerance)
+
+
+class _Gradients:
+    """Takes the place of an optimiser: keeps the gradients in place of updating parameters."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self._model = model
+        self.gradients: dict[str, torch.Tensor] = {}
+
+    def step(self) -> None:
+        """Keep the gradients of this step."""
+        self.gradients = {name: g.clone() for name, g in gradients_of(self._model).items()}
+
+    def zero_grad(self) -> None:
+        """Forget the gradients that the model holds."""
+        self._model.zero_grad()

@@ -1,0 +1,70 @@
+"""Steps without chance, so that two of them can be compared: what is drawn is the mean, or the
+least, of what may come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Draws:
+    """What a step without chance has computed with.
+
+    Attributes:
+        is_low: numbers of 16 bits or fewer.
+    """
+
+    def __init__(self) -> None:
+        self.is_low = False
+
+    def fixed(self) -> Any:
+        """A block in which each operator that draws numbers gives the same ones for every sample.
+
+        Dropout keeps all numbers, and scales them as it does those that it keeps.
+        """
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        called = self._called
+
+        class FixedDraws(TorchDispatchMode):  # type: ignore[no-untyped-call]
+            def __torch_dispatch__(
+                self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+            ) -> Any:
+                return called(func, args, kwargs or {})
+
+        return FixedDraws()  # type: ignore[no-untyped-call]
+
+    def _called(self, func: Any, args: Any, kwargs: Any) -> Any:
+        import torch
+
+        result = _fixed(func, args, kwargs)
+        if isinstance(result, torch.Tensor) and result.is_floating_point():
+            self.is_low = self.is_low or result.element_size() < 4
+        return result
+
+
+def _fixed(func: Any, args: Any, kwargs: Any) -> Any:
+    import torch
+
+    if torch.Tag.nondeterministic_seeded not in func.tags:
+        return func(*args, **kwargs)
+    name = func.overloadpacket.__name__
+    if name == "native_dropout":
+        return args[0].clone(), torch.ones_like(args[0], dtype=torch.bool)
+    if name == "randperm":
+        return torch.arange(args[0], dtype=kwargs.get("dtype") or torch.int64)
+    drawn = func(*args, **kwargs)
+    return drawn.fill_(_value(name, args)) if isinstance(drawn, torch.Tensor) else drawn
+
+
+def _value(name: str, args: Any) -> float:
+    """The number that is drawn every time."""
+    if name.startswith(("bernoulli", "geometric", "exponential", "poisson")):
+        return 1
+    if name.startswith("uniform"):
+        low, high = (*args[1:3], 0, 1)[:2] if len(args) > 2 else (0, 1)
+        return float(low + high) / 2
+    if name in ("rand", "rand_like"):
+        return 0.5
+    if name.startswith("normal") and len(args) > 1 and isinstance(args[1], (int, float)):
+        return float(args[1])
+    return 0
