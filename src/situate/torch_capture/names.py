@@ -9,6 +9,9 @@ from situate.data.update_rule import CLIP
 if TYPE_CHECKING:
     from torch import fx
 
+COMPILED = "_orig_mod"
+"""Attribute of a module that `torch.compile` made: the module inside it."""
+
 SLICE = "slice"
 """Notes, in what is noted of a node, the number of the slice of the batch that it is of."""
 
@@ -44,7 +47,12 @@ def module(node: fx.Node) -> str | None:
     if not stack:
         return None
     deepest = str(list(stack.values())[-1][0]).partition("@")[0]
-    return path_of(deepest) if deepest else "loss"
+    return uncompiled(path_of(deepest)) if deepest else "loss"
+
+
+def uncompiled(path_in_model: str) -> str:
+    """The same path without the modules that `torch.compile` puts around others."""
+    return ".".join(part for part in path_in_model.split(".") if part != COMPILED)
 
 
 def is_outside(module_path: str) -> bool:

@@ -44,7 +44,7 @@ def _source_kind(node: fx.Node) -> str:
 
 def _source_op(step: Step, node: fx.Node, kind: str) -> Op:
     path, size = names.held(node), step.nbytes((node, 0))
-    name = step.trace.parameter(path)
+    name = names.uncompiled(step.trace.parameter(path))
     states = OPTIMIZERS[step.optimizer][0] if path in step.flow.gradients else 0
     changes = path in step.flow.gradients or path in step.flow.mutations
     return Op(
@@ -52,7 +52,7 @@ def _source_op(step: Step, node: fx.Node, kind: str) -> Op:
         kind,
         dtype=cost.dtype([], node.meta["val"]),
         persistent=size * (1 + states) if path else 0,
-        group=path if changes else None,
+        group=names.uncompiled(path) if changes else None,
         module=name.rpartition(".")[0],
         phase="backward" if kind == "aten.full" else "forward",
         slice=node.meta.get(names.SLICE),

@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
 from situate.torch_capture.build import Built, described, set_mode
+from situate.torch_capture.modes.autocast_cache import cache_as_written
+from situate.torch_capture.modes.inference import inference_without_gradients
+from situate.torch_capture.modes.regions import Regions, regions_in_line
 from situate.torch_capture.names import path_of
 from situate.torch_capture.patches.attention_masks import masks_as_run
 from situate.torch_capture.patches.autograd_functions import FunctionsCalled, functions_whole
+from situate.torch_capture.patches.compiled_modules import compiled_modules_called
 from situate.torch_capture.patches.constant_values import constants_known
 from situate.torch_capture.patches.ctc import ctc_of_known_lengths
 from situate.torch_capture.patches.data_dependent_sizes import fold_sized
 from situate.torch_capture.patches.devices import devices_here, devices_stand, lie_here
 from situate.torch_capture.patches.distributions import arguments_unchecked
 from situate.torch_capture.patches.grouped_query_attention import heads_share
-from situate.torch_capture.patches.inference import inference_without_gradients
 from situate.torch_capture.patches.interpolation import interpolation_whole
 from situate.torch_capture.patches.kernel_layouts import layouts_as_computed
 from situate.torch_capture.patches.lifted_constants import lifted_apart
@@ -39,6 +42,7 @@ from situate.torch_capture.refusals.unsupported import (
     backward_is_autograds,
     check_averages,
     check_dense,
+    loss_unscaled,
     one_thread,
 )
 from situate.torch_capture.side_effects.effects import check_effects, environment_kept
@@ -258,8 +262,12 @@ def _joint(
         stack.enter_context(backward_is_autograds(training))
         stack.enter_context(modules_stay_as_built())
         stack.enter_context(one_thread())
+        stack.enter_context(loss_unscaled())
         stack.enter_context(masks_as_run(values.is_known))
         stack.enter_context(lifted_apart())
+        stack.enter_context(regions_in_line())
+        stack.enter_context(compiled_modules_called())
+        stack.enter_context(cache_as_written())
         check_effects(step, tensors, environment, training, mode)
         stack.enter_context(called())
         exported = _exported(step, tensors)
@@ -268,6 +276,7 @@ def _joint(
             step(*tensors)  # raises where a value is asked for, so that the line can be named
         raise SituateError(SHAPES)
     module = _with_buffers(exported)
+    regions = Regions(module, training)
     _erase_looks(module)
     sized = fold_sized(module, exported.constants, values.in_graph(module.graph))
     module.recompile()
@@ -277,6 +286,7 @@ def _joint(
         stack.enter_context(values.looked_at())
         values.begin_again(tensors)
         stack.enter_context(preserve_node_meta())
+        stack.enter_context(regions.traced())
         stack.enter_context(torch.set_grad_enabled(training))
         if training:
             stack.enter_context(layers_step_by_step())

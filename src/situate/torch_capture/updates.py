@@ -70,14 +70,14 @@ def _last(step: Step, *storages: Storage) -> tuple[int, int]:
 
 def _update_op(step: Step, node: fx.Node, how: str, flops: int, traffic: int) -> Op:
     path = names.held(node)
-    name = step.trace.parameter(path)
+    name = names.uncompiled(step.trace.parameter(path))
     return Op(
         names.in_part(node, f"{name}/{how}"),
         f"update.{how}",
         flops=flops,
         traffic=traffic,
         dtype=cost.dtype([], node.meta["val"]),
-        group=path,
+        group=names.uncompiled(path),
         module=name.rpartition(".")[0],
         phase="update",
         signature=signature.call(f"update.{how}", (node.meta["val"],)),
@@ -86,12 +86,13 @@ def _update_op(step: Step, node: fx.Node, how: str, flops: int, traffic: int) ->
 
 
 def _sum_op(path: str, size: int, count: int, node: fx.Node) -> Op:
+    name = names.uncompiled(path)
     return Op(
-        f"{path}/add",
+        f"{name}/add",
         "aten.add",
         traffic=size * (count + 1),
         dtype=cost.dtype([], node.meta["val"]),
-        module=path.rpartition(".")[0],
+        module=name.rpartition(".")[0],
         phase="backward",
         signature=signature.call("aten.add", (node.meta["val"],) * count),
     )

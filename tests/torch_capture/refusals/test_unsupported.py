@@ -113,6 +113,28 @@ def test_hooks_work_after_a_capture_as_before() -> None:
     assert x.grad.tolist() == [3.0, 3.0]
 
 
+def scaled(scaler: torch.amp.GradScaler) -> Any:
+    """A step whose loss a GradScaler scales."""
+
+    def loss(model: nn.Module, x: Tensor) -> Tensor:
+        out: Tensor = scaler.scale(mean(model, x))
+        return out
+
+    return nn.Linear(3, 1), X, loss
+
+
+def test_a_loss_that_a_scaler_scales_is_refused() -> None:
+    scaler = torch.amp.GradScaler("cpu")
+    with pytest.raises(SituateError, match=r"test_unsupported\.py:\d+: the step scales its loss"):
+        capture(lambda: scaled(scaler), name="m")
+    assert scaler.scale(torch.ones(())) == 2.0**16
+
+
+def test_a_scaler_that_is_disabled_scales_nothing() -> None:
+    scaler = torch.amp.GradScaler("cpu", enabled=False)
+    assert capture(lambda: scaled(scaler), name="m").ops
+
+
 def in_a_thread(model: Any, x: Tensor) -> Tensor:
     found: list[Tensor] = []
     thread = Thread(target=lambda: found.append(model.layer(x)))

@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from situate.torch_capture.modes.autocast import autocast_of_the_cpu
 from situate.torch_capture.patches.accelerators import accelerators_idle
-from situate.torch_capture.patches.autocast import autocast_of_the_cpu
 from situate.torch_capture.patches.named_devices import HERE, NamedDevices, is_here
 from situate.torch_capture.patches.patched import dispatched, replaced
 from situate.torch_capture.refusals.remedies import DEVICE, GENERATOR, Unsupported

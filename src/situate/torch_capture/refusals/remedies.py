@@ -41,6 +41,10 @@ GRADIENTS = (
     "the step asks for gradients itself (torch.autograd.grad or torch.func.grad, as a gradient "
     "penalty does), which is not captured: leave them out of the model and the loss"
 )
+SCALING = (
+    "the step scales its loss by a GradScaler, and a placed step updates by the gradients as they "
+    "are: return the loss itself, without the scaler (bfloat16 needs none)"
+)
 DATA = (
     "the step reads a tensor's .data or asks for gradients itself (torch.autograd.grad), which is "
     "not captured: for .data write .detach(), with torch.no_grad() around what changes it; leave "

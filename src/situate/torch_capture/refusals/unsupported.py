@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from situate.errors import SituateError
 from situate.torch_capture.names import module
 from situate.torch_capture.patches.patched import replaced
-from situate.torch_capture.refusals.remedies import GRADIENTS, THREADS, Unsupported
+from situate.torch_capture.refusals.remedies import GRADIENTS, SCALING, THREADS, Unsupported
 from situate.torch_capture.side_effects.freezing import parameters_stay_trained
 
 if TYPE_CHECKING:
@@ -64,6 +64,30 @@ def _refuse_backward(*_: Any, **__: Any) -> Any:
 
 def _refuse_gradients(*_: Any, **__: Any) -> Any:
     raise Unsupported(GRADIENTS)
+
+
+SCALER = ("scale", "unscale_", "step", "update", "get_scale")
+"""Methods of a GradScaler that have a part in scaling."""
+
+
+@contextlib.contextmanager
+def loss_unscaled() -> Iterator[None]:
+    """Refuse a loss that a GradScaler scales: a placed step does not divide the gradients by the
+    scale before it updates."""
+    import torch
+
+    scaler = torch.amp.GradScaler
+    with contextlib.ExitStack() as stack:
+        for name in SCALER:
+            method = partialmethod(_refuse_scaling, getattr(scaler, name))
+            stack.enter_context(replaced(scaler, name, method))
+        yield
+
+
+def _refuse_scaling(scaler: Any, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    if not scaler.is_enabled():
+        return method(scaler, *given, **named)
+    raise Unsupported(SCALING)
 
 
 @contextlib.contextmanager

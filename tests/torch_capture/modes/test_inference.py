@@ -13,7 +13,7 @@ from torch import nn  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.runtime.equality import compare  # noqa: E402
 from situate.torch_capture import capture  # noqa: E402
-from situate.torch_capture.patches.inference import inference_without_gradients  # noqa: E402
+from situate.torch_capture.modes.inference import inference_without_gradients  # noqa: E402
 from tests.runtime.placing import placed_step, sgd  # noqa: E402
 
 X = torch.linspace(-1, 1, 12).reshape(4, 3)

@@ -13,7 +13,7 @@ from torch import Tensor, nn  # noqa: E402
 
 from situate.data.graph import Graph  # noqa: E402
 from situate.torch_capture import capture  # noqa: E402
-from situate.torch_capture.patches.autocast import autocast_of_the_cpu  # noqa: E402
+from situate.torch_capture.modes.autocast import autocast_of_the_cpu  # noqa: E402
 from situate.torch_capture.patches.named_devices import NamedDevices  # noqa: E402
 from tests.readers.calling import X, mean, of  # noqa: E402
 
