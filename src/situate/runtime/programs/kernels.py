@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from situate.runtime.programs.anywhere import ANYWHERE
+from situate.runtime.programs.dropout import dropout, dropout_backward
 
 if TYPE_CHECKING:
     import torch
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
 VIEWS = frozenset({"aten::view", "aten::_unsafe_view"})
 """Kernels that refuse strides which capture did not foresee."""
 
+AS_EAGER: dict[str, Callable[..., Any]] = {
+    "aten::native_dropout": dropout,
+    "aten::native_dropout_backward": dropout_backward,
+}
+"""By name, functions that round on a CPU as eager PyTorch does, where the traced operator does
+not."""
+
 
 def name_of(node: fx.Node) -> str:
     """The qualified name of what a node calls."""
@@ -24,11 +32,14 @@ def name_of(node: fx.Node) -> str:
 
 
 def kernel(name: str, device: torch.device) -> Callable[..., Any]:
-    """The kernel of this name: PyTorch's operator, or one like it where that is for CPUs only."""
+    """The kernel of this name: PyTorch's operator, or one like it where that is for CPUs
+    only, or rounds otherwise than eager PyTorch."""
     import torch
 
     if device.type != "cpu" and name in ANYWHERE:
         return ANYWHERE[name]
+    if device.type == "cpu" and name in AS_EAGER:
+        return AS_EAGER[name]
     if name in VIEWS:
         return view()
     namespace, _, rest = name.partition("::")
