@@ -14,9 +14,11 @@ from situate.runtime.memory import (  # noqa: E402
     ALIGNMENT,
     Layout,
     Place,
+    aligned_alike,
     anonymous_file,
     extent,
     mapped,
+    misalignment,
 )
 
 LIKE = [
@@ -129,3 +131,34 @@ def test_a_block_has_pages_of_its_own() -> None:
     pages = [place.offset // mmap.PAGESIZE for place in (before, inside, after)]
     assert pages == [0, 1, 2]
     assert inside.offset == mmap.PAGESIZE + 64
+
+
+ROOM = torch.randn(40)
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        ROOM[3:15].view(3, 4),
+        ROOM[1:13].view(3, 4).t(),
+        ROOM[::3],
+        ROOM[2:3].expand(4),
+        ROOM.half()[5:],
+        ROOM.to(torch.complex64).conj()[1:],
+        ROOM[:0],
+    ],
+)
+def test_a_copy_is_aligned_alike(tensor: torch.Tensor) -> None:
+    copy = aligned_alike(tensor)
+    assert torch.equal(copy, tensor)
+    assert copy.untyped_storage()._cdata != tensor.untyped_storage()._cdata
+    assert copy.numel() == 0 or misalignment(copy) == misalignment(tensor)
+
+
+@pytest.mark.parametrize("offset", [0, 1, 5])
+def test_state_is_placed_as_it_is_aligned(offset: int) -> None:
+    layout, tensor = Layout(), ROOM[offset : offset + 12]
+    first, second = layout.dense(tensor), layout.dense(torch.ones(3))
+    assert first.offset % ALIGNMENT == misalignment(tensor)
+    assert second.offset % ALIGNMENT == 0
+    assert second.offset >= first.offset + 48

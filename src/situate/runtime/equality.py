@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from situate.data.slices import Slices
 from situate.errors import SituateError
 from situate.runtime.measure import arguments, finite_loss
+from situate.runtime.memory import aligned_alike, misalignment
 from situate.runtime.processes.threads import threads as using
 from situate.runtime.unplaced import Unplaced, leaves
 from situate.torch_capture.patches.devices import devices_stand
@@ -168,6 +169,7 @@ def compare(
         raise SituateError(f"steps: must be positive, got {steps}")
     with explained(name, "copying the model"):
         copied = copy.deepcopy(model)
+        _align(copied, model)
     reached = Environment(model=copied, loss=loss)
     with explained(name, "running the unplaced step"), using(threads):
         made = optimizer(list(copied.parameters())) if optimizer else None
@@ -198,6 +200,13 @@ def compare(
     return Equality(
         tuple(returned), state, changed, tuple(losses), apart, kept, left, left_out, copies
     )
+
+
+def _align(copied: torch.nn.Module, model: torch.nn.Module) -> None:
+    """Let the parameters and buffers of a copy be aligned as the model's: kernels round by it."""
+    for one, other in zip(_state(copied).values(), _state(model).values(), strict=True):
+        if misalignment(one) != misalignment(other):
+            one.data = aligned_alike(other)
 
 
 def _on_cpu(named: NamedDevices | None) -> contextlib.AbstractContextManager[None]:

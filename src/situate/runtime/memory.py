@@ -26,6 +26,10 @@ class Place:
     stride: tuple[int, ...]
     dtype: torch.dtype
 
+    def shifted(self, nbytes: int) -> Place:
+        """The place so many bytes further on."""
+        return replace(self, offset=self.offset + nbytes)
+
     def view(self, raw: torch.Tensor) -> torch.Tensor:
         """The tensor, in a block of bytes. To PyTorch its storage is its own, so that a state dict
         saves what it holds and no more."""
@@ -37,6 +41,29 @@ class Place:
         block = raw.numpy()
         flat = torch.frombuffer(block, dtype=self.dtype, count=count, offset=self.offset)
         return flat.as_strided(self.size, self.stride)
+
+
+def misalignment(tensor: torch.Tensor) -> int:
+    """Bytes from the last aligned address to a tensor on the CPU, such as a part of a batch;
+    kernels may round by it. It is 0 for other devices."""
+    return tensor.data_ptr() % ALIGNMENT if tensor.device.type == "cpu" else 0
+
+
+def aligned_alike(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy that is laid out and aligned as the tensor is, so that kernels round alike."""
+    import torch
+
+    if tensor.device.type != "cpu" or type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+        return tensor.detach().clone()
+    place = Layout().like(tensor)
+    room = extent(place.size, place.stride) * tensor.dtype.itemsize + 2 * ALIGNMENT
+    raw = torch.empty(room, dtype=torch.uint8, device="cpu")
+    begin = (tensor.data_ptr() - raw.data_ptr()) % ALIGNMENT
+    there = place.shifted(begin)
+    with torch.no_grad():
+        there.view(raw).copy_(tensor)
+    # A tensor of its own: nobody has written over this one, as its version says.
+    return there.view(raw)
 
 
 class Layout:
@@ -60,6 +87,15 @@ class Layout:
         """Places for the values of these nodes of a captured graph."""
         return tuple(self.like(node.meta["val"]) for node in nodes)
 
+    def shiftable(self, nodes: Iterable[Node]) -> tuple[Place, ...]:
+        """The same, with room to shift each value by less than an alignment."""
+        return tuple(self._shiftable(node.meta["val"]) for node in nodes)
+
+    def _shiftable(self, tensor: torch.Tensor) -> Place:
+        place = self.like(tensor)
+        self.nbytes += ALIGNMENT
+        return place
+
     def block(self, places: Sequence[Place], nbytes: int) -> list[Place]:
         """Places for what lies at these in a block of so many bytes, on pages of its own: who locks
         them locks no part of another tensor."""
@@ -68,9 +104,12 @@ class Layout:
         return [replace(place, offset=begin + place.offset) for place in places]
 
     def dense(self, tensor: torch.Tensor) -> Place:
-        """A place for a tensor such as this one; one with gaps or repeats becomes contiguous."""
+        """A place for a tensor such as this one, aligned alike; one with gaps or repeats becomes
+        contiguous."""
         if extent(tuple(tensor.shape), tensor.stride()) == tensor.numel():
-            return self.like(tensor)
+            shift = misalignment(tensor)
+            place = self._shiftable(tensor) if shift else self.like(tensor)
+            return place.shifted(shift)
         return self.like(tensor.new_empty(tensor.shape, device="meta"))
 
 

@@ -128,7 +128,8 @@ class PlacedStep:
         news = None if now == self._told else now
         changed = self._bindings.changed() if self._ahead else ()
         read, written = self._exchange.read(given), self._exchange.written()
-        order = Run(self._step + 1, timed, news, memory, changed, self._keep, read, written)
+        shifts = self._exchange.shifts
+        order = Run(self._step + 1, timed, news, memory, changed, self._keep, read, written, shifts)
         with self._commit as commit:
             try:
                 self._devices = self._devices or self._started(now)

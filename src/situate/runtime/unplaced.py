@@ -11,6 +11,7 @@ from situate.data.slices import Slices
 from situate.runtime.accumulation import Accumulation, Place
 from situate.runtime.lockstep.norms import over_slices
 from situate.runtime.lockstep.turns import Lockstep, Run
+from situate.runtime.memory import aligned_alike
 from situate.runtime.programs.seeds import kept_generator, seeded
 from situate.torch_capture.build import from_real, set_mode
 from situate.torch_capture.slices.cut import cut_inputs
@@ -55,10 +56,11 @@ class Unplaced:
         self._divisors = self._cut.divisors(slices.loss) if self._cut and slices else []
         self._slices = slices
         self._model, self._call = model, built.call
-        # A step may write over its inputs, which are the caller's.
+        # Copies, as a step may write over its inputs, which are the caller's; kernels round by
+        # alignment.
         self.separate = built.separate
         self.tensors = [
-            tensor.detach().clone().requires_grad_(tensor.requires_grad)
+            aligned_alike(tensor).requires_grad_(tensor.requires_grad)
             for tensor in built.separate(inputs)
         ]
         self._optimizer, self._clip = optimizer, clip

@@ -13,6 +13,7 @@ from torch import Tensor  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
 from situate.errors import SituateError  # noqa: E402
+from situate.runtime.memory import misalignment  # noqa: E402
 from situate.runtime.model_state.bindings import state_values  # noqa: E402
 from situate.runtime.model_state.common import Common, shared_places  # noqa: E402
 from situate.runtime.model_state.exchange import Exchange  # noqa: E402
@@ -46,6 +47,20 @@ def test_a_device_of_its_own_reads_copies() -> None:
     made, common, inputs = exchange(apart=True)
     assert made.read(made.checked(tuple(inputs))) is None
     assert all(map(torch.equal, common.inputs, inputs))
+
+
+def test_copies_are_aligned_as_the_callers_inputs() -> None:
+    made, common, inputs = exchange(apart=True)
+    shifted = [torch.empty(value.numel() + k, dtype=value.dtype) for k, value in enumerate(inputs)]
+    views = [
+        room[k:].view(value.shape).copy_(value)
+        for k, (room, value) in enumerate(zip(shifted, inputs, strict=True))
+    ]
+    made.read(made.checked(tuple(views)))
+    assert all(map(torch.equal, common.inputs, inputs))
+    assert [x.data_ptr() % 64 for x in common.inputs] == [v.data_ptr() % 64 for v in views]
+    assert made.shifts == tuple(map(misalignment, views))
+    assert made.shifts[1]
 
 
 def test_the_device_in_this_process_reads_what_the_caller_has() -> None:

@@ -45,8 +45,16 @@ class Common:
         self.state = [Entry.at(entry, raw) for entry in places.state]
         self.flags = places.flags.view(raw).numpy().view("uint32")
         self.slots = [place.view(raw) for place in places.slots]
-        self.inputs = [place.view(raw) for place in places.inputs]
+        self._places = places.inputs
+        self.shift_inputs([0] * len(self._places))
         self.results = [place.view(raw) for place in places.results]
+
+    def shift_inputs(self, shifts: Sequence[int]) -> None:
+        """Let each input lie so many bytes behind its place, aligned as the caller's is."""
+        self.inputs = [
+            place.shifted(shift).view(self.raw)
+            for place, shift in zip(self._places, shifts, strict=True)
+        ]
 
 
 def shared_places(
@@ -63,6 +71,6 @@ def shared_places(
     layout, program = Layout(), placed.program
     state = lay_out(layout, tensors, placed.updated, changed)
     slots = tuple(layout.block(placed.channels, sum(placed.channel_bytes)))
-    inputs, results = layout.nodes(program.inputs), layout.nodes(program.results)
+    inputs, results = layout.shiftable(program.inputs), layout.nodes(program.results)
     flags = layout.place((len(slots) + 1,), (1,), torch.int32)
     return layout, Places(state, flags, slots, inputs, results)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
+from situate.runtime.memory import misalignment
 from situate.runtime.model_state.bindings import described, span
 from situate.runtime.model_state.common import Common
 from situate.runtime.programs.program import Program
@@ -21,10 +22,14 @@ class Exchange:
 
     Args:
         apart: devices are processes of their own.
+
+    Attributes:
+        shifts: of the inputs that were read last, in the common memory, see `Common`.
     """
 
     def __init__(self, program: Program, common: Common, apart: bool) -> None:
         self._program, self._common, self._apart = program, common, apart
+        self.shifts: tuple[int, ...] = ()
 
     def checked(self, given: tuple[Any, ...]) -> list[torch.Tensor]:
         """The tensors of the inputs.
@@ -65,7 +70,10 @@ class Exchange:
                 )
 
     def read(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
-        """The tensors that the step reads as its inputs; None for those in the common memory."""
+        """The tensors that the step reads as its inputs; None for those in the common memory, where
+        they are aligned as the caller's are."""
+        self.shifts = tuple(map(misalignment, tensors))
+        self._common.shift_inputs(self.shifts)
         places = self._common.inputs
         given = list(map(self._read, tensors, places))
         return None if self._apart else given

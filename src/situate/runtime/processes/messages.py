@@ -64,6 +64,7 @@ class Run:
             of the state when it begins, and bring it back when it ends.
         inputs, results: tensors to read and to write in this process, rather than those in the
             common memory.
+        shifts: of the inputs in the common memory, see `Common`.
     """
 
     step: int
@@ -74,6 +75,7 @@ class Run:
     keep: bool = True
     inputs: Sequence[torch.Tensor] | None = None
     results: Sequence[torch.Tensor] | None = None
+    shifts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -118,6 +118,8 @@ class Work:
             self._mirror.load(order.changed)
         if order.hyperparameters is not None:
             self._device.tell(order.hyperparameters)
+        if order.shifts:
+            self._common.shift_inputs(order.shifts)
         inputs, run = order.inputs or self._common.inputs, self._device.run
         self._written = order.results or self._common.results
         try:
