@@ -13,7 +13,7 @@ pytest.importorskip("transformers")
 
 from benchmarks.corpus import listed, parts, totals  # noqa: E402
 from benchmarks.corpus.limits import within  # noqa: E402
-from benchmarks.corpus.measure import Subject, measure, refusal  # noqa: E402
+from benchmarks.corpus.measure import AUTOCAST, Subject, measure, refusal  # noqa: E402
 
 GIB = 2**30
 
@@ -153,3 +153,23 @@ def test_totals_count_what_pytorch_can_run() -> None:
 def test_a_row_that_is_not_as_promised_misses_a_target(bad: dict[str, Any]) -> None:
     rows = [row(phase=phase) for phase in ("training", "inference")]
     assert not all(target.met for target in totals.targets([*rows, row(**bad)]))
+
+
+def test_models_under_autocast_are_counted_beside_those_without() -> None:
+    def row(phase: str, outcome: str, verify: str | None) -> dict[str, Any]:
+        refusal = {"names_line": True, "names_remedy": True}
+        return {"name": "m", "phase": phase, "outcome": outcome, "verify": verify, **refusal}
+
+    plain, cast = "training", f"training{AUTOCAST}"
+    [*_, counted] = totals.targets([row(plain, "captured", "equal"), row(cast, "refused", None)])
+    assert (counted.measured, counted.met) == ("0 of 1; 1 without", False)
+    [*_, counted] = totals.targets(
+        [row(plain, "captured", "equal"), row(cast, "captured", "within tolerance")]
+    )
+    assert (counted.measured, counted.met) == ("1 of 1; 1 without", True)
+
+
+def test_a_model_is_captured_under_autocast() -> None:
+    [bert] = [c for c in listed.configurations() if c.name == "BertForMaskedLM"]
+    graph = Subject(bert, training=True, autocast=True).capture()
+    assert any(op.dtype == "bfloat16" for op in graph.ops)

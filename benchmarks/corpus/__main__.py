@@ -54,7 +54,12 @@ def main(arguments: list[str] | None = None) -> None:
     found = [c for c in listed.configurations() if not options.only or c.name in options.only]
     absent = listed.missing(found)
     listed.load(found, absent)
-    subjects = [Subject(c, phase == "training") for c in found for phase in options.phases]
+    subjects = [
+        Subject(c, phase == "training", autocast)
+        for c in found
+        for phase in options.phases
+        for autocast in ([False, True] if options.autocast else [False])
+    ]
     rows = [] if options.only else kept(options.out, TABLE)
     there = {(row["name"], row["phase"]) for row in rows}
     for subject in subjects:
@@ -73,6 +78,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="configurations, all by default")
     phases = ["inference", "training"]
     parser.add_argument("--phases", nargs="+", choices=phases, default=phases)
+    parser.add_argument("--autocast", action="store_true", help="each in mixed precision as well")
     parser.add_argument("--placements", type=int, default=1, help="random ones, compared by steps")
     parser.add_argument("--skip-verify", action="store_true", help="compare no placements")
     parser.add_argument("--limit-seconds", type=float, default=300.0, help="of a row")

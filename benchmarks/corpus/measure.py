@@ -37,6 +37,8 @@ Row = dict[str, Any]
 Tell = Callable[[Row], None]
 """Hands over what is known so far, so that it is there whatever becomes of the process."""
 
+AUTOCAST = ", autocast"
+"""Ends the phase of a row in mixed precision."""
 OPTIMIZER = "adamw"
 SHARE = 0.7
 """Memory of each of the two devices of a plan, as a share of what a step takes on one."""
@@ -50,21 +52,25 @@ LIMIT = 240.0
 
 @dataclass(frozen=True)
 class Subject:
-    """A configuration, and whether it trains."""
+    """A configuration, whether it trains, and whether in mixed precision."""
 
     configuration: Configuration
     training: bool
+    autocast: bool = False
 
     @property
     def phase(self) -> str:
         """As rows call it."""
-        return "training" if self.training else "inference"
+        phase = "training" if self.training else "inference"
+        return phase + AUTOCAST * self.autocast
 
     def build(self) -> Built:
-        """Model, inputs and loss from seed 0; the loss is None where nothing is trained."""
+        """Model, inputs and loss from seed 0. The loss is None where nothing is trained; under
+        autocast, the call of the model stands for it."""
         torch.manual_seed(0)
         model, inputs, loss = self.configuration.build(self.training)
-        return model, inputs, loss if self.training else None
+        loss = loss if self.training else None
+        return model, inputs, under_autocast(loss) if self.autocast else loss
 
     def run(self) -> int:
         """Run its step by PyTorch alone: the number of its parameters."""
@@ -94,6 +100,16 @@ class Subject:
         return capture_program(
             model, inputs, loss, training=self.training, optimizer=OPTIMIZER, name=self.phase
         )
+
+
+def under_autocast(loss: Callable[..., Any] | None) -> Callable[..., Any]:
+    """The call of a model, and of its loss where there is one, in bfloat16 where autocast says."""
+
+    def step(model: torch.nn.Module, *inputs: Any, **named: Any) -> Any:
+        with torch.autocast("cpu", torch.bfloat16):
+            return loss(model, *inputs, **named) if loss else model(*inputs, **named)
+
+    return step
 
 
 def measure(subject: Subject, tell: Tell, seeds: int) -> None:
@@ -140,7 +156,7 @@ def _remedied(subject: Subject, message: str) -> Row:
     """A row that says if the step is captured once the messages' remedies are applied."""
 
     def capture(configuration: Configuration, training: bool) -> situate.Graph:
-        return Subject(configuration, training).capture()
+        return replace(subject, configuration=configuration, training=training).capture()
 
     try:
         found, how = captured_after_remedies(

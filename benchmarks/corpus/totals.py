@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from benchmarks.corpus.measure import AUTOCAST
 from benchmarks.lib.record import Row, Target
 
 CAPTURED = 0.97
@@ -16,7 +17,7 @@ def targets(rows: Sequence[Row]) -> list[Target]:
     tried = [row for row in rows if row["outcome"] != "invalid"]
     return [
         target
-        for make in (_captured, _remedied, _refused, _maps, _verified)
+        for make in (_captured, _remedied, _refused, _maps, _verified, _under_autocast)
         for target in make(tried)
     ]
 
@@ -34,7 +35,7 @@ def kinds(rows: Sequence[Row]) -> list[Row]:
 
 
 def _captured(rows: Sequence[Row]) -> Iterator[Target]:
-    for phase in ("inference", "training"):
+    for phase in dict.fromkeys(("inference", "training", *(row["phase"] for row in rows))):
         mine = [row for row in rows if row["phase"] == phase]
         captured = sum(row["outcome"] == "captured" for row in mine)
         wrong = sum(row["outcome"] == "wrong" for row in mine)
@@ -87,3 +88,26 @@ def _verified(rows: Sequence[Row]) -> Iterator[Target]:
         f"{count['refused']} refused",
         bool(mine) and count["equal"] + apart == len(mine),
     )
+
+
+def _under_autocast(rows: Sequence[Row]) -> Iterator[Target]:
+    """Of the models that PyTorch runs both ways, those captured and verified under autocast."""
+    by_name = {(row["name"], row["phase"]): row for row in rows}
+    pairs = [
+        (by_name[name, phase.removesuffix(AUTOCAST)], row)
+        for (name, phase), row in by_name.items()
+        if phase.endswith(AUTOCAST) and (name, phase.removesuffix(AUTOCAST)) in by_name
+    ]
+    if pairs:
+        plain, cast = (sum(map(_is_verified, side)) for side in zip(*pairs, strict=True))
+        yield Target(
+            "captured and verified under autocast",
+            "as many as without",
+            f"{cast} of {len(pairs)}; {plain} without",
+            cast >= plain,
+        )
+
+
+def _is_verified(row: Row) -> bool:
+    equal = row.get("verify") in ("equal", "within tolerance")
+    return row["outcome"] == "captured" and equal
