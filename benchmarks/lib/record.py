@@ -69,13 +69,30 @@ def write(
     options: argparse.Namespace | None = None,
 ) -> None:
     """Write the file of a benchmark, which is named after it; nothing is printed."""
-    content = {
-        "benchmark": path.stem,
+    origin = {
         "commit": commit(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
         "versions": {"situate": situate.__version__, **provenance.versions()},
         "options": _plain(options),
+    }
+    write_origin(path, origin, tables, targets)
+
+
+def write_origin(
+    path: Path,
+    origin: Mapping[str, Any],
+    tables: Mapping[str, Sequence[Row]],
+    targets: Sequence[Target] = (),
+) -> None:
+    """The same of a benchmark that ran elsewhere.
+
+    Args:
+        origin: its commit, date, machine, versions and options.
+    """
+    content = {
+        "benchmark": path.stem,
+        **origin,
         "targets": [asdict(target) for target in targets],
         "tables": tables,
     }
