@@ -38,8 +38,9 @@ def main(arguments: list[str] | None = None) -> None:
 
     def on_outcome(name: str, outcome: Outcome) -> None:
         report.add(name, outcome)
-        last = outcome.error.splitlines()[-1:] or [""]
-        say(f"{name}: {outcome.verdict}, {outcome.seconds:.1f} s {last[0][:120]}")
+        lines = outcome.error.splitlines() or [""]
+        line = lines[-1 if outcome.verdict == "failed" else 0]
+        say(f"{name}: {outcome.verdict}, {outcome.seconds:.1f} s {line[:120]}")
 
     try:
         for phase in phases:

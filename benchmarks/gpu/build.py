@@ -49,7 +49,7 @@ def environment(site: Path) -> dict[str, str]:
 
 def is_needed(wheel: Path, least: dict[str, Version]) -> bool:
     """True if the wheel's package is not installed, or is older than situate needs."""
-    name = wheel.name.split("-")[0].replace("_", "-").lower()
+    name = project_name(wheel.name.split("-")[0])
     try:
         installed = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
@@ -68,6 +68,12 @@ def minimums() -> dict[str, Version]:
     ]
     pairs = (re.fullmatch(r"([\w-]+)(?:\[.*\])?>=([\d.]+)", line) for line in lines)
     return {pair[1].lower(): version_of(pair[2]) for pair in pairs if pair}
+
+
+def project_name(text: str) -> str:
+    """The name that a requirement or a file's name begins with, as indexes spell it."""
+    word = re.match(r"[\w.-]+", text)
+    return re.sub(r"[-_.]+", "-", word[0] if word else "").strip("-").lower()
 
 
 def version_of(text: str) -> Version:

@@ -1,7 +1,7 @@
 """`python -m benchmarks.gpu.wheels`: fetch what a machine without a network may lack.
 
 Downloads wheels of the versions in constraints.txt for Python 3.12 on x86-64 Linux, all but
-PyTorch, and writes the commit of this checkout beside them. Packages that the machine has already
+PyTorch and what it brings, and writes the commit of this checkout beside them. Packages that the machine has already
 are not installed there.
 """
 
@@ -25,15 +25,18 @@ PLATFORMS = [f"manylinux_2_{minor}_x86_64" for minor in (34, 31, 28, 27, 26, 24,
 """Names that pip matches exactly."""
 
 PACKAGES = (
-    "annotated-doc", "click", "markdown-it-py", "mdurl", "msgspec", "numpy", "pygments", "rich",
-    "shellingham", "typer",
-    "nanobind", "packaging", "pathspec", "scikit-build-core",
-    "attrs", "hypothesis", "iniconfig", "pluggy", "pytest", "sortedcontainers",
-    "anyio", "certifi", "h11", "httpcore", "httpx", "huggingface-hub", "idna", "pyyaml",
-    "regex", "safetensors", "tokenizers", "tqdm", "transformers",
+    "msgspec", "numpy", "rich", "typer",
+    "nanobind", "scikit-build-core",
+    "hypothesis", "pytest",
+    "safetensors", "transformers",
     "nvidia-ml-py",
 )  # fmt: skip
-"""situate's own needs; those of its build, of its tests, of the zoo's transformers; NVIDIA's."""
+"""situate's own needs; those of its build, of its tests, of the zoo's networks; NVIDIA's. What they
+need in turn is fetched with them."""
+
+UNUSED = ("hf_xet", "filelock", "fsspec", "typing_extensions")
+"""Wheels that are fetched too, but need not travel: the first downloads models, and PyTorch needs
+the others itself."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -44,17 +47,20 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     options.folder.mkdir(parents=True, exist_ok=True)
     subprocess.run(download(options.folder, options.packages), check=True)
+    for file in options.folder.glob("*.whl"):
+        if file.name.split("-")[0] in UNUSED:
+            file.unlink()
     (options.folder / COMMIT).write_text(checkout() + "\n")
     sizes = [file.stat().st_size for file in options.folder.glob("*.whl")]
     print(f"{len(sizes)} wheels, {sum(sizes) / 2**20:.1f} MiB in {options.folder}")
 
 
 def download(folder: Path, packages: list[str] | tuple[str, ...]) -> list[str]:
-    """The command that fetches packages, without what they need in turn."""
+    """The command that fetches packages and what they need in turn."""
     platforms = [word for name in PLATFORMS for word in ("--platform", name)]
     return [
         *(sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check"),
-        *("--no-deps", "--only-binary=:all:", "--implementation", "cp"),
+        *("--only-binary=:all:", "--implementation", "cp"),
         *("--python-version", PYTHON, *platforms),
         *("-c", str(ROOT / "constraints.txt"), "-d", str(folder), *packages),
     ]

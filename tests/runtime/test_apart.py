@@ -1,9 +1,10 @@
-"""A step on a device that has memory of its own, which no kernel for CPUs reads."""
+"""A step on a device that has memory of its own, which no kernel for CPUs reads: the one that the
+tests make, and GPUs where there are any."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -19,14 +20,15 @@ from situate.runtime.model_state.optimizers import default  # noqa: E402
 from situate.runtime.programs.program import capture_program  # noqa: E402
 from situate.runtime.step import PlacedStep, StartDevices  # noqa: E402
 from situate.runtime.unplaced import Unplaced  # noqa: E402
+from tests.runtime.gpus import GPUS, needs_gpus  # noqa: E402
 from tests.runtime.models import MODELS, Built, entropy  # noqa: E402
 from tests.runtime.steps import cut, state  # noqa: E402
-
-pytestmark = pytest.mark.usefixtures("apart")
 
 CPU, APART = RealDevice("cpu", "cpu", 1), RealDevice("apart", "apart:0", 1, mirrored=True)
 TOLERANCE = 1e-5
 """Models in which a kernel for CPUs alone is replaced, which rounds otherwise."""
+CUDA_TOLERANCE = 1e-4
+"""Kernels of a GPU add up in another order."""
 
 
 class Recurrent(nn.Module):
@@ -95,6 +97,37 @@ NETWORKS: dict[str, Callable[[], Built]] = {
 }
 
 
+def without_draws(built: Built) -> Built:
+    """The same without dropout: from the same seed a GPU draws other numbers than a CPU."""
+    for module in built[0].modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+    return built
+
+
+def assert_trained_alike(
+    built: Built,
+    devices: Sequence[RealDevice],
+    start: StartDevices | None,
+    tolerance: float,
+    *,
+    keep: bool = True,
+) -> None:
+    """Three placed steps return what PyTorch's do on the CPU, and leave the same model."""
+    model, inputs, loss = built
+    copied = copy.deepcopy(model)
+    theirs = Unplaced(copied, inputs, loss, default("momentum", [*copied.parameters()]), clip=1.0)
+    placed = cut(capture_program(model, inputs, loss, optimizer="momentum:clip=1"), len(devices))
+    ours = default("momentum", [*model.parameters()])
+    with PlacedStep(placed, model, ours, devices, start=start, keep=keep) as step:
+        for k in range(3):
+            torch.testing.assert_close(
+                (step.timed if k == 2 else step)(*inputs), *theirs(), rtol=0, atol=tolerance
+            )
+    torch.testing.assert_close(state(model), state(copied), rtol=0, atol=tolerance)
+
+
+@pytest.mark.usefixtures("apart")
 @pytest.mark.parametrize("devices", [(APART,), (CPU, APART)], ids=["alone", "beside a CPU"])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_step_is_that_of_pytorch(
@@ -102,20 +135,41 @@ def test_a_step_is_that_of_pytorch(
 ) -> None:
     monkeypatch.setattr(steps, "defining_modules", lambda kernels: ("tests.runtime.apart.backend",))
     torch.manual_seed(0)
-    model, inputs, loss = NETWORKS[name]()
-    copied = copy.deepcopy(model)
-    theirs = Unplaced(copied, inputs, loss, default("momentum", [*copied.parameters()]), clip=1.0)
-    placed = cut(capture_program(model, inputs, loss, optimizer="momentum:clip=1"), len(devices))
-    ours = default("momentum", [*model.parameters()])
-    with PlacedStep(placed, model, ours, devices, start=processes) as step:
-        for k in range(3):
-            torch.testing.assert_close(
-                (step.timed if k == 2 else step)(*inputs), *theirs(), rtol=0, atol=TOLERANCE
-            )
-    found, expected = state(model), state(copied)
-    torch.testing.assert_close(found, expected, rtol=0, atol=TOLERANCE)
+    assert_trained_alike(NETWORKS[name](), devices, processes, TOLERANCE)
 
 
+CUDA_DEVICES = {
+    "cuda alone": ((GPUS[0],), 1),
+    "cuda beside a CPU": ((CPU, GPUS[0]), 1),
+    "cuda beside cuda": (tuple(GPUS), 2),
+}
+
+
+@pytest.mark.parametrize(
+    "devices",
+    [
+        pytest.param(devices, id=name, marks=needs_gpus(count))
+        for name, (devices, count) in CUDA_DEVICES.items()
+    ],
+)
+@pytest.mark.parametrize("name", [name for name in NETWORKS if name != "made"])
+def test_a_step_on_gpus_is_that_of_pytorch_on_a_cpu(
+    name: str, devices: Any, processes: StartDevices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    torch.manual_seed(0)
+    built = without_draws(NETWORKS[name]())
+    assert_trained_alike(built, devices, processes, CUDA_TOLERANCE)
+
+
+@needs_gpus(1)
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_gpu_of_this_process_brings_its_state_back_cuda(keep: bool) -> None:
+    torch.manual_seed(0)
+    assert_trained_alike(MODELS["towers"](), GPUS[:1], None, CUDA_TOLERANCE, keep=keep)
+
+
+@pytest.mark.usefixtures("apart")
 def test_what_a_device_receives_and_reads_is_not_counted_twice(
     processes: StartDevices, monkeypatch: pytest.MonkeyPatch
 ) -> None:

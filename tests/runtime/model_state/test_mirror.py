@@ -18,10 +18,11 @@ from situate.runtime.processes.failures import StepFailed  # noqa: E402
 from situate.runtime.processes.messages import Run, Store  # noqa: E402
 from situate.runtime.step import PlacedStep  # noqa: E402
 from tests.runtime.entries import contents, entry, same  # noqa: E402
+from tests.runtime.gpus import KINDS  # noqa: E402
 from tests.runtime.pairs import Pair  # noqa: E402
 from tests.runtime.steps import cut  # noqa: E402
 
-CPU = torch.device("cpu")
+kinds = pytest.mark.parametrize("kind", KINDS)
 
 
 @pytest.fixture
@@ -90,21 +91,28 @@ def test_what_was_changed_is_saved(
     pair.assert_same()
 
 
-def test_it_takes_over_all_that_it_holds_and_no_more() -> None:
+def there(mirror: Mirror) -> list[torch.Tensor]:
+    """The contents of the first entry that a mirror holds."""
+    return [part.cpu() for part in contents(mirror.state[0])]
+
+
+@kinds
+def test_it_takes_over_all_that_it_holds_and_no_more(kind: str) -> None:
     host = [entry(torch.full((3,), float(number))) for number in range(2)]
-    mirror = Mirror(host, here={0}, changed=[0], device=CPU)
+    mirror = Mirror(host, here={0}, changed=[0], device=torch.device(kind))
     for held in host:
         held.value.add_(5.0)
         held.count.add_(1.0)
-    assert not same(contents(mirror.state[0]), contents(host[0]))
+    assert not same(there(mirror), contents(host[0]))
     mirror.load_all()
-    assert same(contents(mirror.state[0]), contents(host[0]))
+    assert same(there(mirror), contents(host[0]))
     assert mirror.state[1] is host[1]
 
 
-def test_it_takes_over_the_parts_that_are_named() -> None:
+@kinds
+def test_it_takes_over_the_parts_that_are_named(kind: str) -> None:
     host = entry(torch.zeros(3))
-    mirror = Mirror([host], here={0}, changed=[0], device=CPU)
+    mirror = Mirror([host], here={0}, changed=[0], device=torch.device(kind))
     host.value.add_(1.0)
     host.count.add_(1.0)
     mirror.load([(0, 0)])
@@ -112,9 +120,10 @@ def test_it_takes_over_the_parts_that_are_named() -> None:
     assert float(mirror.state[0].count) == 0.0
 
 
-def test_what_is_brought_back_can_be_undone() -> None:
+@kinds
+def test_what_is_brought_back_can_be_undone(kind: str) -> None:
     host = entry(torch.zeros(3))
-    mirror = Mirror([host], here={0}, changed=[0], device=CPU)
+    mirror = Mirror([host], here={0}, changed=[0], device=torch.device(kind))
     mirror.state[0].value.add_(1.0)
     mirror.store(4)
     assert host.value.tolist() == [1.0, 1.0, 1.0]

@@ -12,44 +12,64 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.runtime.processes import copies  # noqa: E402
+from tests.runtime.gpus import needs_gpus  # noqa: E402
 
 compiled = pytest.mark.usefixtures("apart")
+kinds = pytest.mark.parametrize(
+    "kind", ["apart", pytest.param("cuda", marks=needs_gpus(1))], indirect=True
+)
 
 HEAD = """
 import torch
-import tests.runtime.apart.backend
 from situate.runtime.processes.copies import Copies
 
-device = torch.device("apart:0")
-slots = [torch.zeros(4), torch.zeros(4)]
+device = torch.device("{kind}:0")
+slots = list(torch.zeros(2, 4))
 copies, written = Copies(device, slots), []
 ones = torch.ones(4, device=device)
 """
 
 
-def run(text: str) -> None:
+@pytest.fixture
+def kind(request: pytest.FixtureRequest) -> str:
+    """The device of a test that knows several: the tests' own is compiled first."""
+    name = str(request.param)
+    if name == "apart":
+        request.getfixturevalue("apart")
+    return name
+
+
+def run(text: str, kind: str = "apart") -> None:
     """In a process of its own, for a process has that device to its end."""
-    subprocess.run([sys.executable, "-c", HEAD + text], check=True, timeout=120)
+    backend = "import tests.runtime.apart.backend\n" if kind == "apart" else ""
+    code = backend + HEAD.format(kind=kind) + text
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
-@compiled
-def test_what_is_written_is_there_when_it_is_said() -> None:
-    run("""
+@kinds
+def test_what_is_written_is_there_when_it_is_said(kind: str) -> None:
+    run(
+        """
 copies.write(slots[0], ones * 3, lambda: written.append(slots[0].tolist()))
 copies.settle()
 assert written == [[3.0] * 4], written
-""")
+""",
+        kind,
+    )
 
 
-@compiled
-def test_what_is_read_is_what_was_in_the_slot() -> None:
-    run("""
+@kinds
+def test_what_is_read_is_what_was_in_the_slot(kind: str) -> None:
+    run(
+        """
 slots[1].fill_(5.0)
 read = copies.read(slots[1])
 assert (read + ones).cpu().tolist() == [6.0] * 4
 del read
-torch.apart.synchronize()
-""")
+torch.get_device_module(device).synchronize()
+""",
+        kind,
+    )
 
 
 @compiled
@@ -66,9 +86,10 @@ assert slots[0].tolist() == [1.0 if {waits} else 2.0] * 4, slots[0]
 """)
 
 
-@compiled
-def test_what_a_copy_fails_with_is_raised() -> None:
-    run("""
+@kinds
+def test_what_a_copy_fails_with_is_raised(kind: str) -> None:
+    run(
+        """
 copies.write(slots[0], ones, lambda: 1 / 0)
 try:
     copies.settle()
@@ -76,12 +97,15 @@ except ZeroDivisionError:
     copies.settle()
 else:
     raise AssertionError
-""")
+""",
+        kind,
+    )
 
 
-@compiled
-def test_who_waits_hears_of_a_copy_that_failed() -> None:
-    run("""
+@kinds
+def test_who_waits_hears_of_a_copy_that_failed(kind: str) -> None:
+    run(
+        """
 import numpy as np
 from situate import _core
 from situate.runtime.processes.channels import Channels
@@ -95,13 +119,16 @@ except ZeroDivisionError:
     pass
 else:
     raise AssertionError
-""")
+""",
+        kind,
+    )
 
 
-@compiled
+@kinds
 @pytest.mark.parametrize("of_slot", [True, False])
-def test_layouts_may_differ(of_slot: bool) -> None:
-    run(f"""
+def test_layouts_may_differ(of_slot: bool, kind: str) -> None:
+    run(
+        f"""
 of_slot = {of_slot}
 gaps, given = torch.zeros(4, 2)[:, 0], torch.arange(4.0)
 slot = gaps if of_slot else torch.zeros(4)
@@ -111,7 +138,9 @@ del sent
 copies.settle()
 assert slot.tolist() == given.tolist(), slot
 assert copies.read(slot).cpu().tolist() == given.tolist()
-""")
+""",
+        kind,
+    )
 
 
 def test_slots_are_locked_from_the_first_to_the_last(monkeypatch: pytest.MonkeyPatch) -> None:

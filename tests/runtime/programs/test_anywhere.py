@@ -9,7 +9,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from torch.utils._pytree import tree_map_only  # noqa: E402
+
 from situate.runtime.programs.anywhere import ANYWHERE, attention, attention_backward, lstm  # noqa: E402
+from tests.runtime.gpus import KINDS  # noqa: E402
 
 ATEN = torch.ops.aten
 FORWARD = ATEN._scaled_dot_product_flash_attention_for_cpu
@@ -53,31 +56,41 @@ CASES: dict[str, tuple[list[torch.Tensor], bool, dict[str, Any]]] = {
 }
 
 
+def on(kind: str, value: Any) -> Any:
+    """The same value, tensors of it on a device of that kind."""
+    return tree_map_only(torch.Tensor, lambda tensor: tensor.to(kind), value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("case", CASES)
-def test_attention_is_what_the_kernel_for_cpus_gives(case: str) -> None:
+def test_attention_is_what_the_kernel_for_cpus_gives(case: str, kind: str) -> None:
     inputs, causal, options = CASES[case]
     expected = FORWARD(*inputs, 0.0, causal, **options)
-    for mine, theirs in zip(attention(*inputs, 0.0, causal, **options), expected, strict=True):
+    result = attention(*on(kind, inputs), 0.0, causal, **on(kind, options))
+    for mine, theirs in zip(result, expected, strict=True):
         agree(mine, theirs)
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("case", CASES)
-def test_so_are_its_gradients(case: str) -> None:
+def test_so_are_its_gradients(case: str, kind: str) -> None:
     inputs, causal, options = CASES[case]
     given = FORWARD(*inputs, 0.0, causal, **options)
     arguments = (torch.ones_like(given[0]) * inputs[0], *inputs, *given, 0.0, causal)
     expected = BACKWARD(*arguments, **options)
-    for mine, theirs in zip(attention_backward(*arguments, **options), expected, strict=True):
+    result = attention_backward(*on(kind, arguments), **on(kind, options))
+    for mine, theirs in zip(result, expected, strict=True):
         agree(mine, theirs)
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("reverse", [False, True])
-def test_a_layer_of_an_lstm_is_what_the_kernel_for_cpus_gives(reverse: bool) -> None:
+def test_a_layer_of_an_lstm_is_what_the_kernel_for_cpus_gives(reverse: bool, kind: str) -> None:
     weights = drawn(32, 6), drawn(32, 8), drawn(32), drawn(32)
     options = (reverse, [], 2, 8, 1, True, False, False, False)
     arguments = (drawn(5, 3, 6), *weights, drawn(3, 8), drawn(3, 8), *options)
     expected = ATEN.mkldnn_rnn_layer(*arguments)
-    for mine, theirs in zip(lstm(*arguments)[:3], expected[:3], strict=True):
+    for mine, theirs in zip(lstm(*on(kind, arguments))[:3], expected[:3], strict=True):
         agree(mine, theirs)
 
 
@@ -88,4 +101,4 @@ def test_every_name_is_an_operator_of_pytorch() -> None:
 def agree(mine: torch.Tensor, theirs: torch.Tensor) -> None:
     assert mine.stride() == theirs.stride()
     close = {"rtol": 0.02, "atol": 0.02} if theirs.dtype == torch.bfloat16 else {}
-    torch.testing.assert_close(mine, theirs, **close)
+    torch.testing.assert_close(mine.cpu(), theirs, **close)
