@@ -30,14 +30,14 @@ def measure(context: Context) -> None:
 
 def calls(context: Context) -> dict[str, Call]:
     """Ops on tensors of a few numbers, by kind."""
-    x = torch.ones(16, device=context.device)
+    x, y = torch.ones(2, 16, device=context.device)
     table = torch.ones(16, 16, device=context.device)
     return {
         "aten.add_": lambda: x.add_(1.0),
         "aten.relu": lambda: torch.relu(x),
         "aten.mm": lambda: torch.mm(table, table),
         "aten.sum": lambda: x.sum(),
-        "aten.copy_": lambda: x.copy_(x),
+        "aten.copy_": lambda: y.copy_(x),
         "empty": lambda: torch.empty(16, device=context.device),
     }
 

@@ -19,6 +19,9 @@ from benchmarks.gpu.process import Context, plain
 SIZES = (64, 1 << 12, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28)
 TINY_SIZES = (64, 1 << 16)
 
+BLOCK = 1 << 20
+"""Random bytes of a copy, which repeat: to draw them takes longer than to copy them."""
+
 COPIES, SECONDS_A_SIZE = 25, 0.4
 """Copies of each size, and about the seconds that they may take; three at least."""
 
@@ -51,7 +54,8 @@ def _row(context: Context, memory: str, direction: str, size: int) -> dict[str, 
 def _copy(context: Context, memory: str, direction: str, size: int) -> Callable[[], object]:
     """The function that queues a copy, of random bytes."""
     pinned = memory == "pinned" and context.on_gpu
-    hosts = [torch.randint(255, (size,), dtype=torch.uint8) for _ in range(2)]
+    block = torch.randint(255, (min(size, BLOCK),), dtype=torch.uint8)
+    hosts = [block.repeat(size // len(block)) for _ in range(2)]
     first, second = (host.pin_memory() if pinned else host for host in hosts)
     here, there = (torch.empty(size, dtype=torch.uint8, device=context.device) for _ in range(2))
     if direction == "to device":

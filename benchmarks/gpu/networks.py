@@ -20,6 +20,7 @@ from torch import Tensor, nn
 import situate
 from benchmarks.gpu import hardware, profiles
 from benchmarks.gpu.process import Context
+from benchmarks.gpu.stages import trim
 from situate.data.cluster import Device
 from situate.data.costs import Costs, MeasuredDevice
 from situate.runtime.hardware import RealDevice
@@ -59,6 +60,7 @@ def measure(context: Context) -> None:
     program = capture_program(model, inputs, step, optimizer=kind, name=name)
     seconds = time.perf_counter() - began
     context.note(network=name, dtype=dtype, ops=len(program.graph.ops), capture_seconds=seconds)
+    context.note(warnings=[trim(warning, 300) for warning in program.graph.warnings[:5]])
     device, real = hardware.target(context)
     context.take_device()
     context.note(eager=eager(context, model, inputs, step, kind))

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gpu.report import FORMAT
+from benchmarks.gpu.report import FORMAT, one_line
 from benchmarks.lib.record import RESULTS, Row, Target, show, write_origin
 from situate.data.costs import Efficiency, MeasuredDevice, Timing
 from situate.data.graph import Op
@@ -25,6 +25,9 @@ NAME = "gpu"
 OF_ARITHMETIC = ("matmul", "convolution", "attention")
 """Classes whose fraction in a cluster file is that of the peak FLOP/s; of all others, that of the
 bandwidth."""
+
+LAUNCHED = "aten.add_"
+"""The op whose seconds, one of many in a row, are a cluster file's `launch`."""
 
 STEP_ERROR, MEMORY_ERROR = 0.25, 0.10
 """Errors of a prediction that are hoped for, as fractions of the measured figure."""
@@ -98,9 +101,12 @@ def tables(report: dict[str, Any]) -> dict[str, list[Row]]:
 
 
 def _stage(name: str, entry: dict[str, Any]) -> Row:
-    last = entry["error"].splitlines()[-1:] or [""]
-    return {"stage": name, "verdict": entry["verdict"], "seconds": entry["seconds"],
-            "error": last[0]}  # fmt: skip
+    return {
+        "stage": name,
+        "verdict": entry["verdict"],
+        "seconds": entry["seconds"],
+        "error": one_line(entry["verdict"], entry["error"]),
+    }
 
 
 def _of(report: dict[str, Any], beginning: str) -> Iterator[dict[str, Any]]:
@@ -215,17 +221,18 @@ def _target(networks: list[Row], column: str, words: str, most: float) -> Target
 
 
 def cluster_lines(report: dict[str, Any]) -> str:
-    """The lines of a cluster file that the figures replace, with their source."""
-    launches = {row["op"]: row["row_seconds"] for row in figures(report, "launches")["launches"]}
+    """The lines of a cluster file that the figures replace, with their source; of stages that have
+    none, none."""
+    rows = figures(report, "launches").get("launches", [])
     model = figures(report, "machine").get("gpu", {}).get("name", report["options"]["device"])
     lines = [
         f"# Measured on {model}: python -m benchmarks.gpu, {report['date'][:10]}, commit "
         f"{report['commit'][:9]}.",
-        f"launch = {launches['aten.add_']:.2g}",
     ]
+    lines += [f"launch = {row['row_seconds']:.2g}" for row in rows if row["op"] == LAUNCHED]
     fractions = {name: fraction(name, fit) for name, fit in fits(report).items()}
     inside = ", ".join(f"{name} = {value:.2g}" for name, value in fractions.items())
-    lines.append(f"efficiency = {{ {inside} }}")
+    lines += [f"efficiency = {{ {inside} }}"] * bool(fractions)
     for link in figures(report, "links").get("links", []):
         if link["memory"] == "pinned" and link["direction"] != "both":
             lines += ["", *_link(link)]

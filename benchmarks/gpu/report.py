@@ -134,6 +134,12 @@ def _git(*arguments: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
+def one_line(verdict: str, error: str, most: int = 100) -> str:
+    """The line of an error that says most: the last of a traceback, else the first."""
+    lines = error.splitlines() or [""]
+    return lines[-1 if verdict == "failed" else 0][:most]
+
+
 def say(text: str) -> None:
     """One line of progress, at once."""
     print(text, file=sys.stderr, flush=True)

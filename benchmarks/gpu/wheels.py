@@ -1,8 +1,8 @@
 """`python -m benchmarks.gpu.wheels`: fetch what a machine without a network may lack.
 
-Downloads wheels of the versions in constraints.txt for Python 3.12 on x86-64 Linux, all but
-PyTorch and what it brings, and writes the commit of this checkout beside them. Packages that the machine has already
-are not installed there.
+Downloads wheels of the versions in constraints.txt for Python 3.12 on x86-64 Linux, all but PyTorch
+and what it brings, and writes the commit of this checkout beside them. Packages that the machine
+has already are not installed there.
 """
 
 from __future__ import annotations
