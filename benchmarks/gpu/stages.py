@@ -28,6 +28,9 @@ LEAST_SECONDS = 5.0
 SECONDS_TO_ABORT, SECONDS_TO_END = 2.0, 5.0
 """A process that is late has so long to write where it is, and a killed one to be gone."""
 
+SECONDS_TO_LOOK = 0.2
+"""A signal to the command is handled so soon."""
+
 LONGEST_ERROR = 2000
 """Characters of an error text."""
 
@@ -256,4 +259,6 @@ def run_all(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        # A signal that comes just before a wait without an end is handled only after it.
+        while thread.is_alive():
+            thread.join(SECONDS_TO_LOOK)
