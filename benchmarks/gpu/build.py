@@ -1,4 +1,4 @@
-"""Stage: install what is missing from the wheels, and build situate's core.
+"""Stage: install missing packages from the wheels, and build situate's core.
 
 All of it goes into one folder, which is the first on the path of the stages that follow; the
 machine's own Python stays as it is.
@@ -36,7 +36,7 @@ def measure(context: Context) -> None:
 
 
 def environment(site: Path) -> dict[str, str]:
-    """Variables of processes that import what was installed and built; the core is compiled on all
+    """Variables of processes that import the packages of the folder; the core is compiled on all
     processors."""
     path = [str(site.absolute()), str(ROOT), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     cores = str(os.cpu_count() or 1)

@@ -1,4 +1,4 @@
-"""Stage: what it takes to start an op that computes next to nothing."""
+"""Stage: the seconds to start an op that computes next to nothing."""
 
 from __future__ import annotations
 

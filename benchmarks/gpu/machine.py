@@ -1,4 +1,4 @@
-"""Stage: the machine, its GPU, and the versions of what measures it."""
+"""Stage: the machine, its GPU, and the versions of the programs that measure it."""
 
 from __future__ import annotations
 

@@ -63,11 +63,12 @@ def measure(context: Context) -> None:
     context.note(warnings=[trim(warning, 300) for warning in program.graph.warnings[:5]])
     device, real = hardware.target(context)
     context.take_device()
-    context.note(eager=eager(context, model, inputs, step, kind))
-    costs = profiles.measure_ops(context, program, device, real)
-    context.note(**profiles.figures(program.graph, costs))
+    context.attempt("eager", lambda: context.note(eager=eager(context, model, inputs, step, kind)))
+    costs = context.attempt("ops", lambda: ops(context, program, device, real))
     placed = predict(context, program, device, costs)
-    context.note(placed=run(context, placed, model, inputs, kind, real))
+    context.attempt(
+        "placed", lambda: context.note(placed=run(context, placed, model, inputs, kind, real))
+    )
 
 
 def build_network(name: str, context: Context) -> Built:
@@ -127,13 +128,20 @@ def eager(
     }
 
 
+def ops(context: Context, program: Program, device: Device, real: RealDevice) -> MeasuredDevice:
+    """The device with the seconds of every op. Notes the figures by op class."""
+    costs = profiles.measure_ops(context, program, device, real)
+    context.note(**profiles.figures(program.graph, costs))
+    return costs
+
+
 def predict(
-    context: Context, program: Program, device: Device, costs: MeasuredDevice
+    context: Context, program: Program, device: Device, costs: MeasuredDevice | None
 ) -> PlacedProgram:
-    """The program of the plan for the device alone, with measured costs. Notes the plan's seconds
-    and bytes, and the seconds by the roofline alone."""
+    """The program of the plan for the device alone, with measured costs if there are any. Notes the
+    plan's seconds and bytes, and the seconds by the roofline alone."""
     cluster = hardware.alone(device)
-    file = Costs("gpu", "", {}, [costs])
+    file = None if costs is None else Costs("gpu", "", {}, [costs])
     roofline = situate.solve(situate.Problem(program.graph, cluster), "single").schedule
     problem = situate.Problem(program.graph, cluster, costs=file)
     schedule = situate.solve(problem, "single").schedule
@@ -153,18 +161,22 @@ def run(
     kind: str,
     real: RealDevice,
 ) -> dict[str, Any]:
-    """Seconds and memory of the placed step, on a copy of the model; the losses of its steps."""
+    """Seconds and memory of the placed step, on a copy of the model; the losses of its steps.
+    Inputs are on the device, as those of the eager step; then in memory of the host."""
     hardware.forget_peak(context)
     model = copy.deepcopy(model).train()
     optimizer = default(kind, list(model.parameters()))
+    tensors = tuple(tensor.to(context.device) for tensor in inputs)
     with PlacedStep(placed, model, optimizer, [real], keep=False) as step:
-        times = measure_steps(step, inputs, TINY_STEPS if context.tiny else STEPS)
+        times = measure_steps(step, tensors, TINY_STEPS if context.tiny else STEPS)
         memory = hardware.peak_memory(context)
+        from_host = measure_steps(step, inputs, TINY_STEPS)
         held_bytes = step.memory(*inputs)[0]
     return {
         "seconds": times.median,
         "first_seconds": times.first,
         "fastest": min(times.seconds),
+        "seconds_from_host": from_host.median,
         "losses": times.losses[:3],
         "held_bytes": held_bytes,
         **memory,

@@ -6,6 +6,7 @@ and compares their numbers with those of eager PyTorch on the CPU.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,8 @@ def measure(context: Context) -> None:
     context.note(network=name, ops=len(case.program.graph.ops), tolerance=TOLERANCE)
     context.take_device()
     on_cpu = hardware.wall_seconds(context, case.unplaced(), 3) / 3
-    context.note(eager_cpu_seconds=on_cpu, eager_seconds=_eager(context, case))
+    context.note(eager_cpu_seconds=on_cpu)
+    context.attempt("eager", lambda: context.note(eager_seconds=_eager(context, case)))
     cluster, costs = profiled(case, cluster)
     links = [{"from": a.source, "to": a.target, "latency": a.latency, "bandwidth": a.bandwidth}
              for a in costs.links]  # fmt: skip
@@ -51,11 +53,10 @@ def measure(context: Context) -> None:
     plans: dict[str, Any] = {}
     for plan, schedule in _schedules(context, problem):
         plans[plan] = _predict(problem, schedule)
-        context.note(plans=plans)
-        plans[plan] |= _run(context, case, cluster, schedule)
-        context.note(plans=plans)
-        plans[plan] |= _compare(case, cluster, schedule)
-        context.note(plans=plans)
+        for part, figures in (("run", _run), ("compare", _compare)):
+            work = partial(figures, context, case, cluster, schedule)
+            plans[plan] |= context.attempt(f"{plan}, {part}", work) or {}
+            context.note(plans=plans)
 
 
 def _eager(context: Context, case: Case) -> float:
@@ -103,7 +104,7 @@ def _run(context: Context, case: Case, cluster: Cluster, schedule: Schedule) -> 
     }
 
 
-def _compare(case: Case, cluster: Cluster, schedule: Schedule) -> dict[str, Any]:
+def _compare(context: Context, case: Case, cluster: Cluster, schedule: Schedule) -> dict[str, Any]:
     """The differences from eager PyTorch's steps on the CPU, and the verdict."""
     placed = case.program_of(schedule, cluster)
     equality = compare(
@@ -111,7 +112,10 @@ def _compare(case: Case, cluster: Cluster, schedule: Schedule) -> dict[str, Any]
         case.inputs,
         case.built[2],
         lambda parameters: default(case.kind, parameters),
-        lambda model, optimizer: PlacedStep(placed, model, optimizer, real_devices(cluster)),
+        lambda model, optimizer: PlacedStep(
+            placed, model, optimizer, real_devices(cluster), seed=context.seed
+        ),
+        seed=context.seed,
     )
     return {
         "steps": STEPS,

@@ -1,4 +1,4 @@
-"""The stages, in the order in which they run: what all others need first, the longest last.
+"""The stages, in the order in which they run: prerequisites first, the longest last.
 
 This module imports nothing that a bare machine lacks, so networks are named here.
 """
@@ -45,7 +45,7 @@ def phases(networks: Sequence[str], pairs: Sequence[str], jobs: int) -> list[Pha
         for name in networks
         for dtype in DTYPES
     ]
-    both = [Stage(f"pair.{name}", "pair", (name,), measure=60.0) for name in pairs]
+    both = [Stage(f"pair.{name}", "pair", (name,), measure=75.0) for name in pairs]
     rest = Stage("suite.rest", "suite", ("not cuda",), measure=180.0)
     return [Phase(first), Phase(tuple(both[:1])), Phase(tuple(alone), jobs),
             Phase(tuple(both[1:])), Phase((rest,))]  # fmt: skip

@@ -1,8 +1,8 @@
 """The process of a stage: `python -m benchmarks.gpu.process MODULE`.
 
 It calls the function `measure` of `benchmarks.gpu.MODULE` (of MODULE, if its name has a dot) with a
-`Context`. Every figure that the function notes is in the file at once, so that whatever ends the
-process loses none.
+`Context`. Every figure that the function notes is in the file at once, so that none is
+lost when the process ends.
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ import resource
 import socket
 import sys
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from benchmarks.gpu.stages import ASK, trim
+
+Value = TypeVar("Value")
 
 
 @dataclass
@@ -34,6 +37,7 @@ class Context:
         site: folder that is installed into.
         arguments: of this stage.
         figures: by name, all noted so far.
+        failures: the parts that failed, with their errors.
     """
 
     device: str
@@ -45,6 +49,7 @@ class Context:
     path: Path | None = None
     channel: socket.socket | None = None
     figures: dict[str, Any] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
 
     @property
     def on_gpu(self) -> bool:
@@ -62,6 +67,16 @@ class Context:
             part = self.path.with_suffix(".part")
             part.write_text(json.dumps({"figures": plain(self.figures), "error": error}))
             os.replace(part, self.path)
+
+    def attempt(self, part: str, call: Callable[[], Value]) -> Value | None:
+        """The result of a part of the stage; None if it fails, so that the next part can run."""
+        try:
+            return call()
+        except Exception:
+            text = traceback.format_exc()
+            print(text, file=sys.stderr)
+            self.failures.append(f"{part}: {trim(text)}")
+            return None
 
     def take_device(self) -> None:
         """Wait until no other stage measures; from here on this one has the device to itself."""
@@ -101,8 +116,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(text, file=sys.stderr)
         context.write(trim(text))
         return 1
-    context.write()
-    return 0
+    context.write(trim("\n".join(context.failures)))
+    return 1 if context.failures else 0
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:

@@ -48,7 +48,7 @@ def measure_ops(
 
 
 def figures(graph: Graph, costs: MeasuredDevice) -> dict[str, Any]:
-    """The launch, the fit of each op class, what was not measured, the ops that take longest, and
+    """The launch, the fit of each op class, signatures without a measurement, the longest ops, and
     a sample of every distinct op: kind, dtype, FLOPs, bytes, seconds, and times in the step."""
     missing = {op.signature for op in graph.ops if op.signature} - costs.seconds.keys()
     return {

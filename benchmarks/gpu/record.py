@@ -1,7 +1,7 @@
 """`python -m benchmarks.gpu.record FILE`: tables of a report.
 
 Writes `benchmarks/results/gpu.json` in the form of all benchmarks, prints its tables, and prints
-what a cluster file says of such a GPU: launch, efficiencies and links to the host.
+lines for a cluster file of such a GPU: launch, efficiencies and links to the host.
 """
 
 from __future__ import annotations
@@ -130,6 +130,7 @@ def _networks(report: dict[str, Any]) -> Iterator[Row]:
             "placed_seconds": seconds,
             "predicted_seconds": predicted,
             "roofline_seconds": noted.get("roofline_seconds"),
+            "placed_from_host": placed.get("seconds_from_host"),
             "placed_over_eager": _ratio(seconds, eager.get("seconds")),
             "error": _error(predicted, seconds),
             "roofline_error": _error(noted.get("roofline_seconds"), seconds),

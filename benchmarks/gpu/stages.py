@@ -107,7 +107,7 @@ class Guard:
             _kill(process)
 
     def run(self, stage: Stage) -> Outcome:
-        """Run a stage to its end, whatever that is."""
+        """Run a stage until it ends, or until its time is over."""
         if self.left < LEAST_SECONDS:
             return Outcome("left out", error="no time was left to run it")
         with tempfile.TemporaryDirectory() as name:

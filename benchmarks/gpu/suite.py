@@ -23,7 +23,7 @@ MOST_FAILURES, LONGEST_FAILURE = 30, 700
 
 
 class Outcomes:
-    """A plugin of pytest that notes what it hears."""
+    """A plugin of pytest that notes each outcome."""
 
     def __init__(self, context: Context) -> None:
         self._context = context

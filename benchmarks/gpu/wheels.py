@@ -1,7 +1,7 @@
-"""`python -m benchmarks.gpu.wheels`: fetch what a machine without a network may lack.
+"""`python -m benchmarks.gpu.wheels`: fetch packages that a machine without a network may lack.
 
 Downloads wheels of the versions in constraints.txt for Python 3.12 on x86-64 Linux, all but PyTorch
-and what it brings, and writes the commit of this checkout beside them. Packages that the machine
+and its dependencies, and writes the commit of this checkout beside them. Packages that the machine
 has already are not installed there.
 """
 
@@ -31,8 +31,8 @@ PACKAGES = (
     "safetensors", "transformers",
     "nvidia-ml-py",
 )  # fmt: skip
-"""situate's own needs; those of its build, of its tests, of the zoo's networks; NVIDIA's. What they
-need in turn is fetched with them."""
+"""situate's own needs; those of its build, of its tests, of the zoo's networks; NVIDIA's. Their
+dependencies are fetched with them."""
 
 UNUSED = ("hf_xet", "filelock", "fsspec", "typing_extensions")
 """Wheels that are fetched too, but need not travel: the first downloads models, and PyTorch needs
@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def download(folder: Path, packages: list[str] | tuple[str, ...]) -> list[str]:
-    """The command that fetches packages and what they need in turn."""
+    """The command that fetches packages and their dependencies."""
     platforms = [word for name in PLATFORMS for word in ("--platform", name)]
     return [
         *(sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check"),

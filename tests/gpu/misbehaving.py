@@ -18,6 +18,9 @@ def measure(context: Context) -> None:
     match manner:
         case "fails":
             raise ValueError("no such kernel")
+        case "fails in part":
+            context.attempt("a part", lambda: 1 / 0)
+            context.note(second=context.attempt("another", lambda: 2))
         case "crashes":
             os.kill(os.getpid(), signal.SIGSEGV)
         case "exits":

@@ -40,7 +40,7 @@ def test_a_version_is_its_leading_numbers(text: str, version: tuple[int, ...]) -
     assert build.version_of(text) == version
 
 
-def test_what_was_installed_comes_first_on_the_path(tmp_path: Path) -> None:
+def test_the_folder_of_packages_comes_first_on_the_path(tmp_path: Path) -> None:
     first, second, *_ = build.environment(tmp_path)["PYTHONPATH"].split(os.pathsep)
     assert (first, second) == (str(tmp_path), str(build.ROOT))
 

@@ -43,6 +43,14 @@ def test_the_end_of_a_stage_is_known_and_its_figures_are_there(
     assert outcome.figures["first"] == 1
 
 
+def test_a_part_that_fails_leaves_the_others_their_turn(guard: Guard) -> None:
+    outcome = guard.run(stage("fails in part"))
+    assert outcome.verdict == "failed"
+    assert outcome.error.startswith("a part: Traceback")
+    assert outcome.error.endswith("ZeroDivisionError: division by zero")
+    assert outcome.figures == {"first": 1, "second": 2}
+
+
 def test_a_crash_or_a_hang_says_where(guard: Guard) -> None:
     for manner in ("crashes", "hangs"):
         assert "misbehaving.py" in guard.run(stage(manner, 1.0)).error
