@@ -85,10 +85,11 @@ def device_seconds(context: Context, call: Call, rounds: int = 5, budget: float 
     call()
     one = wall_seconds(context, call)
     calls = max(1, min(50, int(budget / rounds / max(one, 1e-7))))
-    return statistics.median(_round(context, call, calls) for _ in range(rounds)) / calls
+    return statistics.median(between_events(context, call, calls) for _ in range(rounds)) / calls
 
 
-def _round(context: Context, call: Call, calls: int) -> float:
+def between_events(context: Context, call: Call, calls: int = 1) -> float:
+    """Seconds of so many calls in a row, between two events of the device."""
     if not context.on_gpu:
         return wall_seconds(context, call, calls)
     make: Callable[..., torch.cuda.Event] = torch.cuda.Event

@@ -8,9 +8,8 @@ from typing import Any
 
 import torch
 
-from benchmarks.gpu.hardware import Call, finish, wall_seconds
+from benchmarks.gpu.hardware import Call, between_events, finish, wall_seconds
 from benchmarks.gpu.process import Context
-from situate.profiling import cuda
 
 OPS, ROUNDS = 1000, 7
 
@@ -22,10 +21,11 @@ def measure(context: Context) -> None:
     rows = [_row(context, name, call) for name, call in calls(context).items()]
     context.note(launches=rows)
     if context.on_gpu:
-        with torch.cuda.device(context.device):
-            seconds = cuda._between_events(calls(context)["aten.add_"], 101)
-        context.note(between_events=statistics.median(seconds))
-        context.note(replayed=_replayed(context))
+        call = calls(context)["aten.add_"]
+        context.note(
+            between_events=statistics.median(between_events(context, call) for _ in range(101))
+        )
+        context.attempt("graph", lambda: context.note(replayed=_replayed(context)))
 
 
 def calls(context: Context) -> dict[str, Call]:
