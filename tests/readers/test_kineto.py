@@ -54,7 +54,7 @@ def test_a_bad_argument_is_named():
 def test_categories_of_earlier_versions_are_those_of_today(now):
     earlier = {today: word for word, today in kineto.EARLIER.items()}
     for word in (earlier[now], earlier[now].title(), now):
-        (span,), _ = spans(decode(chrome_trace(event("a", 0, 1, word))))
+        (span,) = spans(decode(chrome_trace(event("a", 0, 1, word)))).spans
         assert kineto.category(span) == now
 
 

@@ -90,6 +90,7 @@ class Profile:
 
     calls: list[Call]
     kernels: int
+    warnings: tuple[str, ...]
     _launches: dict[Track, _Launches]
 
     def cpu_seconds(self, call: Call) -> float:
@@ -162,7 +163,8 @@ def profile(data: bytes) -> Profile:
     Raises:
         ReadError: an event that is not as it should be, or no calls.
     """
-    found, _ = spans(decode(data))
+    read_spans = spans(decode(data))
+    found = read_spans.spans
     args = {s.number: _args(s) for s in found if category(s) in CALLS | GPU or _is_runtime(s)}
     calls = sorted(
         (span for span in found if category(span) in CALLS),
@@ -173,6 +175,7 @@ def profile(data: bytes) -> Profile:
     return Profile(
         [Call(s.name, s.track, s.start, s.end, args[s.number].record) for s in calls],
         sum(map(on_gpu, found)),
+        tuple(read_spans.warnings()),
         _launches(found, args),
     )
 

@@ -25,7 +25,7 @@ def flow(phase: str, at: float, thread: int, **more: object) -> dict:
 
 def pairs(*flows: dict) -> list[tuple[str, str]]:
     events = decode(chrome_trace(*HERE, *THERE, *flows))
-    by_track = tracks(spans(events)[0])
+    by_track = tracks(spans(events).spans)
     return [(before.name, after.name) for before, after in arrows(events, by_track)]
 
 

@@ -132,6 +132,12 @@ def test_ops_that_the_kineto_trace_lacks_are_told():
     )
 
 
+def test_oddities_of_the_kineto_trace_are_told():
+    graph = graph_of(*RELU, measured=chrome_trace(*KERNELS, traces.event("late", 99, -1)))
+    first = f"first traceEvents[{len(KERNELS)}]"
+    assert graph.warnings == (f"events of negative duration take no time: 1, {first}",)
+
+
 def test_a_gpu_s_ops_need_a_gpu_s_times():
     calls = [event for event in KERNELS if event["cat"] == "cpu_op"]
     with pytest.raises(ReadError, match=r"has no kernels: record it with ProfilerActivity.CUDA"):

@@ -12,7 +12,7 @@ from tests.readers.traces import KERNELS, RELU, chrome_trace, event, execution_t
 
 
 def joined(given: list[dict], *events: dict) -> dict[int, list[float]]:
-    """By id of a node, when its calls began."""
+    """By id of a node, when its calls began, in microseconds after the earliest."""
     found = times.calls(nodes(execution_trace(*given)), profile(chrome_trace(*events)))
     return {id: [call.start for call in calls] for id, calls in found.items()}
 
@@ -23,16 +23,16 @@ def recorded(name: str, start: float, record: int) -> dict:
 
 def test_the_number_of_the_record_function_joins():
     events = recorded("aten::relu", 50, 1004), recorded("aten::linear", 10, 1003)
-    assert joined(RELU, *events) == {3: [10], 4: [50]}
+    assert joined(RELU, *events) == {3: [0], 4: [40]}
 
 
 def test_a_number_joins_calls_of_one_name_only():
     events = recorded("aten::add", 50, 1004), recorded("aten::linear", 10, 1003)
-    assert joined(RELU, *events) == {3: [10]}
+    assert joined(RELU, *events) == {3: [0]}
 
 
 def test_without_numbers_the_order_of_the_names_joins():
-    assert joined(RELU, *KERNELS) == {3: [10], 4: [40]}
+    assert joined(RELU, *KERNELS) == {3: [0], 4: [30]}
 
 
 def test_every_step_of_the_profile_is_a_measurement():
@@ -50,7 +50,7 @@ def test_no_call_is_in_two_steps():
 def test_every_thread_is_looked_for_by_itself():
     other = node(9, "aten::mul", thread=2)
     events = [event("aten::mul", 15, 1, tid=8), *KERNELS]
-    assert joined([*RELU, other], *events) == {3: [10], 4: [40], 9: [15]}
+    assert joined([*RELU, other], *events) == {3: [0], 4: [30], 9: [5]}
 
 
 @pytest.mark.parametrize(

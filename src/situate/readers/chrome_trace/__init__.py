@@ -4,7 +4,7 @@ See docs/formats/chrome-trace.md."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from situate.data.graph import Graph, Op
@@ -42,7 +42,8 @@ def read(data: bytes, name: str) -> Graph:
         GraphError: the graph breaks its own rules.
     """
     events = decode(data)
-    found, unmatched = spans(events)
+    read_spans = spans(events)
+    found = read_spans.spans
     if kineto.wrote(found):
         found = kineto.work(found)
     if not found:
@@ -61,7 +62,7 @@ def read(data: bytes, name: str) -> Graph:
         ),
         control=tuple(dict.fromkeys(edges)),
         source="chrome-trace",
-        warnings=tuple(_warnings(unmatched, sum(a > b for a, b in flows))),
+        warnings=(*read_spans.warnings(), *_warnings(sum(a > b for a, b in flows))),
     )
 
 
@@ -93,8 +94,6 @@ def _edges(
         yield index[before.number], index[after.number]
 
 
-def _warnings(unmatched: int, backward: int) -> Iterable[str]:
-    if unmatched:
-        yield f"events without their beginning or end are left out: {unmatched}"
+def _warnings(backward: int) -> Iterator[str]:
     if backward:
         yield f"flows that arrive before they leave are left out: {backward}"

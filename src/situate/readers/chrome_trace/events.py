@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from typing import NamedTuple
 
 import msgspec
 
@@ -13,6 +14,9 @@ from situate.errors import ReadError
 from situate.files import strict_json
 
 MICROSECONDS = 1_000_000
+
+LONGEST = Decimal("1e300")
+"""Microseconds; sums of a few are below the largest float."""
 
 Track = tuple[int | str, int | str]
 """Process and thread."""
@@ -22,13 +26,14 @@ TIMED = frozenset("XBEstf")
 
 
 class Event(msgspec.Struct, frozen=True):
-    """An event as it stands in the file; times are microseconds."""
+    """An event as it stands in the file; times are microseconds, exact however many digits they
+    have, and also numbers in quotes, as torch_npu writes all of them."""
 
     phase: str = msgspec.field(name="ph")
     name: str = ""
     category: str = msgspec.field(name="cat", default="")
-    start: float | None = msgspec.field(name="ts", default=None)
-    duration: float = msgspec.field(name="dur", default=0.0)
+    start: Decimal | None = msgspec.field(name="ts", default=None)
+    duration: Decimal = msgspec.field(name="dur", default=Decimal())
     process: int | str = msgspec.field(name="pid", default=0)
     thread: int | str = msgspec.field(name="tid", default=0)
     id: int | str = 0
@@ -42,8 +47,15 @@ class Event(msgspec.Struct, frozen=True):
 
     @property
     def time(self) -> float:
-        """Its `start`, which `decode` has seen to be there."""
-        return self.start or 0.0
+        """Microseconds from the start of the trace to its own, which `decode` has seen to be
+        there."""
+        return float(self.start or 0)
+
+    @property
+    def end(self) -> float:
+        """Microseconds from the start of the trace to its end; not before its start."""
+        start = self.start or Decimal()
+        return float(start + self.duration if self.duration > 0 else start)
 
 
 def _number(word: int | str) -> int | str:
@@ -62,7 +74,7 @@ class Span:
     category: str
     track: Track
     start: float
-    """Microseconds, as `end` and `own`."""
+    """Microseconds since the earliest event of the file; `end` and `own` are microseconds too."""
     end: float
     number: int
     """Its place among the events of the file."""
@@ -73,7 +85,8 @@ class Span:
 
 
 def decode(data: bytes) -> list[Event]:
-    """All events, of a JSON object with `traceEvents` or of an array that may lack its end.
+    """All events, of a JSON object with `traceEvents` or of an array that may lack its end. The
+    earliest starts at 0.
 
     Raises:
         ReadError: names the event that is not as it should be.
@@ -84,19 +97,32 @@ def decode(data: bytes) -> list[Event]:
         events = strict_json.decode(whole, list[Event], unique=False)
     else:
         events = strict_json.decode(data, _File, unique=False).events
-    for number, event in enumerate(events):
-        if event.phase in TIMED:
-            _check(event, f"traceEvents[{number}]")
-    return events
+    return _from_zero(events)
 
 
-def _check(event: Event, where: str) -> None:
-    if event.start is None or not math.isfinite(event.start):
-        raise ReadError(f"{where}.ts: must be a finite number of microseconds, got {event.start}")
-    if not (math.isfinite(event.duration) and event.duration >= 0):
-        raise ReadError(f"{where}.dur: must be finite and not negative, got {event.duration}")
-    if not math.isfinite(event.start + event.duration):
-        raise ReadError(f"{where}.dur: ends after any time there is")
+def _from_zero(events: Sequence[Event]) -> list[Event]:
+    """The events, timed from the earliest of them: microseconds since 1970 leave a float of 64 bits
+    no more than quarters of a microsecond."""
+    starts = {i: _start(event, i) for i, event in enumerate(events) if event.phase in TIMED}
+    first = min(starts.values(), default=Decimal())
+    moved = list(events)
+    for i, start in starts.items():
+        moved[i] = msgspec.structs.replace(events[i], start=start - first)
+    return moved
+
+
+def _start(event: Event, number: int) -> Decimal:
+    """The start of an event whose numbers are checked."""
+    _check(event.duration, f"traceEvents[{number}].dur")
+    return _check(event.start, f"traceEvents[{number}].ts")
+
+
+def _check(time: Decimal | None, where: str) -> Decimal:
+    if time is None or not time.is_finite() or abs(time) > LONGEST:
+        raise ReadError(
+            f"{where}: must be a finite number of microseconds, at most {LONGEST}, got {time}"
+        )
+    return time
 
 
 class _Label(msgspec.Struct, frozen=True):
@@ -130,22 +156,47 @@ def _label(event: Event) -> str:
         return ""
 
 
-def spans(events: Sequence[Event]) -> tuple[list[Span], int]:
-    """All spans, and how many beginnings and ends have no partner."""
-    found: list[Span] = []
+class Spans(NamedTuple):
+    """The spans of a trace.
+
+    Attributes:
+        spans: all of them.
+        unmatched: beginnings and ends that have no partner.
+        negative: numbers of the events whose end is before their start; they take no time.
+    """
+
+    spans: list[Span]
+    unmatched: int
+    negative: list[int]
+
+    def warnings(self) -> Iterator[str]:
+        """A line for each oddity."""
+        if self.unmatched:
+            yield f"events without their beginning or end are left out: {self.unmatched}"
+        if self.negative:
+            count, first = len(self.negative), min(self.negative)
+            yield f"events of negative duration take no time: {count}, first traceEvents[{first}]"
+
+
+def spans(events: Sequence[Event]) -> Spans:
+    """All spans of the events."""
+    complete: list[Span] = []
     open_: dict[Track, list[tuple[int, Event]]] = {}
+    negative: list[int] = []
     unmatched = 0
     for number, event in enumerate(events):
         if event.phase == "X":
-            found.append(_span(event, number, event.time + event.duration))
+            negative += [number] * (event.duration < 0)
+            complete.append(_span(event, number, event.end))
         elif event.phase == "B":
             open_.setdefault(event.track, []).append((number, event))
         elif event.phase == "E" and open_.get(event.track):
             first, begin = open_[event.track].pop()
-            found.append(_span(begin, first, max(begin.time, event.time)))
+            negative += [first] * (event.time < begin.time)
+            complete.append(_span(begin, first, max(begin.time, event.time)))
         elif event.phase == "E":
             unmatched += 1
-    return found, unmatched + sum(map(len, open_.values()))
+    return Spans(complete, unmatched + sum(map(len, open_.values())), negative)
 
 
 def _span(event: Event, number: int, end: float) -> Span:

@@ -39,12 +39,15 @@ def read(data: bytes, name: str, measured: bytes | None = None) -> Graph:
     calls = calls_of(found)
     if not calls:
         raise ReadError("has no operators: nodes with an op_schema")
-    seconds = {} if measured is None else _seconds(found, calls, kineto.profile(measured))
+    profile = None if measured is None else kineto.profile(measured)
+    seconds = {} if profile is None else _seconds(found, calls, profile)
     memory = Memory()
     for call in calls:
         _run(memory, call, seconds.get(call.node.id))
     ops, tensors, control = memory.flow.finish()
-    warnings = (*steps.warnings(found, calls), *_warnings(len(calls) - len(seconds), len(calls)))
+    odd = profile.warnings if profile else ()
+    untimed = _warnings(len(calls) - len(seconds), len(calls))
+    warnings = (*steps.warnings(found, calls), *odd, *untimed)
     return Graph(name, ops, tensors, control, source="execution-trace", warnings=warnings)
 
 
