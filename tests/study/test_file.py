@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from situate.evaluators.measurements import Measurements
 from situate.study import Study, file
 from situate.study.file import StudyFile
 from situate.study.no_study import NoStudy
-from tests.study.studies import BATCH, HEADER, batch, content, made, record, state
+from tests.study.studies import BATCH, BATCHES, HEADER, batch, content, fill, made, record, state
 
 ROOT = Path(__file__).parents[2]
 
@@ -93,6 +94,44 @@ def test_a_file_has_the_same_bytes_whatever_came_first_and_however_often_it_was_
                 study.keep(8, state, now=True)
         found.append((tmp_path / name).read_bytes())
     assert found[0] == found[1]
+
+
+def without_change_counter(path: Path) -> bytes:
+    """The bytes of a study, less SQLite's count of changes."""
+    data = path.read_bytes()
+    return data[:24] + data[28:92] + data[96:]
+
+
+def killed(path: Path, batches: int) -> None:
+    """Leave the study of a search that recorded so many batches and was killed."""
+    with StudyFile(path.with_name("running"), HEADER) as study:
+        fill(study, batches)
+        for name in ("running", "running-wal"):
+            shutil.copy(path.with_name(name), path.with_name(name.replace("running", path.name)))
+
+
+@pytest.mark.parametrize("batches", [3, BATCHES])
+def test_a_search_that_was_killed_and_went_on_leaves_the_bytes_of_one_that_ran_through(
+    batches: int, tmp_path: Path
+) -> None:
+    killed(tmp_path / "a", batches)
+    with StudyFile(tmp_path / "a", HEADER) as study:
+        for first in range(batches * BATCH, BATCHES * BATCH, BATCH):
+            record(study, first)
+            study.keep(first + BATCH, state, now=True)
+    through = without_change_counter(made(tmp_path / "b"))
+    assert without_change_counter(tmp_path / "a") == through
+
+
+def test_a_search_in_several_starts_leaves_the_bytes_of_one_that_ran_through(
+    tmp_path: Path,
+) -> None:
+    for first in range(0, BATCHES * BATCH, BATCH):
+        with StudyFile(tmp_path / "a", HEADER) as study:
+            record(study, first)
+            study.keep(first + BATCH, state, now=True)
+    through = without_change_counter(made(tmp_path / "b"))
+    assert without_change_counter(tmp_path / "a") == through
 
 
 def test_no_path_keeps_nothing() -> None:

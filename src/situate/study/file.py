@@ -16,7 +16,7 @@ from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements, Origin
 from situate.study import checkpoint, samples, workers
 from situate.study.connection import connect, damaged, one_line
-from situate.study.format import check_header, create, is_new, read_header
+from situate.study.format import TABLES, check_header, create, is_new, read_header
 from situate.study.no_study import Known, NoStudy
 from situate.study.packing import Packing
 from situate.study.samples import Of
@@ -66,6 +66,8 @@ class StudyFile:
         # The lock is held until the connection is closed, also by the end of the process.
         self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         self._connection.execute("PRAGMA synchronous = NORMAL")
+        # A search that was killed leaves its log.
+        self._logged = self._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         with self._connection:
             self._connection.execute("BEGIN EXCLUSIVE")
             if is_new(self._connection):
@@ -94,11 +96,14 @@ class StudyFile:
 
     def __exit__(self, *_: object) -> None:
         """Fold the log into the file, so that it is one file that can be copied, in the same bytes
-        however many checkpoints there were on the way, and close it."""
+        however many checkpoints and starts there were on the way, but for SQLite's counter of
+        changes, and close it."""
         with suppress(sqlite3.Error):
             self._connection.execute("PRAGMA journal_mode = DELETE")
             if self._logged:
                 self._connection.execute("VACUUM")
+                # Each VACUUM counts as a change of the tables, which stay as they are.
+                self._connection.execute(f"PRAGMA schema_version = {len(TABLES)}")
         self._connection.close()
 
     def known(self, first: int, placements: NDArray[np.int32], of: Of = "samples") -> Known:
