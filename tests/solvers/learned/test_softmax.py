@@ -249,6 +249,13 @@ def test_candidates_for_the_elite_stay_when_groups_become_finer():
     np.testing.assert_array_equal(ce.ask(1), good[:1])
 
 
+def test_a_checkpoint_with_times_of_other_samples_is_refused():
+    one = learner()
+    state = {**one.state(), "times": np.append(one.state()["times"], 1.0)}
+    with pytest.raises(SituateError, match="'devices' and 'times' are of different samples"):
+        learner().restore(state)
+
+
 @pytest.mark.parametrize("samples", [96, 120, 132])
 def test_a_checkpoint_says_how_fine_the_groups_are(samples):
     one, other = refined(), refined()

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import numpy as np
+from numpy.typing import NDArray
+
 from situate.errors import SituateError
 from situate.solvers.learned.learner import State
 
+MOST_COUNTED = 2**48
+"""No learner counts further."""
+
+AVERAGES = frozenset({"baseline", "numbers"})
+"""Names of arrays whose numbers are NaN until something was measured."""
+
 
 def restored(state: State, own: State, free: Collection[str] = ()) -> State:
-    """The state, if it has the names, types and shapes of the learner's own.
+    """The state, if it has the names, types and shapes of the learner's own, and numbers that a
+    learner may have.
 
     Args:
         state: of the checkpoint.
@@ -17,7 +27,7 @@ def restored(state: State, own: State, free: Collection[str] = ()) -> State:
         free: names whose first dimension may differ.
 
     Raises:
-        SituateError: the name that is missing, unknown or of another shape.
+        SituateError: the name that is missing, unknown, of another shape or of such numbers.
     """
     for name in sorted(own.keys() ^ state.keys()):
         which = "lacks" if name in own else "has an unknown"
@@ -30,4 +40,14 @@ def restored(state: State, own: State, free: Collection[str] = ()) -> State:
                 f"the checkpoint's {name!r} is {got.dtype} {got.shape}, not {wanted.dtype} "
                 f"{wanted.shape}; it is another learner's"
             )
+        if not _is_possible(name, np.asarray(got)):
+            raise SituateError(f"the checkpoint's {name!r} holds numbers that no learner has")
     return state
+
+
+def _is_possible(name: str, array: NDArray[np.generic]) -> bool:
+    """True without NaN, but for averages, and without counts or indices that are negative or beyond
+    all counting."""
+    if array.dtype.kind in "iu":
+        return bool((np.greater_equal(array, 0) & np.less_equal(array, MOST_COUNTED)).all())
+    return name.partition(" of ")[0] in AVERAGES or not np.isnan(array).any()

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.data.problem import Problem
+from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.grouping import COUNTED, Groups
 from situate.policies.softmax import (
@@ -299,6 +300,8 @@ class SoftmaxLearner:
             self._n = int(state["numbers"][0])
         self._refine()
         values = restored(state, self.state(), free=("devices", "times"))
+        if len(values["devices"]) != len(values["times"]):
+            raise SituateError("the checkpoint's 'devices' and 'times' are of different samples")
         self.policy.logits = values["logits"].astype(np.float32)
         self._devices = values["devices"].astype(np.int32)
         self._times = values["times"].astype(np.float64)

@@ -45,6 +45,18 @@ def test_a_damaged_one_is_named_with_the_remedy(tmp_path: Path) -> None:
             checkpoint.read(path, MINE)
 
 
+def test_an_array_alone_is_no_checkpoint(tmp_path: Path) -> None:
+    with (tmp_path / "c.npz").open("wb") as file:
+        np.save(file, np.arange(3.0))
+    with pytest.raises(ReadError, match="is no checkpoint, or damaged: remove it"):
+        checkpoint.read(tmp_path / "c.npz", MINE)
+
+
+def test_a_folder_in_its_place_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match="cannot be read: Is a directory"):
+        checkpoint.read(tmp_path, MINE)
+
+
 def test_a_pickle_is_not_opened(tmp_path: Path) -> None:
     path = tmp_path / "c.npz"
     np.savez(path, training=np.array("{}"), a=np.array([print], object))

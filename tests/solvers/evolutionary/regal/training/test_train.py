@@ -10,12 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from situate.data.cluster import Cluster  # noqa: E402
-from situate.errors import SituateError  # noqa: E402
+from situate.errors import ReadError, SituateError  # noqa: E402
 from situate.solvers.evolutionary.regal import weights  # noqa: E402
 from situate.solvers.evolutionary.regal.settings import SETTINGS  # noqa: E402
 from situate.solvers.evolutionary.regal.training import train as module  # noqa: E402
@@ -76,6 +77,29 @@ def test_an_interrupted_training_goes_on_to_the_same_weights(
         patched.setattr(module.Trainer, "_learn", interrupt_after(calls))
         with pytest.raises(KeyboardInterrupt):
             train(options, ignored, ignored)
+    assert train(options, ignored, ignored).read_bytes() == whole
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"parameters": np.zeros(3, np.float32)}, {"mean": None}, {"best": np.zeros((2, 2))}],
+    ids=["parameters", "mean", "best"],
+)
+def test_a_checkpoint_of_other_arrays_is_named_with_the_remedy(
+    changed: dict[str, Any], options: Options
+) -> None:
+    whole = train(options, ignored, ignored).read_bytes()
+    path = options.out / CHECKPOINT
+    with np.load(path) as file:
+        arrays = {**file, **changed}
+    np.savez(path, **{name: array for name, array in arrays.items() if array is not None})
+    before = path.read_bytes()
+    with pytest.raises(
+        ReadError, match=r"checkpoint\.npz: is no checkpoint, or damaged: remove it"
+    ):
+        train(replace(options, steps=12), ignored, ignored)
+    assert path.read_bytes() == before
+    path.unlink()
     assert train(options, ignored, ignored).read_bytes() == whole
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from situate.errors import ReadError, SituateError
 from situate.files.atomic import write_bytes
+from situate.files.contents import one_line, reason_of
 
 Arrays = Mapping[str, NDArray[np.generic]]
 
@@ -39,24 +39,42 @@ def read(path: Path, training: Training) -> dict[str, NDArray[np.generic]] | Non
     """The arrays; None where there is no such file.
 
     Raises:
-        ReadError: the file is damaged.
+        ReadError: the file cannot be read, or is damaged.
         SituateError: it belongs to another training.
     """
     if not path.exists():
         return None
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        belongs = msgspec.json.decode(str(arrays.pop(TRAINING)), type=dict[str, object])
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, msgspec.DecodeError):
+        data = path.read_bytes()
+    except OSError as error:
+        raise ReadError(f"{path}: cannot be read: {reason_of(error)}") from None
+    try:
+        arrays, belongs = _unpacked(data)
+    except MemoryError:
+        raise
+    except Exception:  # those of zip files, of NumPy's headers, and of Python's own parser
         # NumPy's own messages advise to open the file unsafely.
-        raise ReadError(f"{path}: is no checkpoint, or damaged: remove it to begin anew") from None
+        raise damaged(path) from None
     if others := list(_others(belongs, msgspec.to_builtins(training))):
         raise SituateError(
-            f"{path}: belongs to another training, of other {', '.join(others)}: give another "
-            f"folder, or the same data and options"
+            one_line(
+                f"{path}: belongs to another training, of other {', '.join(others)}: give another "
+                "folder, or the same data and options"
+            )
         )
     return arrays
+
+
+def damaged(path: Path) -> ReadError:
+    """The error for a file that no training can go on from."""
+    return ReadError(f"{path}: is no checkpoint, or damaged: remove it to begin anew")
+
+
+def _unpacked(data: bytes) -> tuple[dict[str, NDArray[np.generic]], dict[str, object]]:
+    """The arrays of a file, and the training that it belongs to."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    return arrays, msgspec.json.decode(str(arrays.pop(TRAINING)), type=dict[str, object])
 
 
 def _others(belongs: Training, training: Training) -> Iterator[str]:

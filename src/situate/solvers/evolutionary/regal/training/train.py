@@ -19,6 +19,7 @@ from situate.solvers.evolutionary.regal.settings import SETTINGS, Name, RegalSet
 from situate.solvers.evolutionary.regal.training import checkpoint
 from situate.solvers.evolutionary.regal.training.data_set import DataSet, Machine, read_data
 from situate.solvers.evolutionary.regal.training.instances import Instances
+from situate.solvers.evolutionary.regal.training.state_check import is_sound
 from situate.solvers.evolutionary.regal.training.trainer import Point, Trainer, generator
 from situate.solvers.evolutionary.regal.training.trials import Trials, trials
 from situate.version import VERSION
@@ -152,9 +153,11 @@ def _run(
 ) -> None:
     path = options.out / CHECKPOINT
     _make_folder(options.out)
-    found = checkpoint.read(path, identity)
-    if found is not None:
-        trainer.restore(found)
+    state = checkpoint.read(path, identity)
+    if state is not None:
+        if not is_sound(state, trainer.state()):
+            raise checkpoint.damaged(path)
+        trainer.restore(state)
 
     def keep(point: Point) -> None:
         checkpoint.write(path, identity, trainer.state())
