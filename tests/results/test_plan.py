@@ -82,6 +82,15 @@ def test_a_plan_for_another_graph_is_refused() -> None:
     )
 
 
+def test_a_plan_of_values_that_were_drawn_says_why_planning_again_does_not_help() -> None:
+    warning = "the step and its plan hold for the values of input 1 alone: step.py:13 depends on it"
+    other = Problem(replace(chain(9), warnings=(warning,)), devices(1, 2))
+    _rejected(
+        "if they are drawn, planning again does not help: give them, from a file or of a torch.Gen",
+        lambda: _plan().schedule(other),
+    )
+
+
 def test_a_plan_for_another_optimizer_names_both() -> None:
     adamw, sgd = (
         Problem(replace(graph, optimizer=rule), devices(1, 2))

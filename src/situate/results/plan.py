@@ -22,6 +22,7 @@ from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import DecoderName, scheduled
 from situate.simulation.simulator import Simulator
 from situate.simulation.transfer_order import TransferOrder, sent
+from situate.torch_capture.values.taken import HOLDS
 from situate.validation import check
 from situate.version import VERSION
 
@@ -314,6 +315,12 @@ def _changed(plan: Plan, graph: Graph) -> str:
     other = f"its model or inputs have changed{unsaid}: plan again"
     if graph.source == "onnx":
         other = "its model has changed, or --dim gives other sizes: give the plan's or plan again"
+    elif any(warning.startswith(HOLDS) for warning in graph.warnings):
+        other += (
+            ". The step depends on values of its inputs, as its warning says: if they are drawn, "
+            "planning again does not help: give them, from a file or of a torch.Generator with a "
+            "seed"
+        )
     return f"{graph.name!r} is not what the plan was made for: {other}"
 
 

@@ -17,7 +17,7 @@ from situate.torch_capture.patches.named_devices import NamedDevices
 from situate.torch_capture.refusals.errors import explained
 from situate.torch_capture.side_effects.invariants import contents_kept
 from situate.torch_capture.trees import flatten, names
-from situate.torch_capture.values.drawn_examples import Values, examples_drawn
+from situate.torch_capture.values.drawn_examples import Known, Values, examples_drawn
 from situate.torch_capture.values.followed import copied, may_follow
 from situate.torch_capture.values.taken import Example
 
@@ -172,9 +172,7 @@ def _needs_values(error: Exception) -> bool:
     return type(error).__name__ in types or any(word in str(error) for word in words)
 
 
-def _checked(
-    returned: object, mode: FakeTensorMode, values: Values = lambda tensor: tensor
-) -> Built:
+def _checked(returned: object, mode: FakeTensorMode, values: Values = Known) -> Built:
     import torch
 
     model, inputs, loss = _three(returned)
@@ -237,9 +235,9 @@ def _examples(
     """By number, the tensors among the inputs whose values a step may look at."""
     for number, (name, tensor) in enumerate(zip(named, tensors, strict=True)):
         exact = not (tensor.is_floating_point() or tensor.is_complex())
-        real = values(tensor) if exact else None
-        if real is not None and may_follow(real):
-            yield number, Example(name, copied(real))
+        known = values(tensor) if exact else Known(None)
+        if known.values is not None and may_follow(known.values):
+            yield number, Example(name, copied(known.values), drawn=known.drawn)
 
 
 def _check_eager(model: torch.nn.Module) -> None:

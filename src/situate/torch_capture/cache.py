@@ -27,7 +27,7 @@ T = TypeVar("T")
 Key = Mapping[str, str]
 """The source and the options of a captured graph, by name."""
 
-CAPTURES = "products of groups and of 8 bits, buffers in order, caches, FLOPs warned of, optimizer"
+CAPTURES = "products of groups and of 8 bits, buffers in order, caches, FLOPs warned of, generators"
 """Another word whenever the same model is captured as another graph."""
 
 

@@ -16,7 +16,7 @@ def found(make):
     """The values of what `make` makes on fake tensors."""
     with FakeTensorMode(), constants_known(), examples_drawn() as values:
         made = make()
-        return values(made)
+        return values(made).values
 
 
 def test_what_is_drawn_and_made_of_it_has_values():
@@ -49,15 +49,44 @@ def test_pytorchs_random_numbers_are_as_they_were():
     assert torch.equal(torch.get_rng_state(), before)
 
 
+def draws(*shapes, seed=3):
+    """Draws of these shapes from one generator, and the last of them alone."""
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randint(9, shape, generator=generator) for shape in shapes][-1]
+
+
+def known(make):
+    with FakeTensorMode(), constants_known(), examples_drawn() as values:
+        return values(make())
+
+
+@pytest.mark.parametrize("shapes", [[(4, 5)], [(4, 5), (7,)]], ids=["first", "second"])
+def test_a_generator_of_the_program_gives_its_own_numbers(shapes):
+    last = known(lambda: draws(*shapes))
+    assert torch.equal(last.values, draws(*shapes))
+    assert not last.drawn
+
+
+def test_numbers_without_a_generator_are_others_each_time():
+    assert known(lambda: torch.randint(9, (4,))).drawn
+    assert known(lambda: torch.randint(9, (4,)) == torch.arange(4)).drawn
+    assert not known(lambda: torch.arange(4)).drawn
+
+
+def test_a_generator_that_lags_behind_gives_other_numbers():
+    """A large draw is none for real, so that the next one is of another state."""
+    last = known(lambda: draws((MAX_DRAWN + 1,), (4,)))
+    assert last.drawn
+
+
 @pytest.mark.parametrize(
     "make",
     [
         lambda: torch.rand(MAX_DRAWN + 1),
         lambda: torch.empty(3),
-        lambda: torch.rand(3, generator=torch.Generator()),
         lambda: torch.zeros(3).bernoulli_(0.5),
     ],
-    ids=["large", "empty", "of a generator", "in place"],
+    ids=["large", "empty", "in place"],
 )
 def test_anything_else_has_none(make):
     assert found(make) is None

@@ -255,3 +255,18 @@ def test_what_is_refused_all_the_same_is_refused_as_if_nothing_were_known():
         captured(function)
     line = function.__code__.co_firstlineno + 1
     assert f"test_input_values.py:{line}: " in str(error.value)
+
+
+def test_a_warning_says_that_capture_drew_the_values():
+    def warning(*seed):
+        def build():
+            chance = torch.Generator().manual_seed(*seed) if seed else None
+            mask = torch.randint(2, (4,), generator=chance).bool()
+            return Net(LOOKS["what a mask selects"]), {"x": torch.randn(4, 3), "m": mask}, mean
+
+        [found] = capture(build).warnings
+        return found
+
+    drawn = "they are drawn, by capture here and anew by whatever runs the plan"
+    assert drawn in warning()
+    assert drawn not in warning(3)

@@ -142,7 +142,12 @@ def _known(frame: FrameSummary) -> str:
     lines = (linecache.getline(frame.filename, k) for k in range(line, line - 1 - BEFORE, -1))
     code = [text.partition("#")[0] for text in lines]
     by_file = (remedy for part, remedy in FILES if part in frame.filename)
-    by_word = (remedy for text in code for word, remedy in KNOWN if re.search(word, text))
+    by_word = (
+        remedy
+        for text in code
+        for word, remedy in KNOWN
+        if re.search(word, text) and (remedy != MASKS or _mentions(frame.filename, "attention"))
+    )
     found = FUNCTIONS.get(frame.name) or next(by_file, None) or next(by_word, OTHER)
     lacks = found == EXPERTS and not _mentions(frame.filename, IMPLEMENTATIONS)
     return (DENSE if lacks else found).replace("{}", _class_around(frame))

@@ -17,7 +17,8 @@ class Unsupported(Exception):
 VALUES = f"what happens here depends on the values of a tensor, which capture does not know: {OWN}"
 SHAPES = (
     "a size or number here depends on the values of a tensor, which capture does not know: use a "
-    "mask or a fixed size"
+    "mask or a fixed size; where inputs decide it, give them their values (torch.tensor, or small "
+    "draws of a torch.Generator with a seed)"
 )
 TAKEN = (
     "values are taken out of a tensor here (for NumPy, text or memory addresses), which capture "

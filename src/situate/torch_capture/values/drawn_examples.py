@@ -2,62 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from situate.torch_capture.patches.patched import dispatched
 from situate.torch_capture.values.followed import Followed, followed
 
+if TYPE_CHECKING:
+    import torch
+
 MAX_DRAWN = 2**16
 """Numbers of a tensor that is drawn for real, those of 32 sentences of 2,048 words."""
 
-Values = Callable[[Any], Any]
-"""From a tensor to a real one with its values; None where they are not known."""
+DRAWN, ALIKE = 1, 0
+"""Numbers of what values were made of: draws that are others in each call, and all else."""
+
+
+class Known(NamedTuple):
+    """A real tensor with the values of another.
+
+    Attributes:
+        values: the real tensor; None where the values are not known.
+        drawn: whether they are others each time that the program runs.
+    """
+
+    values: Any
+    drawn: bool = False
+
+
+Values = Callable[[Any], Known]
+"""From a tensor to its values."""
 
 
 @contextmanager
 def examples_drawn() -> Iterator[Values]:
     """Draw what is random in small tensors for real, so that inputs made of it have values. The
-    random numbers of the program's owner are as they were."""
+    random numbers of the program's owner are as they were; a generator of the program's own gives
+    the numbers that it gives without capture."""
     from torch._subclasses.fake_tensor import FakeTensor
 
     values, draws = Followed(), _Draws()
 
     def called(run: Any, mode: Any, func: Any, args: Any, kwargs: Any) -> Any:
         made = followed(values, run, func, args, kwargs)
-        if _is_draw(func, made) and values.depth == 0:
-            values.give(made, draws.draw(func, args, kwargs), 0)
+        if values.depth == 0 and _is_random(func):
+            if _is_draw(func, made):
+                values.give(made, draws.draw(func, args, kwargs), draws.kind(kwargs))
+            else:
+                draws.leave_behind(kwargs)
         return made
 
-    def find(tensor: Any) -> Any:
+    def find(tensor: Any) -> Known:
         if not isinstance(tensor, FakeTensor):
-            return tensor
-        return values.of(tensor) if tensor.constant is None else tensor.constant
+            return Known(tensor)
+        if tensor.constant is not None:
+            return Known(tensor.constant)
+        real = values.of(tensor)
+        return Known(real, real is not None and DRAWN in values.made_of(real))
 
     with dispatched(called):
         yield find
 
 
-def _is_draw(func: Any, made: Any) -> bool:
-    """True for an operator that makes a small tensor of chance alone."""
+def _is_random(func: Any) -> bool:
     import torch
+
+    return torch.Tag.nondeterministic_seeded in getattr(func, "tags", ())
+
+
+def _is_draw(func: Any, made: Any) -> bool:
+    """True for a random operator that makes a small tensor of chance alone."""
     from torch._subclasses.fake_tensor import FakeTensor
 
-    if torch.Tag.nondeterministic_seeded not in getattr(func, "tags", ()):
-        return False
-    kinds = [str(argument.type) for argument in func._schema.arguments]
-    alone = not any("Tensor" in kind or "Generator" in kind for kind in kinds)
+    alone = not any("Tensor" in str(argument.type) for argument in func._schema.arguments)
     return alone and isinstance(made, FakeTensor) and made.numel() <= MAX_DRAWN
 
 
 class _Draws:
-    """A stream of random numbers of its own, which begins with PyTorch's."""
+    """A stream of random numbers of its own, which begins with PyTorch's, and the generators that
+    the program draws from."""
 
     def __init__(self) -> None:
         import torch
 
         self._state = torch.get_rng_state()
+        self._behind: list[torch.Generator] = []
+
+    def kind(self, kwargs: Mapping[str, Any]) -> int:
+        """`ALIKE` for a draw from a generator all of whose draws so far were for real."""
+        generator = kwargs.get("generator")
+        behind = any(each is generator for each in self._behind)
+        return DRAWN if generator is None or behind else ALIKE
+
+    def leave_behind(self, kwargs: Mapping[str, Any]) -> None:
+        """A draw on fake tensors: its generator, if it has one, stays where it was."""
+        if (generator := kwargs.get("generator")) is not None:
+            self._behind.append(generator)
 
     def draw(self, func: Any, args: Any, kwargs: Any) -> Any:
         """The result of an operator that draws."""
@@ -65,6 +106,8 @@ class _Draws:
         from torch.utils._mode_utils import no_dispatch
 
         with no_dispatch():
+            if kwargs.get("generator") is not None:
+                return func(*args, **{**kwargs, "device": kwargs["generator"].device}).cpu()
             before = torch.get_rng_state()
             torch.set_rng_state(self._state)
             try:

@@ -71,7 +71,7 @@ class InputValues:
         line = written(frame.filename, frame.lineno).removesuffix(": ") if frame else "a line"
         whose = number if example.test is None else example.number
         remedy = value_remedy(frame)
-        return Taken(whose, example.name, example.values, example.test, line, remedy)
+        return Taken(whose, example.name, example.values, example.test, line, remedy, example.drawn)
 
     def begin(self, tensors: Sequence[torch.Tensor]) -> None:
         """A run of the step begins, with these tensors of the inputs."""
@@ -195,7 +195,7 @@ class InputValues:
             name = f"{example.name} {COMPARISONS[test[0]]} {test[1]}"
             values = compared(example.values, test)
             self._compared[key] = COMPARED + len(self._compared)
-            self._examples[self._compared[key]] = Example(name, values, number, test)
+            self._examples[self._compared[key]] = Example(name, values, number, test, example.drawn)
         return self._compared[key]
 
     def _may_look(self, numbers: set[int]) -> bool:

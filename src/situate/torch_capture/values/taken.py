@@ -11,6 +11,16 @@ if TYPE_CHECKING:
 MOST_SHOWN = 16
 """Numbers of a tensor that a warning shows."""
 
+HOLDS = "the step and its plan hold for the values of input"
+"""The beginning of the warning of a `Taken`."""
+
+DRAW_ONCE = (
+    "they are drawn, by capture here and anew by whatever runs the plan ('verify', 'run'), which "
+    "then refuses it: give the input its values, from a file or of a torch.Generator with a seed; "
+    "or, "
+)
+"""The part of the warning for values that are drawn."""
+
 COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 """Operators that compare a tensor with a number."""
 
@@ -27,12 +37,14 @@ class Example:
         values: those it has when the step is captured.
         number: of the input that is compared.
         test: the comparison, if it is one.
+        drawn: whether capture drew the values in place of the program, which draws others.
     """
 
     name: str
     values: torch.Tensor
     number: int = -1
     test: Test | None = None
+    drawn: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,6 +59,7 @@ class Taken:
         test: the comparison.
         line: `file.py:12` of the program, that looks at them.
         remedy: how to do without.
+        drawn: as in `Example`.
     """
 
     number: int
@@ -55,6 +68,7 @@ class Taken:
     test: Test | None
     line: str
     remedy: str
+    drawn: bool = False
 
     def of(self, tensor: torch.Tensor) -> torch.Tensor:
         """The values of this input, or what the comparison says of it."""
@@ -67,8 +81,8 @@ class Taken:
         few = self.values.numel() <= MOST_SHOWN
         which = f"which are {self.values.tolist()}" if few else f"of type and shape {kind}"
         return (
-            f"the step and its plan hold for the values of input {self.name} alone, {which}: "
-            f"{self.line} depends on them; to be free of that, {self.remedy}"
+            f"{HOLDS} {self.name} alone, {which}: {self.line} depends on them; "
+            f"{DRAW_ONCE if self.drawn else ''}to be free of that, {self.remedy}"
         )
 
 
