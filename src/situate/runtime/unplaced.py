@@ -55,7 +55,7 @@ class Unplaced:
         self._cut = None if slices is None else cut_inputs(built, slices)
         self._divisors = self._cut.divisors(slices.loss) if self._cut and slices else []
         self._slices = slices
-        self._model, self._call = model, built.call
+        self._model, self._built = model, built
         # Copies, as a step may write over its inputs, which are the caller's; kernels round by
         # alignment.
         self.separate = built.separate
@@ -75,19 +75,22 @@ class Unplaced:
         with kept_generator(), seeded(self._seed, self._step):
             if self._optimizer is None:
                 return self._infer(self.tensors)
-            loss = self._accumulated() if self._cut else self._differentiated(self.tensors)
+            loss = self._accumulated() if self._cut else self._whole()
         if self._clip is not None:
             torch.nn.utils.clip_grad_norm_(self._model.parameters(), self._clip)
         self._optimizer.step()
         self._optimizer.zero_grad()
         return [loss.detach().clone()]
 
-    def _differentiated(self, tensors: Sequence[torch.Tensor], divisor: float = 1) -> torch.Tensor:
+    def _differentiated(self, loss: torch.Tensor, divisor: float = 1) -> torch.Tensor:
         """The loss, after its backward pass."""
-        loss: torch.Tensor = self._call(self._model, *tensors)
         loss = loss if divisor == 1 else loss / divisor
         loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach()
+
+    def _whole(self) -> torch.Tensor:
+        """The loss of the whole batch, after its backward pass."""
+        return self._differentiated(self._built.call(self._model, *self.tensors))
 
     def _accumulated(self) -> torch.Tensor:
         """The sum of the losses of slices, after the backward pass of each."""
@@ -104,7 +107,9 @@ class Unplaced:
     def _slice(self, s: int) -> torch.Tensor:
         """The loss of a slice, after its backward pass."""
         assert self._cut is not None
-        return self._differentiated(self._cut.of_slice(self.tensors, s), self._divisors[s])
+        call = self._cut.call_of(self._built, s)
+        loss = call(self._model, *self._cut.of_slice(self.tensors, s))
+        return self._differentiated(loss, self._divisors[s])
 
     def _in_lockstep(self, runs: Sequence[Run], places: Sequence[Place]) -> list[torch.Tensor]:
         lockstep = Lockstep(places)
@@ -120,7 +125,7 @@ class Unplaced:
         try:
             # In inference mode, kernels would be others where something records their names.
             with torch.no_grad():
-                value = self._call(self._model, *tensors)
+                value = self._built.call(self._model, *tensors)
         finally:
             hook.remove()
         return [tensor.clone() for tensor in leaves(returned[-1] if returned else value)]

@@ -15,6 +15,7 @@ from situate.torch_capture.patches.distributed import check_of_one_process, no_r
 from situate.torch_capture.patches.module_conversion import modules_convertible
 from situate.torch_capture.patches.named_devices import NamedDevices
 from situate.torch_capture.refusals.errors import explained
+from situate.torch_capture.sequences import replaced, sequences
 from situate.torch_capture.side_effects.invariants import contents_kept
 from situate.torch_capture.trees import flatten, names
 from situate.torch_capture.values.drawn_examples import Known, Values, examples_drawn
@@ -45,6 +46,8 @@ class Built:
         named: the devices that have been named.
         originals: of a model that exists, by identity of a fake tensor what it is a copy of.
         examples: by number, the tensors of integers and booleans whose values are known.
+        sequences: by name, inputs without tensors in them that may be cut along the batch.
+        call_with: `call` with other sequences of some names.
     """
 
     model: torch.nn.Module
@@ -57,6 +60,8 @@ class Built:
     named: NamedDevices = field(default_factory=NamedDevices)
     originals: Mapping[int, torch.Tensor] = field(default_factory=dict)
     examples: Mapping[int, Example] = field(default_factory=dict)
+    sequences: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    call_with: Callable[[Mapping[str, Sequence[Any]]], Callable[..., Any]] | None = None
 
 
 def built(build: Build, name: str) -> Built:
@@ -183,7 +188,7 @@ def _checked(returned: object, mode: FakeTensorMode, values: Values = Known) -> 
     if loss is not None and not callable(loss):
         raise SituateError(f"{RETURNS}; the loss is {described(loss)}")
     inputs = _arguments(inputs)
-    tensors, fill = _separated(inputs)
+    tensors, _ = _separated(inputs)
     if not tensors:
         _check_one_batch(inputs)
         raise SituateError(
@@ -192,6 +197,29 @@ def _checked(returned: object, mode: FakeTensorMode, values: Values = Known) -> 
         )
     result = _result(loss)
 
+    owner = loss if isinstance(loss, torch.nn.Module) else torch.nn.Module()
+    strangers = tuple(name for name, p in owner.named_parameters() if p.requires_grad)
+    named = _names(inputs)
+    examples = dict(_examples(named, tensors, values))
+    tensors, called = tuple(_distinct(tensors, mode)), tuple(name.strip("'") for name in named)
+    return Built(
+        model,
+        tensors,
+        called,
+        _caller(inputs, result),
+        _separator(inputs),
+        mode,
+        strangers,
+        examples=examples,
+        sequences=sequences(inputs),
+        call_with=lambda changes: _caller(replaced(inputs, changes), result),
+    )
+
+
+def _caller(inputs: Any, result: Callable[..., Any]) -> Callable[..., Any]:
+    """The function from a model and tensors in the place of those of the inputs to the result."""
+    _, fill = _separated(inputs)
+
     def call(model: torch.nn.Module, *values: torch.Tensor) -> Any:
         arguments = fill(values)
         with contents_kept(arguments):
@@ -199,14 +227,7 @@ def _checked(returned: object, mode: FakeTensorMode, values: Values = Known) -> 
                 return result(model, **arguments)
             return result(model, *arguments)
 
-    owner = loss if isinstance(loss, torch.nn.Module) else torch.nn.Module()
-    strangers = tuple(name for name, p in owner.named_parameters() if p.requires_grad)
-    named = _names(inputs)
-    examples = dict(_examples(named, tensors, values))
-    tensors, called = tuple(_distinct(tensors, mode)), tuple(name.strip("'") for name in named)
-    return Built(
-        model, tensors, called, call, _separator(inputs), mode, strangers, examples=examples
-    )
+    return call
 
 
 def _check_one_batch(inputs: object) -> None:

@@ -64,11 +64,14 @@ def _sized(run: Any, mode: Any, func: Any, args: Sequence[Any], kwargs: Any) -> 
 
 
 def _losses(
-    scores: torch.Tensor, _: object, __: object, lengths: Sequence[int], *___: object
+    scores: torch.Tensor, _: object, frames: Sequence[int], lengths: Sequence[int], *__: object
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Losses of every sequence, and the probabilities that their gradient needs: of each of its
     states, which are its labels and the blanks around them, at every step."""
     steps, batch, _classes = scores.shape
+    for name, entries in (("input_lengths", frames), ("target_lengths", lengths)):
+        if len(entries) != batch:  # the kernels' own check
+            raise RuntimeError(f"{name} must be of size batch_size, {batch}, got {len(entries)}")
     # A blank before, between and after the labels of the longest target.
     states = 2 * max(lengths, default=0) + 1
     return scores.new_empty(batch), scores.new_empty(batch, steps, states)

@@ -18,6 +18,7 @@ from situate.torch_capture.slices.labels import label_notes
 from situate.torch_capture.slices.over_batch import OverBatch, over_batch
 from situate.torch_capture.slices.reduction import reduction
 from situate.torch_capture.slices.replicas import Replicas
+from situate.torch_capture.slices.sequence_cut import with_sequences
 from situate.torch_capture.slices.sizes import Sizes
 from situate.torch_capture.slices.traces import Traces
 from situate.torch_capture.slices.whole_batch import loss_of, notes
@@ -43,6 +44,7 @@ def sliced(traces: Traces, slices: Slices) -> tuple[Trace, Cut]:
             "slices: plan, compare and explain choose the order of sums for a cluster: give chain "
             "or tree"
         )
+    slices = with_sequences(traces, slices)
     cut = cut_inputs(traces.what, slices)
     whole, parts = traces.whole, traces.parts(cut)
     is_over_batch = slices.batch_norm == "batch"

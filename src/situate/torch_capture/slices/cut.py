@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from situate.data.slices import Reduction, Slices
 from situate.errors import SituateError, nearest
@@ -23,10 +23,12 @@ class Cut:
         samples: of each slice.
         axes: by number of an input the dimension along which it is cut; None: every slice reads
             all of it.
+        sequences: names of those, among the inputs that are no tensors, that are cut.
     """
 
     samples: tuple[int, ...]
     axes: tuple[int | None, ...]
+    sequences: tuple[str, ...] = ()
 
     def number(self, s: int, k: int) -> int:
         """The number of input `k` of slice `s` among the inputs of the sliced step: those of slice
@@ -74,7 +76,16 @@ class Cut:
         """A model with the inputs of one slice, which share no memory with the others."""
         tensors = [self._apart(what, piece) for piece in self.of_slice(what.tensors, s)]
         examples = {k: self._example(example, s, k) for k, example in what.examples.items()}
-        return replace(what, tensors=tuple(tensors), examples=examples)
+        call = self.call_of(what, s)
+        return replace(what, tensors=tuple(tensors), examples=examples, call=call)
+
+    def call_of(self, what: Built, s: int) -> Callable[..., Any]:
+        """The call of a slice, with its part of each sequence that is cut."""
+        if not self.sequences or what.call_with is None:
+            return what.call
+        begin = sum(self.samples[:s])
+        end = begin + self.samples[s]
+        return what.call_with({name: what.sequences[name][begin:end] for name in self.sequences})
 
     def _piece(self, tensor: torch.Tensor, s: int, axis: int | None) -> torch.Tensor:
         if axis is None:
@@ -100,7 +111,8 @@ def cut_inputs(what: Built, slices: Slices) -> Cut:
             samples than slices.
     """
     axes, batch = batch_of(what, slices.axes)
-    return Cut(slices.samples(batch), axes)
+    sequences = tuple(name for name in what.sequences if slices.axes.get(name) is not None)
+    return Cut(slices.samples(batch), axes, sequences)
 
 
 def batch_of(what: Built, named: Mapping[str, int | None]) -> tuple[tuple[int | None, ...], int]:
@@ -116,9 +128,10 @@ def batch_of(what: Built, named: Mapping[str, int | None]) -> tuple[tuple[int | 
             is cut.
     """
     names = what.names
+    known = (*names, *what.sequences)
     for name in named:
-        if name not in names:
-            raise SituateError(f"slices: no input is called {name!r}{nearest(name, names)}")
+        if name not in known:
+            raise SituateError(f"slices: no input is called {name!r}{nearest(name, known)}")
     axes = tuple(named.get(name, 0) for name in names)
     batch = 0
     for tensor, name, axis in zip(what.tensors, names, axes, strict=True):
@@ -143,4 +156,17 @@ def batch_of(what: Built, named: Mapping[str, int | None]) -> tuple[tuple[int | 
             "slices: no input is cut, so that all slices are the same: leave --slices out, or let "
             "the samples be an input"
         )
+    for name, entries in what.sequences.items():
+        _check_sequence(name, len(entries), named.get(name), batch)
     return axes, batch
+
+
+def _check_sequence(name: str, entries: int, axis: int | None, batch: int) -> None:
+    """Raise for an input without tensors that is to be cut and cannot be."""
+    if axis:
+        raise SituateError(f"slices: input {name} has entries and no dimension {axis}: {name}=0")
+    if axis == 0 and entries != batch:
+        raise SituateError(
+            f"slices: input {name} has {entries} entries, and the batch {batch} samples: "
+            f"--slice-dim {name}=whole lets every slice read all of it"
+        )

@@ -28,6 +28,8 @@ class Traces:
         self._witness: tuple[Witness | None] | None = None
         # By the dimensions that are cut, and the samples of a slice.
         self._parts: dict[tuple[tuple[int | None, ...], int], Trace] = {}
+        # Those of slices with numbers of their own, by the cut and the slice.
+        self._own: dict[tuple[Cut, int], Trace] = {}
 
     @cached_property
     def whole(self) -> Trace:
@@ -52,6 +54,10 @@ class Traces:
         return [self._part(cut, s) for s in range(len(cut.samples))]
 
     def _part(self, cut: Cut, s: int) -> Trace:
+        if cut.sequences:
+            if (cut, s) not in self._own:
+                self._own[cut, s] = self._traced(cut, s)
+            return self._own[cut, s]
         size = cut.axes, cut.samples[s]
         known = self._parts.get(size)
         if known is None or known.taken:
