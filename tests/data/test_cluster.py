@@ -10,6 +10,7 @@ import pytest
 
 from situate.data import cluster as clusters
 from situate.data.cluster import PRESETS, Cluster, Device, Link
+from situate.data.cluster_keys import NO_UNIT
 from situate.data.graph import MachineDevice
 from situate.errors import ClusterError
 
@@ -72,7 +73,7 @@ def test_a_small_number_without_a_unit_is_refused_with_the_remedy(tmp_path, size
     number = size.removesuffix(".0")
     assert str(error.value) == (
         f"{tmp_path / 'c.toml'}: devices[0].memory: {number} without a unit is bytes: write a "
-        f"unit, such as '24 GiB'; '{number} B' if so few are meant"
+        f"unit, such as '24 GiB'; '{number} B' if so few are meant; {NO_UNIT}"
     )
 
 
@@ -431,3 +432,57 @@ def test_two_nodes_share_one_channel_a_direction():
     back = set(cluster.channel[np.ix_(node == 1, node == 0)].ravel().tolist())
     assert len(out) == len(back) == 1
     assert out.isdisjoint(back)
+
+
+UNITLESS = """name = "two"
+unit = ""
+[[devices]]
+name = "d"
+count = 2
+memory = 248
+launch = 3.0
+bandwidth = 5
+flops = { float32 = 2.0 }
+[[links]]
+from = "*"
+to = "*"
+bandwidth = 10.0
+latency = 2.0
+"""
+
+
+def test_a_file_without_units_may_have_any_positive_figures(tmp_path):
+    path = tmp_path / "c.toml"
+    path.write_text(UNITLESS)
+    cluster = Cluster.read(path)
+    assert [device.memory for device in cluster.devices] == [248, 248]
+    assert cluster.bandwidth[0, 1] == 10
+    path.write_text(UNITLESS.replace("bandwidth = 10.0", "bandwidth = -10.0"))
+    with pytest.raises(ClusterError, match="bandwidth: must be positive"):
+        Cluster.read(path)
+
+
+def test_the_unit_is_no_part_of_the_hash(tmp_path):
+    text = '[[devices]]\nname = "d"\nmemory = "2 GiB"\n'
+    hashes = set()
+    for unit in ("", 'unit = "s"\n', 'unit = ""\n'):
+        (tmp_path / "c.toml").write_text(f'name = "one"\n{unit}{text}')
+        hashes.add(Cluster.read(tmp_path / "c.toml").hash)
+    assert len(hashes) == 1
+
+
+@pytest.mark.parametrize("unit", ['unit = "s"\n', ""])
+def test_figures_of_another_unit_name_the_key_that_says_there_is_none(unit, tmp_path):
+    path = tmp_path / "c.toml"
+    path.write_text(UNITLESS.replace("memory = 248\n", "").replace('unit = ""\n', unit))
+    with pytest.raises(ClusterError, match='if the figures have no unit, write unit = ""'):
+        Cluster.read(path)
+    path.write_text(UNITLESS.replace('unit = ""\n', unit))
+    with pytest.raises(ClusterError, match='no unit, write unit = "" at the top of the file'):
+        Cluster.read(path)
+
+
+def test_there_is_no_other_unit(tmp_path):
+    (tmp_path / "c.toml").write_text(UNITLESS.replace('unit = ""', 'unit = "ms"'))
+    with pytest.raises(ClusterError, match="unit: must be s or nothing, such as"):
+        Cluster.read(tmp_path / "c.toml")

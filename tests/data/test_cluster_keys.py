@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from situate.data.cluster import Cluster, Device, Link
-from situate.data.cluster_keys import DEVICE, FILE, LINK, check_keys
+from situate.data.cluster_keys import DEVICE, FILE, LINK, NO_UNIT, check_keys
 from situate.errors import ClusterError
 
 TWO = """
@@ -71,7 +71,7 @@ def test_every_example_is_a_value_of_its_key(keys):
     ],
 )
 def test_a_figure_in_a_data_sheets_unit_is_refused_with_one_in_the_files(written, instead, message):
-    refused(written, instead, message)
+    refused(written, instead, f"{message}; {NO_UNIT}")
 
 
 @pytest.mark.parametrize(

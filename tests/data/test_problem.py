@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -393,6 +395,7 @@ def test_times_without_a_unit_do_not_meet_links_in_bytes_per_second():
     with pytest.raises(SituateError, match=r"times without a unit.*Cluster\.identical"):
         Problem(graph, cluster(GPU, CPU))
     assert Problem(graph, Cluster.identical(2)).n == 1
+    assert Problem(graph, replace(cluster(GPU, CPU), unit="")).n == 1
 
 
 def test_ops_that_the_costs_do_not_know_are_told_of():

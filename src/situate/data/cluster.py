@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.data.cluster_keys import check_keys
+from situate.data.cluster_keys import NO_UNIT, check_keys
 from situate.data.dtypes import DTYPES
 from situate.data.graph import BYTES_LIMIT, MachineDevice
 from situate.data.op_classes import EFFICIENCY
@@ -100,6 +100,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     devices: list[dict[str, Any]]
     links: list[Link] = []
     description: str = ""
+    unit: str = "s"
     transfers: str = "overlapped"
     synchronisation: float = 0.0
 
@@ -115,6 +116,7 @@ class Cluster:
         transfers: `overlapped` or `blocking`, see the execution model.
         synchronisation: seconds that every tensor and control edge pays to cross devices.
         description: a line for lists of clusters.
+        unit: `s`, or empty where times and rates count in the numbers of a graph without a unit.
 
     Raises:
         ClusterError: names the device or link at fault.
@@ -126,6 +128,7 @@ class Cluster:
     transfers: Transfers = "overlapped"
     synchronisation: float = 0.0
     description: str = ""
+    unit: str = "s"
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -254,7 +257,8 @@ class Cluster:
         content = tomllib.loads(text)
         check_keys(content)
         file = msgspec.convert(content, _File)
-        devices = [d for i, entry in enumerate(file.devices) for d in _devices(entry, i)]
+        unitless = file.unit == ""
+        devices = [d for i, entry in enumerate(file.devices) for d in _devices(entry, i, unitless)]
         return cls(
             file.name,
             tuple(devices),
@@ -262,6 +266,7 @@ class Cluster:
             cast("Transfers", file.transfers),
             file.synchronisation,
             file.description,
+            file.unit,
         )
 
     @classmethod
@@ -332,13 +337,13 @@ def _said(device: Device) -> dict[str, Any]:
     return content
 
 
-def _devices(entry: dict[str, Any], index: int) -> list[Device]:
+def _devices(entry: dict[str, Any], index: int, unitless: bool) -> list[Device]:
     """The devices of one [[devices]] entry; `count` repeats it with a number behind the name."""
     where = f"devices[{index}]"
     entry = dict(entry)
     count = entry.pop("count", None)
     if "memory" in entry:
-        entry["memory"] = _bytes(entry["memory"], f"{where}.memory")
+        entry["memory"] = _bytes(entry["memory"], f"{where}.memory", unitless)
     try:
         device = msgspec.convert(entry, Device)
     except msgspec.ValidationError as error:
@@ -356,12 +361,10 @@ def _device_count(count: int) -> int:
     return count
 
 
-def _bytes(value: object, where: str) -> int:
+def _bytes(value: object, where: str, unitless: bool) -> int:
     """Bytes from a number or a text such as `24 GiB`."""
-    if isinstance(value, int):
-        return _bare(value, where)
-    if isinstance(value, float) and value.is_integer():
-        return _bare(int(value), where)
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+        return int(value) if unitless else _bare(int(value), where)
     if isinstance(value, str):
         match = re.fullmatch(r"\s*(-?\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value)
         if match and match[2] in UNITS:
@@ -374,7 +377,7 @@ def _bare(value: int, where: str) -> int:
     if 0 < value < LEAST_BARE:
         raise ClusterError(
             f"{where}: {value} without a unit is bytes: write a unit, such as '24 GiB'; "
-            f"'{value} B' if so few are meant"
+            f"'{value} B' if so few are meant; {NO_UNIT}"
         )
     return value
 

@@ -36,12 +36,16 @@ class Key(NamedTuple):
 
 NUMBER = (int, float)
 
+NO_UNIT = 'if the figures have no unit, write unit = "" at the top of the file'
+"""The remedy for figures that are checked as those of real machines, and are of none."""
+
 RATE = Key(NUMBER, "FLOP a second", "35.6e12", scale=Scale("FLOP/s", "35.6 TFLOP/s", least=1e6))
 FRACTION = Key(NUMBER, "a fraction of the peak", "0.7")
 
 FILE = {
     "name": Key((str,), "a text", '"two"', needed=True),
     "description": Key((str,), "a text", '"a 24 GB and a 12 GB card"'),
+    "unit": Key((str,), "s or nothing", '""'),
     "transfers": Key((str,), "a text", '"overlapped"'),
     "synchronisation": Key(NUMBER, "seconds", "20e-6"),
     "devices": Key(
@@ -88,15 +92,20 @@ def check_keys(file: Mapping[str, Any]) -> None:
     Raises:
         ClusterError: names the entry and the key.
     """
-    _check_entry(file, FILE, "")
+    _check_entry(file, FILE, "", False)
+    unit = file.get("unit", "s")
+    if unit not in ("s", ""):
+        raise ClusterError(_must_be("unit", FILE["unit"], unit))
     for name, keys in (("devices", DEVICE), ("links", LINK)):
         for i, entry in enumerate(file.get(name, [])):
             if not isinstance(entry, dict):
                 raise ClusterError(_must_be(f"{name}[{i}]", FILE[name], entry))
-            _check_entry(entry, keys, f"{name}[{i}]")
+            _check_entry(entry, keys, f"{name}[{i}]", unit == "")
 
 
-def _check_entry(entry: Mapping[str, Any], keys: Mapping[str, Key], where: str) -> None:
+def _check_entry(
+    entry: Mapping[str, Any], keys: Mapping[str, Key], where: str, unitless: bool
+) -> None:
     at = f"{where}: " if where else ""
     for name in entry:
         if name not in keys:
@@ -107,15 +116,17 @@ def _check_entry(entry: Mapping[str, Any], keys: Mapping[str, Key], where: str) 
     times_alone = entry.get("bandwidth") == math.inf  # times of graphs that have no unit
     for name, value in entry.items():
         place = f"{where}.{name}" if where else name
-        _check_value(value, keys[name], place, times_alone)
+        _check_value(value, keys[name], place, times_alone, unitless)
 
 
-def _check_value(value: object, key: Key, where: str, times_alone: bool) -> None:
+def _check_value(value: object, key: Key, where: str, times_alone: bool, unitless: bool) -> None:
     if type(value) not in key.types:
         raise ClusterError(_must_be(where, key, value))
     if key.each and isinstance(value, dict):
         for name, one in value.items():
-            _check_value(one, key.each, f"{where}.{name}", times_alone)
+            _check_value(one, key.each, f"{where}.{name}", times_alone, unitless)
+    if unitless:
+        return
     if key.scale and isinstance(value, NUMBER) and not (times_alone and key.scale.unit == "s"):
         _check_scale(value, key, key.scale, where)
 
@@ -125,7 +136,7 @@ def _check_scale(value: float, key: Key, scale: Scale, where: str) -> None:
     if 0 < value < scale.least or scale.below <= value <= sys.float_info.max:
         raise ClusterError(
             f"{where}: {value:g} {scale.unit}: {key.meaning} are meant, such as {key.example} for "
-            f"{scale.of_sheets}"
+            f"{scale.of_sheets}; {NO_UNIT}"
         )
 
 

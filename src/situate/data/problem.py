@@ -370,11 +370,14 @@ class Problem:
     def _check_unit(self) -> None:
         """Times without a unit cannot be added to seconds on a link."""
         between = ~np.eye(self.d, dtype=bool)
-        if self.graph.unit == "" and np.isfinite(self.bandwidth[between]).any():
+        if self.graph.unit or not self.cluster.unit:
+            return
+        if np.isfinite(self.bandwidth[between]).any():
             raise SituateError(
                 f"graph {self.graph.name!r} ({self.graph.source}) has times without a unit and "
                 f"cluster {self.cluster.name!r} has links in bytes per second: use identical "
-                f"devices: --cluster identical:N, Cluster.identical(N)"
+                f"devices (--cluster identical:N, Cluster.identical(N)), or a cluster without a "
+                f'unit, whose file says unit = ""'
             )
 
     def _check_placeable(self) -> None:
