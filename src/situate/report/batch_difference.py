@@ -1,4 +1,4 @@
-"""What slices change about a step, in a line."""
+"""The difference between a step of slices and the step of the whole batch, in a line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PREFIX = "slices: "
 
 
 def batch_text(found: BatchDifference, warnings: Sequence[str]) -> Text:
-    """How a step of slices differs from that of the whole batch, and why.
+    """The differences between a step of slices and that of the whole batch, with their reasons.
 
     Args:
         found: the difference.

@@ -1,4 +1,4 @@
-"""A step of slices beside the step of the whole batch, by PyTorch alone: what slicing changes."""
+"""A step of slices beside the step of the whole batch, both run by PyTorch alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BatchDifference:
-    """How far a step of slices is from the step of the whole batch, both without chance.
+    """The distance of a step of slices from the step of the whole batch, both without chance.
 
     Attributes:
         loss: |a - b| / max(1, |a|), a being the loss of the whole batch.

@@ -1,5 +1,4 @@
-"""Steps without chance, so that two of them can be compared: what is drawn is the mean, or the
-least, of what may come."""
+"""Steps without chance, so that two of them can be compared: every draw gives one fixed number."""
 
 from __future__ import annotations
 
@@ -7,7 +6,7 @@ from typing import Any
 
 
 class Draws:
-    """What a step without chance has computed with.
+    """The operators of a step without chance, and the precision of its numbers.
 
     Attributes:
         is_low: numbers of 16 bits or fewer.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import torch
 
 KEPT = 2
-"""Of equal layers in a row, those that are kept."""
+"""The number of layers that are kept of equal ones in a row."""
 
 MAX_BYTES = 1 << 29
 """Bytes of parameters and buffers."""
@@ -49,7 +49,7 @@ def _runs(layers: list[Any]) -> Iterator[tuple[object, list[int]]]:
 
 
 def _outline(layer: torch.nn.Module | None) -> object:
-    """What equal layers share: types of modules, and shapes of parameters."""
+    """The types of modules and the shapes of parameters, in which equal layers agree."""
     if layer is None:
         return None
     shapes = tuple((name, tuple(p.shape)) for name, p in layer.named_parameters())

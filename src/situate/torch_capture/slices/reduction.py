@@ -26,7 +26,7 @@ WHY = {
     Reason.NUMBER: "it has a number that changes with the batch's size in another way",
     Reason.UNPROVED: "situate cannot tell how it relates samples",
 }
-"""What stands in the way of a loss, where a note would say more."""
+"""The texts of a refusal, shorter than those of a note."""
 
 
 def reduction(steps: Sequence[Dependence | None], losses: Sequence[fx.Node]) -> Reduction:

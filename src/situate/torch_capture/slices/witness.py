@@ -1,5 +1,5 @@
-"""A step of slices beside the step of the whole batch, run on random numbers at a small size: what
-a proof has overlooked shows in the gradients."""
+"""A step of slices beside the step of the whole batch, run on random numbers at a small size: an
+error in the proof shows in the gradients."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MAX_NODES = 2500
 
 @dataclass(frozen=True)
 class Witness:
-    """How far the sum of the gradients of slices is from the gradient of the whole batch.
+    """The distance of the sum of the slices' gradients from the gradient of the whole batch.
 
     Attributes:
         difference: of the parameter that differs most, in parts of its largest number.
@@ -84,7 +84,7 @@ def witness(
     whole_bytes = model_bytes(what.model)
     with few_layers(what.model):
         kept = model_bytes(what.model)
-        if kept > MAX_BYTES or len(part.graph.nodes) > MAX_NODES:
+        if kept > MAX_BYTES or len(part.graph.nodes) > MAX_NODES or what.sequences:
             return None
         flops = _flops_of_a_sample(part, axes) * kept / max(whole_bytes, 1)
         long = _sequence(what, axes)

@@ -52,7 +52,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Dependence:
-    """How the values of a slice relate to those of the whole batch.
+    """The relations between the values of a slice and those of the whole batch.
 
     Attributes:
         whole: by node of the slice's trace, that of the whole batch that does the same.

@@ -131,7 +131,7 @@ def constant_relation(ours: torch.Tensor, theirs: torch.Tensor, cutting: Cutting
 
 
 def _counted(whole: torch.Tensor, axis: int, each: int) -> int:
-    """What is added from the numbers of each sample to those of the next; 0 where that differs."""
+    """The step from the integers of each sample to those of the next; 0 where steps differ."""
     import torch
 
     if whole.is_floating_point() or whole.dtype == torch.bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from situate.torch_capture.slices.dependence.operator_call import Call, Relations
 from situate.torch_capture.slices.dependence.relation import (
     SHARED,
@@ -25,7 +27,10 @@ OF_ROWS = frozenset(
 
 OF_CLASSES = frozenset({"nll_loss_forward", "nll_loss2d_forward"})
 
-NONE, MEAN = 0, 1
+CTC = frozenset({"_ctc_loss", "_ctc_loss_backward"})
+
+MEAN = 1
+"""The number that PyTorch gives to a mean."""
 
 
 def is_loss(name: str) -> bool:
@@ -54,6 +59,29 @@ def loss(call: Call) -> Relations:
     if is_gradient:
         return (_gradient(call, batch, reduction),)
     return tuple(_result(call, k, batch, reduction) for k in range(len(call.shapes)))
+
+
+def ctc(call: Call) -> Relations:
+    """The relation of a CTC loss for each sample, or of its gradient: scores are (steps, samples,
+    classes), and lengths are numbers."""
+    is_gradient = call.name.endswith("_backward")
+    scores, targets = (call.relation(call.arguments[name]) for name in ("log_probs", "targets"))
+    own = by_sample(1, 0, scores.blocks)
+    if scores != own or targets.kind != "by_sample" or targets.axis or not call.same("blank"):
+        raise Unrelated(Reason.PAIRS)
+    for name in ("input_lengths", "target_lengths"):
+        if not _is_part(call.arguments[name], call.whole_arguments[name]):
+            raise Unrelated(Reason.PLACE)
+    power = call.relation(call.first).power if is_gradient else 0
+    result = call.check_grows(by_sample(int(is_gradient), power))
+    # The second one, which the gradient reads, is as long as the longest target of a slice.
+    return (result,) * len(call.shapes)
+
+
+def _is_part(ours: Sequence[int], theirs: Sequence[int]) -> bool:
+    """True if some numbers stand in a row among others."""
+    starts = range(len(theirs) - len(ours) + 1)
+    return any(list(theirs[k : k + len(ours)]) == list(ours) for k in starts)
 
 
 def _of_shared(call: Call, k: int) -> Relation:
@@ -98,7 +126,7 @@ def _result(call: Call, k: int, batch: Relation, reduction: int) -> Relation:
 
 
 def _gradient(call: Call, batch: Relation, reduction: int) -> Relation:
-    """Of the gradient of a loss: a mean divides it by the numbers of all samples."""
+    """The relation of a loss's gradient, which a mean divides by the count of all numbers."""
     gradient = call.relation(call.arguments["grad_output"])
     power = gradient.power
     if gradient.kind == "reduced" or gradient.kind in ("places", "unknown"):

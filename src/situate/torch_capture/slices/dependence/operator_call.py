@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from torch import fx
 
 Relations = Relation | tuple[Relation, ...]
-"""Of a value, or of each value in the list that an operator returns."""
+"""The relation of one value, or one for each value that an operator returns."""
 
 MAX_POWER = 4
 

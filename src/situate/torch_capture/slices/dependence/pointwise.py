@@ -120,7 +120,7 @@ def _power(call: Call, operands: Sequence[Relation]) -> int | None:
     powers = [relation.power for relation in operands]
     known = {power for power in powers if power is not None}
     if name == "mul":
-        return None if None in powers else sum(known_powers(powers))
+        return None if None in powers else sum(_known_powers(powers))
     if name in ("div", "true_divide"):
         return _quotient(call, powers)
     if name in SUMS or name in SCALED or name == "copy":
@@ -141,7 +141,7 @@ def _power(call: Call, operands: Sequence[Relation]) -> int | None:
     return 0
 
 
-def known_powers(powers: Sequence[int | None]) -> list[int]:
+def _known_powers(powers: Sequence[int | None]) -> list[int]:
     """The powers of what is not zero."""
     return [power for power in powers if power is not None]
 
@@ -154,7 +154,7 @@ def _one(known: set[int], default: int | None) -> int | None:
 
 def _quotient(call: Call, powers: Sequence[int | None]) -> int | None:
     if call.arguments.get("rounding_mode") is not None:
-        return _one(set(known_powers(powers)) | {0}, 0)
+        return _one(set(_known_powers(powers)) | {0}, 0)
     if powers[0] is None:
         return None
     return powers[0] - (powers[1] or 0)
@@ -215,7 +215,7 @@ def _times(one: int | None, other: int | None) -> int | None:
 
 
 def _of_one_power(powers: Sequence[int | None]) -> int | None:
-    known = set(known_powers(powers))
+    known = set(_known_powers(powers))
     if len(known) > 1:
         raise Unrelated(Reason.POWERS)
     return next(iter(known), None)

@@ -11,7 +11,7 @@ Kind = Literal["shared", "by_sample", "reduced", "places", "unknown"]
 
 @dataclass(frozen=True)
 class Relation:
-    """How a value W of the whole batch follows from its values v_s in the slices.
+    """The rule by which a value W of the whole batch follows from its values v_s in the slices.
 
     The batch has n samples, slice s has n_s of them, and r_s = n_s / n.
 

@@ -84,6 +84,8 @@ def _by_kind(call: Call) -> Relations:
         return products.product(call)
     if losses.is_loss(name):
         return losses.loss(call)
+    if name in losses.CTC:
+        return losses.ctc(call)
     if name in reductions.REDUCTIONS and not _is_pairwise(call):
         return reductions.reduction(call)
     if name in reductions.ALONG:

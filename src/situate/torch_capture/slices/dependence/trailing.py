@@ -40,7 +40,7 @@ LINEAR = re.compile(r"(_backward|^_?(adaptive_)?avg_pool|upsample|_pad|pixel_|im
 
 
 def trailing_dims(call: Call) -> int | None:
-    """How many trailing dimensions an operator relates; None where it is none of these."""
+    """The number of trailing dimensions that an operator relates; None for all other operators."""
     name = call.name
     rank = len(call.shape(call.node.all_input_nodes[0]))
     if name in ("native_layer_norm", "native_layer_norm_backward", "_fused_rms_norm"):
@@ -130,8 +130,8 @@ def _is_grouped(call: Call) -> bool:
 
 
 def _grouped(call: Call) -> Relations:
-    """Of such a convolution: samples lie along channels, and along the first dimension of the
-    kernels."""
+    """The relations of such a convolution, whose samples lie along its channels, and along the
+    first dimension of its kernels."""
     expected = {"input": 1, "weight": 0, "bias": 0, "grad_output": 1}
     for name, axis in expected.items():
         if call.arguments.get(name) is not None:

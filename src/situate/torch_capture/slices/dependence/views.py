@@ -33,7 +33,7 @@ def view(call: Call) -> Relations:
     if source.kind == "places" or source.kind == "unknown":
         raise Unrelated(Reason.PLACE)
     if call.name in RESHAPES:
-        return reshaped(call, source)
+        return _reshaped(call, source)
     return _BY_SAMPLE[call.name](call, source)
 
 
@@ -79,14 +79,14 @@ def _common(sources: Sequence[Relation]) -> Relation:
 
 
 def _concatenated(call: Call, sources: Sequence[Relation], batch: Relation) -> Relation:
-    """Of tensors that are joined along their samples: a block more for each."""
+    """The relation of tensors that are joined along their samples: each adds its blocks."""
     lengths = {call.shape(source)[batch.axis] for source in call.first}
     if any(s.kind != "by_sample" for s in sources) or len(lengths) > 1:
         raise Unrelated(Reason.PAIRS)
     return replace(batch, blocks=batch.blocks * len(sources), uniform=False)
 
 
-def reshaped(call: Call, source: Relation, k: int = 0) -> Relation:
+def _reshaped(call: Call, source: Relation, k: int = 0) -> Relation:
     """The relation of a result that holds all numbers of a tensor by sample in their order.
 
     Row by row, O numbers come before the samples; in the new shape the dimensions before that of
@@ -107,7 +107,7 @@ def reshaped(call: Call, source: Relation, k: int = 0) -> Relation:
 
 
 def _expanded(call: Call, source: Relation) -> Relation:
-    """Of a shared value: shared, or by sample where it is repeated for every sample."""
+    """The relation of a view of a shared value, which may repeat it for every sample."""
     if call.growing[0] == ():
         if not call.has_equal_arguments:
             raise Unrelated(Reason.NUMBER)
@@ -157,7 +157,7 @@ def _selected(call: Call, source: Relation) -> Relation:
 
 
 def _sliced(call: Call, source: Relation) -> Relation:
-    """Of a range along a dimension; along the samples, of a range that takes whole blocks, or of
+    """The relation of a range along a dimension. Along the samples, it must take whole blocks, or
     every k-th sample."""
     rank = call.rank("self")
     axis = call.arguments["dim"] % rank
@@ -202,7 +202,7 @@ def _part(
 
 
 def _split(call: Call, source: Relation) -> tuple[Relation, ...]:
-    """Of parts along a dimension, in a list."""
+    """The relations of the parts along a dimension."""
     rank = call.rank("self")
     axis = call.arguments.get("dim", 0) % rank
     if axis != source.axis:
@@ -225,7 +225,7 @@ def _unbound(source: Relation, axis: int) -> Relation:
 
 
 def _kept_along(call: Call, source: Relation) -> Relation:
-    """Of an operator along dimensions, none of which may hold the samples."""
+    """The relation of a result along dimensions, none of which may hold the samples."""
     rank = len(call.shape(call.first))
     argument = "dims" if "dims" in call.arguments else "dim"
     if source.axis in call.dims(argument, rank) and not source.uniform:
@@ -262,7 +262,7 @@ def _unfolded(call: Call, source: Relation) -> Relation:
 
 
 def _gradient(call: Call, source: Relation) -> Relation:
-    """Of the gradient of a range, of a diagonal or of windows: a tensor of zeros but for it."""
+    """The relation of the gradient of a range or a diagonal, which is zero elsewhere."""
     axes = call.growing[0]
     if call.name == "select_backward":
         dim = call.arguments["dim"] % len(call.shape())
@@ -294,7 +294,7 @@ def _range_gradient(call: Call, source: Relation) -> Relation:
 
 
 def _scattered(call: Call, source: Relation) -> Relation:
-    """Of a tensor in which a range, or a selection, is replaced."""
+    """The relation of a tensor in which a range, or a selection, is replaced."""
     other = call.relation(call.arguments["src"])
     axis = call.arguments["dim"] % len(call.shape())
     if axis == source.axis or source.power not in (0, None):
