@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,11 +20,14 @@
 #include "bindings/transfers.h"
 #include "problem/reversed.h"
 #include "search/annealer.h"
+#include "search/deadline.h"
+#include "search/fill_in_turn.h"
 #include "search/justification.h"
 #include "search/list_rules.h"
 #include "search/load_annealer.h"
 #include "search/memory_constrained.h"
 #include "search/placed/placed_orders.h"
+#include "search/weight_ops.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -33,19 +37,22 @@ namespace {
 
 using search::Annealer;
 using search::Blocks;
+using search::Deadline;
 using search::Goal;
 using search::Justification;
 using search::LoadAnnealer;
 using search::Moves;
 using search::PlacedOrders;
 
+constexpr double endless = std::numeric_limits<double>::infinity();
+
 template <typename Rule>
-auto listed(Rule rule, const Problem& p, double room) {
+auto listed(Rule rule, const Problem& p, double room, double seconds) {
   check(room >= 0 && room <= 1, "room is a share of memory: 0 to 1");
   search::Listed result;
   {
     nb::gil_scoped_release released;
-    result = rule(p, room);
+    result = rule(p, room, Deadline(seconds));
   }
   const size_t n = result.order.size();
   return std::make_tuple(to_numpy(std::move(result.placement), {n}),
@@ -53,16 +60,17 @@ auto listed(Rule rule, const Problem& p, double room) {
 }
 
 auto memory_constrained(const Problem& p, double room, const Array<uint8_t, 1>& preferred,
-                        const Array<int32_t, 1>& favourite) {
+                        const Array<int32_t, 1>& favourite, double seconds) {
   check(preferred.size() == static_cast<size_t>(p.d), "each device is preferred or not");
   check(favourite.size() == static_cast<size_t>(p.n) &&
             std::all_of(favourite.data(), favourite.data() + favourite.size(),
                         [&](int32_t child) { return child >= -1 && child < p.n; }),
         "each op has a favourite child, or -1");
-  const auto rule = [&](const Problem& problem, double share) {
-    return search::MemoryConstrained(problem, share, view(preferred), view(favourite)).listed();
+  const auto rule = [&](const Problem& problem, double share, Deadline deadline) {
+    return search::MemoryConstrained(problem, share, view(preferred), view(favourite))
+        .listed(deadline);
   };
-  return listed(rule, p, room);
+  return listed(rule, p, room, seconds);
 }
 
 using Annealers = Chains<Annealer>;
@@ -212,24 +220,77 @@ void bind_list_rules(nb::module_& module) {
       "problem"_a, "Upward ranks (n,) in seconds (HEFT, Eq. 8).");
   module.def(
       "heft",
-      [](const Problem& p, double room) {
-        return listed([](const Problem& q, double share) { return search::heft(q, share); }, p,
-                      room);
+      [](const Problem& p, double room, double seconds) {
+        const auto rule = [](const Problem& q, double share, Deadline deadline) {
+          return search::heft(q, share, deadline);
+        };
+        return listed(rule, p, room, seconds);
       },
-      "problem"_a, "room"_a,
-      "Placement (n,) and order (n,) by HEFT, which fills the share `room` of memory at most.");
+      "problem"_a, "room"_a, "seconds"_a = endless,
+      R"(Placement (n,) and order (n,) by HEFT, which fills the share `room` of memory at most.
+
+Raises OutOfTime after so many seconds.)");
   module.def(
-      "etf", [](const Problem& p, double room) { return listed(search::etf, p, room); },
-      "problem"_a, "room"_a,
-      "Placement (n,) and order (n,) by ETF, which fills the share `room` of memory at most.");
+      "etf",
+      [](const Problem& p, double room, double seconds) {
+        return listed(search::etf, p, room, seconds);
+      },
+      "problem"_a, "room"_a, "seconds"_a = endless,
+      R"(Placement (n,) and order (n,) by ETF, which fills the share `room` of memory at most.
+
+Raises OutOfTime after so many seconds.)");
   module.def(
       "memory_constrained", &memory_constrained, "problem"_a, "room"_a, nb::kw_only(),
-      "preferred"_a, "favourite"_a,
+      "preferred"_a, "favourite"_a, "seconds"_a = endless,
       R"(Placement (n,) and order (n,) by m-ETF, or by m-SCT where ops have favourite children.
 
 room: share of memory that may be filled.
 preferred: (d,) 1 for the devices that take all that they can.
-favourite: (n,) an op, or -1.)");
+favourite: (n,) an op, or -1.
+seconds: OutOfTime is raised after so many.)");
+}
+
+auto without_data(const Problem& p, const Array<uint8_t, 1>& enters) {
+  check(enters.size() == static_cast<size_t>(p.n), "data enters by each op or not");
+  return to_numpy(search::without_data(p, view(enters)), {static_cast<size_t>(p.n)});
+}
+
+auto first_use(const Problem& p, const Array<uint8_t, 1>& off, const Array<double, 1>& place) {
+  const auto n = static_cast<size_t>(p.n);
+  check(off.size() == n && place.size() == n, "arrays over ops differ in length");
+  return to_numpy(search::first_use(p, view(off), view(place)), {n});
+}
+
+auto fill_in_turn(const Problem& p, const Array<int32_t, 1>& ops, const Array<double, 1>& weight,
+                  const Array<double, 1>& room, const Array<int32_t, 1>& turn) {
+  const auto units = static_cast<size_t>(p.units);
+  check(weight.size() == units && room.size() == static_cast<size_t>(p.d),
+        "each unit has a weight and each device room");
+  check_devices(p, view(turn));
+  check(turn.size() > 0 && std::all_of(ops.data(), ops.data() + ops.size(),
+                                       [&](int32_t op) { return op >= 0 && op < p.n; }),
+        "ops are in the problem, and a device takes its turn");
+  return to_numpy(search::fill_in_turn(p, view(ops), view(weight), copy_of(room), copy_of(turn)),
+                  {units});
+}
+
+void bind_turns(nb::module_& module) {
+  module.def("without_data", &without_data, "problem"_a, "enters"_a,
+             R"((n,) 1 for each op that no data reaches.
+
+enters: (n,) 1 for ops by which data enters, of those that read nothing.)");
+  module.def("first_use", &first_use, "problem"_a, "without_data"_a, "place"_a,
+             R"((n,) the place at which each op is first needed.
+
+without_data: (n,) 1 for ops that are needed where their first reader is.
+place: (n,) of each op in an order.)");
+  module.def("fill_in_turn", &fill_in_turn, "problem"_a, "ops"_a, "weight"_a, "room"_a, "turn"_a,
+             R"((units,) the device of each unit, where one device after the other is filled.
+
+ops: in which order units come.
+weight: (units,) of each unit.
+room: (d,) weight that each device takes.
+turn: devices, the first to be filled first.)");
 }
 
 PlacedOrders make_placed_orders(const Problem& p, const Array<int32_t, 1>& placement,
@@ -343,6 +404,8 @@ single_moves: a step gives one unit another device, and nothing else.)");
 }  // namespace
 
 void bind_search(nb::module_& module) {
+  nb::exception<search::OutOfTime>(module, "OutOfTime");
+  bind_turns(module);
   bind_list_rules(module);
   bind_placed_orders(module);
   bind_annealers(module);

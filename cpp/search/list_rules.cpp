@@ -110,9 +110,11 @@ std::vector<int32_t> inputs_to_place(const Problem& p, const PartialSchedule& pa
 
 }  // namespace
 
-Listed heft(const Problem& p, double room) { return heft(p, room, upward_rank(p)); }
+Listed heft(const Problem& p, double room, Deadline deadline) {
+  return heft(p, room, upward_rank(p), deadline);
+}
 
-Listed heft(const Problem& p, double room, std::span<const double> rank) {
+Listed heft(const Problem& p, double room, std::span<const double> rank, Deadline deadline) {
   PartialSchedule partial(p, room);
   const auto later = [&](int a, int b) {
     return rank[a] != rank[b] ? rank[a] < rank[b] : p.place_in_order[a] > p.place_in_order[b];
@@ -122,6 +124,7 @@ Listed heft(const Problem& p, double room, std::span<const double> rank) {
   for (int op = 0; op < p.n; ++op)
     if (unplaced_inputs[op] == 0 && !partial.is_deferred(op)) ready.push(op);
   while (!ready.empty()) {
+    deadline.check();
     const int op = ready.top();
     ready.pop();
     partial.place(op, earliest_end(p, partial, op));
@@ -194,13 +197,14 @@ class ReadyOps {
 
 }  // namespace
 
-Listed etf(const Problem& p, double room) {
+Listed etf(const Problem& p, double room, Deadline deadline) {
   const auto rank = upward_rank(p);
   PartialSchedule partial(p, room);
   int left = 0;
   for (int op = 0; op < p.n; ++op) left += !partial.is_deferred(op);
   ReadyOps ready(p, partial, rank);
   for (; left > 0; --left) {
+    deadline.check();
     const Option next = ready.earliest();
     partial.place(next.op, next.device);
     ready.placed(next.op);

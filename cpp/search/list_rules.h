@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "problem/problem.h"
+#include "search/deadline.h"
 
 namespace situate::search {
 
@@ -22,16 +23,18 @@ struct Listed {
 std::vector<double> upward_rank(const Problem& problem);
 
 // Both rules fill at most the share `room` of every device's memory, as far as they can foresee it:
-// a device that lacks bytes is taken only where all devices do.
+// a device that lacks bytes is taken only where all devices do. They throw OutOfTime after the
+// deadline.
 
 // Heterogeneous earliest finish time: ops by upward rank, each on the device where it ends first.
-Listed heft(const Problem& problem, double room);
+Listed heft(const Problem& problem, double room, Deadline deadline);
 
 // The same by any rank (n): of the ops whose producers are placed, the highest goes first.
-Listed heft(const Problem& problem, double room, std::span<const double> rank);
+Listed heft(const Problem& problem, double room, std::span<const double> rank,
+            Deadline deadline = Deadline());
 
 // Earliest time first: of all ready ops and devices, the pair that can start first; ties go to the
 // higher rank.
-Listed etf(const Problem& problem, double room);
+Listed etf(const Problem& problem, double room, Deadline deadline);
 
 }  // namespace situate::search

@@ -26,10 +26,13 @@ MemoryConstrained::MemoryConstrained(const Problem& problem, double room,
     if (unplaced_inputs_[op] == 0 && !partial_.is_deferred(op)) enter(op);
 }
 
-Listed MemoryConstrained::listed() && {
+Listed MemoryConstrained::listed(Deadline deadline) && {
   int left = 0;
   for (int op = 0; op < p_.n; ++op) left += !partial_.is_deferred(op);
-  for (; left > 0; --left) place(next());
+  for (; left > 0; --left) {
+    deadline.check();
+    place(next());
+  }
   return std::move(partial_).listed();
 }
 

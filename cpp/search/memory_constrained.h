@@ -24,7 +24,8 @@ class MemoryConstrained {
   MemoryConstrained(const Problem& problem, double room, std::span<const uint8_t> preferred,
                     std::span<const int32_t> favourite);
 
-  Listed listed() &&;
+  // Throws OutOfTime after the deadline.
+  Listed listed(Deadline deadline) &&;
 
  private:
   struct Pair {

@@ -101,26 +101,59 @@ def atomic_calls(problem: Problem, placement: Annotated[NDArray[numpy.int32], di
     devices' calls, and when the ops' results are there (n,).
     """
 
+class OutOfTime(Exception):
+    pass
+
+def without_data(problem: Problem, enters: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.uint8]:
+    """
+    (n,) 1 for each op that no data reaches.
+
+    enters: (n,) 1 for ops by which data enters, of those that read nothing.
+    """
+
+def first_use(problem: Problem, without_data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], place: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """
+    (n,) the place at which each op is first needed.
+
+    without_data: (n,) 1 for ops that are needed where their first reader is.
+    place: (n,) of each op in an order.
+    """
+
+def fill_in_turn(problem: Problem, ops: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], room: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], turn: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int32]:
+    """
+    (units,) the device of each unit, where one device after the other is filled.
+
+    ops: in which order units come.
+    weight: (units,) of each unit.
+    room: (d,) weight that each device takes.
+    turn: devices, the first to be filled first.
+    """
+
 def upward_rank(problem: Problem) -> NDArray[numpy.float64]:
     """Upward ranks (n,) in seconds (HEFT, Eq. 8)."""
 
-def heft(problem: Problem, room: float) -> tuple[NDArray[numpy.int32], NDArray[numpy.int32]]:
+def heft(problem: Problem, room: float, seconds: float = float('inf')) -> tuple[NDArray[numpy.int32], NDArray[numpy.int32]]:
     """
     Placement (n,) and order (n,) by HEFT, which fills the share `room` of memory at most.
+
+    Raises OutOfTime after so many seconds.
     """
 
-def etf(problem: Problem, room: float) -> tuple[NDArray[numpy.int32], NDArray[numpy.int32]]:
+def etf(problem: Problem, room: float, seconds: float = float('inf')) -> tuple[NDArray[numpy.int32], NDArray[numpy.int32]]:
     """
     Placement (n,) and order (n,) by ETF, which fills the share `room` of memory at most.
+
+    Raises OutOfTime after so many seconds.
     """
 
-def memory_constrained(problem: Problem, room: float, *, preferred: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], favourite: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[NDArray[numpy.int32], NDArray[numpy.int32]]:
+def memory_constrained(problem: Problem, room: float, *, preferred: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], favourite: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], seconds: float = float('inf')) -> tuple[NDArray[numpy.int32], NDArray[numpy.int32]]:
     """
     Placement (n,) and order (n,) by m-ETF, or by m-SCT where ops have favourite children.
 
     room: share of memory that may be filled.
     preferred: (d,) 1 for the devices that take all that they can.
     favourite: (n,) an op, or -1.
+    seconds: OutOfTime is raised after so many.
     """
 
 class PlacedOrders:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from situate.bounds.alike import alike
 from situate.data.arrays import Bools, Ints
 from situate.data.problem import Problem
 
@@ -25,11 +26,7 @@ class DeviceSets:
     @classmethod
     def of(cls, problem: Problem) -> DeviceSets:
         """Those of a problem's units."""
-        # Rows as bytes in a dictionary: a sort of all rows takes many times as long.
-        seen: dict[bytes, int] = {}
-        rows = np.ascontiguousarray(problem.allowed)
-        first = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in rows])
-        sets = np.frombuffer(b"".join(seen), np.bool_).reshape(len(seen), problem.d)
-        falling = np.argsort(-np.bincount(first), kind="stable")
+        first, of_row = alike(problem.allowed)
+        falling = np.argsort(-np.bincount(of_row), kind="stable")
         place = np.argsort(falling)
-        return cls(sets[falling], place[first])
+        return cls(problem.allowed[first[falling]], place[of_row])

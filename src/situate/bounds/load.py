@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.bounds.alike import distinct
 from situate.bounds.groups import seconds_of_units
 from situate.bounds.rounding import rounding
 from situate.data.arrays import Floats
@@ -53,7 +54,7 @@ def least_load(problem: Problem, until: float = math.inf) -> Load:
     seconds = seconds_of_units(problem)
     # Devices that are alike, in the seconds of all units and in memory, share one weight and one
     # price: 8 equal GPUs are one kind. (kinds, units + 1): seconds of each unit, and the capacity.
-    kinds, kind_of = _distinct(np.vstack([seconds, problem.capacity]).T)
+    kinds, kind_of = distinct(np.vstack([seconds, problem.capacity]).T)
     if len(kinds) == 1:
         equal = np.full(problem.d, 1 / problem.d)
         return Load(float(kinds[0, :-1].sum() / problem.d), equal, np.zeros(problem.d))
@@ -77,7 +78,7 @@ class _Ascent:
         held = problem.unit_persistent.astype(np.float64)
         # Units that are alike choose alike: (units, kinds + 1) shrinks to distinct rows, `times` of
         # each.
-        rows, row_of = _distinct(np.column_stack([kinds[:, :-1].T, held]))
+        rows, row_of = distinct(np.column_stack([kinds[:, :-1].T, held]))
         self._times = np.bincount(row_of)
         self._seconds, self._held = rows[:, :-1], rows[:, -1]
         self._capacity, self._kind_of = kinds[:, -1], kind_of
@@ -126,15 +127,3 @@ class _Ascent:
         # A weight of 0 would stay 0 in all steps to come.
         weight = np.maximum(weight, 1e-12)
         self._weight = weight / (weight * self._count).sum()
-
-
-def _distinct(rows: Floats) -> tuple[Floats, NDArray[np.intp]]:
-    """The distinct rows, sorted, and which of them each row is. Those that are alike to the bit are
-    found first: a sort of all rows compares long ones very often."""
-    seen: dict[bytes, int] = {}
-    rows = np.ascontiguousarray(rows)
-    # of_seen (rows,): number of the first row with the same bytes.
-    of_seen = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in rows])
-    _, first = np.unique(of_seen, return_index=True)
-    distinct, which = np.unique(rows[first], axis=0, return_inverse=True)
-    return distinct, which.ravel()[of_seen]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ import numpy as np
 from situate.bounds.deadline import least_deadline
 from situate.bounds.groups import least_group
 from situate.bounds.joins import with_joins
-from situate.bounds.load import least_load
+from situate.bounds.load import Load, least_load
 from situate.bounds.memory import needs
 from situate.bounds.narrow import least_narrow
 from situate.bounds.paths import Paths
@@ -30,6 +31,9 @@ go on, and the seconds below which they gain less than the search loses."""
 
 SMALLEST_TIME = float(np.finfo(np.float64).smallest_subnormal)
 """Possible error of a product of times as small as this, which no relative error covers."""
+
+FEW = 1000
+"""Times that are looked at before all others."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ def bound_in_time(problem: Problem, begin: float, time_limit: float | None) -> B
     refining = REFINING * limit
     return tightest_bound(
         problem,
-        begin + max(BOUNDING_AT_LEAST, BOUNDING * limit),
+        begin + max(min(BOUNDING_AT_LEAST, limit), BOUNDING * limit),
         begin + (refining if refining >= REFINING_AT_LEAST else 0.0),
     )
 
@@ -75,22 +79,41 @@ def tightest_bound(
 
     Args:
         problem: what is to be planned.
-        until: what `time.perf_counter` says when the ascent for the load ends, were it not at its
-            best by then, and, of memory, the flows, the order of a tree and the best order.
+        until: what `time.perf_counter` says when no other bound is begun. The ascent for the load
+            ends, were it not at its best by then, and, of memory, the flows, the order of a tree
+            and the best order.
         refined_until: the same for the search for joins, the refutation of deadlines and the ascent
             for the split.
     """
     if problem.objective == "memory":
         need = max(needs(problem, until), key=lambda need: need.peak)
         return Bound(float(need.peak), need.name)
-    of_objective = _on_throughput if problem.objective == "throughput" else _on_time
     # The first of those that are equal.
-    bounds = [
-        *of_objective(problem, until, refined_until),
-        Bound(least_split(problem, refined_until), "split"),
-    ]
-    tightest = max(bounds, key=lambda bound: bound.value)
+    tightest = max(_begun_by(until, problem, _bounds(problem, until, refined_until)), key=_value)
     return Bound(_rounded(problem, tightest.value), tightest.name)
+
+
+def _value(bound: Bound) -> float:
+    return bound.value
+
+
+def _begun_by(until: float, problem: Problem, bounds: Iterator[Bound]) -> Iterator[Bound]:
+    """The bounds that are begun by then; in place of the others an equal share of the work."""
+    atomic = problem.transfers == "atomic"
+    if atomic:
+        yield next(bounds)
+    while time.perf_counter() < until:
+        if (bound := next(bounds, None)) is None:
+            return
+        yield bound
+    if not atomic:
+        yield Bound(float(problem.fastest.sum()) / problem.d, "load")
+
+
+def _bounds(problem: Problem, until: float, refined_until: float) -> Iterator[Bound]:
+    of_objective = _on_throughput if problem.objective == "throughput" else _on_time
+    yield from of_objective(problem, until, refined_until)
+    yield Bound(least_split(problem, refined_until), "split")
 
 
 def _on_throughput(problem: Problem, until: float, _: float) -> Iterator[Bound]:
@@ -102,22 +125,25 @@ def _on_throughput(problem: Problem, until: float, _: float) -> Iterator[Bound]:
 
 def _on_time(problem: Problem, until: float, refined_until: float) -> Iterator[Bound]:
     paths = Paths.of(problem)
+    least = paths.longest
     yield Bound(paths.longest, "critical path")
     if problem.transfers == "atomic":
         return
     paths = with_joins(problem, paths, refined_until)
     load = least_load(problem, until)
-    bounds = [
-        Bound(load.seconds, "load"),
-        Bound(least_window(problem, paths, load), "window"),
-        Bound(least_narrow(problem, paths), "narrow work"),
-        Bound(least_together(problem, paths), "together"),
-        Bound(paths.longest, "joins"),
-        Bound(least_group(problem, paths), "colocation group"),
-    ]
-    yield from bounds
-    least = max(bound.value for bound in bounds)
+    for bound in _of_paths(problem, paths, load):
+        least = max(least, bound.value)
+        yield bound
     yield Bound(least_deadline(problem, least, load, refined_until), "deadline")
+
+
+def _of_paths(problem: Problem, paths: Paths, load: Load) -> Iterator[Bound]:
+    yield Bound(load.seconds, "load")
+    yield Bound(least_window(problem, paths, load), "window")
+    yield Bound(least_narrow(problem, paths), "narrow work")
+    yield Bound(least_together(problem, paths), "together")
+    yield Bound(paths.longest, "joins")
+    yield Bound(least_group(problem, paths), "colocation group")
 
 
 def _rounded(problem: Problem, seconds: float) -> float:
@@ -136,5 +162,7 @@ def _whole_numbers(problem: Problem) -> bool:
     links_free = not problem.latency.any() and bool(np.isinf(problem.bandwidth).all())
     times = [problem.seconds[np.isfinite(problem.seconds)], own[~np.isnan(own)]]
     times.append(np.array([problem.cluster.synchronisation]))
+    # A few first: of times that are no whole numbers, most are none.
+    times = [part for t in times for part in (t[:FEW], t[FEW:])]
     whole = all(bool((t == np.floor(t)).all()) for t in times)
     return whole and (links_free or not links_count)

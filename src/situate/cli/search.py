@@ -9,11 +9,18 @@ from dataclasses import dataclass
 from types import FrameType
 
 from situate.cli.progress import SearchProgress
-from situate.cli.terminal import working
+from situate.cli.terminal import note, working
 from situate.data.problem import Problem
-from situate.results.result import Result
+from situate.results.result import Overtime, Result
 from situate.solvers import solve
 from situate.solvers.learned.learner import Learning
+
+OVERTIME: dict[Overtime, str] = {
+    "first plan": "{0}: the first plan took longer than --time-limit {1:g}; it is the answer, "
+    "after {2:.1f} s",
+    "no plan": "{0}: no plan fitted when --time-limit {1:g} was over, nor after {2:.1f} s",
+}
+"""Notes of searches that took longer than their limit: the method, the limit, the seconds."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,7 @@ def search(
     """The best plan `method` finds within `budget`, with progress on a terminal."""
     follow = (progress or SearchProgress(problem, method)).update
     with working(f"{method}: searching; Ctrl-C keeps the best plan so far") as show:
-        return solve(
+        result = solve(
             problem,
             method,
             time_limit=budget.time_limit,
@@ -46,6 +53,9 @@ def search(
             on_progress=lambda found: show(follow(found)),
             learning=learning,
         )
+    if result.overtime is not None and budget.time_limit is not None:
+        note(OVERTIME[result.overtime].format(method, budget.time_limit, result.seconds))
+    return result
 
 
 @dataclass

@@ -59,6 +59,8 @@ def contention_of(ops: Sequence[Op], device: Device, costs: Costs | None) -> NDA
 def workspace_of(ops: Sequence[Op], costs: Costs | None) -> NDArray[np.int64]:
     """(ops,) bytes: the most that any measured device needs, and at least the graph's own."""
     tables = [known.workspace for known in costs.devices] if costs else []
+    if not tables:
+        return np.array([op.workspace for op in ops], np.int64)
     found = (max((op.workspace, *(t.get(op.signature, 0) for t in tables))) for op in ops)
     return np.fromiter(found, np.int64, len(ops))
 

@@ -24,6 +24,10 @@ Knowledge = Literal["measured times only", "told costs"]
 ops may run on, or what ops and transfers take besides, if only in its groups or first placements.
 """
 
+Overtime = Literal["first plan", "no plan"]
+"""The reason why a search took longer than its time limit: its first plan that fits did, or no plan
+fitted."""
+
 
 @dataclass(frozen=True)
 class WorkerProgress:
@@ -149,6 +153,7 @@ class Result:
         asynchrony: of several controllers; None where there were none.
         knows: what the method was told of the machine; None where that is not known.
         interrupted: whether Ctrl-C ended the search.
+        overtime: why `auto` took longer than the time limit; None where it did not.
     """
 
     problem: Problem
@@ -171,6 +176,7 @@ class Result:
     asynchrony: Asynchrony | None = None
     knows: Knowledge | None = None
     interrupted: bool = False
+    overtime: Overtime | None = None
 
     @property
     def gap(self) -> float:

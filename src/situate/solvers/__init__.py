@@ -25,7 +25,7 @@ from situate.solvers.registry import (
     WITH_WORKERS,
     Method,
 )
-from situate.solvers.search import Search
+from situate.solvers.search import OutOfTime, Search
 from situate.validation import check
 
 __all__ = [
@@ -44,6 +44,9 @@ DEFAULT_SECONDS = 10.0
 
 LARGE = 20_000
 """Ops from which on `auto` has a plan before the bound is computed, which takes longer."""
+
+FIRST_RULES = ("single", "topological", "heft")
+"""Rules for that plan, the cheapest first."""
 
 
 def solve(
@@ -104,9 +107,10 @@ def solve(
         on_progress=on_progress,
         begin=begin,
         learning=learning,
+        keeps_limit=name == "auto",
     )
     if name == "auto" and problem.n >= LARGE:
-        METHODS["single"].run(search)
+        _offer_first(search)
     bound = bound_in_time(problem, begin, time_limit)
     search.lower_bound, search.bounded_by = bound.value, bound.name
     if not learns:
@@ -119,6 +123,20 @@ def solve(
             raise
         search.interrupted = True
     return result_of(search, name)
+
+
+def _offer_first(search: Search) -> None:
+    """Offer the plan of the cheapest rule that fits; without a time limit the first rule's."""
+    problem, hurried = search.problem, search.time_limit is not None
+    # One device that cannot hold what ops hold for the whole step is not worth a decoding.
+    too_small = problem.persistent.sum() > problem.capacity.max()
+    for rule in FIRST_RULES[int(too_small) :] if hurried else FIRST_RULES[:1]:
+        try:
+            METHODS[rule].run(search)
+        except OutOfTime:
+            return
+        if search.incumbent.feasible:
+            return
 
 
 def _taken(name: str, learning: Learning) -> Learning:

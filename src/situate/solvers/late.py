@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from situate import _core
 from situate.data.arrays import Order
+from situate.data.core_problem import core_problem
 from situate.data.problem import Problem
-from situate.data.topology import edge_producers, places
+from situate.data.topology import places
 
 
 class Lateness:
@@ -20,19 +22,20 @@ class Lateness:
     Attributes:
         without_data: (n,) whether no data reaches the op.
         size: bytes of all that such ops make, parameters aside: a late order saves no more.
+
+    Args:
+        problem: whose ops they are.
+        core: the problem as the core holds it, where that is known.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        producer = edge_producers(problem)
-        # (edges,) producer and reader of every edge, by producer: the edges of an op are a run.
-        rising = np.argsort(producer, kind="stable")
-        self._producer, self._reader = producer[rising], problem.consumers[rising]
-        self.without_data = self._without_data(problem)
+    def __init__(self, problem: Problem, core: _core.Problem | None = None) -> None:
+        self._core = core or core_problem(problem)
+        enters = _data(problem).astype(np.uint8)
+        self._put_off = _core.without_data(self._core, enters)
+        self.without_data = self._put_off.astype(np.bool_)
         # (tensors,) which of them are computed from weights, and are not weights themselves.
         made = self.without_data[problem.producer] & (problem.resident == 0)
         self.size = int(problem.size[made].sum())
-        between = self.without_data[self._producer]
-        self._producer, self._reader = self._producer[between], self._reader[between]
 
     def order(self, order: Order) -> Order:
         """The order (n,) with each op that no data reaches just behind its first reader, and all
@@ -50,35 +53,14 @@ class Lateness:
         """Where (n,) ops at these places (n,) of an order are first needed: those that no data
         reaches at the place of the first that it does reach and that waits for them, if there is
         one, all others at their own."""
-        found = place.copy()
-        # Ops that read nothing of data have no place of their own: theirs is the first of their
-        # readers', which may itself wait for a reader, so places fall until none changes.
-        found[self._producer] = np.inf
-        while True:
-            before = found.copy()
-            np.minimum.at(found, self._producer, found[self._reader])
-            if np.array_equal(found, before):
-                return found
-
-    def _without_data(self, problem: Problem) -> NDArray[np.bool_]:
-        """(n,) whether all that an op reads, if anything, comes of ops that no data reaches."""
-        # (n + 1,) the first edge of every op: Kahn's algorithm over ops that no data reaches.
-        begins = np.searchsorted(self._producer, np.arange(problem.n + 1))
-        missing = np.bincount(self._reader, minlength=problem.n)
-        found = (missing == 0) & ~_data(problem, missing == 0)
-        reached = np.flatnonzero(found).tolist()
-        for op in reached:
-            for reader in self._reader[begins[op] : begins[op + 1]].tolist():
-                missing[reader] -= 1
-                if not missing[reader]:
-                    reached.append(reader)
-        found[reached] = True
-        return np.asarray(found)
+        return _core.first_use(self._core, self._put_off, place)
 
 
-def _data(problem: Problem, source: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _data(problem: Problem) -> NDArray[np.bool_]:
     """(n,) sources by which data enters: those of the kind `input`; in graphs without any, what
     holds nothing for the whole step; where there are no such sources either, all."""
+    source = np.ones(problem.n, np.bool_)
+    source[problem.consumers] = False
     data = source & np.array([op.kind == "input" for op in problem.graph.ops])
     if not data.any():
         data = source & (problem.persistent == 0)

@@ -40,5 +40,6 @@ def result_of(search: Search, method: str) -> Result:
         asynchrony=search.asynchrony(),
         knows=search.knows,
         interrupted=search.interrupted,
+        overtime=search.overtime,
         measured=search.measured_best if search.learning.evaluator is not None else None,
     )

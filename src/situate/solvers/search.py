@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from situate.data.placements import Restrictions
 from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
 from situate.host.machine import usable_cpus
-from situate.results.result import Asynchrony, Knowledge, Progress, WorkerProgress
+from situate.results.result import Asynchrony, Knowledge, Overtime, Progress, WorkerProgress
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import (
     DecoderName,
@@ -41,6 +41,19 @@ NEAR_BEST_PEAK = 1.25
 
 NEGLIGIBLE_PEAK_SHARE = 1e-3
 """Share of the largest peak below which bytes saved are not worth another order."""
+
+
+LIMIT_AT_LEAST = 0.25
+"""Seconds below which `auto` keeps no time limit: all simple rules are tried on small graphs."""
+
+OutOfTime = _core.OutOfTime
+"""Ends a search that has a plan, when its time limit is over."""
+
+DECODINGS_TO_FIT = 16
+"""Decodings that a search may take as long as while nothing fits, however short its limit."""
+
+OVERTIME_SHARE = 0.02
+"""Part of a search's time that it may have gone on after its limit unnoticed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +93,8 @@ class Search:
         seed, threads, on_progress: as in `solve`.
         begin: what `time.perf_counter` said when the time began; None for now.
         learning: how a method that learns goes about it.
+        keeps_limit: once there is a plan, work that the time limit does not allow raises
+            `OutOfTime`.
 
     Attributes:
         measurements: batch by batch, what a method that learns was told.
@@ -105,6 +120,7 @@ class Search:
         begin: float | None = None,
         learning: Learning | None = None,
         bounded_by: str = "",
+        keeps_limit: bool = False,
     ) -> None:
         self._begin = time.perf_counter() if begin is None else begin
         self.problem = problem
@@ -120,6 +136,8 @@ class Search:
         self.reserve = 0.0
         self.second_order: Order | None = None
         self.interrupted = False
+        self.keeps_limit = keeps_limit
+        self._first_plan_late = False
         self.evaluations = 0
         self.best: Found | None = None
         self.history: list[tuple[float, int, float]] = []
@@ -130,6 +148,7 @@ class Search:
         self.workers: Callable[[], WorkerProgress | None] = lambda: None
         self._on_progress = on_progress
         self._took: deque[float] = deque(maxlen=OFFERS_REMEMBERED)
+        self._decoding_seconds = 0.0  # of the last decoding
 
     def beside(self, evaluations: int) -> Search:
         """Another search of the same problem, in the time of this one."""
@@ -163,6 +182,7 @@ class Search:
             threads=self.threads,
             on_progress=lambda _: self.report(),
             begin=self._begin,
+            keeps_limit=self.keeps_limit,
         )
 
     @property
@@ -216,6 +236,37 @@ class Search:
         or the bound is met."""
         return self.left() <= 0 or not self.affords(1) or self.proved()
 
+    def seconds_left(self) -> float:
+        """Seconds that work may take which cannot be ended halfway: endless before the first plan,
+        and where the search keeps no limit."""
+        return np.inf if self.best is None else self._seconds_to_end(self.best.feasible)
+
+    def _seconds_to_end(self, fits: bool) -> float:
+        """Seconds until the search ends, where a plan fits or none does yet."""
+        if self.time_limit is None or not self.keeps_limit:
+            return np.inf
+        end = max(self.time_limit, LIMIT_AT_LEAST)
+        if not fits:
+            end = max(end, DECODINGS_TO_FIT * self._decoding_seconds)
+        return end - self.seconds
+
+    def keep_to_limit(self) -> None:
+        """
+        Raises:
+            OutOfTime: there is a plan, and no time to decode another one.
+        """
+        if self.seconds_left() < self._decoding_seconds:
+            raise OutOfTime("the time limit is over")
+
+    @property
+    def overtime(self) -> Overtime | None:
+        """The reason why a search that keeps its time limit ended after it."""
+        if self.best is None or self._seconds_to_end(True) >= -OVERTIME_SHARE * self.seconds:
+            return None
+        if self.best.feasible:
+            return "first plan" if self._first_plan_late else None
+        return "no plan"
+
     def took(self, seconds: float) -> None:
         """Remember what an offer, or a batch of a method that learns, took."""
         self._took.append(seconds)
@@ -264,16 +315,20 @@ class Search:
         """Decode a decision by each decoder and return the best of them; keep it if it is better
         than all before it, or with `ties` as good. Where memory counts it is decoded in other
         ways too, see `_decoded`."""
+        self.keep_to_limit()
         begin = self.seconds
         placement = self._checked(placement)
         best = self._decoded(placement, order, decoders or self.decoders, transfers=transfers)
         self.took(self.seconds - begin)
         if self.best is None or best.score < self.best.score:
+            first = best.feasible and not (self.best and self.best.feasible)
+            self._first_plan_late |= first and self._seconds_to_end(True) < 0
             self.history.append((self.seconds, self.evaluations, best.value))
             self.best = best
         elif ties and best.score == self.best.score:
             self.best = best
         if self.second_order is not None and order is not self.second_order:
+            self.keep_to_limit()
             self.consider(placement, self.second_order, "eager")
         self.report()
         return best
@@ -294,6 +349,7 @@ class Search:
     ) -> tuple[int, float]:
         """The score of a decision for time or memory, without a schedule."""
         assert decoder != "calls", "the simulator has no calls"
+        self.keep_to_limit()
         self.evaluations += 1
         priority = priority_of(order)[None]
         [seconds], [peak] = self.simulator.evaluate(
@@ -358,18 +414,42 @@ class Search:
         by each in the order in which what depends on weights alone is late. A plan that is worse
         than the best by `margin` at most may be wanted too.
         """
-        found = [self._decode(placement, order, by, transfers) for by in decoders]
-        if transfers is None and self._instant_transfers:
-            found.append(self._sent_together(found, order))
-        if self._memory_counts(found, margin):
-            others = [by for by in self.decoders if by not in decoders]
-            # Memory in use differs between decoders, and only one of them may fit.
-            found += [self._decode(placement, order, by, transfers) for by in others]
-        if self._memory_counts(found, margin) and self._lateness_helps(found):
-            late = self._lateness.order(order)
-            found += [self._decode(placement, late, by) for by in self.decoders]
+        found = list[Found]()
+        for way in self._ways(found, placement, order, decoders, margin, transfers):
+            found.append(way())
+            if self._hurried(found):
+                break
         self.evaluations += len(found)
         return min(found, key=lambda f: f.score)
+
+    def _ways(
+        self,
+        found: list[Found],
+        placement: Placement,
+        order: Order,
+        decoders: Sequence[DecoderName],
+        margin: float,
+        transfers: TransferOrder | None,
+    ) -> Iterator[Callable[[], Found]]:
+        """Decodings of a decision, one after the other, that those `found` so far ask for."""
+        for by in decoders:
+            yield partial(self._decode, placement, order, by, transfers)
+        if transfers is None and self._instant_transfers:
+            yield partial(self._sent_together, found, order)
+        if self._memory_counts(found, margin):
+            # Memory in use differs between decoders, and only one of them may fit.
+            for by in [by for by in self.decoders if by not in decoders]:
+                yield partial(self._decode, placement, order, by, transfers)
+        if self._memory_counts(found, margin) and self._lateness_helps(found):
+            late = self._lateness.order(order)
+            for by in self.decoders:
+                yield partial(self._decode, placement, late, by)
+
+    def _hurried(self, found: list[Found]) -> bool:
+        """True where one of these or the best plan fits, and there is no time to decode another."""
+        if self._seconds_to_end(True) >= self._decoding_seconds:
+            return False
+        return any(f.feasible for f in [*found, *([self.best] if self.best else [])])
 
     @cached_property
     def _instant_transfers(self) -> bool:
@@ -410,7 +490,7 @@ class Search:
 
     @cached_property
     def _lateness(self) -> Lateness:
-        return Lateness(self.problem)
+        return Lateness(self.problem, self.simulator.core)
 
     def _checked(self, placement: Placement) -> Placement:
         """A copy of a placement that runs where it may."""
@@ -425,7 +505,9 @@ class Search:
         decoder: DecoderName,
         transfers: TransferOrder | None = None,
     ) -> Found:
+        begin = self.seconds
         schedule = scheduled(self.simulator, placement, order, decoder, transfers)
+        self._decoding_seconds = self.seconds - begin
         excess, value = schedule.excess(self.problem), self._value(schedule)
         return Found(placement, order, decoder, schedule, value, excess, transfers)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Literal
 
 from situate import _core
@@ -65,7 +66,7 @@ from situate.solvers.heuristics import (
 )
 from situate.solvers.heuristics.random_search import SAMPLES, draw
 from situate.solvers.local_search import justification
-from situate.solvers.search import Found, Search
+from situate.solvers.search import Found, OutOfTime, Search
 from situate.solvers.slice_pipelines.offering import offer_slice_pipelines
 
 Goal = Literal["time", "memory", "shortfall"]
@@ -113,10 +114,15 @@ BLOCKS_AT_LEAST, BLOCKS_AT_MOST = 20, 2
 
 def run(search: Search) -> None:
     """Offer every rule's plan, improve the best one, and clean up what comes out."""
-    with search.reserving(CLEANUP_SHARE), islands(search, on_island) as others:
+    with (
+        suppress(OutOfTime),
+        search.reserving(CLEANUP_SHARE),
+        islands(search, on_island) as others,
+    ):
         _improve(search, others=others)
-    clean_up(search, candidates(search))
-    keep_to_one_device(search)
+    with suppress(OutOfTime):
+        clean_up(search, candidates(search))
+        keep_to_one_device(search)
 
 
 def on_island(search: Search, first: bool, full: bool) -> None:
@@ -143,6 +149,7 @@ def _improve(search: Search, for_loads: bool = False, others: Islands | None = N
         others: which improve it instead of this process.
     """
     problem = search.problem
+    search.keep_to_limit()
     with search.trying(_second_order(search)):
         if _offer_rules(search) or look_at_all(search):
             return
@@ -193,8 +200,8 @@ def _list_to_fit(search: Search) -> None:
 def _offer_rules(search: Search) -> bool:
     """Offer the plans of the list rules; True where nothing is left to improve or to do it with.
 
-    However short the time, all rules are run: so `auto` is never worse than one of them. Orders
-    that devices of a pipeline might keep to instead are looked for when all have been.
+    All rules are run that there is time for, and while nothing fits those that there is none for.
+    Orders that devices of a pipeline might keep to instead are looked for when all have been.
     """
     pipelines: list[Placement] = []
     rules: tuple[Callable[[Search], None], ...] = (
@@ -210,6 +217,7 @@ def _offer_rules(search: Search) -> bool:
     )
     for rule in rules:
         try:
+            search.keep_to_limit()
             rule(search)
         except SituateError:
             # Not every network has an expert placement, and few steps take their batch in slices.
@@ -245,6 +253,8 @@ def _offer_shortest_step(search: Search) -> None:
             _improve(for_time, for_loads=True)
         else:
             _shorten(for_time)
+    except OutOfTime:
+        pass  # of its share
     finally:
         search.evaluations += for_time.evaluations
         found = for_time.incumbent

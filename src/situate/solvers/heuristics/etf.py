@@ -14,6 +14,6 @@ def run(search: Search) -> None:
     One heap a device holds the ops on their way to it, another those that wait for it.
     """
     for room in MEMORY_SHARES:
-        placement, order = _core.etf(search.simulator.core, room)
+        placement, order = _core.etf(search.simulator.core, room, search.seconds_left())
         if search.offer(placement, order).feasible or search.evaluated():
             return

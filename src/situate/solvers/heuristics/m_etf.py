@@ -26,7 +26,11 @@ def offer_earliest(search: Search, favourite: Order) -> None:
     preferred[accelerators(search.problem)] = 1
     for room in MEMORY_SHARES:
         placement, order = _core.memory_constrained(
-            search.simulator.core, room, preferred=preferred, favourite=favourite
+            search.simulator.core,
+            room,
+            preferred=preferred,
+            favourite=favourite,
+            seconds=search.seconds_left(),
         )
         if search.offer(placement, order).feasible or search.evaluated():
             return

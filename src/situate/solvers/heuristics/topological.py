@@ -6,9 +6,10 @@ What accelerate's `device_map="auto"` does with modules, done with ops.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from situate.data.arrays import Placement
+from situate import _core
+from situate.data.arrays import Floats, Order, Placement
+from situate.data.core_problem import core_problem
 from situate.data.problem import UNLIMITED, Problem
 from situate.data.topology import accelerators, edge_producers, op_devices, places
 from situate.solvers.late import Lateness
@@ -19,19 +20,26 @@ def run(search: Search) -> None:
     """Offer the fill by equal shares; where that does not fit, the one by capacity too."""
     problem = search.problem
     order = np.array(problem.graph.order, np.int32)
-    found = search.offer(fill(problem), order)
+    found = search.offer(fill(problem, core=search.simulator.core), order)
     capacity = problem.capacity[accelerators(problem)]
     unequal = capacity.min() < capacity.max() < UNLIMITED
     if unequal and not found.feasible and not search.evaluated():
-        search.offer(fill(problem, by_capacity=True), order)
+        search.offer(fill(problem, by_capacity=True, core=search.simulator.core), order)
 
 
-def fill(problem: Problem, by_capacity: bool = False) -> Placement:
+def fill(
+    problem: Problem, by_capacity: bool = False, core: _core.Problem | None = None
+) -> Placement:
     """Placement (n,): units in topological order go to the first device with room.
 
     Accelerators come first and take at most an equal share of the persistent bytes, or one in
     proportion to their capacity, and the largest unit more, or their capacity if that is less; the
     last one takes what it holds, and CPUs what is left over.
+
+    Args:
+        problem: whose units are placed.
+        by_capacity: the share is one in proportion to capacity.
+        core: the problem as the core holds it, where that is known.
     """
     weight = _bytes_of_units(problem)
     devices = accelerators(problem)
@@ -42,28 +50,13 @@ def fill(problem: Problem, by_capacity: bool = False) -> Placement:
     # The last accelerator has no share: it takes what the others leave, up to its capacity.
     room[devices[:-1]] = np.minimum(room[devices[:-1]], share)
     rest = [d for d in range(problem.d) if d not in devices]
-    of_unit = np.full(problem.units, -1)
-    turn = [*devices, *rest]
-    for op in _order_of_use(problem):
-        unit = int(problem.unit[op])
-        if of_unit[unit] < 0:
-            of_unit[unit] = _first_with_room(problem, unit, turn, room, float(weight[unit]))
-            room[of_unit[unit]] -= weight[unit]
-    return op_devices(problem, of_unit)
+    turn = np.array([*devices, *rest], np.int32)
+    core = core or core_problem(problem)
+    ops = _order_of_use(problem, core)
+    return op_devices(problem, _core.fill_in_turn(core, ops, weight, room, turn))
 
 
-def _first_with_room(
-    problem: Problem, unit: int, turn: list[int], room: NDArray[np.float64], weight: float
-) -> int:
-    """Devices are never returned to: one that is full leaves the turn."""
-    allowed = [d for d in turn if problem.allowed[unit, d]]
-    while len(turn) > 1 and room[turn[0]] < weight and allowed and allowed[0] == turn[0]:
-        turn.pop(0)
-        allowed = [d for d in turn if problem.allowed[unit, d]]
-    return allowed[0] if allowed else int(problem.allowed[unit].argmax())
-
-
-def _bytes_of_units(problem: Problem) -> NDArray[np.float64]:
+def _bytes_of_units(problem: Problem) -> Floats:
     """Persistent bytes (units,); outputs where nothing in the graph is persistent."""
     held = problem.unit_persistent.astype(np.float64)
     if not held.any():
@@ -71,10 +64,10 @@ def _bytes_of_units(problem: Problem) -> NDArray[np.float64]:
     return held
 
 
-def _order_of_use(problem: Problem) -> list[int]:
-    """Topological order in which a parameter, and what is made of parameters alone, comes just
-    before its first reader."""
-    place, late = places(problem.graph.order).astype(np.float64), Lateness(problem)
+def _order_of_use(problem: Problem, core: _core.Problem) -> Order:
+    """(n,) the topological order in which a parameter, and what is made of parameters alone, comes
+    just before its first reader."""
+    place, late = places(problem.graph.order).astype(np.float64), Lateness(problem, core)
     own_use = late.first_use(place)
     # (n,) the first place at which an op's output is read; infinite where nothing reads it.
     first_use = np.full(problem.n, np.inf)
@@ -82,7 +75,9 @@ def _order_of_use(problem: Problem) -> list[int]:
     np.minimum.at(first_use, readers, own_use[problem.consumers])
     early = late.without_data.copy()
     # Ops that read nothing: parameters and inputs.
-    early[np.setdiff1d(np.arange(problem.n), problem.consumers)] = True
+    reads = np.zeros(problem.n, np.bool_)
+    reads[problem.consumers] = True
+    early |= ~reads
     # Half a place before the reader, so that it stands directly before it and behind all else.
     key = np.where(early & np.isfinite(first_use), first_use - 0.5, place)
-    return [int(op) for op in np.argsort(key, kind="stable")]
+    return np.argsort(key, kind="stable").astype(np.int32)
