@@ -101,6 +101,18 @@ def atomic_calls(problem: Problem, placement: Annotated[NDArray[numpy.int32], di
     devices' calls, and when the ops' results are there (n,).
     """
 
+def best_item_order(problem: Problem, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], goal: str, *, excess: int, value: float, known: float, steps: int, seconds: float) -> tuple[bool, int, NDArray[numpy.int32], tuple[NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.int32]]]:
+    """
+    The best order of a placement's ops and transfers, where transfers are blocking.
+
+    Whether there is no better one, the items that were tried, and the order (n,) of ops with tensors,
+    targets and places (k,) of transfers, as `blocking_transfers` has them; without ops where there is no
+    order of a score below (excess, value).
+
+    goal: `time`, `memory`, or `fit` for the fewest bytes above capacities at a value that is known.
+    steps, seconds: items that may be tried, and when to end.
+    """
+
 class OutOfTime(Exception):
     pass
 

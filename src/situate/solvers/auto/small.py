@@ -12,6 +12,7 @@ from situate.bounds.rounding import rounding
 from situate.data.arrays import Placement, Placements
 from situate.data.problem import Problem
 from situate.simulation.decoding import DecoderName
+from situate.solvers.auto.item_orders import order_items
 from situate.solvers.auto.optimistic import least_scores
 from situate.solvers.search import Search
 
@@ -31,7 +32,8 @@ def look_at_all(search: Search) -> bool:
 
     Orders are all there are, by every decoder: also those in which an op comes before what it
     reads, which is then done no earlier than it is needed. With a limit of evaluations nothing is
-    looked at unless there are enough of them for all.
+    looked at unless there are enough of them for all. Where transfers are blocking, orders are of
+    ops and transfers.
     """
     problem = search.problem
     if problem.n > MOST_OPS or math.prod(problem.allowed.sum(axis=1).tolist()) > MOST_PLACEMENTS:
@@ -39,10 +41,13 @@ def look_at_all(search: Search) -> bool:
     placements, orders = _placements(problem), _orders(problem)
     least = least_scores(search, placements)
     promising = [i for i, score in enumerate(least) if _promises(search, score)]
+    promising.sort(key=least.__getitem__)
+    if _transfers_are_ordered(problem):
+        return order_items(search, [(placements[i], least[i][1]) for i in promising])
     if not _affordable(search, len(promising) * len(orders) * len(search.decoders)):
         return False
     end = search.left() * (1 - ENUMERATION_SHARE)
-    for i in sorted(promising, key=least.__getitem__):
+    for i in promising:
         if not _promises(search, least[i]) or search.proved():
             break
         if search.left() <= end:
@@ -56,6 +61,12 @@ def _promises(search: Search, least: tuple[int, float]) -> bool:
     """True where a score is better than the best by more than rounding."""
     excess, value = search.incumbent.score
     return least < (excess, value * (1 - 2 * rounding(search.problem)))
+
+
+def _transfers_are_ordered(problem: Problem) -> bool:
+    """True where an order of transfers may change what is sought."""
+    by_order = problem.rules.memory != "persistent" or problem.objective == "time"
+    return problem.transfers == "blocking" and by_order
 
 
 def _affordable(search: Search, evaluations: int) -> bool:

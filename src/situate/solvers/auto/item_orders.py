@@ -1,0 +1,90 @@
+"""Orders of ops and transfers of small problems whose transfers are blocking, by branch and bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+from situate import _core
+from situate.bounds.rounding import rounding
+from situate.data.arrays import Order, Placement
+from situate.simulation.transfer_order import TransferOrder
+from situate.solvers.search import Search
+
+STEPS = 2_000_000
+"""Items at most that are tried for one placement."""
+
+ITEMS_SHARE = 0.5
+"""Share of what is left of the budget that this takes at most."""
+
+Goal = Literal["time", "memory", "fit"]
+"""The value that an order decides; under `fit` it decides only what fits."""
+
+
+def order_items(search: Search, placements: Sequence[tuple[Placement, float]]) -> bool:
+    """Offer the best order of ops and transfers of every placement, and return whether no plan of
+    these is better.
+
+    Args:
+        placements: (n,) each, with a value that none of its plans is below; the most promising
+            first.
+    """
+    end = search.left() * (1 - ITEMS_SHARE)
+    for placement, least in placements:
+        if search.proved() or not _promises(search, least):
+            continue
+        steps = _steps_left(search, end)
+        if search.left() <= end or not steps or not _offer_best(search, placement, least, steps):
+            return False
+    return True
+
+
+def _promises(search: Search, least: float) -> bool:
+    return search.incumbent.excess > 0 or least < _to_beat(search)
+
+
+def _to_beat(search: Search) -> float:
+    """A value that is better than the best by more than rounding."""
+    return search.incumbent.value * (1 - 2 * rounding(search.problem))
+
+
+def _steps_left(search: Search, end: float) -> int:
+    """Items that may be tried: an evaluation is as many as a decoding takes, an op each."""
+    if search.evaluation_limit is None:
+        return STEPS
+    left = (search.left() - end) * search.evaluation_limit * (1 - search.reserve)
+    return min(STEPS, max(0, int(left)) * search.problem.n)
+
+
+def _offer_best(search: Search, placement: Placement, least: float, steps: int) -> bool:
+    """Offer the best order of a placement where it is better than the best plan; False where there
+    was no time for all orders."""
+    objective = search.problem.objective
+    goal: Goal = "fit" if objective == "throughput" else objective
+    exhausted, tried, order, sent = _core.best_item_order(
+        search.simulator.core,
+        placement,
+        goal,
+        excess=search.incumbent.excess,
+        value=_to_beat(search),
+        known=least,
+        steps=steps,
+        seconds=_seconds_left(search),
+    )
+    search.evaluations += math.ceil(tried / search.problem.n)
+    if len(order):
+        _offer(search, placement, order, TransferOrder(*sent))
+    return exhausted
+
+
+def _seconds_left(search: Search) -> float:
+    if search.time_limit is None:
+        return math.inf
+    return max(0.0, search.time_limit * (1 - search.reserve) - search.seconds)
+
+
+def _offer(search: Search, placement: Placement, order: Order, sent: TransferOrder) -> None:
+    """Offer an order with transfers as urgent as their readers, and with their own urgency."""
+    search.offer(placement, order)
+    search.offer(placement, order, ["serial"], transfers=sent)
