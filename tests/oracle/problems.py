@@ -58,6 +58,38 @@ def small_problem(seed: int) -> Problem:
                 raise
 
 
+def blocking_problem(seed: int) -> Problem:
+    """A problem of 2 to 6 ops on two or three devices whose transfers are blocking, for time; about
+    half of them by REGAL's rules."""
+    rng = np.random.default_rng((seed, 2))
+    while True:
+        try:
+            cluster = replace(_cluster(rng, int(_one_of(rng, 2, 2, 2, 3))), transfers="blocking")
+            graph = _graph(rng, cluster, int(_one_of(rng, 2, 3, 4, 5, 5, 6, 6)))
+            tight = rng.random() < 0.3
+            cluster = _tight(rng, cluster, graph) if tight else _roomy(cluster)
+            problem = Problem(graph, cluster, "time", _blocking_rules(rng))
+            # So few items that all orders can be looked at, where memory decides which fit.
+            if problem.n + (problem.d - 1) * len(problem.size) <= (8 if tight else 11):
+                return problem
+        except SituateError as error:
+            if not any(why in str(error) for why in UNPLACEABLE):
+                raise
+
+
+def _roomy(cluster: Cluster) -> Cluster:
+    devices = tuple(structs.replace(device, memory=None) for device in cluster.devices)
+    return replace(cluster, devices=devices)
+
+
+def _blocking_rules(rng: Generator) -> Rules:
+    if rng.random() < 0.7:
+        return RULES[_one_of(rng, "regal", "regal", "situate")]
+    memory = _one_of(rng, "time", "persistent", "step")
+    contention, signals = bool(rng.random() < 0.6), bool(rng.random() < 0.7)
+    return Rules("drawn", "blocking", contention, signals, memory)
+
+
 def random_decision(problem: Problem, seed: int) -> Decision:
     """A placement that respects units and what may run where, and priorities with many ties."""
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Orders of ops and transfers of small problems whose transfers are blocking, by branch and bound."""
+"""Orders of ops and transfers of small problems that block, by branch and bound."""
 
 from __future__ import annotations
 

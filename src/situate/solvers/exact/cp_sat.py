@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 
 import numpy as np
 
+from situate.data.arrays import Ints, Order, Placement
 from situate.data.problem import Problem
-from situate.data.topology import op_devices
+from situate.data.topology import op_devices, places
 from situate.errors import SituateError
 from situate.simulation.decoding import order_of, rising
+from situate.simulation.transfer_order import TransferOrder, by_priority, sent
 from situate.solvers.exact.installed import cp_model
 from situate.solvers.exact.model import Goal, Model, build
 from situate.solvers.exact.moves import size_of_model
@@ -185,10 +188,35 @@ def _seconds_left(search: Search) -> float | None:
 
 
 def _offer(search: Search, solution: Solution) -> None:
-    """Decode a solution: its devices, in the order of its starts."""
+    """Decode a solution: its devices, in the order of its starts, which where transfers are
+    blocking is one of ops and transfers too."""
     problem = search.problem
     placement = op_devices(problem, solution.device)
     if solution.start is None:
         search.offer(placement, order_of(problem, search.incumbent.schedule))
-    else:
-        search.offer(placement, rising(problem, solution.start.astype(np.float64)))
+        return
+    search.offer(placement, rising(problem, solution.start.astype(np.float64)))
+    if problem.transfers == "blocking":
+        order, transfers = items_by_start(problem, placement, solution.start, solution.sent)
+        search.offer(placement, order, ["serial"], transfers=transfers)
+
+
+def items_by_start(
+    problem: Problem,
+    placement: Placement,
+    start: Ints,
+    sent_at: Mapping[tuple[int, int], int],
+) -> tuple[Order, TransferOrder]:
+    """The order (n,) of ops and that of a placement's transfers, the first to start first. At one
+    instant an op comes before the transfers of its results, and these before their readers."""
+    tensor, target = sent(problem, placement)
+    place = places(problem.graph.order)
+    # (n + k,) ops and transfers: their starts, and a topological rank.
+    arrivals = zip(tensor.tolist(), target.tolist(), strict=True)
+    starts = np.concatenate((start, np.array([sent_at[each] for each in arrivals], np.int64)))
+    rank = np.concatenate((2 * place, 2 * place[problem.producer[tensor]] + 1))
+    priority = np.empty(len(starts), np.float32)
+    priority[np.lexsort((rank, starts))] = np.arange(len(starts), 0, -1)
+    of_transfers = np.zeros((len(problem.size), problem.d), np.float32)
+    of_transfers[tensor, target] = priority[problem.n :]
+    return by_priority(problem, placement, priority[: problem.n], of_transfers)

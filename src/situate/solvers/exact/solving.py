@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,10 +27,12 @@ class Solution:
     Attributes:
         device: (units,) indices.
         start: (n,) of the ops; None where the model knows none.
+        sent: starts of transfers, by tensor and target; also of some that the placement needs not.
     """
 
     device: Ints
     start: Ints | None
+    sent: Mapping[tuple[int, int], int]
 
 
 class Run:
@@ -108,7 +110,9 @@ class Run:
             if value(here):
                 device[unit] = where
         start = [value(variable) for variable in self._built.start]
-        self._found.append(Solution(device, np.array(start, np.int64) if start else None))
+        timing = self._built.timing
+        sent = {arrival: value(at) for arrival, at in timing.sent.items()} if timing else {}
+        self._found.append(Solution(device, np.array(start, np.int64) if start else None, sent))
 
     def _check(self) -> None:
         cp = self._cp
