@@ -454,3 +454,15 @@ def test_a_problem_is_confined_to_fewer_devices_and_larger_units():
     assert whole.allowed.tolist() == [[False, False]]
     after = problem.allowed, problem.unit_seconds, problem.fastest
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
+
+
+def test_tensors_of_control_edges_follow_all_others_as_their_ops_are_first_named() -> None:
+    ops = tuple(Op(name, seconds={"*": 1.0}) for name in "abcd")
+    control = ((1, 2), (0, 3), (1, 3))
+    problem = Problem(
+        Graph("numbers", ops, (Tensor("t", 2, 4, (3,)),), control), Cluster.identical(2)
+    )
+    assert problem.producer.tolist() == [2, 1, 0]
+    first, last = problem.consumer_start[1:3]
+    assert problem.consumers[first:last].tolist() == [2, 3]
+    assert problem.signal.tolist() == [False, True, True]

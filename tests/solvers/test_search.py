@@ -13,7 +13,8 @@ from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.results.result import Progress
-from situate.solvers.search import Found, Search
+from situate.solvers import solve
+from situate.solvers.search import Found, OutOfTime, Search
 from tests.solvers.families import apart, chain, devices, graph, problem
 
 
@@ -220,3 +221,24 @@ def test_a_bound_is_raised_and_never_lowered():
     assert search.lower_bound == 5
     search.raise_bound(6.0, "CP-SAT")
     assert (search.lower_bound, search.bounded_by) == (6, "CP-SAT")
+
+
+def test_a_limit_that_is_kept_ends_the_search_after_its_first_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("situate.solvers.search.LIMIT_AT_LEAST", 0.0)
+    search = _search(time_limit=0.0, evaluations=None, keeps_limit=True)
+    search.offer(*_on(0, 0, 0, 0))
+    assert search.evaluations == 1
+    assert search.overtime == "first plan"
+    with pytest.raises(OutOfTime):
+        search.offer(*_on(0, 0, 0, 1))
+
+
+def test_auto_says_that_its_first_plan_took_longer_than_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("situate.solvers.search.LIMIT_AT_LEAST", 0.0)
+    result = solve(problem("layered"), time_limit=0.0)
+    assert (result.overtime, result.feasible, result.evaluations) == ("first plan", True, 1)
+    assert solve(problem("layered"), evaluations=50).overtime is None
