@@ -1,4 +1,4 @@
-"""How `situate plan` keeps its time limit on large graphs: eight graphs (`large_graphs`) on sixteen
+"""The time limit of `situate plan` on large graphs: eight graphs (`large_graphs`) on sixteen
 devices, with limits of 1 and 30 s."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LIMIT_WANTED = 1.05
 """Seconds of planning, as a fraction of the time limit."""
 
 FIRST_PLAN = "the first plan took longer than --time-limit"
-"""What stderr says of a search that ended with its first plan."""
+"""The note on stderr of a search that ended with its first plan."""
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -21,14 +21,14 @@
 #include "problem/reversed.h"
 #include "search/annealer.h"
 #include "search/deadline.h"
-#include "search/fill_in_turn.h"
-#include "search/item_orders.h"
+#include "search/fills/fill_in_turn.h"
+#include "search/fills/weight_ops.h"
+#include "search/items/item_orders.h"
 #include "search/justification.h"
 #include "search/list_rules.h"
 #include "search/load_annealer.h"
 #include "search/memory_constrained.h"
 #include "search/placed/placed_orders.h"
-#include "search/weight_ops.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

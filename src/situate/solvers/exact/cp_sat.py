@@ -197,11 +197,11 @@ def _offer(search: Search, solution: Solution) -> None:
         return
     search.offer(placement, rising(problem, solution.start.astype(np.float64)))
     if problem.transfers == "blocking":
-        order, transfers = items_by_start(problem, placement, solution.start, solution.sent)
+        order, transfers = _items_by_start(problem, placement, solution.start, solution.sent)
         search.offer(placement, order, ["serial"], transfers=transfers)
 
 
-def items_by_start(
+def _items_by_start(
     problem: Problem,
     placement: Placement,
     start: Ints,

@@ -1,4 +1,4 @@
-#include "search/weight_ops.h"
+#include "search/fills/weight_ops.h"
 
 #include <algorithm>
 #include <limits>

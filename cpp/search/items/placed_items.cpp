@@ -1,4 +1,4 @@
-#include "search/placed_items.h"
+#include "search/items/placed_items.h"
 
 #include <algorithm>
 

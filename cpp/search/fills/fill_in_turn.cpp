@@ -1,4 +1,4 @@
-#include "search/fill_in_turn.h"
+#include "search/fills/fill_in_turn.h"
 
 #include <algorithm>
 

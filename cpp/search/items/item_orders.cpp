@@ -1,4 +1,4 @@
-#include "search/item_orders.h"
+#include "search/items/item_orders.h"
 
 #include <algorithm>
 #include <functional>
@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "search/deadline.h"
-#include "search/placed_items.h"
+#include "search/items/placed_items.h"
 
 namespace situate::search {
 namespace {
