@@ -50,7 +50,7 @@ REFUSED = {
     "a size as a number that deals samples out anew": (
         "tests.cli.uncut:dealt",
         ("2",),
-        "aten.view .loss.* deals out the samples of the batch anew: .*let its sizes follow from the in",
+        "aten.view .loss.* deals out the samples of the batch anew: .*let its sizes follow",
     ),
     "a loss that is neither a mean nor a sum": (
         "tests.cli.uncut:rooted",

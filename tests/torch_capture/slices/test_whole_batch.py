@@ -18,7 +18,9 @@ def mse(model, x, y):
 
 
 def said(loss, **more):
-    return [text for text in captured(loss, **more).warnings if text.startswith("slices: ")]
+    """The warnings but for that of numbers that were tried."""
+    told = captured(loss, **more).warnings
+    return [t for t in told if t.startswith("slices: ") and "on random numbers" not in t]
 
 
 def test_samples_that_stay_apart_are_not_spoken_of():
@@ -30,7 +32,7 @@ def test_batch_norms_have_statistics_of_a_slice():
     norms = nn.Sequential(nn.BatchNorm1d(6), nn.Linear(6, 3), nn.BatchNorm1d(3))
     (text,) = said(mse, model=norms)
     assert "each slice has statistics of its own" in text
-    assert text.endswith("(2 ops, the first of 0)")
+    assert "(2 ops, the first of 0" in text
 
 
 def test_a_batch_norm_that_infers_and_an_instance_norm_depend_on_no_batch():

@@ -40,7 +40,7 @@ def notes(
         written: buffers that are written once for all slices.
 
     Raises:
-        SituateError: an op has a size of the batch as a number.
+        SituateError: a view deals out the samples anew.
     """
     if step is None:
         yield OTHER_OPS
