@@ -43,6 +43,7 @@ class Built:
         separate: the tensors of inputs of the same structure.
         mode: of the fake tensors.
         strangers: names of parameters that the loss has.
+        loss: as the user gave it.
         named: the devices that have been named.
         originals: of a model that exists, by identity of a fake tensor what it is a copy of.
         examples: by number, the tensors of integers and booleans whose values are known.
@@ -58,6 +59,7 @@ class Built:
     mode: FakeTensorMode
     strangers: tuple[str, ...]
     named: NamedDevices = field(default_factory=NamedDevices)
+    loss: object = None
     originals: Mapping[int, torch.Tensor] = field(default_factory=dict)
     examples: Mapping[int, Example] = field(default_factory=dict)
     sequences: Mapping[str, Sequence[Any]] = field(default_factory=dict)
@@ -210,6 +212,7 @@ def _checked(returned: object, mode: FakeTensorMode, values: Values = Known) -> 
         _separator(inputs),
         mode,
         strangers,
+        loss=loss,
         examples=examples,
         sequences=sequences(inputs),
         call_with=lambda changes: _caller(replaced(inputs, changes), result),

@@ -27,6 +27,7 @@ from situate.torch_capture.patches.grouped_query_attention import heads_share
 from situate.torch_capture.patches.interpolation import interpolation_whole
 from situate.torch_capture.patches.kernel_layouts import layouts_as_computed
 from situate.torch_capture.patches.lifted_constants import lifted_apart
+from situate.torch_capture.patches.loss_lines import loss_lines
 from situate.torch_capture.patches.margin_losses import margins_whole
 from situate.torch_capture.patches.matrix_products import products_of_one_dtype
 from situate.torch_capture.patches.module_conversion import modules_stay_as_built
@@ -265,6 +266,7 @@ def _joint(
         stack.enter_context(loss_unscaled())
         stack.enter_context(masks_as_run(values.is_known))
         stack.enter_context(lifted_apart())
+        stack.enter_context(loss_lines(what.loss))
         stack.enter_context(regions_in_line())
         stack.enter_context(compiled_modules_called())
         stack.enter_context(cache_as_written())

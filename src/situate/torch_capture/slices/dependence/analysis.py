@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -152,8 +152,17 @@ def dependence(
                 findings.append(finding)
             relations[node] = _marked(call, error.otherwise) or _assumption(assumed(call))
     live = _sources(node for node, _ in described_outputs(part.graph))
-    reaching = tuple(each for each in findings if each.node in live)
+    reaching = tuple(_causes([each for each in findings if each.node in live]))
     return Dependence(others, relations, reaching, frozenset(backward))
+
+
+def _causes(findings: Sequence[Finding]) -> Iterator[Finding]:
+    """The findings of the forward pass, and those of the backward pass where these say nothing of
+    them."""
+    forward = {each.reason for each in findings if not each.backward}
+    for each in findings:
+        if not each.backward or forward <= {Reason.STATISTICS}:
+            yield each
 
 
 def _matching(part: Trace, whole: Trace) -> dict[fx.Node, fx.Node] | None:
