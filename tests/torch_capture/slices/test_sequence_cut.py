@@ -75,7 +75,8 @@ def test_numbers_that_may_be_either_are_asked_for():
     with pytest.raises(SituateError, match=r"input 2 holds 8 entries, as many .* --slice-dim 2=0"):
         step(weighed, EIGHT)
     for axis in (0, None):
-        graph = captured(lambda m, x, y, n: weighed(m(x), y, n), EIGHT, axes={"2": axis})
+        cut = {"axes": {"2": axis}, "loss": "mean"}
+        graph = captured(lambda m, x, y, n: weighed(m(x), y, n), EIGHT, **cut)
         assert graph.slices.axes == {"2": axis}
 
 
