@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Draws:
@@ -48,11 +51,22 @@ def _fixed(func: Any, args: Any, kwargs: Any) -> Any:
         return func(*args, **kwargs)
     name = func.overloadpacket.__name__
     if name == "native_dropout":
-        return args[0].clone(), torch.ones_like(args[0], dtype=torch.bool)
+        return _all_kept(*args)
     if name == "randperm":
         return torch.arange(args[0], dtype=kwargs.get("dtype") or torch.int64)
     drawn = func(*args, **kwargs)
     return drawn.fill_(_value(name, args)) if isinstance(drawn, torch.Tensor) else drawn
+
+
+def _all_kept(
+    values: torch.Tensor, p: float, train: bool | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The results of a dropout that keeps all numbers, unless it never keeps any."""
+    import torch
+
+    is_kept = train is False or p < 1
+    scale = 1 / (1 - p) if train is not False and p < 1 else 1
+    return values * scale * is_kept, torch.full_like(values, is_kept, dtype=torch.bool)
 
 
 def _value(name: str, args: Any) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -27,13 +28,31 @@ def worst_gradient(
     ours: Mapping[str, torch.Tensor], theirs: Mapping[str, torch.Tensor]
 ) -> tuple[float, str]:
     """The largest difference of a parameter's gradients, in parts of their largest number, and the
-    parameter; 0 and an empty name where none differs. A gradient that one step lacks is zero."""
-    sizes = {name: float(g.abs().max()) if g.numel() else 0.0 for name, g in ours.items()}
+    parameter; 0 and an empty name where none differs. A gradient that one step lacks is zero, a
+    negligible one is compared with the largest of all, and one that is no number differs without
+    bound."""
+    import torch
+
+    zero = torch.zeros(())
+    sizes = {name: _largest(gradient) for name, gradient in ours.items()}
     largest = max(sizes.values(), default=0.0)
-    found = {
-        name: float((ours[name] - theirs.get(name, 0)).abs().max()) / size
-        for name, size in sizes.items()
-        if size > NEGLIGIBLE * largest
+    parts = {
+        name: _part(_largest(ours.get(name, zero) - theirs.get(name, zero)), size, largest)
+        for name, size in {**dict.fromkeys(theirs, 0.0), **sizes}.items()
     }
-    worst = max(found, key=found.__getitem__, default="")
-    return (found[worst], worst) if found.get(worst) else (0.0, "")
+    worst = max(parts, key=parts.__getitem__, default="")
+    return (parts[worst], worst) if parts.get(worst) else (0.0, "")
+
+
+def _largest(gradient: torch.Tensor) -> float:
+    """The size of a gradient's largest number; infinite if one is no number."""
+    size = float(gradient.abs().max()) if gradient.numel() else 0.0
+    return math.inf if math.isnan(size) else size
+
+
+def _part(difference: float, size: float, largest: float) -> float:
+    """A difference in parts of a gradient's size, or of the largest one's if it is negligible."""
+    scale = size if size > NEGLIGIBLE * largest else largest
+    if not difference:
+        return 0.0
+    return difference / scale if scale and math.isfinite(difference) else math.inf
