@@ -100,6 +100,14 @@ def rounded(model: Any, x: Tensor) -> Tensor:
     return out * out
 
 
+reverse = Reversed.apply
+
+
+def by_another_name(model: Any, x: Tensor) -> Tensor:
+    out: Tensor = reverse(model.layer(x), 0.5)
+    return out.clone().add_(1)
+
+
 def both(model: Any, x: Tensor) -> Tensor:
     product, number, total = Both.apply(model.layer(x), model.norm(x))
     out: Tensor = product * number + total
@@ -132,7 +140,8 @@ def _one_thread() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_one_thread")
 @pytest.mark.parametrize(
-    "function", [reversed_, rounded, both, of_a_parameter, twice, of_no_gradient]
+    "function",
+    [reversed_, by_another_name, rounded, both, of_a_parameter, twice, of_no_gradient],
 )
 def test_a_step_with_functions_computes_what_pytorch_does(
     function: Callable[[Any, Tensor], Tensor],

@@ -15,6 +15,7 @@ from situate.torch_capture.patches.interpolation import interpolation_whole  # n
 from situate.torch_capture.patches.kernel_layouts import layouts_as_computed  # noqa: E402
 from situate.torch_capture.patches.margin_losses import margins_whole  # noqa: E402
 from situate.torch_capture.patches.norm_statistics import statistics_as_computed  # noqa: E402
+from situate.torch_capture.patches.patched import REPLACEMENT, code_replaced  # noqa: E402
 
 WHOLE = {
     interpolation_whole: torch.ops.aten.upsample_bilinear2d.vec,
@@ -37,3 +38,34 @@ def test_fake_tensors_are_dispatched_as_before_even_after_an_error(trace):
         assert FakeTensorMode.dispatch is not before
         raise KeyboardInterrupt
     assert FakeTensorMode.dispatch is before
+
+
+class Doubling:
+    def call(self, x):
+        return 2 * x
+
+
+class Child(Doubling):
+    def call(self, x, more=1):
+        return super().call(x) + more
+
+
+bound = Child().call
+
+
+def test_replaced_code_runs_by_every_name():
+    def replacement(original, self, x, **named):
+        return 100 * original(self, x, **named)
+
+    with code_replaced(Child.call, replacement):
+        assert (bound(3), Child().call(3), bound(3, more=2)) == (700, 700, 800)
+    assert (bound(3), Child().call(3)) == (7, 7)
+
+
+def test_replaced_code_is_as_before_even_after_an_error():
+    code = Child.call.__code__
+    with suppress(KeyboardInterrupt), code_replaced(Child.call, lambda *_: None):
+        assert bound(3) is None
+        raise KeyboardInterrupt
+    assert Child.call.__code__ is code
+    assert REPLACEMENT not in Child.call.__globals__

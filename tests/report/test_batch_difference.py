@@ -1,0 +1,50 @@
+"""Lines on a step of slices beside that of the whole batch."""
+
+from __future__ import annotations
+
+from situate.report.batch_difference import batch_figures, batch_text, is_unexplained
+from situate.runtime.whole_batch import BatchDifference
+
+EQUAL = BatchDifference(1e-7, 2e-6, "fc.weight", 1e-3)
+UNEQUAL = BatchDifference(0.01234, 0.5, "fc\x1b.weight", 1e-3)
+WARNINGS = ("slices: batch normalisation\n (an op of 0)", "memory is short")
+
+
+def test_equal_steps_are_green_whatever_the_warnings():
+    text = batch_text(EQUAL, WARNINGS)
+    assert text.plain == "Slices against the whole batch: equal but for rounding."
+    assert text.style == "green"
+    assert not is_unexplained(EQUAL, ())
+
+
+def test_a_difference_that_warnings_explain_is_yellow_with_its_reasons():
+    text = batch_text(UNEQUAL, WARNINGS)
+    assert text.plain == (
+        "Slices against the whole batch: the loss differs by 0.0123, gradients by up to 0.5 of "
+        r"their largest number, in fc\x1b.weight: batch normalisation\n (an op of 0)."
+    )
+    assert text.style == "yellow"
+    assert not is_unexplained(UNEQUAL, WARNINGS)
+
+
+def test_a_difference_without_reasons_is_red():
+    text = batch_text(UNEQUAL, WARNINGS[1:])
+    assert text.plain.endswith("; nothing that situate knows of explains it.")
+    assert text.style == "bold red"
+    assert is_unexplained(UNEQUAL, WARNINGS[1:])
+
+
+def test_a_difference_of_the_loss_alone_names_no_parameter():
+    found = BatchDifference(0.25, 0.0, "", 1e-3)
+    assert "their largest number;" in batch_text(found, ()).plain
+
+
+def test_figures_have_the_difference_and_the_reasons():
+    assert batch_figures(UNEQUAL, WARNINGS) == {
+        "batch_loss_difference": 0.01234,
+        "batch_gradient_difference": 0.5,
+        "batch_parameter": "fc\x1b.weight",
+        "batch_equal": False,
+        "batch_reasons": ["batch normalisation\n (an op of 0)"],
+    }
+    assert batch_figures(BatchDifference(0, 0, "", 1e-3), ())["batch_parameter"] is None

@@ -1,0 +1,84 @@
+"""Constants of a step at the size of a slice beside those at the size of the batch."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
+
+from situate.torch_capture.slices.dependence.constants import (  # noqa: E402
+    Cutting,
+    constant_relation,
+    constant_values,
+)
+from situate.torch_capture.slices.dependence.relation import (  # noqa: E402
+    SHARED,
+    UNKNOWN,
+    ZERO,
+    Relation,
+    by_sample,
+)
+
+HALVES = Cutting(4, 8, (0, 4))
+PLACES = Relation("places")
+
+
+def relation(constant, cutting=HALVES):
+    """The relation of a constant that is computed from a number of samples."""
+    return constant_relation(constant(cutting.samples), constant(cutting.total), cutting)
+
+
+@pytest.mark.parametrize("cutting", [HALVES, Cutting(6, 8, (0,)), Cutting(2, 8, (6,))])
+def test_numbers_of_samples_are_places_wherever_the_batch_is_cut(cutting):
+    assert relation(torch.arange, cutting) == PLACES
+    assert relation(lambda n: torch.arange(n)[None], cutting) == Relation("places", axis=1)
+    assert relation(lambda n: torch.arange(2 * n), cutting) == Relation("places", scale=2)
+
+
+def test_equal_entries_are_uniform():
+    assert relation(lambda n: torch.ones(n, 2)) == by_sample(0, uniform=True)
+    assert relation(lambda n: torch.zeros(2, n)) == by_sample(1, None, uniform=True)
+    assert relation(lambda n: torch.ones(n) / n) == by_sample(0, 1, uniform=True)
+
+
+def test_entries_that_repeat_in_every_slice_belong_to_samples():
+    assert relation(lambda n: torch.arange(n) % 4) == by_sample(0)
+    assert relation(lambda n: torch.arange(n) % 4, Cutting(6, 8, (0,))) == by_sample(0)
+    assert relation(lambda n: torch.arange(n) % 4, Cutting(2, 8, (6,))) == UNKNOWN
+
+
+def test_a_count_of_samples_has_a_power():
+    assert relation(torch.tensor) == SHARED.with_power(-1)
+    assert relation(lambda n: torch.tensor(1 / n**2), Cutting(6, 8, (0,))) == SHARED.with_power(2)
+
+
+def test_what_does_not_change_is_shared():
+    assert relation(lambda n: torch.linspace(0, 1, 5)) == SHARED
+    assert relation(lambda n: torch.zeros(5)) == ZERO
+
+
+@pytest.mark.parametrize(
+    "constant",
+    [
+        lambda n: torch.linspace(0, 1, n),
+        lambda n: torch.arange(n) < n // 2,
+        lambda n: torch.arange(n).flip(0),
+        torch.eye,
+        lambda n: torch.ones(n + 1),
+        lambda n: torch.tensor(n + 1.0),
+        lambda n: torch.ones((1,) * n),
+    ],
+)
+def test_a_constant_of_another_kind_is_unknown(constant):
+    assert relation(constant) == UNKNOWN
+
+
+def test_values_are_computed_without_inputs_and_without_chance():
+    def step(x):
+        return x * (torch.arange(4) + 1), torch.rand(4) + 1, torch.empty(4) * 2
+
+    graph = make_fx(step)(torch.zeros(4)).graph
+    values = constant_values(list(graph.nodes), {})
+    assert [value.tolist() for value in values.values()] == [[0, 1, 2, 3], [1, 2, 3, 4]]

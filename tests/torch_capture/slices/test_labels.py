@@ -1,0 +1,91 @@
+"""Labels that a mean of cross entropy may leave out."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+
+from tests.torch_capture.slices.steps import captured  # noqa: E402
+
+
+class Tagger(nn.Module):
+    """Scores for each token."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(64, 6), nn.Linear(6, 64)
+
+    def forward(self, ids):
+        return self.head(self.embed(ids))
+
+
+def said(loss, *more, **how):
+    found = captured(loss, *more, **how).warnings
+    return [text for text in found if " leaves out labels, " in text]
+
+
+def of_tokens(model, x, y, ids, labels):
+    return F.cross_entropy(model(ids).flatten(0, 1), labels.flatten())
+
+
+def of_samples(model, x, y, labels):
+    return F.cross_entropy(model(x), labels)
+
+
+def padded():
+    ids = torch.randint(3, 64, (8, 5))
+    labels = ids.clone()
+    labels[:2, 2:] = -100
+    return ids, labels
+
+
+def test_labels_of_padded_tokens_are_warned_of():
+    (text,) = said(of_tokens, *padded(), model=Tagger())
+    assert text.startswith("slices: aten.nll_loss_forward leaves out labels, ")
+    assert "(an op of loss" in text
+
+
+def test_labels_of_tokens_may_be_padded_in_another_batch():
+    ids = torch.randint(3, 64, (8, 5))
+    assert len(said(of_tokens, ids, ids.clone(), model=Tagger())) == 1
+
+
+def test_one_label_a_sample_is_not_spoken_of():
+    assert said(of_samples, torch.arange(8) % 3) == []
+
+
+def test_one_label_a_sample_is_warned_of_where_one_is_left_out():
+    labels = torch.arange(8) % 3
+    labels[2] = -100
+    assert len(said(of_samples, labels)) == 1
+
+
+def test_a_class_that_is_left_out_is_warned_of():
+    def without_two(model, x, y, labels):
+        return F.cross_entropy(model(x), labels, ignore_index=2)
+
+    assert len(said(without_two, torch.arange(8) % 3)) == 1
+    assert len(said(without_two, torch.arange(8) % 2)) == 1
+
+
+def test_labels_that_are_rows_of_a_table_are_not_negative():
+    def shifted(model, x, y, ids):
+        return F.cross_entropy(model(ids)[:, :-1].flatten(0, 1), ids[:, 1:].flatten())
+
+    assert said(shifted, torch.randint(64, (8, 5)), model=Tagger()) == []
+
+
+def test_labels_that_are_computed_are_not_negative_either():
+    assert said(lambda m, x, y: F.cross_entropy(m(x), y.argmax(1))) == []
+
+
+def test_a_sum_over_labels_is_not_spoken_of():
+    def summed(model, x, y, ids, labels):
+        scores = model(ids).flatten(0, 1)
+        return F.cross_entropy(scores, labels.flatten(), reduction="sum") / 34
+
+    assert said(summed, *padded(), model=Tagger()) == []

@@ -1,0 +1,87 @@
+"""Small forms of models, with numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+from torch._subclasses.fake_tensor import FakeTensor  # noqa: E402
+
+from situate.torch_capture.build import built, from_real  # noqa: E402
+from situate.torch_capture.slices.reduced_model import few_layers, model_bytes, real  # noqa: E402
+
+
+class Tied(nn.Module):
+    """A table that is read at both ends, a number that is held apart, and a count."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(16, 4), nn.Linear(4, 16, bias=False)
+        self.head.weight = self.embed.weight
+        self.register_buffer("count", torch.tensor(3))
+        self.scales = [torch.tensor([0.5, 2.0])]
+
+    def forward(self, x):
+        return self.head(self.embed(x)).mean()
+
+
+def equal_layers():
+    return nn.Sequential(
+        nn.Linear(4, 8), *(nn.Linear(8, 8) for _ in range(5)), nn.ReLU(), nn.Linear(8, 8)
+    )
+
+
+def test_two_of_equal_layers_in_a_row_are_kept():
+    model = equal_layers()
+    first, second, third, *_, relu, last = model
+    with few_layers(model):
+        assert [*model] == [first, second, third, relu, last]
+        assert model(torch.ones(2, 4)).shape == (2, 8)
+
+
+def test_layers_in_lists_inside_of_layers_are_left_out_too():
+    model = nn.ModuleList(nn.ModuleDict({"inner": equal_layers()}) for _ in range(3))
+    with few_layers(model):
+        assert [len(layer["inner"]) for layer in model] == [5, 5]
+
+
+def test_layers_that_differ_are_all_kept():
+    model = nn.Sequential(nn.Dropout(0.1), nn.Dropout(0.2), nn.Linear(4, 4), nn.Linear(4, 5))
+    with few_layers(model):
+        assert len(model) == 4
+
+
+def test_all_layers_are_back_in_their_order_also_after_an_error():
+    model = equal_layers()
+    model.add_module("named", nn.ReLU())
+    before = [*model.named_modules()]
+    with pytest.raises(KeyboardInterrupt), few_layers(model):
+        raise KeyboardInterrupt
+    assert [*model.named_modules()] == before
+
+
+def test_a_model_without_values_becomes_one_with_random_numbers_and_its_ties():
+    what = built(lambda: (Tied(), (torch.zeros(2, 3, dtype=torch.int64),), None), "model")
+    model = real(what)
+    held = [model.embed.weight, model.count, *model.scales]
+    assert not any(isinstance(tensor, FakeTensor) for tensor in held)
+    assert model.head.weight is model.embed.weight
+    assert model.embed.weight.requires_grad
+    assert isinstance(what.model.embed.weight, FakeTensor)
+    model(torch.zeros(2, 3, dtype=torch.int64)).backward()
+
+
+def test_a_model_that_exists_keeps_its_numbers_and_is_not_written_to():
+    theirs = Tied()
+    ours = real(from_real(theirs, (torch.zeros(2, 3, dtype=torch.int64),), None, "model"))
+    assert torch.equal(ours.embed.weight, theirs.embed.weight)
+    assert ours.count == 3
+    assert ours.scales[0].tolist() == [0.5, 2.0]
+    ours.embed.weight.data.zero_()
+    assert torch.any(theirs.embed.weight)
+
+
+def test_bytes_are_those_of_parameters_and_buffers():
+    assert model_bytes(Tied()) == 16 * 4 * 4 + 8
