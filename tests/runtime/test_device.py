@@ -15,7 +15,7 @@ from situate import _core  # noqa: E402
 from situate.runtime.device import Device, Share  # noqa: E402
 from situate.runtime.processes.channels import Channels  # noqa: E402
 from situate.runtime.programs.seeds import kept_generator, seed_of  # noqa: E402
-from tests.runtime.entries import entry  # noqa: E402
+from tests.runtime.model_state.entries import entry  # noqa: E402
 
 CPU = torch.device("cpu")
 SGD = {"lr": 0.5, "momentum": 0.0, "weight_decay": 0.0, "maximize": False, "nesterov": False}

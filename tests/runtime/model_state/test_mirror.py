@@ -17,8 +17,8 @@ from situate.runtime.model_state.optimizers import default  # noqa: E402
 from situate.runtime.processes.failures import StepFailed  # noqa: E402
 from situate.runtime.processes.messages import Run, Store  # noqa: E402
 from situate.runtime.step import PlacedStep  # noqa: E402
-from tests.runtime.entries import contents, entry, same  # noqa: E402
 from tests.runtime.gpus import KINDS  # noqa: E402
+from tests.runtime.model_state.entries import contents, entry, same  # noqa: E402
 from tests.runtime.pairs import Pair  # noqa: E402
 from tests.runtime.steps import cut  # noqa: E402
 

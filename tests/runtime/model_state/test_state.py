@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 from situate.runtime.memory import Layout  # noqa: E402
 from situate.runtime.model_state.state import Entry, flat, lay_out  # noqa: E402
-from tests.runtime.entries import contents, entry, same  # noqa: E402
+from tests.runtime.model_state.entries import contents, entry, same  # noqa: E402
 
 
 @pytest.mark.parametrize(

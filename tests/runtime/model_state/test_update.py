@@ -13,7 +13,7 @@ from situate.data.update_rule import OPTIMIZERS  # noqa: E402
 from situate.runtime.model_state import update as updates  # noqa: E402
 from situate.runtime.model_state.optimizers import hyperparameters, kind_of  # noqa: E402
 from situate.runtime.model_state.update import PIECE_ELEMENTS, Update  # noqa: E402
-from tests.runtime.entries import contents, entry, same  # noqa: E402
+from tests.runtime.model_state.entries import contents, entry, same  # noqa: E402
 
 SGD, Adam, AdamW = torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW
 
