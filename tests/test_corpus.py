@@ -129,7 +129,7 @@ def test_a_refusal_names_line_and_remedy_or_not(message: str, line: bool, remedy
 
 
 def row(**known: Any) -> dict[str, Any]:
-    plain = {"package": "p", "kind": "k", "phase": "training", "outcome": "captured"}
+    plain = {"name": "n", "package": "p", "kind": "k", "phase": "training", "outcome": "captured"}
     return plain | {"map": "within memory", "verify": "equal"} | known
 
 

@@ -91,7 +91,7 @@ def _verified(rows: Sequence[Row]) -> Iterator[Target]:
 
 
 def _under_autocast(rows: Sequence[Row]) -> Iterator[Target]:
-    """Of the models that PyTorch runs both ways, those captured and verified under autocast."""
+    """The target of models under autocast, of those that PyTorch runs both ways."""
     by_name = {(row["name"], row["phase"]): row for row in rows}
     pairs = [
         (by_name[name, phase.removesuffix(AUTOCAST)], row)

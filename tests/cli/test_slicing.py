@@ -33,27 +33,27 @@ REFUSED = {
         "no input is called '7'; known: 0, 1",
     ),
     "an input without a batch": (
-        "tests.cli.uncut:scaled",
+        "tests.cli.commands.uncut:scaled",
         ("2",),
         r"input 2 of shape \[\] has no dimension 0 to be cut along: --slice-dim 2=whole if",
     ),
     "inputs without a batch": (
-        "tests.cli.uncut:whole",
+        "tests.cli.commands.uncut:whole",
         ("2", "--slice-dim", "0=whole"),
         "no input is cut, so that all slices are the same: leave --slices out",
     ),
     "a size as a number that no slice has": (
-        "tests.cli.uncut:numbered",
+        "tests.cli.commands.uncut:numbered",
         ("2",),
         r"cli.uncut.py:\d+: .* not on 4 of its 8 samples: let sizes that it has as numbers follow",
     ),
     "a size as a number that deals samples out anew": (
-        "tests.cli.uncut:dealt",
+        "tests.cli.commands.uncut:dealt",
         ("2",),
         "aten.view .loss.* deals out the samples of the batch anew: .*let its sizes follow",
     ),
     "a loss that is neither a mean nor a sum": (
-        "tests.cli.uncut:rooted",
+        "tests.cli.commands.uncut:rooted",
         ("3:1",),
         "and aten.sqrt .loss.* stands in the way: .*: --slice-loss mean, or sum",
     ),

@@ -29,6 +29,7 @@ from situate.cli.commands import (
     train,
     verify,
 )
+from situate.cli.memory import memory_line
 from situate.cli.terminal import BAD_INPUT, FAILED, INTERRUPTED, fail, note
 from situate.cli.threads import reported
 from situate.cli.usage import TakesModelOrPlan, TakesPlan
@@ -111,11 +112,14 @@ def _run(arguments: Sequence[str] | None) -> int:
         return fail(_plain(error.format_message()))
     except SituateError as error:
         return fail(str(error))
-    except OSError as error:
-        return _broken(error)
-    except (MemoryError, RecursionError) as error:
-        reason = str(error) or "out of memory"
-        return fail(f"the input is too large or too deeply nested: {reason}")
+    except RecursionError as error:
+        return fail(f"the input is too deeply nested: {error}")
+    except (OSError, MemoryError, RuntimeError) as error:
+        if line := memory_line(error):
+            return fail(line)
+        if isinstance(error, OSError):
+            return _broken(error)
+        raise
     if status == INTERRUPTED:
         note("interrupted")
     return int(status)

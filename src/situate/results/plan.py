@@ -22,7 +22,6 @@ from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import DecoderName, scheduled
 from situate.simulation.simulator import Simulator
 from situate.simulation.transfer_order import TransferOrder, sent
-from situate.torch_capture.values.taken import HOLDS
 from situate.validation import check
 from situate.version import VERSION
 
@@ -315,13 +314,20 @@ def _changed(plan: Plan, graph: Graph) -> str:
     other = f"its model or inputs have changed{unsaid}: plan again"
     if graph.source == "onnx":
         other = "its model has changed, or --dim gives other sizes: give the plan's or plan again"
-    elif any(warning.startswith(HOLDS) for warning in graph.warnings):
+    elif _holds_for_values(graph):
         other += (
             ". The step depends on values of its inputs, as its warning says: if they are drawn, "
             "planning again does not help: give them, from a file or of a torch.Generator with a "
             "seed"
         )
     return f"{graph.name!r} is not what the plan was made for: {other}"
+
+
+def _holds_for_values(graph: Graph) -> bool:
+    """True if the graph was captured for some values of its inputs alone."""
+    from situate.torch_capture.values.taken import HOLDS
+
+    return any(warning.startswith(HOLDS) for warning in graph.warnings)
 
 
 def _another(what: str, made_for: str, name: str) -> str:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from situate.data.slices import Slices
 from situate.runtime.unplaced import Unplaced
-from situate.torch_capture.fixed_draws import Draws
-from situate.torch_capture.gradient_difference import (
+from situate.torch_capture.comparison.fixed_draws import Draws
+from situate.torch_capture.comparison.gradient_difference import (
     LOW_PRECISION,
     ROUNDING,
     gradients_of,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from situate.data.slices import Reduction
 from situate.torch_capture import cost
 from situate.torch_capture.build import Built
-from situate.torch_capture.fixed_draws import Draws
-from situate.torch_capture.gradient_difference import (
+from situate.torch_capture.comparison.fixed_draws import Draws
+from situate.torch_capture.comparison.gradient_difference import (
     LOW_PRECISION,
     ROUNDING,
     gradients_of,

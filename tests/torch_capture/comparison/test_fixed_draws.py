@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 from torch.nn import functional as F  # noqa: E402
 
-from situate.torch_capture.fixed_draws import Draws  # noqa: E402
+from situate.torch_capture.comparison.fixed_draws import Draws  # noqa: E402
 
 ONES = torch.ones(2, 3)
 

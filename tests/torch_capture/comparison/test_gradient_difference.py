@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from torch import nn, tensor  # noqa: E402
 
-from situate.torch_capture.gradient_difference import (  # noqa: E402
+from situate.torch_capture.comparison.gradient_difference import (  # noqa: E402
     ROUNDING,
     gradients_of,
     worst_gradient,
