@@ -45,7 +45,7 @@ REFUSED = {
     "a size as a number that no slice has": (
         "tests.cli.commands.uncut:numbered",
         ("2",),
-        r"commands.uncut.py:\d+: .* not on 4 of its 8 samples: let sizes that it has as numbers follow",
+        r"commands.uncut.py:\d+: .* not on 4 of its 8 samples: let sizes that it has as numbers",
     ),
     "a size as a number that deals samples out anew": (
         "tests.cli.commands.uncut:dealt",
