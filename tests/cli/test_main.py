@@ -83,24 +83,14 @@ def test_methods_are_listed(situate):
     assert [line.split()[0] for line in lines] == list(package.METHODS)
 
 
-@pytest.mark.parametrize(
-    ("error", "line"),
-    [
-        (MemoryError(), "out of memory: "),
-        (MemoryError("9 GiB"), "out of memory: 9 GiB: "),
-        (RuntimeError("can't start new thread"), "out of memory: can't start new thread: "),
-        (RecursionError("too deep"), "the input is too deeply nested: too deep"),
-    ],
-)
-def test_what_does_not_fit_in_memory_says_so(situate, monkeypatch, error, line):
+def test_an_input_that_is_too_deep_says_so(situate, monkeypatch):
     def fails(*_, **__):
-        raise error
+        raise RecursionError("maximum recursion depth exceeded")
 
     monkeypatch.setattr("situate.cli.app", fails)
     run = situate("methods")
     assert run.status == 2
-    assert run.err.startswith(f"error: {line}")
-    assert run.err.count("\n") == 1
+    assert run.err == "error: the input is too deeply nested: maximum recursion depth exceeded\n"
 
 
 COMMAND = f"{sys.executable} %s -c 'import sys; from situate.cli import main; sys.exit(main())'"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from situate.errors import SituateError
-from situate.files.atomic import write_bytes
+from situate.files.atomic import write_bytes, write_failure
 
 
 def test_a_file_is_written(tmp_path: Path) -> None:
@@ -144,3 +145,11 @@ def test_a_name_beyond_ascii_is_written_whatever_the_locale(tmp_path: Path, loca
     )
     assert (tmp_path / "löwe.json").read_bytes() == b"new"
     assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.EPERM])
+def test_a_place_that_is_read_only_has_a_remedy(tmp_path: Path, number: int) -> None:
+    reason = write_failure(tmp_path / "plan.json", OSError(number, os.strerror(number)))
+    assert reason == (
+        f"{os.strerror(number)}: make it and its folder writable, or give another path"
+    )

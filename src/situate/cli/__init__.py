@@ -29,11 +29,11 @@ from situate.cli.commands import (
     train,
     verify,
 )
-from situate.cli.memory import memory_line
+from situate.cli.shortage import shortage
 from situate.cli.terminal import BAD_INPUT, FAILED, INTERRUPTED, fail, note
 from situate.cli.threads import reported
 from situate.cli.usage import TakesModelOrPlan, TakesPlan
-from situate.errors import SituateError
+from situate.errors import MissingExtra, SituateError
 from situate.host.streams import discard
 from situate.version import VERSION
 
@@ -110,19 +110,26 @@ def _run(arguments: Sequence[str] | None) -> int:
         sys.stdout.flush()
     except typer.TyperException as error:
         return fail(_plain(error.format_message()))
-    except SituateError as error:
-        return fail(str(error))
-    except RecursionError as error:
-        return fail(f"the input is too deeply nested: {error}")
-    except (OSError, MemoryError, RuntimeError) as error:
-        if line := memory_line(error):
-            return fail(line)
-        if isinstance(error, OSError):
-            return _broken(error)
-        raise
+    except Exception as error:
+        return _failed(error)
     if status == INTERRUPTED:
         note("interrupted")
     return int(status)
+
+
+def _failed(error: Exception) -> int:
+    """The status after an error, which becomes one line; raises it again where it is a fault of
+    situate."""
+    if (reason := shortage(error)) is not None:
+        own = isinstance(error, SituateError) and not isinstance(error, MissingExtra)
+        return fail(f"{error}; {reason}" if own else reason)
+    if isinstance(error, SituateError):
+        return fail(str(error))
+    if isinstance(error, OSError):
+        return _broken(error)
+    if isinstance(error, RecursionError):
+        return fail(f"the input is too deeply nested: {error}")
+    raise error
 
 
 def _plain(message: str) -> str:

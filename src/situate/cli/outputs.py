@@ -74,8 +74,7 @@ def check_folder(path: str | None) -> None:
             there = there.parent
         tempfile.TemporaryFile(dir=there).close()
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise SituateError(f"cannot write into {path!r}: {reason}") from None
+        raise SituateError(f"cannot write into {path!r}: {write_failure(path, error)}") from None
 
 
 def _writable(path: str) -> str:

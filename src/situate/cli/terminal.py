@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from situate.host.streams import say
+from situate.report.text import printable
 
 FAILED = 1
 BAD_INPUT = 2
@@ -21,8 +22,6 @@ MAX_MESSAGE_LENGTH = 1500
 
 def note(text: str) -> None:
     """One line on stderr; control characters are shown, not obeyed."""
-    from situate.report.text import printable
-
     say(printable(text, MAX_MESSAGE_LENGTH))
 
 
@@ -40,8 +39,6 @@ def working(what: str) -> Iterator[Callable[[str], None]]:
         return
     from rich.console import Console
     from rich.text import Text
-
-    from situate.report.text import printable
 
     console = Console(stderr=True)
     with console.status(Text(printable(what))) as status:

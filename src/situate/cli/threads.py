@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from situate.cli.shortage import shortage
 from situate.cli.terminal import note
 
 
@@ -30,6 +31,8 @@ def reported() -> Iterator[list[str]]:
 
 def _reason(raised: threading.ExceptHookArgs) -> str:
     error = raised.exc_value
+    if error is not None and (reason := shortage(error)) is not None:
+        return reason
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return f"{raised.exc_type.__name__}: {error}".strip().rstrip(":")

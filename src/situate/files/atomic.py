@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import sys
@@ -31,7 +32,10 @@ def write_failure(path: str | Path, error: Exception) -> str:
     folder = os.path.dirname(os.path.abspath(path))
     if isinstance(error, FileNotFoundError) and not os.path.isdir(folder):
         return f"there is no folder {folder!r}: make it first, or give another path"
-    return getattr(error, "strerror", None) or str(error)
+    reason = getattr(error, "strerror", None) or str(error)
+    if isinstance(error, OSError) and error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        return f"{reason}: make it and its folder writable, or give another path"
+    return reason
 
 
 def _write_stream(target: Path, data: bytes) -> None:

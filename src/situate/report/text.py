@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import TYPE_CHECKING
 
-from situate.data.problem import Problem
+if TYPE_CHECKING:  # a line on stderr that memory ran out has no room for NumPy
+    from situate.data.problem import Problem
 
 HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 """Unicode categories that steer a terminal or a renderer, or cannot be encoded or shown."""
