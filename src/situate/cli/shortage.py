@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from situate.host.machine import usable_memory
 from situate.report.units import size_text
 
-MEMORY_WORDS = (
+_MEMORY_WORDS = (
     *("std::bad_alloc", "can't allocate memory", "cannot allocate memory", "not enough memory"),
     *("out of memory", "unable to allocate", "failed to map segment"),
 )
 """Parts of messages of C++, PyTorch, NumPy and the loader of shared libraries, in lower case."""
 
-THREAD_WORDS = ("can't start new thread", "resource temporarily unavailable")
+_THREAD_WORDS = ("can't start new thread", "resource temporarily unavailable")
 """Parts of the messages of Python, and of the system, that refuses a thread or a process."""
 
 
@@ -58,13 +58,13 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 def _is_of_memory(error: BaseException) -> bool:
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
-    return isinstance(error, MemoryError) or _speaks_of(error, MEMORY_WORDS)
+    return isinstance(error, MemoryError) or _speaks_of(error, _MEMORY_WORDS)
 
 
 def _is_of_threads(error: BaseException) -> bool:
     if isinstance(error, OSError):  # a pipe that is full has another message
-        return error.errno == errno.EAGAIN and _speaks_of(error, THREAD_WORDS)
-    return _speaks_of(error, THREAD_WORDS)
+        return error.errno == errno.EAGAIN and _speaks_of(error, _THREAD_WORDS)
+    return _speaks_of(error, _THREAD_WORDS)
 
 
 def _speaks_of(error: BaseException, words: tuple[str, ...]) -> bool:
