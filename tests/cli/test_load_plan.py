@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from situate.cli.load_plan import LoadedPlan, load_plan  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
-from tests.cli.placed import planned  # noqa: E402
+from tests.cli.commands.placed import planned  # noqa: E402
 
 SOURCE = """
 import torch

@@ -13,7 +13,7 @@ pytest.importorskip("torch")
 
 from situate.runtime.measure import Measured
 from situate.runtime.step import PlacedStep
-from tests.cli.placed import planned
+from tests.cli.commands.placed import planned
 
 HERE = ("--cluster", "pair.toml")
 KEYS = {

@@ -13,7 +13,7 @@ from situate.runtime import step
 from situate.runtime.hardware import RealDevice
 from situate.runtime.step import PlacedStep
 from tests.branches import Branches
-from tests.cli.placed import planned
+from tests.cli.commands.placed import planned
 
 HERE = ("--cluster", "pair.toml")
 
