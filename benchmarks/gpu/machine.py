@@ -56,9 +56,9 @@ def _properties(context: Context) -> dict[str, Any]:
     if not context.on_gpu:
         return {}
     properties = torch.cuda.get_device_properties(0)
-    known = {name: getattr(properties, name, None) for name in PROPERTIES}
+    figures = {name: getattr(properties, name, None) for name in PROPERTIES}
     free, total = torch.cuda.mem_get_info()
-    return {**known, "free_bytes": free, "total_bytes": total, "count": torch.cuda.device_count()}
+    return {**figures, "free_bytes": free, "total_bytes": total, "count": torch.cuda.device_count()}
 
 
 def _settings() -> dict[str, Any]:

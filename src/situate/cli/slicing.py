@@ -91,8 +91,8 @@ def read_step(
         )
     for method in methods:
         check_method(method)
-    told = parse_auto(slice_dim, slice_loss, batch_norm, sums)
-    return _cuts(model, optimizer, read, told, again, check)
+    options = parse_auto(slice_dim, slice_loss, batch_norm, sums)
+    return _cuts(model, optimizer, read, options, again, check)
 
 
 def _cuts(

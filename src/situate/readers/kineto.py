@@ -164,19 +164,19 @@ def profile(data: bytes) -> Profile:
         ReadError: an event that is not as it should be, or no calls.
     """
     read_spans = spans(decode(data))
-    found = read_spans.spans
-    args = {s.number: _args(s) for s in found if category(s) in CALLS | GPU or _is_runtime(s)}
+    events = read_spans.spans
+    args = {s.number: _args(s) for s in events if category(s) in CALLS | GPU or _is_runtime(s)}
     calls = sorted(
-        (span for span in found if category(span) in CALLS),
+        (span for span in events if category(span) in CALLS),
         key=lambda span: (args[span.number].external, span.start, -span.end),
     )
     if not calls:
         raise ReadError("is no Kineto trace: no event has the category cpu_op")
     return Profile(
         [Call(s.name, s.track, s.start, s.end, args[s.number].record) for s in calls],
-        sum(map(on_gpu, found)),
+        sum(map(on_gpu, events)),
         tuple(read_spans.warnings()),
-        _launches(found, args),
+        _launches(events, args),
     )
 
 

@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 PREFIX = "slices: "
 
 
-def batch_text(found: BatchDifference, warnings: Sequence[str]) -> Text:
+def batch_text(difference: BatchDifference, warnings: Sequence[str]) -> Text:
     """The differences between a step of slices and that of the whole batch, with their reasons.
 
     Args:
-        found: the difference.
+        difference: the difference.
         warnings: of the graph, which say what depends on the whole batch.
     """
-    if found.is_rounding:
+    if difference.is_rounding:
         return Text("Slices against the whole batch: equal but for rounding.", "green")
-    where = f", in {printable(found.name)}" if found.name else ""
+    where = f", in {printable(difference.name)}" if difference.name else ""
     text = (
-        f"Slices against the whole batch: the loss differs by {found.loss:.3g}, gradients by up to "
-        f"{found.gradient:.3g} of their largest number{where}"
+        f"Slices against the whole batch: the loss differs by {difference.loss:.3g}, gradients by "
+        f"up to {difference.gradient:.3g} of their largest number{where}"
     )
     reasons = _reasons(warnings)
     if not reasons:
@@ -35,18 +35,18 @@ def batch_text(found: BatchDifference, warnings: Sequence[str]) -> Text:
     return Text(f"{text}: {'; '.join(map(printable, reasons))}.", "yellow")
 
 
-def is_unexplained(found: BatchDifference, warnings: Sequence[str]) -> bool:
+def is_unexplained(difference: BatchDifference, warnings: Sequence[str]) -> bool:
     """True if slices change a step, and no warning says why."""
-    return not (found.is_rounding or _reasons(warnings))
+    return not (difference.is_rounding or _reasons(warnings))
 
 
-def batch_figures(found: BatchDifference, warnings: Sequence[str]) -> dict[str, Any]:
+def batch_figures(difference: BatchDifference, warnings: Sequence[str]) -> dict[str, Any]:
     """The same for JSON."""
     return {
-        "batch_loss_difference": found.loss,
-        "batch_gradient_difference": found.gradient,
-        "batch_parameter": found.name or None,
-        "batch_equal": found.is_rounding,
+        "batch_loss_difference": difference.loss,
+        "batch_gradient_difference": difference.gradient,
+        "batch_parameter": difference.name or None,
+        "batch_equal": difference.is_rounding,
         "batch_reasons": _reasons(warnings),
     }
 

@@ -176,7 +176,7 @@ def compare(
         unplaced = Unplaced(
             copied, inputs, loss, made, clip=clip, seed=seed, name=name, slices=slices
         )
-        with (ran := _recorder()), repeated() as heads, _on_cpu(named):
+        with (ran := _recorder()), repeated() as heads, on_cpu(named):
             expected = [unplaced() for _ in range(steps)]
     before = {} if made is None else _kept(copied, made)
     tensors, separate = unplaced.tensors, unplaced.separate
@@ -209,7 +209,7 @@ def _align(copied: torch.nn.Module, model: torch.nn.Module) -> None:
             one.data = aligned_alike(other)
 
 
-def _on_cpu(named: NamedDevices | None) -> contextlib.AbstractContextManager[None]:
+def on_cpu(named: NamedDevices | None) -> contextlib.AbstractContextManager[None]:
     """A block around a step that names devices, whose functions PyTorch calls otherwise within."""
     return devices_stand(named) if named else contextlib.nullcontext()
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from situate.data.slices import Slices
+from situate.runtime.equality import on_cpu
+from situate.runtime.processes.threads import threads as using
 from situate.runtime.unplaced import Unplaced
 from situate.torch_capture.comparison.fixed_draws import Draws
 from situate.torch_capture.comparison.gradient_difference import (
@@ -16,6 +18,7 @@ from situate.torch_capture.comparison.gradient_difference import (
     gradients_of,
     worst_gradient,
 )
+from situate.torch_capture.patches.named_devices import NamedDevices
 from situate.torch_capture.refusals.errors import explained
 
 if TYPE_CHECKING:
@@ -52,41 +55,48 @@ def compare_with_batch(
     slices: Slices,
     *,
     seed: int = 0,
+    threads: int | None = None,
     name: str = "model",
+    named: NamedDevices | None = None,
 ) -> BatchDifference:
     """Compare loss and gradients of one step in slices and in one batch, on copies of a model.
 
     Operators that draw numbers give the same ones to every sample, so that chance does not tell
     both steps apart.
 
+    Args:
+        model, inputs, loss, seed, threads, name, named: as `situate.runtime.equality.compare` takes
+            them.
+        slices: of the batch.
+
     Raises:
         SituateError: the model cannot be copied, or a step fails.
     """
     draws = Draws()
-    found = []
-    with explained(name, "comparing slices with the whole batch"):
+    steps = []
+    with explained(name, "comparing slices with the whole batch"), using(threads), on_cpu(named):
         for cut in (None, slices):
             copied = copy.deepcopy(model)
-            keep = _Gradients(copied)
-            step = Unplaced(copied, inputs, loss, keep, seed=seed, name=name, slices=cut)  # type: ignore[arg-type]
+            record: Any = _Gradients(copied)
+            step = Unplaced(copied, inputs, loss, record, seed=seed, name=name, slices=cut)
             with draws.fixed():
                 [value] = step()
-            found.append((float(value), keep.gradients))
-    (whole, ours), (parts, theirs) = found
+            steps.append((float(value), record.gradients))
+    (whole, ours), (parts, theirs) = steps
     size, worst = worst_gradient(ours, theirs)
     tolerance = LOW_PRECISION if draws.is_low else ROUNDING
     return BatchDifference(abs(whole - parts) / max(1.0, abs(whole)), size, worst, tolerance)
 
 
 class _Gradients:
-    """Takes the place of an optimiser: keeps the gradients in place of updating parameters."""
+    """An optimiser that records gradients and updates nothing."""
 
     def __init__(self, model: torch.nn.Module) -> None:
         self._model = model
         self.gradients: dict[str, torch.Tensor] = {}
 
     def step(self) -> None:
-        """Keep the gradients of this step."""
+        """Record the gradients of this step."""
         self.gradients = {name: g.clone() for name, g in gradients_of(self._model).items()}
 
     def zero_grad(self) -> None:

@@ -70,7 +70,14 @@ def verify(
     if graph.slices is not None:
         with working(f"running {name} in one batch"), contextlib.redirect_stdout(sys.stderr):
             batch = compare_with_batch(
-                loaded.model, loaded.inputs, loaded.loss, graph.slices, seed=seed, name=name
+                loaded.model,
+                loaded.inputs,
+                loaded.loss,
+                graph.slices,
+                seed=seed,
+                threads=_threads(used),
+                name=name,
+                named=prepared.placed.program.named,
             )
     with working(f"running {name} placed and unplaced"), contextlib.redirect_stdout(sys.stderr):
         found = compare(
@@ -89,8 +96,10 @@ def verify(
         )
     passing, why = _tolerance(tolerance, used, found.apart)
     if as_json:
-        told = {} if batch is None else batch_figures(batch, graph.warnings)
-        print_json(equality_figures(found, passing) | told | {"graph": name})
+        figures = equality_figures(found, passing)
+        if batch is not None:
+            figures |= batch_figures(batch, graph.warnings)
+        print_json(figures | {"graph": name})
     else:
         print_table(equality_table(found, name, passing, why))
         if batch is not None:

@@ -43,13 +43,13 @@ def read(data: bytes, name: str) -> Graph:
     """
     events = decode(data)
     read_spans = spans(events)
-    found = read_spans.spans
-    if kineto.wrote(found):
-        found = kineto.work(found)
-    if not found:
+    timed = read_spans.spans
+    if kineto.wrote(timed):
+        timed = kineto.work(timed)
+    if not timed:
         raise ReadError("has no events that take time: ph X, or B and E")
-    by_track = tracks(found)
-    ordered = sorted(found, key=kineto.place)
+    by_track = tracks(timed)
+    ordered = sorted(timed, key=kineto.place)
     index = {span.number: j for j, span in enumerate(ordered)}
     flows = [(index[a.number], index[b.number]) for a, b in arrows(events, by_track)]
     edges = [edge for edge in (*_edges(by_track, index), *flows) if edge[0] < edge[1]]

@@ -74,7 +74,7 @@ def _value(name: str, args: Any) -> float:
     if name.startswith(("bernoulli", "geometric", "exponential", "poisson")):
         return 1
     if name.startswith("uniform"):
-        low, high = (*args[1:3], 0, 1)[:2] if len(args) > 2 else (0, 1)
+        low, high = args[1:3] if len(args) > 2 else (0, 1)
         return float(low + high) / 2
     if name in ("rand", "rand_like"):
         return 0.5

@@ -18,9 +18,9 @@ def loss_lines(loss: Any) -> Iterator[None]:
     from torch.fx import proxy
 
     code = getattr(loss, "__code__", None)
-    known = getattr(proxy, ANCHORS, None)
-    if code is None or known is None:
+    anchors = getattr(proxy, ANCHORS, None)
+    if code is None or anchors is None:
         yield
         return
-    with replaced(proxy, ANCHORS, known | {(code.co_filename, code.co_name)}):
+    with replaced(proxy, ANCHORS, anchors | {(code.co_filename, code.co_name)}):
         yield

@@ -21,7 +21,7 @@ from situate.torch_capture.slices.replicas import Replicas
 from situate.torch_capture.slices.sequence_cut import with_sequences
 from situate.torch_capture.slices.sizes import Sizes
 from situate.torch_capture.slices.traces import Traces
-from situate.torch_capture.slices.whole_batch import loss_of, notes
+from situate.torch_capture.slices.whole_batch import notes
 from situate.torch_capture.tracing import Trace
 
 
@@ -54,22 +54,18 @@ def sliced(traces: Traces, slices: Slices) -> tuple[Trace, Cut]:
         dependence(part, whole, cut.axes, _cutting(cut, parts, part), norms.nodes)
         for part in distinct
     ]
-    kind = slices.loss or reduction(steps, [loss_of(part) for part in distinct])
+    kind = slices.loss or reduction(steps)
     replicas = Replicas(parts, slices)
-    told = dict.fromkeys(
-        text
-        for step, part in zip(steps, distinct, strict=True)
-        for text in notes(step, part, kind, norms.written)
-    )
+    lines = dict.fromkeys(text for step in steps for text in notes(step, kind, norms.written))
     if steps[0] is not None and kind == "mean":
-        told |= dict.fromkeys(label_notes(steps[0], cut.samples[0], traces.what.examples))
-    tried = None if is_over_batch else traces.witness(parts[0], cut, kind)
-    if tried is not None and tried.line:
-        told[tried.line] = None
+        lines |= dict.fromkeys(label_notes(steps[0], cut.samples[0], traces.what.examples))
+    trial = None if is_over_batch else traces.witness(parts[0], cut, kind)
+    if trial is not None and trial.line:
+        lines[trial.line] = None
     found = joined(parts, cut, cut.divisors(kind), replicas, norms, slices.sums)
     taken = msgspec.structs.replace(slices, shares=cut.samples, loss=kind, once=replicas.once)
-    lines = (*told, *replicas.notes(norms.written))
-    return replace(found, slices=taken, notes=lines), cut
+    lines |= dict.fromkeys(replicas.notes(norms.written))
+    return replace(found, slices=taken, notes=tuple(lines)), cut
 
 
 def _cutting(cut: Cut, parts: Sequence[Trace], part: Trace) -> Cutting:

@@ -29,18 +29,17 @@ WHY = {
 """The texts of a refusal, shorter than those of a note."""
 
 
-def reduction(steps: Sequence[Dependence | None], losses: Sequence[fx.Node]) -> Reduction:
+def reduction(steps: Sequence[Dependence | None]) -> Reduction:
     """The reduction of a loss.
 
     Args:
         steps: for each size of a slice, its dependence on the batch.
-        losses: the node of the loss in each.
 
     Raises:
         SituateError: it is neither, or that cannot be told.
     """
-    powers = set()
-    for step, loss in zip(steps, losses, strict=True):
+    reductions: dict[Reduction, fx.Node] = {}
+    for step in steps:
         if step is None:
             raise SituateError(
                 "slices: the step runs other ops at a slice's size than at the batch's, so that "
@@ -49,22 +48,23 @@ def reduction(steps: Sequence[Dependence | None], losses: Sequence[fx.Node]) -> 
         for finding in step.findings:
             if step.is_of_loss(finding):
                 raise _unknown(finding.node, _why(finding))
-        powers.add(_power(step, loss))
-    if len(powers) > 1:
-        raise _unknown(losses[0], "it is another in slices of another size")
-    return powers.pop()
+        reductions[_reduction(step)] = step.loss
+    first, *others = reductions
+    if others:
+        raise _unknown(reductions[first], "it is another in slices of another size")
+    return first
 
 
-def told_reduction(step: Dependence, loss: fx.Node) -> Reduction | None:
-    """The reduction of a loss; None where that cannot be told."""
-    relation = step.relation(loss).summed()
+def proved_reduction(step: Dependence) -> Reduction | None:
+    """The reduction of a loss; None where there is no proof."""
+    relation = step.relation(step.loss).summed()
     if relation.assumed or relation.kind != "reduced":
         return None
     return POWERS.get(1 if relation.power is None else relation.power)
 
 
-def _power(step: Dependence, loss: fx.Node) -> Reduction:
-    relation = step.relation(loss).summed()
+def _reduction(step: Dependence) -> Reduction:
+    loss, relation = step.loss, step.relation(step.loss).summed()
     power = 1 if relation.power is None else relation.power
     if relation.kind != "reduced":
         raise _unknown(loss, "it takes in all samples")

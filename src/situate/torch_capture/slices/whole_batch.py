@@ -16,8 +16,7 @@ from situate.torch_capture.slices.dependence.analysis import Dependence, Finding
 from situate.torch_capture.slices.dependence.norms import BATCH_NORMS
 from situate.torch_capture.slices.dependence.relation import Reason
 from situate.torch_capture.slices.locations import place, places
-from situate.torch_capture.slices.reduction import POWERS, WHY, told_reduction
-from situate.torch_capture.tracing import Trace
+from situate.torch_capture.slices.reduction import POWERS, WHY, proved_reduction
 
 if TYPE_CHECKING:
     from torch import fx
@@ -28,14 +27,11 @@ OTHER_OPS = (
 )
 
 
-def notes(
-    step: Dependence | None, part: Trace, loss: Reduction, written: Collection[str] = ()
-) -> Iterator[str]:
+def notes(step: Dependence | None, loss: Reduction, written: Collection[str] = ()) -> Iterator[str]:
     """A line for each way in which slices compute something else than the whole batch.
 
     Args:
         step: the dependence of a slice's values on the batch.
-        part: the trace of the slice.
         loss: as slices are added up.
         written: buffers that are written once for all slices.
 
@@ -50,14 +46,13 @@ def notes(
         _check_view(step, finding)
         text, node = _note(step, finding)
         texts[text].append(node)
-    for name in _written(step, part):
+    for name in _written(step):
         if name not in written:
             yield f"slices: buffer {name!r} is written by every slice, one after the other"
     for text, nodes in texts.items():
         yield f"slices: {text} ({places(nodes)})"
-    if not step.findings:
-        yield from _gradients(step, part, loss)
-    yield from _other_loss(step, part, loss)
+    yield from _gradients(step, loss)
+    yield from _other_loss(step, loss)
 
 
 def _note(step: Dependence, finding: Finding) -> tuple[str, fx.Node]:
@@ -75,12 +70,12 @@ def _note(step: Dependence, finding: Finding) -> tuple[str, fx.Node]:
     return (f"backward pass: {text}" if finding.backward else text), node
 
 
-def _written(step: Dependence, part: Trace) -> Iterator[str]:
+def _written(step: Dependence) -> Iterator[str]:
     """Buffers that a slice hands on to the next otherwise than the whole batch leaves them, other
     than counters, and statistics that a batch norm keeps itself."""
     mutated = {
         path(descriptor.mutated_input): node
-        for node, descriptor in described_outputs(part.graph)
+        for node, descriptor in described_outputs(step.part.graph)
         if type(descriptor).__name__ == "InputMutationAOTOutput" and node.op != "placeholder"
     }
     for name, node in mutated.items():
@@ -101,32 +96,26 @@ def _counts(node: fx.Node) -> bool:
     return is_integer and name_of(node) == "add" and isinstance(node.args[1], int)
 
 
-def _gradients(step: Dependence, part: Trace, loss: Reduction) -> Iterator[str]:
+def _gradients(step: Dependence, loss: Reduction) -> Iterator[str]:
     """A line where gradients of parameters do not add up to those of the batch."""
     expected = next(power for power, name in POWERS.items() if name == loss)
-    for node, descriptor in described_outputs(part.graph):
+    for node, descriptor in described_outputs(step.part.graph):
         if type(descriptor).__name__ != "GradAOTOutput":
             continue
         name, relation = path(descriptor.grad_of), step.relation(node).summed()
         fits = relation.kind == "reduced" and relation.power in (expected, None)
-        if name in part.trainable and not (fits or relation.assumed):
+        if name in step.part.trainable and not (fits or relation.assumed):
             yield (
                 f"slices: the gradients of {name!r} in the slices do not add up to that of the "
                 f"batch, by aten.{name_of(node)} ({place(node)})"
             )
 
 
-def _other_loss(step: Dependence, part: Trace, loss: Reduction) -> Iterator[str]:
+def _other_loss(step: Dependence, loss: Reduction) -> Iterator[str]:
     """A line where the loss is known, and is taken for another."""
-    told = told_reduction(step, loss_of(part))
-    if told is not None and told != loss:
-        yield f"slices: the loss is a {told} over samples, and is taken for a {loss}"
-
-
-def loss_of(part: Trace) -> fx.Node:
-    """The node of the loss."""
-    outputs = described_outputs(part.graph)
-    return next(node for node, d in outputs if type(d).__name__ == "PlainAOTOutput")
+    proved = proved_reduction(step)
+    if proved is not None and proved != loss:
+        yield f"slices: the loss is a {proved} over samples, and is taken for a {loss}"
 
 
 def _check_view(step: Dependence, finding: Finding) -> None:

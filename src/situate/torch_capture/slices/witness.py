@@ -158,10 +158,13 @@ def _input(what: Built, k: int, cut: Cut, long: int, longest: int) -> torch.Tens
 def _compared(
     what: Built, inputs: Sequence[torch.Tensor], cut: Cut, loss: Reduction
 ) -> Witness | None:
+    import torch
+
     whole = real(what)
     parts = copy.deepcopy(whole)
     draws = Draws()
-    with draws.fixed():
+    # The random numbers of the program's owner stay as they are.
+    with torch.random.fork_rng(devices=()), draws.fixed():
         _differentiate(what, whole, inputs, 1)
         for s, divisor in enumerate(cut.divisors(loss)):
             _differentiate(what, parts, cut.of_slice(inputs, s), divisor)

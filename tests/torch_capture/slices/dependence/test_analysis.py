@@ -16,18 +16,17 @@ from situate.torch_capture.slices.dependence.analysis import dependence  # noqa:
 from situate.torch_capture.slices.dependence.constants import Cutting  # noqa: E402
 from situate.torch_capture.slices.dependence.relation import Reason, reduced  # noqa: E402
 from situate.torch_capture.slices.traces import Traces  # noqa: E402
-from situate.torch_capture.slices.whole_batch import loss_of  # noqa: E402
 
 
 def analysed(loss):
-    """The dependence of the first of two slices on a batch of 8, and the trace of the slice."""
+    """The dependence of the first of two slices on a batch of 8."""
 
     def build():
         return nn.Linear(6, 3), (torch.randn(8, 6), torch.randn(8, 3)), loss
 
     traces, cut = Traces(built(build, "model"), "model"), Cut((4, 4), (0, 0))
     part = traces.parts(cut)[0]
-    return dependence(part, traces.whole, cut.axes, Cutting(4, 8, (0, 4))), part
+    return dependence(part, traces.whole, cut.axes, Cutting(4, 8, (0, 4)))
 
 
 def reasons(step):
@@ -35,9 +34,9 @@ def reasons(step):
 
 
 def test_a_mean_has_no_finding():
-    step, part = analysed(lambda m, x, y: F.mse_loss(m(x), y))
+    step = analysed(lambda m, x, y: F.mse_loss(m(x), y))
     assert step.findings == ()
-    assert step.relation(loss_of(part)) == reduced(1)
+    assert step.relation(step.loss) == reduced(1)
 
 
 def test_what_reaches_no_result_has_no_finding():
@@ -46,7 +45,7 @@ def test_what_reaches_no_result_has_no_finding():
         (out * out.flip(0)).detach().sum()
         return F.mse_loss(out, y)
 
-    assert analysed(loss)[0].findings == ()
+    assert analysed(loss).findings == ()
 
 
 def test_consequences_are_not_repeated():
@@ -54,9 +53,9 @@ def test_consequences_are_not_repeated():
         out = model(x) * torch.arange(len(x), dtype=torch.float32).flip(0)[:, None]
         return F.mse_loss((out * len(x)).tanh(), y)
 
-    step, part = analysed(loss)
+    step = analysed(loss)
     assert reasons(step) == [Reason.PLACE]
-    assert step.relation(loss_of(part)).assumed
+    assert step.relation(step.loss).assumed
 
 
 def test_a_second_cause_is_a_finding_of_its_own():
@@ -64,15 +63,15 @@ def test_a_second_cause_is_a_finding_of_its_own():
         out = model(x)
         return F.mse_loss((out + out.flip(0)).softmax(0), y)
 
-    step, _ = analysed(loss)
+    step = analysed(loss)
     forward = [finding.node for finding in step.findings if not finding.backward]
     assert [name_of(node) for node in forward] == ["flip", "_softmax"]
 
 
 def test_samples_are_taken_together_for_the_loss_alone_or_before_it():
-    alone, _ = analysed(lambda m, x, y: F.mse_loss(m(x), y).sqrt())
+    alone = analysed(lambda m, x, y: F.mse_loss(m(x), y).sqrt())
     assert all(alone.is_of_loss(finding) for finding in alone.findings if not finding.backward)
-    before, _ = analysed(lambda m, x, y: F.mse_loss(m(x) - m(x).mean().exp(), y))
+    before = analysed(lambda m, x, y: F.mse_loss(m(x) - m(x).mean().exp(), y))
     assert not before.is_of_loss(before.findings[0])
     assert before.origin(before.findings[0].node).target is torch.ops.aten.mean.default
 
@@ -82,4 +81,4 @@ def test_a_step_with_other_ops_at_another_size_has_no_relations():
         out = model(x)
         return F.mse_loss(out.relu() if len(x) == 8 else out, y)
 
-    assert analysed(loss)[0] is None
+    assert analysed(loss) is None

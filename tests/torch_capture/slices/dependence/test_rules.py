@@ -126,6 +126,28 @@ RELATED = {
     "size as an exponent": lambda z: z.sigmoid() ** len(z),
     "size as a threshold": lambda z: z.clamp(max=len(z) / 10),
     "root of size": lambda z: (z / len(z) ** 0.5).sigmoid(),
+    "size as a feature's number": lambda z: z[:, len(z) // 4],
+    "size as a range of features": lambda z: z[:, len(z) // 4 : len(z) // 4 + 2],
+    "size as a shift of features": lambda z: z * z.roll(len(z), 1),
+    "size as a padding of features": lambda z: F.pad(z, (0, 8 // len(z)))[:, :6] * z.softmax(1),
+    "size as a diagonal": lambda z: z.view(-1, 2, 3).tril(len(z) // 4 - 1),
+    "size in a norm": lambda z: F.layer_norm(z, (6,), eps=1 / len(z)),
+    "size in a variance": lambda z: z.var(1, correction=len(z) // 4),
+    "size in a length": lambda z: z.norm(p=8 / len(z) + 1, dim=1),
+    "size in a dropout": lambda z: F.dropout(z, 1 / len(z)),
+    "softmax of zeros, with a sum": lambda z: (
+        z.sum() + (torch.zeros_like(z[0]).softmax(0) * torch.arange(6)).sum() / 48
+    ),
+    "logsumexp of zeros, with a sum": lambda z: z.sum() + torch.zeros(6).logsumexp(0) * 1.0,
+    "views in another order": lambda z: torch.cat([z, z * 2]).index_put(
+        (torch.arange(2 * len(z)),), torch.cat([z, z]).view(2, -1, 6).transpose(0, 1).flatten(0, 1)
+    ),
+    "places put": lambda z: (
+        z
+        * torch.zeros(len(z)).index_put((torch.arange(len(z)),), 1.0 * torch.arange(len(z)))[
+            :, None
+        ]
+    ),
     "fft": lambda z: torch.fft.rfft(z, dim=0).abs(),
     "transposed product": lambda z: z.t() @ z,
     "trapezoid": lambda z: torch.trapezoid(z, dim=0),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from situate.torch_capture.flow import described_outputs
 from situate.torch_capture.names import held
+from situate.torch_capture.slices.dependence.alignment import aligned
 from situate.torch_capture.slices.dependence.constants import (
     Cutting,
     constant_relation,
@@ -55,21 +56,29 @@ class Dependence:
     """The relations between the values of a slice and those of the whole batch.
 
     Attributes:
+        part: the trace of the slice.
         whole: by node of the slice's trace, that of the whole batch that does the same.
         relations: by node of the slice's trace.
         findings: in the order of the ops, those that reach a result of the step.
         backward: the nodes of the backward pass.
     """
 
+    part: Trace
     whole: Mapping[fx.Node, fx.Node]
     relations: Mapping[fx.Node, Relations]
     findings: tuple[Finding, ...]
     backward: frozenset[fx.Node]
 
+    @property
+    def loss(self) -> fx.Node:
+        """The node of the loss."""
+        outputs = described_outputs(self.part.graph)
+        return next(node for node, d in outputs if type(d).__name__ == "PlainAOTOutput")
+
     def relation(self, node: fx.Node) -> Relation:
         """The relation of a node; that of its first result where it has several."""
-        found = self.relations[node]
-        return found if isinstance(found, Relation) else found[0]
+        related = self.relations[node]
+        return related if isinstance(related, Relation) else related[0]
 
     def is_of_loss(self, finding: Finding) -> bool:
         """True where samples are taken together for the loss alone: what an op makes of all of
@@ -129,14 +138,18 @@ def dependence(
         cutting: where slices of this size lie.
         over_batch: batch norms, and their gradients, that take statistics over all slices.
     """
-    others = _matching(part, whole)
-    if others is None:
+    alignment = aligned(part, whole)
+    if alignment is None:
         return None
+    part, others = alignment.part, alignment.whole
+    joint_norms = {alignment.copies[node] for node in over_batch if node in alignment.copies}
     relations: dict[fx.Node, Relations] = {}
     findings = []
     constants = _constants(part, whole, others, cutting)
     backward = _backward(part)
     for node, other in others.items():
+        if node.op == "output":
+            break
         if node.op in ("placeholder", "get_attr"):
             relations[node] = constants.get(node) or _given(node, part, whole, axes)
             continue
@@ -145,7 +158,7 @@ def dependence(
             relations[node] = constants[node]
             continue
         try:
-            relations[node] = _marked(call, relation_of(call, over_batch))
+            relations[node] = _marked(call, relation_of(call, joint_norms))
         except Unrelated as error:
             finding = Finding(node, error.reason, node in backward)
             if not _is_consequence(call, finding):
@@ -153,7 +166,7 @@ def dependence(
             relations[node] = _marked(call, error.otherwise) or _assumption(assumed(call))
     live = _sources(node for node, _ in described_outputs(part.graph))
     reaching = tuple(_causes([each for each in findings if each.node in live]))
-    return Dependence(others, relations, reaching, frozenset(backward))
+    return Dependence(part, others, relations, reaching, frozenset(backward))
 
 
 def _causes(findings: Sequence[Finding]) -> Iterator[Finding]:
@@ -163,22 +176,6 @@ def _causes(findings: Sequence[Finding]) -> Iterator[Finding]:
     for each in findings:
         if not each.backward or forward <= {Reason.STATISTICS}:
             yield each
-
-
-def _matching(part: Trace, whole: Trace) -> dict[fx.Node, fx.Node] | None:
-    """By node of a slice the node of the whole batch that does the same; None where ops differ."""
-    ours, theirs = (
-        [node for node in trace.graph.nodes if node.op != "output"] for trace in (part, whole)
-    )
-    if len(ours) != len(theirs):
-        return None
-    others = dict(zip(ours, theirs, strict=True))
-    for node, other in others.items():
-        if node.op != other.op or (node.op == "call_function" and node.target is not other.target):
-            return None
-        if [others[source] for source in node.all_input_nodes] != other.all_input_nodes:
-            return None
-    return others
 
 
 def _constants(
@@ -223,34 +220,34 @@ def _is_consequence(call: Call, finding: Finding) -> bool:
     return follows and (finding.backward or finding.reason in CONSEQUENCES)
 
 
-def _marked(call: Call, found: Relations) -> Relations:
+def _marked(call: Call, related: Relations) -> Relations:
     """The relation, marked as an assumption where it follows from one."""
-    return _assumption(found) if any(each.assumed for each in call.inputs) else found
+    return _assumption(related) if any(each.assumed for each in call.inputs) else related
 
 
-def _assumption(found: Relations) -> Relations:
-    if isinstance(found, Relation):
-        return dataclasses.replace(found, assumed=True)
-    return tuple(dataclasses.replace(each, assumed=True) for each in found)
+def _assumption(related: Relations) -> Relations:
+    if isinstance(related, Relation):
+        return dataclasses.replace(related, assumed=True)
+    return tuple(dataclasses.replace(each, assumed=True) for each in related)
 
 
 def _backward(part: Trace) -> set[fx.Node]:
     """The nodes of the backward pass, some of which depend on no gradient of the loss."""
-    found: set[fx.Node] = set()
+    nodes: set[fx.Node] = set()
     for node in part.graph.nodes:
         is_backward = node.meta.get("partitioner_tag") == "is_backward"
-        if is_backward or any(source in found for source in node.all_input_nodes):
-            found.add(node)
-    return found
+        if is_backward or any(source in nodes for source in node.all_input_nodes):
+            nodes.add(node)
+    return nodes
 
 
 def _sources(nodes: Iterable[fx.Node]) -> set[fx.Node]:
     """The nodes that others depend on, and these themselves."""
-    found: set[fx.Node] = set()
+    sources: set[fx.Node] = set()
     pending = list(nodes)
     while pending:
         node = pending.pop()
-        if node not in found:
-            found.add(node)
+        if node not in sources:
+            sources.add(node)
             pending.extend(node.all_input_nodes)
-    return found
+    return sources

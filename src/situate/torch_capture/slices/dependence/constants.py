@@ -34,11 +34,11 @@ def constant_values(nodes: Sequence[fx.Node], constants: Mapping[str, Any]) -> d
     values: dict[fx.Node, Any] = {}
     with no_dispatch(), torch.no_grad():
         for node in nodes:
-            known = _held_value(constants.get(held(node)))
-            if known is not None:
-                values[node] = known
+            value = _held_value(constants.get(held(node)))
+            if value is not None:
+                values[node] = value
             elif node.op == "call_function" and _is_computable(node, values):
-                with contextlib.suppress(Exception):
+                with contextlib.suppress(Exception):  # it has no values, and is UNPROVED if used
                     values[node] = _computed(node, values)
     return values
 

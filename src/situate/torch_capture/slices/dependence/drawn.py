@@ -6,11 +6,13 @@ from typing import Any
 
 from situate.torch_capture.slices.dependence.operator_call import Call, Relations
 from situate.torch_capture.slices.dependence.relation import (
+    SHARED,
     UNKNOWN,
     Reason,
     Relation,
     Unrelated,
     by_sample,
+    common,
 )
 
 ATTENTION = "scaled_dot_product"
@@ -35,19 +37,18 @@ def drawn(call: Call) -> Relations:
         if call.growing[0] == ():
             raise Unrelated(Reason.DRAWN)
         return UNKNOWN
-    sources = call.inputs
-    if any(source.kind not in ("shared", "by_sample") for source in sources):
-        raise Unrelated(Reason.LOSS)
-    batches = {(s.axis, s.blocks) for s in sources if s.kind == "by_sample" and not s.uniform}
-    if len(batches) > 1:
-        raise Unrelated(Reason.PAIRS)
-    return tuple(_result(call, k, batches) for k in range(len(call.shapes)))
+    scales = call.name in DROPOUTS
+    if any(source.power for source in call.inputs[scales:]):
+        raise Unrelated(Reason.NUMBER)
+    batch = common(call.inputs, otherwise=SHARED)
+    power = call.inputs[0].power if scales else 0
+    results = range(len(call.shapes))
+    return tuple(_result(call, k, batch, power if k == 0 else 0) for k in results)
 
 
-def _result(call: Call, k: int, batches: set[tuple[int, int]]) -> Relation:
+def _result(call: Call, k: int, batch: Relation, power: int | None) -> Relation:
     if len(call.growing[k]) != 1:
         raise Unrelated(Reason.PAIRS if call.growing[k] else Reason.DRAWN)
     [axis] = call.growing[k]
-    blocks = next((blocks for own, blocks in batches if own == axis), 1)
-    power = call.inputs[0].power if call.name in DROPOUTS and k == 0 and call.inputs else 0
+    blocks = batch.blocks if batch.kind == "by_sample" else 1
     return call.check_grows(by_sample(axis, power, blocks), k)

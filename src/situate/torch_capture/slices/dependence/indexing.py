@@ -13,6 +13,8 @@ from situate.torch_capture.slices.dependence.relation import (
     Relation,
     Unrelated,
     by_sample,
+    common,
+    one_power,
     reduced,
 )
 
@@ -70,29 +72,22 @@ def _embedding(call: Call) -> Relation:
 def _gathered(call: Call, source: Relation) -> Relation:
     index = call.relation(call.arguments["index"])
     dim = call.arguments["dim"] % max(call.rank("self"), 1)
-    return call.check_grows(_beside(source, index, dim))
+    gathered = _beside(source, index, dim)
+    return call.check_grows(gathered) if gathered.kind == "by_sample" else gathered
 
 
 def _beside(source: Relation, index: Relation, dim: int) -> Relation:
     """The relation of what lies beside an index of the same number of dimensions."""
-    if index.kind in ("places", "unknown", "reduced") or source.kind == "reduced":
-        raise Unrelated(Reason.PLACE if index.kind != "reduced" else Reason.TOGETHER)
-    batches = [relation for relation in (source, index) if relation.kind == "by_sample"]
-    if not batches:
-        return source
-    first = next((each for each in batches if not each.uniform), batches[0])
-    for other in batches:
-        if other.axis != first.axis or not (other.uniform or other.blocks == first.blocks):
-            raise Unrelated(Reason.PAIRS)
-    if first.axis == dim and source.kind == "by_sample":
+    batch = common((source, index), otherwise=source)
+    if batch.kind == "by_sample" == source.kind and batch.axis == dim:
         raise Unrelated(Reason.PAIRS)
-    return replace(first, power=source.power, uniform=False)
+    return replace(batch, power=source.power, uniform=False)
 
 
 def _indexed(call: Call, source: Relation, indices: Sequence[fx.Node | None]) -> Relation:
     """The relation of `self[indices]`."""
     relations = [None if node is None else call.relation(node) for node in indices]
-    _check_indices(call, source, indices, relations)
+    _check_indices(call, source, relations)
     if source.kind == "reduced":
         if any(r is not None and r.kind != "shared" for r in relations):
             raise Unrelated(Reason.TOGETHER)
@@ -102,20 +97,15 @@ def _indexed(call: Call, source: Relation, indices: Sequence[fx.Node | None]) ->
         raise Unrelated(Reason.PAIRS)
     if not axes:
         return source
-    blocks = {r.blocks for r in (source, *relations) if r is not None and r.kind == "by_sample"}
-    if len(blocks) > 1:
-        raise Unrelated(Reason.PLACE)
-    return call.check_grows(by_sample(axes.pop(), source.power, next(iter(blocks), 1)))
+    by_samples = (r for r in (source, *relations) if r is not None and r.kind == "by_sample")
+    # Whichever dimensions these have their samples along, `axes` says where they come to lie.
+    batch = common((replace(each, axis=0) for each in by_samples), otherwise=by_sample(0))
+    return call.check_grows(by_sample(axes.pop(), source.power, batch.blocks))
 
 
-def _check_indices(
-    call: Call,
-    source: Relation,
-    indices: Sequence[fx.Node | None],
-    relations: Sequence[Relation | None],
-) -> None:
+def _check_indices(call: Call, source: Relation, relations: Sequence[Relation | None]) -> None:
     """Refuse indices that name samples in another way than each slice its own."""
-    for dim, (node, relation) in enumerate(zip(indices, relations, strict=True)):
+    for dim, relation in enumerate(relations):
         if relation is None:
             continue
         along = source.kind == "by_sample" and dim == source.axis
@@ -127,7 +117,6 @@ def _check_indices(
             raise Unrelated(Reason.PAIRS)
         if not along and relation.kind == "places":
             raise Unrelated(Reason.PLACE)
-        assert node is not None
 
 
 def _names_own(call: Call, source: Relation, places: Relation) -> bool:
@@ -148,16 +137,16 @@ def _axes_by_sample(
     width = max(ranks, default=0)
     adjacent = used == list(range(used[0], used[-1] + 1)) if used else True
     begin = used[0] if used and adjacent else 0
-    found = []
+    axes = []
     if source.kind == "by_sample" and source.axis not in used:
         before = sum(dim < source.axis for dim in used)
-        kept = source.axis - before
+        place = source.axis - before
         # Dimensions that are kept stand behind those of the indices if these come before them.
-        found.append(kept + width if begin <= kept else kept)
+        axes.append(place + width if begin <= place else place)
     for node, relation in zip(indices, relations, strict=True):
         if node is not None and relation is not None and relation.kind in ("by_sample", "places"):
-            found.append(begin + width - len(call.shape(node)) + relation.axis)
-    return found
+            axes.append(begin + width - len(call.shape(node)) + relation.axis)
+    return axes
 
 
 def written(call: Call) -> Relations:
@@ -183,24 +172,22 @@ def _scattered(
     adds: bool,
     along_dim: bool,
 ) -> Relation:
-    if {"unknown", "reduced"} & {target.kind, index.kind, entry.kind}:
+    if {"unknown", "reduced"} & {target.kind, index.kind, entry.kind} or entry.kind == "places":
         raise Unrelated(Reason.TOGETHER)
-    powers = {entry.power, target.power} - {None}
-    if len(powers) > 1 or not call.same("alpha", "reduce"):
-        raise Unrelated(Reason.NUMBER)
-    power = next(iter(powers), None)
     # An index along one dimension holds it in the only dimension that it has.
     own = replace(index, axis=dim) if along_dim and index.kind != "shared" else index
+    power = one_power((entry.power, target.power))
     if target.kind == "by_sample":
-        if target.axis == dim and not (own.kind == "places" and target.blocks == 1):
+        if own.kind == "places" and not (own.axis == target.axis and _names_own(call, target, own)):
+            raise Unrelated(Reason.PLACE)
+        if target.axis == dim and own.kind != "places":
             raise Unrelated(Reason.PAIRS)
-        for other in (own, entry):
-            if other.kind == "by_sample" and other.axis != target.axis:
-                raise Unrelated(Reason.PAIRS)
-        return call.check_grows(replace(target, power=power, uniform=False))
-    if "by_sample" not in (own.kind, entry.kind) and own.kind == "shared":
+        batch = common((target, entry) if own.kind == "places" else (target, own, entry))
+        return call.check_grows(replace(batch, power=power, uniform=False))
+    if own.kind == "shared" == entry.kind:
         return target.with_power(power)
     if adds and target.power is None and own.kind == "by_sample":
+        common((own, entry))
         return reduced(entry.power)
     raise Unrelated(Reason.TOGETHER)
 
@@ -208,14 +195,15 @@ def _scattered(
 def _put(call: Call, target: Relation) -> Relation:
     indices, values = call.arguments["indices"], call.relation(call.arguments["values"])
     relations = [None if node is None else call.relation(node) for node in indices]
-    if "reduced" in (target.kind, values.kind) or "unknown" in (target.kind, values.kind):
+    if not {target.kind, values.kind} <= {"shared", "by_sample"}:
         raise Unrelated(Reason.TOGETHER)
+    by_samples = [r for r in (values, *relations) if r is not None and r.kind == "by_sample"]
+    batch = common((replace(each, axis=0) for each in by_samples), otherwise=by_sample(0))
     if target.kind == "by_sample":
-        _check_indices(call, target, indices, relations)
-        powers = {values.power, target.power} - {None}
-        if len(powers) > 1:
-            raise Unrelated(Reason.NUMBER)
-        power = next(iter(powers), None)
+        _check_indices(call, target, relations)
+        if not (target.uniform or batch.uniform or target.blocks == batch.blocks):
+            raise Unrelated(Reason.PLACE)
+        power = one_power((values.power, target.power))
         return call.check_grows(replace(target, power=power, uniform=False))
     kinds = {r.kind for r in relations if r is not None}
     if kinds <= {"shared"} and values.kind == "shared":
@@ -231,14 +219,10 @@ def table_gradient(call: Call) -> Relation:
     gradient, indices = (call.relation(call.arguments[n]) for n in ("grad_output", "indices"))
     if call.arguments["scale_grad_by_freq"] and indices.kind != "shared":
         raise Unrelated(Reason.TOGETHER)
-    kinds = {gradient.kind, indices.kind}
-    if kinds <= {"by_sample"} and gradient.axis == indices.axis:
-        return reduced(gradient.power)
     if indices.kind == "shared" and gradient.kind in ("shared", "reduced"):
         return gradient
-    if gradient.uniform or indices.uniform:
-        return reduced(gradient.power)
-    raise Unrelated(Reason.TOGETHER)
+    common((gradient, indices))
+    return reduced(gradient.power)
 
 
 def bag(call: Call) -> Relations:
@@ -248,7 +232,8 @@ def bag(call: Call) -> Relations:
         call.relation(call.arguments[name]) for name in ("weight", "indices", "offsets")
     )
     entries = call.shape(call.arguments["indices"])[0]
-    own = offsets.kind == "places" and indices.kind == "by_sample"
+    weights = call.operand("per_sample_weights") or indices
+    own = offsets.kind == "places" and common((indices, weights)).blocks == 1
     if not own or table.kind != "shared" or offsets.scale * call.shape()[0] != entries:
         raise Unrelated(Reason.PLACE)
     if call.arguments.get("scale_grad_by_freq"):

@@ -11,6 +11,7 @@ from situate.torch_capture.slices.dependence.relation import (
     Relation,
     Unrelated,
     by_sample,
+    common,
     reduced,
 )
 
@@ -49,8 +50,6 @@ def loss(call: Call) -> Relations:
     is_gradient = call.name.endswith("_backward")
     tensors = [call.relation(call.arguments[name]) for name in ("self", "target")]
     batch = _batch(call, tensors)
-    if not call.same("reduction", "ignore_index", "p", "margin", "delta", "beta"):
-        raise Unrelated(Reason.NUMBER)
     reduction = call.arguments["reduction"]
     if batch is None:
         return tuple(_of_shared(call, k) for k in range(len(call.shapes)))
@@ -66,9 +65,11 @@ def ctc(call: Call) -> Relations:
     classes), and lengths are numbers."""
     is_gradient = call.name.endswith("_backward")
     scores, targets = (call.relation(call.arguments[name]) for name in ("log_probs", "targets"))
-    own = by_sample(1, 0, scores.blocks)
-    if scores != own or targets.kind != "by_sample" or targets.axis or not call.same("blank"):
+    is_batched = (scores.kind, scores.axis) == (targets.kind, 1) == ("by_sample", 1)
+    if not is_batched or scores.power or targets.axis or not call.same("blank", "zero_infinity"):
         raise Unrelated(Reason.PAIRS)
+    if not 1 == scores.blocks == targets.blocks:
+        raise Unrelated(Reason.PLACE)
     for name in ("input_lengths", "target_lengths"):
         if not _is_part(call.arguments[name], call.whole_arguments[name]):
             raise Unrelated(Reason.PLACE)
@@ -95,21 +96,15 @@ def _batch(call: Call, tensors: list[Relation]) -> Relation | None:
     weight = call.arguments.get("weight")
     if weight is not None and _forward(call.name) not in OF_ROWS | OF_CLASSES:
         tensors = [*tensors, call.relation(weight)]
-    batches = [relation for relation in tensors if relation.kind == "by_sample"]
-    if any(relation.kind not in ("by_sample", "shared") for relation in tensors):
+    if any(relation.kind == "reduced" for relation in tensors):
         raise Unrelated(Reason.LOSS)
     if any(relation.power for relation in tensors):
         raise Unrelated(Reason.NUMBER)
-    if not batches:
-        return None
-    first = next((each for each in batches if not each.uniform), batches[0])
-    for other in batches:
-        if other.axis != first.axis or not (other.uniform or other.blocks == first.blocks):
-            raise Unrelated(Reason.PAIRS)
+    batch = common(tensors, otherwise=SHARED)
     # An unbatched loss, or samples along the classes.
-    if _forward(call.name) in OF_ROWS | OF_CLASSES and first.axis != 0:
+    if _forward(call.name) in OF_ROWS | OF_CLASSES and batch.axis != 0:
         raise Unrelated(Reason.PAIRS)
-    return first
+    return None if batch is SHARED else batch
 
 
 def _is_weighed(call: Call) -> bool:
@@ -128,9 +123,9 @@ def _result(call: Call, k: int, batch: Relation, reduction: int) -> Relation:
 def _gradient(call: Call, batch: Relation, reduction: int) -> Relation:
     """The relation of a loss's gradient, which a mean divides by the count of all numbers."""
     gradient = call.relation(call.arguments["grad_output"])
+    # The gradient of each loss, which no reduction has taken together, may lack the classes.
+    common([gradient, batch])
     power = gradient.power
-    if gradient.kind == "reduced" or gradient.kind in ("places", "unknown"):
-        raise Unrelated(Reason.LOSS)
     if power is not None and reduction == MEAN:
         power += 1
     return call.check_grows(by_sample(batch.axis, power, batch.blocks))

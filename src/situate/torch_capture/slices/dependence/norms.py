@@ -56,5 +56,6 @@ def _result(call: Call, k: int, source: Relation) -> Relation:
     if (k == 0 or source.axis == CHANNEL) and call.growing[k] != ():
         # Statistics of channels that are samples lie along their only dimension.
         axis = source.axis if k == 0 else 0
-        return call.check_grows(Relation("by_sample", source.power, axis, source.blocks), k)
+        power = source.power if is_gradient else 0
+        return call.check_grows(Relation("by_sample", power, axis, source.blocks), k)
     return reduced(source.power) if is_gradient else SHARED

@@ -30,6 +30,9 @@ MAX_POWER = 4
 
 RELATIVE_ROUNDING = 1e-6
 
+SIZES = frozenset({"size", "sizes", "input_size", "input_sizes", "output_size", "n", "N"})
+"""Names of arguments that repeat a size, which shapes tell."""
+
 
 @dataclass(frozen=True)
 class Call:
@@ -40,14 +43,14 @@ class Call:
         whole: the node of the whole batch that does the same.
         samples: of the slice.
         ratio: samples of the batch over those of the slice.
-        known: by node of the slice's trace its relation, of all nodes before this one.
+        before: by node of the slice's trace its relation, of all nodes before this one.
     """
 
     node: fx.Node
     whole: fx.Node
     samples: int
     ratio: Fraction
-    known: Mapping[fx.Node, Relations]
+    before: Mapping[fx.Node, Relations]
 
     @cached_property
     def name(self) -> str:
@@ -76,8 +79,8 @@ class Call:
 
     def relation(self, source: fx.Node) -> Relation:
         """The relation of a node before; that of the first result where there are several."""
-        found = self.known[source]
-        return found if isinstance(found, Relation) else found[0]
+        related = self.before[source]
+        return related if isinstance(related, Relation) else related[0]
 
     def operand(self, name: str) -> Relation | None:
         """The relation of an argument, a tensor or a number; None where it is left out."""
@@ -133,6 +136,13 @@ class Call:
     def has_equal_arguments(self) -> bool:
         """True if all that is no tensor is equal at both sizes."""
         return bool(_plain(self.arguments) == _plain(self.whole_arguments))
+
+    def check_numbers(self) -> None:
+        """Refuse a number among the arguments, other than a size, that changes with the batch."""
+        for name, ours in self.arguments.items():
+            theirs = _plain(self.whole_arguments.get(name))
+            if name not in SIZES and _plain(ours) != theirs:
+                raise Unrelated(Reason.NUMBER)
 
     def check_grows(self, relation: Relation, k: int = 0) -> Relation:
         """A relation by sample, where result `k` has its samples along that dimension alone."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 from situate.torch_capture.slices.dependence.operator_call import Call
@@ -13,6 +14,8 @@ from situate.torch_capture.slices.dependence.relation import (
     Relation,
     Unrelated,
     by_sample,
+    common,
+    one_power,
     reduced,
 )
 
@@ -80,15 +83,15 @@ def _operands(call: Call) -> list[tuple[Relation, int]]:
     """The relation and the rank of each tensor or number that is computed with."""
     from torch import fx
 
-    found = []
+    operands = []
     for name, value in call.arguments.items():
         if isinstance(value, fx.Node):
-            found.append((call.relation(value), len(call.shape(value))))
+            operands.append((call.relation(value), len(call.shape(value))))
         elif type(value) in (int, float) and name not in ("alpha", "dtype", "beta"):
-            found.append((call.number(name), 0))
+            operands.append((call.number(name), 0))
     if not call.same("alpha", "beta"):
         raise Unrelated(Reason.NUMBER)
-    return found
+    return operands
 
 
 def _has_unknown_number(call: Call) -> bool:
@@ -105,30 +108,24 @@ def _aligned(call: Call, operands: Sequence[tuple[Relation, int]], power: int | 
         for relation, own in operands
         if relation.kind == "by_sample"
     ]
-    first = next((each for each in batches if not each.uniform), batches[0])
-    for other in batches:
-        if other.axis != first.axis:
-            raise Unrelated(Reason.PAIRS)
-        if not other.uniform and other.blocks != first.blocks:
-            raise Unrelated(Reason.PLACE)
-    return call.check_grows(by_sample(first.axis, power, first.blocks, first.uniform))
+    batch = common(batches)
+    return call.check_grows(by_sample(batch.axis, power, batch.blocks, batch.uniform))
 
 
 def _power(call: Call, operands: Sequence[Relation]) -> int | None:
     """The power of r_s in a pointwise result."""
     name = call.name
     powers = [relation.power for relation in operands]
-    known = {power for power in powers if power is not None}
     if name == "mul":
-        return None if None in powers else sum(_known_powers(powers))
+        return reduce(_times, powers)
     if name in ("div", "true_divide"):
         return _quotient(call, powers)
     if name in SUMS or name in SCALED or name == "copy":
-        return _one(known, None)
+        return one_power(powers)
     if name in CHOICES:
         return _choice(call, powers)
     if name in COMPARISONS:
-        _one(known, None)
+        one_power(powers)
         return 0
     if name.endswith("_backward"):
         if any(powers[1:]):
@@ -136,25 +133,14 @@ def _power(call: Call, operands: Sequence[Relation]) -> int | None:
         return powers[0]
     if name in ("pow", "square", "sqrt", "rsqrt", "reciprocal"):
         return _root(call, powers[0])
-    if known - {0}:
+    if any(powers):
         raise Unrelated(Reason.NUMBER)
     return 0
 
 
-def _known_powers(powers: Sequence[int | None]) -> list[int]:
-    """The powers of what is not zero."""
-    return [power for power in powers if power is not None]
-
-
-def _one(known: set[int], default: int | None) -> int | None:
-    if len(known) > 1:
-        raise Unrelated(Reason.NUMBER)
-    return next(iter(known), default)
-
-
 def _quotient(call: Call, powers: Sequence[int | None]) -> int | None:
     if call.arguments.get("rounding_mode") is not None:
-        return _one(set(_known_powers(powers)) | {0}, 0)
+        return one_power([*powers, 0])
     if powers[0] is None:
         return None
     return powers[0] - (powers[1] or 0)
@@ -164,7 +150,7 @@ def _choice(call: Call, powers: Sequence[int | None]) -> int | None:
     at = 0 if call.name == "where" else 1
     if powers[at]:
         raise Unrelated(Reason.NUMBER)
-    return _one({p for k, p in enumerate(powers) if k != at and p is not None}, None)
+    return one_power(power for k, power in enumerate(powers) if k != at)
 
 
 def _root(call: Call, power: int | None) -> int | None:
@@ -193,29 +179,21 @@ def _of_reduced(call: Call, operands: Sequence[Relation]) -> Relation:
     if name in SIGNED:
         return sums[0]
     if name == "mul" and len(sums) == 1:
-        other = next(r for r in operands if r.kind == "shared")
-        return reduced(_times(sums[0].power, other.power))
+        return reduced(reduce(_times, (relation.power for relation in operands)))
     divides = name in ("div", "true_divide") and call.arguments.get("rounding_mode") is None
     if divides and operands[0] is sums[0] and len(sums) == 1:
         return reduced(_times(sums[0].power, -(operands[1].power or 0)))
     if name in ("mul", "div", "true_divide"):
         raise Unrelated(Reason.PRODUCT)
     if name in SUMS:
-        return reduced(_of_one_power([relation.summed().power for relation in operands]))
+        return reduced(one_power((each.summed().power for each in operands), Reason.POWERS))
     if name in CHOICES:
         at = 0 if name == "where" else 1
         if operands[at].kind == "shared" and not operands[at].power:
             rest = [r.summed().power for k, r in enumerate(operands) if k != at]
-            return reduced(_of_one_power(rest))
+            return reduced(one_power(rest, Reason.POWERS))
     raise Unrelated(Reason.LOSS)
 
 
 def _times(one: int | None, other: int | None) -> int | None:
     return None if one is None or other is None else one + other
-
-
-def _of_one_power(powers: Sequence[int | None]) -> int | None:
-    known = set(_known_powers(powers))
-    if len(known) > 1:
-        raise Unrelated(Reason.POWERS)
-    return next(iter(known), None)

@@ -7,10 +7,13 @@ from dataclasses import replace
 
 from situate.torch_capture.slices.dependence.operator_call import Call
 from situate.torch_capture.slices.dependence.relation import (
+    SHARED,
     Reason,
     Relation,
     Unrelated,
     by_sample,
+    common,
+    one_power,
     reduced,
 )
 
@@ -35,12 +38,8 @@ def product(call: Call) -> Relation:
     names, equation = EQUATIONS[call.name]
     factors = [call.relation(call.arguments[name]) for name in names.split()]
     *labels, result = equation.split(" ")
-    found = _product(call, factors, labels, result)
-    if "beta" not in call.arguments:
-        return found
-    if not call.same("alpha", "beta"):
-        raise Unrelated(Reason.NUMBER)
-    return _with_addend(call, found)
+    multiplied = _product(call, factors, labels, result)
+    return _with_addend(call, multiplied) if "beta" in call.arguments else multiplied
 
 
 def _product(
@@ -64,7 +63,9 @@ def _product(
         return Relation("shared", power)
     if len(batches) > 1:
         raise Unrelated(Reason.PAIRS)
-    [label], blocks = batches, _blocks(factors)
+    [label] = batches
+    # Along that label, whichever dimension of a factor it names.
+    blocks = common(replace(f, axis=0) for f in factors if f.kind == "by_sample").blocks
     if label in result:
         return call.check_grows(by_sample(result.index(label), power, blocks))
     if any(f.kind == "shared" and label in own for f, own in zip(factors, labels, strict=True)):
@@ -72,37 +73,14 @@ def _product(
     return reduced(power)
 
 
-def _blocks(factors: Sequence[Relation]) -> int:
-    """Blocks of the samples, in which all factors must agree."""
-    batches = [factor for factor in factors if factor.kind == "by_sample"]
-    blocks = {factor.blocks for factor in batches if not factor.uniform}
-    if len(blocks) > 1:
-        raise Unrelated(Reason.PLACE)
-    return next(iter(blocks), 1)
-
-
-def _with_addend(call: Call, found: Relation) -> Relation:
+def _with_addend(call: Call, multiplied: Relation) -> Relation:
     """The relation of a product and the tensor that is added to it."""
     addend = call.relation(call.arguments["self"])
-    if found.kind == "reduced" or addend.kind == "reduced":
-        powers = {found.summed().power, addend.summed().power} - {None}
-        if "by_sample" in (found.kind, addend.kind):
+    if "reduced" in (multiplied.kind, addend.kind):
+        if "by_sample" in (multiplied.kind, addend.kind):
             raise Unrelated(Reason.TOGETHER)
-        if len(powers) > 1:
-            raise Unrelated(Reason.POWERS)
-        return reduced(next(iter(powers), None))
-    powers = {found.power, addend.power} - {None}
-    if len(powers) > 1:
-        raise Unrelated(Reason.NUMBER)
-    power = next(iter(powers), None)
-    if addend.kind == "by_sample":
-        axis = len(call.shape()) - call.rank("self") + addend.axis
-        if found.kind == "by_sample" and found.axis != axis:
-            raise Unrelated(Reason.PAIRS)
-        if found.kind == "by_sample" and not addend.uniform and found.blocks != addend.blocks:
-            raise Unrelated(Reason.PLACE)
-        blocks = found.blocks if found.kind == "by_sample" else addend.blocks
-        return call.check_grows(by_sample(axis, power, blocks))
-    if addend.kind != "shared":
-        raise Unrelated(Reason.PLACE)
-    return replace(found, power=power)
+        return reduced(one_power((multiplied.summed().power, addend.summed().power), Reason.POWERS))
+    own = len(call.shape()) - call.rank("self") + addend.axis
+    batch = common([multiplied, replace(addend, axis=own)], otherwise=SHARED)
+    total = batch.with_power(one_power((multiplied.power, addend.power)))
+    return total if batch is SHARED else call.check_grows(total)

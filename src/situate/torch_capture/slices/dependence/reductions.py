@@ -9,7 +9,7 @@ from situate.torch_capture.slices.dependence.relation import (
     Reason,
     Relation,
     Unrelated,
-    by_sample,
+    common,
     reduced,
 )
 
@@ -50,15 +50,22 @@ def reduction(call: Call) -> Relations:
         raise Unrelated(Reason.LOSS)
     if source.power not in (0, None) and call.name not in HOMOGENEOUS:
         raise Unrelated(Reason.NUMBER)
+    power = source.power if call.name in HOMOGENEOUS else 0
     if source.kind == "shared":
-        return (source,) * len(call.shapes)
-    rank = len(call.shape(call.first))
-    dims = call.dims(_dims_argument(call), rank)
+        return _results(call, source.with_power(power))
+    dims = call.dims(_dims_argument(call), len(call.shape(call.first)))
     if source.axis in dims:
-        return (_over_samples(call, source),) * len(call.shapes)
-    kept = bool(call.arguments.get("keepdim"))
-    axis = source.axis if kept else source.axis - sum(dim < source.axis for dim in dims)
-    return (call.check_grows(replace(source, axis=axis)),) * len(call.shapes)
+        return _results(call, _over_samples(call, source))
+    keeps = bool(call.arguments.get("keepdim"))
+    axis = source.axis if keeps else source.axis - sum(dim < source.axis for dim in dims)
+    return _results(call, call.check_grows(replace(source, axis=axis, power=power)))
+
+
+def _results(call: Call, first: Relation) -> Relations:
+    """The relations of all results, of which the first has numbers, and the others places along
+    the dimension, as of maxima."""
+    others = first if call.name == "aminmax" else first.with_power(0)
+    return (first, *(others for _ in call.shapes[1:]))
 
 
 def _dims_argument(call: Call) -> str:
@@ -92,27 +99,22 @@ def along(call: Call) -> Relations:
             return (source,) * len(call.shapes)
         raise Unrelated(Reason.LOSS)
     if source.kind == "shared":
-        return _of_shared_gradient(call, source)
+        return _of_shared(call, source.with_power(source.power if linear else 0))
     if source.power not in (0, None) and not linear:
         raise Unrelated(Reason.NUMBER)
     rank = len(call.shape(call.first))
     argument = next((n for n in ("dim", "dims", "dimension") if n in call.arguments), "dim")
     if source.axis in call.dims(argument, rank):
         raise Unrelated(Reason.PAIRS)
-    for other in call.inputs[1:]:
-        differs = (other.axis, other.blocks) != (source.axis, source.blocks)
-        if other.kind == "by_sample" and differs and not (other.uniform or source.uniform):
-            raise Unrelated(Reason.PAIRS)
-    kept = replace(source, uniform=False)
-    return tuple(call.check_grows(kept, k) for k in range(len(call.shapes)))
+    batch = common(call.inputs)
+    result = replace(batch, power=source.power if linear else 0, uniform=False)
+    return tuple(call.check_grows(result, k) for k in range(len(call.shapes)))
 
 
-def _of_shared_gradient(call: Call, source: Relation) -> Relations:
-    others = [other for other in call.inputs[1:] if other.kind != "shared"]
-    if not others and call.growing[0] == ():
+def _of_shared(call: Call, source: Relation) -> Relations:
+    """The relations where the first tensor, such as a gradient, is shared."""
+    batch = common(call.inputs, otherwise=source)
+    if batch is source:
         return (source,) * len(call.shapes)
-    other = others[0]
-    if other.kind != "by_sample":
-        raise Unrelated(Reason.LOSS)
-    kept = by_sample(other.axis, source.power, other.blocks)
-    return tuple(call.check_grows(kept, k) for k in range(len(call.shapes)))
+    result = replace(batch, power=source.power, uniform=False)
+    return tuple(call.check_grows(result, k) for k in range(len(call.shapes)))

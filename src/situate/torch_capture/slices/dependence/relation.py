@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal
@@ -65,6 +66,44 @@ def by_sample(axis: int, power: int | None = 0, blocks: int = 1, uniform: bool =
 def reduced(power: int | None) -> Relation:
     """The relation of a value that all samples are added up in."""
     return Relation("reduced", power)
+
+
+def common(relations: Iterable[Relation], otherwise: Relation | None = None) -> Relation:
+    """The relation by sample that several tensors share: their samples lie along one dimension, in
+    equally many blocks.
+
+    Args:
+        relations: of the tensors; those that are shared do not count.
+        otherwise: the relation where none is by sample.
+
+    Raises:
+        Unrelated: they have their samples elsewhere, or are related in another way.
+    """
+    counted = [relation for relation in relations if relation.kind != "shared"]
+    if any(relation.kind != "by_sample" for relation in counted):
+        is_reduced = any(relation.kind == "reduced" for relation in counted)
+        raise Unrelated(Reason.TOGETHER if is_reduced else Reason.PLACE)
+    if not counted and otherwise is not None:
+        return otherwise
+    first = next((each for each in counted if not each.uniform), counted[0])
+    for other in counted:
+        if other.axis != first.axis:
+            raise Unrelated(Reason.PAIRS)
+        if not other.uniform and other.blocks != first.blocks:
+            raise Unrelated(Reason.PLACE)
+    return first
+
+
+def one_power(powers: Iterable[int | None], reason: Reason | None = None) -> int | None:
+    """The power that all have which are not zero; None where all are.
+
+    Raises:
+        Unrelated: they differ, for this reason; `NUMBER` where none is named.
+    """
+    unequal = set(powers) - {None}
+    if len(unequal) > 1:
+        raise Unrelated(reason or Reason.NUMBER)
+    return next(iter(unequal), None)
 
 
 class Reason(Enum):

@@ -63,38 +63,48 @@ def _relation(call: Call, over_batch: Collection[fx.Node]) -> Relations:
         return _entry(call)
     if not hasattr(call.node.target, "_schema"):
         return _of_no_schema(call)
-    if call.name in norms.BATCH_NORMS or call.name in norms.GRADIENTS:
-        return norms.batch_norm(call, call.node in over_batch)
     if call.name in FILLED:
         return _filled(call)
-    if drawn.draws(call):
-        return drawn.drawn(call)
     if _is_deterministic(call):
         return (SHARED,) * len(call.shapes)
+    if drawn.draws(call):
+        call.check_numbers()
+        return drawn.drawn(call)
+    if (related := _of_own_numbers(call)) is not None:
+        return related
+    call.check_numbers()
+    if call.name in norms.BATCH_NORMS or call.name in norms.GRADIENTS:
+        return norms.batch_norm(call, call.node in over_batch)
     return _by_kind(call)
+
+
+def _of_own_numbers(call: Call) -> Relations | None:
+    """The relation by a rule that looks at the numbers among the arguments itself; None where there
+    is no such rule."""
+    if call.name in views.VIEWS:
+        return views.view(call)
+    if pointwise.is_pointwise(call.node.target, call.name):
+        return (pointwise.pointwise(call),) * len(call.shapes)
+    if call.name in losses.CTC:
+        return losses.ctc(call)
+    return trailing.grouped(call) if trailing.is_grouped(call) else None
 
 
 def _by_kind(call: Call) -> Relations:
     name = call.name
-    if name in views.VIEWS:
-        return views.view(call)
     if name in ("cat", "stack"):
         return views.joined(call)
     if name in products.EQUATIONS:
         return products.product(call)
     if losses.is_loss(name):
         return losses.loss(call)
-    if name in losses.CTC:
-        return losses.ctc(call)
-    if name in reductions.REDUCTIONS and not _is_pairwise(call):
+    if name in reductions.REDUCTIONS:
         return reductions.reduction(call)
     if name in reductions.ALONG:
         return reductions.along(call)
     for names, rule in _INDEXING.items():
         if name in names:
             return rule(call)
-    if pointwise.is_pointwise(call.node.target, name):
-        return (pointwise.pointwise(call),) * len(call.shapes)
     dims = trailing.trailing_dims(call)
     if dims is not None:
         return trailing.trailing(call, dims)
@@ -110,11 +120,6 @@ _INDEXING = {
 }
 
 
-def _is_pairwise(call: Call) -> bool:
-    """True for `max` and `min` of two tensors."""
-    return "other" in call.arguments
-
-
 def _is_deterministic(call: Call) -> bool:
     """True for what gives one result from inputs and arguments that are equal at both sizes."""
     equal = all(each.kind == "shared" and each.power in (0, None) for each in call.inputs)
@@ -126,11 +131,11 @@ def _is_deterministic(call: Call) -> bool:
 
 def _entry(call: Call) -> Relation:
     source: fx.Node = call.node.args[0]  # type: ignore[assignment]
-    known = call.known[source]
-    if isinstance(known, Relation):
-        return known
+    results = call.before[source]
+    if isinstance(results, Relation):
+        return results
     index: int = call.node.args[1]  # type: ignore[assignment]
-    return known[index]
+    return results[index]
 
 
 def _of_no_schema(call: Call) -> Relations:

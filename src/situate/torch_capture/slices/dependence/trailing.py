@@ -4,7 +4,6 @@ alike: convolution, pooling, interpolation, attention, linear algebra, normalisa
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 from situate.torch_capture.slices.dependence.operator_call import Call, Relations
@@ -13,6 +12,7 @@ from situate.torch_capture.slices.dependence.relation import (
     Reason,
     Relation,
     Unrelated,
+    common,
     reduced,
 )
 
@@ -54,38 +54,37 @@ def trailing_dims(call: Call) -> int | None:
     return 2 if MATRICES.match(name) else None
 
 
+def is_grouped(call: Call) -> bool:
+    """True for a convolution that has the channels of each sample in groups of their own, as where
+    every sample has a kernel of its own."""
+    if call.name not in ("convolution", "convolution_backward"):
+        return False
+    groups = call.arguments["groups"], call.whole_arguments["groups"]
+    return bool(groups[0] * call.ratio == groups[1] != groups[0])
+
+
 def trailing(call: Call, dims: int) -> Relations:
     """The relation of an operator that relates so many trailing dimensions.
 
     Results that hold no samples are gradients of weights, which add up over them.
     """
-    batches = [
-        (source, call.relation(source))
-        for source in call.node.all_input_nodes
-        if call.relation(source).kind != "shared"
-    ]
-    if any(relation.kind != "by_sample" for _, relation in batches):
-        raise Unrelated(_why(call, [relation for _, relation in batches]))
-    if not batches:
+    if any(relation.kind == "reduced" for relation in call.inputs):
+        together = any(each.kind == "by_sample" for each in call.inputs) or call.growing[0]
+        raise Unrelated(Reason.TOGETHER if together else Reason.LOSS)
+    batch = common(call.inputs, otherwise=SHARED)
+    if batch is SHARED:
         return tuple(_of_shared(call, k) for k in range(len(call.shapes)))
-    if call.name in ("convolution", "convolution_backward") and _is_grouped(call):
-        return _grouped(call)
-    batch = _batch(call, [relation for _, relation in batches])
-    for source, relation in batches:
-        rank = len(call.shape(source))
-        # Statistics and masks may have fewer dimensions than what they are of.
-        related = dims if source is batches[0][0] else 0
-        if relation.axis >= rank - related:
-            raise Unrelated(Reason.PAIRS)
-    power = _power(call)
-    return tuple(_result(call, k, batch, power) for k in range(len(call.shapes)))
+    if batch.axis >= _leading(call, dims):
+        raise Unrelated(Reason.PAIRS)
+    power, result = _power(call), replace(batch, uniform=False)
+    return tuple(_result(call, k, result, power) for k in range(len(call.shapes)))
 
 
-def _why(call: Call, relations: Sequence[Relation]) -> Reason:
-    kinds = {relation.kind for relation in relations}
-    if "reduced" not in kinds:
-        return Reason.PLACE
-    return Reason.TOGETHER if "by_sample" in kinds or call.growing[0] else Reason.LOSS
+def _leading(call: Call, dims: int) -> int:
+    """The number of leading dimensions of the first tensor by sample."""
+    sources = call.node.all_input_nodes
+    first = next(source for source in sources if call.relation(source).kind == "by_sample")
+    return len(call.shape(first)) - dims
 
 
 def _of_shared(call: Call, k: int) -> Relation:
@@ -94,14 +93,6 @@ def _of_shared(call: Call, k: int) -> Relation:
     if any(relation.power not in (0, None) for relation in call.inputs):
         raise Unrelated(Reason.NUMBER)
     return SHARED
-
-
-def _batch(call: Call, relations: Sequence[Relation]) -> Relation:
-    first = next((r for r in relations if not r.uniform), relations[0])
-    for other in relations:
-        if other.axis != first.axis or not (other.uniform or other.blocks == first.blocks):
-            raise Unrelated(Reason.PAIRS)
-    return replace(first, uniform=False)
 
 
 def _power(call: Call) -> int | None:
@@ -122,14 +113,7 @@ def _result(call: Call, k: int, batch: Relation, power: int | None) -> Relation:
     return SHARED
 
 
-def _is_grouped(call: Call) -> bool:
-    """True for a convolution that has the channels of each sample in groups of their own, as where
-    every sample has a kernel of its own."""
-    groups = call.arguments["groups"], call.whole_arguments["groups"]
-    return bool(groups[0] * call.ratio == groups[1] != groups[0])
-
-
-def _grouped(call: Call) -> Relations:
+def grouped(call: Call) -> Relations:
     """The relations of such a convolution, whose samples lie along its channels, and along the
     first dimension of its kernels."""
     expected = {"input": 1, "weight": 0, "bias": 0, "grad_output": 1}

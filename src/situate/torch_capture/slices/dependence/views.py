@@ -13,6 +13,8 @@ from situate.torch_capture.slices.dependence.relation import (
     Relation,
     Unrelated,
     by_sample,
+    common,
+    one_power,
     reduced,
 )
 
@@ -21,6 +23,13 @@ RESHAPES = frozenset(
     | {"unflatten", "view_as_real", "view_as_complex", "real", "imag"}
 )
 """Operators that keep all numbers in their order."""
+
+
+RANGES = frozenset(
+    {"slice", "narrow", "split", "split_with_sizes", "chunk", "unsafe_split", "expand", "repeat"}
+    | {"slice_backward", "slice_scatter"}
+)
+"""Operators whose numbers follow the size of a dimension, and are looked at one by one."""
 
 
 def view(call: Call) -> Relations:
@@ -34,6 +43,8 @@ def view(call: Call) -> Relations:
         raise Unrelated(Reason.PLACE)
     if call.name in RESHAPES:
         return _reshaped(call, source)
+    if call.name not in RANGES:
+        call.check_numbers()
     return _BY_SAMPLE[call.name](call, source)
 
 
@@ -44,10 +55,9 @@ def joined(call: Call) -> Relation:
     axis = call.arguments["dim"] % rank
     if all(source.kind in ("shared", "reduced") for source in sources):
         return _added(sources)
-    if any(source.kind == "reduced" for source in sources):
-        raise Unrelated(Reason.TOGETHER)
     stacked = call.name == "stack"
-    batch = _common(sources)
+    power = one_power(source.power for source in sources if source.kind != "shared")
+    batch = common(sources).with_power(power)
     if not stacked and axis == batch.axis:
         return _concatenated(call, sources, batch)
     if any(source.kind == "shared" and source.power not in (0, None) for source in sources):
@@ -57,25 +67,7 @@ def joined(call: Call) -> Relation:
 
 
 def _added(sources: Sequence[Relation]) -> Relation:
-    powers = {source.summed().power for source in sources} - {None}
-    if len(powers) > 1:
-        raise Unrelated(Reason.POWERS)
-    return reduced(powers.pop() if powers else None)
-
-
-def _common(sources: Sequence[Relation]) -> Relation:
-    """The one relation that tensors by sample have."""
-    batches = [source for source in sources if source.kind == "by_sample"]
-    if len(batches) < len([s for s in sources if s.kind != "shared"]):
-        raise Unrelated(Reason.PLACE)
-    first = next((b for b in batches if not b.uniform), batches[0])
-    powers = {b.power for b in batches} - {None}
-    if len(powers) > 1:
-        raise Unrelated(Reason.NUMBER)
-    for other in batches:
-        if other.axis != first.axis or not (other.uniform or other.blocks == first.blocks):
-            raise Unrelated(Reason.PAIRS)
-    return first.with_power(powers.pop() if powers else None)
+    return reduced(one_power((source.summed().power for source in sources), Reason.POWERS))
 
 
 def _concatenated(call: Call, sources: Sequence[Relation], batch: Relation) -> Relation:
@@ -162,10 +154,17 @@ def _sliced(call: Call, source: Relation) -> Relation:
     rank = call.rank("self")
     axis = call.arguments["dim"] % rank
     if axis != source.axis:
+        _check_range(call)
         return source
     ours = _range(call.arguments, call.shape(call.first)[axis])
     theirs = _range(call.whole_arguments, call.shape(call.whole.all_input_nodes[0])[axis])
     return _part(call, source, ours, theirs)
+
+
+def _check_range(call: Call) -> None:
+    """Refuse a range of features that changes with the size of the batch."""
+    if not call.same("start", "end", "step", "length"):
+        raise Unrelated(Reason.NUMBER)
 
 
 def _range(arguments: dict[str, Any], size: int) -> tuple[int, int, int, int]:
@@ -206,18 +205,18 @@ def _split(call: Call, source: Relation) -> tuple[Relation, ...]:
     rank = call.rank("self")
     axis = call.arguments.get("dim", 0) % rank
     if axis != source.axis:
-        kept = source if call.name != "unbind" else _unbound(source, axis)
-        return (kept,) * len(call.shapes)
+        result = source if call.name != "unbind" else _unbound(source, axis)
+        return tuple(call.check_grows(result, k) for k in range(len(call.shapes)))
     if call.name == "unbind" or len(call.shapes) != len(list(shapes(call.whole))):
         raise Unrelated(Reason.PLACE)
     size, whole_size = (call.shape(n)[axis] for n in (call.first, call.whole.args[0]))  # type: ignore[arg-type]
-    found, at, whole_at = [], 0, 0
+    parts, at, whole_at = [], 0, 0
     for ours, theirs in zip(call.shapes, shapes(call.whole), strict=True):
         ends = at + ours[axis], whole_at + theirs[axis]
         part = (at, ends[0], 1, size), (whole_at, ends[1], 1, whole_size)
-        found.append(_part(call, source, *part))
+        parts.append(_part(call, source, *part))
         at, whole_at = ends
-    return tuple(found)
+    return tuple(parts)
 
 
 def _unbound(source: Relation, axis: int) -> Relation:
@@ -275,6 +274,7 @@ def _gradient(call: Call, source: Relation) -> Relation:
         raise Unrelated(Reason.PLACE)
     if call.name == "slice_backward" and call.arguments["dim"] % len(call.shape()) == source.axis:
         return _range_gradient(call, source)
+    _check_range(call)
     return call.check_grows(source)
 
 
@@ -297,15 +297,14 @@ def _scattered(call: Call, source: Relation) -> Relation:
     """The relation of a tensor in which a range, or a selection, is replaced."""
     other = call.relation(call.arguments["src"])
     axis = call.arguments["dim"] % len(call.shape())
-    if axis == source.axis or source.power not in (0, None):
+    if axis == source.axis:
         raise Unrelated(Reason.PLACE)
-    if other.kind == "by_sample":
-        moved = other.axis + (call.name == "select_scatter" and axis <= other.axis)
-        if (moved, other.power) != (source.axis, source.power) and not source.uniform:
-            raise Unrelated(Reason.PLACE)
-    elif other.kind != "shared" or other.power not in (0, None):
-        raise Unrelated(Reason.TOGETHER)
-    return replace(source, uniform=False)
+    _check_range(call)
+    is_selection = call.name == "select_scatter" and other.kind == "by_sample"
+    moved = replace(other, axis=other.axis + (axis <= other.axis)) if is_selection else other
+    batch = common([source, moved])
+    power = one_power([source.power, other.power])
+    return replace(batch, power=power, uniform=False)
 
 
 def _power_zero(source: Relation) -> Relation:

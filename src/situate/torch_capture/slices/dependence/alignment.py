@@ -1,0 +1,114 @@
+"""The trace of a slice, op by op beside that of the whole batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from situate.torch_capture.slices.call import name_of
+from situate.torch_capture.tracing import Trace
+
+if TYPE_CHECKING:
+    from torch import fx
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Two traces that run the same ops.
+
+    Attributes:
+        part: the trace of a slice, or a copy of it with the sums that a slice of one sample lacks.
+        whole: by node of `part`, the node of the whole batch that does the same.
+        copies: by node of the slice's trace, the node of `part` that stands for it.
+    """
+
+    part: Trace
+    whole: Mapping[fx.Node, fx.Node]
+    copies: Mapping[fx.Node, fx.Node]
+
+
+def aligned(part: Trace, whole: Trace) -> Alignment | None:
+    """The alignment of a slice's trace and that of the whole batch; None where they run other ops.
+
+    The gradient of a tensor that is broadcast along the samples is a sum over them. PyTorch leaves
+    the sum out in a slice of one sample.
+    """
+    growing = _Copy(part)
+    waiting = [node for node in part.graph.nodes if node.op != "output"][::-1]
+    for other in whole.graph.nodes:
+        if other.op == "output":
+            continue
+        node = waiting[-1] if waiting else None
+        if node is not None and growing.add(node, other):
+            waiting.pop()
+        elif not growing.add_sum(other):
+            return None
+    if waiting or not growing.add(part.graph.output_node(), whole.graph.output_node()):
+        return None
+    copies = {node: standing[0] for node, standing in growing.standing.items()}
+    return Alignment(replace(part, graph=growing.graph), growing.whole, copies)
+
+
+class _Copy:
+    """A copy of a slice's trace that grows node by node.
+
+    Attributes:
+        graph: of the copy.
+        whole: by node of the copy, that of the whole batch.
+        standing: by node of the slice's trace, its copy, and the sums of it over one sample.
+    """
+
+    def __init__(self, part: Trace) -> None:
+        from torch import fx
+
+        self.graph = fx.Graph()
+        self.whole: dict[fx.Node, fx.Node] = {}
+        self.standing: dict[fx.Node, list[fx.Node]] = {}
+        # By node of the whole batch, the node of the slice's trace whose values it has.
+        self._sources: dict[fx.Node, fx.Node] = {}
+
+    def add(self, node: fx.Node, other: fx.Node) -> bool:
+        """Add a node that does what the other does in the whole batch; False where it does not."""
+        if node.op != other.op or (node.op == "call_function" and node.target is not other.target):
+            return False
+        ours, theirs = _read(node), _read(other)
+        if len(ours) != len(theirs):
+            return False
+        chosen = [self._standing(*pair) for pair in zip(ours, theirs, strict=True)]
+        if None in chosen:
+            return False
+        following = iter(chosen)
+        copied = self.graph.node_copy(node, lambda _: next(following))
+        self.whole[copied], self.standing[node] = other, [copied]
+        self._sources[other] = node
+        return True
+
+    def add_sum(self, other: fx.Node) -> bool:
+        """Add a sum over the one sample of the slice; False for any other op."""
+        source = self._sources.get(_read(other)[0]) if _read(other) else None
+        if source is None or name_of(other) != "sum":
+            return False
+        value: Any = other.meta["val"]
+        if source.meta["val"].shape != value.shape:
+            return False
+        [read] = _read(other)
+        standing = self._standing(source, read)
+        added = self.graph.node_copy(other, lambda _: standing)
+        self.whole[added] = other
+        self.standing[source].append(added)
+        self._sources[other] = source
+        return True
+
+    def _standing(self, node: fx.Node, other: fx.Node) -> fx.Node | None:
+        """The copy of a node, or sum of it, that does what the other does; None where none does."""
+        return next((each for each in self.standing[node] if self.whole[each] is other), None)
+
+
+def _read(node: fx.Node) -> list[fx.Node]:
+    """The nodes among the arguments, one for each place, in order."""
+    from torch import fx
+
+    nodes: list[fx.Node] = []
+    fx.map_arg((node.args, node.kwargs), nodes.append)
+    return nodes
