@@ -7,14 +7,13 @@ the bound, with what is called optimal, and with what `auto` finds.
 
 from __future__ import annotations
 
-import argparse
 import math
 import time
 from collections.abc import Iterator
 
 import situate
 from benchmarks.lib.record import Row, Target, record
-from benchmarks.lib.workers import add_workers, jobs
+from benchmarks.search.small_problems import solved_problems
 from tests.oracle.problems import small_problem
 from tests.solvers.exhaustive import optimum
 
@@ -27,16 +26,7 @@ MISSES = 0.01
 
 def main(arguments: list[str] | None = None) -> None:
     """Solve, compare, print and record."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--problems", type=int, default=2000)
-    parser.add_argument("--first", type=int, default=0, help="seed of the first problem")
-    parser.add_argument("--time-limit", type=float, default=1.0, help="seconds of `auto` for each")
-    parser.add_argument("--seed", type=int, default=0)
-    add_workers(parser, 1, "problems")
-    options = parser.parse_args(arguments)
-    seeds = range(options.first, options.first + options.problems)
-    with jobs(options, row, options.time_limit, options.seed) as solved:
-        rows = list(solved.map((seed,) for seed in seeds))
+    options, rows = solved_problems(__doc__ or "", row, 2000, arguments)
     tables = {"by kind": list(_by_kind(rows)), "missed": [row for row in rows if row["missed"]]}
     record("brute_force", tables, _targets(rows), options=options)
 

@@ -251,10 +251,7 @@ class Search:
         return end - self.seconds
 
     def keep_to_limit(self) -> None:
-        """
-        Raises:
-            OutOfTime: there is a plan, and no time to decode another one.
-        """
+        """Raise `OutOfTime` where there is a plan, and no time to decode another one."""
         if self.seconds_left() < self._decoding_seconds:
             raise OutOfTime("the time limit is over")
 

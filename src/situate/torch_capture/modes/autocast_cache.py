@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from situate.torch_capture.patches.patched import replaced
+from situate.torch_capture.patches.patched import kernels_replaced, replaced
 
 if TYPE_CHECKING:
     import torch
@@ -49,14 +49,10 @@ class CastCache:
         import torch
 
         overload, key = torch.ops.aten.to.dtype, torch._C.DispatchKey.AutogradCPU
-        kernels: dict[Any, Any] = {**overload.py_kernels, key: self._to}
         try:
-            with replaced(overload, "py_kernels", kernels):
-                # Resolved kernels are cached in the operator, before and after.
-                overload._dispatch_cache.clear()
+            with kernels_replaced(overload, {**overload.py_kernels, key: self._to}):
                 yield
         finally:
-            overload._dispatch_cache.clear()
             self.begin(())
 
     def _to(self, tensor: torch.Tensor, dtype: torch.dtype, *given: Any, **named: Any) -> Any:

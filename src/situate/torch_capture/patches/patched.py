@@ -30,6 +30,13 @@ def whole(overload: Any) -> Iterator[None]:
     # PyTorch registers Python decompositions of the operator and of its gradient under these keys.
     instead = (DispatchKey.Autograd, DispatchKey.CompositeImplicitAutograd)
     kernels = {key: of for key, of in overload.py_kernels.items() if key not in instead}
+    with kernels_replaced(overload, kernels):
+        yield
+
+
+@contextlib.contextmanager
+def kernels_replaced(overload: Any, kernels: Mapping[Any, Any]) -> Iterator[None]:
+    """Operator `overload` has these Python kernels, by dispatch key, within."""
     try:
         with replaced(overload, "py_kernels", kernels):
             # Resolved kernels are cached in the operator, before and after.
