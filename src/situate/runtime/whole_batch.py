@@ -11,11 +11,11 @@ from situate.data.slices import Slices
 from situate.runtime.equality import on_cpu
 from situate.runtime.processes.threads import threads as using
 from situate.runtime.unplaced import Unplaced
+from situate.torch_capture.comparison.double_precision import doubled, in_most_bits
 from situate.torch_capture.comparison.fixed_draws import Draws
 from situate.torch_capture.comparison.gradient_difference import (
-    LOW_PRECISION,
-    ROUNDING,
     gradients_of,
+    tolerance,
     worst_gradient,
 )
 from situate.torch_capture.patches.named_devices import NamedDevices
@@ -23,6 +23,10 @@ from situate.torch_capture.refusals.errors import explained
 
 if TYPE_CHECKING:
     import torch
+
+
+_Step = tuple[float, "dict[str, torch.Tensor]"]
+"""The loss of a step, and its gradients."""
 
 
 @dataclass(frozen=True)
@@ -72,20 +76,29 @@ def compare_with_batch(
     Raises:
         SituateError: the model cannot be copied, or a step fails.
     """
-    draws = Draws()
-    steps = []
-    with explained(name, "comparing slices with the whole batch"), using(threads), on_cpu(named):
+
+    def compared(doubles: bool) -> BatchDifference:
+        draws, steps = Draws(), []
         for cut in (None, slices):
-            copied = copy.deepcopy(model)
+            copied = copy.deepcopy(model).double() if doubles else copy.deepcopy(model)
             record: Any = _Gradients(copied)
             step = Unplaced(copied, inputs, loss, record, seed=seed, name=name, slices=cut)
+            if doubles:
+                step.tensors[:] = map(doubled, step.tensors)
             with draws.fixed():
                 [value] = step()
             steps.append((float(value), record.gradients))
-    (whole, ours), (parts, theirs) = steps
-    size, worst = worst_gradient(ours, theirs)
-    tolerance = LOW_PRECISION if draws.is_low else ROUNDING
-    return BatchDifference(abs(whole - parts) / max(1.0, abs(whole)), size, worst, tolerance)
+        whole, parts = steps
+        return _difference(whole, parts, tolerance(draws.bits))
+
+    with explained(name, "comparing slices with the whole batch"), using(threads), on_cpu(named):
+        return in_most_bits(compared)
+
+
+def _difference(whole: _Step, parts: _Step, rounding: float) -> BatchDifference:
+    size, name = worst_gradient(whole[1], parts[1])
+    loss = abs(whole[0] - parts[0]) / max(1.0, abs(whole[0]))
+    return BatchDifference(loss, size, name, rounding)
 
 
 class _Gradients:

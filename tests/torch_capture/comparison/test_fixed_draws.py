@@ -63,11 +63,11 @@ def test_the_generator_draws_as_before_afterwards():
 
 
 @pytest.mark.parametrize(
-    ("dtype", "is_low"),
-    [(torch.float32, False), (torch.bfloat16, True), (torch.int8, False)],
+    ("dtype", "bits"),
+    [(torch.float64, 64), (torch.float32, 32), (torch.bfloat16, 16), (torch.int8, 64)],
 )
-def test_numbers_of_few_bits_are_noted(dtype, is_low):
+def test_numbers_of_few_bits_are_noted(dtype, bits):
     draws = Draws()
     with draws.fixed():
         ONES.to(dtype).add(1)
-    assert draws.is_low == is_low
+    assert draws.bits == bits

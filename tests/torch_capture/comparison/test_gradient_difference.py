@@ -11,8 +11,9 @@ torch = pytest.importorskip("torch")
 from torch import nn, tensor  # noqa: E402
 
 from situate.torch_capture.comparison.gradient_difference import (  # noqa: E402
-    ROUNDING,
+    TOLERANCES,
     gradients_of,
+    tolerance,
     worst_gradient,
 )
 
@@ -33,7 +34,7 @@ def test_equal_gradients_name_none():
 def test_gradients_that_are_rounding_themselves_are_compared_with_the_largest():
     ours = {"weight": tensor([1.0]), "bias": tensor([1e-7])}
     small, _ = worst_gradient(ours, {"weight": tensor([1.0]), "bias": tensor([3e-7])})
-    assert small < ROUNDING
+    assert small < TOLERANCES[64] * 10
     large = worst_gradient(ours, {"weight": tensor([1.0]), "bias": tensor([0.5])})
     assert large == (pytest.approx(0.5), "bias")
 
@@ -56,3 +57,8 @@ def test_gradients_are_those_of_parameters_that_have_one():
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
     model[1](torch.ones(1, 2)).sum().backward()
     assert gradients_of(model).keys() == {"1.weight", "1.bias"}
+
+
+@pytest.mark.parametrize(("bits", "least"), [(64, 1e-6), (32, 1e-2), (16, 0.2), (8, 0.2)])
+def test_shorter_numbers_explain_more(bits, least):
+    assert tolerance(bits) == least

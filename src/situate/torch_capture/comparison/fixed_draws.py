@@ -12,11 +12,11 @@ class Draws:
     """The operators of a step without chance, and the precision of its numbers.
 
     Attributes:
-        is_low: numbers of 16 bits or fewer.
+        bits: of the shortest numbers.
     """
 
     def __init__(self) -> None:
-        self.is_low = False
+        self.bits = 64
 
     def fixed(self) -> Any:
         """A block in which each operator that draws numbers gives the same ones for every sample.
@@ -40,7 +40,7 @@ class Draws:
 
         result = _fixed(func, args, kwargs)
         if isinstance(result, torch.Tensor) and result.is_floating_point():
-            self.is_low = self.is_low or result.element_size() < 4
+            self.bits = min(self.bits, 8 * result.element_size())
         return result
 
 

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import torch
 
-ROUNDING = 1e-3
-"""The difference, in parts of a gradient's largest number, that order of addition explains."""
-
-LOW_PRECISION = 0.1
-"""The same where some numbers have 16 bits or fewer."""
+TOLERANCES = {64: 1e-6, 32: 1e-2, 16: 0.2}
+"""By the bits of a number, the difference, in parts of a gradient's largest number, that the order
+of additions explains. Rounding may also take a number across a kink, as that of a ReLU."""
 
 NEGLIGIBLE = 1e-5
 """Gradients that are smaller than this part of the largest one are rounding themselves."""
+
+
+def tolerance(bits: int) -> float:
+    """The difference that rounding explains where the shortest numbers have so many bits."""
+    return next(least for size, least in TOLERANCES.items() if bits >= size or size == 16)
 
 
 def gradients_of(model: torch.nn.Module) -> dict[str, torch.Tensor]:

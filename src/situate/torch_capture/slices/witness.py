@@ -7,16 +7,17 @@ import contextlib
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from situate.data.slices import Reduction
 from situate.torch_capture import cost
 from situate.torch_capture.build import Built
+from situate.torch_capture.comparison.double_precision import doubled, in_most_bits
 from situate.torch_capture.comparison.fixed_draws import Draws
 from situate.torch_capture.comparison.gradient_difference import (
-    LOW_PRECISION,
-    ROUNDING,
     gradients_of,
+    tolerance,
     worst_gradient,
 )
 from situate.torch_capture.slices.cut import Cut
@@ -94,7 +95,8 @@ def witness(
             if cut is not None:
                 # A model may take no other sizes than its own, which is no fault of its slices.
                 with contextlib.suppress(Exception):
-                    return _compared(what, _inputs(what, cut, long, longest), cut, loss)
+                    inputs = _inputs(what, cut, long, longest)
+                    return in_most_bits(partial(_compared, what, inputs, cut, loss))
     return None
 
 
@@ -156,11 +158,13 @@ def _input(what: Built, k: int, cut: Cut, long: int, longest: int) -> torch.Tens
 
 
 def _compared(
-    what: Built, inputs: Sequence[torch.Tensor], cut: Cut, loss: Reduction
+    what: Built, inputs: Sequence[torch.Tensor], cut: Cut, loss: Reduction, doubles: bool
 ) -> Witness | None:
     import torch
 
     whole = real(what)
+    if doubles:
+        whole, inputs = whole.double(), [doubled(tensor) for tensor in inputs]
     parts = copy.deepcopy(whole)
     draws = Draws()
     # The random numbers of the program's owner stay as they are.
@@ -172,8 +176,7 @@ def _compared(
     if not all(bool(gradient.isfinite().all()) for gradient in ours.values()):
         return None
     size, name = worst_gradient(ours, theirs)
-    tolerance = LOW_PRECISION if draws.is_low else ROUNDING
-    return Witness(size, name, sum(cut.samples), tolerance)
+    return Witness(size, name, sum(cut.samples), tolerance(draws.bits))
 
 
 def _differentiate(
