@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import situate
 from benchmarks.lib.record import Row, Target, record
-from benchmarks.search.small_problems import solved_problems
+from benchmarks.lib.small_problems import solved_problems
 from tests.oracle.item_orders import best_time
 from tests.oracle.problems import blocking_problem
 

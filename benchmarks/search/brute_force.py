@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import situate
 from benchmarks.lib.record import Row, Target, record
-from benchmarks.search.small_problems import solved_problems
+from benchmarks.lib.small_problems import solved_problems
 from tests.oracle.problems import small_problem
 from tests.solvers.exhaustive import optimum
 
