@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import signal
 import sys
 import threading
@@ -49,7 +48,9 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 def _unraisable(found: sys.UnraisableHookArgs) -> None:
     """An interrupt where nothing can be raised, such as the end of an object, comes soon after."""
     if isinstance(found.exc_value, KeyboardInterrupt):
-        again = threading.Timer(SOON, _thread.interrupt_main)
+        # A signal also ends what waits in the system, such as a sleep.
+        main = threading.main_thread().ident or 0
+        again = threading.Timer(SOON, signal.pthread_kill, (main, signal.SIGINT))
         again.daemon = True
         again.start()
     else:
