@@ -11,13 +11,13 @@ from situate.data.slices import Slices
 from situate.runtime.equality import on_cpu
 from situate.runtime.processes.threads import threads as using
 from situate.runtime.unplaced import Unplaced
-from situate.torch_capture.comparison.double_precision import doubled, in_most_bits
 from situate.torch_capture.comparison.fixed_draws import Draws
 from situate.torch_capture.comparison.gradient_difference import (
     gradients_of,
     tolerance,
     worst_gradient,
 )
+from situate.torch_capture.comparison.precision import converted, in_precision, model_in
 from situate.torch_capture.patches.named_devices import NamedDevices
 from situate.torch_capture.refusals.errors import explained
 
@@ -77,14 +77,16 @@ def compare_with_batch(
         SituateError: the model cannot be copied, or a step fails.
     """
 
-    def compared(doubles: bool) -> BatchDifference:
+    import torch
+
+    def compared(dtype: torch.dtype | None) -> BatchDifference:
         draws, steps = Draws(), []
         for cut in (None, slices):
-            copied = copy.deepcopy(model).double() if doubles else copy.deepcopy(model)
+            copied = model_in(dtype, copy.deepcopy(model))
             record: Any = _Gradients(copied)
             step = Unplaced(copied, inputs, loss, record, seed=seed, name=name, slices=cut)
-            if doubles:
-                step.tensors[:] = map(doubled, step.tensors)
+            if dtype:
+                step.tensors[:] = [converted(tensor, dtype) for tensor in step.tensors]
             with draws.fixed():
                 [value] = step()
             steps.append((float(value), record.gradients))
@@ -92,7 +94,7 @@ def compare_with_batch(
         return _difference(whole, parts, tolerance(draws.bits))
 
     with explained(name, "comparing slices with the whole batch"), using(threads), on_cpu(named):
-        return in_most_bits(compared)
+        return in_precision(torch.float64, compared)
 
 
 def _difference(whole: _Step, parts: _Step, rounding: float) -> BatchDifference:

@@ -90,6 +90,53 @@ def test_the_model_stays_as_it_is():
     assert [*traces.what.model.named_modules()] == before
 
 
+def shapes_tried(model, inputs):
+    """The shapes of the first input in the steps that are tried."""
+    shapes = []
+
+    def loss(model, x, y):
+        shapes.append(tuple(x.shape))
+        return model(x).mean(1).sub(y).square().mean()
+
+    traces = Traces(built(lambda: (model, inputs, loss), "model"), "model", True)
+    part = traces.parts(HALVES)[0]
+    shapes.clear()
+    trial = traces.witness(part, HALVES, "mean")
+    assert trial is None or trial.line == ""
+    return shapes
+
+
+# The sizes of a step that is tried: few operations, and as its model takes them.
+def test_long_sequences_are_cut():
+    class Language(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.embed, self.head = nn.Embedding(50, width), nn.Linear(width, 5)
+
+        def forward(self, x):
+            return self.head(self.embed(x)).flatten(1)
+
+    inputs = torch.ones(8, 100, dtype=torch.int64), torch.randn(8)
+    assert shapes_tried(Language(4), inputs) == [(6, 64), (4, 64), (2, 64)]
+
+
+def test_large_images_are_halved_where_the_model_takes_others():
+    inputs = torch.randn(8, 3, 128, 160), torch.randn(8)
+    convolution = nn.Sequential(nn.Conv2d(3, 2, 3), nn.Flatten())
+    assert shapes_tried(convolution, inputs) == [(n, 3, 64, 80) for n in (6, 4, 2)]
+
+    class Whole(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.last = nn.Linear(160, 2)
+
+        def forward(self, x):
+            return self.last(x).flatten(1)
+
+    # Once in 64 bits and once in its own is the half tried.
+    assert shapes_tried(Whole(), inputs)[-3:] == [(n, 3, 128, 160) for n in (6, 4, 2)]
+
+
 def test_a_capture_warns_of_it_unless_it_is_not_to_be_tried():
     def warnings(check):
         slices = Slices((1, 1))

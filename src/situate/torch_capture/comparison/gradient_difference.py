@@ -49,7 +49,11 @@ def worst_gradient(
 
 def _largest(gradient: torch.Tensor) -> float:
     """The size of a gradient's largest number; infinite if one is no number."""
-    size = float(gradient.abs().max()) if gradient.numel() else 0.0
+    if not gradient.numel():
+        return 0.0
+    # Without a copy of the absolute values, which takes ten times as long.
+    low, high = (gradient.abs() if gradient.is_complex() else gradient).aminmax()
+    size = max(-float(low), float(high))
     return math.inf if math.isnan(size) else size
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import copy
 import itertools
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from situate.torch_capture.build import Built
@@ -13,16 +15,74 @@ from situate.torch_capture.build import Built
 if TYPE_CHECKING:
     import torch
 
-KEPT = 2
-"""The number of layers that are kept of equal ones in a row."""
+MAX_NUMBERS = 250_000_000
+"""Numbers of parameters and buffers."""
 
-MAX_BYTES = 1 << 29
-"""Bytes of parameters and buffers."""
+TABLE, SHORT_TABLE = 8192, 1024
+"""Embeddings of at least so many rows are long; rows that stay of a long one."""
+
+
+@dataclass(frozen=True)
+class SmallForm:
+    """The sizes of a model that runs in little memory.
+
+    Attributes:
+        layers: the number of layers that stay of equal ones in a row.
+        tables: numbers of rows of long embeddings; each dimension of such a size, also that of
+            an output layer, has `SHORT_TABLE` entries.
+    """
+
+    layers: int
+    tables: frozenset[int] = frozenset()
+
+    def part(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The first entries of a tensor along each dimension that is shortened: a view."""
+        for axis, size in enumerate(tensor.shape):
+            if size in self.tables:
+                tensor = tensor.narrow(axis, 0, SHORT_TABLE)
+        return tensor
+
+    def indices(self, values: torch.Tensor) -> torch.Tensor:
+        """Integers, so that none is beyond a short table; those below zero stay."""
+        import torch
+
+        if not self.tables or values.dtype == torch.bool:
+            return values
+        return torch.where(values < SHORT_TABLE, values, values % SHORT_TABLE)
+
+    def numbers(self, model: torch.nn.Module) -> int:
+        """Numbers of the parameters and buffers that stay."""
+        with few_layers(model, self.layers):
+            return sum(math.prod(self.part(tensor).shape) for tensor in _state(model))
+
+
+def small_forms(model: torch.nn.Module) -> list[SmallForm]:
+    """The forms of a model that are small enough, the one to try first at the front. A model whose
+    code has the length of a table as a number does not run with a short one."""
+    tables = _long_tables(model)
+    forms = [SmallForm(2, tables), SmallForm(2), SmallForm(1, tables)]
+    return [form for form in dict.fromkeys(forms) if form.numbers(model) <= MAX_NUMBERS]
+
+
+def numbers(model: torch.nn.Module) -> int:
+    """Numbers of all parameters and buffers."""
+    return sum(math.prod(tensor.shape) for tensor in _state(model))
+
+
+def _state(model: torch.nn.Module) -> Iterator[torch.Tensor]:
+    return itertools.chain(model.parameters(), model.buffers())
+
+
+def _long_tables(model: torch.nn.Module) -> frozenset[int]:
+    import torch
+
+    tables = [m for m in model.modules() if isinstance(m, torch.nn.Embedding)]
+    return frozenset(m.weight.shape[0] for m in tables if m.weight.shape[0] >= TABLE)
 
 
 @contextlib.contextmanager
-def few_layers(model: torch.nn.Module) -> Iterator[None]:
-    """A block in which the model has two of the layers that it repeats in a list."""
+def few_layers(model: torch.nn.Module, count: int) -> Iterator[None]:
+    """A block in which the model has `count` of the layers that it repeats in a list."""
     import torch
 
     lists = [
@@ -32,7 +92,7 @@ def few_layers(model: torch.nn.Module) -> Iterator[None]:
     try:
         for each in lists:
             layers = list(each._modules.values())
-            kept = [k for _, run in _runs(layers) for k in run[:KEPT]]
+            kept = [k for _, run in _runs(layers) for k in run[:count]]
             each._modules.clear()
             each._modules.update({str(i): layers[k] for i, k in enumerate(kept)})
         yield
@@ -56,13 +116,7 @@ def _outline(layer: torch.nn.Module | None) -> object:
     return str(layer), shapes
 
 
-def model_bytes(model: torch.nn.Module) -> int:
-    """Bytes of parameters and buffers."""
-    state = itertools.chain(model.parameters(), model.buffers())
-    return sum(tensor.numel() * tensor.element_size() for tensor in state)
-
-
-def real(what: Built) -> torch.nn.Module:
+def real(what: Built, form: SmallForm) -> torch.nn.Module:
     """A copy of a model on fake tensors with numbers in their place: those of the model that it is
     a copy of, if there is one; else random ones."""
     from torch._subclasses.fake_tensor import FakeTensor
@@ -73,16 +127,20 @@ def real(what: Built) -> torch.nn.Module:
         stores = (module._parameters, module._buffers, vars(module))
         for leaf in (leaf for store in stores for leaf in tree_leaves(list(store.values()))):
             if isinstance(leaf, FakeTensor) and id(leaf) not in memo:
-                memo[id(leaf)] = _number(leaf, what.originals.get(id(leaf)), len(memo))
+                original = what.originals.get(id(leaf))
+                memo[id(leaf)] = _number(leaf, original, form, len(memo))
     return copy.deepcopy(what.model, memo)
 
 
-def _number(fake: Any, original: torch.Tensor | None, seed: int) -> torch.Tensor:
+def _number(fake: Any, original: torch.Tensor | None, form: SmallForm, seed: int) -> torch.Tensor:
     import torch
 
     if original is None:
         original = fake.constant
-    values = _drawn(fake, seed) if original is None else original.detach().clone()
+    if original is None:
+        values = _drawn(form.part(fake), seed)
+    else:
+        values = form.part(original.detach()).clone()
     if isinstance(fake, torch.nn.Parameter):
         return torch.nn.Parameter(values, requires_grad=fake.requires_grad)
     return values.requires_grad_(fake.requires_grad)
@@ -96,9 +154,9 @@ def _drawn(fake: torch.Tensor, seed: int) -> torch.Tensor:
     if not fake.is_floating_point():
         return torch.zeros(shape, dtype=fake.dtype)
     generator = torch.Generator().manual_seed(seed)
-    if len(shape) < 2:
-        return torch.rand(shape, generator=generator).add_(0.5).to(fake.dtype)
-    fan_in = max(fake.numel() // max(shape[0], 1), 1)
-    # Numbers between -1 and 1 have a variance of a third.
-    numbers = torch.rand(shape, generator=generator).mul_(2).sub_(1)
-    return numbers.mul_((3 / fan_in) ** 0.5).to(fake.dtype)
+    low, high = 0.5, 1.5
+    if len(shape) >= 2:
+        # Numbers between -1 and 1 have a variance of a third.
+        fan_in = max(math.prod(shape) // max(shape[0], 1), 1)
+        low, high = -((3 / fan_in) ** 0.5), (3 / fan_in) ** 0.5
+    return torch.empty(shape).uniform_(low, high, generator=generator).to(fake.dtype)

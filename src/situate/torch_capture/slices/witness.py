@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,15 +14,21 @@ from typing import TYPE_CHECKING
 from situate.data.slices import Reduction
 from situate.torch_capture import cost
 from situate.torch_capture.build import Built
-from situate.torch_capture.comparison.double_precision import doubled, in_most_bits
 from situate.torch_capture.comparison.fixed_draws import Draws
 from situate.torch_capture.comparison.gradient_difference import (
     gradients_of,
     tolerance,
     worst_gradient,
 )
+from situate.torch_capture.comparison.precision import converted, in_precision, model_in
 from situate.torch_capture.slices.cut import Cut
-from situate.torch_capture.slices.reduced_model import MAX_BYTES, few_layers, model_bytes, real
+from situate.torch_capture.slices.reduced_model import (
+    SmallForm,
+    few_layers,
+    numbers,
+    real,
+    small_forms,
+)
 from situate.torch_capture.tracing import Trace
 
 if TYPE_CHECKING:
@@ -30,14 +37,20 @@ if TYPE_CHECKING:
 SAMPLES = 6
 """Samples of the small batch, of which slices have two thirds and one third."""
 
-LONGEST = 64
-"""Entries of a sequence that are kept of it."""
+LENGTHS = (64, 16, 4)
+"""Entries that are kept of a sequence: the first number with which the step is short enough."""
 
-MAX_FLOPS = 5e10
+LARGE_IMAGE = 128
+"""Pixels a side of an image that is cut to half of them."""
+
+MAX_FLOPS = 2e10
 """Floating-point operations of the step of the small batch, forward and backward."""
 
 MAX_NODES = 2500
-"""Nodes of the trace of a step."""
+"""Nodes of the trace of such a step."""
+
+MAX_DOUBLES = 100_000_000
+"""Numbers of a model that computes in 64 bits; a larger one does in 32."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +86,8 @@ def witness(
 ) -> Witness | None:
     """The two steps, compared; None where the step does not run on a few samples, or takes long.
 
-    Repeated layers are left out but for two, long sequences are cut short, and operators that draw
-    give every sample the same numbers. The model and its inputs stay as they are.
+    Repeated layers are left out but for two, long sequences and large images are cut, and operators
+    that draw give every sample the same numbers. The model and its inputs stay as they are.
 
     Args:
         what: the model and its inputs.
@@ -82,22 +95,30 @@ def witness(
         axes: by input the dimension that is cut.
         loss: as slices are added up.
     """
-    whole_bytes = model_bytes(what.model)
-    with few_layers(what.model):
-        kept = model_bytes(what.model)
-        if kept > MAX_BYTES or len(part.graph.nodes) > MAX_NODES or what.sequences:
-            return None
-        flops = _flops_of_a_sample(part, axes) * kept / max(whole_bytes, 1)
-        long = _sequence(what, axes)
-        for longest in (LONGEST, 0) if long else (0,):
-            affordable = MAX_FLOPS / max(flops * (longest / long if longest else 1), 1)
+    if what.sequences:
+        return None
+    flops, whole = _flops_of_a_sample(part, axes), max(numbers(what.model), 1)
+    for form in small_forms(what.model):
+        count = form.numbers(what.model)
+        if len(part.graph.nodes) * count > MAX_NODES * whole:
+            continue
+        for sizes in _smaller_sizes(what, axes):
+            affordable = MAX_FLOPS / max(flops * count / whole * _kept(what, sizes), 1)
             cut = _cut(what, axes, affordable)
             if cut is not None:
+                inputs = [_input(what, k, cut, form, sizes) for k in range(len(what.tensors))]
+                run = partial(_compared, what, inputs, cut, loss, form)
                 # A model may take no other sizes than its own, which is no fault of its slices.
-                with contextlib.suppress(Exception):
-                    inputs = _inputs(what, cut, long, longest)
-                    return in_most_bits(partial(_compared, what, inputs, cut, loss))
+                with contextlib.suppress(Exception), few_layers(what.model, form.layers):
+                    return in_precision(_dtype(count), run)
     return None
+
+
+def _dtype(count: int) -> torch.dtype:
+    """The type of the numbers of a model that has so many of them."""
+    import torch
+
+    return torch.float64 if count <= MAX_DOUBLES else torch.float32
 
 
 def _cut(what: Built, axes: Sequence[int | None], affordable: float) -> Cut | None:
@@ -121,61 +142,81 @@ def _flops_of_a_sample(part: Trace, axes: Sequence[int | None]) -> float:
     return total / samples
 
 
-def _inputs(what: Built, cut: Cut, long: int, longest: int) -> list[torch.Tensor]:
-    """Real inputs of a small batch, in which sequences of `long` entries have `longest`."""
-    return [_input(what, k, cut, long if longest else 0, longest) for k in range(len(what.tensors))]
+def _smaller_sizes(what: Built, axes: Sequence[int | None]) -> list[dict[int, int]]:
+    """Sizes of dimensions of the inputs, and what to cut them to, in the order in which they are
+    tried: the lengths of sequences, which are integers, and the sides of images; last, none."""
+    lengths, sides = set(), set()
+    for tensor, axis in zip(what.tensors, axes, strict=True):
+        if axis == 0 and tensor.dim() == 2 and not tensor.is_floating_point():
+            lengths.add(tensor.shape[1])
+        if axis == 0 and tensor.dim() == 4 and tensor.is_floating_point():
+            sides |= set(tensor.shape[2:])
+    halves = {side: side // 2 for side in sides if side >= LARGE_IMAGE}
+    shorter = [
+        dict.fromkeys(lengths, length)
+        for length in LENGTHS
+        if len(lengths) == 1 and length < max(lengths)
+    ]
+    return [*shorter, *([halves] if halves else []), {}]
 
 
-def _sequence(what: Built, axes: Sequence[int | None]) -> int:
-    """The length of the sequences among the inputs, which are integers; 0 where there are none."""
-    lengths = {
-        tensor.shape[1]
-        for tensor, axis in zip(what.tensors, axes, strict=True)
-        if axis == 0 and tensor.dim() == 2 and not tensor.is_floating_point()
-    }
-    return lengths.pop() if len(lengths) == 1 and max(lengths) > LONGEST else 0
+def _kept(what: Built, smaller: Mapping[int, int]) -> float:
+    """The part of the numbers of a sample that is left where sizes are smaller."""
+    shapes = [tensor.shape for tensor in what.tensors]
+    left = sum(math.prod(smaller.get(size, size) for size in shape) for shape in shapes)
+    return left / max(sum(map(math.prod, shapes)), 1)
 
 
-def _input(what: Built, k: int, cut: Cut, long: int, longest: int) -> torch.Tensor:
+def _input(
+    what: Built, k: int, cut: Cut, form: SmallForm, smaller: Mapping[int, int]
+) -> torch.Tensor:
+    """A real input of a small batch, some of whose sizes are smaller."""
     import torch
 
     fake, axis = what.tensors[k], cut.axes[k]
-    example = what.examples.get(k)
-    sizes = list(fake.shape)
+    sizes = [smaller.get(size, size) for size in fake.shape]
     if axis is not None:
         sizes[axis] = sum(cut.samples)
-    if long:
-        sizes = [longest if n == long and i != axis else n for i, n in enumerate(sizes)]
     if fake.is_floating_point() or fake.is_complex():
         generator = torch.Generator().manual_seed(k)
         return torch.randn(sizes, dtype=fake.dtype, generator=generator)
+    example = what.examples.get(k)
     if example is None:
         return torch.zeros(sizes, dtype=fake.dtype)
     values = example.values
     for i, size in enumerate(sizes):
         values = values.narrow(i, 0, size)
-    return values.contiguous()
+    return form.indices(values).contiguous()
 
 
 def _compared(
-    what: Built, inputs: Sequence[torch.Tensor], cut: Cut, loss: Reduction, doubles: bool
+    what: Built,
+    inputs: Sequence[torch.Tensor],
+    cut: Cut,
+    loss: Reduction,
+    form: SmallForm,
+    dtype: torch.dtype | None,
 ) -> Witness | None:
     import torch
 
-    whole = real(what)
-    if doubles:
-        whole, inputs = whole.double(), [doubled(tensor) for tensor in inputs]
-    parts = copy.deepcopy(whole)
+    model = model_in(dtype, real(what, form))
+    if dtype:
+        inputs = [converted(tensor, dtype) for tensor in inputs]
+    # A step may write to what the model has, and the other must not see it; of a large model two
+    # copies take too much memory.
+    is_large = dtype is torch.float32
+    other = copy.deepcopy(model, {id(p): p for p in model.parameters()} if is_large else None)
     draws = Draws()
     # The random numbers of the program's owner stay as they are.
     with torch.random.fork_rng(devices=()), draws.fixed():
-        _differentiate(what, whole, inputs, 1)
+        _differentiate(what, model, inputs, 1)
+        ours = gradients_of(model)
+        model.zero_grad()
         for s, divisor in enumerate(cut.divisors(loss)):
-            _differentiate(what, parts, cut.of_slice(inputs, s), divisor)
-    ours, theirs = gradients_of(whole), gradients_of(parts)
-    if not all(bool(gradient.isfinite().all()) for gradient in ours.values()):
+            _differentiate(what, other, cut.of_slice(inputs, s), divisor)
+    size, name = worst_gradient(ours, gradients_of(other))
+    if math.isinf(size) and not all(bool(each.isfinite().all()) for each in ours.values()):
         return None
-    size, name = worst_gradient(ours, theirs)
     return Witness(size, name, sum(cut.samples), tolerance(draws.bits))
 
 
