@@ -48,7 +48,9 @@ def _rows(folder: Path, options: argparse.Namespace) -> Iterator[Row]:
         for shape in options.shapes:
             write(graph, shape, ops, options.seed)
             for limit in options.limits:
-                yield {"shape": shape, "ops": ops, **_planned(graph, cluster, limit)}
+                row = {"shape": shape, "ops": ops, **_planned(graph, cluster, limit)}
+                print(row, flush=True)
+                yield row
 
 
 def _planned(graph: Path, cluster: Path, limit: float) -> Row:
