@@ -1,10 +1,12 @@
 // A pool of threads for tasks of a few microseconds each.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -16,11 +18,15 @@ namespace situate::threads {
 // a while delays the others only by the task that it is in the middle of.
 class ThreadPool {
  public:
-  // `threads` counts the calling thread. Where the system refuses more threads, there are fewer.
+  // `threads` counts the calling thread. Where the system refuses more threads, or memory for them,
+  // there are fewer.
   explicit ThreadPool(int threads) {
+    // Threads that run must not be lost because their list cannot grow.
+    others_.reserve(static_cast<size_t>(std::max(threads - 1, 0)));
     try {
       for (int other = 1; other < threads; ++other) others_.emplace_back([this] { work(); });
     } catch (const std::system_error&) {
+    } catch (const std::bad_alloc&) {
     }
   }
   ~ThreadPool() {

@@ -145,10 +145,11 @@ class Graph:
         _check_control(self.control, self.ops)
         _check_totals(self.ops, self.tensors)
         _check_groups(self.ops)
-        order = _topological(len(self.ops), self.edges())
+        order, is_program = _topological(len(self.ops), self.edges())
         if len(order) < len(self.ops):
             raise GraphError(f"graph {self.name!r}: cycle: {self._a_cycle(set(order))}")
         object.__setattr__(self, "_order", tuple(order))
+        object.__setattr__(self, "_is_program", is_program)
 
     def __repr__(self) -> str:
         return f"<Graph {self.name!r}: {len(self.ops):,} ops, {len(self.tensors):,} tensors>"
@@ -158,13 +159,13 @@ class Graph:
         """Indices of all ops, producers before consumers; ties in file order."""
         return self._order  # type: ignore[attr-defined, no-any-return]
 
-    @cached_property
+    @property
     def program_order(self) -> tuple[int, ...]:
         """The order of the file where every producer stands before its consumers there, as in a
         captured program; otherwise `order`. One device runs it best: what a program reads again
         and again, such as the weights of an unrolled layer, it reads while caches hold it."""
-        is_topological = all(before < after for before, after in self.edges())
-        return tuple(range(len(self.ops))) if is_topological else self.order
+        is_program: bool = self._is_program  # type: ignore[attr-defined]
+        return tuple(range(len(self.ops))) if is_program else self.order
 
     def edges(self) -> Iterator[tuple[int, int]]:
         """All pairs (producer, consumer), data and control, possibly repeated."""
@@ -348,17 +349,20 @@ def _check_seconds(value: Any, where: str) -> None:
         raise GraphError(f"{where}: must be finite and not negative, got {value}")
 
 
-def _topological(n: int, edges: Iterator[tuple[int, int]]) -> list[int]:
-    """Kahn's algorithm, first in first out; shorter than n where there is a cycle."""
+def _topological(n: int, edges: Iterator[tuple[int, int]]) -> tuple[list[int], bool]:
+    """Kahn's algorithm, first in first out: an order, shorter than n where there is a cycle, and
+    whether the order of the file is topological too."""
     successors: list[list[int]] = [[] for _ in range(n)]
     missing = [0] * n
+    is_program = True
     for before, after in edges:
         successors[before].append(after)
         missing[after] += 1
+        is_program &= before < after
     order = [op for op in range(n) if not missing[op]]
     for op in order:
         for after in successors[op]:
             missing[after] -= 1
             if not missing[after]:
                 order.append(after)
-    return order
+    return order, is_program
