@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from situate.cli.shortage import shortage
 from situate.errors import ReadError
 from situate.files.strict_json import decode, top_level
 
@@ -80,3 +81,10 @@ def test_a_file_that_does_not_say_its_version_is_refused():
     assert decode(b'{"format": "versioned-box", "version": 2}', Versioned).version == 2
     with pytest.raises(ReadError, match=r"^object missing required field version$"):
         decode(b'{"format": "versioned-box"}', Versioned)
+
+
+def test_a_file_that_no_memory_holds_is_an_error_and_no_crash(monkeypatch):
+    monkeypatch.setattr("situate.files.strict_json.BYTES_OF_A_CHARACTER", 2**46)
+    with pytest.raises(OSError, match="allocate") as raised:
+        decode(b'{"format": "situate-graph"}', dict)
+    assert shortage(raised.value).startswith("memory ran out")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,9 @@ Keys = Mapping[str, msgspec.Raw]
 CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 """Bytes that text never holds; a protocol buffer may begin with a brace."""
 
+BYTES_OF_A_CHARACTER = 8
+"""Bytes of memory that a graph's objects take at least for each character of its file."""
+
 
 def top_level(data: bytes) -> dict[str, msgspec.Raw]:
     """The keys of the object that the content is, with their unparsed values; empty if the content
@@ -40,14 +44,22 @@ def decode(data: bytes, kind: type[T], unique: bool = True) -> T:
 
     Raises:
         ReadError: names the place of what is wrong.
+        OSError: there is no memory for it.
     """
     document = text(data)
+    _check_memory(BYTES_OF_A_CHARACTER * len(document))
     with _readable():
         value = msgspec.json.decode(document, type=kind)
         if unique:
             found = json.loads(document, object_pairs_hook=_check_keys)
             _check_format(found, kind)
     return value
+
+
+def _check_memory(size: int) -> None:
+    """Raise OSError where the system does not give this process so much memory: msgspec would end
+    the process without a word. Pages that nobody writes to take none."""
+    mmap.mmap(-1, max(size, 1)).close()
 
 
 def _check_format(found: dict[str, Any], kind: Any) -> None:

@@ -8,6 +8,8 @@ from situate.evaluators.measurements import OUTCOMES
 from situate.runtime.processes.failures import OutOfMemory, StepFailed, WorkerEnded, device_failure
 from situate.runtime.processes.messages import Failed
 
+REMEDY = "end other programs, give a smaller batch, or leave this device out of the cluster"
+
 
 @pytest.mark.parametrize(
     ("status", "how"),
@@ -23,7 +25,7 @@ def test_a_process_that_ended_says_how(status: int | None, how: str) -> None:
         (Failed("error", ""), "device 'gpu0': error"),
         (Failed("error", "\n\n"), "device 'gpu0': error"),
         (Failed("error", " a\nb"), "device 'gpu0': a"),
-        (Failed("out_of_memory", " a\nb"), "device 'gpu0': out of memory (a)"),
+        (Failed("out_of_memory", " a\nb"), f"device 'gpu0': out of memory (a): {REMEDY}"),
     ],
 )
 def test_a_device_that_failed_is_named_in_one_line(failed: Failed, line: str) -> None:

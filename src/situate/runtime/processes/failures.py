@@ -43,7 +43,10 @@ def device_failure(name: str, failed: Failed) -> StepFailed:
     """The error that stands for what a device says of its failure, in one line."""
     words = first_line(failed)
     if failed.reason == "out_of_memory":
-        return OutOfMemory(f"device {name!r}: out of memory ({words})")
+        return OutOfMemory(
+            f"device {name!r}: out of memory ({words}): end other programs, give a smaller batch, "
+            "or leave this device out of the cluster"
+        )
     return StepFailed(f"device {name!r}: {words}")
 
 

@@ -162,9 +162,13 @@ def step_failure(name: str, failed: Failed, step: int, undone: bool) -> StepFail
     """The error that tells users of a device's failure, and how it leaves the model: as before the
     step where that is undone. Step 0 is the start of the device."""
     words = first_line(failed)
+    if step == 0 and failed.reason == "out_of_memory":
+        return OutOfMemory(
+            f"device {name!r}: out of memory before it was ready ({words}): plan with less memory "
+            "for this device"
+        )
     if step == 0:
-        kind = OutOfMemory if failed.reason == "out_of_memory" else StepFailed
-        return kind(f"device {name!r}: its process did not get ready: {words}")
+        return StepFailed(f"device {name!r}: its process did not get ready: {words}")
     if failed.reason == "out_of_memory":
         return OutOfMemory(
             f"device {name!r}: out of memory in step {step} ({words}); {_left(step, undone)}: plan "
