@@ -41,9 +41,10 @@ def test_a_plan_that_was_learnt_on_hardware_says_what_it_takes(situate, cpus):
 
 def test_where_nothing_ran_in_time_the_status_says_so(situate, cpus):
     pytest.importorskip("torch")
-    run = situate("plan", MODEL, "--cluster", cpus, *HARDWARE, "--timeout", "1e-5", "--json")
+    few = (*HARDWARE, "--samples", "3")
+    run = situate("plan", MODEL, "--cluster", cpus, *few, "--timeout", "1e-5", "--json")
     assert run.status == 3
-    assert run.json["samples"]["failures"] == 12
+    assert run.json["samples"]["failures"] == 3
     assert "(timeout), so there was nothing to learn from; give a measurement more time" in run.err
     assert "the plan did not run on this machine" in run.err
 

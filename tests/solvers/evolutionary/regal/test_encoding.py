@@ -107,6 +107,9 @@ def test_ops_without_time_or_bytes_have_features_too() -> None:
 def plainly(of: Problem, keys: np.ndarray) -> np.ndarray:
     """Means over chromosomes (k, keys), one by one."""
     total = np.zeros((of.n, of.d + 1))
+    before: list[set[int]] = [set() for _ in range(of.n)]
+    for a, b in of.graph.edges():
+        before[b].add(a)
     for row in keys:
         affinity = row[: of.n * of.d].reshape(of.n, of.d)
         first = [int((of.unit == of.unit[op]).argmax()) for op in range(of.n)]
@@ -114,11 +117,12 @@ def plainly(of: Problem, keys: np.ndarray) -> np.ndarray:
             allowed = np.where(of.allowed[of.unit[op]], affinity[first[op]], -1)
             total[op, allowed.argmax()] += 1
         priority = row[of.n * of.d : of.n * (of.d + 1)]
-        before = [{a for a, b in of.graph.edges() if b == op} for op in range(of.n)]
         done: list[int] = []
-        while len(done) < of.n:
-            ready = [o for o in range(of.n) if o not in done and before[o] <= set(done)]
+        left = set(range(of.n))
+        while left:
+            ready = [o for o in left if before[o].isdisjoint(left)]
             done.append(max(ready, key=lambda o: (priority[o], -o)))
+            left.remove(done[-1])
         total[done, of.d] += np.arange(of.n) / max(1, of.n - 1)
     return total / len(keys)
 
