@@ -43,6 +43,7 @@ from situate.torch_capture.refusals.unsupported import (
     backward_is_autograds,
     check_averages,
     check_dense,
+    check_hooks,
     loss_unscaled,
     one_thread,
 )
@@ -125,6 +126,8 @@ def joint(what: Built, training: bool, name: str) -> Trace:
                 "part of the model, whose parameters the step updates"
             )
         check_averages(what.model)
+        if training:
+            check_hooks(what.model)
         values = InputValues(what.examples)
         step = _step(what, training, values)
         with (

@@ -105,6 +105,21 @@ def one_thread() -> Iterator[None]:
         yield
 
 
+def check_hooks(model: torch.nn.Module) -> None:
+    """Refuse hooks on the gradients of parameters.
+
+    Raises:
+        Unsupported: a parameter has one.
+    """
+    for name, parameter in model.named_parameters():
+        own: Any = parameter
+        if own._backward_hooks or getattr(own, "_post_accumulate_grad_hooks", None):
+            raise Unsupported(
+                f"parameter {name!r} has a hook on its gradient, which capture does not see: change "
+                "the gradient by an op of the model, or in the optimizer"
+            )
+
+
 def check_averages(model: torch.nn.Module) -> None:
     """Raises SituateError for a batch-norm that averages over all steps so far: how much the next
     one counts is another number in every step."""

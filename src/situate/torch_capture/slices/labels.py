@@ -11,6 +11,7 @@ from situate.torch_capture.slices.dependence.indexing import READS
 from situate.torch_capture.slices.dependence.losses import MEAN, OF_CLASSES
 from situate.torch_capture.slices.dependence.operator_call import shapes
 from situate.torch_capture.slices.dependence.pointwise import IDENTITIES
+from situate.torch_capture.slices.dependence.reductions import kept_labels
 from situate.torch_capture.slices.dependence.relation import Reason
 from situate.torch_capture.slices.dependence.views import VIEWS
 from situate.torch_capture.slices.locations import places
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 USUAL = -100
 """The label that PyTorch leaves out where nothing else is said."""
 
-NEVER_NEGATIVE = frozenset({"argmax", "argmin", "arange", "randint", "topk", "eq", "gt", "lt"})
+NEVER_NEGATIVE = frozenset(
+    {"argmax", "argmin", "arange", "randint", "topk", "eq", "gt", "lt"}
+    | {"zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones"}
+)
 """Operators whose results are no such label."""
 
 
@@ -37,25 +41,37 @@ def label_notes(step: Dependence, samples: int, examples: Mapping[int, Example])
         samples: of the slice.
         examples: by number of an input, its values.
     """
-    nodes = [
-        node
-        for node in step.relations
-        if node.op == "call_function"
-        and name_of(node) in OF_CLASSES
-        and given(node)["reduction"] == MEAN
-        and _may_leave_out(step, node, samples, examples)
-    ]
+    nodes = []
+    for node in step.relations:
+        counted = _counted_labels(node)
+        if counted is not None and _may_leave_out(step, *counted, samples, examples):
+            nodes.append(node)
     if nodes:
         text = Reason.LABELS.value.format(f"aten.{name_of(nodes[0])}")
         yield f"slices: {text} ({places(nodes)})"
 
 
-def _may_leave_out(
-    step: Dependence, node: fx.Node, samples: int, examples: Mapping[int, Example]
-) -> bool:
+def _counted_labels(node: fx.Node) -> tuple[fx.Node, int] | None:
+    """The labels that a mean counts, and the one that it leaves out; None for any other op."""
+    if node.op != "call_function":
+        return None
+    if name_of(node) not in OF_CLASSES:
+        return kept_labels(node)
     arguments = given(node)
-    target, ignored = _source(arguments["target"]), arguments["ignore_index"]
-    if step.relation(arguments["target"]).kind != "by_sample":
+    return (
+        (arguments["target"], arguments["ignore_index"]) if arguments["reduction"] == MEAN else None
+    )
+
+
+def _may_leave_out(
+    step: Dependence,
+    labels: fx.Node,
+    ignored: int,
+    samples: int,
+    examples: Mapping[int, Example],
+) -> bool:
+    target = _source(labels)
+    if step.relation(labels).kind != "by_sample":
         return False
     number = _input(target)
     if number is None:

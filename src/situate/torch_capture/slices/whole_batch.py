@@ -90,10 +90,13 @@ def _is_of_norm(node: fx.Node) -> bool:
 
 
 def _counts(node: fx.Node) -> bool:
-    """True for a counter, such as a batch norm's of its batches."""
+    """True for a counter that nothing reads, such as a batch norm's of its batches."""
     value = node.meta.get("val")
     is_integer = value is not None and not value.is_floating_point() and value.numel() == 1
-    return is_integer and name_of(node) == "add" and isinstance(node.args[1], int)
+    if not (is_integer and name_of(node) == "add" and isinstance(node.args[1], int)):
+        return False
+    is_read = any(user.op != "output" for user in node.users)
+    return not is_read and [*node.args[0].users] == [node]  # type: ignore[union-attr]
 
 
 def _gradients(step: Dependence, loss: Reduction) -> Iterator[str]:

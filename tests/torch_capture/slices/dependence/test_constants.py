@@ -49,6 +49,13 @@ def test_entries_that_repeat_in_every_slice_belong_to_samples():
     assert relation(lambda n: torch.arange(n) % 4, Cutting(2, 8, (6,))) == UNKNOWN
 
 
+def test_blocks_of_samples_stand_one_behind_the_other():
+    halves = relation(lambda n: torch.arange(n) < n // 2)
+    assert halves == by_sample(0, blocks=2)
+    labels = relation(lambda n: torch.cat([torch.ones(n), torch.zeros(n), torch.full((n,), 3.0)]))
+    assert labels == by_sample(0, blocks=3)
+
+
 def test_a_count_of_samples_has_a_power():
     assert relation(torch.tensor) == SHARED.with_power(-1)
     assert relation(lambda n: torch.tensor(1 / n**2), Cutting(6, 8, (0,))) == SHARED.with_power(2)
@@ -63,7 +70,8 @@ def test_what_does_not_change_is_shared():
     "constant",
     [
         lambda n: torch.linspace(0, 1, n),
-        lambda n: torch.arange(n) < n // 2,
+        lambda n: torch.arange(n) - 1,
+        lambda n: (torch.arange(n) + 6) % n,
         lambda n: torch.arange(n).flip(0),
         torch.eye,
         lambda n: torch.ones(n + 1),

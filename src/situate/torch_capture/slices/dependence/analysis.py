@@ -214,7 +214,8 @@ def _is_consequence(call: Call, finding: Finding) -> bool:
     """True where a finding follows from one before."""
     if finding.backward and finding.reason is Reason.STATISTICS:
         return True
-    if any(len(call.growing_of(source)) > 1 for source in call.node.all_input_nodes):
+    sources = call.node.all_input_nodes
+    if any(call.relation(n).assumed and len(call.growing_of(n)) > 1 for n in sources):
         return True
     follows = any(each.assumed for each in call.inputs)
     return follows and (finding.backward or finding.reason in CONSEQUENCES)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     import torch
     from torch import fx
 
+MAX_BLOCKS = 4
+"""Blocks of samples, one behind the other, that a constant is looked at for."""
+
 MAX_NUMBERS = 2**20
 """Numbers of a tensor whose values are computed."""
 
@@ -124,10 +127,41 @@ def constant_relation(ours: torch.Tensor, theirs: torch.Tensor, cutting: Cutting
     starts = [start * each for start in cutting.starts]
     if any(start.denominator != 1 for start in starts):
         return UNKNOWN
-    if each.denominator == 1 and (scale := _counted(theirs, axis, int(each))):
-        return Relation("places", axis=axis, scale=scale)
-    parts = [theirs.narrow(axis, int(start), ours.shape[axis]) for start in starts]
-    return _along(ours, parts, axis, cutting)
+    begin = theirs.narrow(axis, 0, ours.shape[axis])
+    counted = _counted(theirs, axis, int(each)) if each.denominator == 1 else 0
+    if counted and torch.equal(ours, begin):
+        return Relation("places", axis=axis, scale=counted)
+    for blocks in range(1, MAX_BLOCKS + 1):
+        relation = _in_blocks(ours, theirs, axis, starts, blocks, cutting)
+        if relation.kind != "unknown":
+            return relation
+    return UNKNOWN
+
+
+def _in_blocks(
+    ours: torch.Tensor,
+    theirs: torch.Tensor,
+    axis: int,
+    starts: Sequence[Fraction],
+    blocks: int,
+    cutting: Cutting,
+) -> Relation:
+    """The relation of a constant that falls into so many equal blocks, each with all samples, such
+    as the labels of real samples and of generated ones behind them."""
+    own, rest = divmod(ours.shape[axis], blocks)
+    begins = [start / blocks for start in starts]
+    if rest or any(begin.denominator != 1 for begin in begins):
+        return UNKNOWN
+    relations = []
+    for part, whole in zip(ours.chunk(blocks, axis), theirs.chunk(blocks, axis), strict=True):
+        parts = [whole.narrow(axis, int(begin), own) for begin in begins]
+        relations.append(_along(part, parts, axis, cutting))
+    if blocks == 1:
+        return relations[0]
+    powers = {relation.power for relation in relations} - {None}
+    if any(relation.kind != "by_sample" for relation in relations) or len(powers) > 1:
+        return UNKNOWN
+    return by_sample(axis, next(iter(powers), None), blocks)
 
 
 def _counted(whole: torch.Tensor, axis: int, each: int) -> int:
@@ -163,9 +197,11 @@ def _along(
             return UNKNOWN
         if start:
             scales.add(Fraction(int(offsets), start))
-    if len(scales) == 1 and (scale := scales.pop()).denominator == 1:
-        return Relation("places", axis=axis, scale=int(scale))
-    return UNKNOWN
+    if len(scales) != 1 or (scale := scales.pop()).denominator != 1:
+        return UNKNOWN
+    # A place below zero, or behind those of the slice, is that of another sample in the batch.
+    own = bool(((ours >= 0) & (ours < int(scale) * cutting.samples)).all())
+    return Relation("places", axis=axis, scale=int(scale)) if own else UNKNOWN
 
 
 def _power(whole: torch.Tensor, part: torch.Tensor, ratio: Fraction) -> int | None:

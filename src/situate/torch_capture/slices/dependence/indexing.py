@@ -73,13 +73,22 @@ def _gathered(call: Call, source: Relation) -> Relation:
     index = call.relation(call.arguments["index"])
     dim = call.arguments["dim"] % max(call.rank("self"), 1)
     gathered = _beside(source, index, dim)
+    if gathered.kind == "by_sample" == source.kind:
+        _check_length(call, gathered.axis)
     return call.check_grows(gathered) if gathered.kind == "by_sample" else gathered
+
+
+def _check_length(call: Call, axis: int) -> None:
+    """Refuse an index of fewer samples than the tensor beside it: that of its first ones."""
+    if call.shape(call.arguments["index"])[axis] != call.shape(call.arguments["self"])[axis]:
+        raise Unrelated(Reason.PLACE)
 
 
 def _beside(source: Relation, index: Relation, dim: int) -> Relation:
     """The relation of what lies beside an index of the same number of dimensions."""
     batch = common((source, index), otherwise=source)
-    if batch.kind == "by_sample" == source.kind and batch.axis == dim:
+    # Along `dim` the index says what is read; along others, samples stand beside one another.
+    if batch.kind == "by_sample" and (batch.axis == dim) == (source.kind == "by_sample"):
         raise Unrelated(Reason.PAIRS)
     return replace(batch, power=source.power, uniform=False)
 
@@ -182,11 +191,15 @@ def _scattered(
             raise Unrelated(Reason.PLACE)
         if target.axis == dim and own.kind != "places":
             raise Unrelated(Reason.PAIRS)
+        if not along_dim:
+            if own.kind != "by_sample":
+                raise Unrelated(Reason.PLACE)
+            _check_length(call, target.axis)
         batch = common((target, entry) if own.kind == "places" else (target, own, entry))
         return call.check_grows(replace(batch, power=power, uniform=False))
     if own.kind == "shared" == entry.kind:
         return target.with_power(power)
-    if adds and target.power is None and own.kind == "by_sample":
+    if adds and target.power is None and own.kind == "by_sample" and own.axis == dim:
         common((own, entry))
         return reduced(entry.power)
     raise Unrelated(Reason.TOGETHER)
@@ -199,6 +212,7 @@ def _put(call: Call, target: Relation) -> Relation:
         raise Unrelated(Reason.TOGETHER)
     by_samples = [r for r in (values, *relations) if r is not None and r.kind == "by_sample"]
     batch = common((replace(each, axis=0) for each in by_samples), otherwise=by_sample(0))
+    _check_axes(call, target, relations, values)
     if target.kind == "by_sample":
         _check_indices(call, target, relations)
         if not (target.uniform or batch.uniform or target.blocks == batch.blocks):
@@ -212,6 +226,20 @@ def _put(call: Call, target: Relation) -> Relation:
     if call.arguments["accumulate"] and target.power is None and kinds <= {"shared", "by_sample"}:
         return reduced(values.power)
     raise Unrelated(Reason.TOGETHER)
+
+
+def _check_axes(
+    call: Call, target: Relation, relations: Sequence[Relation | None], values: Relation
+) -> None:
+    """Refuse indices, and values to put there, that have their samples along several dimensions."""
+    indices = call.arguments["indices"]
+    axes = set(_axes_by_sample(call, target, indices, relations))
+    if values.kind == "by_sample":
+        ranks = [len(call.shape(node)) for node in indices if node is not None]
+        rank = max(ranks, default=0) + call.rank("self") - len(ranks)
+        axes.add(rank - len(call.shape(call.arguments["values"])) + values.axis)
+    if len(axes) > 1:
+        raise Unrelated(Reason.PAIRS)
 
 
 def table_gradient(call: Call) -> Relation:

@@ -93,16 +93,19 @@ def _of_shared(call: Call, k: int) -> Relation:
 
 def _batch(call: Call, tensors: list[Relation]) -> Relation | None:
     """The one relation by sample of what a loss compares; None where it reads no samples."""
-    weight = call.arguments.get("weight")
-    if weight is not None and _forward(call.name) not in OF_ROWS | OF_CLASSES:
-        tensors = [*tensors, call.relation(weight)]
+    weight = call.operand("weight")
+    if weight is not None:
+        tensors = [*tensors, weight]
     if any(relation.kind == "reduced" for relation in tensors):
         raise Unrelated(Reason.LOSS)
     if any(relation.power for relation in tensors):
         raise Unrelated(Reason.NUMBER)
+    of_classes = _forward(call.name) in OF_ROWS | OF_CLASSES
+    if of_classes and weight is not None and weight.kind != "shared":
+        raise Unrelated(Reason.PAIRS)
     batch = common(tensors, otherwise=SHARED)
     # An unbatched loss, or samples along the classes.
-    if _forward(call.name) in OF_ROWS | OF_CLASSES and batch.axis != 0:
+    if of_classes and batch.axis != 0:
         raise Unrelated(Reason.PAIRS)
     return None if batch is SHARED else batch
 

@@ -37,10 +37,23 @@ def batch_norm(call: Call, over_batch: bool) -> Relations:
     source = call.relation(call.arguments["grad_out" if call.name in GRADIENTS else "input"])
     if source.kind != "by_sample":
         raise Unrelated(Reason.STATISTICS if trains(call.name, call.arguments) else Reason.LOSS)
+    _check_parameters(call, source)
     results = tuple(_result(call, k, source) for k in range(len(call.shapes)))
     if source.axis == CHANNEL or over_batch or not trains(call.name, call.arguments):
         return results
     raise Unrelated(Reason.STATISTICS, results)
+
+
+def _check_parameters(call: Call, source: Relation) -> None:
+    """Refuse weights and running statistics that follow from other samples than their channel's."""
+    for name in ("weight", "bias", "running_mean", "running_var"):
+        relation = call.operand(name)
+        if relation is None or (relation.kind == "shared" and not relation.power):
+            continue
+        # Channels that are samples, as of an instance norm, have weights of their own.
+        own = relation.kind == "by_sample" and relation.blocks == source.blocks
+        if not own or relation.power or source.axis != CHANNEL:
+            raise Unrelated(Reason.TOGETHER)
 
 
 def trains(name: str, arguments: dict[str, Any]) -> bool:

@@ -85,9 +85,9 @@ class Call:
     def operand(self, name: str) -> Relation | None:
         """The relation of an argument, a tensor or a number; None where it is left out."""
         value = self.arguments.get(name)
-        if value is None or isinstance(value, (bool, str)):
+        if value is None or isinstance(value, str):
             return None
-        if isinstance(value, (int, float)):
+        if isinstance(value, (bool, int, float, complex)):
             return self.number(name)
         return self.relation(value)
 
@@ -154,10 +154,12 @@ class Call:
         return relation
 
 
-def number_relation(ours: float, theirs: float, ratio: Fraction) -> Relation:
+def number_relation(ours: float | complex, theirs: float | complex, ratio: Fraction) -> Relation:
     """The relation of a number that is `ours` in a slice and `theirs` in the whole batch."""
     if ours == theirs or (ours != ours and theirs != theirs):
         return SHARED if ours else ZERO
+    if isinstance(ours, (bool, complex)) or isinstance(theirs, (bool, complex)):
+        return UNKNOWN
     if not ours or not theirs or math.isinf(ours) or math.isinf(theirs):
         return UNKNOWN
     for power in range(-MAX_POWER, MAX_POWER + 1):

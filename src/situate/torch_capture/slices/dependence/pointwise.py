@@ -10,6 +10,7 @@ from typing import Any
 
 from situate.torch_capture.slices.dependence.operator_call import Call
 from situate.torch_capture.slices.dependence.relation import (
+    SHARED,
     Reason,
     Relation,
     Unrelated,
@@ -31,6 +32,15 @@ SCALED = SIGNED | {"relu", "abs", "leaky_relu", "_prelu_kernel", "maximum", "min
 """Operators f with f(c x) = c f(x) for c > 0."""
 
 SUMS = frozenset({"add", "sub", "rsub"})
+
+FILLING = frozenset({"fill", "copy"})
+"""Operators that write over all numbers of a tensor."""
+
+LOOKUPS = frozenset({"isin", "bucketize"})
+"""Operators that read the whole of their second tensor for each number of the first."""
+
+NUMBERS = (int, float, complex)
+"""Types of numbers that are computed with."""
 
 CHOICES = frozenset({"where", "masked_fill"})
 """Operators that take each number of one of two tensors, as a third one says."""
@@ -58,8 +68,7 @@ def is_pointwise(target: Any, name: str) -> bool:
 
 def pointwise(call: Call) -> Relation:
     """The relation of a pointwise result."""
-    # What is filled keeps nothing of its numbers.
-    operands = _operands(call)[call.name == "fill" :]
+    operands = _operands(call)
     kinds = {relation.kind for relation, _ in operands}
     if "unknown" in kinds:
         raise Unrelated(Reason.NUMBER if _has_unknown_number(call) else Reason.PLACE)
@@ -72,7 +81,7 @@ def pointwise(call: Call) -> Relation:
     power = _power(call, [relation for relation, _ in operands])
     if "by_sample" in kinds:
         return _aligned(call, operands, power)
-    if len(call.growing[0]) == 1 and call.name == "fill":
+    if len(call.growing[0]) == 1 and call.name in FILLING:
         return call.check_grows(by_sample(call.growing[0][0], power, uniform=True))
     if call.growing[0] != ():
         raise Unrelated(Reason.PLACE)
@@ -87,16 +96,29 @@ def _operands(call: Call) -> list[tuple[Relation, int]]:
     for name, value in call.arguments.items():
         if isinstance(value, fx.Node):
             operands.append((call.relation(value), len(call.shape(value))))
-        elif type(value) in (int, float) and name not in ("alpha", "dtype", "beta"):
+        elif type(value) in NUMBERS and name not in ("alpha", "dtype", "beta"):
             operands.append((call.number(name), 0))
+        elif type(value) is bool and not call.same(name):
+            raise Unrelated(Reason.NUMBER)
     if not call.same("alpha", "beta"):
         raise Unrelated(Reason.NUMBER)
-    return operands
+    if call.name in LOOKUPS and any(relation != SHARED for relation, _ in operands[1:]):
+        raise Unrelated(Reason.TOGETHER)
+    # What is filled, or copied to, keeps nothing of its numbers.
+    return operands[call.name in FILLING :]
 
 
 def _has_unknown_number(call: Call) -> bool:
-    numbers = (n for n, v in call.arguments.items() if type(v) in (int, float))
+    numbers = (n for n, v in call.arguments.items() if type(v) in NUMBERS)
     return any(call.number(name).kind == "unknown" for name in numbers)
+
+
+def _rounds(call: Call) -> bool:
+    """True for a cast that changes numbers: to integers, or to booleans."""
+    ours, theirs = call.node.meta["val"].dtype, call.first.meta["val"].dtype
+    if ours.is_floating_point or ours.is_complex:
+        return False
+    return str(ours) == "torch.bool" or theirs.is_floating_point
 
 
 def _aligned(call: Call, operands: Sequence[tuple[Relation, int]], power: int | None) -> Relation:
@@ -116,6 +138,8 @@ def _power(call: Call, operands: Sequence[Relation]) -> int | None:
     """The power of r_s in a pointwise result."""
     name = call.name
     powers = [relation.power for relation in operands]
+    if name == "_to_copy" and _rounds(call):
+        return one_power([*powers, 0])
     if name == "mul":
         return reduce(_times, powers)
     if name in ("div", "true_divide"):
@@ -131,7 +155,7 @@ def _power(call: Call, operands: Sequence[Relation]) -> int | None:
         if any(powers[1:]):
             raise Unrelated(Reason.NUMBER)
         return powers[0]
-    if name in ("pow", "square", "sqrt", "rsqrt", "reciprocal"):
+    if name in ("pow", "square", "sqrt", "rsqrt", "reciprocal") and not any(powers[1:]):
         return _root(call, powers[0])
     if any(powers):
         raise Unrelated(Reason.NUMBER)
@@ -176,7 +200,7 @@ def _of_reduced(call: Call, operands: Sequence[Relation]) -> Relation:
     if call.growing[0] != ():
         raise Unrelated(Reason.TOGETHER)
     sums = [relation for relation in operands if relation.kind == "reduced"]
-    if name in SIGNED:
+    if name == "copy" or (name in SIGNED and not (name == "_to_copy" and _rounds(call))):
         return sums[0]
     if name == "mul" and len(sums) == 1:
         return reduced(reduce(_times, (relation.power for relation in operands)))

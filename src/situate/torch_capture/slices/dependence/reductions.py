@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+from situate.torch_capture.slices.call import name_of
 from situate.torch_capture.slices.dependence.operator_call import Call, Relations
 from situate.torch_capture.slices.dependence.relation import (
+    SHARED,
     Reason,
     Relation,
     Unrelated,
     common,
     reduced,
 )
+
+if TYPE_CHECKING:
+    from torch import fx
 
 ADDING = frozenset({"sum", "mean", "nansum"})
 """Reductions that are linear."""
@@ -44,6 +50,9 @@ def reduction(call: Call) -> Relations:
     source = call.relation(call.first)
     if source.kind in ("places", "unknown"):
         raise Unrelated(Reason.PLACE)
+    if source.kind == "by_sample" and kept_labels(call.node) is not None:
+        # As many as there are labels; where some are left out, a note says so.
+        return SHARED.with_power(-1)
     if source.kind == "reduced":
         if call.name in ADDING and call.has_equal_arguments:
             return source
@@ -59,6 +68,23 @@ def reduction(call: Call) -> Relations:
     keeps = bool(call.arguments.get("keepdim"))
     axis = source.axis if keeps else source.axis - sum(dim < source.axis for dim in dims)
     return _results(call, call.check_grows(replace(source, axis=axis, power=power)))
+
+
+def kept_labels(node: fx.Node) -> tuple[fx.Node, int] | None:
+    """The labels that a sum counts and the one that it leaves out, as `(y != -100).sum()` does;
+    None for any other op."""
+    if name_of(node) != "sum" or len(node.args) != 1:
+        return None
+    mask: Any = node.args[0]
+    while mask.op == "call_function" and name_of(mask) in ("_to_copy", "view", "reshape"):
+        mask = mask.args[0]
+    is_inverse = name_of(mask) in ("bitwise_not", "logical_not")
+    comparison: Any = mask.args[0] if is_inverse else mask
+    if name_of(comparison) != ("eq" if is_inverse else "ne"):
+        return None
+    labels, ignored = comparison.args
+    is_label = isinstance(ignored, int) and not labels.meta["val"].is_floating_point()
+    return (labels, ignored) if is_label else None
 
 
 def _results(call: Call, first: Relation) -> Relations:
@@ -104,7 +130,8 @@ def along(call: Call) -> Relations:
         raise Unrelated(Reason.NUMBER)
     rank = len(call.shape(call.first))
     argument = next((n for n in ("dim", "dims", "dimension") if n in call.arguments), "dim")
-    if source.axis in call.dims(argument, rank):
+    # `renorm` looks along all dimensions but the one that it names.
+    if (source.axis in call.dims(argument, rank)) != (call.name == "renorm"):
         raise Unrelated(Reason.PAIRS)
     batch = common(call.inputs)
     result = replace(batch, power=source.power if linear else 0, uniform=False)

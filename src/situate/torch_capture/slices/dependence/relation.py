@@ -121,8 +121,8 @@ class Reason(Enum):
     )
     DRAWN = "{} is drawn once a slice, and not once for the batch"
     LABELS = (
-        "{} leaves out labels, and each slice is divided by the labels of its own; exact: a sum, "
-        "divided by a count of the whole batch that is an input"
+        "{} may leave out labels, and each slice is divided by the labels of its own; exact: a "
+        "sum, divided by a count of the whole batch that is an input"
     )
     CLASSES = (
         "{} weighs samples by their class, and each slice is divided by weights of its own; exact: "

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from situate.torch_capture.slices.call import name_of
 from situate.torch_capture.slices.dependence import (
+    distances,
     drawn,
     indexing,
     losses,
@@ -40,6 +41,9 @@ FILLED = frozenset(
 
 ZEROS = frozenset({"zeros_like", "new_zeros", "zeros"})
 
+LINEAR_GRADIENTS = frozenset({"_weight_norm_interface_backward"})
+"""Gradients of what is made of parameters alone, linear in the first tensor that they read."""
+
 
 def relation_of(call: Call, over_batch: Collection[fx.Node]) -> Relations:
     """The relation of the result of a call. An operator in a form that its rule does not know has
@@ -65,11 +69,11 @@ def _relation(call: Call, over_batch: Collection[fx.Node]) -> Relations:
         return _of_no_schema(call)
     if call.name in FILLED:
         return _filled(call)
-    if _is_deterministic(call):
-        return (SHARED,) * len(call.shapes)
     if drawn.draws(call):
         call.check_numbers()
         return drawn.drawn(call)
+    if _is_deterministic(call):
+        return (SHARED,) * len(call.shapes)
     if (related := _of_own_numbers(call)) is not None:
         return related
     call.check_numbers()
@@ -98,6 +102,10 @@ def _by_kind(call: Call) -> Relations:
         return products.product(call)
     if losses.is_loss(name):
         return losses.loss(call)
+    if name in distances.DISTANCES:
+        return distances.distances(call)
+    if name in LINEAR_GRADIENTS:
+        return _linear_gradient(call)
     if name in reductions.REDUCTIONS:
         return reductions.reduction(call)
     if name in reductions.ALONG:
@@ -154,6 +162,13 @@ def _filled(call: Call) -> Relation:
     if len(call.growing[0]) > 1:
         raise Unrelated(Reason.PAIRS)
     return call.check_grows(by_sample(call.growing[0][0], power, uniform=True))
+
+
+def _linear_gradient(call: Call) -> Relations:
+    gradient, *others = call.inputs
+    if gradient.kind not in ("shared", "reduced") or any(each != SHARED for each in others):
+        raise Unrelated(Reason.UNPROVED)
+    return (gradient,) * len(call.shapes)
 
 
 def _fill_power(call: Call) -> int | None:

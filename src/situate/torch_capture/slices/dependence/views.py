@@ -35,6 +35,9 @@ RANGES = frozenset(
 def view(call: Call) -> Relations:
     """The relation of a view or a copy of one tensor."""
     source = call.relation(call.first)
+    written = _written(call)
+    if source.kind in ("shared", "reduced") and written is not None:
+        return _together(call, [source, written])
     if source.kind == "shared":
         return _expanded(call, source)
     if source.kind == "reduced":
@@ -54,7 +57,7 @@ def joined(call: Call) -> Relation:
     rank = len(call.shape())
     axis = call.arguments["dim"] % rank
     if all(source.kind in ("shared", "reduced") for source in sources):
-        return _added(sources)
+        return _together(call, sources)
     stacked = call.name == "stack"
     power = one_power(source.power for source in sources if source.kind != "shared")
     batch = common(sources).with_power(power)
@@ -66,7 +69,23 @@ def joined(call: Call) -> Relation:
     return call.check_grows(replace(batch, axis=moved, uniform=False))
 
 
-def _added(sources: Sequence[Relation]) -> Relation:
+def _written(call: Call) -> Relation | None:
+    """The relation of the tensor that replaces a part, or of the number that pads; None for other
+    views."""
+    if call.name in ("slice_scatter", "select_scatter"):
+        return call.relation(call.arguments["src"])
+    is_filled = call.name == "constant_pad_nd" and call.arguments.get("value")
+    return call.number("value") if is_filled else None
+
+
+def _together(call: Call, sources: Sequence[Relation]) -> Relation:
+    """The relation of shared values and sums over samples that stand beside one another."""
+    if call.growing[0] != () or not {source.kind for source in sources} <= {"shared", "reduced"}:
+        raise Unrelated(Reason.PLACE)
+    if not call.has_equal_arguments:
+        raise Unrelated(Reason.NUMBER)
+    if all(source.kind == "shared" for source in sources):
+        return Relation("shared", one_power(source.power for source in sources))
     return reduced(one_power((source.summed().power for source in sources), Reason.POWERS))
 
 
@@ -94,7 +113,8 @@ def _reshaped(call: Call, source: Relation, k: int = 0) -> Relation:
     blocks, left = divmod(outer, prod(after[:axis]))
     if left or not blocks or after[axis] % blocks:
         raise Unrelated(Reason.VIEW)
-    same = source.uniform and after[axis] == before[source.axis]
+    keeps = (before[source.axis], prod(before[: source.axis])) == (after[axis], prod(after[:axis]))
+    same = source.uniform and keeps
     return by_sample(axis, source.power, 1 if same else blocks, same)
 
 
@@ -106,10 +126,11 @@ def _expanded(call: Call, source: Relation) -> Relation:
         return source
     if call.name in ("expand", "repeat") and len(call.growing[0]) == 1:
         axis = call.growing[0][0]
-        wanted = axis - (len(call.shape()) - len(call.shape(call.first)))
-        uniform = wanted < 0 or call.shape(call.first)[wanted] == 1
-        if uniform:
-            return call.check_grows(by_sample(axis, source.power, uniform=True))
+        own = axis - (len(call.shape()) - len(call.shape(call.first)))
+        uniform = own < 0 or call.shape(call.first)[own] == 1
+        # A repetition for each sample, of all that there is along the dimension.
+        if uniform or call.name == "repeat":
+            return call.check_grows(by_sample(axis, source.power, uniform=uniform))
     raise Unrelated(Reason.PLACE)
 
 
