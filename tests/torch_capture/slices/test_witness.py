@@ -82,6 +82,11 @@ def test_a_gradient_that_is_no_number_gives_none():
     assert tried(lambda m, x, y: mse(m, x, y) * torch.tensor(torch.nan)) is None
 
 
+def test_a_step_that_takes_positive_numbers_alone_is_tried_on_such():
+    assert tried(lambda m, x, y: mse(m, x.log(), y)).line == ""
+    assert tried(lambda m, x, y: mirrored(m, x.log(), y)).line != ""
+
+
 def test_the_model_stays_as_it_is():
     layers = nn.Sequential(*(nn.Linear(6, 6) for _ in range(4)), nn.Linear(6, 3))
     traces = Traces(built(build(mse, layers), "model"), "model", True)

@@ -197,6 +197,23 @@ def _compared(
     form: SmallForm,
     dtype: torch.dtype | None,
 ) -> Witness | None:
+    """The two steps, compared on these inputs, or on positive ones where these give no numbers, as
+    to a logarithm; None where neither does."""
+    trial = _trial(what, inputs, cut, loss, form, dtype)
+    if trial is None:
+        positive = [t.abs() + 0.5 if t.is_floating_point() else t for t in inputs]
+        trial = _trial(what, positive, cut, loss, form, dtype)
+    return trial
+
+
+def _trial(
+    what: Built,
+    inputs: Sequence[torch.Tensor],
+    cut: Cut,
+    loss: Reduction,
+    form: SmallForm,
+    dtype: torch.dtype | None,
+) -> Witness | None:
     import torch
 
     model = model_in(dtype, real(what, form))
