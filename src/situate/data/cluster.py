@@ -185,7 +185,7 @@ class Cluster:
     @cached_property
     def hash(self) -> str:
         """SHA-256 of all that times and memory depend on, in hexadecimal."""
-        devices = [_said(device) for device in self.devices]
+        devices = [_given_keys(device) for device in self.devices]
         content = (devices, self.links, self.transfers, self.synchronisation)
         return hashlib.sha256(msgspec.msgpack.encode(content, enc_hook=plain)).hexdigest()
 
@@ -197,33 +197,33 @@ class Cluster:
         latency, bandwidth = np.zeros((n, n)), np.full((n, n), np.inf)
         channel = np.full((n, n), -1, np.int32)
         index: dict[str, int] = {}
-        chosen = self._chosen().tolist()
+        link_index = self._link_index().tolist()
         for i, source in enumerate(self.names):
             for j, target in enumerate(self.names):
                 if i == j:
                     continue
-                link = self.links[chosen[i][j]]
+                link = self.links[link_index[i][j]]
                 latency[i, j], bandwidth[i, j] = link.latency, link.bandwidth
                 name = link.channel.replace("{from}", source).replace("{to}", target)
                 channel[i, j] = index.setdefault(name or f"{source}->{target}", len(index))
         return latency, bandwidth, channel, list(index)
 
-    def _chosen(self) -> NDArray[np.int64]:
+    def _link_index(self) -> NDArray[np.int64]:
         """Index of the last link that matches each pair, shape (devices, devices)."""
         n = len(self.devices)
-        chosen = np.full((n, n), -1)
+        link_index = np.full((n, n), -1)
         for i, link in enumerate(self.links):
             ends = [
                 [j for j, name in enumerate(self.names) if fnmatchcase(name, pattern)]
                 for pattern in (link.source, link.target)
             ]
-            chosen[np.ix_(*ends)] = i
+            link_index[np.ix_(*ends)] = i
             if link.both:
-                chosen[np.ix_(*ends[::-1])] = i
-        np.fill_diagonal(chosen, 0)
-        for a, b in np.argwhere(chosen < 0)[:1]:
+                link_index[np.ix_(*ends[::-1])] = i
+        np.fill_diagonal(link_index, 0)
+        for a, b in np.argwhere(link_index < 0)[:1]:
             self._fail_unlinked(self.names[a], self.names[b])
-        return chosen
+        return link_index
 
     def _fail_unlinked(self, source: str, target: str) -> NoReturn:
         raise ClusterError(
@@ -329,7 +329,7 @@ class Cluster:
         return cls.preset(text)
 
 
-def _said(device: Device) -> dict[str, Any]:
+def _given_keys(device: Device) -> dict[str, Any]:
     """A device without the threads where nobody chose them."""
     content: dict[str, Any] = msgspec.to_builtins(device, enc_hook=plain)
     if device.threads is None:
@@ -431,8 +431,8 @@ def _check_rates(device: Device, where: str) -> None:
 def _check_link(link: Link, names: list[str], where: str) -> None:
     for side, pattern in (("from", link.source), ("to", link.target)):
         if not any(fnmatchcase(name, pattern) for name in names):
-            known = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
-            raise ClusterError(f"{where}: {side} {pattern!r} matches no device of {known}")
+            listed_names = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+            raise ClusterError(f"{where}: {side} {pattern!r} matches no device of {listed_names}")
     if not link.bandwidth > 0:
         raise ClusterError(f"{where}: bandwidth: must be positive, got {link.bandwidth}")
     _check_number(link.latency, f"{where}: latency")

@@ -199,11 +199,11 @@ class Graph:
         for producer, consumer in self.edges():
             if producer not in sorted_ops and consumer not in sorted_ops:
                 before[consumer] = producer
-        op, seen = next(iter(before)), dict[int, int]()
-        while op not in seen:
-            seen[op] = len(seen)
+        op, visited_at = next(iter(before)), dict[int, int]()
+        while op not in visited_at:
+            visited_at[op] = len(visited_at)
             op = before[op]
-        path = [o for o, position in seen.items() if position >= seen[op]][::-1]
+        path = [o for o, position in visited_at.items() if position >= visited_at[op]][::-1]
         names = [repr(self.ops[o].name) for o in (*path, path[0])]
         if len(names) > 12:
             names = [*names[:6], "...", *names[-5:]]
@@ -216,8 +216,10 @@ def _check_types(graph: Graph) -> None:
         raise GraphError(f"graph {graph.name!r}: unit: must be 's' or empty, got {graph.unit!r}")
     _check_optimizer(graph)
     ops, tensors, control = graph.ops, graph.tensors, graph.control
-    check_items(ops, Op, lambda i: _called("op", ops[i], i), GraphError, but=SIZES)
-    check_items(tensors, Tensor, lambda i: _called("tensor", tensors[i], i), GraphError, ["size"])
+    check_items(ops, Op, lambda i: _item_name("op", ops[i], i), GraphError, but=SIZES)
+    check_items(
+        tensors, Tensor, lambda i: _item_name("tensor", tensors[i], i), GraphError, ["size"]
+    )
     check_items(graph.machine, MachineDevice, lambda i: f"machine[{i}]", GraphError)
     consumers = [tensor.consumers for tensor in tensors]
     check_parts(consumers, int, lambda i: f"tensor {tensors[i].name!r}: consumers", GraphError)
@@ -244,10 +246,10 @@ def _check_slices(graph: Graph) -> None:
         _check_number(op, "replica", op.replica, replicas)
 
 
-def _check_number(op: Op, what: str, number: int | None, count: int) -> None:
+def _check_number(op: Op, role: str, number: int | None, count: int) -> None:
     if number is not None and not 0 <= number < count:
         raise GraphError(
-            f"op {op.name!r}: {what}: must be below the number of {what}s, {count}, got {number}"
+            f"op {op.name!r}: {role}: must be below the number of {role}s, {count}, got {number}"
         )
 
 
@@ -260,9 +262,9 @@ def _check_recompute(graph: Graph) -> None:
             )
 
 
-def _called(what: str, item: Op | Tensor, index: int) -> str:
+def _item_name(noun: str, item: Op | Tensor, index: int) -> str:
     name = getattr(item, "name", None)
-    return f"{what} {name!r}" if isinstance(name, str) else f"{what}s[{index}]"
+    return f"{noun} {name!r}" if isinstance(name, str) else f"{noun}s[{index}]"
 
 
 def _check_ops(ops: Sequence[Op]) -> None:
@@ -321,12 +323,12 @@ def _check_groups(ops: Sequence[Op]) -> None:
             )
 
 
-def _check_unique(names: Sequence[str], what: str) -> None:
+def _check_unique(names: Sequence[str], noun: str) -> None:
     if len(set(names)) < len(names):
         name = Counter(names).most_common(1)[0][0]
-        raise GraphError(f"two {what}s are called {name!r}")
+        raise GraphError(f"two {noun}s are called {name!r}")
     if "" in names:
-        raise GraphError(f"{what} {names.index('')} has an empty name")
+        raise GraphError(f"{noun} {names.index('')} has an empty name")
 
 
 def _check_size(value: Any, where: str) -> None:

@@ -29,14 +29,14 @@ def peak(flops: Mapping[str, float], dtype: str) -> float:
 @lru_cache(maxsize=256)
 def _instead(dtype: str) -> tuple[tuple[str, ...], ...]:
     """Names of dtypes whose rate holds where that of `dtype` is not stated, first ones first."""
-    found = _NARROW.match(dtype)
-    if found is None:
+    match = _NARROW.match(dtype)
+    if match is None:
         return (("float32",),)
-    wider = (_of(found[1], bits) for bits in range(int(found[2]), 9))
+    wider = (_of(match[1], bits) for bits in range(int(match[2]), 9))
     return *wider, ("float16", "bfloat16"), ("float32",)
 
 
 def _of(sort: str, bits: int) -> tuple[str, ...]:
     """Names of the dtypes of a sort, `int` or `float`, with so many bits."""
-    found = {name: _NARROW.match(name) for name in DTYPES}
-    return tuple(n for n, match in found.items() if match and match.groups() == (sort, str(bits)))
+    matches = {name: _NARROW.match(name) for name in DTYPES}
+    return tuple(n for n, match in matches.items() if match and match.groups() == (sort, str(bits)))

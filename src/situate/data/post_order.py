@@ -23,16 +23,16 @@ def post_order(
     awaited = {op for ops in before for op in ops}
     # The stack's end is visited first.
     stack = [op for op in reversed(order) if op not in awaited]
-    done = bytearray(len(order))
-    found: list[int] = []
+    is_visited = bytearray(len(order))
+    visited: list[int] = []
     while stack:
         op = stack[-1]
-        missing = [] if done[op] else {i for i in before[op] if not done[i]}
+        missing = [] if is_visited[op] else {i for i in before[op] if not is_visited[i]}
         if missing:
             stack.extend(sorted(missing, key=rank))
             continue
         stack.pop()
-        if not done[op]:
-            done[op] = 1
-            found.append(op)
-    return np.array(found, np.int32)
+        if not is_visited[op]:
+            is_visited[op] = 1
+            visited.append(op)
+    return np.array(visited, np.int32)

@@ -56,8 +56,8 @@ class Rules(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         check_items([self], Rules, lambda _: "rules")
-        known = {"transfers": (None, *get_args(Transfers)), "memory": get_args(Memory)}
-        for setting, values in known.items():
+        options = {"transfers": (None, *get_args(Transfers)), "memory": get_args(Memory)}
+        for setting, values in options.items():
             value = getattr(self, setting)
             if value not in values:
                 hint = nearest(str(value), filter(None, values))
@@ -153,22 +153,22 @@ class Problem:
                 warnings.warn(line, stacklevel=1)  # of this place, so that it is said once
 
     def _cluster(self) -> Cluster:
-        given: Cluster | None = self.cluster
-        if given is None and self.graph.machine:
+        cluster: Cluster | None = self.cluster
+        if cluster is None and self.graph.machine:
             return Cluster.of_machine(OWN_MACHINE, self.graph.machine)
-        if given is None:
+        if cluster is None:
             raise SituateError(
                 f"graph {self.graph.name!r} brings no machine of its own: give a cluster"
             )
-        return given
+        return cluster
 
     def _rules(self) -> Rules:
-        given: Rules | str | None = self.rules
-        if given is None and self.graph.rules not in RULES:
+        rules: Rules | str | None = self.rules
+        if rules is None and self.graph.rules not in RULES:
             hint = nearest(self.graph.rules, RULES)
             raise GraphError(f"graph {self.graph.name!r}: unknown rules {self.graph.rules!r}{hint}")
-        found = self.graph.rules if given is None else given
-        return find_rules(found) if isinstance(found, str) else found
+        name = self.graph.rules if rules is None else rules
+        return find_rules(name) if isinstance(name, str) else name
 
     def __repr__(self) -> str:
         return f"<Problem: {self.graph!r} on {self.cluster.name!r}, for {self.objective}>"
@@ -277,9 +277,9 @@ class Problem:
 
     @cached_property
     def unit_persistent(self) -> NDArray[np.int64]:
-        held = np.zeros(self.units, np.int64)
-        np.add.at(held, self.unit, self.persistent)
-        return held
+        sizes = np.zeros(self.units, np.int64)
+        np.add.at(sizes, self.unit, self.persistent)
+        return sizes
 
     @cached_property
     def allowed(self) -> NDArray[np.bool_]:
@@ -388,18 +388,21 @@ class Problem:
 
     def _why_stuck(self, op: Op, unit: int) -> str:
         members = np.flatnonzero(self.unit == unit)
-        what = f"group {op.group!r}" if op.group and len(members) > 1 else f"op {op.name!r}"
+        subject = f"group {op.group!r}" if op.group and len(members) > 1 else f"op {op.name!r}"
         runnable = self.runnable[unit]
         if runnable.any():
-            held, most = int(self.persistent[members].sum()), int(self.capacity[runnable].max())
+            persistent, largest = (
+                int(self.persistent[members].sum()),
+                int(self.capacity[runnable].max()),
+            )
             which = "" if runnable.all() else " that can run it"
             return (
-                f"{what} holds {held} bytes, more than any device of cluster "
-                f"{self.cluster.name!r}{which} ({most})"
+                f"{subject} holds {persistent} bytes, more than any device of cluster "
+                f"{self.cluster.name!r}{which} ({largest})"
             )
         alone = len(members) == 1 and op.device is None and op.seconds
         why = f": it has seconds for {', '.join(map(repr, op.seconds or ()))}" if alone else ""
-        return f"no device of cluster {self.cluster.name!r} can run {what}{why}"
+        return f"no device of cluster {self.cluster.name!r} can run {subject}{why}"
 
     @cached_property
     def serial_seconds(self) -> float:
@@ -450,10 +453,10 @@ class Problem:
             return "the cluster's synchronisation"
         if item < self.n:
             return f"op {self.graph.ops[item].name!r}"
-        named = f"tensor {self.graph.tensors[item - self.n].name!r}"
+        name = f"tensor {self.graph.tensors[item - self.n].name!r}"
         if np.isnan(self.transfer_seconds[item - self.n]):
-            return f"{named} and at the links' bandwidth and latency"
-        return named
+            return f"{name} and at the links' bandwidth and latency"
+        return name
 
 
 def find_rules(name: str) -> Rules:

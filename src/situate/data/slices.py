@@ -183,7 +183,7 @@ def parse(
         SituateError: it stands for none.
     """
     check(text, str, "slices")
-    told, order = parse_auto(axes, loss, batch_norm), cast(Sums, sums or "chain")
+    options, order = parse_auto(axes, loss, batch_norm), cast(Sums, sums or "chain")
     if (shares := _numbers(text)) is None:
         raise SituateError(
             f"slices {text!r}: must be a number of equal slices, such as 4, or shares, such as 3:1"
@@ -192,7 +192,7 @@ def parse(
         shares = (1,) * min(shares[0], MOST + 1)
     readers = () if replicas is None else _replicas(replicas, len(shares))
     names = tuple(once or ())
-    return Slices(shares, told.axes, told.loss, readers, names, told.batch_norm, order)
+    return Slices(shares, options.axes, options.loss, readers, names, options.batch_norm, order)
 
 
 def _replicas(text: str, slices: int) -> tuple[int, ...]:
@@ -206,10 +206,10 @@ def _replicas(text: str, slices: int) -> tuple[int, ...]:
         return counts
     _check_count(counts[0], slices)
     if slices % counts[0]:
-        each = ":".join(map(str, nearest_samples((1,) * counts[0], slices)))
+        samples = ":".join(map(str, nearest_samples((1,) * counts[0], slices)))
         raise SituateError(
             f"replicas {text}: {slices} slices are no multiple of it: say how many read each, such "
-            f"as {each}"
+            f"as {samples}"
         )
     return (slices // counts[0],) * counts[0]
 

@@ -28,11 +28,11 @@ def edge_producers(problem: Problem) -> Order:
 
 def inputs_of_ops(problem: Problem) -> list[list[int]]:
     """(n,) lists of the tensors that each op reads, rising."""
-    found: list[list[int]] = [[] for _ in range(problem.n)]
+    inputs: list[list[int]] = [[] for _ in range(problem.n)]
     edges = zip(edge_tensors(problem).tolist(), problem.consumers.tolist(), strict=True)
     for tensor, reader in edges:
-        found[reader].append(tensor)
-    return found
+        inputs[reader].append(tensor)
+    return inputs
 
 
 def places(order: Order | Ints | Sequence[int]) -> Ints:
@@ -111,8 +111,10 @@ def folded_order(problem: Problem) -> Order:
     for op in problem.graph.order:
         sources = problem.producer[inputs[op]].tolist()
         if sources and not forward[op]:
-            kept = [place[source] for source in sources if forward[source]]
-            place[op] = max(kept) if kept else min(place[source] for source in sources)
+            forward_places = [place[source] for source in sources if forward[source]]
+            place[op] = (
+                max(forward_places) if forward_places else min(place[source] for source in sources)
+            )
     return _units_by(problem, np.arange(problem.n), place)
 
 

@@ -62,17 +62,17 @@ def tree_order(problem: Problem) -> TreeOrder:
     others. In a tree, where that is the only one, no order needs less memory on one device.
     """
     parent = _parents(problem)
-    made, kept, freed = _bytes(problem, parent)
+    peak, residual, input_bytes = _bytes(problem, parent)
     # Sequences of the ops that end at each op, and behind them of those that nothing reads.
     parts: list[list[list[_Segment]]] = [[] for _ in range(problem.n + 1)]
     for op, into in zip(problem.depth_first.tolist(), parent[problem.depth_first], strict=True):
         segments = _in_turn(parts[op])
-        _append(segments, _Segment(made[op], kept[op] - freed[op], op))
+        _append(segments, _Segment(peak[op], residual[op] - input_bytes[op], op))
         parts[into].append(segments)
         parts[op] = []
     segments = _in_turn(parts[-1])
-    used = np.cumsum([0, *(segment.change for segment in segments)])
-    fullest = max(int(before) + s.rise for before, s in zip(used, segments, strict=False))
+    in_use = np.cumsum([0, *(segment.change for segment in segments)])
+    fullest = max(int(before) + s.rise for before, s in zip(in_use, segments, strict=False))
     return TreeOrder(np.array(list(_ops(segments)), np.int32), fullest)
 
 
@@ -93,12 +93,14 @@ def _bytes(problem: Problem, parent: Order) -> tuple[list[int], list[int], list[
     """(n,) bytes that an op makes and works with, those that are left of them when it has ended,
     and those that end with it, where its tensors end with its parent."""
     size = np.where(problem.resident == 1, 0, problem.size)
-    read = np.diff(problem.consumer_start) > 0
-    made, kept, freed = problem.workspace.copy(), *np.zeros((2, problem.n + 1), np.int64)
-    np.add.at(made, problem.producer, size)
-    np.add.at(kept, problem.producer, np.where(read | (problem.output == 1), size, 0))
-    np.add.at(freed, parent[problem.producer], np.where(read & (problem.output == 0), size, 0))
-    return made.tolist(), kept.tolist(), freed.tolist()
+    is_read = np.diff(problem.consumer_start) > 0
+    peak, residual, input_bytes = problem.workspace.copy(), *np.zeros((2, problem.n + 1), np.int64)
+    np.add.at(peak, problem.producer, size)
+    np.add.at(residual, problem.producer, np.where(is_read | (problem.output == 1), size, 0))
+    np.add.at(
+        input_bytes, parent[problem.producer], np.where(is_read & (problem.output == 0), size, 0)
+    )
+    return peak.tolist(), residual.tolist(), input_bytes.tolist()
 
 
 def _in_turn(parts: list[list[_Segment]]) -> list[_Segment]:

@@ -17,13 +17,17 @@ def weight_gradients(problem: Problem) -> Bools:
     """
     sliced = np.array([op.slice is not None for op in problem.graph.ops])
     backward = sliced & np.array([op.phase == "backward" for op in problem.graph.ops])
-    read: list[set[int]] = [set() for _ in range(problem.n)]
+    inputs: list[set[int]] = [set() for _ in range(problem.n)]
     readers: list[set[int]] = [set() for _ in range(problem.n)]
     for producer, consumer in problem.graph.edges():
-        read[consumer].add(producer)
+        inputs[consumer].add(producer)
         readers[producer].add(consumer)
-    found: Bools = backward & np.array([not any(sliced[op] for op in after) for after in readers])
+    is_weight_gradient: Bools = backward & np.array(
+        [not any(sliced[op] for op in after) for after in readers]
+    )
     for op in reversed(problem.graph.order):
-        if found[op] and all(backward[other] and readers[other] == {op} for other in read[op]):
-            found[list(read[op])] = True
-    return found
+        if is_weight_gradient[op] and all(
+            backward[other] and readers[other] == {op} for other in inputs[op]
+        ):
+            is_weight_gradient[list(inputs[op])] = True
+    return is_weight_gradient

@@ -1,4 +1,4 @@
-"""Ops and the named values between them, for formats in which an op lists what it reads."""
+"""Ops and the named values between them, for formats in which an op lists its inputs."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class _Value:
 
 @dataclass
 class Dataflow:
-    """A graph under construction. Values may be read before they are made.
+    """A graph under construction. An op may read a value before another op states to produce it.
 
-    A *view* is a value that shares the memory of another of the same size: who reads it reads that
-    other one, and its op sits with the op that made it.
+    A *view* is a value that shares the memory of another value of the same size. Its readers read
+    the other value, and its op sits with the producer of the other value.
     """
 
     ops: list[Op] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Dataflow:
     _parent: dict[int, int] = field(default_factory=dict)
 
     def add(self, op: Op, reads: Iterable[str] = ()) -> int:
-        """Append an op; its index."""
+        """Append an op and return its index."""
         self.ops.append(op)
         self._reads += [(len(self.ops) - 1, name) for name in reads]
         return len(self.ops) - 1
@@ -102,7 +102,7 @@ class Dataflow:
         self._memory(name).readers[reader] = None
 
     def _memory(self, name: str) -> _Value:
-        """The value whose memory `name` is."""
+        """The value that owns the memory of `name`."""
         path = dict[str, None]()
         while (of := self._values[name].view_of) is not None:
             if name in path:

@@ -32,10 +32,10 @@ NEAR = 1.25
 LEAST_GAIN = 0.01
 """Share of the value by which more slices must be better for still more to be tried."""
 
-ENDED = 0.5
+FINISHED_SHARE = 0.5
 """Share of its limits below which a method that ended has no use for more."""
 
-SPENT = "the budget was spent on the whole batch: give more of it"
+NO_BUDGET = "the budget was spent on the whole batch: give more of it"
 
 
 def choose(
@@ -68,7 +68,7 @@ def choose(
         contest.explore() if among is None else contest.try_all(among)
         contest.finish()
     except KeyboardInterrupt:
-        if not contest.found:
+        if not contest.results:
             raise
     return contest.choice()
 
@@ -77,29 +77,29 @@ class _Contest:
     """The search for the best way of cutting a batch, within one budget.
 
     Attributes:
-        found: the best plan of each way.
+        results: the best plan of each way.
         left_out: why others have none.
         uncut: why the batch is not cut.
     """
 
     def __init__(self, cuts: Cuts, solve: Solve, budget: Budget) -> None:
-        self.found: dict[Shares, Result] = {}
+        self.results: dict[Shares, Result] = {}
         self.left_out: dict[Shares, SituateError | str] = {}
         self.uncut = ""
         self._cuts, self._solve, self._budget = cuts, solve, budget
-        self._ended: set[Shares] = set()
+        self._finished: set[Shares] = set()
 
     def explore(self) -> None:
         """Try the whole batch; equal slices, one a device and more, or fewer where these do not
         pay; and slices by the speed of unequal devices."""
         self._try(WHOLE)
         if not self._budget.affords_another():
-            self.uncut = SPENT
+            self.uncut = NO_BUDGET
             return
         try:
             batch = self._cuts.batch
         except SituateError as error:
-            if self._cuts.told.axes:
+            if self._cuts.options.axes:
                 raise
             self.uncut = str(error)
             return
@@ -107,8 +107,8 @@ class _Contest:
         self._climb(growing(batch, devices))
         if self._ranked()[:1] in ([], [WHOLE]):
             self._climb(falling(batch, devices))
-        if WHOLE in self.found:
-            self._climb(by_device(whole, batch, self.found[WHOLE].schedule))
+        if WHOLE in self.results:
+            self._climb(by_device(whole, batch, self.results[WHOLE].schedule))
 
     def try_all(self, among: Sequence[Shares]) -> None:
         """Try these."""
@@ -121,7 +121,7 @@ class _Contest:
         Raises:
             SituateError: nothing was found.
         """
-        if not self.found:
+        if not self.results:
             raise next(e for e in self.left_out.values() if isinstance(e, SituateError))
         finalists = [shares for shares in self._ranked() if self._may_win(shares)][:FINALISTS]
         if len(finalists) > 1:
@@ -132,12 +132,12 @@ class _Contest:
     def choice(self) -> Choice:
         """The best, and all that was looked at."""
         best = replace(
-            self.found[self._ranked()[0]],
+            self.results[self._ranked()[0]],
             seconds=self._budget.seconds,
             evaluations=self._budget.evaluations,
         )
-        looked_at = dict.fromkeys([*self.found, *self.left_out])
-        tried = (Tried(s, self.found.get(s), str(self.left_out.get(s, ""))) for s in looked_at)
+        looked_at = dict.fromkeys([*self.results, *self.left_out])
+        tried = (Tried(s, self.results.get(s), str(self.left_out.get(s, ""))) for s in looked_at)
         return Choice(best, tuple(tried), self._cuts.seconds, self.uncut)
 
     def _climb(self, way: Iterable[Shares]) -> None:
@@ -147,7 +147,7 @@ class _Contest:
             if self._is_hopeless(shares):
                 continue
             self._try(shares)
-            now = self.found.get(shares)
+            now = self.results.get(shares)
             if now is None or not self._is_near(now) or not _gains(now, before):
                 return
             before = now
@@ -155,13 +155,13 @@ class _Contest:
     def _is_hopeless(self, shares: Shares) -> bool:
         """True where no plan can beat the best, which is then said."""
         best, least = self._best, self._cuts.least(shares)
-        if shares in self.found or best is None or not best.feasible or least < best.value:
+        if shares in self.results or best is None or not best.feasible or least < best.value:
             return False
         self.left_out[shares] = f"takes {time_text(least, best.problem.graph.unit)} at least"
         return True
 
     def _try(self, shares: Shares) -> None:
-        if shares in self.found:
+        if shares in self.results:
             return
         try:
             self._search(shares, TRIAL)
@@ -171,17 +171,19 @@ class _Contest:
     def _search(self, shares: Shares, part: float) -> None:
         """Search in a part of the budget, and keep what is better."""
         first = not self._budget.evaluations
-        if shares in self._ended or not (first or self._budget.affords_another()):
+        if shares in self._finished or not (first or self._budget.affords_another()):
             return
         seconds, evaluations = self._budget.part(part)
         result = self._solve(self._cuts.problem(shares), seconds, evaluations)
-        known = self.found.get(shares)
-        if known is None or _rank(result) < _rank(known):
-            self.found[shares] = self._dated(result)
+        before = self.results.get(shares)
+        if before is None or _rank(result) < _rank(before):
+            self.results[shares] = self._dated(result)
         self._budget.spend(result, seconds)
-        spent = (result.seconds, seconds), (result.evaluations, evaluations)
-        if result.optimal or all(limit is None or s < ENDED * limit for s, limit in spent):
-            self._ended.add(shares)
+        totals = (result.seconds, seconds), (result.evaluations, evaluations)
+        if result.optimal or all(
+            limit is None or s < FINISHED_SHARE * limit for s, limit in totals
+        ):
+            self._finished.add(shares)
         if result.interrupted:
             raise KeyboardInterrupt
 
@@ -192,16 +194,16 @@ class _Contest:
         return replace(result, history=tuple(history))
 
     def _ranked(self) -> list[Shares]:
-        return sorted(self.found, key=lambda shares: _rank(self.found[shares]))
+        return sorted(self.results, key=lambda shares: _rank(self.results[shares]))
 
     @property
     def _best(self) -> Result | None:
-        return min(self.found.values(), key=_rank, default=None)
+        return min(self.results.values(), key=_rank, default=None)
 
     def _may_win(self, shares: Shares) -> bool:
         """True where a longer search may find the best plan of all."""
-        result, best = self.found[shares], self.found[self._ranked()[0]]
-        if shares in self._ended or not self._is_near(result):
+        result, best = self.results[shares], self.results[self._ranked()[0]]
+        if shares in self._finished or not self._is_near(result):
             return False
         return result.lower_bound is None or result.lower_bound < best.value
 

@@ -23,27 +23,27 @@ class Cuts:
 
     Args:
         whole: the problem with the batch whole.
-        told: how inputs are cut, and the loss.
+        options: how inputs are cut, and the loss.
         count: the samples of the batch; raises SituateError where it cannot be cut.
         capture: the graph of the step in slices; raises SituateError where it has none.
 
     Attributes:
-        whole, told: as given.
+        whole, options: the arguments.
         seconds: that captures took.
     """
 
     def __init__(
         self,
         whole: Problem,
-        told: AutoSlices,
+        options: AutoSlices,
         count: Callable[[], int],
         capture: Callable[[Slices], Graph],
     ) -> None:
         self.whole = whole
         self.seconds = 0.0
-        self.told = told
+        self.options = options
         self._count, self._capture = count, capture
-        self._known: dict[Shares, Problem | SituateError] = {WHOLE: whole}
+        self._problems: dict[Shares, Problem | SituateError] = {WHOLE: whole}
 
     @cached_property
     def batch(self) -> int:
@@ -61,15 +61,15 @@ class Cuts:
         Raises:
             SituateError: the step cannot be captured so, or its costs were not measured.
         """
-        if shares not in self._known:
+        if shares not in self._problems:
             try:
-                self._known[shares] = self._cut(shares)
+                self._problems[shares] = self._sliced(shares)
             except SituateError as error:
-                self._known[shares] = error
-        found = self._known[shares]
-        if isinstance(found, SituateError):
-            raise found
-        return found
+                self._problems[shares] = error
+        problem = self._problems[shares]
+        if isinstance(problem, SituateError):
+            raise problem
+        return problem
 
     def least(self, shares: Shares) -> float:
         """Seconds that no plan of this cut is below; 0 where nothing is known before it is
@@ -88,15 +88,15 @@ class Cuts:
     def _bounds(self) -> tuple[float, float]:
         return least_load(self.whole).seconds, Paths.of(self.whole).longest
 
-    def _cut(self, shares: Shares) -> Problem:
-        slices = self.told.of(shares)
+    def _sliced(self, shares: Shares) -> Problem:
+        slices = self.options.of(shares)
         with self._timed():
             graph = self._capture(slices)
         costs, devices = self.whole.costs, self.whole.cluster.devices
         if costs is not None and (missing := estimated(graph, devices, costs)):
-            asked = _options(slices)
+            requested = _options(slices)
             raise SituateError(
-                f"{missing[0]}: profile the step with --slices {asked} to have them tried"
+                f"{missing[0]}: profile the step with --slices {requested} to have them tried"
             )
         return replace(self.whole, graph=graph)
 

@@ -17,7 +17,7 @@ Shares = tuple[int, ...]
 
 WHOLE: Shares = ()
 
-EACH = 8
+MAX_SLICES_PER_DEVICE = 8
 """Most equal slices a device: each runs every op anew, and the search has as many ops more."""
 
 A_DEVICE = (1, 2, 4)
@@ -27,7 +27,7 @@ A_DEVICE = (1, 2, 4)
 def growing(batch: int, devices: int) -> Iterator[Shares]:
     """As many equal slices as there are devices, at least two, then twice and four times as many,
     and so on."""
-    count, most = max(2, devices), min(batch, EACH * max(2, devices))
+    count, most = max(2, devices), min(batch, MAX_SLICES_PER_DEVICE * max(2, devices))
     while count <= most:
         yield _equal(batch, count)
         count *= 2
@@ -61,17 +61,17 @@ def by_device(problem: Problem, batch: int, schedule: Schedule) -> Iterator[Shar
     room = _room(problem, batch, schedule)[devices]
     if len(np.unique([speed, room], axis=1).T) == 1:
         return
-    for each in A_DEVICE:
-        sizes = [] if batch % each else _dealt(batch // each, speed, room)
+    for count in A_DEVICE:
+        sizes = [] if batch % count else _dealt(batch // count, speed, room)
         if len(set(sizes)) > 1:
-            yield tuple(size for size in sorted(sizes, reverse=True) for _ in range(each))
+            yield tuple(size for size in sorted(sizes, reverse=True) for _ in range(count))
 
 
 def _room(problem: Problem, batch: int, schedule: Schedule) -> Floats:
     """(d,) samples that a device has room for beside an equal share of the parameters."""
-    held = int(problem.persistent.sum())
-    sample = max(1.0, (int(schedule.peak.sum()) - held) / batch)
-    share = held / len(accelerators(problem))
+    persistent = int(problem.persistent.sum())
+    sample = max(1.0, (int(schedule.peak.sum()) - persistent) / batch)
+    share = persistent / len(accelerators(problem))
     return np.asarray((problem.capacity - share).clip(0) / sample)
 
 

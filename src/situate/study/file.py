@@ -74,10 +74,10 @@ class StudyFile:
                 create(self._connection, header)
             else:
                 check_header(read_header(self._connection, self.path), header, self.path)
-            found = {of: samples.check(self._connection, self.path, of) for of in samples.TABLES}
+            tables = {of: samples.check(self._connection, self.path, of) for of in samples.TABLES}
             self.workers = workers.read(self._connection, self.path)
-        self._count = {of: count for of, (count, _) in found.items()}
-        self._complete = found["samples"][1]
+        self._count = {of: count for of, (count, _) in tables.items()}
+        self._complete = tables["samples"][1]
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -118,16 +118,18 @@ class StudyFile:
             ReadError: a sample that is not as it was written.
             SituateError: a sample of another placement.
         """
-        held = self._samples(first, first + len(placements), of)
-        rows = np.array([sample.number - first for sample in held], np.int64)
-        same = (samples.placements(held, self._packing, self.path) == placements[rows]).all(axis=1)
+        samples_held = self._samples(first, first + len(placements), of)
+        rows = np.array([sample.number - first for sample in samples_held], np.int64)
+        same = (samples.placements(samples_held, self._packing, self.path) == placements[rows]).all(
+            axis=1
+        )
         if not same.all():
             raise SituateError(
                 f"{self.path}: made by another version of situate or of the learner: sample "
-                f"{held[int(np.argmin(same))].number} differs; use that version, or give another "
+                f"{samples_held[int(np.argmin(same))].number} differs; use that version, or give another "
                 "file"
             )
-        return rows, samples.measurements(held, self.workers)
+        return rows, samples.measurements(samples_held, self.workers)
 
     def record(
         self,
@@ -150,8 +152,8 @@ class StudyFile:
         packed = self._packing.pack(placements)
         origins = measurements.origins or (None,) * len(packed)
         new = [origin for origin in dict.fromkeys(origins) if origin and origin not in self.workers]
-        known = [*self.workers, *new]
-        by = [None if origin is None else known.index(origin) for origin in origins]
+        all_workers = [*self.workers, *new]
+        by = [None if origin is None else all_workers.index(origin) for origin in origins]
         count = self._count[of] + len(packed)
         with self._transaction():
             if new:
@@ -159,7 +161,7 @@ class StudyFile:
             samples.write(
                 self._connection, numbers.tolist(), packed, measurements, by, batch, count, of
             )
-        self._count[of], self.workers = count, known
+        self._count[of], self.workers = count, all_workers
 
     def keep(self, done: int, state: Callable[[], checkpoint.State], now: bool = False) -> None:
         """Replace the checkpoint if the last is `CHECKPOINT_SECONDS` old, or `now`.
@@ -184,10 +186,10 @@ class StudyFile:
             ReadError: it is not as it was written, or the file lacks samples that it knows of.
         """
         with one_line(self.path):
-            done, state = checkpoint.read(self._connection, self.path)
-        if not 0 <= done <= self._complete:
+            samples_done, state = checkpoint.read(self._connection, self.path)
+        if not 0 <= samples_done <= self._complete:
             raise damaged(self.path, "the checkpoint of the study")
-        return done, state
+        return samples_done, state
 
     def batches(self, until: int) -> Iterator[tuple[int, NDArray[np.int32], Measurements]]:
         """The samples before number `until`, as they were measured together: the number of the
@@ -207,8 +209,10 @@ class StudyFile:
         Raises:
             ReadError: it is not as it was written.
         """
-        held = self._samples(0, 1)
-        return samples.placements(held, self._packing, self.path)[0] if held else None
+        first_sample = self._samples(0, 1)
+        return (
+            samples.placements(first_sample, self._packing, self.path)[0] if first_sample else None
+        )
 
     def _samples(self, first: int, end: int, of: Of = "samples") -> list[samples.Sample]:
         with one_line(self.path):

@@ -58,7 +58,7 @@ def write(
     connection: sqlite3.Connection,
     numbers: Sequence[int],
     packed: Sequence[bytes],
-    measured: Measurements,
+    measurements: Measurements,
     workers: Sequence[int | None],
     batch: int,
     count: int,
@@ -70,7 +70,7 @@ def write(
         workers: who measured each, see `Sample`.
         count: how many samples there are then.
     """
-    rows = _rows(numbers, packed, measured, workers, batch)
+    rows = _rows(numbers, packed, measurements, workers, batch)
     connection.executemany(f"INSERT INTO {of} VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
     counts.write(connection, of, count)
 
@@ -153,12 +153,12 @@ def placements(samples: Sequence[Sample], packing: Packing, path: Path) -> NDArr
 def _rows(
     numbers: Sequence[int],
     packed: Sequence[bytes],
-    measured: Measurements,
+    measurements: Measurements,
     workers: Sequence[int | None],
     batch: int,
 ) -> Iterator[Row]:
-    taken, outcomes = measured.seconds.tolist(), measured.outcome.tolist()
-    columns = zip(numbers, packed, taken, outcomes, workers, strict=True)
+    durations, outcomes = measurements.seconds.tolist(), measurements.outcome.tolist()
+    columns = zip(numbers, packed, durations, outcomes, workers, strict=True)
     for number, placement, seconds, index, worker in columns:
         outcome = OUTCOMES[index]
         checksum = _checksum(number, batch, seconds, outcome, placement, worker)

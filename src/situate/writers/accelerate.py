@@ -15,7 +15,7 @@ from situate.report.text import plural, printable
 from situate.schedule.schedule import Schedule
 from situate.writers.accelerate_dispatch import devices_of, placement_of
 from situate.writers.device_names import DeviceName, device_names
-from situate.writers.exported import exported, said
+from situate.writers.exported import differences, exported
 from situate.writers.module_devices import ModuleDevices, module_devices
 from situate.writers.slices import data_parallel
 from situate.writers.whole_modules import folded
@@ -36,10 +36,10 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
     if problem.graph.slices is not None:
         data_parallel.write(problem, schedule, path)
         return
-    found = _found(problem, schedule)
-    made = _map(problem, found)
-    write_bytes(path, json_bytes(made))
-    for line in _differences(problem, schedule, found, made):
+    modules = _module_devices(problem, schedule)
+    device_map = _map(problem, modules)
+    write_bytes(path, json_bytes(device_map))
+    for line in _differences(problem, schedule, modules, device_map):
         warnings.warn(line, stacklevel=2)
 
 
@@ -52,7 +52,7 @@ def device_map(problem: Problem, schedule: Schedule) -> dict[str, DeviceName]:
     Raises:
         PlanError: the graph names no module of PyTorch that holds parameters.
     """
-    return _map(problem, _found(problem, schedule))
+    return _map(problem, _module_devices(problem, schedule))
 
 
 def map_schedule(
@@ -69,7 +69,7 @@ def map_schedule(
     return exported(problem, schedule, placement_of(problem, devices_of(problem, device_map)))
 
 
-def _found(problem: Problem, schedule: Schedule) -> ModuleDevices:
+def _module_devices(problem: Problem, schedule: Schedule) -> ModuleDevices:
     if not _names_modules(problem.graph):
         raise PlanError(
             f"graph {problem.graph.name!r} has no parameters with a module path, which a device "
@@ -78,16 +78,19 @@ def _found(problem: Problem, schedule: Schedule) -> ModuleDevices:
     return module_devices(problem, schedule)
 
 
-def _map(problem: Problem, found: ModuleDevices) -> dict[str, DeviceName]:
+def _map(problem: Problem, modules: ModuleDevices) -> dict[str, DeviceName]:
     numbers = device_names(problem.cluster)
-    return folded({path: numbers[device] for path, device in found.devices.items()})
+    return folded({path: numbers[device] for path, device in modules.devices.items()})
 
 
 def _differences(
-    problem: Problem, schedule: Schedule, found: ModuleDevices, made: Mapping[str, DeviceName]
+    problem: Problem,
+    schedule: Schedule,
+    modules: ModuleDevices,
+    device_map: Mapping[str, DeviceName],
 ) -> Iterator[str]:
     """A line for each way in which the map is not the plan."""
-    moved = moved_modules(problem, schedule, made)
+    moved = moved_modules(problem, schedule, device_map)
     if moved:
         names = ", ".join(printable(name, 60) or "the outermost" for name in moved[:3])
         more = ", ..." if len(moved) > 3 else ""
@@ -95,13 +98,13 @@ def _differences(
             f"a device map knows whole modules whose results meet on one device, and differs from "
             f"the plan in {plural(len(moved), 'module')} ({names}{more})"
         )
-    yield from said(problem, schedule, found.schedule, "map")
-    if found.loose:
+    yield from differences(problem, schedule, modules.schedule, "map")
+    if modules.loose:
         yield (
             "a module that is split is handed what another makes of nothing, such as a mask: the "
             "model has to make it on the device of what it meets"
         )
-    if found.moves_inputs:
+    if modules.moves_inputs:
         yield (
             "the model has to bring inputs, such as labels, to the device of its results, as "
             "`labels.to(logits.device)` does"
@@ -115,11 +118,11 @@ def _names_modules(graph: Graph) -> bool:
 
 
 def moved_modules(
-    problem: Problem, schedule: Schedule, found: Mapping[str, DeviceName]
+    problem: Problem, schedule: Schedule, device_map: Mapping[str, DeviceName]
 ) -> list[str]:
     """Modules with parameters some of whose ops the plan puts elsewhere than the map does."""
     holds = {op.module for op in problem.graph.ops if op.persistent}
-    placed = placement_of(problem, devices_of(problem, found))
-    ops = zip(problem.graph.ops, placed, schedule.placement.tolist(), strict=True)
+    placement = placement_of(problem, devices_of(problem, device_map))
+    ops = zip(problem.graph.ops, placement, schedule.placement.tolist(), strict=True)
     moved = (op.module for op, here, there in ops if op.module in holds and here != there)
     return list(dict.fromkeys(moved))

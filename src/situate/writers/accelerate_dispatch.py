@@ -28,27 +28,27 @@ def devices_of(problem: Problem, device_map: Mapping[str, DeviceName]) -> dict[s
     Raises:
         PlanError: the map is empty, or has a place that the cluster has not.
     """
-    known: dict[DeviceName, int] = {}
+    by_name: dict[DeviceName, int] = {}
     for device, place in enumerate(device_names(problem.cluster)):
-        known.setdefault(place, device)
+        by_name.setdefault(place, device)
     if not device_map:
         raise PlanError("device map: it is empty")
     for path, place in device_map.items():
-        if place not in known:
-            names = ", ".join(map(repr, known))
+        if place not in by_name:
+            names = ", ".join(map(repr, by_name))
             raise PlanError(
                 f"device map: {path!r}: cluster {problem.cluster.name!r} has no place {place!r}; "
                 f"it has {names}"
             )
-    return {path: known[place] for path, place in device_map.items()}
+    return {path: by_name[place] for path, place in device_map.items()}
 
 
 class _Dispatch:
     def __init__(self, problem: Problem, devices: Mapping[str, int]) -> None:
         self.graph, self.devices = problem.graph, devices
-        numbers, used = device_names(problem.cluster), set(devices.values())
-        self.accelerators = {device for device in used if isinstance(numbers[device], int)}
-        self.main = min(self.accelerators or used)
+        numbers, in_use = device_names(problem.cluster), set(devices.values())
+        self.accelerators = {device for device in in_use if isinstance(numbers[device], int)}
+        self.main = min(self.accelerators or in_use)
         self.below = cache(self._below)
 
     def placement(self) -> list[int]:
@@ -57,20 +57,20 @@ class _Dispatch:
         for tensor in self.graph.tensors:
             for consumer in tensor.consumers:
                 inputs[consumer].append(tensor.producer)
-        found = [self.main] * len(ops)
+        placement = [self.main] * len(ops)
         lies = {op.name: self._lies(op) for op in ops if op.persistent or _is_held(op)}
         for j in self.graph.order:
             op = ops[j]
-            held = op.name if op.name in lies else op.group
-            if held in lies:
-                found[j] = lies[held]
+            holder = op.name if op.name in lies else op.group
+            if holder in lies:
+                placement[j] = lies[holder]
             elif op.kind != "input":
                 here = self._runs(op)
                 if here is None and inputs[j]:
                     rank = {k: (_is_given(ops[k]), ops[k].name in lies) for k in inputs[j]}
-                    here = found[min(inputs[j], key=rank.__getitem__)]
-                found[j] = self.main if here is None else here
-        return found
+                    here = placement[min(inputs[j], key=rank.__getitem__)]
+                placement[j] = self.main if here is None else here
+        return placement
 
     def _lies(self, op: Op) -> int:
         """The device of what an op holds; accelerate brings the outermost module's own to the

@@ -88,8 +88,8 @@ class _Use:
         return max(among, key=lambda d: (size(d, 0), self.seconds.get(d, 0.0), -d))
 
     def part(self, path: str, by_bytes: bool) -> Part:
-        used = {d for use in (self.held, self.seconds) for d, amount in use.items() if amount}
-        return Part(path, self.device(by_bytes), len(used) > 1)
+        in_use = {d for use in (self.held, self.seconds) for d, amount in use.items() if amount}
+        return Part(path, self.device(by_bytes), len(in_use) > 1)
 
 
 def layers(problem: Problem, schedule: Schedule) -> Layers:
@@ -103,14 +103,14 @@ def layers(problem: Problem, schedule: Schedule) -> Layers:
         PlanError: there is no list of layers, there are several, or a layer is missing from it.
     """
     paths = [op.module.replace("/", ".") for op in problem.graph.ops]
-    found = [_LAYER.fullmatch(path) for path in paths]
-    name = _only_list(problem, {match[1] for match in found if match})
+    matches = [_LAYER.fullmatch(path) for path in paths]
+    name = _only_list(problem, {match[1] for match in matches if match})
     numbered: dict[int, _Use] = defaultdict(_Use)
     experts: dict[int, _Use] = defaultdict(_Use)
     trunks: dict[int, _Use] = defaultdict(_Use)
     beside: dict[str, _Use] = defaultdict(_Use)
     needed = _needed(problem, schedule)
-    for j, (op, match) in enumerate(zip(problem.graph.ops, found, strict=True)):
+    for j, (op, match) in enumerate(zip(problem.graph.ops, matches, strict=True)):
         device = int(schedule.placement[j])
         use = (op, device, needed.get(j), float(problem.seconds[j, device]))
         if match:
@@ -123,7 +123,7 @@ def layers(problem: Problem, schedule: Schedule) -> Layers:
             beside[outer].add(*use)
     _check_complete(name, numbered)
     by_bytes = not _fit(problem, (*numbered.values(), *beside.values()))
-    before, after = _sides(problem.graph, [_outermost(path, name) for path in paths], found)
+    before, after = _sides(problem.graph, [_outermost(path, name) for path in paths], matches)
     return Layers(
         name,
         tuple(numbered[i].part(f"{name}.{i}", by_bytes) for i in range(len(numbered))),
@@ -145,15 +145,15 @@ def _needed(problem: Problem, schedule: Schedule) -> dict[int, int]:
     forward pass reads it first."""
     ops, placement = problem.graph.ops, schedule.placement.tolist()
     numbers = device_names(problem.cluster)
-    found = {
+    needed = {
         j: device
         for j, (op, device) in enumerate(zip(ops, placement, strict=True))
         if isinstance(numbers[device], int) or runs_forward(op)
     }
     for producer, consumer in problem.graph.edges():
         if runs_forward(ops[consumer]):
-            found.setdefault(producer, placement[consumer])
-    return found
+            needed.setdefault(producer, placement[consumer])
+    return needed
 
 
 def _fit(problem: Problem, uses: Iterable[_Use]) -> bool:
@@ -161,16 +161,16 @@ def _fit(problem: Problem, uses: Iterable[_Use]) -> bool:
     room = problem.capacity.tolist()
     for use in uses:
         room[use.device(by_bytes=False)] -= sum(use.held.values())
-    return all(left >= 0 for left in room)
+    return all(bytes_left >= 0 for bytes_left in room)
 
 
 def _only_list(problem: Problem, lists: set[str]) -> str:
     graph = problem.graph.name
     if not lists:
-        known = ", ".join(f"{name}.N" for name in LISTS)
+        candidates = ", ".join(f"{name}.N" for name in LISTS)
         raise PlanError(
             f"graph {graph!r} names no layers, which a pipeline is made of: its module paths have "
-            f"none of {known}"
+            f"none of {candidates}"
         )
     if len(lists) > 1:
         names = ", ".join(printable(name, 60) for name in sorted(lists)[:4])
@@ -188,12 +188,12 @@ def _outermost(path: str, layers_path: str) -> str:
 
 
 def _sides(
-    graph: Graph, outer: Sequence[str], found: Sequence[re.Match[str] | None]
+    graph: Graph, outer: Sequence[str], matches: Sequence[re.Match[str] | None]
 ) -> tuple[list[str], list[str]]:
     """The modules before and after the layers, told by what depends on what: ops without inputs run
     at any time."""
     running = [runs_forward(op) for op in graph.ops]
-    layer = [match is not None and runs for match, runs in zip(found, running, strict=True)]
+    layer = [match is not None and runs for match, runs in zip(matches, running, strict=True)]
     behind, ahead = dependence(graph, layer)
     ops = [j for j in graph.order if running[j] and not layer[j] and outer[j]]
     first = {outer[j] for j in ops if ahead[j] and not behind[j]}

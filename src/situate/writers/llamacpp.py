@@ -12,7 +12,7 @@ from situate.data.problem import Problem
 from situate.files.atomic import write_bytes
 from situate.schedule.schedule import Schedule
 from situate.writers.device_names import device_names
-from situate.writers.exported import exported, placed, said
+from situate.writers.exported import differences, exported, placement_by_module
 from situate.writers.launcher import script
 from situate.writers.layers import Layers, layer_of, layers
 from situate.writers.stages import visible, warn_of_splits
@@ -40,18 +40,20 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
     warn_of_splits(network)
     others = [*network.experts.values(), *(part.device for part in network.after[-1:])]
     gpus = [device for device, number in enumerate(numbers) if isinstance(number, int)]
-    used = in_order([part.device for part in parts], others, gpus)
-    number = {device: i for i, device in enumerate(used)}
+    device_order = in_order([part.device for part in parts], others, gpus)
+    number = {device: i for i, device in enumerate(device_order)}
     layer_devices = [number.get(part.device, CPU) for part in parts]
     experts = {layer: number.get(device, CPU) for layer, device in network.experts.items()}
     output = [number.get(part.device, CPU) for part in network.after[-1:]]
-    base = contiguous(layer_devices, len(used))
-    split = shares(base, len(used), *output)
+    base = contiguous(layer_devices, len(device_order))
+    split = shares(base, len(device_order), *output)
     arguments = [*split, *overrides(layer_devices, base, experts), *ending(base, output)]
-    names = [problem.cluster.names[device] for device in used] or ["CPU"]
-    environment = visible(problem.cluster, used)
+    names = [problem.cluster.names[device] for device in device_order] or ["CPU"]
+    environment = visible(problem.cluster, device_order)
     write_bytes(path, script(problem, names, environment, arguments))
-    for line in said(problem, schedule, _script_schedule(problem, schedule, network), "script"):
+    for line in differences(
+        problem, schedule, _script_schedule(problem, schedule, network), "script"
+    ):
         warnings.warn(line, stacklevel=2)
 
 
@@ -65,12 +67,12 @@ def _script_schedule(problem: Problem, schedule: Schedule, network: Layers) -> S
     }
     devices |= {part.path: part.device for part in network.after}
     devices |= {part.path: part.device if cpu is None else cpu for part in network.before}
-    found = placed(problem, schedule, devices)
+    placement = placement_by_module(problem, schedule, devices)
     for j, op in enumerate(problem.graph.ops):
         layer = layer_of(op, network.path)
         if layer in network.experts and "experts" in op.module.replace("/", ".").split("."):
-            found[j] = network.experts[layer]
-    return exported(problem, schedule, found)
+            placement[j] = network.experts[layer]
+    return exported(problem, schedule, placement)
 
 
 def in_order(layer_devices: Sequence[int], others: Sequence[int], gpus: Sequence[int]) -> list[int]:
@@ -83,8 +85,8 @@ def in_order(layer_devices: Sequence[int], others: Sequence[int], gpus: Sequence
     by_middle = sorted(
         layers_of, key=lambda device: sum(layers_of[device]) / len(layers_of[device])
     )
-    used = min([*layers_of], by_middle, key=lambda order: _elsewhere(layer_devices, order))
-    return used + sorted({*others}.intersection(gpus).difference(used))
+    best_order = min([*layers_of], by_middle, key=lambda order: _elsewhere(layer_devices, order))
+    return best_order + sorted({*others}.intersection(gpus).difference(best_order))
 
 
 def _elsewhere(layer_devices: Sequence[int], order: Sequence[int]) -> int:

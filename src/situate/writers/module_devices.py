@@ -68,8 +68,10 @@ class ModuleDevices:
     def better(self, other: ModuleDevices, worth: float = 1.0) -> bool:
         """True if memory, then what is sure to run, then a distance that is at most `worth` of the
         other's speak for these."""
-        ours, theirs = (self.excess, self.loose), (other.excess, other.loose)
-        return ours < theirs or (ours == theirs and self.distance < worth * other.distance)
+        own_cost, other_cost = (self.excess, self.loose), (other.excess, other.loose)
+        return own_cost < other_cost or (
+            own_cost == other_cost and self.distance < worth * other.distance
+        )
 
 
 def module_devices(problem: Problem, schedule: Schedule) -> ModuleDevices:
@@ -95,8 +97,8 @@ class _Search:
     def __init__(self, problem: Problem, plan: Schedule) -> None:
         self.problem, self.plan, self.trials = problem, plan, MAX_SIMULATIONS
         self.modules = Modules(problem.graph)
-        named = enumerate(device_names(problem.cluster))
-        self.accelerators = {device for device, place in named if isinstance(place, int)}
+        names = enumerate(device_names(problem.cluster))
+        self.accelerators = {device for device, place in names if isinstance(place, int)}
 
     def best(self, with_inputs: bool) -> ModuleDevices:
         """The best devices: by seconds, else by bytes, else after moves, else all on one."""
@@ -105,17 +107,17 @@ class _Search:
             groupings = [groups for _, groups, _ in drafts] or self._groupings(with_inputs)
             for groups in groupings:
                 assigned = self._assigned(groups, by_bytes)
-                found = self._tried(groups, assigned)
-                drafts.append((found, groups, assigned))
-                if found.close:
-                    return found
+                candidate = self._tried(groups, assigned)
+                drafts.append((candidate, groups, assigned))
+                if candidate.close:
+                    return candidate
             best = drafts[0][0]
-            for found, *_ in drafts[1:]:
-                best = found if found.better(best, MAX_DISTANCE_RATIO) else best
+            for candidate, *_ in drafts[1:]:
+                best = candidate if candidate.better(best, MAX_DISTANCE_RATIO) else best
             if best.fits and not best.loose:
                 return best
-        for found in self._mended(drafts):
-            best = found if found.better(best) else best
+        for candidate in self._mended(drafts):
+            best = candidate if candidate.better(best) else best
             if best.fits and not best.loose:
                 break
         return best
@@ -132,27 +134,27 @@ class _Search:
 
     def _groupings(self, with_inputs: bool) -> Iterator[Groups]:
         """Every way to join that differs."""
-        seen = set()
+        visited = set()
         for share in SIZE_DIVISORS:
             groups = Groups(self.modules, self.modules.held[""] // share, with_inputs)
             key = tuple((path, groups.first(path)) for path in groups)
-            if key not in seen:
-                seen.add(key)
+            if key not in visited:
+                visited.add(key)
                 yield groups
 
     def _assigned(self, groups: Groups, by_bytes: bool) -> Assigned:
         """Every group where most of it is."""
         seconds: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
-        held: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+        sizes: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
         for j, (op, device) in enumerate(
             zip(self.modules.ops, self.plan.placement.tolist(), strict=True)
         ):
             unit, here = self.modules.unit[j], groups.innermost(op.module)
             if op.persistent and unit is not None:
-                held[groups.first(unit)][device] += op.persistent
+                sizes[groups.first(unit)][device] += op.persistent
             if here is not None and runs(op):
                 seconds[groups.first(here)][device] += float(self.problem.seconds[j, device])
-        one, other = (held, seconds) if by_bytes else (seconds, held)
+        one, other = (sizes, seconds) if by_bytes else (seconds, sizes)
         return {
             first: max(
                 one[first].keys() | other[first].keys(),
@@ -165,17 +167,17 @@ class _Search:
         """Device by path. What is with the model's inputs is on the first accelerator of the map,
         unless it waits elsewhere to be computed there; so is what a split module holds itself,
         which accelerate brings to nobody."""
-        used = self.accelerators.intersection(assigned.values())
-        main = min(used, default=min(assigned.values(), default=0))
-        found = {path: assigned.get(groups.first(path), main) for path in groups}
-        first = groups.first(INPUTS) if INPUTS in found else None
-        for path, device in found.items():
-            own = path in self.modules.own and (used and device not in used)
+        in_use = self.accelerators.intersection(assigned.values())
+        main = min(in_use, default=min(assigned.values(), default=0))
+        devices = {path: assigned.get(groups.first(path), main) for path in groups}
+        first = groups.first(INPUTS) if INPUTS in devices else None
+        for path, device in devices.items():
+            own = path in self.modules.own and (in_use and device not in in_use)
             beside = groups.first(path) == first and device in self.accelerators
             if own or beside or path in self.modules.root:
-                found[path] = main
-        found.pop(INPUTS, None)
-        return found
+                devices[path] = main
+        devices.pop(INPUTS, None)
+        return devices
 
     def _tried(self, groups: Groups, assigned: Assigned) -> ModuleDevices:
         devices = self._devices(groups, assigned)
@@ -193,9 +195,9 @@ class _Search:
             self.trials -= len(moves)
             before = best
             for move in moves:
-                found = self._tried(groups, move)
-                if found.better(best):
-                    best, assigned = found, move
+                candidate = self._tried(groups, move)
+                if candidate.better(best):
+                    best, assigned = candidate, move
             if best is before:
                 break
         return best
@@ -206,7 +208,7 @@ class _Search:
         if best.schedule is None:
             return
         room = (self.problem.capacity - best.schedule.peak).tolist()
-        full = [device for device, left in enumerate(room) if left < 0]
+        full = [device for device, bytes_left in enumerate(room) if bytes_left < 0]
         roomy = sorted(range(self.problem.d), key=lambda device: -room[device])[:3]
         for device, other in product(full, roomy):
             swap = {device: other, other: device}

@@ -78,16 +78,16 @@ def layer_annotations(problem: Problem, schedule: Schedule) -> tuple[dict[str, s
 def _designators(problem: Problem, devices: set[int]) -> dict[int, str]:
     """ONNX Runtime's names of the devices that a plan uses: `cpu`, `gpu`, `gpu:1`."""
     cluster = problem.cluster
-    used: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for device in sorted(devices):
         kind = cluster.devices[device].kind
         word = kind if kind in DESIGNATORS else "accelerator"
-        if used.setdefault(word, device) != device:
-            names = f"{cluster.names[used[word]]!r} and {cluster.names[device]!r}"
+        if counts.setdefault(word, device) != device:
+            names = f"{cluster.names[counts[word]]!r} and {cluster.names[device]!r}"
             raise SeveralOfAKind(
                 f"the plan uses {names}, and a session of ONNX Runtime has one {word} device"
             )
-    return {device: _numbered(word, device, cluster) for word, device in used.items()}
+    return {device: _numbered(word, device, cluster) for word, device in counts.items()}
 
 
 def _numbered(word: str, device: int, cluster: Cluster) -> str:
@@ -120,8 +120,8 @@ def _annotated(
 
 def _op(node: Any, maker: Mapping[str, str]) -> str:
     """The name of a node's op: of the one that makes its outputs, else its own."""
-    made = (maker[value] for value in node.output if value in maker)
-    return next(made, node.name or next(iter(node.output), ""))
+    makers = (maker[value] for value in node.output if value in maker)
+    return next(makers, node.name or next(iter(node.output), ""))
 
 
 def _nodes(graph: Any, maker: Mapping[str, str], kinds: Mapping[str, str]) -> Iterator[Any]:

@@ -208,12 +208,12 @@ def _builder() -> tuple[TraceProtoBuilder, Any]:
 
 
 def _lanes(
-    chosen: NDArray[np.int64], start: NDArray[np.float64], end: NDArray[np.float64]
+    ops: NDArray[np.int64], start: NDArray[np.float64], end: NDArray[np.float64]
 ) -> list[list[int]]:
-    """`chosen` intervals in as few rows as hold no two that overlap; at least one row."""
+    """`ops` intervals in as few rows as hold no two that overlap; at least one row."""
     lanes: list[list[int]] = [[]]
     free = [0.0]
-    for i in sorted(chosen.tolist(), key=lambda i: (start[i], end[i])):
+    for i in sorted(ops.tolist(), key=lambda i: (start[i], end[i])):
         lane = next((k for k, time in enumerate(free) if time <= start[i]), len(lanes))
         if lane == len(lanes):
             lanes.append([])

@@ -82,13 +82,13 @@ def _table(problem: Problem, names: Sequence[str], modules: Sequence[Sequence[st
 
 def _modules(pipeline: Stages) -> list[list[str]]:
     """Paths of each stage's modules, in torchtitan's names where the model is transformers'."""
-    network, found, layer = pipeline.layers, [], 0
+    network, stages, layer = pipeline.layers, [], 0
     for count in pipeline.counts:
-        found.append([part.path for part in network.parts[layer : layer + count]])
+        stages.append([part.path for part in network.parts[layer : layer + count]])
         layer += count
-    found[0] = [*(part.path for part in network.before), *found[0]]
-    found[-1] += [part.path for part in network.after]
-    return [_renamed(stage) for stage in found] if network.path == TRANSFORMERS else found
+    stages[0] = [*(part.path for part in network.before), *stages[0]]
+    stages[-1] += [part.path for part in network.after]
+    return [_renamed(stage) for stage in stages] if network.path == TRANSFORMERS else stages
 
 
 def _check_outermost(path: str) -> None:

@@ -77,12 +77,12 @@ class Modules:
     def inside(self) -> list[bool]:
         """For every op, whether its result goes into a module that has a device of its own."""
         paths = set(self.paths)
-        found = [op.module in paths for op in self.ops]
+        is_inside = [op.module in paths for op in self.ops]
         for j in reversed(self.order):
-            if found[j] and runs(self.ops[j]):
+            if is_inside[j] and runs(self.ops[j]):
                 for source in self.inputs[j]:
-                    found[source] = True
-        return found
+                    is_inside[source] = True
+        return is_inside
 
 
 class Groups:
@@ -138,8 +138,8 @@ class Groups:
         self.loose = False
         ops, inputs, inside = self.modules.ops, self.modules.inputs, self.modules.inside
         at: list[str | None] = [None] * len(ops)
-        made = [op.module for op in ops]
-        joined = False
+        paths_of_ops = [op.module for op in ops]
+        has_changed = False
         for j in self.modules.order:
             op = ops[j]
             if op.kind in ("parameter", "buffer"):
@@ -151,11 +151,11 @@ class Groups:
                 paths = [path for k in inputs[j] if (path := self._met(k, at[k], here))]
                 paths = paths if inside[j] else self._results(paths)
                 at[j] = here if here is not None else next(iter(paths), None)
-                loose = (made[k] for k in inputs[j] if at[k] is None)
+                loose = (paths_of_ops[k] for k in inputs[j] if at[k] is None)
                 strays = [path for path in loose if not _within(path, op.module)]
-                made[j] = next(iter(strays), op.module)
-                joined |= self._agree(op.module, here, paths, bool(strays))
-        return joined
+                paths_of_ops[j] = next(iter(strays), op.module)
+                has_changed |= self._agree(op.module, here, paths, bool(strays))
+        return has_changed
 
     def _met(self, source: int, at: str | None, here: str | None) -> str | None:
         """Where an op in `here` finds what `source` made; None where it is brought to it."""

@@ -35,7 +35,7 @@ def folded(
     opsets: Mapping[str, int],
     kinds: Mapping[str, Any],
     values: Mapping[str, Any],
-    made: Mapping[str, Any],
+    outputs: Mapping[str, Any],
 ) -> list[Any]:
     """The outputs of a node, as tensors in order; none where they depend on data or are large.
 
@@ -48,7 +48,7 @@ def folded(
     if node.domain or any(map(_is_elsewhere, node.attribute)):
         return []
     feeds = _feeds(node, kinds, values)
-    if feeds is None or not _is_small_work(node, feeds, made):
+    if feeds is None or not _is_small_work(node, feeds, outputs):
         return []
     with contextlib.suppress(Exception):  # what cannot be computed stays unknown
         return _run(node, feeds, opsets)
@@ -61,16 +61,16 @@ def _feeds(node: Any, kinds: Mapping[str, Any], values: Mapping[str, Any]) -> di
         return {}
     if node.op_type in ("Shape", "Size") and node.input:
         return {node.input[0]: np.broadcast_to(np.float32(0), sizes_of(kinds[node.input[0]]))}
-    read = [name for name in node.input if name]
-    if node.op_type not in ARITHMETIC or not read or any(values.get(n) is None for n in read):
+    inputs = [name for name in node.input if name]
+    if node.op_type not in ARITHMETIC or not inputs or any(values.get(n) is None for n in inputs):
         return None
-    return {name: _array(values[name]) for name in read}
+    return {name: _array(values[name]) for name in inputs}
 
 
-def _is_small_work(node: Any, feeds: Mapping[str, Any], made: Mapping[str, Any]) -> bool:
+def _is_small_work(node: Any, feeds: Mapping[str, Any], outputs: Mapping[str, Any]) -> bool:
     if node.op_type == "NonZero":  # makes at most as many columns as it reads elements
         return True
-    shapes = [shape_of(made.get(name)) for name in node.output if name]
+    shapes = [shape_of(outputs.get(name)) for name in node.output if name]
     return all(s is not None and None not in s and is_small(s) for s in shapes)
 
 

@@ -19,7 +19,7 @@ class Inferred:
     """A model without functions, whose values all have shapes."""
 
     graph: Any
-    known: frozenset[str]
+    constants: frozenset[str]
     """Values that do not depend on any input's data."""
     warnings: tuple[str, ...]
 
@@ -36,13 +36,13 @@ def infer(model: Any, dims: Mapping[str, int]) -> Inferred:
     for graph in graphs_of(model.graph):
         forget_weights(graph)
     model = _inlined(model) if model.functions else model
-    given = sizes(model.graph, dims)
-    warnings = fix_inputs(model.graph, given)
-    walk = Walk(model, given)
-    walk.notes.taken += warnings.values()
+    dim_sizes = sizes(model.graph, dims)
+    warnings = fix_inputs(model.graph, dim_sizes)
+    walk = Walk(model, dim_sizes)
+    walk.notes.defaults += warnings.values()
     walk.outermost(model.graph)
-    given.check_used(dims)
-    return Inferred(model.graph, frozenset(walk.known), (*warnings, *walk.notes.warnings()))
+    dim_sizes.check_used(dims)
+    return Inferred(model.graph, frozenset(walk.constants), (*warnings, *walk.notes.warnings()))
 
 
 def _inlined(model: Any) -> Any:

@@ -43,12 +43,12 @@ def reads(node: Any) -> list[str]:
 
 def free(body: Any) -> Iterator[str]:
     """The values that a body takes from outside."""
-    made = held(body) | {value for node in body.node for value in node.output}
-    read = [value for node in body.node for value in reads(node)]
-    yield from (v for v in (*read, *(output.name for output in body.output)) if v not in made)
+    defined = constant_names(body) | {value for node in body.node for value in node.output}
+    inputs = [value for node in body.node for value in reads(node)]
+    yield from (v for v in (*inputs, *(output.name for output in body.output)) if v not in defined)
 
 
-def held(graph: Any) -> set[str]:
+def constant_names(graph: Any) -> set[str]:
     """The values that a graph has before any node runs."""
     names = {value.name for value in (*graph.input, *graph.initializer)}
     return names | {sparse.values.name for sparse in graph.sparse_initializer}

@@ -14,7 +14,7 @@ class Notes:
 
     assumed: set[str] = field(default_factory=set)
     """Values whose shape or content may follow from one of those below that were taken as 1."""
-    taken: list[str] = field(default_factory=list)
+    defaults: list[str] = field(default_factory=list)
     """Options that give sizes to dimensions of inputs that are taken as 1."""
     data: dict[str, list[int]] = field(default_factory=dict)
     """Axes that only the data will tell, by value; they are taken as 1."""
@@ -50,16 +50,16 @@ class Notes:
 
     def hint(self) -> str:
         """A possible reason where shapes do not fit together."""
-        options = [*self.taken, *self._options()]
+        options = [*self.defaults, *self._options()]
         return f"; {_some(options, ' ')} gives sizes to what is taken as 1" if options else ""
 
     def _options(self) -> list[str]:
         return [option(name, axis) for name, axes in self.data.items() for axis in axes]
 
 
-def _have(names: list[str], what: str) -> str:
+def _have(names: list[str], noun: str) -> str:
     have = "1 value has" if len(names) == 1 else f"{len(names)} values have"
-    return f"{have} {what}: {_some(list(map(repr, names)), ', ')}"
+    return f"{have} {noun}: {_some(list(map(repr, names)), ', ')}"
 
 
 def _some(texts: list[str], mark: str) -> str:

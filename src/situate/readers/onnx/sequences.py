@@ -96,11 +96,11 @@ def _place(op: Any, scope: Scope, place: int, default: int, length: int) -> int:
     Raises:
         ReadError: it is not in it, or depends on the data.
     """
-    given = op.input[place] if place < len(op.input) else ""
-    position = scope.number(given) if given else default
+    index_input = op.input[place] if place < len(op.input) else ""
+    position = scope.number(index_input) if index_input else default
     if position is None:
         raise ReadError(
-            f"op {node_name(op)!r}: its place in the sequence, {given!r}, depends on the data: "
+            f"op {node_name(op)!r}: its place in the sequence, {index_input!r}, depends on the data: "
             "choose from one tensor instead (Gather of a stack)"
         )
     if not -length <= position < length:
@@ -141,26 +141,26 @@ def _split(op: Any, scope: Scope, maker: Maker) -> list[Any]:
     axis, shape = _number(op, "axis", 0), sizes_of(scope.types[op.input[0]])
     if not -len(shape) <= axis < len(shape):
         raise ReadError(f"op {node_name(op)!r}: splits axis {axis} of {len(shape)} axes")
-    given = op.input[1] if len(op.input) > 1 else ""
-    sizes = _sizes(op, scope, given, shape[axis])
+    split_input = op.input[1] if len(op.input) > 1 else ""
+    sizes = _sizes(op, scope, split_input, shape[axis])
     _check_length(op, len(sizes))
     nodes, content = maker.split(node_name(op), op.input[0], sizes, axis)
     views: list[Any] = []
-    if content and not given and not _number(op, "keepdims", 1):
+    if content and not split_input and not _number(op, "keepdims", 1):
         views, content = maker.views("Squeeze", content, axis)
     _hold(op, scope, content)
     return [*nodes, *views]
 
 
-def _sizes(op: Any, scope: Scope, given: str, total: int) -> Sequence[int]:
+def _sizes(op: Any, scope: Scope, split_input: str, total: int) -> Sequence[int]:
     """As they are listed; or all of one size, where the last may be smaller; of 1 by default."""
     import onnx
 
-    if not given:
+    if not split_input:
         return _equal(total, 1)
-    if (content := scope.content(given)) is None:
+    if (content := scope.content(split_input)) is None:
         raise ReadError(
-            f"op {node_name(op)!r}: how many tensors it makes depends on the data, {given!r}: make "
+            f"op {node_name(op)!r}: how many tensors it makes depends on the data, {split_input!r}: make "
             "that a constant of the model"
         )
     sizes = onnx.numpy_helper.to_array(content)

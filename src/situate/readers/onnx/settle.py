@@ -18,14 +18,14 @@ class Settler:
     """Decides the types of outputs: inference goes before what a model states, and that before
     what is assumed."""
 
-    def __init__(self, given: Sizes, notes: Notes, read: Collection[str]) -> None:
-        self.given, self.notes, self._read = given, notes, read
+    def __init__(self, dim_sizes: Sizes, notes: Notes, used_values: Collection[str]) -> None:
+        self.dim_sizes, self.notes, self._used_values = dim_sizes, notes, used_values
 
-    def settle(self, node: Any, scope: Scope, made: Mapping[str, Any], reason: str) -> None:
+    def settle(self, node: Any, scope: Scope, types: Mapping[str, Any], reason: str) -> None:
         """Bind every output of the node in `scope`.
 
         Args:
-            made: types that were inferred; they may lack sizes that depend on the data.
+            types: the inferred types; they may lack sizes that depend on the data.
             reason: what inference has against the node; empty where there is nothing.
 
         Raises:
@@ -38,15 +38,15 @@ class Settler:
             if not name:
                 continue
             stated = scope.stated.get(name)
-            kind = made.get(name)
+            kind = types.get(name)
             if which := collection(kind if kind is not None else stated):
                 raise refusal(f"op {node_name(node)!r}", name, which)
             shape = self._shape(name, shape_of(kind), self._numbers(stated, shape_of(kind)))
-            if shape is None and made and name not in self._read:
+            if shape is None and types and name not in self._used_values:
                 node.output[place] = ""  # an output that is optional and that nobody asks for
             elif shape is None or None in shape:
-                origin = self.given.origin(name)
-                raise _unknown(node, origin, shape, bool(made), reason, self.notes)
+                origin = self.dim_sizes.origin(name)
+                raise _unknown(node, origin, shape, bool(types), reason, self.notes)
             else:
                 check_rank(name, shape)
                 if reason:
@@ -63,17 +63,17 @@ class Settler:
         numbers = list(shape)
         for axis, (name, size) in enumerate(zip(names, shape, strict=True)):
             if name and size is None and (not known or known[axis] is None):
-                numbers[axis] = self.given.symbol(name)
+                numbers[axis] = self.dim_sizes.symbol(name)
         return tuple(numbers)
 
     def _shape(self, name: str, inferred: Open | None, stated: Open | None) -> Open | None:
         """Open where only the caller can say the size; None where the rank is unknown too."""
         if inferred is None:
-            shape = self.given.shape(name) if stated is None else stated
-            return None if shape is None else self.given.fill(name, shape)
-        shape = self.given.fill(name, self._joined(name, inferred, stated))
+            shape = self.dim_sizes.shape(name) if stated is None else stated
+            return None if shape is None else self.dim_sizes.fill(name, shape)
+        shape = self.dim_sizes.fill(name, self._joined(name, inferred, stated))
         if open_axes := [axis for axis, size in enumerate(shape) if size is None]:
-            self.notes.data[self.given.origin(name)] = open_axes
+            self.notes.data[self.dim_sizes.origin(name)] = open_axes
             self.notes.assumed.add(name)
         return tuple(1 if size is None else size for size in shape)
 
@@ -109,17 +109,17 @@ def _element(node: Any, scope: Scope, kind: Any, stated: Any) -> int:
 
 
 def _unknown(
-    node: Any, name: str, shape: Open | None, made: bool, reason: str, notes: Notes
+    node: Any, name: str, shape: Open | None, is_output: bool, reason: str, notes: Notes
 ) -> ReadError:
     where = f"op {node_name(node)!r}"
     if reason:
         return ReadError(f"shape inference failed: {where}: {reason}{notes.hint()}")
     kind = f"{node.domain}.{node.op_type}".lstrip(".")
-    why = "it depends on the data" if made else f"{kind} has no shape inference here"
+    why = "it depends on the data" if is_output else f"{kind} has no shape inference here"
     axes = range(2) if shape is None else [a for a, size in enumerate(shape) if size is None]
     options = " ".join(option(name, axis) for axis in axes)
-    each = " ... for each of its axes" if shape is None else ""
+    suffix = " ... for each of its axes" if shape is None else ""
     return ReadError(
-        f"{where}: the shape of {name!r} cannot be inferred ({why}): give it by {options}{each}, "
+        f"{where}: the shape of {name!r} cannot be inferred ({why}): give it by {options}{suffix}, "
         "or state it in the model (value_info)"
     )

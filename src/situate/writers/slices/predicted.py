@@ -14,7 +14,7 @@ from situate.errors import SituateError
 from situate.report.slices.stages import Stage
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import decode
-from situate.writers.exported import placed, said
+from situate.writers.exported import differences, placement_by_module
 from situate.writers.slices.passes import Pass
 from situate.writers.slices.stage_of_ops import ONCE, neighbours
 
@@ -34,10 +34,10 @@ def warn_of_figures(
         stage, of_op: (n,) of each op.
     """
     devices = _placement(problem, schedule, stages, stage)
-    found = None
+    predicted = None
     if np.isfinite(problem.seconds[np.arange(problem.n), devices]).all():
-        found = _decoded(problem, devices, _op_order(problem, of_op, order))
-    for line in said(problem, schedule, found, "pipeline"):
+        predicted = _decoded(problem, devices, _op_order(problem, of_op, order))
+    for line in differences(problem, schedule, predicted, "pipeline"):
         warnings.warn(line, stacklevel=2)
 
 
@@ -46,8 +46,8 @@ def _placement(
 ) -> Placement:
     """(n,) parameters and updates where their parts are; what is in no part, where the plan has
     it."""
-    where = {path: each.device for each in stages for path in each.parts}
-    devices = placed(problem, schedule, where)
+    device_of = {path: each.device for each in stages for path in each.parts}
+    devices = placement_by_module(problem, schedule, device_of)
     both = zip(stage, devices, strict=True)
     return np.array([d if s == ONCE else stages[s].device for s, d in both], np.int32)
 
@@ -55,12 +55,12 @@ def _placement(
 def _op_order(problem: Problem, of_op: Sequence[Pass | None], order: Sequence[Pass]) -> Order:
     """(n,) ops pass after pass, and within one as the program has them; what runs once a step
     follows what it reads."""
-    place = {each: i for i, each in enumerate(order)}
-    key = np.array([-1 if each is None else place[each] for each in of_op])
-    read, _ = neighbours(problem.graph)
+    place = {step: i for i, step in enumerate(order)}
+    key = np.array([-1 if step is None else place[step] for step in of_op])
+    readers, _ = neighbours(problem.graph)
     for j in problem.graph.order:
         if of_op[j] is None:
-            key[j] = max((key[k] for k in read[j]), default=-1)
+            key[j] = max((key[k] for k in readers[j]), default=-1)
     program = places(problem.graph.program_order)
     return np.lexsort((program, key)).astype(np.int32)
 

@@ -29,9 +29,9 @@ def attention(node: Any, inputs: Sequence[Info], outputs: Sequence[Info]) -> int
     if node.domain == "com.microsoft" and node.op_type in PROJECTING:
         projections, key = 2 * math.prod(query) * key[-1], ()
     result = outputs[0].elements
-    asked = math.prod(query) if key else result
+    scores = math.prod(query) if key else result
     keys = _positions(key or query) + (past[-2] if past else 0)
-    return projections + 2 * keys * (asked + result)
+    return projections + 2 * keys * (scores + result)
 
 
 def _shape(inputs: Sequence[Info], place: int) -> Shape:

@@ -46,5 +46,5 @@ def _rows(call: Call) -> int:
 
 
 def _labels(call: Call, attribute: str) -> int:
-    found = (a for a in call.node.attribute if a.name == attribute)
-    return sum(len(a.ints) + len(a.strings) for a in found)
+    attributes = (a for a in call.node.attribute if a.name == attribute)
+    return sum(len(a.ints) + len(a.strings) for a in attributes)

@@ -92,7 +92,7 @@ def _embedded(call: Call) -> list[Shape]:
     return [(*ids, width), ids[:1], (*ids, width)]
 
 
-def _gathered(call: Call) -> list[Shape]:
+def _gather_shapes(call: Call) -> list[Shape]:
     """Rows of a table whose bytes may hold several numbers each."""
     import onnx
 
@@ -126,7 +126,7 @@ _RULES: dict[str, Callable[[Call], list[Shape]]] = {
     "DecoderMaskedSelfAttention": lambda call: projected(call, 4),
     "EmbedLayerNormalization": _embedded,
     "ExpandDims": _expanded,
-    "GatherBlockQuantized": _gathered,
+    "GatherBlockQuantized": _gather_shapes,
     "GroupQueryAttention": grouped,
     "MatMulBnb4": lambda call: _last(call, call.required("N")),
     "MatMulNBits": lambda call: _last(call, call.required("N")),

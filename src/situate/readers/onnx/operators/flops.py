@@ -67,10 +67,10 @@ def _einsum(node: Any, inputs: Infos, _outputs: Infos) -> int:
         letters = term.replace("...", "")
         extra = len(info.shape) - len(letters)
         start = term.find("...")
-        named = info.shape if start < 0 else info.shape[:start] + info.shape[start + extra :]
+        axes = info.shape if start < 0 else info.shape[:start] + info.shape[start + extra :]
         if start >= 0:
             sizes.setdefault("...", math.prod(info.shape[start : start + extra]))
-        sizes |= dict(zip(letters, named, strict=False))
+        sizes |= dict(zip(letters, axes, strict=False))
     return 2 * math.prod(sizes.values())
 
 
@@ -84,8 +84,8 @@ def _experts(node: Any, inputs: Infos, _outputs: Infos) -> int:
     quantised = node.op_type == "QMoE"
     weights = [info for info in inputs[2 :: 3 if quantised else 2][:3] if len(info.shape) == 3]
     packed = 8 // max(_attribute(node, "expert_weight_bits", 4), 1) if quantised else 1
-    each = sum(math.prod(info.shape[1:]) * packed for info in weights)
-    return 2 * math.prod(inputs[0].shape[:-1]) * _attribute(node, "k", 1) * each
+    per_token = sum(math.prod(info.shape[1:]) * packed for info in weights)
+    return 2 * math.prod(inputs[0].shape[:-1]) * _attribute(node, "k", 1) * per_token
 
 
 def _attribute(node: Any, name: str, default: int) -> int:

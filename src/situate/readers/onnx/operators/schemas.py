@@ -58,7 +58,7 @@ class Schemas:
             return {}, ""
         plain = _plain(node, schema)
         try:
-            made: dict[str, Any] = onnx.shape_inference.infer_node_outputs(
+            types: dict[str, Any] = onnx.shape_inference.infer_node_outputs(
                 schema, plain, dict(kinds), dict(contents), opset_imports=self._imports
             )
         except onnx.shape_inference.InferenceError as error:
@@ -67,7 +67,7 @@ class Schemas:
             return self._inferred_alone(plain, kinds, contents), ""
         except Exception as error:  # onnx raises whatever its C++ parts throw
             raise _failed(node, str(error)) from None
-        return made, ""
+        return types, ""
 
     def _inferred_alone(
         self, node: Any, kinds: Mapping[str, Any], contents: Mapping[str, Any]
@@ -84,10 +84,10 @@ class Schemas:
             graph.initializer[-1].name = name
         model = onnx.helper.make_model(graph, opset_imports=self._imports)
         try:
-            found = onnx.shape_inference.infer_shapes(model)
+            inferred = onnx.shape_inference.infer_shapes(model)
         except Exception as error:  # as above
             raise _failed(node, str(error)) from None
-        return {v.name: v.type for v in found.graph.output if v.type.WhichOneof("value")}
+        return {v.name: v.type for v in inferred.graph.output if v.type.WhichOneof("value")}
 
     def contrib(self, call: Call) -> list[Any]:
         """Types of what an operator makes that onnx does not know."""

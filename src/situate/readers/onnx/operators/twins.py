@@ -71,8 +71,8 @@ def twin_shapes(call: Call) -> list[Shape]:
     if twin.kind == "MatMul":
         shapes = [_transposed(call, shape, side) for shape, side in zip(shapes, "AB", strict=True)]
     kinds = [tensor(_number(call.element(p)), s) for p, s in zip(twin.places, shapes, strict=True)]
-    made = _infer(call, twin, kinds)
-    return [(s[0], *s[2:], s[1]) for s in made] if last else made
+    types = _infer(call, twin, kinds)
+    return [(s[0], *s[2:], s[1]) for s in types] if last else types
 
 
 def _transposed(call: Call, shape: Shape, side: str) -> Shape:
@@ -101,8 +101,10 @@ def _infer(call: Call, twin: Twin, kinds: Sequence[Any]) -> list[Shape]:
     types = dict(zip(names, kinds, strict=True))
     data = {name: content for name, content in contents if content is not None}
     opsets = [onnx.helper.make_opsetid("", twin.version)]
-    made = onnx.shape_inference.infer_node_outputs(schema, node, types, data, opset_imports=opsets)
-    return [sizes_of(made[name]) for name in node.output if _is_known(made.get(name))]
+    inferred = onnx.shape_inference.infer_node_outputs(
+        schema, node, types, data, opset_imports=opsets
+    )
+    return [sizes_of(inferred[name]) for name in node.output if _is_known(inferred.get(name))]
 
 
 def _is_known(kind: Any) -> bool:

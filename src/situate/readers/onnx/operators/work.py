@@ -59,7 +59,7 @@ def _body(body: Any, shapes: Shapes) -> tuple[int, int]:
 
 
 def _traffic(node: Any, inputs: Infos, outputs: Infos) -> int:
-    written = sum(info.bytes for info in outputs)
+    output_bytes = sum(info.bytes for info in outputs)
     if node.op_type in PARTIAL and inputs:
-        return 2 * written + sum(info.bytes for info in inputs[1:])
-    return written + sum(info.bytes for info in inputs)
+        return 2 * output_bytes + sum(info.bytes for info in inputs[1:])
+    return output_bytes + sum(info.bytes for info in inputs)
