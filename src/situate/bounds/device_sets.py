@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from situate.bounds.alike import alike
+from situate.bounds.alike import equal_rows
 from situate.data.arrays import Bools, Ints
 from situate.data.problem import Problem
 
@@ -26,7 +26,7 @@ class DeviceSets:
     @classmethod
     def of(cls, problem: Problem) -> DeviceSets:
         """Those of a problem's units."""
-        first, of_row = alike(problem.allowed)
+        first, of_row = equal_rows(problem.allowed)
         falling = np.argsort(-np.bincount(of_row), kind="stable")
         place = np.argsort(falling)
         return cls(problem.allowed[first[falling]], place[of_row])

@@ -44,13 +44,13 @@ class Live:
         """
         problem = self._problem
         counts = confined[problem.producer] & (problem.resident == 0) & (problem.size > 0)
-        read = counts[self._tensor] & confined[problem.consumers]
+        reads = counts[self._tensor] & confined[problem.consumers]
         number = np.cumsum(counts, dtype=np.int32) - 1
         tensors = _core.HeldTensors(
             size=problem.size[counts],
             producer=problem.producer[counts],
-            edge_tensor=number[self._tensor[read]],
-            edge_consumer=problem.consumers[read],
+            edge_tensor=number[self._tensor[reads]],
+            edge_consumer=problem.consumers[reads],
             output=problem.output[counts],
         )
         return _core.least_live(

@@ -51,12 +51,12 @@ def _by_inverse_hessian(gradient: Floats, pairs: Pairs, first: float) -> Floats:
     """The two-loop recursion; without pairs a gradient of the first length."""
     if not pairs:
         return gradient * (first / max(float(abs(gradient).max()), 1e-300))
-    found, along = gradient.copy(), []
+    direction, along = gradient.copy(), []
     for step, change in reversed(pairs):
-        along.append(float(step @ found) / float(step @ change))
-        found -= along[-1] * change
+        along.append(float(step @ direction) / float(step @ change))
+        direction -= along[-1] * change
     step, change = pairs[-1]
-    found *= float(step @ change) / float(change @ change)
+    direction *= float(step @ change) / float(change @ change)
     for (step, change), forth in zip(pairs, reversed(along), strict=True):
-        found += (forth - float(change @ found) / float(step @ change)) * step
-    return found
+        direction += (forth - float(change @ direction) / float(step @ change)) * step
+    return direction

@@ -124,6 +124,6 @@ class _Ascent:
         if dual <= 0:
             return
         slope = price * self._d**2
-        found = 2 * dual / (1 + math.sqrt(1 + 4 * slope * dual))
-        if found > self._best:
-            self._best, self._point = found, point
+        value = 2 * dual / (1 + math.sqrt(1 + 4 * slope * dual))
+        if value > self._best:
+            self._best, self._point = value, point

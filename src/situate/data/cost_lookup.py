@@ -87,7 +87,8 @@ def estimated(graph: Graph, devices: Sequence[Device], costs: Costs) -> list[str
             subject = f"{working - measured} of {working} ops were not" if measured else "no op was"
             missing.setdefault(f"costs: {subject} measured on", []).append(device.name)
     return [
-        f"{subject} {', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}: "
+        f"{subject} "
+        f"{', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}: "
         "their times are estimates"
         for subject, names in missing.items()
     ]

@@ -59,11 +59,11 @@ class WeightedGraph:
         """The vertices that are inside (n,), and the edges among them."""
         # (n,) old number of a vertex to its new one; only read where `inside` holds.
         number = np.cumsum(inside) - 1
-        kept = inside[self.rows] & inside[self.neighbour]
+        is_inside = inside[self.rows] & inside[self.neighbour]
         return WeightedGraph(
-            number[self.rows[kept]],
-            number[self.neighbour[kept]],
-            self.weight[kept],
+            number[self.rows[is_inside]],
+            number[self.neighbour[is_inside]],
+            self.weight[is_inside],
             self.load[inside],
         )
 

@@ -29,12 +29,12 @@ def forward_ops(graph: Graph, calls: Sequence[Call | None]) -> dict[int, int]:
         calls: the call that every op belongs to, see `situate.grouping.module_calls`.
     """
     places = [(op.module, call) for op, call in zip(graph.ops, calls, strict=True)]
-    found = {op: _best(graph, op, shared) for op, shared in _shared(graph, places).items()}
+    forward = {op: _best(graph, op, shared) for op, shared in _shared(graph, places).items()}
     order = [op for op in graph.order if graph.ops[op].phase == "backward"]
     reads, read_by = _neighbours(graph, places)
-    _follow(found, order, reads)
-    _follow(found, order[::-1], read_by)
-    return found
+    _follow(forward, order, reads)
+    _follow(forward, order[::-1], read_by)
+    return forward
 
 
 def _shared(graph: Graph, places: Sequence[Place]) -> dict[int, Counter[int]]:
@@ -77,9 +77,11 @@ def _neighbours(
     return reads, read_by
 
 
-def _follow(found: dict[int, int], order: Iterable[int], neighbours: dict[int, list[int]]) -> None:
+def _follow(
+    forward_of: dict[int, int], order: Iterable[int], neighbours: dict[int, list[int]]
+) -> None:
     """Give the ops without a forward op that of the first neighbour that has one."""
     for op in order:
-        if op not in found:
-            near = (found[other] for other in neighbours.get(op, ()) if other in found)
-            found.update((op, forward) for forward in list(near)[:1])
+        if op not in forward_of:
+            near = (forward_of[other] for other in neighbours.get(op, ()) if other in forward_of)
+            forward_of.update((op, forward) for forward in list(near)[:1])

@@ -99,11 +99,11 @@ def _devices(problem: Problem, part: NDArray[np.int64]) -> NDArray[np.bool_]:
     """(parts, d) devices that may run all units of a part, and hold them together."""
     parts = int(part.max()) + 1
     # Per unit to per part: bytes add up (parts,), permissions must hold for all units (parts, d).
-    held = np.zeros(parts, np.int64)
-    np.add.at(held, part, problem.unit_persistent)
+    persistent = np.zeros(parts, np.int64)
+    np.add.at(persistent, part, problem.unit_persistent)
     allowed = np.ones((parts, problem.d), np.bool_)
     np.logical_and.at(allowed, part, problem.allowed)
-    return allowed & (held[:, None] <= problem.capacity)
+    return allowed & (persistent[:, None] <= problem.capacity)
 
 
 def _split(problem: Problem, label: NDArray[np.int64]) -> NDArray[np.int64]:

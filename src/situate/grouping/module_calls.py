@@ -67,21 +67,23 @@ def _numbers(
     forward = [j for j in members if runs_forward(ops[j])]
     backward = [j for j in members if ops[j].phase == "backward"]
     numbers.update((j, i * times // count) for j, i, count in _occurrences(ops, forward))
-    known = {
+    call_numbers = {
         j: times - 1 - i * times // count
         for j, i, count in _occurrences(ops, backward)
         if count % times == 0
     }
-    for j, last, following in _between(backward, known):
+    for j, last, following in _between(backward, call_numbers):
         begins = any(numbers.get(p) == following for p in reads[j] if ops[p].phase != "backward")
         numbers[j] = following if begins else last
     return numbers
 
 
-def _between(backward: Sequence[int], known: dict[int, int]) -> Iterator[tuple[int, int, int]]:
+def _between(
+    backward: Sequence[int], call_numbers: dict[int, int]
+) -> Iterator[tuple[int, int, int]]:
     """Every op with the numbers of the calls that it can belong to: those of the nearest ops
     before and after it that are known. Types that one call has more of than others have none."""
-    numbers = [known.get(j) for j in backward]
+    numbers = [call_numbers.get(j) for j in backward]
     last = list(accumulate(numbers, _latest))
     following = list(accumulate(reversed(numbers), _latest))[::-1]
     for j, a, b in zip(backward, last, following, strict=True):
@@ -96,10 +98,10 @@ def _latest(last: int | None, now: int | None) -> int | None:
 def _occurrences(ops: Sequence[Op], members: Iterable[int]) -> Iterator[tuple[int, int, int]]:
     """Every op, its number among those of its module and type, and how many they are."""
     keys = {j: (ops[j].module, ops[j].kind) for j in members}
-    counts, seen = Counter(keys.values()), Counter[tuple[str, str]]()
+    counts, so_far = Counter(keys.values()), Counter[tuple[str, str]]()
     for j, key in keys.items():
-        yield j, seen[key], counts[key]
-        seen[key] += 1
+        yield j, so_far[key], counts[key]
+        so_far[key] += 1
 
 
 def _paths(module: str) -> Iterator[str]:

@@ -55,9 +55,9 @@ def levels(op: Op, scopes: Collection[str] = ()) -> Prefix:
         scopes: names that are scopes of other ops' names.
     """
     if op.module:
-        return tuple(_joined(op.module.split(".")))
+        return tuple(_merged_parts(op.module.split(".")))
     parts = op.name.split(_separator(op.name))
-    return tuple(_joined(parts if op.name in scopes else parts[:-1]))
+    return tuple(_merged_parts(parts if op.name in scopes else parts[:-1]))
 
 
 def _separator(name: str) -> str:
@@ -70,7 +70,7 @@ def _scopes(name: str) -> Iterator[str]:
     return accumulate(name.split(separator)[:-1], f"{{}}{separator}{{}}".format)
 
 
-def _joined(parts: Iterable[str]) -> list[str]:
+def _merged_parts(parts: Iterable[str]) -> list[str]:
     result: list[str] = []
     for part in parts:
         if part.isdecimal() and result:

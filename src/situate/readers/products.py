@@ -122,5 +122,5 @@ PRODUCTS: dict[str, Callable[..., int]] = {
     "_scaled_dot_product_flash_attention_for_cpu": attention,
     "_scaled_dot_product_flash_attention_for_cpu_backward": attention_backward,
 }
-"""Formulas by operator name in `torch.ops.aten`. Each takes the arguments in the order of the schema
-and the result as `out_val`, like the formulas of `torch.utils.flop_counter`."""
+"""Formulas by operator name in `torch.ops.aten`. Each takes the arguments in the schema's order and
+the result as `out_val`, like the formulas of `torch.utils.flop_counter`."""

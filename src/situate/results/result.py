@@ -105,23 +105,23 @@ class Progress:
     @property
     def figures(self) -> dict[str, float]:
         """Figures of workers and controllers, for tools that draw them over time; none without."""
-        found = {}
+        values = {}
         if self.workers is not None:
-            found = {
+            values = {
                 "workers/count": float(self.workers.count),
                 "workers/busy": float(self.workers.busy),
                 "workers/failures": float(self.workers.failures),
                 "workers/samples_per_second": self.samples_per_second,
             }
         if self.asynchrony is not None:
-            found["controllers/staleness"] = self.asynchrony.mean_staleness
-        return found
+            values["controllers/staleness"] = self.asynchrony.mean_staleness
+        return values
 
     @property
     def samples_per_second(self) -> float:
         """Samples a second that workers measured; 0 without any."""
-        measured = self.workers.measured if self.workers else 0
-        return measured / self.seconds if self.seconds else 0.0
+        count = self.workers.measured if self.workers else 0
+        return count / self.seconds if self.seconds else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,12 +228,14 @@ class Result:
     def devices_used(self) -> list[str]:
         """Names of the devices that run at least one op that takes time or holds memory."""
         problem = self.problem
-        used = np.zeros(problem.d, bool)
+        in_use = np.zeros(problem.d, bool)
         seconds = problem.seconds[np.arange(problem.n), self.placement]
-        used[self.placement[(seconds > 0) | (problem.persistent > 0)]] = True
-        if not used.any():
-            used[self.placement] = True
-        return [name for name, is_used in zip(problem.cluster.names, used, strict=True) if is_used]
+        in_use[self.placement[(seconds > 0) | (problem.persistent > 0)]] = True
+        if not in_use.any():
+            in_use[self.placement] = True
+        return [
+            name for name, is_used in zip(problem.cluster.names, in_use, strict=True) if is_used
+        ]
 
     @cached_property
     def plan(self) -> Plan:
@@ -271,8 +273,13 @@ class Result:
         if self.transfers is None:
             return msgspec.UNSET
         names = tensor_names(self.problem)
-        devices, made = self.problem.cluster.names, self.transfers
-        rows = zip(made.tensor.tolist(), made.target.tolist(), made.place.tolist(), strict=True)
+        devices, transfers = self.problem.cluster.names, self.transfers
+        rows = zip(
+            transfers.tensor.tolist(),
+            transfers.target.tolist(),
+            transfers.place.tolist(),
+            strict=True,
+        )
         return [(names[tensor], devices[target], place) for tensor, target, place in rows]
 
     def __repr__(self) -> str:

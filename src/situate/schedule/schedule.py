@@ -26,11 +26,11 @@ class Schedule(ScheduleArrays):
 
     def _check_of(self, problem: Problem) -> None:
         check(problem, Problem, "problem", ScheduleError)
-        ours, theirs = (len(self.placement), len(self.peak)), (problem.n, problem.d)
-        if ours != theirs:
+        of_schedule, of_problem = (len(self.placement), len(self.peak)), (problem.n, problem.d)
+        if of_schedule != of_problem:
             raise ScheduleError(
-                f"the schedule is of {ours[0]} ops on {ours[1]} devices, and the problem has "
-                f"{theirs[0]} on {theirs[1]}"
+                f"the schedule is of {of_schedule[0]} ops on {of_schedule[1]} devices, and the "
+                f"problem has {of_problem[0]} on {of_problem[1]}"
             )
 
     def __repr__(self) -> str:

@@ -43,13 +43,15 @@ def _check_rows(replay: Replay) -> None:
     that take time go once to every device."""
     s, p = replay.schedule, replay.problem
     pays = p.accelerators
-    tensor, source, target, sent = crossings(p, s.placement)
+    tensor, source, target, is_longest = crossings(p, s.placement)
     rows = tensor * p.d + target
-    needed = np.concatenate((rows[pays[target]], rows[sent & pays[source]], _signalled(replay)))
-    given = s.tensor.astype(np.int64) * p.d + s.target
-    for key in np.setxor1d(needed, given):
+    needed = np.concatenate(
+        (rows[pays[target]], rows[is_longest & pays[source]], _signalled(replay))
+    )
+    pairs = s.tensor.astype(np.int64) * p.d + s.target
+    for key in np.setxor1d(needed, pairs):
         fail(f"{replay.move(key)} is {'missing' if key in needed else 'not needed'}")
-    if not np.array_equal(np.sort(needed), np.sort(given)):
+    if not np.array_equal(np.sort(needed), np.sort(pairs)):
         fail("a transfer is not listed once for each accelerator that takes part in it")
     for k in np.flatnonzero(s.source != s.placement[p.producer[s.tensor]]):
         fail(f"{replay.item(p.n + k)} leaves from {replay.device(s.source[k])}")
@@ -110,9 +112,9 @@ def _check_signals(replay: Replay, finish: Floats) -> None:
     """They leave when their producer's call has ended, or on a CPU their producer."""
     s, p = replay.schedule, replay.problem
     producer = p.producer[s.tensor]
-    made = np.where(p.accelerators[s.source], finish[s.source], s.end[producer])
-    for k in np.flatnonzero(p.signal[s.tensor] & (s.transfer_start != made)):
-        fail(f"{replay.item(p.n + k)} leaves at {s.transfer_start[k]}, not at {made[k]}")
+    signal_time = np.where(p.accelerators[s.source], finish[s.source], s.end[producer])
+    for k in np.flatnonzero(p.signal[s.tensor] & (s.transfer_start != signal_time)):
+        fail(f"{replay.item(p.n + k)} leaves at {s.transfer_start[k]}, not at {signal_time[k]}")
 
 
 def _check_inputs(replay: Replay, begin: Floats, finish: Floats) -> None:

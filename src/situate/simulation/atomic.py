@@ -45,13 +45,16 @@ def schedule_calls(
     crossing = _crossing(problem, placement)
     signal = problem.signal[crossing.tensor]
     received, signalled = crossing.of(~signal), crossing.of(signal & (crossing.seconds > 0))
-    sent = received.slowest_of_each_tensor()
+    slowest = received.slowest_of_each_tensor()
     start, end = _ready(problem, placement, op_end), op_end.copy()
     order = np.array(problem.graph.order, np.int32)
     rows: list[_Row] = [_signalled(signalled, op_end[problem.producer[signalled.tensor]])]
     for device in np.flatnonzero(problem.accelerators):
         ops = order[placement[order] == device]
-        entering, leaving = received.of(received.target == device), sent.of(sent.source == device)
+        entering, leaving = (
+            received.of(received.target == device),
+            slowest.of(slowest.source == device),
+        )
         # A call receives, then computes, then sends.
         durations = entering.seconds, problem.seconds[ops, device], leaving.seconds
         receives, (start[ops], end[ops]), sends = _in_turn(begin[device], *durations)
@@ -122,8 +125,8 @@ class _Transfers:
         return falling.of(np.unique(falling.tensor, return_index=True)[1])
 
 
-def _signalled(signalled: _Transfers, made: Floats) -> _Row:
-    return signalled, made, made + signalled.seconds
+def _signalled(signalled: _Transfers, finish_times: Floats) -> _Row:
+    return signalled, finish_times, finish_times + signalled.seconds
 
 
 def _crossing(problem: Problem, placement: Indices) -> _Transfers:

@@ -13,7 +13,7 @@ from situate.data.problem import Objective, Problem, Rules
 from situate.data.slices import AutoSlices, Slices
 from situate.errors import SituateError
 from situate.model import find_model, find_samples
-from situate.results.choice import Choice, Tried
+from situate.results.choice import Choice, SliceTrial
 from situate.results.result import Progress, Result
 from situate.slicing.choice import choose
 from situate.slicing.cuts import Cuts
@@ -22,7 +22,7 @@ from situate.solvers import LEARNERS, solve
 if TYPE_CHECKING:
     from situate.torch_capture.build import Build
 
-__all__ = ["Choice", "Tried", "solve_slices"]
+__all__ = ["Choice", "SliceTrial", "solve_slices"]
 
 
 def solve_slices(

@@ -30,11 +30,10 @@ def write(connection: sqlite3.Connection, samples_done: int, state: State) -> No
 
 
 def read(connection: sqlite3.Connection, path: Path) -> tuple[int, State | None]:
-    """The number of samples that the learner had been told of, and its state; 0 and None without
-    any.
+    """The number of samples that the learner has seen, and its state; 0 and None without any.
 
     Raises:
-        ReadError: not as it was written.
+        ReadError: the checkpoint is damaged.
     """
     rows = connection.execute("SELECT * FROM checkpoint").fetchall()
     try:

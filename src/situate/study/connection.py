@@ -50,9 +50,9 @@ def one_line(path: Path) -> Iterator[None]:
         raise damaged(path, "the study") from None
 
 
-def damaged(path: Path, reason: str) -> ReadError:
+def damaged(path: Path, part: str) -> ReadError:
     """The error for a part that is not as it was written."""
-    return ReadError(f"{path}: {_DAMAGED.replace('the study', reason)}")
+    return ReadError(f"{path}: {_DAMAGED.replace('the study', part)}")
 
 
 def connect(path: Path, write: bool) -> sqlite3.Connection:

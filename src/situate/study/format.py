@@ -78,7 +78,7 @@ def read_header(connection: sqlite3.Connection, path: Path) -> dict[str, str]:
 def check_header(stored: Mapping[str, str], expected: Mapping[str, str], path: Path) -> None:
     """
     Raises:
-        SituateError: the study is of another search; names the field that differs.
+        SituateError: the study belongs to another search; the message names the differing field.
     """
     for name in {**expected, **stored}:
         if stored.get(name) != expected.get(name):

@@ -47,8 +47,8 @@ def _slices(problem: Problem, schedule: Schedule) -> dict[str, Any]:
         check_accelerator(problem, repr(stage.parts[0]), stage.device)
     if pipeline.chunks != 1:
         raise NotAPipeline(
-            f"{len(pipeline.stages)} stages are on {len(pipeline.devices)} devices, and DeepSpeed has "
-            "one a device"
+            f"{len(pipeline.stages)} stages are on {len(pipeline.devices)} devices, and DeepSpeed "
+            "has one a device"
         )
     warn_of_one_f_one_b(problem, schedule, pipeline)
     _warn_of_ranks(visible(problem.cluster, pipeline.devices))

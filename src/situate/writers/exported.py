@@ -1,4 +1,4 @@
-"""Predicted step and memory of a plan after its export, where the file does not hold all of it."""
+"""Predicted step and memory of a plan after an export that loses a part of it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ MAX_DEVICES_LISTED = 8
 
 
 def exported(problem: Problem, plan: Schedule, placement: Sequence[int]) -> Schedule | None:
-    """The schedule of a placement (n,) in the plan's order of ops and transfers, or in the
-    program's if that exceeds memory by less; None if an op cannot run where it is, or calls wait
-    for one another."""
+    """The schedule of a placement (n,) in the plan's order of ops and transfers.
+
+    The program's order replaces it if that exceeds memory by less. None if an op cannot run on its
+    device, or calls wait for one another.
+    """
     devices = np.array(placement, np.int32)
     if not np.isfinite(problem.seconds[np.arange(problem.n), devices]).all():
         return None
@@ -41,7 +43,7 @@ def exported(problem: Problem, plan: Schedule, placement: Sequence[int]) -> Sche
 def differences(
     problem: Problem, plan: Schedule, replanned: Schedule | None, noun: str
 ) -> Iterator[str]:
-    """Lines that tell how a file, called `noun`, differs from its plan in figures, if it does."""
+    """Lines about figures in which a file, called `noun`, differs from its plan."""
     if replanned is None:
         yield f"the {noun} has no schedule: an op cannot run where it is, or calls wait for others"
         return

@@ -133,7 +133,7 @@ class _Search:
             yield self._tried(groups, dict.fromkeys(assigned, device))
 
     def _groupings(self, with_inputs: bool) -> Iterator[Groups]:
-        """Every way to join that differs."""
+        """The distinct groupings of modules."""
         visited = set()
         for share in SIZE_DIVISORS:
             groups = Groups(self.modules, self.modules.held[""] // share, with_inputs)
@@ -143,7 +143,7 @@ class _Search:
                 yield groups
 
     def _assigned(self, groups: Groups, by_bytes: bool) -> Assigned:
-        """Every group where most of it is."""
+        """Every group on the device with most of it."""
         seconds: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
         sizes: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
         for j, (op, device) in enumerate(
@@ -164,9 +164,12 @@ class _Search:
         }
 
     def _devices(self, groups: Groups, assigned: Assigned) -> dict[str, int]:
-        """Device by path. What is with the model's inputs is on the first accelerator of the map,
-        unless it waits elsewhere to be computed there; so is what a split module holds itself,
-        which accelerate brings to nobody."""
+        """Device by path.
+
+        The first accelerator of the map holds all modules beside the model's inputs, unless they
+        wait elsewhere to be computed there. It also holds a split module's own parameters, which
+        accelerate moves for no submodule.
+        """
         in_use = self.accelerators.intersection(assigned.values())
         main = min(in_use, default=min(assigned.values(), default=0))
         devices = {path: assigned.get(groups.first(path), main) for path in groups}
@@ -181,15 +184,15 @@ class _Search:
 
     def _tried(self, groups: Groups, assigned: Assigned) -> ModuleDevices:
         devices = self._devices(groups, assigned)
-        made = exported(self.problem, self.plan, placement_of(self.problem, folded(devices)))
+        schedule = exported(self.problem, self.plan, placement_of(self.problem, folded(devices)))
         excess, far = float("inf"), float("inf")
-        if made is not None:
-            excess = float(made.excess(self.problem))
-            far = distance(self.problem, self.plan, made)
-        return ModuleDevices(devices, made, excess, far, groups.loose, groups.moves_inputs)
+        if schedule is not None:
+            excess = float(schedule.excess(self.problem))
+            far = distance(self.problem, self.plan, schedule)
+        return ModuleDevices(devices, schedule, excess, far, groups.loose, groups.moves_inputs)
 
     def _moved(self, best: ModuleDevices, groups: Groups, assigned: Assigned) -> ModuleDevices:
-        """The best devices that moves of groups lead to, each move the best of its time."""
+        """The best devices after greedy moves of groups."""
         while not best.fits and self.trials > 0:
             moves = list(islice(self._moves(best, assigned), self.trials))
             self.trials -= len(moves)

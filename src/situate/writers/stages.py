@@ -65,8 +65,8 @@ def check_accelerator(problem: Problem, format_name: str, device: int) -> None:
     """
     if not isinstance(device_names(problem.cluster)[device], int):
         raise NotAPipeline(
-            f"{format_name} is on {problem.cluster.names[device]!r}, and a stage of this target is an "
-            "accelerator"
+            f"{format_name} is on {problem.cluster.names[device]!r}, and a stage of this target is "
+            "an accelerator"
         )
 
 

@@ -44,7 +44,7 @@ class Event(msgspec.Struct, frozen=True):
 
     @property
     def track(self) -> Track:
-        """Process and thread. Quoted numbers are numbers: PyTorch 1.8 quotes those of spans only."""
+        """Process and thread. Quoted numbers count as numbers: PyTorch 1.8 quotes only spans'."""
         return _number(self.process), _number(self.thread)
 
     @property

@@ -55,7 +55,7 @@ class Memory:
         outputs: Sequence[Value],
         overwritten_storages: Iterable[int],
     ) -> None:
-        """Append an op that overwrites the memory of the numbers `overwritten_storages` among its inputs."""
+        """Append an op that overwrites the memory `overwritten_storages` among its inputs."""
         buffers = {value.storage: self._buffer(value) for value in inputs}
         index = self.flow.add(op, [b.value for b in buffers.values() if b.value is not None])
         overwritten = [

@@ -164,8 +164,8 @@ def check_inputs(node: Any, graph: Any, outer_inputs: Sequence[str], own: int) -
         or len(node.input) < own
     ):
         raise ReadError(
-            f"op {node_name(node)!r}: hands over {sum(map(bool, outer_inputs))} values, and its body "
-            f"takes {len(graph.input) - own}"
+            f"op {node_name(node)!r}: hands over {sum(map(bool, outer_inputs))} values, and its "
+            f"body takes {len(graph.input) - own}"
         )
 
 

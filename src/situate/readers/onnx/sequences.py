@@ -100,8 +100,8 @@ def _place(op: Any, scope: Scope, place: int, default: int, length: int) -> int:
     position = scope.number(index_input) if index_input else default
     if position is None:
         raise ReadError(
-            f"op {node_name(op)!r}: its place in the sequence, {index_input!r}, depends on the data: "
-            "choose from one tensor instead (Gather of a stack)"
+            f"op {node_name(op)!r}: its place in the sequence, {index_input!r}, depends on the "
+            "data: choose from one tensor instead (Gather of a stack)"
         )
     if not -length <= position < length:
         raise ReadError(f"op {node_name(op)!r}: takes place {position} of a sequence of {length}")
@@ -160,8 +160,8 @@ def _sizes(op: Any, scope: Scope, split_input: str, total: int) -> Sequence[int]
         return _equal(total, 1)
     if (content := scope.content(split_input)) is None:
         raise ReadError(
-            f"op {node_name(op)!r}: how many tensors it makes depends on the data, {split_input!r}: make "
-            "that a constant of the model"
+            f"op {node_name(op)!r}: how many tensors it makes depends on the data, "
+            f"{split_input!r}: make that a constant of the model"
         )
     sizes = onnx.numpy_helper.to_array(content)
     if sizes.ndim:

@@ -11,7 +11,7 @@ from situate.data.slices import shares_text
 from situate.report.tables import OBJECTIVES, over_text, table
 from situate.report.text import printable
 from situate.report.units import gap_text, time_text, value_text
-from situate.results.choice import Choice, Tried
+from situate.results.choice import Choice, SliceTrial
 from situate.results.result import Result
 
 NONE = "-"
@@ -26,7 +26,7 @@ def choice_table(choice: Choice) -> RenderableType:
     return Group(Text("slices that were tried", "bold"), grid, Text(_captured(choice), "dim"))
 
 
-def _cells(trial: Tried) -> tuple[str | Text, ...]:
+def _cells(trial: SliceTrial) -> tuple[str | Text, ...]:
     name, result = shares_text(trial.samples), trial.result
     if result is None:
         return name, NONE, NONE, Text(printable(trial.left_out), "dim")
@@ -56,7 +56,7 @@ def _cell(result: Result | None) -> Text:
     return Text(_value(result), "" if result.feasible else "red")
 
 
-def _is_chosen(trial: Tried, choice: Choice) -> bool:
+def _is_chosen(trial: SliceTrial, choice: Choice) -> bool:
     return trial.result is not None and trial.result.problem is choice.result.problem
 
 

@@ -85,7 +85,8 @@ def equal_slices(problem: Problem, format_name: str) -> tuple[int, int]:
     slices = problem.graph.slices
     if slices is None:
         raise PlanError(
-            f"the plan takes its batch whole, and {format_name} goes by slices of it: plan with --slices"
+            f"the plan takes its batch whole, and {format_name} goes by slices of it: plan with "
+            "--slices"
         )
     if len(set(slices.shares)) > 1:
         raise PlanError(

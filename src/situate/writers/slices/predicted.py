@@ -44,9 +44,8 @@ def warn_of_figures(
 def _placement(
     problem: Problem, schedule: Schedule, stages: Sequence[Stage], stage: Sequence[int]
 ) -> Placement:
-    """(n,) parameters and updates where their parts are; what is in no part, where the plan has
-    it."""
-    device_of = {path: each.device for each in stages for path in each.parts}
+    """(n,) parameters and updates on the devices of their parts; other ops as in the plan."""
+    device_of = {path: part_stage.device for part_stage in stages for path in part_stage.parts}
     devices = placement_by_module(problem, schedule, device_of)
     both = zip(stage, devices, strict=True)
     return np.array([d if s == ONCE else stages[s].device for s, d in both], np.int32)
