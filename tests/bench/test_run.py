@@ -30,7 +30,7 @@ def test_every_method_runs_on_every_instance_with_every_seed():
 def test_rows_that_are_there_are_not_made_again(tmp_path, monkeypatch):
     path, table = tmp_path / "rows.jsonl", BestKnown()
     first = list(Bench(runs(), RowFile(path), table).run())
-    monkeypatch.setattr("situate.bench.run.solved", None)
+    monkeypatch.setattr("situate.bench.run.solve_with", None)
     assert list(Bench(runs(), RowFile(path), table).run()) == first
 
 

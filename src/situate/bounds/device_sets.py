@@ -1,4 +1,4 @@
-"""Sets of devices: those that units may run on."""
+"""Allowed devices of units, as sets."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from situate.data.problem import Problem
 
 @dataclass(frozen=True)
 class DeviceSets:
-    """The distinct sets of devices that the units of a problem may run on.
+    """The distinct sets of allowed devices of a problem's units.
 
     Attributes:
-        sets: (k, d), those of most units first.
+        sets: (k, d), the sets of most units first.
         of_unit: (units,) index of the set of each unit.
     """
 
@@ -25,7 +25,7 @@ class DeviceSets:
 
     @classmethod
     def of(cls, problem: Problem) -> DeviceSets:
-        """Those of a problem's units."""
+        """The sets of a problem's units."""
         first, of_row = equal_rows(problem.allowed)
         falling = np.argsort(-np.bincount(of_row), kind="stable")
         place = np.argsort(falling)

@@ -18,13 +18,13 @@ Pairs = deque[tuple[Floats, Floats]]
 
 
 def minimise(function: Function, start: Floats, first: float, steps: int) -> Floats:
-    """A point that is better than the start, or the start.
+    """The best point of an ascent from the start.
 
     Args:
-        function: its value and gradient at a point.
+        function: returns the value and the gradient at a point.
         start: a point.
         first: length of the first step, in its largest coordinate.
-        steps: at most so many.
+        steps: largest number of steps.
     """
     pairs: Pairs = deque(maxlen=REMEMBERED)
     point = start

@@ -53,7 +53,7 @@ UNITS = {"B": 1} | {
 
 
 class Device(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One device. Rates are what the roofline needs; a graph with its own seconds needs none."""
+    """One device. The roofline needs its rates; a graph with its own seconds needs none."""
 
     name: str
     kind: str = "gpu"
@@ -179,12 +179,12 @@ class Cluster:
 
     @property
     def channels(self) -> list[str]:
-        """Names of the channels; `a->b` where a pair has its own."""
+        """Names of the channels; `a->b` for a pair with a channel of its own."""
         return self._tables[3]
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of all that times and memory depend on, in hexadecimal."""
+        """SHA-256 in hexadecimal of the fields that times and memory depend on."""
         devices = [_given_keys(device) for device in self.devices]
         content = (devices, self.links, self.transfers, self.synchronisation)
         return hashlib.sha256(msgspec.msgpack.encode(content, enc_hook=plain)).hexdigest()
@@ -236,7 +236,7 @@ class Cluster:
         """Read a TOML file.
 
         Raises:
-            ClusterError: no such file, or not one of a cluster; names the file and the entry.
+            ClusterError: no such file, or no valid cluster; names the file and the entry.
         """
         from situate.files.contents import one_line, packed, reason_of
 
@@ -288,8 +288,8 @@ class Cluster:
 
     @classmethod
     def identical(cls, count: int) -> Cluster:
-        """`count` equal devices of unlimited memory between which transfers cost what the graph
-        itself says, and nothing where it says nothing.
+        """`count` equal devices of unlimited memory. The graph's own costs apply to transfers;
+        tensors without costs are free.
 
         Raises:
             ClusterError: a count that is no integer, or is below one or above `MOST_DEVICES`.
@@ -300,8 +300,8 @@ class Cluster:
 
     @classmethod
     def of_machine(cls, name: str, machine: tuple[MachineDevice, ...]) -> Cluster:
-        """The devices a graph's own file brings, `Graph.machine`; transfers cost what the graph
-        says.
+        """The devices in a graph's own file, `Graph.machine`; the graph's own costs apply to
+        transfers.
 
         Raises:
             ClusterError: as of `Cluster`.
@@ -330,7 +330,7 @@ class Cluster:
 
 
 def _given_keys(device: Device) -> dict[str, Any]:
-    """A device without the threads where nobody chose them."""
+    """The given keys of a device, without `threads` if nobody set them."""
     content: dict[str, Any] = msgspec.to_builtins(device, enc_hook=plain)
     if device.threads is None:
         del content["threads"]

@@ -22,7 +22,7 @@ class Rates:
         flops: peak FLOP/s by dtype.
         bandwidth: peak bytes/s.
         launch: seconds of a launch.
-        reached: by op class, the fractions of both peaks, and the launches it takes to start.
+        reached: by op class, the fractions of both peaks, and the number of launches.
     """
 
     flops: dict[str, float]
@@ -41,7 +41,7 @@ def measured_as(device: Device, costs: Costs) -> MeasuredDevice | None:
 
 
 def seconds_of(ops: Sequence[Op], device: Device, costs: Costs | None) -> NDArray[np.float64]:
-    """(ops,) measured seconds on a device; NaN where there are none."""
+    """(ops,) measured seconds on a device; NaN if not measured."""
     measured = measured_as(device, costs) if costs else None
     seconds = measured.seconds if measured else {}
     timings = (seconds.get(op.signature) if op.signature else None for op in ops)
@@ -49,8 +49,7 @@ def seconds_of(ops: Sequence[Op], device: Device, costs: Costs | None) -> NDArra
 
 
 def contention_of(ops: Sequence[Op], device: Device, costs: Costs | None) -> NDArray[np.float64]:
-    """(ops,) how many times longer ops take on a device while all others that were measured work;
-    1 where that is not known."""
+    """(ops,) slowdown of ops on a device while all other measured devices work; 1 if unknown."""
     measured = measured_as(device, costs) if costs else None
     factors = measured.contention if measured else {}
     return np.array([factors.get(op_class(op.kind), 1.0) for op in ops], np.float64)
@@ -66,15 +65,15 @@ def workspace_of(ops: Sequence[Op], costs: Costs | None) -> NDArray[np.int64]:
 
 
 def coverage(graph: Graph, device: Device, costs: Costs) -> tuple[int, int]:
-    """The number of ops measured on a device among those that work and have no seconds of their
-    own, and the number of the latter."""
+    """(measured, working): the ops that work and have no seconds of their own, and how many of them
+    were measured on a device."""
     working = [op for op in graph.ops if op.seconds is None and (op.flops or op.traffic)]
     return int(np.isfinite(seconds_of(working, device, costs)).sum()), len(working)
 
 
 def estimated(graph: Graph, devices: Sequence[Device], costs: Costs) -> list[str]:
-    """Descriptions of what the costs leave to the roofline, a line for all devices of which the
-    same is to say."""
+    """Warnings for ops missing from the cost file; devices that miss the same ops share one
+    line."""
     missing: dict[str, list[str]] = {}
     of_sort: dict[str, tuple[int, int]] = {}
     for device in devices:
@@ -95,9 +94,11 @@ def estimated(graph: Graph, devices: Sequence[Device], costs: Costs) -> list[str
 
 
 def rates(device: Device, costs: Costs | None) -> Rates:
-    """The rates of the measured device that stands for this one; else the device's own, at the
-    efficiencies that it states itself, that were fitted on a device of its kind (no more than its
-    peaks), or that are the defaults."""
+    """The rates of a device.
+
+    A measured device's rates come first. Otherwise they are the device's own, at its stated
+    efficiencies, else those fitted on a device of its kind (at most its peaks), else the defaults.
+    """
     reached = {name: (fraction, fraction, 1.0) for name, fraction in EFFICIENCY.items()}
     measured = measured_as(device, costs) if costs else None
     if measured is not None and measured.efficiency:

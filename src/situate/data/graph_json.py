@@ -17,7 +17,7 @@ VERSION = 1
 
 
 class NamedTensor(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A `Tensor` whose producer and consumers are names of ops."""
+    """A `Tensor` with ops' names for producer and consumers."""
 
     name: str
     producer: str

@@ -62,7 +62,7 @@ def check_order(problem: Problem, order: object) -> NDArray[np.int32]:
     """An order (n,) of op indices as 32-bit integers.
 
     Raises:
-        SituateError: not every op once; names one that is missing.
+        SituateError: an op is missing; the message names it.
     """
     places = integers(order, (problem.n,), "order")
     is_present = np.zeros(problem.n, np.bool_)
@@ -77,10 +77,10 @@ def check_order(problem: Problem, order: object) -> NDArray[np.int32]:
 
 
 def indices_of(problem: Problem, places: Mapping[str, str]) -> NDArray[np.int32]:
-    """The placement (n,) that a mapping from the names of ops to those of devices stands for.
+    """The placement (n,) from a mapping of op names to device names.
 
     Raises:
-        SituateError: an op that is missing, an op or a device that there is not.
+        SituateError: a missing op, or an unknown op or device.
     """
     devices = {name: device for device, name in enumerate(problem.cluster.names)}
     names = [op.name for op in problem.graph.ops]
@@ -98,10 +98,10 @@ def indices_of(problem: Problem, places: Mapping[str, str]) -> NDArray[np.int32]
 
 
 class Restrictions:
-    """Where the ops of a problem may run, as arrays that many placements are checked by at once.
+    """The allowed devices of a problem's ops, as arrays for checking many placements at once.
 
     Args:
-        allowed: (units, d) where the ops of a unit may run; by default `Problem.allowed`.
+        allowed: (units, d) true where a unit may run; by default `Problem.allowed`.
     """
 
     def __init__(self, problem: Problem, allowed: NDArray[np.bool_] | None = None) -> None:

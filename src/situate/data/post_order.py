@@ -13,12 +13,12 @@ from situate.data.arrays import Order
 def post_order(
     order: Sequence[int], before: Sequence[Sequence[int]], rank: Callable[[int], Any]
 ) -> Order:
-    """(n,) every op after the ops that it waits for, and just before the first that waits for it.
+    """(n,) every op after its predecessors, and just before its first successor.
 
     Args:
-        order: (n,) all ops; those that nothing waits for are reached in this order.
-        before: (n,) the ops that each waits for, without circles.
-        rank: sorting key; of the ops that one waits for, the largest comes first.
+        order: (n,) all ops; ops without successors are reached in this order.
+        before: (n,) the predecessors of each op, without cycles.
+        rank: sort key; of an op's predecessors, the largest comes first.
     """
     awaited = {op for ops in before for op in ops}
     # The stack's end is visited first.

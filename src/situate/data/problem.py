@@ -25,8 +25,8 @@ Objective = Literal["time", "memory", "throughput"]
 Transfers = Literal["overlapped", "blocking", "atomic"]
 Memory = Literal["time", "step", "persistent"]
 OBJECTIVES: tuple[Objective, ...] = ("time", "memory", "throughput")
-"""Values to be made small: seconds of a step; bytes at the peak of the fullest device; seconds
-between steps that follow one another without a pause. The least is best of each."""
+"""Objectives to minimise: the makespan in seconds; the peak bytes of the fullest device; the
+seconds between steps in steady pipelined operation."""
 
 UNLIMITED = 2**62
 """Capacity of a device without a limit, in bytes."""
@@ -78,8 +78,8 @@ RULES = {
         Rules("dnn-partitioning", transfers="atomic", contention=False, memory="persistent"),
     )
 }
-"""The rules that situate knows, by name: its own, and those of REGAL (Paliwal et al., ICLR 2020),
-DOPPLER (ICLR 2026) and Tarnawski et al. (NeurIPS 2020); see docs/execution-model.md."""
+"""Rules by name: situate's own, and those of REGAL (Paliwal et al., ICLR 2020), DOPPLER (ICLR 2026)
+and Tarnawski et al. (NeurIPS 2020); see docs/execution-model.md."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,10 +289,9 @@ class Problem:
         """The problem with fewer choices.
 
         Args:
-            part: (units,) the unit, one of those in the problem that is made, that each becomes a
-                part of.
-            allowed: (units, d) devices of each, those that it may run on or fewer. A part may run
-                where all that become one may, and all that they hold fits.
+            part: (units,) for each unit, its unit in the new problem.
+            allowed: (units, d) devices of each unit, a subset of those it may run on. A new unit
+                may run on devices that all its parts may run on and that can hold all their bytes.
         """
         confined = copy(self)
         # All that hangs on units and on where they may run is found anew.
@@ -334,8 +333,8 @@ class Problem:
 
     @cached_property
     def depth_first(self) -> NDArray[np.int32]:
-        """(n,) a topological order in which every op comes just before it is first needed:
-        inputs depth first, from each op that nothing waits for."""
+        """(n,) a topological order with every op just before its first use: depth first through the
+        inputs of each op without consumers."""
         inputs: list[list[int]] = [[] for _ in range(self.n)]
         for producer, consumer in self.graph.edges():
             inputs[consumer].append(producer)
@@ -406,8 +405,8 @@ class Problem:
 
     @cached_property
     def serial_seconds(self) -> float:
-        """Seconds that no schedule exceeds: all ops and transfers one after another, each where it
-        takes longest."""
+        """Upper bound on the seconds of any schedule: the sum of the longest times of all ops and
+        transfers."""
         of_ops, of_tensors = self._longest_times
         with np.errstate(over="ignore"):
             once = (of_tensors + self.cluster.synchronisation).sum()
@@ -423,7 +422,7 @@ class Problem:
             return of_ops, np.where(linked, self._slowest(size), np.nan_to_num(own))
 
     def _check_finite(self) -> None:
-        """No sum of times may overflow, whatever the schedule."""
+        """Check that no sum of times overflows, in any schedule."""
         if self.serial_seconds > LONGEST:
             unit = f" {self.graph.unit}".rstrip()
             raise SituateError(
@@ -432,7 +431,7 @@ class Problem:
             )
 
     def _check_workspace(self) -> None:
-        """Measured workspaces may be too much for sums of bytes, which the graph's own are not."""
+        """Check that measured workspaces fit sums of bytes; the graph's own are checked already."""
         total = sum(sum(array.tolist()) for array in (self.size, self.persistent, self.workspace))
         if total > TOTAL_LIMIT:
             largest = self.graph.ops[int(self.workspace.argmax())].name

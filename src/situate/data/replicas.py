@@ -20,8 +20,8 @@ def replicated(graph: Graph) -> dict[str, int]:
 
 
 def with_once(graph: Graph, names: Collection[str]) -> Graph:
-    """The graph in which these parameters are there once: as it is captured with them, but for the
-    places of their updates in the program.
+    """The graph with a single copy of these parameters, as a capture with `once` would give it,
+    except for the places of their updates in the program.
 
     Args:
         graph: of a step with replicas.
@@ -66,8 +66,10 @@ def _tensors(
 
 
 def _single_ops(ops: Sequence[Op], names: Collection[str]) -> dict[int, int]:
-    """By op that holds or updates a copy of such a parameter, the one of them that is kept: of
-    copies the first, of updates the last, which stands behind all that read the parameter."""
+    """By op that holds or updates a copy of such a parameter, the copy that remains.
+
+    It is the first of the copies, and the last of the updates, which follows all readers.
+    """
     by_name: dict[str, list[int]] = {}
     for i, op in enumerate(ops):
         is_copy = op.replica is not None and (op.kind == "parameter" or op.phase == "update")

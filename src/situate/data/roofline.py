@@ -1,5 +1,8 @@
-"""The roofline: an op takes as long as its arithmetic or its memory traffic, whichever is longer,
-at the fraction of the device's peak that its class reaches (Williams et al., CACM 52(4), 2009)."""
+"""The roofline (Williams et al., CACM 52(4), 2009).
+
+An op takes the longer of its arithmetic and its memory traffic, each at the fraction of the
+device's peak that its class reaches.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ def _own_seconds(ops: Sequence[Op], devices: Sequence[Device]) -> Floats:
 
 
 def _keys(device: Device) -> tuple[str, ...]:
-    """Where an op's seconds are looked up, in this order."""
+    """Keys of an op's seconds on a device, in order of precedence."""
     model = (device.model,) if device.model else ()
     accelerator = () if device.kind == "cpu" else ("accelerator",)
     return device.name, *model, device.kind, *accelerator, "*"

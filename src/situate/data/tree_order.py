@@ -27,8 +27,7 @@ class TreeOrder:
 
     Attributes:
         order: (n,) ops.
-        bytes: of tensors and workspaces at the fullest moment on one device, where nothing is read
-            twice.
+        bytes: peak bytes of tensors and workspaces on one device, if no tensor has two readers.
     """
 
     order: Order
@@ -36,10 +35,10 @@ class TreeOrder:
 
 
 class _Segment(NamedTuple):
-    """Ops in a row, up to a moment at which less is in use than at any later one.
+    """A sequence of ops, up to a moment with less memory in use than at any later one.
 
     Attributes:
-        rise: bytes in use at its fullest moment, above those before it.
+        rise: peak bytes in use during it, above those before it.
         change: bytes in use after it, above those before it.
         ops: an op, or a pair of such sequences.
     """
@@ -55,11 +54,10 @@ class _Segment(NamedTuple):
 
 
 def tree_order(problem: Problem) -> TreeOrder:
-    """An order in which the parts of the graph that meet in an op take turns, each up to a moment
-    at which it holds little: what falls most goes first.
+    """An order in which the subtrees of an op take turns, each up to a moment of low memory use.
 
-    Each op belongs to the part of the first of its readers, depth first, and may come behind the
-    others. In a tree, where that is the only one, no order needs less memory on one device.
+    The sequence with the largest drop from its peak goes first. Each op belongs to the subtree of
+    its first reader, depth first. In a tree no order needs less memory on one device.
     """
     parent = _parents(problem)
     peak, residual, input_bytes = _bytes(problem, parent)
@@ -77,21 +75,21 @@ def tree_order(problem: Problem) -> TreeOrder:
 
 
 def is_tree(problem: Problem) -> bool:
-    """True where every op is read by one at most, control edges among what is read."""
+    """True if every op has at most one reader, control edges included."""
     readers = problem.n * edge_producers(problem).astype(np.int64) + problem.consumers
     return len(np.unique(readers)) == len(np.unique(edge_producers(problem)))
 
 
 def _parents(problem: Problem) -> Order:
-    """(n,) the first reader of each op, depth first; n where there is none."""
+    """(n,) the first reader of each op, depth first; n if there is none."""
     place = np.full(problem.n, problem.n)
     np.minimum.at(place, edge_producers(problem), places(problem.depth_first)[problem.consumers])
     return np.asarray(np.append(problem.depth_first, problem.n)[place], np.int32)
 
 
 def _bytes(problem: Problem, parent: Order) -> tuple[list[int], list[int], list[int]]:
-    """(n,) bytes that an op makes and works with, those that are left of them when it has ended,
-    and those that end with it, where its tensors end with its parent."""
+    """For each op (n + 1,): peak bytes while it runs, bytes of its outputs after it, and bytes of
+    its inputs, which end with it. Tensors end with the op's parent."""
     size = np.where(problem.resident == 1, 0, problem.size)
     is_read = np.diff(problem.consumer_start) > 0
     peak, residual, input_bytes = problem.workspace.copy(), *np.zeros((2, problem.n + 1), np.int64)
@@ -104,14 +102,14 @@ def _bytes(problem: Problem, parent: Order) -> tuple[list[int], list[int], list[
 
 
 def _in_turn(parts: list[list[_Segment]]) -> list[_Segment]:
-    """One sequence of several, what falls most first."""
+    """Merge sequences into one; the segment with the largest drop goes first."""
     if len(parts) == 1:
         return parts[0]
     return sorted(chain.from_iterable(parts), key=lambda segment: -segment.drop)
 
 
 def _append(segments: list[_Segment], segment: _Segment) -> None:
-    """Add a segment, joined with those that end with more in use or have a less full moment."""
+    """Add a segment; merge it with earlier ones that end higher or peak lower."""
     while segments:
         before = segments[-1]
         fuller = before.change + segment.rise

@@ -9,11 +9,12 @@ from situate.data.problem import Problem
 
 
 def weight_gradients(problem: Problem) -> Bools:
-    """(n,) whether an op of a slice's backward pass belongs to its half W: an op whose result only
-    goes to what runs once a step, as the sums of gradients do, or to no op at all, and an op that
-    makes all that one of these reads for it alone, as the product that is transposed.
+    """(n,) true for ops in the weight half W of a slice's backward pass.
 
-    Where one op makes the gradients of inputs and of weights, as that of a convolution, it is none.
+    The result of such an op goes only to ops that run once a step, such as sums of gradients, or to
+    no op at all. An op that produces inputs only for one of these ops, such as a transposed
+    product, belongs to W too. An op that makes the gradients of both inputs and weights, as for a
+    convolution, does not.
     """
     sliced = np.array([op.slice is not None for op in problem.graph.ops])
     backward = sliced & np.array([op.phase == "backward" for op in problem.graph.ops])

@@ -1,4 +1,4 @@
-"""Grouping: which ops a learner places as one. One file a rule."""
+"""Grouping: the sets of ops that a learner places as one. One file a rule."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ GROUPINGS = {
 """Names of the rules, and the modules of this package that hold them."""
 
 COUNT = 64
-"""Groups that a rule which takes a number makes where none is asked for."""
+"""Default number of groups of a rule with a number."""
 
 METHODS_WITH_COUNT = ("structure", "heavy-edge", "metis")
 """Rules that take a number of groups."""
 
 TOLD_COSTS = ("heavy-edge", "metis")
-"""Rules that are told what ops take. All others are made of names, types, shapes, bytes and edges,
-and of the devices that ops may run on."""
+"""Rules that use the costs of ops. All others use names, types, shapes, bytes, edges and the
+allowed devices."""
 
 __all__ = [
     "COUNT",

@@ -36,14 +36,14 @@ Seconds = Annotated[float, NOT_NEGATIVE]
 
 
 class ControlEdges(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The tensor of size zero that all control edges of the op `control` form, which has no name
-    of its own."""
+    """The tensor of size zero for all control edges of the op `control`; it has no name of its
+    own."""
 
     control: str
 
 
 PlannedTransfer = tuple[str | ControlEdges, str, Annotated[int, NOT_NEGATIVE]]
-"""A tensor, the device that it is sent to, and the number of ops that are more urgent."""
+"""A tensor, the receiving device, and the number of more urgent ops."""
 
 
 class Plan(
@@ -136,7 +136,7 @@ class Plan(
         """Read a plan.
 
         Raises:
-            PlanError: no such file, or not a plan; names the file and the field.
+            PlanError: no such file, or no valid plan; names the file and the field.
         """
         from situate.files.contents import packed, reason_of
         from situate.files.strict_json import decode as decode_json
@@ -153,19 +153,19 @@ class Plan(
 
     @property
     def update_rule(self) -> UpdateRule | None:
-        """The update of the parameters in the step that was planned; None where it updates none or
-        that is not known."""
+        """The update of the parameters in the planned step; None if it has none or the update is
+        unknown."""
         return update_rule(self.optimizer) if self.optimizer else None
 
     @property
     def named_cluster(self) -> str | None:
-        """The cluster, where its name is all that `Cluster.find` needs; None for one of a file."""
+        """The cluster's name if `Cluster.find` knows it; None for a cluster from a file."""
         is_named = self.cluster in Cluster.presets() or self.cluster.startswith("identical:")
         return self.cluster if is_named else None
 
     @property
     def cut(self) -> Slices | None:
-        """The slices of the batch of the step that was planned; None where it is taken whole."""
+        """The slices of the planned step's batch; None if the batch is whole."""
         return None if self.slices is msgspec.UNSET else self.slices
 
     @property
@@ -174,12 +174,12 @@ class Plan(
         return () if self.recompute is msgspec.UNSET else tuple(self.recompute)
 
     def schedule(self, problem: Problem) -> Schedule:
-        """The schedule this plan stands for.
+        """The schedule of this plan.
 
         Raises:
             PlanError: the plan was made for another graph or cluster, with other costs or under
-                other rules; it leaves an op out, names an op or a device that there is not, or
-                places an op where it must not run; its transfers are not those of its placement.
+                other rules; it lacks an op, names an unknown op or device, or places an op on a
+                forbidden device; its transfers are not those of its placement.
         """
         check(problem, Problem, "problem", PlanError)
         self._check_slices(problem.graph)
@@ -292,7 +292,7 @@ def _transfer_order(
 
 
 def tensor_names(problem: Problem) -> list[str | ControlEdges]:
-    """(m,) the tensors as a plan names them, those of control edges last."""
+    """(m,) the tensors' names in a plan, with those of control edges last."""
     tensors, ops = problem.graph.tensors, problem.graph.ops
     controls = [ops[op].name for op in problem.producer[len(tensors) :].tolist()]
     return [*(tensor.name for tensor in tensors), *map(ControlEdges, controls)]

@@ -1,4 +1,4 @@
-"""accelerate: a `device_map`, which device holds the parameters of each module."""
+"""accelerate: a `device_map`, the device of each module's parameters."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from situate.writers.slices import data_parallel
 from situate.writers.whole_modules import folded
 
 SOURCES = ("pytorch", "situate")
-"""Formats whose graphs call modules what PyTorch calls them."""
+"""Formats whose graphs name modules as PyTorch does."""
 
 
 def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
-    """Write the device map as JSON; warns where it differs from the plan, with the predicted step
-    and memory of the map, and where it does not fit. A plan of slices becomes a script, see
-    `slices.data_parallel`.
+    """Write the device map as JSON.
+
+    Warns if the map differs from the plan, with its predicted step and memory, and if it does not
+    fit. A plan of slices becomes a script, see `slices.data_parallel`.
 
     Raises:
         PlanError: the graph names no module of PyTorch that holds parameters.
@@ -44,10 +45,10 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
 
 
 def device_map(problem: Problem, schedule: Schedule) -> dict[str, DeviceName]:
-    """Module path to place, for every module that holds anything, as few entries as say it.
+    """The device map: a place for every module with parameters, in as few entries as possible.
 
-    A path stands for all below it that is not named itself. What a split module holds itself is
-    named as it is in the model's state.
+    A path stands for all modules below it without entries of their own. The map names a split
+    module's own parameters as the model's state does.
 
     Raises:
         PlanError: the graph names no module of PyTorch that holds parameters.
@@ -58,13 +59,13 @@ def device_map(problem: Problem, schedule: Schedule) -> dict[str, DeviceName]:
 def map_schedule(
     problem: Problem, device_map: Mapping[str, DeviceName], schedule: Schedule
 ) -> Schedule | None:
-    """The predicted schedule of the plan `schedule` under a device map: its `peak` is the memory,
-    its `makespan` the step, `overflow` the bytes beyond the devices' capacities.
+    """The predicted schedule of the plan `schedule` under a device map.
 
-    None where the map puts an op where it cannot run.
+    Its `peak` is the memory, its `makespan` the step, `overflow` the bytes beyond the devices'
+    capacities. None if the map puts an op on a device that cannot run it.
 
     Raises:
-        PlanError: the map is empty, or names a place that the cluster has not.
+        PlanError: the map is empty, or names a place that the cluster lacks.
     """
     return exported(problem, schedule, placement_of(problem, devices_of(problem, device_map)))
 
@@ -89,7 +90,7 @@ def _differences(
     modules: ModuleDevices,
     device_map: Mapping[str, DeviceName],
 ) -> Iterator[str]:
-    """A line for each way in which the map is not the plan."""
+    """A line for each difference between the map and the plan."""
     moved = moved_modules(problem, schedule, device_map)
     if moved:
         names = ", ".join(printable(name, 60) or "the outermost" for name in moved[:3])
@@ -120,7 +121,8 @@ def _names_modules(graph: Graph) -> bool:
 def moved_modules(
     problem: Problem, schedule: Schedule, device_map: Mapping[str, DeviceName]
 ) -> list[str]:
-    """Modules with parameters some of whose ops the plan puts elsewhere than the map does."""
+    """Modules with parameters that the plan and the map put on different devices, at least in
+    part."""
     holds = {op.module for op in problem.graph.ops if op.persistent}
     placement = placement_of(problem, devices_of(problem, device_map))
     ops = zip(problem.graph.ops, placement, schedule.placement.tolist(), strict=True)

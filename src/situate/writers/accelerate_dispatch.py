@@ -1,4 +1,4 @@
-"""The placement of ops, and of what they hold, when accelerate dispatches a model by a map."""
+"""The placement of ops and parameters when accelerate dispatches a model by a map."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from situate.writers.whole_modules import is_outside, parents
 
 
 def placement_of(problem: Problem, devices: Mapping[str, int]) -> list[int]:
-    """The device index of every op, from those of a map's paths.
+    """The device index of every op, from the devices of a map's paths.
 
-    Modules on a CPU or a disk run on the map's first accelerator, which their weights are brought
-    to. The updates of a parameter run where it lies, and what a split module does itself runs where
-    the first of what it reads is.
+    Modules on a CPU or a disk run on the map's first accelerator, and accelerate moves their
+    weights there. A parameter's updates run on its device. A split module's own ops run beside
+    their first input.
     """
     return _Dispatch(problem, devices).placement()
 
@@ -26,7 +26,7 @@ def devices_of(problem: Problem, device_map: Mapping[str, DeviceName]) -> dict[s
     """Device index by path; of several CPUs or disks, which a map cannot tell apart, the first.
 
     Raises:
-        PlanError: the map is empty, or has a place that the cluster has not.
+        PlanError: the map is empty, or has a place that the cluster lacks.
     """
     by_name: dict[DeviceName, int] = {}
     for device, place in enumerate(device_names(problem.cluster)):
@@ -73,14 +73,14 @@ class _Dispatch:
         return placement
 
     def _lies(self, op: Op) -> int:
-        """The device of what an op holds; accelerate brings the outermost module's own to the
-        first accelerator, whatever the map says."""
+        """The device of an op's parameters; accelerate always moves the outermost module's own to
+        the first accelerator."""
         own = self.devices.get(op.name) if op.module else None
         device = self.below(op.module) if own is None else own
         return self.main if device is None else device
 
     def _runs(self, op: Op) -> int | None:
-        """The device that the hooks bring an op's module to; None where there are none."""
+        """The device to which the hooks move an op's module; None without hooks."""
         device = None if is_outside(op) else self.below(op.module)
         offloaded = device is not None and self.accelerators and device not in self.accelerators
         return self.main if offloaded else device

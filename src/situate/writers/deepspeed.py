@@ -1,4 +1,4 @@
-"""DeepSpeed: the layers of each stage of its pipeline, and the batch by which it runs."""
+"""DeepSpeed: the layers of each pipeline stage, and the batch sizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from situate.writers.stages import check_accelerator, stages, visible
 
 
 def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
-    """Write what a job's configuration takes over, as JSON.
+    """Write the settings of a job's configuration as JSON.
 
     Raises:
         PlanError: the plan is no pipeline, see `stages` and `slice_pipeline`, or has several stages
@@ -61,7 +61,8 @@ def _slices(problem: Problem, schedule: Schedule) -> dict[str, Any]:
 
 
 def _pipeline(stages: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """The stages, the layers in order, and where each stage begins among them, up to the end."""
+    """The stages, the layers in order, and the first layer of each stage, then the number of
+    layers."""
     return {
         "stages": len(stages),
         "layers": [path for stage in stages for path in stage],

@@ -54,8 +54,8 @@ def differences(
 
 
 def placement_by_module(problem: Problem, plan: Schedule, devices: Mapping[str, int]) -> list[int]:
-    """The device index of every op, by the innermost path of its module that `devices` has; the
-    plan's for those without."""
+    """The device index of every op, by the innermost path of its module in `devices`; ops without
+    such a path stay on the plan's device."""
 
     @cache
     def device(module: str) -> int | None:
@@ -72,7 +72,7 @@ def _upwards(module: str) -> list[str]:
 
 
 def _figures(problem: Problem, plan: Schedule, replanned: Schedule) -> str:
-    """Predicted seconds of a step and bytes on each device, beside those of the plan."""
+    """Predicted seconds of a step and bytes on each device, beside the plan's."""
     unit = problem.graph.unit
     if problem.objective == "throughput":
         figure, value = "time between steps", [s.period(problem) for s in (replanned, plan)]
@@ -90,8 +90,11 @@ def _figures(problem: Problem, plan: Schedule, replanned: Schedule) -> str:
 
 
 def distance(problem: Problem, plan: Schedule, replanned: Schedule) -> float:
-    """The distance of a schedule from the plan: the share of bytes held for the step, and that of
-    seconds, that are on other devices, and the share by which its value is worse."""
+    """The distance of a schedule from the plan.
+
+    It is the sum of three shares: persistent bytes and seconds on other devices, and the relative
+    loss in value.
+    """
     moved = replanned.placement != plan.placement
     seconds = problem.seconds[np.arange(problem.n), plan.placement]
     shares = [

@@ -1,4 +1,4 @@
-"""llama.cpp: which layers go to which GPU, and which tensors stay elsewhere."""
+"""llama.cpp: the GPU of each layer, and the tensors that stay elsewhere."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ EXPERTS = "ffn_.*_exps"
 
 
 def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
-    """Write a script for `sh FILE llama-server -m MODEL`. A layer with experts goes where the rest
-    of it is. Warns where that differs from the plan, with its predicted step and memory.
+    """Write a script for `sh FILE llama-server -m MODEL`.
+
+    A layer with experts goes to the device of its other parts. Warns if the script differs from the
+    plan, with its predicted step and memory.
 
     Raises:
         PlanError: the graph names no list of layers.
@@ -58,8 +60,8 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
 
 
 def _script_schedule(problem: Problem, schedule: Schedule, network: Layers) -> Schedule | None:
-    """The schedule that the script gives; None where an op cannot run there. The input embedding is
-    on the first CPU, if there is one."""
+    """The schedule of the script; None if an op cannot run on its device. The input embedding is on
+    the first CPU, if there is one."""
     cpu = next((d for d, place in enumerate(device_names(problem.cluster)) if place == "cpu"), None)
     devices = {
         part.path: network.trunks.get(layer, part.device)
@@ -76,8 +78,8 @@ def _script_schedule(problem: Problem, schedule: Schedule, network: Layers) -> S
 
 
 def in_order(layer_devices: Sequence[int], others: Sequence[int], gpus: Sequence[int]) -> list[int]:
-    """The GPUs that are used: by their first layers, or by the middle of their layers if fewer are
-    then elsewhere, see `contiguous`; then those of `others` without any."""
+    """The GPUs in use, in order: by their first layers, or by the middle of their layers if fewer
+    are then elsewhere, see `contiguous`; then the GPUs of `others` without layers."""
     layers_of: dict[int, list[int]] = defaultdict(list)
     for layer, device in enumerate(layer_devices):
         if device in gpus:
@@ -98,8 +100,10 @@ def _elsewhere(layer_devices: Sequence[int], order: Sequence[int]) -> int:
 
 
 def contiguous(layer_devices: Sequence[int], count: int) -> list[int]:
-    """The devices of the layers if those of each of `count` GPUs are in one run, in the GPUs'
-    order, with as few layers elsewhere as can be; layers on the CPU in front are there."""
+    """The devices of the layers if each of `count` GPUs has one run of layers, in the GPUs' order.
+
+    As few layers as possible change their device. Leading layers on the CPU stay there.
+    """
     begin = _first_on_gpu(layer_devices)
     least = [(0, [CPU] * begin)] * count
     for device in layer_devices[begin:]:
@@ -112,11 +116,11 @@ def contiguous(layer_devices: Sequence[int], count: int) -> list[int]:
 
 
 def shares(base: Sequence[int], count: int, output: int = CPU) -> list[str]:
-    """Options that put every layer on its GPU, of `count` GPUs, and where no layer is on one, the
-    output on its own. Only layers in front are on the CPU.
+    """Options that put every layer on its GPU, of `count` GPUs; without any layer on a GPU, the
+    output alone. Only leading layers are on the CPU.
 
-    llama.cpp keeps the first layers on the CPU and shares out the others, and the output behind
-    them as one more, in proportion to `-ts`: in whole numbers that add up, exactly so many.
+    llama.cpp keeps the first layers on the CPU. It divides the others, and the output as one more
+    layer, in proportion to `-ts`: integers that add up to their number give exact counts.
     """
     begin = _first_on_gpu(base)
     last = base[-1] if begin < len(base) else output
@@ -132,8 +136,10 @@ def shares(base: Sequence[int], count: int, output: int = CPU) -> list[str]:
 def overrides(
     layer_devices: Sequence[int], base: Sequence[int], experts: Mapping[int, int]
 ) -> list[str]:
-    """Options for experts that are not where their layer is, then for layers that are not where
-    `base` has them: of several patterns that match a tensor the first holds."""
+    """Options for experts away from their layer, then for layers on other devices than in `base`.
+
+    Of several patterns that match a tensor, the first applies.
+    """
     exiled: dict[tuple[int, str], list[int]] = defaultdict(list)
     for layer, device in enumerate(layer_devices):
         if experts.get(layer, device) != device:
@@ -148,7 +154,7 @@ def overrides(
 
 
 def ending(base: Sequence[int], output: Sequence[int]) -> list[str]:
-    """Options for an output, one or none, that is not where the last layer is, if on a GPU."""
+    """Options for an output, one or none, on another GPU than the last layer."""
     away = [_buffer(device) for device in output if base[-1] not in (device, CPU)]
     return [word for buffer in away for word in ("-ot", f"^output={buffer}")]
 

@@ -15,14 +15,14 @@ from situate.writers.exported import distance, exported
 from situate.writers.whole_modules import INPUTS, Groups, Modules, folded, runs
 
 SIZE_DIVISORS = (1, 2, 4, 8, 16, 32)
-"""Modules of at most one such part of all bytes go whole; one after the other is tried."""
+"""Divisors of all bytes: a module of at most that share goes whole. They are tried in turn."""
 
 MAX_DISTANCE_RATIO = 0.65
-"""Only smaller modules go whole where the distance from the plan is then at most this part of what
-it was."""
+"""Largest ratio of distances from the plan at which moving only smaller modules whole is worth
+it."""
 
 CLOSE_DISTANCE = 0.02
-"""A distance from the plan below which no other way is tried."""
+"""A distance from the plan below which the search ends."""
 
 INPUTS_DISTANCE_ALLOWANCE = 0.2
 """Added to twice the distance that devices without moved inputs may be from the plan."""
@@ -36,17 +36,16 @@ Assigned = dict[str, int]
 
 @dataclass(frozen=True)
 class ModuleDevices:
-    """Where whole modules go.
+    """Devices of whole modules.
 
     Attributes:
-        devices: device index by path, of every module with parameters, of every one without modules
-            in it that takes part in the forward pass, and of every parameter and buffer that a
-            split module holds itself.
-        schedule: what that comes to; None where an op cannot run there.
+        devices: device index by path: of every module with parameters, of every module of the
+            forward pass without submodules, and of a split module's own parameters and buffers.
+        schedule: the resulting schedule; None if an op cannot run on its device.
         excess: bytes beyond the devices' capacities.
         distance: from the plan, see `distance`.
-        loose: whether a split module is handed what comes from who knows where, such as a mask.
-        moves_inputs: whether the model has to bring inputs, such as labels, to its results.
+        loose: true if a split module receives a tensor of unknown origin, such as a mask.
+        moves_inputs: true if the model moves inputs, such as labels, to its results.
     """
 
     devices: dict[str, int]
@@ -66,8 +65,8 @@ class ModuleDevices:
         return self.fits and not self.loose and self.distance <= CLOSE_DISTANCE
 
     def better(self, other: ModuleDevices, worth: float = 1.0) -> bool:
-        """True if memory, then what is sure to run, then a distance that is at most `worth` of the
-        other's speak for these."""
+        """True if memory, then certainty to run, then a distance of at most `worth` times the
+        other's is better."""
         own_cost, other_cost = (self.excess, self.loose), (other.excess, other.loose)
         return own_cost < other_cost or (
             own_cost == other_cost and self.distance < worth * other.distance
@@ -75,12 +74,12 @@ class ModuleDevices:
 
 
 def module_devices(problem: Problem, schedule: Schedule) -> ModuleDevices:
-    """Whole modules where the plan runs most of their forward pass: what only lies on another
-    device, such as optimiser state, is no reason to compute there.
+    """Whole modules on the device that runs most of their forward pass in the plan.
 
-    Modules that must be are together, in the way that is nearest to the plan. Where a device could
-    not hold what goes there, modules go where the plan holds most bytes of theirs; then groups of
-    them are moved one by one.
+    State that only lies on another device, such as an optimiser's, is no reason to compute there.
+    Modules that must share a device do so, in the grouping nearest to the plan. If a device could
+    not hold its modules, they go to the device with most of their bytes; then groups move one by
+    one.
     """
     search = _Search(problem, schedule)
     met = search.best(with_inputs=True)
@@ -206,8 +205,8 @@ class _Search:
         return best
 
     def _moves(self, best: ModuleDevices, assigned: Assigned) -> Iterator[Assigned]:
-        """A device that is too full changes places with another, or gives a group to one of those
-        with most room."""
+        """Moves for a device above its limit: it swaps with another device, or gives a group to one
+        of the emptiest."""
         if best.schedule is None:
             return
         room = (self.problem.capacity - best.schedule.peak).tolist()

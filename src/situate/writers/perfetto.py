@@ -42,10 +42,10 @@ def write_beside(
     end: NDArray[np.float64],
     path: str | Path,
 ) -> None:
-    """Write a trace of two processes, `measured` and `predicted`, with a track a device each.
+    """Write a trace of two processes, `measured` and `predicted`, with one track a device.
 
     Args:
-        start, end: (n,) measured seconds of each op; NaN for those that were not timed.
+        start, end: (n,) measured seconds of each op; NaN for ops without measurement.
 
     Raises:
         MissingExtra, SituateError: as `write`.
@@ -92,7 +92,7 @@ class _Trace:
         return data
 
     def _sent(self) -> dict[int, list[int]]:
-        """By op, the transfers of what it makes."""
+        """By op, the transfers of its outputs."""
         sent: dict[int, list[int]] = {}
         for k, tensor in enumerate(self.schedule.tensor.tolist()):
             sent.setdefault(int(self.problem.producer[tensor]), []).append(k)

@@ -34,11 +34,11 @@ class Stages:
 
 
 def stages(problem: Problem, schedule: Schedule) -> Stages:
-    """The pipeline of a plan; warns of what the plan puts elsewhere than the pipeline does.
+    """The pipeline of a plan; warns about parts on other devices than in the plan.
 
     Raises:
         PlanError: the graph names no list of layers.
-        NotAPipeline: a layer is on no accelerator, or those of a device are not contiguous.
+        NotAPipeline: a layer is on no accelerator, or a device's layers are not contiguous.
     """
     network = layers(problem, schedule)
     for part in network.parts:
@@ -71,8 +71,8 @@ def check_accelerator(problem: Problem, format_name: str, device: int) -> None:
 
 
 def stage_schedule(problem: Problem, schedule: Schedule, network: Layers) -> Schedule | None:
-    """The schedule of whole layers, with what is before and after them in the first stage and the
-    last; None where an op cannot run there."""
+    """The schedule of whole layers, with the modules before and after them in the first and the
+    last stage; None if an op cannot run on its device."""
     first, last = network.parts[0].device, network.parts[-1].device
     devices = {part.path: part.device for part in network.parts}
     devices |= {part.path: first for part in network.before}
@@ -102,8 +102,8 @@ def _runs(problem: Problem, parts: Sequence[Part]) -> list[tuple[int, int]]:
 
 
 def visible(cluster: Cluster, devices: Sequence[int]) -> dict[str, str]:
-    """The environment that numbers these accelerators in their order; empty where they are so
-    already. Devices of other kinds are not counted."""
+    """The environment that numbers these accelerators in their order; empty if they are in order
+    already. Devices of other kinds do not count."""
     kinds = [device.kind for device in cluster.devices]
     same_kind = [device for device, kind in enumerate(kinds) if kind in {kinds[d] for d in devices}]
     ranks = [same_kind.index(device) for device in devices]

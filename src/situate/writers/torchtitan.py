@@ -27,8 +27,10 @@ UNNAMED = {"model.rotary_emb"}
 
 
 def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
-    """Write the `[parallelism]` table of a job's TOML file; of a plan of slices the size of its
-    batch too, and the schedule to the file of the same name in `.csv`.
+    """Write the `[parallelism]` table of a job's TOML file.
+
+    A plan of slices adds the size of its batch, and its schedule goes to the file of the same name
+    in `.csv`.
 
     Raises:
         PlanError: the plan is no pipeline of layers, see `stages` and `slice_pipeline`, its stages
@@ -81,7 +83,7 @@ def _table(problem: Problem, names: Sequence[str], modules: Sequence[Sequence[st
 
 
 def _modules(pipeline: Stages) -> list[list[str]]:
-    """Paths of each stage's modules, in torchtitan's names where the model is transformers'."""
+    """Paths of each stage's modules; in torchtitan's names if the model is transformers'."""
     network, stages, layer = pipeline.layers, [], 0
     for count in pipeline.counts:
         stages.append([part.path for part in network.parts[layer : layer + count]])
@@ -92,7 +94,7 @@ def _modules(pipeline: Stages) -> list[list[str]]:
 
 
 def _check_outermost(path: str) -> None:
-    """torchtitan keeps, of a stage's names, the model's own modules and what its own lists hold."""
+    """Check the path of the list of layers: torchtitan splits only the model's own lists."""
     if "." in path and path != TRANSFORMERS:
         outer, _, rest = path.rpartition(".")
         raise PlanError(

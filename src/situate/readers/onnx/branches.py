@@ -1,4 +1,4 @@
-"""The branches of `If`: the one that is known to run, or both."""
+"""The branches of `If`: the one whose condition is constant, or both."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def body(node: Any, name: str, outputs: int) -> Any:
 
 
 def fixed_branch(node: Any, scope: Scope) -> Any:
-    """The branch that runs; None where the condition depends on data."""
+    """The branch of a constant condition; None if the condition depends on data."""
     condition = scope.number(node.input[0]) if node.input else None
     if condition is None:
         return None
@@ -52,13 +52,13 @@ def inlined(
     fresh: Fresh,
     renames: Mapping[str, str] | None = None,
 ) -> list[Any]:
-    """The nodes of a body in place of its op, whose outputs they make.
+    """The nodes of a body in place of its op, with the op's outputs.
 
-    Constants of the body move to `graph`. Names that `scope` has already are made new.
+    Constants of the body move to `graph`. Names that exist in `scope` are replaced.
 
     Args:
-        outputs: what to call the outputs of the body; those without a name are not needed.
-        given: names of the values outside that the inputs of the body stand for.
+        outputs: names for the body's outputs; outputs without a name are not needed.
+        renames: outer names by the body's input names.
     """
     names = dict(renames or {}) | moved(branch, graph, scope, fresh)
     produced = [name for inner in branch.node for name in inner.output if name]
@@ -76,7 +76,7 @@ def inlined(
 
 
 def moved(branch: Any, graph: Any, scope: Scope, fresh: Fresh) -> dict[str, str]:
-    """Move the constants of a body to the graph around it; the new names of those that have one."""
+    """Move the constants of a body to the graph around it; return the new names of renamed ones."""
     constants = [*branch.initializer, *(sparse.values for sparse in branch.sparse_initializer)]
     typed_names = [c.name for c in constants if c.name in scope.types or c.name in scope.lists]
     names = {name: fresh(name) for name in typed_names}
@@ -102,7 +102,7 @@ def _rename(graph: Any, names: Mapping[str, str]) -> None:
 
 
 def both(node: Any, scope: Scope, follow: Follow, notes: Notes) -> dict[str, Any]:
-    """Types of what an `If` makes: where its branches differ, the larger."""
+    """Types of an `If`'s outputs: the larger one where its branches differ."""
     branch_outputs: list[list[Any]] = []
     for name in ("then_branch", "else_branch"):
         branch, inner = body(node, name, len(node.output)), scope.inner()

@@ -1,4 +1,4 @@
-"""Constants of an ONNX model, known before any input comes: initializers and what follows from
+"""Constants of an ONNX model, independent of its inputs: initializers and values derived from
 them."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from situate.readers.onnx.names import bodies_of
 from situate.readers.onnx.shapes import Shapes, tensor_info
 
 SMALL = 1024
-"""Bytes up to which a constant that several ops read is copied instead of sent."""
+"""Largest constant in bytes that every reader copies instead of receiving it."""
 
 NOT_FOLDED = {
     "DequantizeLinear",
@@ -21,15 +21,14 @@ NOT_FOLDED = {
     "RandomNormalLike",
     "RandomUniformLike",
 }
-"""Ops on constants that run in every step all the same: a quantised weight stays as it is, and
-chance is new every time."""
+"""Ops on constants that still run in every step: dequantisation and random numbers."""
 
 
 def constant_sizes(model: Inferred, shapes: Shapes) -> tuple[dict[str, int], list[Any]]:
-    """Bytes of every constant, and the nodes that are left to run.
+    """Bytes of every constant, and the nodes that remain to run.
 
-    A node that reads nothing but constants runs when the model is loaded, and its outputs are
-    constants too. What follows from shapes alone takes no memory worth counting.
+    A node with only constant inputs runs when the model is loaded, so its outputs are constants
+    too. Values derived from shapes alone take negligible memory.
     """
     sizes = initializer_sizes(model.graph)
     nodes = []

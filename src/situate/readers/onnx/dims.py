@@ -12,12 +12,12 @@ from situate.readers.onnx.names import graphs_of, node_name, nodes_of
 from situate.readers.onnx.types import Open, collection, shape_of
 
 ITERATIONS = "iterations"
-"""Name that an axis has where a loop's trip count is given."""
+"""The axis name for a loop's trip count."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes in `dims`, sorted by what they are sizes of."""
+    """The sizes in `dims`, by their subject."""
 
     symbols: dict[str, int] = field(default_factory=dict)
     """Sizes of symbolic dimensions."""
@@ -26,29 +26,29 @@ class Sizes:
     iterations: dict[str, int] = field(default_factory=dict)
     """Trip counts of loops by their name."""
     used: set[str] = field(default_factory=set)
-    """Those of all these that gave a size, as `dims` calls them."""
+    """The keys of `dims` that determined a size."""
     renamed: dict[str, str] = field(default_factory=dict)
-    """Names in the model of values that have others where a body stands in place of its op."""
+    """Original names of values that were renamed when a body replaced its op."""
 
     def origin(self, name: str) -> str:
         """The name of a value or loop in the model."""
         return self.renamed.get(name, name)
 
     def trips(self, name: str) -> int | None:
-        """The trip count that is given for a loop."""
+        """The given trip count of a loop."""
         self.used.add(f"{self.origin(name)}.{ITERATIONS}")
         return self.iterations.get(self.origin(name))
 
     def symbol(self, name: str) -> int | None:
-        """The size of a symbolic dimension; None where it has none."""
+        """The size of a symbolic dimension; None without one."""
         self.used.add(name)
         return self.symbols.get(name)
 
     def check_used(self, dims: Iterable[str]) -> None:
-        """Raise unless everything in `dims` gave a size.
+        """Check that every entry of `dims` determined a size.
 
         Raises:
-            ReadError: something is of no value that is made, or of one whose size is known.
+            ReadError: an entry for an unknown value, or for one with a size of its own.
         """
         if unused := [key for key in dims if key not in self.used]:
             raise ReadError(
@@ -57,16 +57,16 @@ class Sizes:
             )
 
     def shape(self, name: str) -> Open | None:
-        """The shape of a value of unknown rank, if every axis up to the last one is given."""
+        """The shape of a value of unknown rank, if all axes up to the last one have sizes."""
         axes = self.axes.get(self.origin(name), {})
         complete = axes and sorted(axes) == list(range(len(axes)))
         return tuple(axes[axis] for axis in sorted(axes)) if complete else None
 
     def fill(self, name: str, shape: Open) -> Open:
-        """The shape with the sizes that are given for the value.
+        """The shape with the given sizes of the value.
 
         Raises:
-            ReadError: an axis that it does not have or that has another size.
+            ReadError: an unknown axis, or one with another size.
         """
         filled = list(shape)
         name = self.origin(name)
@@ -142,8 +142,8 @@ def _open(kind: Any) -> list[int]:
 
 
 def fix_inputs(graph: Any, fixed: Sizes) -> dict[str, str]:
-    """Give every dimension of the inputs a number; warnings of those that are taken as 1, with the
-    options that give them a size.
+    """Give every dimension of the inputs a number; return warnings for dimensions of assumed size
+    1, with the options that set them.
 
     Raises:
         ReadError: a size that contradicts the model or another one, an input of unknown rank.
@@ -168,7 +168,7 @@ def _split_axis(name: str) -> tuple[str, str]:
 
 
 def _name_axes(value: Any, fixed: Sizes, symbols: dict[str, int]) -> None:
-    """A size of an axis that has a name is that of its name."""
+    """Take the size of a named axis as the size of its name."""
     dims = list(_dims(value))
     for axis, size in fixed.axes.get(value.name, {}).items():
         name = dims[axis].dim_param if axis < len(dims) else ""

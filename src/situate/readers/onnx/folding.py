@@ -37,13 +37,13 @@ def folded(
     values: Mapping[str, Any],
     outputs: Mapping[str, Any],
 ) -> list[Any]:
-    """The outputs of a node, as tensors in order; none where they depend on data or are large.
+    """The outputs of a node, as tensors in order; none if they depend on data or are large.
 
     Args:
         opsets: version of each domain.
-        kinds: types of what it reads.
-        values: contents of what it reads, where they are known.
-        made: types of what it makes, as inferred; whatever a model states of them may be wrong.
+        kinds: types of the inputs.
+        values: contents of the inputs, if known.
+        outputs: inferred types of the outputs; types that a model states may be wrong.
     """
     if node.domain or any(map(_is_elsewhere, node.attribute)):
         return []
@@ -56,7 +56,7 @@ def folded(
 
 
 def _feeds(node: Any, kinds: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Arrays for what the node reads; None where it needs data."""
+    """Arrays for the node's inputs; None if it needs data."""
     if node.op_type == "Constant":
         return {}
     if node.op_type in ("Shape", "Size") and node.input:
@@ -88,14 +88,14 @@ def _run(node: Any, feeds: Mapping[str, Any], opsets: Mapping[str, int]) -> list
 
 
 def _is_elsewhere(attribute: Any) -> bool:
-    """True if a tensor of the attribute lies in another file, which would be looked for in the
+    """True if a tensor of the attribute is in another file, which onnx would look for in the
     current directory."""
     sparse = attribute.sparse_tensor
     return any(t.external_data for t in (attribute.t, sparse.values, sparse.indices))
 
 
 def is_small(shape: Iterable[Any]) -> bool:
-    """True if a value of this shape is small enough to be computed and kept."""
+    """True if a value of this shape is small enough to compute and keep."""
     return bool(math.prod(shape) <= LIMIT)
 
 

@@ -20,7 +20,7 @@ VIEWS = {"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze"}
 """Ops whose first output shares the memory of their first input."""
 
 METADATA = {"Shape", "Size"}
-"""Ops that look at no data and sit with what they look at."""
+"""Ops that read no data and share the device of their input."""
 
 
 def graph_of(model: Inferred, name: str) -> Graph:
@@ -58,7 +58,7 @@ def graph_of(model: Inferred, name: str) -> Graph:
 
 
 def check_flow(graph: Any) -> None:
-    """Raise unless every value that a node reads is made, once, and by an earlier node.
+    """Check that an earlier node produces every input of a node, and only once.
 
     Raises:
         ReadError: names the value and the op that reads it.
@@ -89,7 +89,7 @@ def check_flow(graph: Any) -> None:
 def _add(
     flow: Dataflow, node: Any, name: str, values: Sequence[str], persistent: int, shapes: Shapes
 ) -> None:
-    """A node as an op that holds `persistent` bytes of constants, with what it makes."""
+    """Add a node as an op with its outputs; it holds `persistent` bytes of constants."""
     flops, traffic = work(node, shapes)
     outputs = [value for value in node.output if value]
     op = flow.add(

@@ -1,4 +1,4 @@
-"""An ONNX model in which every value has a type with numbers, and what must be known of that."""
+"""An ONNX model with complete types for all values, and the constants found on the way."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from situate.readers.onnx.walk import Walk
 
 @dataclass(frozen=True)
 class Inferred:
-    """A model without functions, whose values all have shapes."""
+    """A model without functions, with a shape for every value."""
 
     graph: Any
     constants: frozenset[str]
@@ -25,11 +25,11 @@ class Inferred:
 
 
 def infer(model: Any, dims: Mapping[str, int]) -> Inferred:
-    """The model with numbers for its open dimensions, and what follows from them.
+    """The model with numbers for its open dimensions and inferred types for all values.
 
     Raises:
-        ReadError: a size in `dims` that contradicts the model or that is not positive, shapes that
-            contradict one another or follow from nothing, functions that stand for too much.
+        ReadError: a size in `dims` that contradicts the model or is not positive; shapes that
+            contradict one another or cannot be inferred; functions that expand to too many nodes.
     """
     if model.functions:
         check_functions(model)

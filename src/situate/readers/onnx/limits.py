@@ -1,4 +1,4 @@
-"""Bounds on what a model may stand for, looked at before anything follows it."""
+"""Limits on the size of a model after expansion, checked first."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from situate.errors import ReadError
 from situate.readers.onnx.shapes import tensor_info
 
 CONSTANT_LIMIT = 4096
-"""Bytes up to which a constant's content is kept: it may be a shape that others follow from."""
+"""Largest constant in bytes with known content, which may be a shape for other values."""
 
 DEEPEST = 32
-"""Functions that call functions: the longest such chain that is read."""
+"""Longest chain of functions that call functions."""
 
 MOST_NODES = 250_000
-"""Most nodes of a model whose functions are spread out."""
+"""Most nodes of a model after the expansion of its functions."""
 
 
 def check_functions(model: Any) -> None:
-    """Refuse functions that stand for too many nodes: a chain of functions, each of which calls the
-    next one twice, is short in the file and doubles with every function.
+    """Refuse functions that expand to too many nodes.
+
+    In a chain of functions with two calls of the next one each, the number of nodes doubles with
+    every function.
 
     Raises:
-        ReadError: functions that stand for too much.
+        ReadError: too many nodes after expansion.
     """
     remaining, sizes = list(model.functions), dict[tuple[str, str], int]()
     for _ in range(DEEPEST):
@@ -43,7 +45,7 @@ def check_functions(model: Any) -> None:
 
 
 def _called_functions(nodes: Any) -> Iterator[tuple[str, str]]:
-    """Domain and type of the nodes, and of those in their bodies."""
+    """Domain and type of the nodes, and of the nodes in their bodies."""
     for node in nodes:
         yield node.domain, node.op_type
         for attribute in node.attribute:
@@ -52,7 +54,7 @@ def _called_functions(nodes: Any) -> Iterator[tuple[str, str]]:
 
 
 def _spread(nodes: Any, sizes: Mapping[tuple[str, str], int]) -> int:
-    """The number of nodes, with functions of so many nodes in place of their calls."""
+    """The number of nodes after expansion, by the sizes of functions."""
     return sum(sizes.get(key, 1) for key in _called_functions(nodes))
 
 

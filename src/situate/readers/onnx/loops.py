@@ -22,17 +22,17 @@ ENDLESS = 2**31
 
 
 def trips(node: Any) -> int:
-    """The number of times a node's bodies run, as it was found when they were followed."""
+    """The number of times a node's bodies run, as determined earlier."""
     if node.domain or node.op_type not in ("Loop", "Scan"):
         return 1
     return next((int(entry.value) for entry in node.metadata_props if entry.key == TRIPS), 1)
 
 
 def loop(node: Any, scope: Scope, follow: Follow, dim_sizes: Sizes, notes: Notes) -> dict[str, Any]:
-    """Types of what a `Loop` makes; its trip count is noted at the node.
+    """Types of a `Loop`'s outputs; its trip count is noted at the node.
 
     Raises:
-        ReadError: the body takes or makes other numbers of values than the node.
+        ReadError: the body and the node differ in their numbers of inputs or outputs.
     """
     carried = list(node.input[2:])
     inner = scope.inner()
@@ -58,7 +58,7 @@ def loop(node: Any, scope: Scope, follow: Follow, dim_sizes: Sizes, notes: Notes
 
 
 def _loop_trips(node: Any, scope: Scope, goes_on: int | None, dim_sizes: Sizes) -> int | None:
-    """None where the data decides."""
+    """The trip count of a loop; None if it depends on data."""
     trips = _known_trips(node, scope, goes_on)
     count = dim_sizes.trips(node_name(node))
     if count is not None:
@@ -77,7 +77,7 @@ def _known_trips(node: Any, scope: Scope, goes_on: int | None) -> int | None:
 
 
 def check_trips(node: Any, count: int, most: int | None, actual: int | None = None) -> None:
-    """Check a trip count that is given against what is known.
+    """Check a given trip count against the loop.
 
     Raises:
         ReadError: the loop cannot run so often, or runs another number of times.
@@ -88,7 +88,7 @@ def check_trips(node: Any, count: int, most: int | None, actual: int | None = No
 
 
 def most_trips(node: Any, scope: Scope) -> int | None:
-    """The trip count of a `Loop` whose condition stays true; None where the data decides."""
+    """The trip count of a `Loop` with a constant true condition; None if it depends on data."""
     most = scope.number(node.input[0]) if node.input[0] else ENDLESS
     starts = scope.number(node.input[1]) if node.input[1] else 1
     return 0 if starts == 0 or (most is not None and most <= 0) else most
@@ -104,10 +104,10 @@ def _grown_type(before: Any, after: Any, count: int) -> Any:
 
 
 def scan(node: Any, scope: Scope, follow: Follow, version: int) -> dict[str, Any]:
-    """Types of what a `Scan` makes; the length of the scanned axis is noted at the node.
+    """Types of a `Scan`'s outputs; the length of the scanned axis is noted at the node.
 
     Raises:
-        ReadError: the body takes or makes other numbers of values than the node.
+        ReadError: the body and the node differ in their numbers of inputs or outputs.
     """
     inner, batched = scope.inner(), version < 9
     graph = body(node, "body", len(node.output))
@@ -146,17 +146,17 @@ def _without(node: Any, shape: Sequence[int], axis: int) -> tuple[int, tuple[int
 
 
 def _stacked(kind: Any, count: int, axis: int) -> Any:
-    """The type of what an output of all iterations makes."""
+    """The type of an output stacked over all iterations."""
     shape = list(sizes_of(kind))
     shape.insert(axis + len(shape) + 1 if axis < 0 else axis, count)
     return tensor(element(kind), shape)
 
 
 def check_inputs(node: Any, graph: Any, outer_inputs: Sequence[str], own: int) -> None:
-    """Check that the body takes `own` values beside those that are handed over.
+    """Check that the body takes `own` values beside the outer inputs.
 
     Raises:
-        ReadError: it takes others, or one is left out.
+        ReadError: the numbers differ, or an input is missing.
     """
     if (
         len(graph.input) != own + len(outer_inputs)
@@ -184,7 +184,7 @@ def _scalar(kind: str) -> Any:
 
 
 def _true() -> Any:
-    """A body runs only where its condition holds."""
+    """The constant true, for the condition of a body that runs."""
     import onnx
 
     return onnx.helper.make_tensor("", onnx.TensorProto.BOOL, [], [True])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 AXES_ARE_INPUTS = 13
-"""The version from which on axes and sizes are inputs, and no attributes."""
+"""The first version with axes and sizes as inputs instead of attributes."""
 
 
 def node(kind: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> Any:
@@ -34,7 +34,7 @@ class Maker:
     """Makes a name that no value has."""
 
     def views(self, kind: str, names: Sequence[str], axis: int) -> tuple[list[Any], list[str]]:
-        """`Squeeze` or `Unsqueeze` of each value; the nodes, and what they make."""
+        """`Squeeze` or `Unsqueeze` of each value: the nodes and their outputs."""
         outputs = [self.fresh(f"{name}/{kind}") for name in names]
         pairs = zip(names, outputs, strict=True)
         if self.version < AXES_ARE_INPUTS:
@@ -45,7 +45,7 @@ class Maker:
     def split(
         self, name: str, value: str, sizes: Sequence[int], axis: int
     ) -> tuple[list[Any], list[str]]:
-        """`Split` into parts of these sizes; the nodes, and what they make."""
+        """`Split` into parts of these sizes: the nodes and their outputs."""
         outputs = [self.fresh(f"{value}/part") for _ in sizes]
         if not outputs:
             return [], []

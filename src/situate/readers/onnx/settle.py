@@ -1,4 +1,4 @@
-"""Types with numbers for a node's outputs, from those that are inferred, stated and given."""
+"""Complete types for a node's outputs, from inferred, stated and given ones."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from situate.readers.onnx.types import Open, check_rank, collection, element, sh
 
 
 class Settler:
-    """Decides the types of outputs: inference goes before what a model states, and that before
-    what is assumed."""
+    """Decides the types of outputs: inferred types come first, then stated, then assumed ones."""
 
     def __init__(self, dim_sizes: Sizes, notes: Notes, used_values: Collection[str]) -> None:
         self.dim_sizes, self.notes, self._used_values = dim_sizes, notes, used_values
@@ -26,11 +25,10 @@ class Settler:
 
         Args:
             types: the inferred types; they may lack sizes that depend on the data.
-            reason: what inference has against the node; empty where there is nothing.
+            reason: onnx's objection to the node; empty without one.
 
         Raises:
-            ReadError: a shape follows from nothing, contradicts a size that is given, or is of no
-                tensor.
+            ReadError: a shape cannot be inferred, contradicts a given size, or is of no tensor.
         """
         if not self.notes.assumed.isdisjoint(node.input):
             self.notes.assumed.update(node.output)
@@ -54,8 +52,8 @@ class Settler:
                 scope.bind(name, tensor(_element(node, scope, kind, stated), shape))
 
     def _numbers(self, stated: Any, inferred: Open | None) -> Open | None:
-        """The shape that the model states, with the sizes of its symbolic dimensions where
-        inference has none."""
+        """The shape that the model states; symbolic dimensions get their sizes if inference has
+        none."""
         if (shape := shape_of(stated)) is None:
             return None
         names = [dim.dim_param for dim in stated.tensor_type.shape.dim]
@@ -67,7 +65,8 @@ class Settler:
         return tuple(numbers)
 
     def _shape(self, name: str, inferred: Open | None, stated: Open | None) -> Open | None:
-        """Open where only the caller can say the size; None where the rank is unknown too."""
+        """The shape, with None where only the caller can know the size; None if the rank is unknown
+        too."""
         if inferred is None:
             shape = self.dim_sizes.shape(name) if stated is None else stated
             return None if shape is None else self.dim_sizes.fill(name, shape)
@@ -89,7 +88,7 @@ class Settler:
 
 
 def _filled(one: Open, other: Open) -> Open:
-    """The first shape, with sizes of the second where it has none."""
+    """The first shape, with sizes of the second in place of its unknown ones."""
     if len(one) != len(other):
         return one
     return tuple(b if a is None else a for a, b in zip(one, other, strict=True))
@@ -103,7 +102,7 @@ def _agree(one: Open, other: Open) -> bool:
 
 
 def _element(node: Any, scope: Scope, kind: Any, stated: Any) -> int:
-    """Where nothing says it, that of the first input."""
+    """The element type of an output; by default that of the first input."""
     first = next((scope.types[name] for name in node.input if name in scope.types), None)
     return element(kind) or element(stated) or element(first)
 

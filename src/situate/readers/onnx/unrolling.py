@@ -17,11 +17,11 @@ MOST_UNROLLED = 20_000
 """Nodes of all iterations of one loop."""
 
 Visit = Callable[[list[Any]], list[Any]]
-"""Follows nodes, and makes of them those that are left to run."""
+"""Follows nodes and returns the nodes that remain to run."""
 
 
 def carries_sequence(op: Any, scope: Scope) -> bool:
-    """True if the op is a loop whose state holds a sequence or an optional."""
+    """True if the op is a loop with a sequence or an optional in its state."""
     carried = op.input[2:] if op.op_type == "Loop" and not op.domain else ()
     return any(name in scope.lists for name in carried)
 
@@ -61,7 +61,7 @@ def unrolled(
 
 
 def _count(op: Any, scope: Scope) -> int | None:
-    """The iterations if none of them ends the loop; None where the data decides."""
+    """The number of iterations if none of them ends the loop; None if it depends on data."""
     begins = not op.input[1] or scope.number(op.input[1]) is not None
     return most_trips(op, scope) if begins else None
 
@@ -84,7 +84,7 @@ def _iteration(
     scope: Scope,
     maker: Maker,
 ) -> list[Any]:
-    """The nodes of one iteration, which make `outputs` of what is carried."""
+    """The nodes of one iteration, which compute `outputs` from the carried values."""
     copy = type(inner)()
     copy.CopyFrom(inner)
     del copy.initializer[:], copy.sparse_initializer[:]

@@ -1,7 +1,7 @@
 """One pass over an ONNX graph and its bodies, producers before consumers.
 
-It finds the type of every value. Shapes follow from those of inputs, from constants, and from
-contents that were computed of shapes; one that follows from nothing is an error, never a guess.
+It infers the type of every value. Shapes follow from the shapes of inputs, from constants, and from
+contents computed from shapes. A shape that follows from nothing is an error, never a guess.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from situate.readers.onnx.unrolling import carries_sequence, unrolled
 
 
 class Walk:
-    """Types and contents of a model without functions, whose inputs have sizes."""
+    """Types and contents in a model without functions, whose inputs have sizes."""
 
     def __init__(self, model: Any, dim_sizes: Sizes) -> None:
         self.schemas = Schemas(model)
@@ -59,13 +59,13 @@ class Walk:
         self.follow(graph, scope)
 
     def follow(self, graph: Any, scope: Scope) -> None:
-        """Follow a graph whose inputs are bound in `scope`, and write it anew.
+        """Follow a graph whose inputs are bound in `scope`, and rewrite it.
 
-        A branch that is known to run stands in place of its `If`, every value is stated with the
-        type that was found, and nodes of a body that follow from shapes are constants.
+        A branch with a constant condition replaces its `If`, every value gets its inferred type,
+        and nodes of a body that depend only on shapes become constants.
 
         Raises:
-            ReadError: a value whose shape does not follow, or that is no tensor.
+            ReadError: a value without inferable shape, or of another type than a tensor.
         """
         scope.hold(graph)
         scope.stated |= {v.name: v.type for v in (*graph.value_info, *graph.output)}
@@ -78,7 +78,7 @@ class Walk:
         _state(graph, scope)
 
     def _visit(self, node: Any, graph: Any, scope: Scope) -> list[Any]:
-        """The node, or what stands in its place."""
+        """The node, or the nodes in its place."""
         self.schemas.normalise(node)
         for name in node.input:
             if name and name not in scope.types and name not in scope.lists:
@@ -95,7 +95,7 @@ class Walk:
         return self._bind(node, scope)
 
     def _follow(self, instead: list[Any], graph: Any, scope: Scope) -> list[Any]:
-        """The nodes that are left to run of those that stand in place of another one."""
+        """The remaining nodes of those in place of another one."""
         self._added += len(instead)
         self._used_values.update(name for inner in instead for name in reads(inner))
         if self._added > MOST_NODES:
@@ -103,7 +103,7 @@ class Walk:
         return [op for inner in instead for op in self._visit(inner, graph, scope)]
 
     def _bind(self, node: Any, scope: Scope) -> list[Any]:
-        """Find the types of what a node makes and, where they follow, the contents."""
+        """Infer the types of a node's outputs and, if possible, their contents."""
         if name := next((name for name in node.input if name in scope.lists), None):
             raise refusal(f"op {node_name(node)!r}", name, "sequence")
         types, reason = self._inferred(node, scope)
@@ -118,7 +118,7 @@ class Walk:
         return [node] if node.op_type == "Constant" else list(map(_constant, contents)) or [node]
 
     def _inferred(self, node: Any, scope: Scope) -> tuple[dict[str, Any], str]:
-        """Types of what the node makes, as far as they follow, and what speaks against them."""
+        """Inferred types of the node's outputs, and the objection to them."""
         if _is(node, "If"):
             return both(node, scope, self.follow, self.notes), ""
         if _is(node, "Loop"):
@@ -170,7 +170,7 @@ def _spread_outputs(graph: Any, scope: Scope) -> None:
 
 
 def _state(graph: Any, scope: Scope) -> None:
-    """Write the types that were found into the graph."""
+    """Write the inferred types into the graph."""
     own = dict(scope.types.maps[0])
     for value in (*graph.input, *graph.output):
         if (kind := own.pop(value.name, None) or scope.types.get(value.name)) is not None:

@@ -20,19 +20,19 @@ from situate.writers.slices.pipeline import equal_slices
 from situate.writers.stages import visible
 
 STEPS = "ACCELERATE_GRADIENT_ACCUMULATION_STEPS"
-"""The variable from which `Accelerator` knows how many batches make a step."""
+"""The variable that tells `Accelerator` the number of batches in a step."""
 
 FSDP = ("--use_fsdp", "--fsdp_version", "2", "--fsdp_reshard_after_forward", "false")
 """Parameters that were sent stay until the backward pass has read them, as in the plan."""
 
 
 def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
-    """Write a script for `sh FILE train.py ...`; warns where it differs from the plan.
+    """Write a script for `sh FILE train.py ...`; warns if it differs from the plan.
 
     Raises:
         PlanError: a slice is spread over devices, the slices or the devices' shares are not equal,
-            a device is no accelerator; batch norms are over a batch of which a process takes
-            several slices.
+            a device is no accelerator, or a process takes several slices of a batch whose batch
+            norms are over the whole batch.
         SituateError: `path` cannot be written.
     """
     plan = _checked(problem, schedule)
@@ -65,7 +65,7 @@ def _checked(problem: Problem, schedule: Schedule) -> DataParallel:
 
 
 def _check_statistics(problem: Problem, steps: int) -> None:
-    """Refuse batch norms over the batch where a process takes several slices of it."""
+    """Refuse batch norms over the whole batch if a process takes several slices of it."""
     slices = problem.graph.slices
     if slices is not None and slices.batch_norm == "batch" and steps > 1:
         raise PlanError(
@@ -128,7 +128,7 @@ def _differences(problem: Problem, schedule: Schedule, plan: DataParallel) -> li
 
 
 def _whole_slices(problem: Problem, schedule: Schedule, plan: DataParallel) -> list[int]:
-    """(n,) all ops of a slice on its device, all others where the plan has them."""
+    """(n,) a slice's ops on its device; all other ops as in the plan."""
     device = [problem.cluster.names.index(name) for name in plan.device]
     both = zip(problem.graph.ops, schedule.placement.tolist(), strict=True)
     return [own if op.slice is None else device[op.slice] for op, own in both]

@@ -1,4 +1,4 @@
-"""The order of a pipeline's passes: a plan's own, or that of a tool."""
+"""The order of a pipeline's passes: the plan's own, or a tool's."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from situate.schedule.schedule import Schedule
 from situate.writers.slices.passes import Pass
 
 Followers = dict[Pass, set[Pass]]
-"""By pass, those that wait for it."""
+"""By pass, its successors."""
 
 
 def followers(graph: Graph, of_op: Sequence[Pass | None], stages: int, slices: int) -> Followers:
-    """The passes that wait for one another, by their ops (n,) and by what a runtime asks for.
+    """Dependencies of passes, from their ops (n,) and from the rules of a runtime.
 
-    Every stage has a backward pass of every slice, also one that no gradient goes through.
+    Every stage has a backward pass of every slice, even if no gradient goes through it.
     """
     successors: Followers = defaultdict(set)
     for producer, consumer in graph.edges():
@@ -44,7 +44,7 @@ def _backward(apart: set[tuple[int, int]], stage: int, part: int) -> Pass:
 
 
 def middles(schedule: Schedule, of_op: Sequence[Pass | None]) -> dict[Pass, float]:
-    """By pass, the mean instant of its work in a schedule; none of those without any."""
+    """By pass, the mean instant of its work in a schedule; passes without work are missing."""
     seconds: dict[Pass, float] = defaultdict(float)
     moment: dict[Pass, float] = defaultdict(float)
     for step, start, end in zip(of_op, schedule.start.tolist(), schedule.end.tolist(), strict=True):
@@ -55,10 +55,11 @@ def middles(schedule: Schedule, of_op: Sequence[Pass | None]) -> dict[Pass, floa
 
 
 def in_order(waiting: Followers, moment: Mapping[Pass, float]) -> list[Pass]:
-    """All passes, the one of the earliest moment first, each after those that it waits for.
+    """All passes in topological order; of the ready passes, the one with the earliest moment is
+    next.
 
     Raises:
-        NotAPipeline: some wait for one another.
+        NotAPipeline: passes wait for one another.
     """
     missing: dict[Pass, int] = defaultdict(int)
     for after in waiting.values():
@@ -84,7 +85,7 @@ def in_order(waiting: Followers, moment: Mapping[Pass, float]) -> list[Pass]:
 
 
 def merged(waiting: Followers, rows: Iterable[Sequence[Pass]]) -> list[Pass]:
-    """All passes in an order in which those of each row, a rank's own order, keep theirs.
+    """All passes in an order that keeps the order of each row, a rank's own order.
 
     Raises:
         NotAPipeline: there is none.
@@ -97,10 +98,12 @@ def merged(waiting: Followers, rows: Iterable[Sequence[Pass]]) -> list[Pass]:
 
 
 def one_f_one_b(ranks: int, slices: int, chunks: int = 1) -> list[list[Pass]]:
-    """By rank, the passes of 1F1B, and where a rank has several stages those of the interleaved
-    schedule (Narayanan et al., *Efficient Large-Scale Language Model Training on GPU Clusters*, SC
-    2021): stage s is on rank s modulo `ranks`, and slices go through its stages in groups of as
-    many as there are ranks."""
+    """By rank, the passes of 1F1B, or of its interleaved form if a rank has several stages.
+
+    Interleaved (Narayanan et al., *Efficient Large-Scale Language Model Training on GPU Clusters*,
+    SC 2021), stage s is on rank s modulo `ranks`, and slices go through a rank's stages in groups
+    of `ranks`.
+    """
     return [_row(rank, ranks, slices, chunks) for rank in range(ranks)]
 
 

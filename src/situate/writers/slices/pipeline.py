@@ -28,10 +28,10 @@ class SlicePipeline:
     """A pipeline of slices.
 
     Attributes:
-        stages: in the order in which a slice goes through them.
+        stages: in the order of a slice's way through them.
         ranks: of each stage; ranks are numbered by their first stage.
         devices: of each rank.
-        slices: how many.
+        slices: their number.
         samples: of each slice.
         stage_of_op: (n,) see `stage_of_ops`.
     """
@@ -52,10 +52,10 @@ class SlicePipeline:
 
 
 def slice_pipeline(problem: Problem, schedule: Schedule) -> SlicePipeline:
-    """The pipeline that a plan of slices is; warns of what the stages have to see to themselves.
+    """The pipeline of a plan of slices; warns about duties of the stages' own code.
 
     Raises:
-        PlanError: there are no slices, or they are of several sizes.
+        PlanError: there are no slices, or their sizes differ.
         NotAPipeline: a part of the model runs on several devices, all run on one, or a slice does
             not go through the stages in order.
     """
@@ -111,7 +111,8 @@ def check_in_turn(pipeline: SlicePipeline, tool: str) -> None:
 
 
 def planned_rows(problem: Problem, schedule: Schedule, pipeline: SlicePipeline) -> list[list[Pass]]:
-    """Passes by rank in the plan's order; warns of what that comes to where it is not the plan.
+    """Passes by rank in the plan's order; warns with its predicted figures if it differs from the
+    plan.
 
     Raises:
         NotAPipeline: slices wait for one another.
@@ -127,8 +128,10 @@ def planned_rows(problem: Problem, schedule: Schedule, pipeline: SlicePipeline) 
 
 
 def _with_joined_passes(row: Sequence[Pass]) -> list[Pass]:
-    """A rank's passes with one backward pass in place of two halves that follow one another, in
-    the first stage, which hands no gradient on."""
+    """A rank's passes with consecutive halves of a backward pass joined.
+
+    Only the first stage joins them, because it sends no gradient.
+    """
     joined_row: list[Pass] = []
     for step in row:
         if step.kind == "W" and not step.stage and joined_row[-1] == step._replace(kind="I"):
@@ -139,7 +142,7 @@ def _with_joined_passes(row: Sequence[Pass]) -> list[Pass]:
 
 
 def warn_of_one_f_one_b(problem: Problem, schedule: Schedule, pipeline: SlicePipeline) -> None:
-    """Warn of what a plan comes to in a tool that runs 1F1B, or its interleaved form.
+    """Warn with the predicted figures of the plan in a tool with 1F1B, or its interleaved form.
 
     Raises:
         NotAPipeline: slices wait for one another.

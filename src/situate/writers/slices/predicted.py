@@ -1,4 +1,4 @@
-"""Predicted step and memory of a pipeline whose ranks keep to an order of passes."""
+"""Predicted step and memory of a pipeline whose ranks follow an order of passes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def warn_of_figures(
     of_op: Sequence[Pass | None],
     order: Sequence[Pass],
 ) -> None:
-    """Warn of what stages in an order of passes come to, where that is not the plan.
+    """Warn with the predicted figures of stages in an order of passes, if they differ from the
+    plan.
 
     Args:
         schedule: of the plan.
@@ -52,8 +53,8 @@ def _placement(
 
 
 def _op_order(problem: Problem, of_op: Sequence[Pass | None], order: Sequence[Pass]) -> Order:
-    """(n,) ops pass after pass, and within one as the program has them; what runs once a step
-    follows what it reads."""
+    """(n,) ops pass after pass, in the program's order within a pass; ops that run once a step
+    follow their inputs."""
     place = {step: i for i, step in enumerate(order)}
     key = np.array([-1 if step is None else place[step] for step in of_op])
     readers, _ = neighbours(problem.graph)

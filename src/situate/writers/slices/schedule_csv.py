@@ -16,7 +16,7 @@ def csv_path(path: str | Path) -> Path:
     """The file of a schedule beside that of its stages.
 
     Raises:
-        SituateError: they would be one.
+        SituateError: the two would be the same file.
     """
     csv = Path(path).with_suffix(".csv") if Path(path).name else Path(path)
     if csv == Path(path):

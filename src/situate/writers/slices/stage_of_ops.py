@@ -15,11 +15,11 @@ ONCE = -1
 
 
 def stage_of_ops(graph: Graph, stages: Sequence[Stage]) -> list[int]:
-    """(n,) the stage of each op of a slice; `ONCE` of all others.
+    """(n,) the stage of each op of a slice; `ONCE` for all others.
 
-    An op in no part, such as of the loss, goes where the last of what it reads is in the forward
-    pass, and where the first of it is in the backward pass; one that reads nothing goes to its
-    reader, and a counter, which has none, into the first stage.
+    In the forward pass, an op in no part, such as of the loss, joins its last input; in the
+    backward pass, its first. An op without inputs joins its reader. A counter, which has no reader,
+    joins the first stage.
     """
     parts = model_parts(graph)
     number = {path: i for i, stage in enumerate(stages) for path in stage.parts}
@@ -38,7 +38,7 @@ def stage_of_ops(graph: Graph, stages: Sequence[Stage]) -> list[int]:
 
 
 def neighbours(graph: Graph) -> tuple[list[list[int]], list[list[int]]]:
-    """The ops that every op reads from, and those that read from it."""
+    """The inputs (producers) and the readers of every op."""
     inputs: list[list[int]] = [[] for _ in graph.ops]
     outputs: list[list[int]] = [[] for _ in graph.ops]
     for producer, consumer in graph.edges():
@@ -50,8 +50,7 @@ def neighbours(graph: Graph) -> tuple[list[list[int]], list[list[int]]]:
 def _fill(
     graph: Graph, stages: list[int], order: Iterable[int], beside: Sequence[list[int]], reads: bool
 ) -> None:
-    """Give ops in no part a stage by those beside them, which they read from, or which read from
-    them."""
+    """Give ops in no part the stage of their neighbours, which are inputs or readers."""
     for j in order:
         if graph.ops[j].slice is None or stages[j] != ONCE:
             continue
@@ -63,10 +62,10 @@ def _fill(
 
 
 def jumps(graph: Graph, stage: Sequence[int]) -> list[tuple[int, int]]:
-    """Pairs of ops (producer, consumer) of the forward pass with a stage between theirs.
+    """Edges (producer, consumer) of the forward pass that skip a stage.
 
     Raises:
-        NotAPipeline: an op reads what a later stage makes.
+        NotAPipeline: an op reads the output of a later stage.
     """
     edges = []
     for producer, consumer in graph.edges():
@@ -86,5 +85,5 @@ def jumps(graph: Graph, stage: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _hands_on(op: Op) -> bool:
-    """True if the op is of the forward pass and no input, which a tool gives to every stage."""
+    """True for ops of the forward pass except inputs, which a tool gives to every stage."""
     return runs_forward(op) and op.kind != "input"
