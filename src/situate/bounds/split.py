@@ -81,7 +81,7 @@ class _Ascent:
     def __init__(self, sends: Floats, work: Floats, d: int, until: float) -> None:
         self._sends, self._work, self._d, self._until = sends, work, d, until
         self._scale = float(np.diag(sends).mean())
-        self._left = min(EVALUATIONS, WORK // len(sends) ** 3)
+        self._evaluations_left = min(EVALUATIONS, WORK // len(sends) ** 3)
         self._best, self._point = 0.0, np.zeros(len(sends))
 
     def best(self) -> float:
@@ -96,7 +96,7 @@ class _Ascent:
 
     def _stage(self, price: float, width: float) -> None:
         matrix = self._sends + price * np.outer(self._work, self._work)
-        steps = max(1, self._left // len(SMOOTHINGS))
+        steps = max(1, self._evaluations_left // len(SMOOTHINGS))
 
         def value(point: Floats) -> tuple[float, Floats]:
             return self._evaluate(matrix, price, width, point)
@@ -107,9 +107,9 @@ class _Ascent:
         self, matrix: Floats, price: float, width: float, point: Floats
     ) -> tuple[float, Floats]:
         """The smoothed dual at a point (units,), with its sign changed, and its gradient."""
-        if self._left <= 0 or time.perf_counter() > self._until:
+        if self._evaluations_left <= 0 or time.perf_counter() > self._until:
             return math.inf, np.zeros(len(point))
-        self._left -= 1
+        self._evaluations_left -= 1
         shifted = matrix - np.diag(point)
         eigenvalues, vectors = np.linalg.eigh(shifted)
         units = len(point)

@@ -81,9 +81,9 @@ def estimated(graph: Graph, devices: Sequence[Device], costs: Costs) -> list[str
         sort = known_as.name if known_as else ""
         if sort not in of_sort:
             of_sort[sort] = coverage(graph, device, costs)
-        measured, working = of_sort[sort]
-        if measured < working:
-            subject = f"{working - measured} of {working} ops were not" if measured else "no op was"
+        count, working = of_sort[sort]
+        if count < working:
+            subject = f"{working - count} of {working} ops were not" if count else "no op was"
             missing.setdefault(f"costs: {subject} measured on", []).append(device.name)
     return [
         f"{subject} "

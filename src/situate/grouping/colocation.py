@@ -42,7 +42,8 @@ def labels(problem: Problem, count: int) -> NDArray[np.int64]:
 
 
 def _merge_calls(problem: Problem, sets: UnionFind, module_calls: Sequence[Call | None]) -> None:
-    """Every call of a module is a group; so is what the module's calls share."""
+    """Merge every call of a module into a group, and the ops shared by the module's calls into
+    another."""
     home: dict[Call, int] = {}
     for call, unit in zip(module_calls, problem.unit.tolist(), strict=True):
         if call is not None:
@@ -56,8 +57,11 @@ def _in_call(call: Call | None) -> bool:
 def _flows(
     problem: Problem, follows: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Producing and consuming unit of every tensor that decides what is merged: gradients that
-    follow their op do not count, else nearly every output had two consumers."""
+    """Producing and consuming unit of every tensor that counts for merging.
+
+    Gradients that follow their op do not count, because otherwise nearly every output would have
+    two consumers.
+    """
     # Entries behind `data` are control edges. producer, consumer (edges,): one entry for every op
     # that reads a tensor.
     data = len(problem.graph.tensors)
@@ -109,7 +113,7 @@ def _only_consumers(
 
 
 def _heavy(problem: Problem) -> NDArray[np.bool_]:
-    """(n,) ops of the heavy classes; where there are none, those of at least average work."""
+    """(n,) true for ops of the heavy classes; without any, for ops of at least average work."""
     heavy = np.array([op_class(op.kind) in HEAVY_CLASSES for op in problem.graph.ops])
     if heavy.any():
         return heavy

@@ -29,8 +29,11 @@ def labels(problem: Problem, count: int) -> NDArray[np.int64]:
 
 
 def prefixes(graph: Graph) -> list[Prefix]:
-    """The first two levels of every op. Where they are the same for more than half of all ops, as
-    in a network within a network, those ops have one level more, and so on."""
+    """The first two levels of every op.
+
+    If more than half of all ops share them, as in a network within a network, these ops have one
+    level more, and so on.
+    """
     scopes = {scope for op in graph.ops if not op.module for scope in _scopes(op.name)}
     paths = [levels(op, scopes) for op in graph.ops]
     result = [path[:LEVELS] for path in paths]

@@ -82,7 +82,7 @@ class Dataflow:
             ReadError: an op reads a value that no op makes.
         """
         for op, name in self._beside:
-            self._join(op, self._known(name, op).producer)
+            self._join(op, self._value_of(name, op).producer)
         for reader, name in self._reads:
             self._read(reader, name)
         for name in self._outputs:
@@ -96,7 +96,7 @@ class Dataflow:
         return self._grouped(), tensors, tuple(self.control)
 
     def _read(self, reader: int, name: str) -> None:
-        value = self._known(name, reader)
+        value = self._value_of(name, reader)
         if value.view_of is not None:
             self.control[value.producer, reader] = None
         self._memory(name).readers[reader] = None
@@ -108,13 +108,13 @@ class Dataflow:
             if name in path:
                 raise ReadError(f"value {name!r} is a view of itself")
             path[name] = None
-            self._known(of, self._values[name].producer)
+            self._value_of(of, self._values[name].producer)
             name = of
         for view in path:
             self._values[view].view_of = name
         return self._values[name]
 
-    def _known(self, name: str, reader: int) -> _Value:
+    def _value_of(self, name: str, reader: int) -> _Value:
         if name not in self._values:
             raise ReadError(f"op {self.ops[reader].name!r} reads {name!r}, which no op makes")
         return self._values[name]

@@ -61,7 +61,7 @@ class Replay:
 
 
 def fail(message: str) -> NoReturn:
-    """Raise what is wrong as a ScheduleError."""
+    """Raise a ScheduleError with this message."""
     raise ScheduleError(f"schedule: {message}")
 
 

@@ -60,7 +60,7 @@ def _check_shapes(s: ScheduleArrays, problem: Problem) -> None:
 
 
 def _check_decoder(s: ScheduleArrays, problem: Problem) -> None:
-    """Calls are for atomic rules, where they alone tell the time of a step."""
+    """Check the decoder: calls are for atomic rules, which time a step only by calls."""
     atomic = problem.transfers == "atomic"
     if s.decoder == "calls" and not atomic:
         fail(f"it consists of calls, which rules {problem.rules.name!r} do not have")
@@ -82,7 +82,7 @@ def _check_groups(replay: Replay) -> None:
 
 
 def _check_devices(replay: Replay) -> None:
-    """Every op is on a device that it is pinned to, if it is, and that can run it."""
+    """Check that every op is on its pinned device, if any, and on a device that can run it."""
     p, placement = replay.problem, replay.schedule.placement
     for op, d in zip(p.graph.ops, placement.tolist(), strict=True):
         device = p.cluster.devices[d]
@@ -178,7 +178,7 @@ def _turns(replay: Replay) -> Indices:
 
 
 def _check_dependence(replay: Replay) -> None:
-    """The decoder took every item after what it depends on."""
+    """Check that the decoder's order has every item after its dependencies."""
     s, p, turn = replay.schedule, replay.problem, _turns(replay)
     producer_turn = turn[p.producer]
     for k in np.flatnonzero(~p.signal[s.tensor] & (turn[p.n :] < producer_turn[s.tensor])):
@@ -193,7 +193,8 @@ def _check_dependence(replay: Replay) -> None:
 
 
 def _check_turns(replay: Replay) -> None:
-    """Items start in the decoder's order; where transfers block, those of one device do."""
+    """Check that items start in the decoder's order; with blocking transfers, that those of one
+    device do."""
     s, p, turn = replay.schedule, replay.problem, _turns(replay)
     if p.transfers == "blocking":
         items, places = device_items(s, p)
@@ -208,9 +209,10 @@ def _check_turns(replay: Replay) -> None:
 
 
 def _check_service(replay: Replay) -> None:
-    """Nothing waits for what it does not need: signals never, overlapped transfers for a channel.
+    """Check that nothing waits without need: signals never wait, overlapped transfers only for a
+    channel.
 
-    When a blocking transfer starts is the decoder's choice.
+    The decoder chooses when a blocking transfer starts.
     """
     s, p = replay.schedule, replay.problem
     request = s.end[p.producer[s.tensor]]
@@ -223,7 +225,7 @@ def _check_service(replay: Replay) -> None:
 
 
 def _first_come(replay: Replay, request: Floats) -> Floats:
-    """When each transfer can start; checks that channels serve first what is requested first."""
+    """The earliest start of each transfer; checks that channels serve requests in order."""
     s, p = replay.schedule, replay.problem
     items, channel = channel_items(s, p)
     k = items - p.n

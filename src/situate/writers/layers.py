@@ -70,12 +70,12 @@ class _Use:
     """By device: bytes held; bytes by the devices that need them, so that a CPU's or disk's count
     for the forward pass's device; forward seconds."""
 
-    held: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    persistent: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     needed: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     seconds: dict[int, float] = field(default_factory=lambda: defaultdict(float))
 
     def add(self, op: Op, device: int, needed: int | None, seconds: float) -> None:
-        self.held[device] += op.persistent
+        self.persistent[device] += op.persistent
         if needed is not None:
             self.needed[needed] += op.persistent
         if runs_forward(op):
@@ -83,12 +83,14 @@ class _Use:
 
     def device(self, by_bytes: bool) -> int:
         """The device with most bytes held, or needed; forward seconds break ties."""
-        size = (self.held if by_bytes else self.needed).get
-        among = self.held.keys() | self.needed.keys()
+        size = (self.persistent if by_bytes else self.needed).get
+        among = self.persistent.keys() | self.needed.keys()
         return max(among, key=lambda d: (size(d, 0), self.seconds.get(d, 0.0), -d))
 
     def part(self, path: str, by_bytes: bool) -> Part:
-        in_use = {d for use in (self.held, self.seconds) for d, amount in use.items() if amount}
+        in_use = {
+            d for use in (self.persistent, self.seconds) for d, amount in use.items() if amount
+        }
         return Part(path, self.device(by_bytes), len(in_use) > 1)
 
 
@@ -160,7 +162,7 @@ def _fit(problem: Problem, uses: Iterable[_Use]) -> bool:
     """True if every device can hold the parts that need it."""
     room = problem.capacity.tolist()
     for use in uses:
-        room[use.device(by_bytes=False)] -= sum(use.held.values())
+        room[use.device(by_bytes=False)] -= sum(use.persistent.values())
     return all(bytes_left >= 0 for bytes_left in room)
 
 

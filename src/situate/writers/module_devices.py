@@ -106,7 +106,7 @@ class _Search:
             groupings = [groups for _, groups, _ in drafts] or self._groupings(with_inputs)
             for groups in groupings:
                 assigned = self._assigned(groups, by_bytes)
-                candidate = self._tried(groups, assigned)
+                candidate = self._candidate(groups, assigned)
                 drafts.append((candidate, groups, assigned))
                 if candidate.close:
                     return candidate
@@ -115,27 +115,27 @@ class _Search:
                 best = candidate if candidate.better(best, MAX_DISTANCE_RATIO) else best
             if best.fits and not best.loose:
                 return best
-        for candidate in self._mended(drafts):
+        for candidate in self._repaired(drafts):
             best = candidate if candidate.better(best) else best
             if best.fits and not best.loose:
                 break
         return best
 
-    def _mended(
+    def _repaired(
         self, drafts: list[tuple[ModuleDevices, Groups, Assigned]]
     ) -> Iterator[ModuleDevices]:
         """Drafts after moves, and all modules on each device."""
         for draft in sorted(drafts, key=lambda draft: (draft[0].loose, draft[0].excess)):
-            yield self._moved(*draft)
+            yield self._after_moves(*draft)
         _, groups, assigned = drafts[0]
         for device in range(self.problem.d):
-            yield self._tried(groups, dict.fromkeys(assigned, device))
+            yield self._candidate(groups, dict.fromkeys(assigned, device))
 
     def _groupings(self, with_inputs: bool) -> Iterator[Groups]:
         """The distinct groupings of modules."""
         visited = set()
         for share in SIZE_DIVISORS:
-            groups = Groups(self.modules, self.modules.held[""] // share, with_inputs)
+            groups = Groups(self.modules, self.modules.bytes_below[""] // share, with_inputs)
             key = tuple((path, groups.first(path)) for path in groups)
             if key not in visited:
                 visited.add(key)
@@ -181,7 +181,7 @@ class _Search:
         devices.pop(INPUTS, None)
         return devices
 
-    def _tried(self, groups: Groups, assigned: Assigned) -> ModuleDevices:
+    def _candidate(self, groups: Groups, assigned: Assigned) -> ModuleDevices:
         devices = self._devices(groups, assigned)
         schedule = exported(self.problem, self.plan, placement_of(self.problem, folded(devices)))
         excess, far = float("inf"), float("inf")
@@ -190,14 +190,16 @@ class _Search:
             far = distance(self.problem, self.plan, schedule)
         return ModuleDevices(devices, schedule, excess, far, groups.loose, groups.moves_inputs)
 
-    def _moved(self, best: ModuleDevices, groups: Groups, assigned: Assigned) -> ModuleDevices:
+    def _after_moves(
+        self, best: ModuleDevices, groups: Groups, assigned: Assigned
+    ) -> ModuleDevices:
         """The best devices after greedy moves of groups."""
         while not best.fits and self.trials > 0:
             moves = list(islice(self._moves(best, assigned), self.trials))
             self.trials -= len(moves)
             before = best
             for move in moves:
-                candidate = self._tried(groups, move)
+                candidate = self._candidate(groups, move)
                 if candidate.better(best):
                     best, assigned = candidate, move
             if best is before:

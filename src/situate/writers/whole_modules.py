@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from situate.data.graph import Graph, Op
 
-Where = TypeVar("Where", bound=Hashable)
+Place = TypeVar("Place", bound=Hashable)
 """A place of a map, or a device."""
 
 INPUTS = "<inputs>"
@@ -37,7 +37,7 @@ class Modules:
         unit: the path in a map that places each op's parameters. It is the module if that has no
             submodules; otherwise the parameter or buffer itself; None for other ops.
         paths: all these paths and `INPUTS`, in the order of the ops.
-        held: bytes in a module and below it, by path.
+        bytes_below: bytes in a module and below it, by path.
         holders: modules with submodules and own parameters.
         own: paths of these own parameters.
         root: paths of the outermost module's own parameters.
@@ -58,10 +58,10 @@ class Modules:
         self.holders = {op.module for path, op in units if op.persistent and path != op.module}
         self.own = {path for path, op in units if path is not None and path != op.module}
         self.root = {path for path, op in units if path and not op.module}
-        self.held: Counter[str] = Counter()
+        self.bytes_below: Counter[str] = Counter()
         for op in self.ops:
             for path in (*parents(op.module), op.module) if op.persistent else ():
-                self.held[path] += op.persistent
+                self.bytes_below[path] += op.persistent
         if "" not in self.paths:
             self.paths.append(INPUTS)
 
@@ -108,7 +108,7 @@ class Groups:
         for module in sorted(modules.holders):
             if (
                 self._may_go_whole(module)
-                and modules.held[module] <= modules.held[""] // SMALL_MODULE_DIVISOR
+                and modules.bytes_below[module] <= modules.bytes_below[""] // SMALL_MODULE_DIVISOR
             ):
                 self._join(self._whole(module))
         while self._pass():
@@ -188,7 +188,7 @@ class Groups:
         return True
 
     def _may_go_whole(self, module: str) -> bool:
-        return module != "" and self.modules.held[module] <= self.largest
+        return module != "" and self.modules.bytes_below[module] <= self.largest
 
     def _whole(self, module: str) -> list[str]:
         """Give a module a device of its own; all paths that share it."""
@@ -227,13 +227,13 @@ def _within(path: str, module: str) -> bool:
     return path == module or below(path, module)
 
 
-def folded(modules: Mapping[str, Where]) -> dict[str, Where]:
+def folded(modules: Mapping[str, Place]) -> dict[str, Place]:
     """The shortest paths below which all modules share one device."""
-    found_at: dict[str, set[Where]] = defaultdict(set)
+    found_at: dict[str, set[Place]] = defaultdict(set)
     for module, place in modules.items():
         for path in (*parents(module), module):
             found_at[path].add(place)
-    shortest: dict[str, Where] = {}
+    shortest: dict[str, Place] = {}
     for module, place in modules.items():
         agreed = (path for path in (*parents(module), module) if len(found_at[path]) == 1)
         shortest[next(agreed, module)] = place

@@ -108,7 +108,7 @@ def test_ctrl_c_keeps_the_rows_that_are_there(situate, monkeypatch):
             signal.raise_signal(signal.SIGINT)
         return solved(*arguments)
 
-    solved = running.solved
+    solved = running.solve_with
     monkeypatch.setattr("situate.bench.run.solve_with", interrupted)
     monkeypatch.setattr("situate.cli.bench.warm_up", lambda methods: None)
     command = (*REGAL, "--methods", "heft", "--seeds", 3, "--out", "rows.jsonl")

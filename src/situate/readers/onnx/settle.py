@@ -57,10 +57,10 @@ class Settler:
         if (shape := shape_of(stated)) is None:
             return None
         names = [dim.dim_param for dim in stated.tensor_type.shape.dim]
-        known = inferred if inferred is not None and len(inferred) == len(shape) else ()
+        inferred_sizes = inferred if inferred is not None and len(inferred) == len(shape) else ()
         numbers = list(shape)
         for axis, (name, size) in enumerate(zip(names, shape, strict=True)):
-            if name and size is None and (not known or known[axis] is None):
+            if name and size is None and (not inferred_sizes or inferred_sizes[axis] is None):
                 numbers[axis] = self.dim_sizes.symbol(name)
         return tuple(numbers)
 

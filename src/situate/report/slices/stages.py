@@ -50,7 +50,9 @@ def slice_stages(problem: Problem, schedule: Schedule) -> tuple[Stage, ...]:
         here = here if device is None else device
         locations.append((here, path))
     runs = groupby(locations, key=lambda location: location[0])
-    return tuple(Stage(device, tuple(path for _, path in run)) for device, run in runs)
+    return tuple(
+        Stage(device, tuple(path for _, path in stage_parts)) for device, stage_parts in runs
+    )
 
 
 def _seconds(problem: Problem, schedule: Schedule, parts: ModelParts) -> Floats:
