@@ -17,7 +17,7 @@ from typing import get_args
 
 from benchmarks.lib.workers import add_workers, jobs
 from benchmarks.regal.costgraph_file import costgraph
-from situate.bench.families.regal import MODELS, Counted, synthetic
+from situate.bench.families.regal import MODELS, CountRule, synthetic
 from situate.data.cluster import Cluster
 from situate.data.graph import Graph
 from situate.data.problem import RULES, Problem
@@ -72,7 +72,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
             f"--{part}", type=int, default=count, help=f"graphs; default: {count:,}"
         )
     parser.add_argument("--seed", type=int, default=0)
-    counted = get_args(Counted)
+    counted = get_args(CountRule)
     parser.add_argument(
         "--counted", choices=counted, default=counted[0], help="tensors of an op's cost"
     )
@@ -120,11 +120,13 @@ class _Progress:
         write_bytes(self._path, json.dumps(self._of | counts).encode())
 
 
-def candidate(seed: int, counted: Counted, wanted: Wanted, part: str, number: int) -> bytes | None:
+def candidate(
+    seed: int, counted: CountRule, wanted: Wanted, part: str, number: int
+) -> bytes | None:
     """The file of a candidate, if it is kept."""
     draw = random.Random(f"{part} {seed} {number}")
     model, nodes = draw.choice(list(MODELS)), draw.randint(*wanted.nodes)
-    graph = synthetic(model, nodes, draw.getrandbits(32), counted=counted)
+    graph = synthetic(model, nodes, draw.getrandbits(32), count_rule=counted)
     return costgraph(graph) if gain(graph, number, wanted) >= wanted.gain else None
 
 

@@ -13,7 +13,7 @@ import situate
 from benchmarks.lib.record import ROOT, Row, Target, record
 from situate.bench.families import dnn_partitioning as dnn
 from situate.bench.families import doppler, stg
-from situate.bench.instances import Instance, Known
+from situate.bench.instances import Instance, ReferenceValue
 
 DNN = ROOT / "tests" / "instances" / "dnn-partitioning"
 
@@ -80,10 +80,10 @@ def _families(
 
 def _rows(instances: list[Instance], budget: Budget) -> Iterator[Row]:
     """Those of which a value is published, solved."""
-    return (_row(i.name, i.make(), i.known, budget) for i in instances if i.known)
+    return (_row(i.name, i.make(), i.reference, budget) for i in instances if i.reference)
 
 
-def _row(name: str, problem: situate.Problem, known: Known, budget: Budget) -> Row:
+def _row(name: str, problem: situate.Problem, known: ReferenceValue, budget: Budget) -> Row:
     """One instance solved; values are milliseconds where there is a unit."""
     result = situate.solve(
         problem, time_limit=budget.time_limit, evaluations=budget.evaluations, seed=budget.seed

@@ -1,4 +1,4 @@
-"""Instances that a moment is enough for, and what is known of them."""
+"""Small instances, solved in a moment, with their reference values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import structs
 
 from situate.bench.best_known import Entry, Finding
-from situate.bench.instances import Instance, Known
+from situate.bench.instances import Instance, ReferenceValue
 from situate.bench.provenance import provenance
 from situate.bench.rows import Row
 from situate.bench.run import Runs
@@ -15,10 +15,10 @@ from situate.data.problem import Problem
 from tests.solvers.families import chain, devices, fork
 
 
-def instance(name: str = "fork", known: Known | None = None) -> Instance:
+def instance(name: str = "fork", reference: ReferenceValue | None = None) -> Instance:
     """A fork of six ops on two equal devices, or a chain."""
     graph = {"fork": fork(6), "chain": chain(4)}[name]
-    return Instance("small", name, lambda: Problem(graph, devices(1, 1)), known)
+    return Instance("small", name, lambda: Problem(graph, devices(1, 1)), reference)
 
 
 def runs(*instances: Instance, methods: tuple[str, ...] = ("heft",), seeds: int = 1) -> Runs:

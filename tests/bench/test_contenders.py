@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from situate.bench.contenders import check_contenders, solved
+from situate.bench.contenders import check_contenders, solve_with
 from situate.bench.peers import PEERS
 from situate.errors import SituateError
 from situate.solvers import METHODS
@@ -17,7 +17,7 @@ def test_methods_and_peers_have_names_of_their_own():
 
 def test_a_method_is_known_by_its_name():
     check_contenders(["auto", "heft"])
-    result = solved(instance().make(), "heft", 0.1, seed=3, threads=1)
+    result = solve_with(instance().make(), "heft", 0.1, seed=3, threads=1)
     assert (result.method, result.seed) == ("heft", 3)
 
 

@@ -6,13 +6,13 @@ import pytest
 
 from situate.bench.best_known import BestKnown
 from situate.bench.pictures import draw_gaps, draw_profiles
-from situate.bench.summary import judged
+from situate.bench.summary import row_gaps
 from tests.bench.small import entry, row
 
 pytest.importorskip("matplotlib")
 
 KNOWN = BestKnown([entry(best=10)])
-ROWS = judged(
+ROWS = row_gaps(
     [
         row(method, value, time_limit=limit, history=[(0.01, value)] if value else [])
         for limit in (0.1, 1.0)
@@ -38,7 +38,7 @@ def test_profiles_have_a_panel_for_each_time_limit(tmp_path):
 
 
 def test_gaps_have_a_panel_for_each_family(tmp_path):
-    other = judged([row("auto", 10, family="other")], KNOWN)
+    other = row_gaps([row("auto", 10, family="other")], KNOWN)
     draw_gaps([*ROWS, *other], tmp_path / "picture.svg")
     text = (tmp_path / "picture.svg").read_text()
     assert "<!-- small -->" in text
@@ -46,7 +46,7 @@ def test_gaps_have_a_panel_for_each_family(tmp_path):
 
 
 def test_a_hostile_family_is_only_text(tmp_path):
-    hostile = judged([row(family="$x$</svg>\x1b", method="<b>$y$")], KNOWN)
+    hostile = row_gaps([row(family="$x$</svg>\x1b", method="<b>$y$")], KNOWN)
     draw_gaps(hostile, tmp_path / "picture.svg")
     draw_profiles(hostile, tmp_path / "other.svg")
     assert (tmp_path / "picture.svg").read_text().count("</svg>") == 1

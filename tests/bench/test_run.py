@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from situate.bench.best_known import BestKnown
-from situate.bench.instances import Instance, Known
+from situate.bench.instances import Instance, ReferenceValue
 from situate.bench.rows import RowFile
 from situate.bench.run import Bench, Runs, warm_up
 from situate.data.problem import Problem
@@ -30,7 +30,7 @@ def test_every_method_runs_on_every_instance_with_every_seed():
 def test_rows_that_are_there_are_not_made_again(tmp_path, monkeypatch):
     path, table = tmp_path / "rows.jsonl", BestKnown()
     first = list(Bench(runs(), RowFile(path), table).run())
-    monkeypatch.setattr("situate.bench.run.solved", None)
+    monkeypatch.setattr("situate.bench.run.solve_with", None)
     assert list(Bench(runs(), RowFile(path), table).run()) == first
 
 
@@ -77,14 +77,14 @@ def test_a_plan_that_does_not_fit_teaches_nothing():
 
 def test_published_values_are_learnt_with_their_source():
     known = BestKnown()
-    of = instance(known=Known(3.0, "a paper", bound=2.0))
+    of = instance(reference=ReferenceValue(3.0, "a paper", bound=2.0))
     assert list(Bench(runs(of, methods=()), RowFile(), known).run()) == []
     [kept] = known.entries.values()
     assert (kept.best.value, kept.best.by, kept.bound.value) == (3.0, "a paper", 2.0)
 
 
 def test_a_published_value_below_the_bound_is_refused_by_name():
-    of = instance(known=Known(0.5, "a paper"))
+    of = instance(reference=ReferenceValue(0.5, "a paper"))
     with pytest.raises(SituateError, match=r"small: fork: the best value 0.5 \(a paper\)"):
         list(Bench(runs(of), RowFile(), BestKnown()).run())
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from situate.bounds.alike import alike, distinct
+from situate.bounds.alike import distinct, equal_rows
 
 
 def test_sets_of_rows_come_in_the_order_of_the_rows() -> None:
-    first, which = alike(np.array([[3, 1], [2, 1], [3, 1]]))
+    first, which = equal_rows(np.array([[3, 1], [2, 1], [3, 1]]))
     assert first.tolist() == [0, 1]
     assert which.tolist() == [0, 1, 0]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from situate.errors import SituateError
-from situate.grouping import COUNTED, GROUPINGS, group
+from situate.grouping import GROUPINGS, METHODS_WITH_COUNT, group
 from tests.grouping.cases import problems, random_placement
 
 CASES = problems()
@@ -19,7 +19,7 @@ def problem(request):
 def groups(request, problem):
     if request.param == "metis":
         pytest.importorskip("pymetis")
-    return group(problem, request.param, 4 if request.param in COUNTED else None)
+    return group(problem, request.param, 4 if request.param in METHODS_WITH_COUNT else None)
 
 
 def test_every_op_is_in_one_group_and_no_group_is_empty(problem, groups):
@@ -59,7 +59,7 @@ def test_a_rule_gives_the_same_groups_again(problem, rule):
     assert np.array_equal(first.of_op, second.of_op)
 
 
-@pytest.mark.parametrize("rule", COUNTED)
+@pytest.mark.parametrize("rule", METHODS_WITH_COUNT)
 def test_a_count_above_the_number_of_units_leaves_every_unit_alone(problem, rule):
     if rule == "metis":
         pytest.importorskip("pymetis")
@@ -67,7 +67,7 @@ def test_a_count_above_the_number_of_units_leaves_every_unit_alone(problem, rule
         assert len(group(problem, rule, count)) == problem.units
 
 
-@pytest.mark.parametrize("rule", COUNTED)
+@pytest.mark.parametrize("rule", METHODS_WITH_COUNT)
 def test_a_count_of_one_is_one_group_where_one_device_can_run_all(rule):
     if rule == "metis":
         pytest.importorskip("pymetis")
@@ -84,7 +84,7 @@ def test_a_count_below_one_is_refused():
         group(CASES["chain"], "heavy-edge", 0)
 
 
-@pytest.mark.parametrize("rule", sorted(set(GROUPINGS) - set(COUNTED)))
+@pytest.mark.parametrize("rule", sorted(set(GROUPINGS) - set(METHODS_WITH_COUNT)))
 def test_a_count_is_refused_by_rules_that_take_none(rule):
     with pytest.raises(SituateError, match=f"'{rule}' takes no number of groups; these do: 'str"):
         group(CASES["chain"], rule, 3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from situate.schedule.memory import Lives, held, lives, peaks, seconds, sweep
+from situate.schedule.memory import Lives, lives, peaks, persistent_bytes, seconds, sweep
 from tests.oracle.problems import random_decision, random_problem
 from tests.oracle.simulator import simulate
 
@@ -50,4 +50,4 @@ def test_all_is_given_back_in_the_end() -> None:
         changes = sweep(lives(schedule, problem, seconds(schedule)))
         last = np.append(np.diff(changes.device) != 0, True)[: len(changes.use)]
         assert not changes.use[last].any()
-        assert held(schedule, problem).sum() == problem.persistent.sum()
+        assert persistent_bytes(schedule, problem).sum() == problem.persistent.sum()

@@ -8,7 +8,13 @@ import pytest
 from situate.data.problem import Problem
 from situate.simulation.decoding import priority_of, scheduled
 from situate.simulation.simulator import Simulator
-from situate.simulation.transfer_order import TransferOrder, by_priority, by_sequence, instant, sent
+from situate.simulation.transfer_order import (
+    TransferOrder,
+    by_priority,
+    by_sequence,
+    instant,
+    transfer_pairs,
+)
 from tests.oracle.problems import random_decision, random_problem
 from tests.solvers.families import chain, devices
 
@@ -53,10 +59,10 @@ def test_a_transfer_is_instant_if_it_takes_no_time_between_any_devices() -> None
 
 def test_every_transfer_is_sent_once() -> None:
     problem, placement = _on_two(4)
-    tensor, target = sent(problem, placement)
+    tensor, target = transfer_pairs(problem, placement)
     assert tensor.tolist() == [0, 1, 2]
     assert target.tolist() == [1, 0, 1]
-    assert sent(problem, np.zeros(4, np.int32))[0].size == 0
+    assert transfer_pairs(problem, np.zeros(4, np.int32))[0].size == 0
 
 
 def test_of_one_priority_an_op_goes_before_a_transfer() -> None:
@@ -91,7 +97,7 @@ def test_the_order_of_a_schedule_has_every_transfer_of_another_placement_too(see
     schedule = Simulator(problem).schedule(decision.placement, decision.priority)
     order, transfers = by_sequence(problem, schedule, other.placement)
     assert sorted(order.tolist()) == list(range(problem.n))
-    wanted = zip(*(ends.tolist() for ends in sent(problem, other.placement)), strict=True)
+    wanted = zip(*(ends.tolist() for ends in transfer_pairs(problem, other.placement)), strict=True)
     found = zip(transfers.tensor.tolist(), transfers.target.tolist(), strict=True)
     assert sorted(found) == sorted(wanted)
 

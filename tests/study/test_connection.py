@@ -92,7 +92,7 @@ def test_a_full_disk_keeps_what_was_recorded_before(tmp_path: Path) -> None:
     with StudyFile(path, HEADER) as study, room_for(60_000):
         with pytest.raises(SituateError, match=r"cannot be written .*; make room and start again"):
             fill(study, 10**5)
-        assert len(study.known(0, batch(0)[0])[0]) == BATCH
+        assert len(study.stored_samples(0, batch(0)[0])[0]) == BATCH
     with StudyFile(path, HEADER) as study:
         firsts = [first for first, _, _ in study.batches(10**6)]
         assert firsts == list(range(0, len(firsts) * BATCH, BATCH))

@@ -25,14 +25,14 @@ def test_what_was_recorded_is_known_when_it_is_opened_again(tmp_path: Path) -> N
     path = made(tmp_path / "a.study")
     with StudyFile(path, HEADER) as study:
         placements, measured = batch(8)
-        rows, known = study.known(8, placements)
+        rows, known = study.stored_samples(8, placements)
         assert rows.tolist() == [0, 1, 2, 3]
         assert np.array_equal(known.seconds, measured.seconds)
         assert np.array_equal(known.outcome, measured.outcome)
 
 
 def _known(study: StudyFile | NoStudy, first: int, placements: Placement) -> list[int]:
-    return study.known(first, placements)[0].tolist()
+    return study.stored_samples(first, placements)[0].tolist()
 
 
 def test_only_recorded_samples_are_known(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_samples_of_a_batch_are_recorded_in_any_order(tmp_path: Path) -> None:
             study.record(np.array([4 + row]), placements[[row]], one, 4)
     assert len(Study.read(tmp_path / "a.study")) == 4
     with StudyFile(tmp_path / "a.study", HEADER) as study:
-        rows, known = study.known(4, placements)
+        rows, known = study.stored_samples(4, placements)
         assert rows.tolist() == [1, 3]
         assert np.array_equal(known.seconds, measured.seconds[[1, 3]])
         rest = Measurements(measured.seconds[[0, 2]], measured.outcome[[0, 2]])
@@ -163,7 +163,7 @@ def test_another_placement_of_a_sample_is_noticed(tmp_path: Path) -> None:
         StudyFile(made(tmp_path / "a.study"), HEADER) as study,
         pytest.raises(SituateError, match=r"a\.study: made by another version .*: sample 6 diff"),
     ):
-        study.known(4, placements)
+        study.stored_samples(4, placements)
 
 
 def test_a_damaged_study_never_gives_other_measurements(tmp_path: Path) -> None:

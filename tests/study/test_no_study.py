@@ -13,6 +13,6 @@ def test_nothing_recorded_is_known_afterwards():
     with NoStudy() as study:
         study.record(np.arange(1), placements, Measurements(np.ones(1), np.zeros(1, np.uint8)), 0)
         study.keep(1, dict)
-        assert len(study.known(0, placements)[0]) == 0
+        assert len(study.stored_samples(0, placements)[0]) == 0
         assert study.checkpoint() == (0, None)
         assert list(study.batches(1)) == []

@@ -38,10 +38,10 @@ def test_every_sample_has_its_worker(path: Path) -> None:
     assert found.measurements.origins == BY
     with StudyFile(path, HEADER) as study:
         assert study.workers == [FAST, SLOW]
-        assert study.known(0, batch(0)[0])[1].origins == BY
+        assert study.stored_samples(0, batch(0)[0])[1].origins == BY
         [(_, _, measured)] = study.batches(BATCH)
         assert measured.origins == BY
-        assert study.known(0, batch(0)[0][:1], "again")[1].origins == (SLOW,)
+        assert study.stored_samples(0, batch(0)[0][:1], "again")[1].origins == (SLOW,)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from situate.data.problem import Problem
 from situate.simulation.simulator import Simulator
-from situate.writers.exported import distance, exported, placed, said
+from situate.writers.exported import differences, distance, exported, placement_by_module
 from tests.oracle.problems import random_decision, random_problem
 from tests.report.handmade import chain, schedule
 
@@ -21,7 +21,7 @@ def test_the_plans_own_placement_is_the_plan():
     found = exported(problem, plan, [0, 0, 1])
     assert found is not None
     assert found.makespan == plan.makespan
-    assert list(said(problem, plan, found, "map")) == []
+    assert list(differences(problem, plan, found, "map")) == []
     assert distance(problem, plan, found) == 0
 
 
@@ -41,7 +41,7 @@ def test_so_it_is_where_blocking_transfers_have_an_urgency_of_their_own(seed):
 def test_another_one_is_told_with_both_figures():
     problem = chain()
     plan = schedule(problem, [0, 0, 0])
-    lines = list(said(problem, plan, exported(problem, plan, [0, 0, 1]), "map"))
+    lines = list(differences(problem, plan, exported(problem, plan, [0, 0, 1]), "map"))
     assert lines == [
         "of the map: predicted step 4.00 s (the plan's 3.00 s); "
         "memory gpu0 221 B (231 B), gpu1 111 B (0 B)"
@@ -51,14 +51,14 @@ def test_another_one_is_told_with_both_figures():
 def test_one_that_does_not_fit_says_by_how_much():
     problem = chain(memory=225)
     plan = schedule(problem, [0, 0, 1])
-    lines = list(said(problem, plan, exported(problem, plan, [0, 0, 0]), "script"))
+    lines = list(differences(problem, plan, exported(problem, plan, [0, 0, 0]), "script"))
     assert lines[1:] == ["the script does not fit: gpu0 by 6 B"]
 
 
 def test_of_a_pipeline_in_steady_operation_the_time_between_steps_is_told():
     problem = chain(objective="throughput")
     plan = schedule(problem, [0, 1, 1])
-    [line] = said(problem, plan, exported(problem, plan, [0, 0, 1]), "map")
+    [line] = differences(problem, plan, exported(problem, plan, [0, 0, 1]), "map")
     assert line.startswith("of the map: time between steps 2.00 s (the plan's 2.00 s); memory")
 
 
@@ -68,7 +68,7 @@ def test_an_op_that_cannot_run_there_is_told():
     plan = schedule(problem, [0, 0, 0])
     found = exported(problem, plan, [0, 1, 0])
     assert found is None
-    assert list(said(problem, plan, found, "map")) == [
+    assert list(differences(problem, plan, found, "map")) == [
         "the map has no schedule: an op cannot run where it is, or calls wait for others"
     ]
 
@@ -76,7 +76,7 @@ def test_an_op_that_cannot_run_there_is_told():
 def test_the_innermost_path_places_an_op():
     problem = chain()
     plan = schedule(problem, [0, 0, 0])
-    assert placed(problem, plan, {"layer1": 1}) == [0, 1, 0]
+    assert placement_by_module(problem, plan, {"layer1": 1}) == [0, 1, 0]
 
 
 def test_distance_counts_bytes_and_seconds_that_are_elsewhere_and_what_is_slower():

@@ -38,7 +38,7 @@ def test_what_split_modules_hold_themselves_has_a_path_of_its_own():
     modules = Modules(SPLIT)
     assert modules.paths == ["scale", "base.token", "base.a", "base.b", INPUTS]
     assert (modules.own, modules.root) == ({"scale", "base.token"}, {"scale"})
-    assert (modules.held[""], modules.held["base"]) == (40, 30)
+    assert (modules.bytes_below[""], modules.bytes_below["base"]) == (40, 30)
 
 
 def test_what_is_added_to_it_goes_with_it_and_what_follows_need_not():

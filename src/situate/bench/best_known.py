@@ -129,9 +129,9 @@ class BestKnown:
             entry.problem, Entry(entry.problem, entry.family, entry.instance)
         )
         best = _smaller(before.best, entry.best)
-        bound = _larger(before.bound, entry.bound)
-        _check_consistent(entry, best, bound)
-        after = msgspec.structs.replace(before, best=best, bound=bound)
+        lower = _larger(before.bound, entry.bound)
+        _check_consistent(entry, best, lower)
+        after = msgspec.structs.replace(before, best=best, bound=lower)
         self._entries[entry.problem] = after
         return after != before
 
@@ -154,10 +154,10 @@ def _tolerance(*findings: Finding) -> float:
 
 
 def _check_numbers(entry: Entry) -> None:
-    for what, finding in (("best value", entry.best), ("bound", entry.bound)):
+    for noun, finding in (("best value", entry.best), ("bound", entry.bound)):
         if finding and not (math.isfinite(finding.value) and finding.value >= 0):
             raise SituateError(
-                f"{_name(entry)}: the {what} must be a number from 0 on, got {finding.value}"
+                f"{_name(entry)}: the {noun} must be a number from 0 on, got {finding.value}"
             )
 
 
@@ -166,8 +166,10 @@ def _check_consistent(entry: Entry, best: Finding | None, bound: Finding | None)
         return
     if best.value < bound.value * (1 - _tolerance(best, bound)):
         raise SituateError(
-            f"{_name(entry)}: the best value {best.value!r} ({_who(best)}) is below the bound "
-            f"{bound.value!r} ({_who(bound)}): one of them is wrong; take it out of the table"
+            f"{_name(entry)}: the best value {best.value!r} ({_source_text(best)}) is below the "
+            "bound "
+            f"{bound.value!r} ({_source_text(bound)}): one of them is wrong; take it out of the "
+            "table"
         )
 
 
@@ -175,5 +177,5 @@ def _name(entry: Entry) -> str:
     return f"{entry.family}: {entry.instance}"
 
 
-def _who(finding: Finding) -> str:
+def _source_text(finding: Finding) -> str:
     return f"{finding.by}, {finding.version}" if finding.version else finding.by

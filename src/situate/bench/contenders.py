@@ -23,11 +23,11 @@ def check_contenders(names: list[str]) -> None:
             PEERS[name].check()
 
 
-def solved(problem: Problem, name: str, time_limit: float, seed: int, threads: int) -> Result:
+def solve_with(problem: Problem, name: str, time_limit: float, seed: int, threads: int) -> Result:
     """The best plan of a method or a peer.
 
     Raises:
         SituateError: it does not apply to the problem, or finds no plan.
     """
-    run = PEERS[name].solve if name in PEERS else solve
-    return run(problem, name, time_limit=time_limit, seed=seed, threads=threads)
+    method = PEERS[name].solve if name in PEERS else solve
+    return method(problem, name, time_limit=time_limit, seed=seed, threads=threads)

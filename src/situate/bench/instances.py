@@ -13,13 +13,13 @@ from situate.data.problem import Problem, Rules
 
 
 @dataclass(frozen=True)
-class Known:
+class ReferenceValue:
     """A published value of a problem.
 
     Attributes:
         value: of the objective, in the graph's unit.
-        source: who found it.
-        bound: no plan has a smaller value, as the source proves; None where it does not.
+        source: paper or program of the value.
+        bound: lower bound that the source proves; None if it proves none.
     """
 
     value: float
@@ -29,23 +29,25 @@ class Known:
 
 @dataclass(frozen=True)
 class Instance:
-    """A problem of a family, made when it is needed.
+    """A problem of a family, built on demand.
 
     Attributes:
-        family, name: together they name the instance.
-        make: builds the problem; raises SituateError where that is not possible.
-        known: what is published of it.
+        family, name: together they identify the instance.
+        make: builds the problem; raises SituateError if that is not possible.
+        reference: its published value, if any.
     """
 
     family: str
     name: str
     make: Callable[[], Problem]
-    known: Known | None = None
+    reference: ReferenceValue | None = None
 
 
 def problem_hash(problem: Problem) -> str:
-    """SHA-256 of all that the values of plans depend on, in hexadecimal: graph, cluster, objective,
-    measured costs and the rules' settings."""
+    """SHA-256 in hexadecimal of graph, cluster, objective, measured costs and the rules' settings.
+
+    The values of plans depend on nothing else.
+    """
     costs = problem.costs.hash if problem.costs else ""
     settings = _settings(problem.rules)
     content = (problem.graph.hash, problem.cluster.hash, settings, problem.objective, costs)
@@ -53,7 +55,6 @@ def problem_hash(problem: Problem) -> str:
 
 
 def _settings(rules: Rules) -> dict[str, str | bool]:
-    """Those that are not as in situate's own rules: a setting that comes to be changes no other
-    rules."""
+    """Settings that differ from situate's own rules, so that a new setting keeps old hashes."""
     plain = structs.asdict(Rules(rules.name))
     return {name: value for name, value in structs.asdict(rules).items() if value != plain[name]}

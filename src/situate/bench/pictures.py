@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from situate.bench.profiles import FIRST, gaps_over_time, profiles
-from situate.bench.summary import Judged, grouped
+from situate.bench.summary import RowGap, group_rows
 from situate.data.arrays import Floats
 from situate.report.pictures.line_chart import Line, Panel, Scales, draw
 from situate.report.text import plural, printable
@@ -21,9 +21,9 @@ LEAST_GAP, LARGEST_GAP = 1e-4, 1.0
 """The edges of a picture, as fractions: smaller gaps are at its edge, larger ones beyond it."""
 
 
-def draw_profiles(rows: Sequence[Judged], path: str | Path) -> None:
+def draw_profiles(rows: Sequence[RowGap], path: str | Path) -> None:
     """Draw a panel of profiles for each time limit, as `line_chart.draw` does."""
-    limits = grouped(rows, lambda row: row.time_limit)
+    limits = group_rows(rows, lambda row: row.time_limit)
     panels = [
         Panel(f"{limit:g} s", {name: _from_zero(*line) for name, line in profiles(of).items()})
         for limit, of in sorted(limits.items())
@@ -38,9 +38,9 @@ def draw_profiles(rows: Sequence[Judged], path: str | Path) -> None:
     draw(panels, scales, path, "Performance profiles", _about(rows))
 
 
-def draw_gaps(rows: Sequence[Judged], path: str | Path) -> None:
+def draw_gaps(rows: Sequence[RowGap], path: str | Path) -> None:
     """Draw a panel of median gaps over time for each family, as `line_chart.draw` does."""
-    families = grouped(rows, lambda row: row.family)
+    families = group_rows(rows, lambda row: row.family)
     panels = [Panel(printable(family, 40), _over_time(of)) for family, of in families.items()]
     last = max(float(x[-1]) for panel in panels for x, _ in panel.lines.values())
     scales = Scales(
@@ -53,13 +53,13 @@ def draw_gaps(rows: Sequence[Judged], path: str | Path) -> None:
     draw(panels, scales, path, "Gap over time", _about(rows))
 
 
-def _about(rows: Sequence[Judged]) -> str:
-    problems = len({judgement.row.problem for judgement in rows})
-    families = dict.fromkeys(judgement.row.family for judgement in rows)
+def _about(rows: Sequence[RowGap]) -> str:
+    problems = len({row_gap.row.problem for row_gap in rows})
+    families = dict.fromkeys(row_gap.row.family for row_gap in rows)
     return f"{plural(problems, 'instance')} of {', '.join(families)}"
 
 
-def _over_time(rows: Sequence[Judged]) -> dict[str, Line]:
+def _over_time(rows: Sequence[RowGap]) -> dict[str, Line]:
     """Curves over time, with what is too small for a logarithm at the picture's edge."""
     curves = gaps_over_time(rows)
     return {name: (at, np.maximum(gaps, LEAST_GAP)) for name, (at, gaps) in curves.items()}

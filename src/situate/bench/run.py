@@ -1,4 +1,4 @@
-"""Runs of methods on instances, one after the other, each a row that is written at once."""
+"""Runs of methods on instances, one after the other; each run's row is written at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import pairwise, product, takewhile
 from pathlib import Path
 
 from situate.bench.best_known import BestKnown, Entry, Finding
-from situate.bench.contenders import solved
+from situate.bench.contenders import solve_with
 from situate.bench.instances import Instance, problem_hash
 from situate.bench.provenance import now, provenance
 from situate.bench.rows import Key, Row, RowFile
@@ -21,10 +21,10 @@ from situate.errors import MissingExtra, SituateError
 from situate.results.result import Result
 
 MOST_HISTORY = 100
-"""Improvements of a search that a row keeps."""
+"""Most improvements of a search in a row."""
 
 WARM_UP = 0.05
-"""Seconds of a first run of every method, so that what Python loads late is loaded."""
+"""Seconds of a first run of every method, which loads Python's lazy imports."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,12 @@ class Runs:
 
 
 class Bench:
-    """Runs, the rows that they make, and the table that they improve.
+    """Runs, their rows, and the table of best values that they improve.
 
     Args:
-        rows: those that are there are not made again, if this program made them.
-        best_known: is told of what is better.
-        table: where `best_known` is written whenever it improves; None for nowhere.
+        rows: existing rows of this program are not run again.
+        best_known: table of best values, updated with every better one.
+        table: path for `best_known`, written whenever it improves; None for no file.
     """
 
     def __init__(
@@ -62,14 +62,14 @@ class Bench:
         self._table = table
 
     def run(self, stopped: Callable[[], bool] = lambda: False) -> Iterator[Row]:
-        """Make the rows that are not there, and yield all of them in turn.
+        """Run the missing rows, and yield all rows in turn.
 
         Args:
-            stopped: True once a run was interrupted: its row is not kept, and none follows.
+            stopped: True once a run was interrupted. Its row is dropped, and no other run starts.
 
         Raises:
-            SituateError: a problem that cannot be made; a plan below a bound, which proves one of
-                the two wrong; a file that cannot be written.
+            SituateError: a problem that cannot be built; a plan below a bound, so that one of the
+                two is wrong; a file that cannot be written.
         """
         there = {row.key: row for row in self.rows.rows}
         for row in self.rows.rows:
@@ -88,7 +88,7 @@ class Bench:
     def _runs(self) -> Iterator[_Run]:
         runs = self.runs
         for instance in runs.instances:
-            with _named(instance):
+            with _error_prefix(instance):
                 problem = instance.make()
             name = problem_hash(problem)
             self._publish(instance, name)
@@ -96,14 +96,14 @@ class Bench:
                 yield _Run(instance, problem, name, method, limit, seed, runs.threads)
 
     def _publish(self, instance: Instance, name: str) -> None:
-        """Learn what is published of an instance."""
-        if known := instance.known:
-            bound = None if known.bound is None else Finding(known.bound, known.source)
-            best = Finding(known.value, known.source)
+        """Add the published values of an instance to the best values."""
+        if reference := instance.reference:
+            bound = None if reference.bound is None else Finding(reference.bound, reference.source)
+            best = Finding(reference.value, reference.source)
             self._learn(Entry(name, instance.family, instance.name, best, bound))
 
     def _learn_of(self, row: Row) -> None:
-        """Learn what a plan that fits shows."""
+        """Add the values of a feasible row to the best values."""
         if row.feasible:
             best, bound = _finding(row, row.value), _finding(row, row.lower_bound)
             self._learn(Entry(row.problem, row.family, row.instance, best, bound))
@@ -114,8 +114,8 @@ class Bench:
 
 
 @contextmanager
-def _named(instance: Instance, method: str = "") -> Iterator[None]:
-    """Errors that begin with the instance's name, and the method's."""
+def _error_prefix(instance: Instance, method: str = "") -> Iterator[None]:
+    """Prefix errors with the names of the instance and the method."""
     try:
         yield
     except SituateError as error:
@@ -137,14 +137,14 @@ class _Run:
 
     @property
     def key(self) -> Key:
-        """That of its row."""
+        """The key of the run's row."""
         program = provenance().program
         return (self.name, self.method, self.time_limit, self.seed, self.threads, program)
 
     def outcome(self) -> tuple[Result | None, str]:
-        """The result, or why there is none."""
+        """The result, or None and the reason."""
         try:
-            result = solved(self.problem, self.method, self.time_limit, self.seed, self.threads)
+            result = solve_with(self.problem, self.method, self.time_limit, self.seed, self.threads)
         except MissingExtra:
             raise
         except SituateError as error:
@@ -154,15 +154,15 @@ class _Run:
     def verify(self, result: Result | None) -> None:
         """
         Raises:
-            SituateError: the plan does not do what it says, by `Schedule.verify`.
+            SituateError: `Schedule.verify` rejects the plan.
         """
         if result is not None and math.isfinite(result.value):
-            with _named(self.instance, self.method):
+            with _error_prefix(self.instance, self.method):
                 result.schedule.verify(self.problem, allow_overflow=True)
 
     def row(self, result: Result | None, refused: str) -> Row:
         """The row of an outcome."""
-        found = result is not None and math.isfinite(result.value)
+        has_plan = result is not None and math.isfinite(result.value)
         return Row(
             family=self.instance.family,
             instance=self.instance.name,
@@ -174,13 +174,13 @@ class _Run:
             time_limit=self.time_limit,
             seed=self.seed,
             threads=self.threads,
-            value=result.value if result and found else None,
-            feasible=bool(result and found and result.feasible),
+            value=result.value if result and has_plan else None,
+            feasible=bool(result and has_plan and result.feasible),
             lower_bound=result.lower_bound if result else None,
             bounded_by=result.bounded_by if result else None,
             evaluations=result.evaluations if result else 0,
             seconds=result.seconds if result else 0.0,
-            history=_improvements(result) if result and found and result.feasible else [],
+            history=_improvements(result) if result and has_plan and result.feasible else [],
             refused=refused,
             date=now(),
             made_by=provenance(),
@@ -190,17 +190,21 @@ class _Run:
 def _finding(row: Row, value: float | None) -> Finding | None:
     if value is None:
         return None
-    made, method = row.made_by, row.method
-    return Finding(value, method, row.time_limit, row.seed, made.version, made.commit, row.date)
+    program, method = row.made_by, row.method
+    return Finding(
+        value, method, row.time_limit, row.seed, program.version, program.commit, row.date
+    )
 
 
 def _improvements(result: Result) -> list[tuple[float, float]]:
-    """Seconds and values of the last improvements, each better than those before it: what comes
-    before them did not fit."""
+    """Seconds and values of the last improvements, each better than the one before.
+
+    Earlier steps of the history are infeasible.
+    """
     steps = [(seconds, value) for seconds, _, value in reversed(result.history)]
     falling = takewhile(lambda pair: pair[0][1] < pair[1][1], pairwise(steps))
-    kept = [*steps[:1], *(later for _, later in falling)]
-    return kept[:: -(-len(kept) // MOST_HISTORY) or 1][::-1]
+    improvements = [*steps[:1], *(later for _, later in falling)]
+    return improvements[:: -(-len(improvements) // MOST_HISTORY) or 1][::-1]
 
 
 def warm_up(methods: Sequence[str]) -> None:
@@ -213,7 +217,7 @@ def warm_up(methods: Sequence[str]) -> None:
     problem = Problem(Graph("warm-up", ops), Cluster.identical(2))
     for method in methods:
         try:
-            solved(problem, method, WARM_UP, 0, 1)
+            solve_with(problem, method, WARM_UP, 0, 1)
         except MissingExtra:
             raise
         except SituateError:

@@ -15,7 +15,7 @@ Group = TypeVar("Group", bound=Hashable)
 
 
 @dataclass(frozen=True)
-class Judged:
+class RowGap:
     """A row beside what is known of its problem.
 
     Attributes:
@@ -55,17 +55,17 @@ class Means:
     seconds: float
 
 
-def judged(rows: Iterable[Row], known: BestKnown) -> list[Judged]:
+def row_gaps(rows: Iterable[Row], best_known: BestKnown) -> list[RowGap]:
     """Rows with their gaps."""
-    return [_judged(row, known) for row in rows]
+    return [_row_gap(row, best_known) for row in rows]
 
 
-def _judged(row: Row, known: BestKnown) -> Judged:
-    entry = known.entries.get(row.problem)
+def _row_gap(row: Row, best_known: BestKnown) -> RowGap:
+    entry = best_known.entries.get(row.problem)
     if entry is None or row.value is None or not row.feasible:
-        return Judged(row, math.inf, math.inf)
+        return RowGap(row, math.inf, math.inf)
     best, bound = entry.best, entry.bound
-    return Judged(
+    return RowGap(
         row,
         _gap(row.value, best.value if best else None),
         _gap(row.value, bound.value if bound else None),
@@ -81,32 +81,32 @@ def _gap(value: float, reference: float | None) -> float:
     return value / reference - 1 if reference > 0 else math.inf
 
 
-def grouped(rows: Iterable[Judged], group: Callable[[Row], Group]) -> dict[Group, list[Judged]]:
+def group_rows(rows: Iterable[RowGap], group: Callable[[Row], Group]) -> dict[Group, list[RowGap]]:
     """Rows by what they have in common, in the order of the first of each."""
-    found: dict[Group, list[Judged]] = {}
-    for judgement in rows:
-        found.setdefault(group(judgement.row), []).append(judgement)
-    return found
+    groups: dict[Group, list[RowGap]] = {}
+    for row_gap in rows:
+        groups.setdefault(group(row_gap.row), []).append(row_gap)
+    return groups
 
 
-def means(rows: Iterable[Judged]) -> list[Means]:
+def means(rows: Iterable[RowGap]) -> list[Means]:
     """One of each method, in the order of their rows."""
-    return [_means(method, of) for method, of in grouped(rows, lambda row: row.method).items()]
+    return [_means(method, of) for method, of in group_rows(rows, lambda row: row.method).items()]
 
 
-def _means(method: str, rows: Sequence[Judged]) -> Means:
-    fit = [judgement for judgement in rows if judgement.row.feasible]
-    gaps = [judgement.gap for judgement in fit]
+def _means(method: str, rows: Sequence[RowGap]) -> Means:
+    fit = [row_gap for row_gap in rows if row_gap.row.feasible]
+    gaps = [row_gap.gap for row_gap in fit]
     bound_gaps = [j.bound_gap for j in fit if math.isfinite(j.bound_gap)]
     return Means(
         method,
         runs=len(rows),
-        refused=sum(bool(judgement.row.refused) for judgement in rows),
+        refused=sum(bool(row_gap.row.refused) for row_gap in rows),
         fit=len(fit),
         reached=sum(gap <= ROUNDED for gap in gaps),
         mean=fmean(gaps) if gaps else math.nan,
         median=median(gaps) if gaps else math.nan,
         worst=max(gaps, default=math.nan),
         bound_mean=fmean(bound_gaps) if bound_gaps else math.nan,
-        seconds=fmean(judgement.row.seconds for judgement in rows),
+        seconds=fmean(row_gap.row.seconds for row_gap in rows),
     )

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from situate.bench.families import FAMILIES
-from situate.bench.summary import Judged, Means, grouped, means
+from situate.bench.summary import Means, RowGap, group_rows, means
 from situate.report.tables import name_cell, table
 from situate.report.text import plural, printable
 
@@ -18,24 +18,24 @@ COLUMNS = "method|runs|fit|reach best|mean gap|median|worst|to the bound|seconds
 
 def families() -> RenderableType:
     """All families and what is in them, or which folder of `--data` it comes from."""
-    made = table("", "family|problems|what they are", (1,))
+    grid = table("", "family|problems|what they are", (1,))
     for family in FAMILIES.values():
         count = f"{family.folder}/" if family.folder else str(len(family.instances()))
-        made.add_row(family.name, count, family.summary)
-    return made
+        grid.add_row(family.name, count, family.summary)
+    return grid
 
 
-def comparison(rows: Iterable[Judged]) -> RenderableType:
+def comparison(rows: Iterable[RowGap]) -> RenderableType:
     """For each family and time limit a row a method: gaps to the best known and to the bound."""
-    groups = grouped(rows, lambda row: (row.family, row.time_limit))
+    groups = group_rows(rows, lambda row: (row.family, row.time_limit))
     parts: list[RenderableType] = []
     for (family, limit), of in groups.items():
-        count = len({judgement.row.problem for judgement in of})
-        made = table("", COLUMNS, range(1, 9))
+        count = len({row_gap.row.problem for row_gap in of})
+        grid = table("", COLUMNS, range(1, 9))
         for mean in means(of):
-            made.add_row(*_cells(mean))
+            grid.add_row(*_cells(mean))
         title = f"{printable(family)}: {plural(count, 'instance')}, {limit:g} s"
-        parts += [Text(), Text(title, "bold"), made]
+        parts += [Text(), Text(title, "bold"), grid]
     return Group(*parts[1:])
 
 

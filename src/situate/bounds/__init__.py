@@ -1,1 +1,1 @@
-"""Lower bounds: values that no plan which fits can beat."""
+"""Lower bounds on the value of feasible plans."""

@@ -1,4 +1,4 @@
-"""Rows that are alike: many ops of a network are copies of one another."""
+"""Equal rows of arrays: many ops of a network are copies of one another."""
 
 from __future__ import annotations
 
@@ -11,31 +11,33 @@ from numpy.typing import NDArray
 from situate.data.arrays import Floats
 
 FEW_ROWS = 64
-"""So many rows are compared in pairs, however long they are."""
+"""Most rows that are compared in pairs, of any length."""
 
 Indices = NDArray[np.intp]
 
 
-def alike(rows: NDArray[Any]) -> tuple[Indices, Indices]:
-    """The first of each set of rows (k, w) with the same bytes, in the order of the rows, and the
-    set (k,) that each row is in."""
+def equal_rows(rows: NDArray[Any]) -> tuple[Indices, Indices]:
+    """Sets of rows (k, w) with the same bytes: the first row of each, and the set (k,) of each row.
+
+    Sets are in the order of their first rows.
+    """
     rows = np.ascontiguousarray(rows)
-    # (k,) each row as one item of all its bytes.
+    # (k,) each row as one item with all its bytes.
     whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
-    seen: dict[object, int] = {}
-    of_row = np.array([seen.setdefault(row, len(seen)) for row in whole.tolist()], np.intp)
-    first = np.full(len(seen), len(rows), np.intp)
+    index: dict[object, int] = {}
+    of_row = np.array([index.setdefault(row, len(index)) for row in whole.tolist()], np.intp)
+    first = np.full(len(index), len(rows), np.intp)
     np.minimum.at(first, of_row, np.arange(len(rows)))
     return first, of_row
 
 
 def distinct(rows: Floats) -> tuple[Floats, Indices]:
-    """The distinct rows, sorted, and which of them each row is."""
-    first, of_row = alike(rows)
+    """The distinct rows, sorted, and the index among them of each row."""
+    first, of_row = equal_rows(rows)
     candidates = rows[first]
     rising = _rising(candidates)
     ordered = candidates[rising]
-    # Numbers may be equal whose bytes differ: 0.0 and -0.0.
+    # Equal numbers may differ in their bytes: 0.0 and -0.0.
     new = np.concatenate(([True], (ordered[1:] != ordered[:-1]).any(axis=1)))
     which = np.empty(len(candidates), np.intp)
     which[rising] = np.cumsum(new) - 1

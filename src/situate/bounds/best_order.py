@@ -15,9 +15,11 @@ SETS, SECONDS = 20_000, 0.1
 
 
 def bytes_of_best_order(problem: Problem, until: float = math.inf) -> int:
-    """Bytes of tensors and workspaces that are live at once in every schedule; 0 where there are
-    more than 64 ops, `SETS` are not enough, an op takes no time and needs some, or they are not
-    found by when `time.perf_counter` says `until`."""
+    """Bytes of tensors and workspaces that are live at once in every schedule.
+
+    They are 0 for more than 64 ops, if `SETS` are not enough, if an op without duration needs
+    bytes, or if `time.perf_counter` reaches `until` first.
+    """
     if time.perf_counter() + SECONDS > until or not all_take_time(problem):
         return 0
     return _core.least_order_peak(core_problem(problem), SETS) or 0

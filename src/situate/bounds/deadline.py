@@ -1,4 +1,4 @@
-"""Deadlines: a step that is refuted, for by its end nothing can be where it has to be.
+"""Deadlines: a step is refuted if some op cannot meet the step's end.
 
 R. Klein, A. Scholl, "Computing lower bounds by destructive improvement: An application to
 resource-constrained project scheduling", EJOR 112(2), 1999.
@@ -20,21 +20,20 @@ from situate.bounds.windows import least_window
 from situate.data.problem import Problem
 
 STEP, PRECISION = 0.01, 0.001
-"""By how much a step is longer than the last one that was refuted, at first and at least."""
+"""First and smallest relative increase of the deadline over the last refuted one."""
 
 ROUNDS = 8
-"""Most times that what a step forces is derived from what it has forced before."""
+"""Most rounds of deriving consequences from earlier consequences."""
 
 
 def least_deadline(problem: Problem, least: float, load: Load, until: float = math.inf) -> float:
-    """Seconds of a step; all that are shorter are refuted by what they force on ops. No less than
-    those that are known.
+    """Lower bound on the seconds of a step; every shorter step is refuted. It is at least `least`.
 
     Args:
         problem: a graph on a cluster.
-        least: seconds that no step is shorter than.
+        least: a lower bound on the seconds of a step.
         load: the bound on the busiest device.
-        until: what `time.perf_counter` says when no more is derived.
+        until: time of `time.perf_counter` at which the refutation ends.
     """
     if not can_part(problem) or least == 0:
         return least
@@ -48,7 +47,7 @@ def least_deadline(problem: Problem, least: float, load: Load, until: float = ma
 
 
 def _too_short(problem: Problem, deadline: float, load: Load, until: float) -> bool:
-    """True if it is shown that no step ends by the deadline."""
+    """True if no step can end by the deadline."""
     for _ in range(ROUNDS):
         paths = with_joins(problem, Paths.of(problem), until)
         if max(paths.longest, least_group(problem, paths), busiest(problem)) > deadline:
@@ -65,8 +64,11 @@ def _too_short(problem: Problem, deadline: float, load: Load, until: float) -> b
 
 
 def _forced(problem: Problem, paths: Paths, deadline: float) -> Problem:
-    """The problem without the devices on which an op would end after the deadline, with units that
-    share one where a transfer between them would end after it."""
+    """The problem under a deadline.
+
+    An op loses the devices on which it would end late. Units share a device if a transfer between
+    them would end late.
+    """
     seconds = np.where(problem.allowed[problem.unit], problem.seconds, np.inf)
     in_time = problem.allowed.copy()
     np.logical_and.at(in_time, problem.unit, paths.heads + seconds + paths.tails <= deadline)

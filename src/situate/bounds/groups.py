@@ -10,8 +10,10 @@ from situate.data.problem import Problem
 
 
 def least_group(problem: Problem, paths: Paths) -> float:
-    """Seconds of a step in which a unit has its device to itself between the first of its ops that
-    can begin and the last that must end."""
+    """Lower bound on the seconds of a step with a unit alone on its device.
+
+    The unit occupies the device from the earliest start to the latest end of its ops.
+    """
     first, last = np.full((2, problem.units), np.inf)
     np.minimum.at(first, problem.unit, paths.head)
     np.minimum.at(last, problem.unit, paths.tail)
@@ -19,5 +21,5 @@ def least_group(problem: Problem, paths: Paths) -> float:
 
 
 def seconds_of_units(problem: Problem) -> Floats:
-    """(units, d) of all ops of a unit; infinite where it may not run."""
+    """(units, d) seconds of all ops of a unit; infinite on forbidden devices."""
     return np.where(problem.allowed, problem.unit_seconds, np.inf)

@@ -1,5 +1,5 @@
-"""Joins: an op begins early only on the device of all whose results would come too late from
-another, and these run there one after the other.
+"""Joins: an op can start early only on the device of the inputs whose transfers would come too
+late. The producers of these inputs run on that device one after the other.
 
 C. Papadimitriou, M. Yannakakis, "Towards an Architecture-Independent Analysis of Parallel
 Algorithms", SIAM Journal on Computing 19(2), 1990, for ops, transfers and devices that differ.
@@ -20,8 +20,8 @@ WORK = 20_000_000
 
 
 def with_joins(problem: Problem, paths: Paths, until: float = math.inf) -> Paths:
-    """The paths, with heads and tails that are longer where results meet, as far as they are found
-    by when `time.perf_counter` says `until`."""
+    """The paths, with longer heads and tails at joins; the search ends when `time.perf_counter`
+    reaches `until`."""
     seconds = until - time.perf_counter()
     if seconds <= 0 or problem.d < 2:
         return paths

@@ -14,7 +14,7 @@ from situate.data.problem import Problem
 from situate.data.topology import edge_producers, edge_tensors
 
 WORK = 400_000_000
-"""Ops, tensors and edges to look at, in a third of a second or so; in two where cuts are large."""
+"""Budget of ops, tensors and edges; about a third of a second, or two seconds for large cuts."""
 
 
 class Live:
@@ -37,20 +37,21 @@ class Live:
         self._runs = runs.astype(np.uint8)
 
     def least(self, confined: Bools, work: int = WORK, until: float = math.inf) -> int:
-        """Bytes that the ops of a mask (n,), which are all on some devices, need there at some
-        moment: what they make until the last of them has read it, inputs from elsewhere while they
-        are read, and workspaces. Fewer if looking at `work` ops, tensors and edges, or the time
-        until `time.perf_counter` says `until`, is not enough to find them.
+        """Lower bound on the live bytes of the ops of a mask (n,) on their common devices.
+
+        Outputs live until their last reader in the mask ends, inputs from elsewhere while their
+        readers run, workspaces while their op runs. The bound is weaker if `work` ops, tensors and
+        edges are not enough, or `time.perf_counter` reaches `until` first.
         """
         problem = self._problem
         counts = confined[problem.producer] & (problem.resident == 0) & (problem.size > 0)
-        read = counts[self._tensor] & confined[problem.consumers]
+        reads = counts[self._tensor] & confined[problem.consumers]
         number = np.cumsum(counts, dtype=np.int32) - 1
         tensors = _core.HeldTensors(
             size=problem.size[counts],
             producer=problem.producer[counts],
-            edge_tensor=number[self._tensor[read]],
-            edge_consumer=problem.consumers[read],
+            edge_tensor=number[self._tensor[reads]],
+            edge_consumer=problem.consumers[reads],
             output=problem.output[counts],
         )
         return _core.least_live(
@@ -63,8 +64,8 @@ class Live:
         )
 
     def _received(self, confined: Bools) -> Ints:
-        """(n,) bytes of inputs from ops outside the mask. A resident one takes none beside its
-        producer, which may be there."""
+        """(n,) bytes of inputs from ops outside the mask, without resident ones, whose producer may
+        be on the same device."""
         problem = self._problem
         received, size = np.zeros(problem.n, np.int64), problem.size[self._tensor]
         counts = ~confined[self._from] & (problem.resident[self._tensor] == 0)
@@ -78,7 +79,7 @@ def takes_time(problem: Problem) -> Bools:
 
 
 def all_take_time(problem: Problem) -> bool:
-    """True where every op that needs bytes while it runs takes time, or is a step of its own."""
+    """True if every op that needs bytes takes time, or is a step of its own."""
     needed = problem.workspace.copy()
     np.add.at(needed, problem.producer, np.where(problem.resident == 1, 0, problem.size))
     return problem.rules.memory == "step" or bool((needed[~takes_time(problem)] == 0).all())

@@ -23,26 +23,26 @@ from situate.bounds.windows import least_window
 from situate.data.problem import Problem
 
 BOUNDING, BOUNDING_AT_LEAST = 0.2, 0.5
-"""Part of a search's time limit, and seconds at least, that its lower bound may take."""
+"""Share of a search's time limit for its lower bound, and the least seconds for it."""
 
 REFINING, REFINING_AT_LEAST = 0.1, 0.05
-"""Part of the time limit in which the bounds by joins, by deadlines and by what a split sends may
-go on, and the seconds below which they gain less than the search loses."""
+"""Share of the time limit for the bounds by joins, deadlines and splits, and the seconds below
+which they gain less than the search loses."""
 
 SMALLEST_TIME = float(np.finfo(np.float64).smallest_subnormal)
-"""Possible error of a product of times as small as this, which no relative error covers."""
+"""Rounding error of a product of times near zero, which no relative error covers."""
 
 FEW = 1000
-"""Times that are looked at before all others."""
+"""Number of times in the first, cheap check for whole numbers."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A value that no feasible plan is below.
+    """A lower bound on the value of feasible plans.
 
     Attributes:
         value: seconds, or bytes for `memory`.
-        name: of the bound that is the largest, as docs/bounds.md calls it.
+        name: of the largest bound, as in docs/bounds.md.
     """
 
     value: float
@@ -50,13 +50,13 @@ class Bound:
 
 
 def bound_in_time(problem: Problem, begin: float, time_limit: float | None) -> Bound:
-    """The bound that a search comes with, in the part of its time that bounds may take.
+    """The lower bound of a search, computed within a share of the search's time.
 
     Args:
-        problem: what is to be planned.
-        begin: what `time.perf_counter` said when the search began.
-        time_limit: seconds of the search; None for as long as the bound takes, for without a limit
-            the clock must not decide.
+        problem: of the search.
+        begin: time of `time.perf_counter` at the start of the search.
+        time_limit: seconds of the search. None lets every bound finish, because without a limit the
+            result must not depend on the clock.
     """
     limit = math.inf if time_limit is None else time_limit
     refining = REFINING * limit
@@ -78,17 +78,16 @@ def tightest_bound(
     """The largest of all bounds on the objective.
 
     Args:
-        problem: what is to be planned.
-        until: what `time.perf_counter` says when no other bound is begun. The ascent for the load
-            ends, were it not at its best by then, and, of memory, the flows, the order of a tree
-            and the best order.
+        problem: of the plans.
+        until: time of `time.perf_counter` after which no other bound starts. The ascent for the
+            load ends then, too, and so do the flows, the tree order and the best order of memory.
         refined_until: the same for the search for joins, the refutation of deadlines and the ascent
             for the split.
     """
     if problem.objective == "memory":
         need = max(needs(problem, until), key=lambda need: need.peak)
         return Bound(float(need.peak), need.name)
-    # The first of those that are equal.
+    # Of equal bounds, the first.
     tightest = max(_begun_by(until, problem, _bounds(problem, until, refined_until)), key=_value)
     return Bound(_rounded(problem, tightest.value), tightest.name)
 
@@ -98,7 +97,7 @@ def _value(bound: Bound) -> float:
 
 
 def _begun_by(until: float, problem: Problem, bounds: Iterator[Bound]) -> Iterator[Bound]:
-    """The bounds that are begun by then; in place of the others an equal share of the work."""
+    """The bounds that start before `until`; an equal share of the work stands for the others."""
     atomic = problem.transfers == "atomic"
     if atomic:
         yield next(bounds)
@@ -147,22 +146,24 @@ def _of_paths(problem: Problem, paths: Paths, load: Load) -> Iterator[Bound]:
 
 
 def _rounded(problem: Problem, seconds: float) -> float:
-    """A bound lowered by all that rounding may have added, so that it holds for exact sums; rounded
-    up where all times are whole numbers."""
+    """A bound minus the largest rounding error, so that it holds for exact sums.
+
+    It is rounded up if all times are whole numbers.
+    """
     least = seconds * (1 - rounding(problem)) - SMALLEST_TIME * (problem.n + problem.d)
     return float(np.ceil(max(0.0, least))) if _whole_numbers(problem) else max(0.0, least)
 
 
 def _whole_numbers(problem: Problem) -> bool:
-    """True if every time a schedule can hold is a whole number."""
+    """True if every possible time of a schedule is a whole number."""
     own = problem.transfer_seconds
-    # NaN marks tensors without seconds of their own, whose transfers take what links say: whole
-    # numbers only where links take no time at all.
+    # NaN marks tensors without seconds of their own. Links give their transfers' times, which are
+    # whole numbers only if links take no time at all.
     links_count = bool((np.isnan(own) & ~problem.signal).any())
     links_free = not problem.latency.any() and bool(np.isinf(problem.bandwidth).all())
     times = [problem.seconds[np.isfinite(problem.seconds)], own[~np.isnan(own)]]
     times.append(np.array([problem.cluster.synchronisation]))
-    # A few first: of times that are no whole numbers, most are none.
+    # A few times first: if some times are no whole numbers, most are none.
     times = [part for t in times for part in (t[:FEW], t[FEW:])]
     whole = all(bool((t == np.floor(t)).all()) for t in times)
     return whole and (links_free or not links_count)

@@ -1,4 +1,4 @@
-"""The least memory that a plan can do with, whatever it places where."""
+"""Lower bounds on memory, for any placement."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from situate.data.arrays import Bools, Ints
 from situate.data.problem import Problem
 
 SETS, GROUPS = 64, 16
-"""At most so many sets of devices, and colocation groups, are looked at for themselves."""
+"""Most sets of devices, and most colocation groups, with a bound of their own."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Need:
     Attributes:
         name: of the bound, as docs/bounds.md calls it.
         bytes: of all of them together.
-        room: the devices' capacities; where it may be any device, the largest capacity.
-        devices: indices of the devices; empty where it may be any device.
+        room: the devices' capacities; the largest capacity if it may be any device.
+        devices: indices of the devices; empty if it may be any device.
     """
 
     name: str
@@ -37,55 +37,59 @@ class Need:
 
     @property
     def fits(self) -> bool:
-        """True where the devices can hold that."""
+        """True if the devices can hold these bytes."""
         return self.bytes <= sum(self.room)
 
     @property
     def peak(self) -> int:
-        """Bytes that the fullest device holds at least."""
+        """Lower bound on the bytes of the fullest device."""
         return level_share(self.bytes, self.room)
 
 
-def level_share(held: int, room: Sequence[int]) -> int:
-    """Bytes of an equal share of what devices hold, where those that cannot hold one are full."""
-    left, rising = held, sorted(room)
+def level_share(total: int, room: Sequence[int]) -> int:
+    """Bytes of an equal share of `total`; devices too small for a share are full."""
+    remaining, rising = total, sorted(room)
     for full, capacity in enumerate(rising):
         # Rounded up, in integers: bytes beyond 2^53 are no exact floats.
-        share = -(-left // (len(rising) - full))
+        share = -(-remaining // (len(rising) - full))
         if share <= capacity:
             return share
-        left -= capacity
-    return -(-held // len(rising))
+        remaining -= capacity
+    return -(-total // len(rising))
 
 
 def least_peak(problem: Problem) -> int:
-    """Bytes that the fullest device must hold, of a plan that fits."""
+    """Lower bound on the bytes of the fullest device of a feasible plan."""
     return max(need.peak for need in needs(problem))
 
 
 def needs(problem: Problem, until: float = math.inf) -> list[Need]:
-    """All that one device or several must hold at once, whatever is placed where; fewer bytes where
-    `time.perf_counter` says `until` before they are found."""
-    sets = [(on, ops, _held(problem, ops)) for on, ops in _device_sets(problem)]
-    found = [_largest_unit(problem)]
-    found += [_share(problem, "persistent bytes", on, held) for on, _, held in sets]
+    """All needs of one device or several at once, for any placement.
+
+    Needs are smaller if `time.perf_counter` reaches `until` before their search ends.
+    """
+    sets = [(on, ops, _persistent_bytes(problem, ops)) for on, ops in _device_sets(problem)]
+    result = [_largest_unit(problem)]
+    result += [_share(problem, "persistent bytes", on, persistent) for on, _, persistent in sets]
     if problem.rules.memory == "persistent":
-        return found
-    found.append(_largest_op(problem))
+        return result
+    result.append(_largest_op(problem))
     live = Live(problem)
-    for on, ops, held in sets:
-        size = held + live.least(ops, WORK // len(sets), until)
-        found.append(_share(problem, "live tensors", on, size))
+    for on, ops, persistent in sets:
+        size = persistent + live.least(ops, WORK // len(sets), until)
+        result.append(_share(problem, "live tensors", on, size))
     everywhere, _, held_there = sets[0]
     for name, least in (("tree", bytes_of_tree), ("best order", bytes_of_best_order)):
-        found.append(_share(problem, name, everywhere, held_there + least(problem, until)))
-    above = max(need.peak for need in found)
-    return found + [_group(problem, live, unit, until) for unit in _heavy_groups(problem, above)]
+        result.append(_share(problem, name, everywhere, held_there + least(problem, until)))
+    above = max(need.peak for need in result)
+    return result + [_group(problem, live, unit, until) for unit in _heavy_groups(problem, above)]
 
 
 def _device_sets(problem: Problem) -> list[tuple[Bools, Bools]]:
-    """Sets of devices (d,), each with the ops (n,) that can only run on devices of it: all
-    devices that anything may run on, and those of every unit's."""
+    """Sets of devices (d,), each with the ops (n,) confined to it.
+
+    The first set has all devices that any op may run on; the others are the units' allowed sets.
+    """
     distinct = DeviceSets.of(problem)
     rows = distinct.sets
     sets = {row.tobytes(): row for row in [rows.any(axis=0), *rows[:SETS]]}
@@ -93,7 +97,7 @@ def _device_sets(problem: Problem) -> list[tuple[Bools, Bools]]:
     return [(on, confined[distinct.of_unit][problem.unit]) for on, confined in inside]
 
 
-def _held(problem: Problem, ops: Bools) -> int:
+def _persistent_bytes(problem: Problem, ops: Bools) -> int:
     """Persistent bytes of the ops of a mask (n,)."""
     return int(problem.persistent[ops].sum())
 
@@ -106,7 +110,7 @@ def _share(problem: Problem, name: str, on: Bools, size: int) -> Need:
 
 
 def _one(problem: Problem, name: str, size: int) -> Need:
-    """A need that some device has, whichever it is."""
+    """A need of some device, which may be any."""
     return Need(name, size, (int(problem.capacity.max()),))
 
 
@@ -115,10 +119,10 @@ def _largest_unit(problem: Problem) -> Need:
 
 
 def _largest_op(problem: Problem) -> Need:
-    """Inputs, outputs and workspace of an op that takes time are on its device at once, beside all
-    that its unit holds.
+    """The need of one op: its inputs, outputs and workspace beside its unit's persistent bytes.
 
-    An op far shorter than the schedule may end at the very instant at which it starts.
+    Only ops that take time count: an op far shorter than the schedule may start and end at the same
+    instant.
     """
     need = problem.workspace + problem.unit_persistent[problem.unit]
     # A resident tensor is part of its unit's persistent bytes already.
@@ -137,17 +141,17 @@ def _group(problem: Problem, live: Live, unit: int, until: float) -> Need:
 
 
 def _heavy_groups(problem: Problem, above: int) -> list[int]:
-    """Units of several ops that may need more than the bytes `above`, those of most bytes first."""
+    """Units of several ops that may need more than `above` bytes, the largest first."""
     most = _most_of_unit(problem)
     several = np.bincount(problem.unit, minlength=problem.units) > 1
     candidates = np.flatnonzero(several & (most > above))
     falling = candidates[np.argsort(-most[candidates], kind="stable")]
-    # On a single device all that there is was looked at together.
+    # On a single device the sets of devices already cover all ops.
     return falling[:GROUPS].tolist() if problem.d > 1 else []
 
 
 def _most_of_unit(problem: Problem) -> Ints:
-    """(units,) no fewer than all bytes that a unit's ops hold, make, read and work with."""
+    """(units,) upper bound on the bytes that a unit's ops hold, produce, read and work with."""
     most = problem.unit_persistent.copy()
     np.add.at(most, problem.unit, problem.workspace)
     np.add.at(most, problem.unit[problem.producer], problem.size)

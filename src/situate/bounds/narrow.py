@@ -1,4 +1,4 @@
-"""Narrow work: ops that only some devices may run have a window of those devices alone."""
+"""Narrow work: windows of ops that may run only on some devices."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from situate.data.arrays import Bools
 from situate.data.problem import Problem
 
 SETS = 64
-"""At most so many sets of devices are looked at, those of most ops first."""
+"""Most sets of devices with a window; the sets of most ops come first."""
 
 
 def least_narrow(problem: Problem, paths: Paths) -> float:
-    """Seconds of a step by the fullest window of ops that only certain devices may run, which these
-    share evenly."""
+    """Lower bound on the seconds of a step by the fullest window of ops confined to some devices,
+    which share the work evenly."""
     sets, head, tail = DeviceSets.of(problem), paths.head, paths.tail
     allowed = problem.allowed[problem.unit]
     least = np.where(allowed, problem.seconds, np.inf).min(axis=1)
@@ -29,5 +29,5 @@ def least_narrow(problem: Problem, paths: Paths) -> float:
 
 
 def narrow_sets(sets: DeviceSets) -> list[Bools]:
-    """Sets of devices (d,), not all of them, that are all that some units may run on."""
+    """Proper subsets (d,) of the devices to which some units are confined."""
     return [on for on in sets.sets if not on.all()][:SETS]

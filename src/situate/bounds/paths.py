@@ -1,4 +1,4 @@
-"""Longest paths, each op on the way where the path is shortest."""
+"""Longest paths, with each op on its best device for the path."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ PAIRS = 40_000_000
 
 @dataclass(frozen=True)
 class Paths:
-    """Longest paths, where every op runs on the device that makes them shortest and transfers
-    between devices take their time; none under atomic rules, where a transfer is the load of those
-    that send and receive it, or where there are more than `PAIRS` pairs of devices to look at.
+    """Longest paths, with each op on the device that makes them shortest.
+
+    Transfers between devices take their time. They take none under atomic rules, where they are
+    load of the sender and the receiver, or if there are more than `PAIRS` pairs of devices.
 
     Attributes:
-        heads, tails: (n, d) seconds before an op begins on a device, and after it has ended there;
-            infinite where it may not run.
+        heads, tails: (n, d) seconds before an op starts on a device, and after it ends there;
+            infinite on forbidden devices.
         longest: seconds of the critical path.
     """
 
@@ -44,18 +45,18 @@ class Paths:
 
     @classmethod
     def of(cls, problem: Problem) -> Paths:
-        """Those of a problem's graph."""
+        """The paths of a problem's graph."""
         free = problem.transfers == "atomic" or len(problem.consumers) * problem.d**2 > PAIRS
         return cls.through(problem, *_core.longest_paths(core_problem(problem), free=free))
 
     @classmethod
     def through(cls, problem: Problem, heads: Floats, tails: Floats) -> Paths:
-        """Those through each op, with what is before and after it (n, d), (n, d)."""
+        """The paths with these seconds before and after each op, (n, d) and (n, d)."""
         seconds = np.where(problem.allowed[problem.unit], problem.seconds, np.inf)
         return cls(heads, tails, float((heads + seconds + tails).min(axis=1).max()))
 
     @classmethod
     def without(cls, problem: Problem) -> Paths:
-        """None: ops that wait for nothing, as those of different steps in a pipeline."""
+        """Empty paths, for ops without dependencies, as of different steps in a pipeline."""
         nothing = np.zeros((problem.n, problem.d))
         return cls(nothing, nothing, 0.0)

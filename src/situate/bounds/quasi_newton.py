@@ -18,13 +18,13 @@ Pairs = deque[tuple[Floats, Floats]]
 
 
 def minimise(function: Function, start: Floats, first: float, steps: int) -> Floats:
-    """A point that is better than the start, or the start.
+    """The best point of an ascent from the start.
 
     Args:
-        function: its value and gradient at a point.
+        function: returns the value and the gradient at a point.
         start: a point.
         first: length of the first step, in its largest coordinate.
-        steps: at most so many.
+        steps: largest number of steps.
     """
     pairs: Pairs = deque(maxlen=REMEMBERED)
     point = start
@@ -51,12 +51,12 @@ def _by_inverse_hessian(gradient: Floats, pairs: Pairs, first: float) -> Floats:
     """The two-loop recursion; without pairs a gradient of the first length."""
     if not pairs:
         return gradient * (first / max(float(abs(gradient).max()), 1e-300))
-    found, along = gradient.copy(), []
+    direction, along = gradient.copy(), []
     for step, change in reversed(pairs):
-        along.append(float(step @ found) / float(step @ change))
-        found -= along[-1] * change
+        along.append(float(step @ direction) / float(step @ change))
+        direction -= along[-1] * change
     step, change = pairs[-1]
-    found *= float(step @ change) / float(change @ change)
+    direction *= float(step @ change) / float(change @ change)
     for (step, change), forth in zip(pairs, reversed(along), strict=True):
-        found += (forth - float(change @ found) / float(step @ change)) * step
-    return found
+        direction += (forth - float(change @ direction) / float(step @ change)) * step
+    return direction

@@ -1,4 +1,4 @@
-"""Rounding errors of sums of times, and what a gap proves in spite of them."""
+"""Rounding errors of sums of times, and the gap in spite of them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def rounding(problem: Problem) -> float:
 def gap(problem: Problem, value: float, bound: float) -> float:
     """The distance of the value above the bound, as a fraction of the bound.
 
-    Exactly zero where rounding alone is between the two: then no plan is better by more. The bound
-    itself is lowered by `rounding`, so an optimal value may be twice that above it.
+    It is exactly zero if only rounding is between the two: then no plan is better by more. The
+        bound is lowered by `rounding`, so an optimal value may be twice that above it.
     """
     if abs(value - bound) <= 2 * rounding(problem) * bound:
         return 0.0

@@ -1,4 +1,4 @@
-"""Transfers that any split of the work must pay for; docs/bounds.md derives what they take."""
+"""Transfers of any split of the work; docs/bounds.md derives their time."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ WORK, EVALUATIONS = 200_000_000, 40
 """Third powers of the number of units that are spent, and most evaluations: a fifth of a second."""
 
 SMOOTHINGS = (0.03, 0.01)
-"""Widths over which eigenvalues are averaged, stage by stage, in parts of the average diagonal."""
+"""Widths for averaging eigenvalues, stage by stage, as fractions of the average diagonal."""
 
 IMBALANCE = 0.05
 """Price of imbalance: the part of the bound that it may take off."""
 
 FIRST_GAIN = 0.1
-"""Gain of the bound over an equal share that the first price is made for, in parts of the share."""
+"""Gain over an equal share for which the first price is set, as a fraction of the share."""
 
 FIRST_STEP = 0.2
 """Length of the first step of each stage in its largest coordinate, in average diagonals."""
 
 
 def least_split(problem: Problem, until: float = math.inf) -> float:
-    """Seconds that the busiest device works and transfers where transfers are blocking; 0 where the
-    bound has nothing to say.
+    """Lower bound on the seconds of work and blocking transfers of the busiest device; 0 without
+    one.
 
     Args:
-        problem: on devices of which each transfer occupies two.
-        until: what `time.perf_counter` says when no more evaluations begin; 0 if that is over.
+        problem: its transfers occupy two devices each.
+        until: time of `time.perf_counter` after which no evaluation starts; 0 if it has passed.
     """
     if problem.transfers != "blocking" or problem.d < 2 or not 1 < problem.units <= UNITS:
         return 0.0
@@ -57,9 +57,12 @@ def least_split(problem: Problem, until: float = math.inf) -> float:
 
 
 def _laplacian(problem: Problem) -> Floats:
-    """(units, units) of the graph whose edges, weighed and cut, take no longer than the transfers
-    of tensors that are sent: every tensor a clique of its units, of which no split in two cuts
-    more edges than half its units times the other half."""
+    """(units, units) Laplacian of a weighted graph whose cut edges take at most the time of the cut
+    tensors' transfers.
+
+    Every tensor is a clique of its units. A split in two cuts at most half of these units times the
+    other half.
+    """
     edges, seconds = np.zeros((problem.units, problem.units)), least_transfers(problem)
     for tensor in np.flatnonzero(seconds > 0).tolist():
         first, last = problem.consumer_start[tensor : tensor + 2]
@@ -78,7 +81,7 @@ class _Ascent:
     def __init__(self, sends: Floats, work: Floats, d: int, until: float) -> None:
         self._sends, self._work, self._d, self._until = sends, work, d, until
         self._scale = float(np.diag(sends).mean())
-        self._left = min(EVALUATIONS, WORK // len(sends) ** 3)
+        self._evaluations_left = min(EVALUATIONS, WORK // len(sends) ** 3)
         self._best, self._point = 0.0, np.zeros(len(sends))
 
     def best(self) -> float:
@@ -93,7 +96,7 @@ class _Ascent:
 
     def _stage(self, price: float, width: float) -> None:
         matrix = self._sends + price * np.outer(self._work, self._work)
-        steps = max(1, self._left // len(SMOOTHINGS))
+        steps = max(1, self._evaluations_left // len(SMOOTHINGS))
 
         def value(point: Floats) -> tuple[float, Floats]:
             return self._evaluate(matrix, price, width, point)
@@ -104,9 +107,9 @@ class _Ascent:
         self, matrix: Floats, price: float, width: float, point: Floats
     ) -> tuple[float, Floats]:
         """The smoothed dual at a point (units,), with its sign changed, and its gradient."""
-        if self._left <= 0 or time.perf_counter() > self._until:
+        if self._evaluations_left <= 0 or time.perf_counter() > self._until:
             return math.inf, np.zeros(len(point))
-        self._left -= 1
+        self._evaluations_left -= 1
         shifted = matrix - np.diag(point)
         eigenvalues, vectors = np.linalg.eigh(shifted)
         units = len(point)
@@ -124,6 +127,6 @@ class _Ascent:
         if dual <= 0:
             return
         slope = price * self._d**2
-        found = 2 * dual / (1 + math.sqrt(1 + 4 * slope * dual))
-        if found > self._best:
-            self._best, self._point = found, point
+        value = 2 * dual / (1 + math.sqrt(1 + 4 * slope * dual))
+        if value > self._best:
+            self._best, self._point = value, point

@@ -19,8 +19,8 @@ edges."""
 
 
 def least_together(problem: Problem, paths: Paths) -> float:
-    """Seconds of a step in which ops share a device where a transfer between them would make their
-    path longer than the step."""
+    """Lower bound on the seconds of a step by ops that must share a device, because a transfer
+    between them would make their path longer than the step."""
     if not can_part(problem):
         return 0.0
     through, ends = parted(problem, paths)
@@ -45,30 +45,29 @@ def least_together(problem: Problem, paths: Paths) -> float:
 
 
 def can_part(problem: Problem) -> bool:
-    """True where there are edges that devices could part, and not too many to look at."""
+    """True if devices could split some edge, and the number of edges is within the limit."""
     edges = len(problem.consumers)
     return problem.d > 1 and 0 < edges <= EDGES and edges * problem.d**2 <= PAIRS
 
 
 def parted(problem: Problem, paths: Paths) -> tuple[Floats, NDArray[np.int32]]:
-    """Seconds (e,) of the longest path over each edge to a consumer if there is a transfer on it,
-    and the units (e, 2) of the edge's two ops."""
+    """Seconds (e,) of the longest path through each edge with a transfer, and the units (e, 2) of
+    its two ops."""
     through = _core.parted_paths(core_problem(problem), paths.heads, paths.tails)
     ends = np.stack([edge_producers(problem), problem.consumers], axis=1)
     return through, problem.unit[ends]
 
 
 def busiest(problem: Problem) -> float:
-    """Seconds of the busiest device: those of the largest unit, of an even share, or of two units
-    that have to share one. Infinite where no device may run all of a unit."""
+    """Lower bound on the busiest device: the largest unit, an even share, or two units that share a
+    device. Infinite if no device may run all of a unit."""
     loads = np.sort(seconds_of_units(problem).min(axis=1))[::-1]
     two = loads[problem.d - 1 : problem.d + 1].sum() if len(loads) > problem.d else 0.0
     return float(max(loads[0], loads.sum() / problem.d, two))
 
 
 def united(problem: Problem, pairs: NDArray[np.int32]) -> Ints:
-    """(units,) numbers of the parts that pairs of units (k, 2) make of all, those of one part
-    alike."""
+    """(units,) component of each unit, where pairs (k, 2) of units are edges."""
     into = list(range(problem.units))
 
     def part(unit: int) -> int:

@@ -19,8 +19,7 @@ def least_transfers(problem: Problem) -> Floats:
 
 
 def _fastest_links(problem: Problem) -> Iterator[tuple[float, float]]:
-    """Latency and bandwidth of the links than which no other has both a shorter and a larger one,
-    the largest bandwidth first."""
+    """(latency, bandwidth) of the Pareto-optimal links, the largest bandwidth first."""
     between = ~np.eye(problem.d, dtype=bool)
     latencies, bandwidths = problem.latency[between], problem.bandwidth[between]
     shortest = np.inf

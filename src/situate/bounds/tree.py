@@ -11,9 +11,11 @@ from situate.data.tree_order import SECONDS_AN_OP, is_tree, tree_order
 
 
 def bytes_of_tree(problem: Problem, until: float = math.inf) -> int:
-    """Bytes of tensors and workspaces that are live at once in every schedule of ops of which each
-    is read by one at most; 0 where that is not so, an op takes no time and needs some, or they are
-    not found by when `time.perf_counter` says `until`."""
+    """Bytes of tensors and workspaces that are live at once in every schedule of a tree of ops.
+
+    They are 0 if some op has several readers, if an op without duration needs bytes, or if
+    `time.perf_counter` reaches `until` first.
+    """
     if time.perf_counter() + SECONDS_AN_OP * problem.n > until or not is_tree(problem):
         return 0
     return tree_order(problem).bytes if all_take_time(problem) else 0

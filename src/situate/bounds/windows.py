@@ -1,4 +1,4 @@
-"""Windows: ops that cannot run early or late have the rest of the step to share."""
+"""Windows: ops that can run neither early nor late share the rest of the step."""
 
 from __future__ import annotations
 
@@ -11,29 +11,34 @@ from situate.data.arrays import Floats
 from situate.data.problem import Problem
 
 STARTS, STARTS_OF_OPS = (64, 512), 1_000_000
-"""Windows begin at so many different times, at least and at most; between them the more, the fewer
-ops there are: so many starts of ops in all."""
+"""Least and most distinct beginnings of windows, and the product of beginnings and ops between."""
 
 
 @np.errstate(over="ignore", invalid="ignore")  # endless times bound nothing
 def least_window(problem: Problem, paths: Paths, load: Load) -> float:
-    """Seconds of a step by its fullest window: the ops with a head of a at least and a tail of b at
-    least must all run after a and before b is left, so a step takes a + b and the least load of
-    these ops at the prices of `load`.
+    """Lower bound on a step's seconds by its fullest window.
+
+    Ops with a head of at least a and a tail of at least b run after a and before b is left. So a
+    step takes a + b and the least load of these ops at the prices of `load`.
     """
     allowed = problem.allowed[problem.unit]
-    # What may not run takes no time here: a weight of zero times endless seconds is no number.
+    # Ops on forbidden devices take no time here: zero weight times infinite seconds is NaN.
     seconds = np.where(allowed, problem.seconds, 0.0)
-    each = load.weight * seconds + load.price * problem.persistent[:, None]
-    cost = np.where(allowed, each, np.inf).min(axis=1)
-    paid = float((load.price * problem.capacity).sum())
-    paid += rounding(problem) * paid
-    return fullest_window(paths.head, paths.tail, cost, paid)
+    costs = load.weight * seconds + load.price * problem.persistent[:, None]
+    cost = np.where(allowed, costs, np.inf).min(axis=1)
+    memory_cost = float((load.price * problem.capacity).sum())
+    memory_cost += rounding(problem) * memory_cost
+    return fullest_window(paths.head, paths.tail, cost, memory_cost)
 
 
-def fullest_window(heads: Floats, tails: Floats, cost: Floats, paid: float = 0.0) -> float:
-    """Seconds of the fullest window of ops (n,), each of which has its head, its tail and its part
-    of the load, of which `paid` is taken off."""
+def fullest_window(heads: Floats, tails: Floats, cost: Floats, memory_cost: float = 0.0) -> float:
+    """Seconds of the fullest window of ops (n,).
+
+    Args:
+        heads, tails: (n,) seconds before and after each op, at least.
+        cost: (n,) each op's part of the load.
+        memory_cost: subtracted from the load of a window.
+    """
     # Sorted by falling tail, the ops of a window with a tail of at least b are a prefix: one
     # cumulative sum gives the load of every b at once.
     falling = np.argsort(-tails, kind="stable")
@@ -42,11 +47,11 @@ def fullest_window(heads: Floats, tails: Floats, cost: Floats, paid: float = 0.0
         return 0.0
     head, tail, cost = heads[falling], tails[falling], cost[falling]
     longest = 0.0
-    # Quantiles of heads in place of all of them: fewer windows bound less, and never wrongly.
+    # Quantiles of heads stand for all heads: fewer windows give a weaker bound, still valid.
     starts = np.clip(STARTS_OF_OPS // len(head), *STARTS)
     for begin in np.unique(np.quantile(head, np.linspace(0, 1, starts), method="lower")):
         inside = head >= begin
-        # (m,) of the m ops with such a head: a, load of the prefix, b.
-        windows = begin + cost[inside].cumsum() - paid + tail[inside]
+        # (m,) for the m ops with a head of at least a: a + load of the prefix + b.
+        windows = begin + cost[inside].cumsum() - memory_cost + tail[inside]
         longest = max(longest, float(windows[np.isfinite(windows)].max(initial=0.0)))
     return longest

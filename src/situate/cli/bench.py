@@ -20,7 +20,7 @@ from situate.bench.pictures import draw_gaps, draw_profiles
 from situate.bench.provenance import now, provenance
 from situate.bench.rows import Row, RowFile
 from situate.bench.run import Bench, Runs, warm_up
-from situate.bench.summary import Judged, grouped, judged, means
+from situate.bench.summary import RowGap, group_rows, means, row_gaps
 from situate.cli.answer import print_json, print_table
 from situate.cli.inputs import check_name, find_objective
 from situate.cli.outputs import check_outputs, check_picture
@@ -96,7 +96,7 @@ class Outputs:
         check_picture(self.picture)
         check_picture(self.gaps, "gaps")
 
-    def draw(self, rows: list[Judged]) -> None:
+    def draw(self, rows: list[RowGap]) -> None:
         """Draw what was asked for, of rows if there are any."""
         for path, draw in ((self.picture, draw_profiles), (self.gaps, draw_gaps)):
             if path is not None and rows:
@@ -119,7 +119,7 @@ def run_bench(wanted: Wanted, outputs: Outputs) -> int:
     before = dict(known.entries)
     rows, complete = _rows(bench)
     _say_improved(known, before, outputs.best_known is not None)
-    found = judged(rows, known)
+    found = row_gaps(rows, known)
     print_json(_content(runs, found)) if outputs.as_json else print_table(tables.comparison(found))
     outputs.draw(found)
     return 0 if complete else _interrupted(outputs.out)
@@ -172,10 +172,10 @@ def _say_improved(known: BestKnown, before: dict[str, Entry], kept: bool) -> Non
         note("--best-known FILE would keep what is better")
 
 
-def _content(runs: Runs, rows: list[Judged]) -> dict[str, Any]:
+def _content(runs: Runs, rows: list[RowGap]) -> dict[str, Any]:
     """The runs and the program that made them; for each family and time limit the means of every
     method."""
-    groups = grouped(rows, lambda row: (row.family, row.time_limit))
+    groups = group_rows(rows, lambda row: (row.family, row.time_limit))
     return {
         "made_by": provenance(),
         "date": now(),

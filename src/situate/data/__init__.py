@@ -1,1 +1,1 @@
-"""The parts of a problem: graph, cluster, costs and rules, and the arrays made of them."""
+"""The parts of a problem: graph, cluster, costs and rules, and their arrays."""

@@ -1,4 +1,4 @@
-"""Types of NumPy arrays by what they hold; shapes stand in the docstrings of their functions."""
+"""Types of NumPy arrays by element type; the docstrings of functions state shapes."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ UNITS = {"B": 1} | {
 
 
 class Device(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One device. Rates are what the roofline needs; a graph with its own seconds needs none."""
+    """One device. The roofline needs its rates; a graph with its own seconds needs none."""
 
     name: str
     kind: str = "gpu"
@@ -179,13 +179,13 @@ class Cluster:
 
     @property
     def channels(self) -> list[str]:
-        """Names of the channels; `a->b` where a pair has its own."""
+        """Names of the channels; `a->b` for a pair with a channel of its own."""
         return self._tables[3]
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of all that times and memory depend on, in hexadecimal."""
-        devices = [_said(device) for device in self.devices]
+        """SHA-256 in hexadecimal of the fields that times and memory depend on."""
+        devices = [_given_keys(device) for device in self.devices]
         content = (devices, self.links, self.transfers, self.synchronisation)
         return hashlib.sha256(msgspec.msgpack.encode(content, enc_hook=plain)).hexdigest()
 
@@ -197,33 +197,33 @@ class Cluster:
         latency, bandwidth = np.zeros((n, n)), np.full((n, n), np.inf)
         channel = np.full((n, n), -1, np.int32)
         index: dict[str, int] = {}
-        chosen = self._chosen().tolist()
+        link_index = self._link_index().tolist()
         for i, source in enumerate(self.names):
             for j, target in enumerate(self.names):
                 if i == j:
                     continue
-                link = self.links[chosen[i][j]]
+                link = self.links[link_index[i][j]]
                 latency[i, j], bandwidth[i, j] = link.latency, link.bandwidth
                 name = link.channel.replace("{from}", source).replace("{to}", target)
                 channel[i, j] = index.setdefault(name or f"{source}->{target}", len(index))
         return latency, bandwidth, channel, list(index)
 
-    def _chosen(self) -> NDArray[np.int64]:
+    def _link_index(self) -> NDArray[np.int64]:
         """Index of the last link that matches each pair, shape (devices, devices)."""
         n = len(self.devices)
-        chosen = np.full((n, n), -1)
+        link_index = np.full((n, n), -1)
         for i, link in enumerate(self.links):
             ends = [
                 [j for j, name in enumerate(self.names) if fnmatchcase(name, pattern)]
                 for pattern in (link.source, link.target)
             ]
-            chosen[np.ix_(*ends)] = i
+            link_index[np.ix_(*ends)] = i
             if link.both:
-                chosen[np.ix_(*ends[::-1])] = i
-        np.fill_diagonal(chosen, 0)
-        for a, b in np.argwhere(chosen < 0)[:1]:
+                link_index[np.ix_(*ends[::-1])] = i
+        np.fill_diagonal(link_index, 0)
+        for a, b in np.argwhere(link_index < 0)[:1]:
             self._fail_unlinked(self.names[a], self.names[b])
-        return chosen
+        return link_index
 
     def _fail_unlinked(self, source: str, target: str) -> NoReturn:
         raise ClusterError(
@@ -236,7 +236,7 @@ class Cluster:
         """Read a TOML file.
 
         Raises:
-            ClusterError: no such file, or not one of a cluster; names the file and the entry.
+            ClusterError: no such file, or no valid cluster; names the file and the entry.
         """
         from situate.files.contents import one_line, packed, reason_of
 
@@ -288,8 +288,8 @@ class Cluster:
 
     @classmethod
     def identical(cls, count: int) -> Cluster:
-        """`count` equal devices of unlimited memory between which transfers cost what the graph
-        itself says, and nothing where it says nothing.
+        """`count` equal devices of unlimited memory. The graph's own costs apply to transfers;
+        tensors without costs are free.
 
         Raises:
             ClusterError: a count that is no integer, or is below one or above `MOST_DEVICES`.
@@ -300,8 +300,8 @@ class Cluster:
 
     @classmethod
     def of_machine(cls, name: str, machine: tuple[MachineDevice, ...]) -> Cluster:
-        """The devices a graph's own file brings, `Graph.machine`; transfers cost what the graph
-        says.
+        """The devices in a graph's own file, `Graph.machine`; the graph's own costs apply to
+        transfers.
 
         Raises:
             ClusterError: as of `Cluster`.
@@ -329,8 +329,8 @@ class Cluster:
         return cls.preset(text)
 
 
-def _said(device: Device) -> dict[str, Any]:
-    """A device without the threads where nobody chose them."""
+def _given_keys(device: Device) -> dict[str, Any]:
+    """The given keys of a device, without `threads` if nobody set them."""
     content: dict[str, Any] = msgspec.to_builtins(device, enc_hook=plain)
     if device.threads is None:
         del content["threads"]
@@ -431,8 +431,8 @@ def _check_rates(device: Device, where: str) -> None:
 def _check_link(link: Link, names: list[str], where: str) -> None:
     for side, pattern in (("from", link.source), ("to", link.target)):
         if not any(fnmatchcase(name, pattern) for name in names):
-            known = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
-            raise ClusterError(f"{where}: {side} {pattern!r} matches no device of {known}")
+            listed_names = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+            raise ClusterError(f"{where}: {side} {pattern!r} matches no device of {listed_names}")
     if not link.bandwidth > 0:
         raise ClusterError(f"{where}: bandwidth: must be positive, got {link.bandwidth}")
     _check_number(link.latency, f"{where}: latency")

@@ -37,7 +37,7 @@ class Key(NamedTuple):
 NUMBER = (int, float)
 
 NO_UNIT = 'if the figures have no unit, write unit = "" at the top of the file'
-"""The remedy for figures that are checked as those of real machines, and are of none."""
+"""The remedy for figures that no real machine has."""
 
 RATE = Key(NUMBER, "FLOP a second", "35.6e12", scale=Scale("FLOP/s", "35.6 TFLOP/s", least=1e6))
 FRACTION = Key(NUMBER, "a fraction of the peak", "0.7")
@@ -86,8 +86,7 @@ LINK = {
 
 
 def check_keys(file: Mapping[str, Any]) -> None:
-    """Check a cluster's file, as it was parsed, for keys that there are, each with a value of its
-    type that a real machine may have.
+    """Check a parsed cluster file: known keys, with values of the right type and a plausible size.
 
     Raises:
         ClusterError: names the entry and the key.

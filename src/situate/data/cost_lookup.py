@@ -22,7 +22,7 @@ class Rates:
         flops: peak FLOP/s by dtype.
         bandwidth: peak bytes/s.
         launch: seconds of a launch.
-        reached: by op class, the fractions of both peaks, and the launches it takes to start.
+        reached: by op class, the fractions of both peaks, and the number of launches.
     """
 
     flops: dict[str, float]
@@ -34,47 +34,46 @@ class Rates:
 def measured_as(device: Device, costs: Costs) -> MeasuredDevice | None:
     """The measured device of the same name, else model, else kind; none that is known to be
     another model or to have another number of threads."""
-    like = [known for known in costs.devices if known.is_like(device)]
-    named = [known for known in like if known.name == device.name]
-    modelled = [known for known in like if known.model and known.model == device.model]
-    return next(iter((*named, *modelled, *like)), None)
+    like = [entry for entry in costs.devices if entry.is_like(device)]
+    same_name = [entry for entry in like if entry.name == device.name]
+    modelled = [entry for entry in like if entry.model and entry.model == device.model]
+    return next(iter((*same_name, *modelled, *like)), None)
 
 
 def seconds_of(ops: Sequence[Op], device: Device, costs: Costs | None) -> NDArray[np.float64]:
-    """(ops,) measured seconds on a device; NaN where there are none."""
-    known = measured_as(device, costs) if costs else None
-    seconds = known.seconds if known else {}
-    found = (seconds.get(op.signature) if op.signature else None for op in ops)
-    return np.array([timing.median if timing else np.nan for timing in found], np.float64)
+    """(ops,) measured seconds on a device; NaN if not measured."""
+    measured = measured_as(device, costs) if costs else None
+    seconds = measured.seconds if measured else {}
+    timings = (seconds.get(op.signature) if op.signature else None for op in ops)
+    return np.array([timing.median if timing else np.nan for timing in timings], np.float64)
 
 
 def contention_of(ops: Sequence[Op], device: Device, costs: Costs | None) -> NDArray[np.float64]:
-    """(ops,) how many times longer ops take on a device while all others that were measured work;
-    1 where that is not known."""
-    known = measured_as(device, costs) if costs else None
-    factors = known.contention if known else {}
+    """(ops,) slowdown of ops on a device while all other measured devices work; 1 if unknown."""
+    measured = measured_as(device, costs) if costs else None
+    factors = measured.contention if measured else {}
     return np.array([factors.get(op_class(op.kind), 1.0) for op in ops], np.float64)
 
 
 def workspace_of(ops: Sequence[Op], costs: Costs | None) -> NDArray[np.int64]:
     """(ops,) bytes: the most that any measured device needs, and at least the graph's own."""
-    tables = [known.workspace for known in costs.devices] if costs else []
+    tables = [entry.workspace for entry in costs.devices] if costs else []
     if not tables:
         return np.array([op.workspace for op in ops], np.int64)
-    found = (max((op.workspace, *(t.get(op.signature, 0) for t in tables))) for op in ops)
-    return np.fromiter(found, np.int64, len(ops))
+    sizes = (max((op.workspace, *(t.get(op.signature, 0) for t in tables))) for op in ops)
+    return np.fromiter(sizes, np.int64, len(ops))
 
 
 def coverage(graph: Graph, device: Device, costs: Costs) -> tuple[int, int]:
-    """The number of ops measured on a device among those that work and have no seconds of their
-    own, and the number of the latter."""
+    """(measured, working): the ops that work and have no seconds of their own, and how many of them
+    were measured on a device."""
     working = [op for op in graph.ops if op.seconds is None and (op.flops or op.traffic)]
     return int(np.isfinite(seconds_of(working, device, costs)).sum()), len(working)
 
 
 def estimated(graph: Graph, devices: Sequence[Device], costs: Costs) -> list[str]:
-    """Descriptions of what the costs leave to the roofline, a line for all devices of which the
-    same is to say."""
+    """Warnings for ops missing from the cost file; devices that miss the same ops share one
+    line."""
     missing: dict[str, list[str]] = {}
     of_sort: dict[str, tuple[int, int]] = {}
     for device in devices:
@@ -82,27 +81,30 @@ def estimated(graph: Graph, devices: Sequence[Device], costs: Costs) -> list[str
         sort = known_as.name if known_as else ""
         if sort not in of_sort:
             of_sort[sort] = coverage(graph, device, costs)
-        known, working = of_sort[sort]
-        if known < working:
-            what = f"{working - known} of {working} ops were not" if known else "no op was"
-            missing.setdefault(f"costs: {what} measured on", []).append(device.name)
+        count, working = of_sort[sort]
+        if count < working:
+            subject = f"{working - count} of {working} ops were not" if count else "no op was"
+            missing.setdefault(f"costs: {subject} measured on", []).append(device.name)
     return [
-        f"{what} {', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}: "
+        f"{subject} "
+        f"{', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}: "
         "their times are estimates"
-        for what, names in missing.items()
+        for subject, names in missing.items()
     ]
 
 
 def rates(device: Device, costs: Costs | None) -> Rates:
-    """The rates of the measured device that stands for this one; else the device's own, at the
-    efficiencies that it states itself, that were fitted on a device of its kind (no more than its
-    peaks), or that are the defaults."""
+    """The rates of a device.
+
+    A measured device's rates come first. Otherwise they are the device's own, at its stated
+    efficiencies, else those fitted on a device of its kind (at most its peaks), else the defaults.
+    """
     reached = {name: (fraction, fraction, 1.0) for name, fraction in EFFICIENCY.items()}
-    known = measured_as(device, costs) if costs else None
-    if known is not None and known.efficiency:
-        bandwidth = device.bandwidth if known.bandwidth is None else known.bandwidth
-        flops = known.flops or device.flops
-        return Rates(flops, bandwidth, known.launch, reached | _fitted(known))
+    measured = measured_as(device, costs) if costs else None
+    if measured is not None and measured.efficiency:
+        bandwidth = device.bandwidth if measured.bandwidth is None else measured.bandwidth
+        flops = measured.flops or device.flops
+        return Rates(flops, bandwidth, measured.launch, reached | _fitted(measured))
     kin = (d for d in (costs.devices if costs else ()) if d.kind == device.kind and d.efficiency)
     reached |= {
         name: (min(1.0, arithmetic), min(1.0, memory), launches)
@@ -112,6 +114,6 @@ def rates(device: Device, costs: Costs | None) -> Rates:
     return Rates(device.flops, device.bandwidth, device.launch, reached)
 
 
-def _fitted(known: MeasuredDevice | None) -> dict[str, tuple[float, float, float]]:
-    fitted = known.efficiency if known else {}
+def _fitted(measured: MeasuredDevice | None) -> dict[str, tuple[float, float, float]]:
+    fitted = measured.efficiency if measured else {}
     return {name: (fit.arithmetic, fit.memory, fit.launches) for name, fit in fitted.items()}

@@ -1,4 +1,4 @@
-"""Measured costs: the file that holds what ops took on the devices of a machine."""
+"""Measured costs: a file with the durations of ops on the devices of a machine."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ Bytes = Annotated[int, msgspec.Meta(ge=1, le=BYTES_LIMIT)]
 
 
 class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Seconds of an op: median, and what the lowest and highest quarter of `count` runs end at (or
-    the median, where it lies outside)."""
+    """Seconds of an op: the median, and the first and third quartile of `count` runs.
+
+    A quartile is the median if the median lies outside the range.
+    """
 
     median: Seconds
     low: Seconds
@@ -34,8 +36,7 @@ class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Efficiency(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The fractions of a device's peaks that ops of one class reach, fitted to those that were
-    measured."""
+    """The fractions of a device's peaks that ops of one class reach, fitted to measured ops."""
 
     arithmetic: Positive
     """Fraction of the peak FLOP/s."""
@@ -46,11 +47,11 @@ class Efficiency(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ops: Count
     """Distinct ops it was fitted to."""
     error: Annotated[float, msgspec.Meta(ge=1)]
-    """Half of them took between 1 / error and error times what the fit gives."""
+    """Half of the measured times are between 1 / error and error times the fit."""
 
 
 class MeasuredDevice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A device and what was measured on it."""
+    """A device and its measurements."""
 
     name: str
     kind: str
@@ -69,10 +70,9 @@ class MeasuredDevice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     contention: dict[str, Annotated[float, msgspec.Meta(ge=1)]] = {}
     """By op class, how many times longer ops take while all other devices work too."""
     wall: Annotated[float, msgspec.Meta(ge=1)] = 1.0
-    """Seconds that steps took on the wall for each second counted: above 1 where other programs
-    ran."""
+    """Wall-clock seconds of steps per counted second; above 1 if other programs ran."""
     workspace: dict[str, Bytes] = {}
-    """By signature, bytes that an op needs beyond what it hands on; none where it needs none."""
+    """By signature, an op's temporary bytes beyond its outputs; without entries that are zero."""
 
     def is_like(self, device: Device) -> bool:
         """True if the device may be this one: nothing that both state differs."""
@@ -111,13 +111,13 @@ class Costs(
     synchronisation: Seconds = 0.0
     """Seconds that a tensor pays to cross devices, beside its link."""
     step: Seconds = 0.0
-    """Seconds that a step on several devices takes beside what they do."""
+    """Fixed seconds of a step on several devices."""
     version: int = 1
 
     @property
     def hash(self) -> str:
-        """SHA-256 of what seconds are looked up in and derived from, in hexadecimal; links and
-        synchronisation are a cluster's."""
+        """SHA-256 in hexadecimal of the measured seconds and rates. Links and synchronisation
+        belong to a cluster."""
         content = (self.devices, self.step)
         return hashlib.sha256(msgspec.msgpack.encode(content)).hexdigest()
 
@@ -137,7 +137,7 @@ class Costs(
         """Read a cost file.
 
         Raises:
-            ReadError: no such file, or not one of costs; names the file and the field.
+            ReadError: no such file, or no valid costs; names the file and the field.
         """
         from situate.files.contents import packed, reason_of
         from situate.files.strict_json import decode

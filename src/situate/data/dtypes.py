@@ -12,11 +12,11 @@ DTYPES = frozenset({
     "quint8", "bool",
 })
 # fmt: on
-"""Those that a device may state a peak of."""
+"""Dtypes for which a device may state a peak."""
 
 NAMES = DTYPES | {
     *("", "undefined", "string", "quint4x2", "quint2x4", "float6e2m3", "float6e3m2"),
     *(f"{sort}{bits}" for sort in ("int", "uint") for bits in range(1, 8)),
     *("bits8", "bits16", "bits1x8", "bits2x4", "bits4x2"),
 }
-"""All that an op may be of; empty where it is not known."""
+"""Dtypes of ops; empty if unknown."""

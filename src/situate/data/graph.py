@@ -20,10 +20,10 @@ from situate.files.scalars import plain
 from situate.validation import check, check_items, check_parts
 
 BYTES_LIMIT = 2**53
-"""Largest size of anything in bytes: what a double holds exactly."""
+"""Largest size in bytes: a double represents all smaller integers exactly."""
 
 TOTAL_LIMIT = 2**62
-"""Largest sum of sizes: what a signed 64-bit integer holds with room to add."""
+"""Largest sum of sizes: it fits a signed 64-bit integer with room to add."""
 
 Unit = Literal["s", ""]
 
@@ -32,17 +32,17 @@ SIZES = ("flops", "traffic", "persistent", "workspace")
 
 
 class Op(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One operation.
+    """One operation; all sizes are bytes.
 
-    Its time on a device is `seconds`, where given (keys, tried in this order: the device's name,
-    its model, its kind, `accelerator` for whatever is no CPU, `*`); otherwise the roofline derives
-    it from `kind`, `dtype`, `flops` and `traffic`. A key that is missing means that the op cannot
-    run there. All sizes are bytes.
+    Its time on a device is `seconds`, if present. Keys apply in this order: the device's name, its
+    model, its kind, `accelerator` for any device but a CPU, `*`. With a missing key the op cannot
+    run there. Without `seconds` the roofline derives the time from `kind`, `dtype`, `flops` and
+    `traffic`.
     """
 
     name: str
     kind: str = "op"
-    """Operator type in the framework's words, such as `aten.convolution`."""
+    """Operator type in the framework's notation, such as `aten.convolution`."""
     flops: int = 0
     """Floating-point operations; a multiplication and the addition to it are two."""
     traffic: int = 0
@@ -58,18 +58,17 @@ class Op(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=
     device: str | None = None
     """Pin: the name, or the kind, of the device that must run the op."""
     module: str = ""
-    """Path of the module the op came from, such as `layer1.0.conv2`."""
+    """Path of the op's module, such as `layer1.0.conv2`."""
     phase: str = ""
-    """`forward`, `backward` or `update`; empty where it is unknown."""
+    """`forward`, `backward` or `update`; empty if unknown."""
     signature: str = ""
-    """Ops of equal signature take equally long on one device: the key of measured costs. Empty
-    where the source has none."""
+    """Key of measured costs: ops of equal signature take equally long on one device. Empty if the
+    source has none."""
     slice: int | None = None
-    """Number, from 0, of the slice of the batch that the op works on; None where it runs once a
-    step."""
+    """Number, from 0, of the op's slice of the batch; None if the op runs once a step."""
     replica: int | None = None
     """Number, from 0, of the replica of the parameters that the op holds, updates, or adds up
-    gradients for; None where it does none of this."""
+    gradients for; None for other ops."""
     recompute: bool = False
     """True for an op that runs an op of the forward pass again, before the backward pass."""
 
@@ -87,7 +86,7 @@ class Tensor(msgspec.Struct, frozen=True, omit_defaults=True):
     resident: bool = False
     """Part of its producer's persistent bytes (a parameter): takes no further memory there."""
     seconds: float | None = None
-    """Transfer time between any two devices; None where the cluster's links decide."""
+    """Transfer time between any two devices; None if the cluster's links decide."""
 
 
 class MachineDevice(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -161,9 +160,11 @@ class Graph:
 
     @property
     def program_order(self) -> tuple[int, ...]:
-        """The order of the file where every producer stands before its consumers there, as in a
-        captured program; otherwise `order`. One device runs it best: what a program reads again
-        and again, such as the weights of an unrolled layer, it reads while caches hold it."""
+        """The order of the file if it is topological, as of a captured program; otherwise `order`.
+
+        It runs best on one device: weights that a program reads repeatedly, such as those of an
+        unrolled layer, are read while caches hold them.
+        """
         is_program: bool = self._is_program  # type: ignore[attr-defined]
         return tuple(range(len(self.ops))) if is_program else self.order
 
@@ -176,10 +177,10 @@ class Graph:
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of everything that placement depends on, in hexadecimal.
+        """SHA-256 in hexadecimal of everything that placement depends on.
 
-        Signatures are left out: they only look measured seconds up, and a plan has a hash of those.
-        A graph read with signatures is the graph that was captured without them.
+        Signatures are left out, because they are only keys of measured costs, which have a hash of
+        their own in plans. Graphs with and without signatures have equal hashes.
         """
         # As dictionaries: the bytes of an op are those of the fields that it has, however many more
         # its class comes to have.
@@ -199,11 +200,11 @@ class Graph:
         for producer, consumer in self.edges():
             if producer not in sorted_ops and consumer not in sorted_ops:
                 before[consumer] = producer
-        op, seen = next(iter(before)), dict[int, int]()
-        while op not in seen:
-            seen[op] = len(seen)
+        op, visited_at = next(iter(before)), dict[int, int]()
+        while op not in visited_at:
+            visited_at[op] = len(visited_at)
             op = before[op]
-        path = [o for o, position in seen.items() if position >= seen[op]][::-1]
+        path = [o for o, position in visited_at.items() if position >= visited_at[op]][::-1]
         names = [repr(self.ops[o].name) for o in (*path, path[0])]
         if len(names) > 12:
             names = [*names[:6], "...", *names[-5:]]
@@ -216,8 +217,10 @@ def _check_types(graph: Graph) -> None:
         raise GraphError(f"graph {graph.name!r}: unit: must be 's' or empty, got {graph.unit!r}")
     _check_optimizer(graph)
     ops, tensors, control = graph.ops, graph.tensors, graph.control
-    check_items(ops, Op, lambda i: _called("op", ops[i], i), GraphError, but=SIZES)
-    check_items(tensors, Tensor, lambda i: _called("tensor", tensors[i], i), GraphError, ["size"])
+    check_items(ops, Op, lambda i: _item_name("op", ops[i], i), GraphError, but=SIZES)
+    check_items(
+        tensors, Tensor, lambda i: _item_name("tensor", tensors[i], i), GraphError, ["size"]
+    )
     check_items(graph.machine, MachineDevice, lambda i: f"machine[{i}]", GraphError)
     consumers = [tensor.consumers for tensor in tensors]
     check_parts(consumers, int, lambda i: f"tensor {tensors[i].name!r}: consumers", GraphError)
@@ -244,10 +247,10 @@ def _check_slices(graph: Graph) -> None:
         _check_number(op, "replica", op.replica, replicas)
 
 
-def _check_number(op: Op, what: str, number: int | None, count: int) -> None:
+def _check_number(op: Op, role: str, number: int | None, count: int) -> None:
     if number is not None and not 0 <= number < count:
         raise GraphError(
-            f"op {op.name!r}: {what}: must be below the number of {what}s, {count}, got {number}"
+            f"op {op.name!r}: {role}: must be below the number of {role}s, {count}, got {number}"
         )
 
 
@@ -260,9 +263,9 @@ def _check_recompute(graph: Graph) -> None:
             )
 
 
-def _called(what: str, item: Op | Tensor, index: int) -> str:
+def _item_name(noun: str, item: Op | Tensor, index: int) -> str:
     name = getattr(item, "name", None)
-    return f"{what} {name!r}" if isinstance(name, str) else f"{what}s[{index}]"
+    return f"{noun} {name!r}" if isinstance(name, str) else f"{noun}s[{index}]"
 
 
 def _check_ops(ops: Sequence[Op]) -> None:
@@ -321,12 +324,12 @@ def _check_groups(ops: Sequence[Op]) -> None:
             )
 
 
-def _check_unique(names: Sequence[str], what: str) -> None:
+def _check_unique(names: Sequence[str], noun: str) -> None:
     if len(set(names)) < len(names):
         name = Counter(names).most_common(1)[0][0]
-        raise GraphError(f"two {what}s are called {name!r}")
+        raise GraphError(f"two {noun}s are called {name!r}")
     if "" in names:
-        raise GraphError(f"{what} {names.index('')} has an empty name")
+        raise GraphError(f"{noun} {names.index('')} has an empty name")
 
 
 def _check_size(value: Any, where: str) -> None:
@@ -350,8 +353,12 @@ def _check_seconds(value: Any, where: str) -> None:
 
 
 def _topological(n: int, edges: Iterator[tuple[int, int]]) -> tuple[list[int], bool]:
-    """Kahn's algorithm, first in first out: an order, shorter than n where there is a cycle, and
-    whether the order of the file is topological too."""
+    """Kahn's algorithm, first in first out.
+
+    Returns:
+        A topological order, shorter than n if there is a cycle, and whether the file's order is
+        topological too.
+    """
     successors: list[list[int]] = [[] for _ in range(n)]
     missing = [0] * n
     is_program = True

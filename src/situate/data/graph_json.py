@@ -17,7 +17,7 @@ VERSION = 1
 
 
 class NamedTensor(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A `Tensor` whose producer and consumers are names of ops."""
+    """A `Tensor` with ops' names for producer and consumers."""
 
     name: str
     producer: str
@@ -52,7 +52,7 @@ def encode(graph: Graph) -> bytes:
         "source": _json(graph.source),
         "machine": _lines(graph.machine),
         "ops": _lines(graph.ops),
-        "tensors": _lines(_named(graph, names)),
+        "tensors": _lines(_named_tensors(graph, names)),
         "control": _lines((names[before], names[after]) for before, after in graph.control),
         "warnings": _lines(graph.warnings),
     }
@@ -66,7 +66,7 @@ def encode(graph: Graph) -> bytes:
     return b"{\n" + b",\n".join(lines) + b"\n}\n"
 
 
-def _named(graph: Graph, names: list[str]) -> Iterable[NamedTensor]:
+def _named_tensors(graph: Graph, names: list[str]) -> Iterable[NamedTensor]:
     for tensor in graph.tensors:
         yield NamedTensor(
             tensor.name,

@@ -38,8 +38,11 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
 
 @lru_cache(maxsize=4096)
 def op_class(kind: str) -> str:
-    """The op class, a key of `EFFICIENCY`, of an operator type such as `aten.addmm.default`,
-    `onnx.Gemm` or TensorFlow's `MatMul`; `elementwise` for whatever is not known."""
+    """The op class, a key of `EFFICIENCY`, of an operator type.
+
+    Operator types are such as `aten.addmm.default`, `onnx.Gemm` or TensorFlow's `MatMul`; unknown
+    ones are `elementwise`.
+    """
     words = kind.split(".")
     name = words[1] if len(words) > 1 else words[0]
     return _class_of_name(name.removeprefix("_").lower())

@@ -1,4 +1,4 @@
-"""The peak rate at which a device computes in a dtype."""
+"""The peak rate of a device in a dtype."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _NARROW = re.compile(r"q?u?(int|float)(\d)(?!\d)")
 def peak(flops: Mapping[str, float], dtype: str) -> float:
     """FLOP/s in `dtype`.
 
-    Where the device states none, numbers of at most 8 bits are multiplied as others of their sort
-    that are as wide or wider, or as floats of 16 bits; all else runs at the rate of float32. It is
-    infinite where that is not stated either: such a device runs no arithmetic.
+    If the device does not state it, numbers of at most 8 bits have the rate of the next wider dtype
+    of their sort, else of 16-bit floats. Other dtypes have the rate of float32. If that is not
+    stated either, the rate is infinite: such a device runs no arithmetic.
     """
     if dtype in flops:
         return flops[dtype]
@@ -28,15 +28,15 @@ def peak(flops: Mapping[str, float], dtype: str) -> float:
 
 @lru_cache(maxsize=256)
 def _instead(dtype: str) -> tuple[tuple[str, ...], ...]:
-    """Names of dtypes whose rate holds where that of `dtype` is not stated, first ones first."""
-    found = _NARROW.match(dtype)
-    if found is None:
+    """Dtypes whose rate stands in for an unstated rate of `dtype`, best first."""
+    match = _NARROW.match(dtype)
+    if match is None:
         return (("float32",),)
-    wider = (_of(found[1], bits) for bits in range(int(found[2]), 9))
+    wider = (_of(match[1], bits) for bits in range(int(match[2]), 9))
     return *wider, ("float16", "bfloat16"), ("float32",)
 
 
 def _of(sort: str, bits: int) -> tuple[str, ...]:
-    """Names of the dtypes of a sort, `int` or `float`, with so many bits."""
-    found = {name: _NARROW.match(name) for name in DTYPES}
-    return tuple(n for n, match in found.items() if match and match.groups() == (sort, str(bits)))
+    """Dtypes of a sort, `int` or `float`, with this number of bits."""
+    matches = {name: _NARROW.match(name) for name in DTYPES}
+    return tuple(n for n, match in matches.items() if match and match.groups() == (sort, str(bits)))

@@ -13,34 +13,34 @@ from situate.errors import SituateError, nearest
 from situate.validation import Where
 
 
-def integers(given: object, shape: tuple[int, ...], what: str) -> NDArray[Any]:
-    """`given` as an array of integers of that shape.
+def integers(values: object, shape: tuple[int, ...], noun: str) -> NDArray[Any]:
+    """`values` as an array of integers of that shape.
 
     Raises:
-        SituateError: it is not; the line begins with `what`.
+        SituateError: it is not; the line begins with `noun`.
     """
     try:
-        found = np.asarray(given)
+        array = np.asarray(values)
     except (RuntimeError, TypeError, ValueError) as error:
-        raise SituateError(f"{what}: must be integers of shape {shape}: {error}") from None
-    if found.dtype.kind not in "iu" or found.shape != shape:
+        raise SituateError(f"{noun}: must be integers of shape {shape}: {error}") from None
+    if array.dtype.kind not in "iu" or array.shape != shape:
         raise SituateError(
-            f"{what}: must be integers of shape {shape}, got {found.dtype} of shape {found.shape}"
+            f"{noun}: must be integers of shape {shape}, got {array.dtype} of shape {array.shape}"
         )
-    return found
+    return array
 
 
-def rows(given: Any, width: int, what: str) -> NDArray[Any]:
-    """`given` as integers (k, width).
+def rows(values: Any, width: int, noun: str) -> NDArray[Any]:
+    """`values` as integers (k, width).
 
     Raises:
-        SituateError: it is not; the line begins with `what`.
+        SituateError: it is not; the line begins with `noun`.
     """
     try:
-        count = len(given)
+        count = len(values)
     except TypeError:
         count = 0
-    return integers(given, (count, width), what)
+    return integers(values, (count, width), noun)
 
 
 def check_devices(problem: Problem, placements: NDArray[Any], where: Where) -> NDArray[np.int32]:
@@ -62,25 +62,25 @@ def check_order(problem: Problem, order: object) -> NDArray[np.int32]:
     """An order (n,) of op indices as 32-bit integers.
 
     Raises:
-        SituateError: not every op once; names one that is missing.
+        SituateError: an op is missing; the message names it.
     """
-    given = integers(order, (problem.n,), "order")
-    seen = np.zeros(problem.n, np.bool_)
-    seen[given[(given >= 0) & (given < problem.n)]] = True
-    if not seen.all():
-        missing = int(np.argmin(seen))
+    places = integers(order, (problem.n,), "order")
+    is_present = np.zeros(problem.n, np.bool_)
+    is_present[places[(places >= 0) & (places < problem.n)]] = True
+    if not is_present.all():
+        missing = int(np.argmin(is_present))
         raise SituateError(
             f"order: must have each of the op indices 0 to {problem.n - 1} once; it lacks "
             f"{missing}, op {problem.graph.ops[missing].name!r}"
         )
-    return np.ascontiguousarray(given, np.int32)
+    return np.ascontiguousarray(places, np.int32)
 
 
 def indices_of(problem: Problem, places: Mapping[str, str]) -> NDArray[np.int32]:
-    """The placement (n,) that a mapping from the names of ops to those of devices stands for.
+    """The placement (n,) from a mapping of op names to device names.
 
     Raises:
-        SituateError: an op that is missing, an op or a device that there is not.
+        SituateError: a missing op, or an unknown op or device.
     """
     devices = {name: device for device, name in enumerate(problem.cluster.names)}
     names = [op.name for op in problem.graph.ops]
@@ -98,10 +98,10 @@ def indices_of(problem: Problem, places: Mapping[str, str]) -> NDArray[np.int32]
 
 
 class Restrictions:
-    """Where the ops of a problem may run, as arrays that many placements are checked by at once.
+    """The allowed devices of a problem's ops, as arrays for checking many placements at once.
 
     Args:
-        allowed: (units, d) where the ops of a unit may run; by default `Problem.allowed`.
+        allowed: (units, d) true where a unit may run; by default `Problem.allowed`.
     """
 
     def __init__(self, problem: Problem, allowed: NDArray[np.bool_] | None = None) -> None:

@@ -13,26 +13,26 @@ from situate.data.arrays import Order
 def post_order(
     order: Sequence[int], before: Sequence[Sequence[int]], rank: Callable[[int], Any]
 ) -> Order:
-    """(n,) every op after the ops that it waits for, and just before the first that waits for it.
+    """(n,) every op after its predecessors, and just before its first successor.
 
     Args:
-        order: (n,) all ops; those that nothing waits for are reached in this order.
-        before: (n,) the ops that each waits for, without circles.
-        rank: sorting key; of the ops that one waits for, the largest comes first.
+        order: (n,) all ops; ops without successors are reached in this order.
+        before: (n,) the predecessors of each op, without cycles.
+        rank: sort key; of an op's predecessors, the largest comes first.
     """
     awaited = {op for ops in before for op in ops}
     # The stack's end is visited first.
     stack = [op for op in reversed(order) if op not in awaited]
-    done = bytearray(len(order))
-    found: list[int] = []
+    is_visited = bytearray(len(order))
+    visited: list[int] = []
     while stack:
         op = stack[-1]
-        missing = [] if done[op] else {i for i in before[op] if not done[i]}
+        missing = [] if is_visited[op] else {i for i in before[op] if not is_visited[i]}
         if missing:
             stack.extend(sorted(missing, key=rank))
             continue
         stack.pop()
-        if not done[op]:
-            done[op] = 1
-            found.append(op)
-    return np.array(found, np.int32)
+        if not is_visited[op]:
+            is_visited[op] = 1
+            visited.append(op)
+    return np.array(visited, np.int32)

@@ -25,8 +25,8 @@ Objective = Literal["time", "memory", "throughput"]
 Transfers = Literal["overlapped", "blocking", "atomic"]
 Memory = Literal["time", "step", "persistent"]
 OBJECTIVES: tuple[Objective, ...] = ("time", "memory", "throughput")
-"""Values to be made small: seconds of a step; bytes at the peak of the fullest device; seconds
-between steps that follow one another without a pause. The least is best of each."""
+"""Objectives to minimise: the makespan in seconds; the peak bytes of the fullest device; the
+seconds between steps in steady pipelined operation."""
 
 UNLIMITED = 2**62
 """Capacity of a device without a limit, in bytes."""
@@ -56,8 +56,8 @@ class Rules(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         check_items([self], Rules, lambda _: "rules")
-        known = {"transfers": (None, *get_args(Transfers)), "memory": get_args(Memory)}
-        for setting, values in known.items():
+        options = {"transfers": (None, *get_args(Transfers)), "memory": get_args(Memory)}
+        for setting, values in options.items():
             value = getattr(self, setting)
             if value not in values:
                 hint = nearest(str(value), filter(None, values))
@@ -78,8 +78,8 @@ RULES = {
         Rules("dnn-partitioning", transfers="atomic", contention=False, memory="persistent"),
     )
 }
-"""The rules that situate knows, by name: its own, and those of REGAL (Paliwal et al., ICLR 2020),
-DOPPLER (ICLR 2026) and Tarnawski et al. (NeurIPS 2020); see docs/execution-model.md."""
+"""Rules by name: situate's own, and those of REGAL (Paliwal et al., ICLR 2020), DOPPLER (ICLR 2026)
+and Tarnawski et al. (NeurIPS 2020); see docs/execution-model.md."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,22 +153,22 @@ class Problem:
                 warnings.warn(line, stacklevel=1)  # of this place, so that it is said once
 
     def _cluster(self) -> Cluster:
-        given: Cluster | None = self.cluster
-        if given is None and self.graph.machine:
+        cluster: Cluster | None = self.cluster
+        if cluster is None and self.graph.machine:
             return Cluster.of_machine(OWN_MACHINE, self.graph.machine)
-        if given is None:
+        if cluster is None:
             raise SituateError(
                 f"graph {self.graph.name!r} brings no machine of its own: give a cluster"
             )
-        return given
+        return cluster
 
     def _rules(self) -> Rules:
-        given: Rules | str | None = self.rules
-        if given is None and self.graph.rules not in RULES:
+        rules: Rules | str | None = self.rules
+        if rules is None and self.graph.rules not in RULES:
             hint = nearest(self.graph.rules, RULES)
             raise GraphError(f"graph {self.graph.name!r}: unknown rules {self.graph.rules!r}{hint}")
-        found = self.graph.rules if given is None else given
-        return find_rules(found) if isinstance(found, str) else found
+        name = self.graph.rules if rules is None else rules
+        return find_rules(name) if isinstance(name, str) else name
 
     def __repr__(self) -> str:
         return f"<Problem: {self.graph!r} on {self.cluster.name!r}, for {self.objective}>"
@@ -277,9 +277,9 @@ class Problem:
 
     @cached_property
     def unit_persistent(self) -> NDArray[np.int64]:
-        held = np.zeros(self.units, np.int64)
-        np.add.at(held, self.unit, self.persistent)
-        return held
+        sizes = np.zeros(self.units, np.int64)
+        np.add.at(sizes, self.unit, self.persistent)
+        return sizes
 
     @cached_property
     def allowed(self) -> NDArray[np.bool_]:
@@ -289,10 +289,9 @@ class Problem:
         """The problem with fewer choices.
 
         Args:
-            part: (units,) the unit, one of those in the problem that is made, that each becomes a
-                part of.
-            allowed: (units, d) devices of each, those that it may run on or fewer. A part may run
-                where all that become one may, and all that they hold fits.
+            part: (units,) for each unit, its unit in the new problem.
+            allowed: (units, d) devices of each unit, a subset of those it may run on. A new unit
+                may run on devices that all its parts may run on and that can hold all their bytes.
         """
         confined = copy(self)
         # All that hangs on units and on where they may run is found anew.
@@ -334,8 +333,8 @@ class Problem:
 
     @cached_property
     def depth_first(self) -> NDArray[np.int32]:
-        """(n,) a topological order in which every op comes just before it is first needed:
-        inputs depth first, from each op that nothing waits for."""
+        """(n,) a topological order with every op just before its first use: depth first through the
+        inputs of each op without consumers."""
         inputs: list[list[int]] = [[] for _ in range(self.n)]
         for producer, consumer in self.graph.edges():
             inputs[consumer].append(producer)
@@ -388,23 +387,26 @@ class Problem:
 
     def _why_stuck(self, op: Op, unit: int) -> str:
         members = np.flatnonzero(self.unit == unit)
-        what = f"group {op.group!r}" if op.group and len(members) > 1 else f"op {op.name!r}"
+        subject = f"group {op.group!r}" if op.group and len(members) > 1 else f"op {op.name!r}"
         runnable = self.runnable[unit]
         if runnable.any():
-            held, most = int(self.persistent[members].sum()), int(self.capacity[runnable].max())
+            persistent, largest = (
+                int(self.persistent[members].sum()),
+                int(self.capacity[runnable].max()),
+            )
             which = "" if runnable.all() else " that can run it"
             return (
-                f"{what} holds {held} bytes, more than any device of cluster "
-                f"{self.cluster.name!r}{which} ({most})"
+                f"{subject} holds {persistent} bytes, more than any device of cluster "
+                f"{self.cluster.name!r}{which} ({largest})"
             )
         alone = len(members) == 1 and op.device is None and op.seconds
         why = f": it has seconds for {', '.join(map(repr, op.seconds or ()))}" if alone else ""
-        return f"no device of cluster {self.cluster.name!r} can run {what}{why}"
+        return f"no device of cluster {self.cluster.name!r} can run {subject}{why}"
 
     @cached_property
     def serial_seconds(self) -> float:
-        """Seconds that no schedule exceeds: all ops and transfers one after another, each where it
-        takes longest."""
+        """Upper bound on the seconds of any schedule: the sum of the longest times of all ops and
+        transfers."""
         of_ops, of_tensors = self._longest_times
         with np.errstate(over="ignore"):
             once = (of_tensors + self.cluster.synchronisation).sum()
@@ -420,7 +422,7 @@ class Problem:
             return of_ops, np.where(linked, self._slowest(size), np.nan_to_num(own))
 
     def _check_finite(self) -> None:
-        """No sum of times may overflow, whatever the schedule."""
+        """Check that no sum of times overflows, in any schedule."""
         if self.serial_seconds > LONGEST:
             unit = f" {self.graph.unit}".rstrip()
             raise SituateError(
@@ -429,7 +431,7 @@ class Problem:
             )
 
     def _check_workspace(self) -> None:
-        """Measured workspaces may be too much for sums of bytes, which the graph's own are not."""
+        """Check that measured workspaces fit sums of bytes; the graph's own are checked already."""
         total = sum(sum(array.tolist()) for array in (self.size, self.persistent, self.workspace))
         if total > TOTAL_LIMIT:
             largest = self.graph.ops[int(self.workspace.argmax())].name
@@ -450,10 +452,10 @@ class Problem:
             return "the cluster's synchronisation"
         if item < self.n:
             return f"op {self.graph.ops[item].name!r}"
-        named = f"tensor {self.graph.tensors[item - self.n].name!r}"
+        name = f"tensor {self.graph.tensors[item - self.n].name!r}"
         if np.isnan(self.transfer_seconds[item - self.n]):
-            return f"{named} and at the links' bandwidth and latency"
-        return named
+            return f"{name} and at the links' bandwidth and latency"
+        return name
 
 
 def find_rules(name: str) -> Rules:

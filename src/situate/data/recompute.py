@@ -10,10 +10,10 @@ from situate.errors import SituateError
 from situate.validation import check
 
 ALL = "all"
-"""Stands for the modules by which a step needs least memory."""
+"""Keyword for the modules by which a step needs least memory."""
 
 AUTO = "auto"
-"""Stands for as many of these as a cluster asks for; only what plans knows that."""
+"""Keyword for as many of these modules as the cluster needs; only planning can resolve it."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class Recomputed:
 
     Attributes:
         module: its path.
-        ops: indices of those that run again, in all slices.
-        freed: bytes that the forward pass would else keep for the backward pass.
+        ops: indices of its ops that run again, in all slices.
+        freed: bytes that the forward pass need not keep for the backward pass.
     """
 
     module: str
@@ -64,7 +64,7 @@ def parse_modules(text: str) -> tuple[str, ...]:
 
 
 def is_auto(names: Sequence[str]) -> bool:
-    """True where the modules are to be chosen for a cluster."""
+    """True if the modules depend on a cluster."""
     return tuple(names) == (AUTO,)
 
 

@@ -13,39 +13,41 @@ from situate.data.graph import Graph, Op, Tensor
 def replicated(graph: Graph) -> dict[str, int]:
     """By name of a parameter that has replicas, the bytes that each holds of it, in the order of
     the graph."""
-    held = ((_parameter(op), op) for op in graph.ops if op.kind == "parameter" and op.replica == 0)
-    return {name: op.persistent for name, op in held}
+    parameters = (
+        (_parameter(op), op) for op in graph.ops if op.kind == "parameter" and op.replica == 0
+    )
+    return {name: op.persistent for name, op in parameters}
 
 
 def with_once(graph: Graph, names: Collection[str]) -> Graph:
-    """The graph in which these parameters are there once: as it is captured with them, but for the
-    places of their updates in the program.
+    """The graph with a single copy of these parameters, as a capture with `once` would give it,
+    except for the places of their updates in the program.
 
     Args:
         graph: of a step with replicas.
         names: among those of `replicated`.
     """
-    kept = _kept(graph.ops, names)
+    new_index = _single_ops(graph.ops, names)
     ops: list[Op] = []
     number: dict[int, int] = {}
     for i, op in enumerate(graph.ops):
-        if kept.get(i, i) == i:
+        if new_index.get(i, i) == i:
             number[i] = len(ops)
-            ops.append(_alone(op) if i in kept else op)
-    number |= {i: number[other] for i, other in kept.items()}
+            ops.append(_alone(op) if i in new_index else op)
+    number |= {i: number[other] for i, other in new_index.items()}
     assert graph.slices is not None
     once = dict.fromkeys((*graph.slices.once, *names))
     return dataclasses.replace(
         graph,
         ops=tuple(ops),
-        tensors=tuple(_tensors(graph.tensors, number, kept)),
+        tensors=tuple(_tensors(graph.tensors, number, new_index)),
         control=tuple(dict.fromkeys((number[a], number[b]) for a, b in graph.control)),
         slices=msgspec.structs.replace(graph.slices, once=tuple(once)),
     )
 
 
 def _tensors(
-    tensors: Sequence[Tensor], number: Mapping[int, int], kept: Collection[int]
+    tensors: Sequence[Tensor], number: Mapping[int, int], new_index: Collection[int]
 ) -> Iterator[Tensor]:
     """The tensors of the new graph; the readers of all copies of a parameter read the first."""
     of_copies: dict[str, list[Tensor]] = {}
@@ -54,7 +56,7 @@ def _tensors(
         moved = msgspec.structs.replace(
             tensor, producer=number[tensor.producer], consumers=tuple(consumers)
         )
-        if tensor.producer in kept:
+        if tensor.producer in new_index:
             of_copies.setdefault(_without_replica(tensor.name), []).append(moved)
         else:
             yield moved
@@ -63,17 +65,19 @@ def _tensors(
         yield msgspec.structs.replace(first, name=name, consumers=tuple(readers))
 
 
-def _kept(ops: Sequence[Op], names: Collection[str]) -> dict[int, int]:
-    """By op that holds or updates a copy of such a parameter, the one of them that is kept: of
-    copies the first, of updates the last, which stands behind all that read the parameter."""
-    found: dict[str, list[int]] = {}
+def _single_ops(ops: Sequence[Op], names: Collection[str]) -> dict[int, int]:
+    """By op that holds or updates a copy of such a parameter, the copy that remains.
+
+    It is the first of the copies, and the last of the updates, which follows all readers.
+    """
+    by_name: dict[str, list[int]] = {}
     for i, op in enumerate(ops):
         is_copy = op.replica is not None and (op.kind == "parameter" or op.phase == "update")
         if is_copy and _parameter(op) in names:
-            found.setdefault(_without_replica(op.name), []).append(i)
+            by_name.setdefault(_without_replica(op.name), []).append(i)
     return {
         i: copies[-1 if ops[i].phase == "update" else 0]
-        for copies in found.values()
+        for copies in by_name.values()
         for i in copies
     }
 

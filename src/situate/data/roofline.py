@@ -1,5 +1,8 @@
-"""The roofline: an op takes as long as its arithmetic or its memory traffic, whichever is longer,
-at the fraction of the device's peak that its class reaches (Williams et al., CACM 52(4), 2009)."""
+"""The roofline (Williams et al., CACM 52(4), 2009).
+
+An op takes the longer of its arithmetic and its memory traffic, each at the fraction of the
+device's peak that its class reaches.
+"""
 
 from __future__ import annotations
 
@@ -44,11 +47,11 @@ def op_seconds(graph: Graph, cluster: Cluster, costs: Costs | None = None) -> Fl
 def _own_seconds(ops: Sequence[Op], devices: Sequence[Device]) -> Floats:
     """Columns of devices that look their seconds up under the same keys are computed once."""
     tables = [op.seconds or {} for op in ops]
-    used = set[str]().union(*tables)
+    table_keys = set[str]().union(*tables)
     columns: dict[tuple[str, ...], Floats] = {}
     result = np.empty((len(ops), len(devices)))
     for d, device in enumerate(devices):
-        keys = tuple(key for key in _keys(device) if key in used)
+        keys = tuple(key for key in _keys(device) if key in table_keys)
         if keys not in columns:
             columns[keys] = np.array([_first(table, keys) for table in tables], np.float64)
         result[:, d] = columns[keys]
@@ -56,7 +59,7 @@ def _own_seconds(ops: Sequence[Op], devices: Sequence[Device]) -> Floats:
 
 
 def _keys(device: Device) -> tuple[str, ...]:
-    """Where an op's seconds are looked up, in this order."""
+    """Keys of an op's seconds on a device, in order of precedence."""
     model = (device.model,) if device.model else ()
     accelerator = () if device.kind == "cpu" else ("accelerator",)
     return device.name, *model, device.kind, *accelerator, "*"
@@ -79,9 +82,9 @@ def estimated_seconds(
     columns: dict[str, Floats] = {}
     result = np.empty((len(ops), len(devices)))
     for d, device in enumerate(devices):
-        known = measured_as(device, costs) if costs else None
+        measured_device = measured_as(device, costs) if costs else None
         own = rates(device, costs)
-        key = repr((own, known and known.name))
+        key = repr((own, measured_device and measured_device.name))
         if key not in columns:
             columns[key] = _column(ops, work, seconds_of(ops, device, costs), device, own)
         result[:, d] = columns[key]
@@ -106,19 +109,21 @@ def _work(ops: Sequence[Op]) -> _Work:
 
 
 def _column(
-    ops: Sequence[Op], work: _Work, measured: Floats, device: Device, known: Rates
+    ops: Sequence[Op], work: _Work, measured: Floats, device: Device, rates: Rates
 ) -> Floats:
     """Seconds of the ops on one device; ops of equal kind and dtype share a rate."""
     busy = (work.flops > 0) | (work.traffic > 0)
     for j in np.flatnonzero(busy & np.isnan(measured)):
-        _check_rates(ops[int(j)], device, known)
-    reached = np.array([known.reached[op_class(kind)] for kind, _ in work.sorts])
-    peaks = np.array([peak(known.flops, dtype) for _, dtype in work.sorts])[work.sort]
+        _check_rates(ops[int(j)], device, rates)
+    reached = np.array([rates.reached[op_class(kind)] for kind, _ in work.sorts])
+    peaks = np.array([peak(rates.flops, dtype) for _, dtype in work.sorts])[work.sort]
     arithmetic, memory, launches = reached.reshape(-1, 3).T[:, work.sort]
     with np.errstate(over="ignore"):
-        taken = np.maximum(work.flops / peaks / arithmetic, work.traffic / known.bandwidth / memory)
-    _check_finite(ops, np.isinf(taken) & np.isnan(measured), device)
-    estimated = np.where(busy, known.launch * launches + taken, 0.0)
+        estimate = np.maximum(
+            work.flops / peaks / arithmetic, work.traffic / rates.bandwidth / memory
+        )
+    _check_finite(ops, np.isinf(estimate) & np.isnan(measured), device)
+    estimated = np.where(busy, rates.launch * launches + estimate, 0.0)
     return np.where(np.isnan(measured), estimated, measured)
 
 
@@ -130,15 +135,15 @@ def _check_finite(ops: Sequence[Op], endless: NDArray[np.bool_], device: Device)
         )
 
 
-def _check_rates(op: Op, device: Device, known: Rates) -> None:
-    if not (known.flops or np.isfinite(known.bandwidth)):
+def _check_rates(op: Op, device: Device, rates: Rates) -> None:
+    if not (rates.flops or np.isfinite(rates.bandwidth)):
         raise SituateError(
             f"op {op.name!r} on device {device.name!r}: no seconds and no rate to derive them "
             "from: plan on a preset or a TOML file that gives the device flops and bandwidth, "
             "or give the op seconds"
         )
-    if op.flops and not np.isfinite(peak(known.flops, op.dtype)):
+    if op.flops and not np.isfinite(peak(rates.flops, op.dtype)):
         raise SituateError(
             f"op {op.name!r}: device {device.name!r} has no rate for {op.dtype or 'float32'} (it "
-            f"has {', '.join(sorted(known.flops)) or 'none'}): add it to its flops"
+            f"has {', '.join(sorted(rates.flops)) or 'none'}): add it to its flops"
         )

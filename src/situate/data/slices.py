@@ -1,4 +1,4 @@
-"""The way in which a step's batch is cut into slices."""
+"""Slices of a step's batch: their sizes and the rules for inputs, losses and gradients."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from situate.errors import SituateError
 from situate.validation import check
 
 Reduction = Literal["mean", "sum"]
-"""The way in which a loss is made of those of samples."""
+"""The reduction of samples' losses to the loss of a batch."""
 
 Statistics = Literal["slice", "batch"]
-"""The samples over which a batch norm that trains takes its statistics."""
+"""The samples over which a training batch norm takes its statistics."""
 
 Sums = Literal["chain", "tree", "auto"]
-"""The order in which the gradients of slices are added up: each to the sum of those before it, or
-in pairs of neighbours, then these sums in pairs, and so on; or what is yet to be chosen of them."""
+"""The order in which the gradients of slices are added up: a running sum, or a tree of pairs of
+neighbours; or a choice of planning."""
 
 MOST = 4096
 """Slices of a step."""
@@ -40,19 +40,17 @@ class Slices(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     shares: tuple[int, ...]
     """The size of each slice as a ratio to the others; of a batch that has been cut, samples."""
     axes: dict[str, int | None] = {}
-    """By name of an input the dimension along which it is cut, None if every slice reads all of
-    it; inputs that are not named are cut along dimension 0."""
+    """By input name, the dimension along which it is cut; None if every slice reads all of it.
+    Other inputs are cut along dimension 0."""
     loss: Reduction | None = None
-    """The loss of a batch is the mean, or the sum, of the losses of its samples; None where that
-    is to be found out."""
+    """The loss of a batch is the mean, or the sum, of its samples' losses; None to detect it."""
     replicas: tuple[int, ...] = ()
-    """By replica of the parameters, how many slices read it; none where parameters are there
-    once."""
+    """By replica of the parameters, the number of slices that read it; empty without replicas."""
     once: tuple[str, ...] = ()
-    """Names of parameters, or patterns such as `embed*`, that are there once beside replicas."""
+    """Names of parameters, or patterns such as `embed*`, with a single copy beside replicas."""
     batch_norm: Statistics = "slice"
-    """The samples over which batch norms take statistics: each slice's own, or the whole batch's,
-    for which slices wait for one another."""
+    """The samples of batch norm statistics: each slice's own, or the whole batch's, for which
+    slices wait for one another."""
     sums: Sums = "chain"
     """The order in which gradients are added up, within each replica and then over replicas."""
 
@@ -77,7 +75,7 @@ class Slices(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
             )
 
     def __str__(self) -> str:
-        """Such as `4` where all are equal, or `3:1`; `4, replicas 2` where there are any."""
+        """`4` for equal slices, or `3:1`; with replicas `4, replicas 2`."""
         parts = [shares_text(self.shares)]
         if self.replicas:
             parts.append(f"replicas {shares_text(self.replicas)}")
@@ -91,8 +89,11 @@ class Slices(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
 
     @property
     def replica(self) -> tuple[int, ...]:
-        """By slice, the number of the replica that it reads: those of each are spread evenly over
-        the batch, so that all replicas begin early; 0 where there are none."""
+        """By slice, the number of its replica; 0 without replicas.
+
+        The slices of each replica are spread evenly over the batch, so that all replicas begin
+        early.
+        """
         counts = self.replicas or (len(self.shares),)
         turns = (
             (Fraction(turn, count), r) for r, count in enumerate(counts) for turn in range(count)
@@ -120,7 +121,7 @@ class Slices(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
 
 
 class AutoSlices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Slices whose number and sizes are to be chosen."""
+    """Rules for slices whose number and sizes planning chooses."""
 
     axes: dict[str, int | None] = {}
     loss: Reduction | None = None
@@ -148,7 +149,7 @@ def parse_auto(
     batch_norm: str | None = None,
     sums: str | None = None,
 ) -> AutoSlices:
-    """Slices that are to be chosen, as a user has it; arguments and errors are those of `parse`."""
+    """Slices for planning to choose, from a user's settings; arguments and errors as of `parse`."""
     # The words are checked where slices are made of them.
     return AutoSlices(
         dict(map(_axis, axes or ())),
@@ -167,23 +168,23 @@ def parse(
     batch_norm: str | None = None,
     sums: str | None = None,
 ) -> Slices:
-    """The slices that a text stands for.
+    """Slices from their text.
 
     Args:
         text: the number of equal slices, such as `4`, or their shares, such as `3:1`.
         axes: `INPUT=AXIS` or `INPUT=whole` for inputs that are not cut along dimension 0.
         loss: `mean` or `sum`.
-        replicas: of the parameters: a number that as many slices read each, or how many read each,
-            such as `4:2`.
-        once: names of parameters, or patterns, that are there once beside them.
-        batch_norm: `slice` or `batch`, over which batch norms take statistics.
+        replicas: of the parameters: their number, each with as many slices, or the number of slices
+            of each, such as `4:2`.
+        once: names of parameters, or patterns, with a single copy beside the replicas.
+        batch_norm: `slice` or `batch`, the samples of batch norm statistics.
         sums: `chain`, `tree` or `auto`, the order in which gradients are added up.
 
     Raises:
-        SituateError: it stands for none.
+        SituateError: invalid settings.
     """
     check(text, str, "slices")
-    told, order = parse_auto(axes, loss, batch_norm), cast(Sums, sums or "chain")
+    options, order = parse_auto(axes, loss, batch_norm), cast(Sums, sums or "chain")
     if (shares := _numbers(text)) is None:
         raise SituateError(
             f"slices {text!r}: must be a number of equal slices, such as 4, or shares, such as 3:1"
@@ -192,7 +193,7 @@ def parse(
         shares = (1,) * min(shares[0], MOST + 1)
     readers = () if replicas is None else _replicas(replicas, len(shares))
     names = tuple(once or ())
-    return Slices(shares, told.axes, told.loss, readers, names, told.batch_norm, order)
+    return Slices(shares, options.axes, options.loss, readers, names, options.batch_norm, order)
 
 
 def _replicas(text: str, slices: int) -> tuple[int, ...]:
@@ -206,10 +207,10 @@ def _replicas(text: str, slices: int) -> tuple[int, ...]:
         return counts
     _check_count(counts[0], slices)
     if slices % counts[0]:
-        each = ":".join(map(str, nearest_samples((1,) * counts[0], slices)))
+        samples = ":".join(map(str, nearest_samples((1,) * counts[0], slices)))
         raise SituateError(
             f"replicas {text}: {slices} slices are no multiple of it: say how many read each, such "
-            f"as {each}"
+            f"as {samples}"
         )
     return (slices // counts[0],) * counts[0]
 
@@ -253,7 +254,7 @@ def _axis(text: str) -> tuple[str, int | None]:
 
 
 def shares_text(shares: Sequence[int]) -> str:
-    """Such as `4` where all are equal, or `3:1`; `whole` where there are none."""
+    """`4` for equal slices, or `3:1`; `whole` without slices."""
     if not shares:
         return "whole"
     return str(len(shares)) if len(set(shares)) == 1 else ":".join(map(str, shares))

@@ -28,11 +28,11 @@ def edge_producers(problem: Problem) -> Order:
 
 def inputs_of_ops(problem: Problem) -> list[list[int]]:
     """(n,) lists of the tensors that each op reads, rising."""
-    found: list[list[int]] = [[] for _ in range(problem.n)]
+    inputs: list[list[int]] = [[] for _ in range(problem.n)]
     edges = zip(edge_tensors(problem).tolist(), problem.consumers.tolist(), strict=True)
     for tensor, reader in edges:
-        found[reader].append(tensor)
-    return found
+        inputs[reader].append(tensor)
+    return inputs
 
 
 def places(order: Order | Ints | Sequence[int]) -> Ints:
@@ -43,8 +43,8 @@ def places(order: Order | Ints | Sequence[int]) -> Ints:
 
 
 def topological_by(problem: Problem, key: Floats | Ints) -> Order:
-    """(n,) a topological order: of the ops whose inputs are there, the one of the least key (n,) is
-    next."""
+    """(n,) a topological order; of the ops whose inputs are ready, the one with the least key (n,)
+    comes next."""
     keys = key.tolist()
     after: list[list[int]] = [[] for _ in range(problem.n)]
     missing = [0] * problem.n
@@ -65,7 +65,7 @@ def topological_by(problem: Problem, key: Floats | Ints) -> Order:
 
 
 def unit_devices(problem: Problem, placement: Placement) -> UnitDevices:
-    """(units,) the device of each unit in a placement (n,), whose ops are all on one."""
+    """(units,) the device of each unit in a placement (n,); a unit's ops share one device."""
     devices = np.empty(problem.units, np.int32)
     devices[problem.unit] = placement
     return devices
@@ -82,13 +82,13 @@ def may_run(problem: Problem, devices: UnitDevices | Ints) -> Bools:
 
 
 def accelerators(problem: Problem) -> list[int]:
-    """Indices of the devices that are no CPU; all devices where there are none."""
+    """Indices of the devices other than CPUs; all devices if there are none."""
     return np.flatnonzero(problem.accelerators).tolist() or list(range(problem.d))
 
 
 def pipeline_order(problem: Problem) -> Order:
     """Units (units,) along a pipeline: depth first, with the backward pass folded back onto the
-    forward pass, each unit where its first op comes to lie."""
+    forward pass. A unit takes the place of its first op."""
     order = problem.depth_first
     backward = np.array([problem.graph.ops[op].phase == "backward" for op in order])
     turn = int(backward.argmax()) if backward.any() else problem.n
@@ -100,9 +100,10 @@ def pipeline_order(problem: Problem) -> Order:
 
 
 def folded_order(problem: Problem) -> Order:
-    """Units (units,) along the forward pass, depth first. A backward op stands with the last of the
-    forward ops that it reads from, else with the first of the backward ops, so that what is kept
-    for it is beside it; a unit where its first op does.
+    """Units (units,) along the forward pass, depth first.
+
+    A backward op stands beside the last forward op that it reads from, else beside the first
+    backward op, so that its saved tensors are near. A unit takes the place of its first op.
     """
     forward = np.array([op.phase != "backward" for op in problem.graph.ops])
     along = [op for op in problem.depth_first if forward[op]]
@@ -111,13 +112,15 @@ def folded_order(problem: Problem) -> Order:
     for op in problem.graph.order:
         sources = problem.producer[inputs[op]].tolist()
         if sources and not forward[op]:
-            kept = [place[source] for source in sources if forward[source]]
-            place[op] = max(kept) if kept else min(place[source] for source in sources)
+            forward_places = [place[source] for source in sources if forward[source]]
+            place[op] = (
+                max(forward_places) if forward_places else min(place[source] for source in sources)
+            )
     return _units_by(problem, np.arange(problem.n), place)
 
 
 def _units_by(problem: Problem, ops: Order | Ints, place: Floats) -> Order:
-    """Units by the first place (n,) of any of their ops, which are listed in the order of `ops`."""
+    """Units by the smallest place (n,) of their ops; `order` lists ops in the order of places."""
     first = np.full(problem.units, np.inf)
     np.minimum.at(first, problem.unit[ops], place)
     return np.argsort(first, kind="stable").astype(np.int32)

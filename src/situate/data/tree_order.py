@@ -27,8 +27,7 @@ class TreeOrder:
 
     Attributes:
         order: (n,) ops.
-        bytes: of tensors and workspaces at the fullest moment on one device, where nothing is read
-            twice.
+        bytes: peak bytes of tensors and workspaces on one device, if no tensor has two readers.
     """
 
     order: Order
@@ -36,10 +35,10 @@ class TreeOrder:
 
 
 class _Segment(NamedTuple):
-    """Ops in a row, up to a moment at which less is in use than at any later one.
+    """A sequence of ops, up to a moment with less memory in use than at any later one.
 
     Attributes:
-        rise: bytes in use at its fullest moment, above those before it.
+        rise: peak bytes in use during it, above those before it.
         change: bytes in use after it, above those before it.
         ops: an op, or a pair of such sequences.
     """
@@ -55,61 +54,62 @@ class _Segment(NamedTuple):
 
 
 def tree_order(problem: Problem) -> TreeOrder:
-    """An order in which the parts of the graph that meet in an op take turns, each up to a moment
-    at which it holds little: what falls most goes first.
+    """An order in which the subtrees of an op take turns, each up to a moment of low memory use.
 
-    Each op belongs to the part of the first of its readers, depth first, and may come behind the
-    others. In a tree, where that is the only one, no order needs less memory on one device.
+    The sequence with the largest drop from its peak goes first. Each op belongs to the subtree of
+    its first reader, depth first. In a tree no order needs less memory on one device.
     """
     parent = _parents(problem)
-    made, kept, freed = _bytes(problem, parent)
+    peak, residual, input_bytes = _bytes(problem, parent)
     # Sequences of the ops that end at each op, and behind them of those that nothing reads.
     parts: list[list[list[_Segment]]] = [[] for _ in range(problem.n + 1)]
     for op, into in zip(problem.depth_first.tolist(), parent[problem.depth_first], strict=True):
         segments = _in_turn(parts[op])
-        _append(segments, _Segment(made[op], kept[op] - freed[op], op))
+        _append(segments, _Segment(peak[op], residual[op] - input_bytes[op], op))
         parts[into].append(segments)
         parts[op] = []
     segments = _in_turn(parts[-1])
-    used = np.cumsum([0, *(segment.change for segment in segments)])
-    fullest = max(int(before) + s.rise for before, s in zip(used, segments, strict=False))
+    in_use = np.cumsum([0, *(segment.change for segment in segments)])
+    fullest = max(int(before) + s.rise for before, s in zip(in_use, segments, strict=False))
     return TreeOrder(np.array(list(_ops(segments)), np.int32), fullest)
 
 
 def is_tree(problem: Problem) -> bool:
-    """True where every op is read by one at most, control edges among what is read."""
+    """True if every op has at most one reader, control edges included."""
     readers = problem.n * edge_producers(problem).astype(np.int64) + problem.consumers
     return len(np.unique(readers)) == len(np.unique(edge_producers(problem)))
 
 
 def _parents(problem: Problem) -> Order:
-    """(n,) the first reader of each op, depth first; n where there is none."""
+    """(n,) the first reader of each op, depth first; n if there is none."""
     place = np.full(problem.n, problem.n)
     np.minimum.at(place, edge_producers(problem), places(problem.depth_first)[problem.consumers])
     return np.asarray(np.append(problem.depth_first, problem.n)[place], np.int32)
 
 
 def _bytes(problem: Problem, parent: Order) -> tuple[list[int], list[int], list[int]]:
-    """(n,) bytes that an op makes and works with, those that are left of them when it has ended,
-    and those that end with it, where its tensors end with its parent."""
+    """For each op (n + 1,): peak bytes while it runs, bytes of its outputs after it, and bytes of
+    its inputs, which end with it. Tensors end with the op's parent."""
     size = np.where(problem.resident == 1, 0, problem.size)
-    read = np.diff(problem.consumer_start) > 0
-    made, kept, freed = problem.workspace.copy(), *np.zeros((2, problem.n + 1), np.int64)
-    np.add.at(made, problem.producer, size)
-    np.add.at(kept, problem.producer, np.where(read | (problem.output == 1), size, 0))
-    np.add.at(freed, parent[problem.producer], np.where(read & (problem.output == 0), size, 0))
-    return made.tolist(), kept.tolist(), freed.tolist()
+    is_read = np.diff(problem.consumer_start) > 0
+    peak, residual, input_bytes = problem.workspace.copy(), *np.zeros((2, problem.n + 1), np.int64)
+    np.add.at(peak, problem.producer, size)
+    np.add.at(residual, problem.producer, np.where(is_read | (problem.output == 1), size, 0))
+    np.add.at(
+        input_bytes, parent[problem.producer], np.where(is_read & (problem.output == 0), size, 0)
+    )
+    return peak.tolist(), residual.tolist(), input_bytes.tolist()
 
 
 def _in_turn(parts: list[list[_Segment]]) -> list[_Segment]:
-    """One sequence of several, what falls most first."""
+    """Merge sequences into one; the segment with the largest drop goes first."""
     if len(parts) == 1:
         return parts[0]
     return sorted(chain.from_iterable(parts), key=lambda segment: -segment.drop)
 
 
 def _append(segments: list[_Segment], segment: _Segment) -> None:
-    """Add a segment, joined with those that end with more in use or have a less full moment."""
+    """Add a segment; merge it with earlier ones that end higher or peak lower."""
     while segments:
         before = segments[-1]
         fuller = before.change + segment.rise

@@ -22,11 +22,11 @@ CLIP = "clip="
 
 @dataclass(frozen=True)
 class UpdateRule:
-    """An optimiser, and what is done to the gradients before.
+    """An optimiser, and the clipping of gradients before it.
 
     Attributes:
         kind: one of `OPTIMIZERS`.
-        clip: the largest 2-norm of all gradients together: longer ones are shortened to it.
+        clip: the largest 2-norm of all gradients together; longer gradients are scaled down to it.
     """
 
     kind: str
@@ -37,7 +37,7 @@ class UpdateRule:
 
 
 DEFAULT = UpdateRule("sgd")
-"""Rule of a captured step for which none is named."""
+"""Default rule of a captured step."""
 
 
 def update_rule(text: str) -> UpdateRule:

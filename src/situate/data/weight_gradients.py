@@ -9,21 +9,26 @@ from situate.data.problem import Problem
 
 
 def weight_gradients(problem: Problem) -> Bools:
-    """(n,) whether an op of a slice's backward pass belongs to its half W: an op whose result only
-    goes to what runs once a step, as the sums of gradients do, or to no op at all, and an op that
-    makes all that one of these reads for it alone, as the product that is transposed.
+    """(n,) true for ops in the weight half W of a slice's backward pass.
 
-    Where one op makes the gradients of inputs and of weights, as that of a convolution, it is none.
+    The result of such an op goes only to ops that run once a step, such as sums of gradients, or to
+    no op at all. An op that produces inputs only for one of these ops, such as a transposed
+    product, belongs to W too. An op that makes the gradients of both inputs and weights, as for a
+    convolution, does not.
     """
     sliced = np.array([op.slice is not None for op in problem.graph.ops])
     backward = sliced & np.array([op.phase == "backward" for op in problem.graph.ops])
-    read: list[set[int]] = [set() for _ in range(problem.n)]
+    inputs: list[set[int]] = [set() for _ in range(problem.n)]
     readers: list[set[int]] = [set() for _ in range(problem.n)]
     for producer, consumer in problem.graph.edges():
-        read[consumer].add(producer)
+        inputs[consumer].add(producer)
         readers[producer].add(consumer)
-    found: Bools = backward & np.array([not any(sliced[op] for op in after) for after in readers])
+    is_weight_gradient: Bools = backward & np.array(
+        [not any(sliced[op] for op in after) for after in readers]
+    )
     for op in reversed(problem.graph.order):
-        if found[op] and all(backward[other] and readers[other] == {op} for other in read[op]):
-            found[list(read[op])] = True
-    return found
+        if is_weight_gradient[op] and all(
+            backward[other] and readers[other] == {op} for other in inputs[op]
+        ):
+            is_weight_gradient[list(inputs[op])] = True
+    return is_weight_gradient

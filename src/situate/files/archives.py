@@ -34,9 +34,9 @@ def refuse(head: bytes) -> None:
     Raises:
         ReadError: a file that begins like this is an archive, or compressed otherwise than by gzip.
     """
-    for magic, what in _KINDS.items():
+    for magic, kind in _KINDS.items():
         if head.startswith(magic):
-            raise ReadError(what)
+            raise ReadError(kind)
     if _is_tar(head):
         raise ReadError(_TAR)
 

@@ -61,7 +61,7 @@ def packed(path: Path, limit: int) -> bytes:
         ReadError: it is an archive or larger than `limit` bytes.
     """
     with path.open("rb") as file:
-        return _limited(file, limit)
+        return _read_limited(file, limit)
 
 
 def text(data: bytes) -> str:
@@ -111,14 +111,14 @@ def one_line(message: str) -> str:
 def _unpacked(data: bytes, limit: int) -> bytes:
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-            return _limited(file, limit)
+            return _read_limited(file, limit)
     except EOFError:
         raise ReadError("the gzip file is truncated") from None
     except (OSError, zlib.error) as error:
         raise ReadError(f"the gzip file is damaged: {error}") from None
 
 
-def _limited(file: BinaryIO | gzip.GzipFile, limit: int) -> bytes:
+def _read_limited(file: BinaryIO | gzip.GzipFile, limit: int) -> bytes:
     data = io.BytesIO()  # hands out what it holds without a copy
     while chunk := file.read(CHUNK):
         if not data.tell():

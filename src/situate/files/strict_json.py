@@ -51,8 +51,8 @@ def decode(data: bytes, kind: type[T], unique: bool = True) -> T:
     with _readable():
         value = msgspec.json.decode(document, type=kind)
         if unique:
-            found = json.loads(document, object_pairs_hook=_check_keys)
-            _check_format(found, kind)
+            content = json.loads(document, object_pairs_hook=_check_keys)
+            _check_format(content, kind)
     return value
 
 
@@ -62,14 +62,14 @@ def _check_memory(size: int) -> None:
     mmap.mmap(-1, max(size, 1)).close()
 
 
-def _check_format(found: dict[str, Any], kind: Any) -> None:
+def _check_format(value: dict[str, Any], kind: Any) -> None:
     """A format or version that is left out is none that msgspec minds: only one format could stand
     there, and the version has a default."""
     config = getattr(kind, "__struct_config__", None)
     if config and config.tag_field:
         versions = [field for field in kind.__struct_fields__ if field == "version"]
         for field in (config.tag_field, *versions):
-            if field not in found:
+            if field not in value:
                 raise ReadError(f"object missing required field {field}")
 
 
@@ -93,9 +93,9 @@ def _place_first(message: str) -> str:
     "ops[3].flops: expected int, got str". Keys and values come from the file."""
     message = one_line(message)
     match = re.fullmatch(r"(.*?)(?: - at `\$\.?(.*)`)?", message, re.DOTALL)
-    what, place = match.groups() if match else (message, None)
-    what = what[:1].lower() + what[1:].replace("`", "")
-    return f"{place}: {what}" if place else what
+    problem, place = match.groups() if match else (message, None)
+    problem = problem[:1].lower() + problem[1:].replace("`", "")
+    return f"{place}: {problem}" if place else problem
 
 
 def _check_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Grouping: which ops a learner places as one. One file a rule."""
+"""Grouping: the sets of ops that a learner places as one. One file a rule."""
 
 from __future__ import annotations
 
@@ -25,16 +25,24 @@ GROUPINGS = {
 """Names of the rules, and the modules of this package that hold them."""
 
 COUNT = 64
-"""Groups that a rule which takes a number makes where none is asked for."""
+"""Default number of groups of a rule with a number."""
 
-COUNTED = ("structure", "heavy-edge", "metis")
+METHODS_WITH_COUNT = ("structure", "heavy-edge", "metis")
 """Rules that take a number of groups."""
 
 TOLD_COSTS = ("heavy-edge", "metis")
-"""Rules that are told what ops take. All others are made of names, types, shapes, bytes and edges,
-and of the devices that ops may run on."""
+"""Rules that use the costs of ops. All others use names, types, shapes, bytes, edges and the
+allowed devices."""
 
-__all__ = ["COUNT", "COUNTED", "GROUPINGS", "TOLD_COSTS", "Groups", "group", "make_groups"]
+__all__ = [
+    "COUNT",
+    "GROUPINGS",
+    "METHODS_WITH_COUNT",
+    "TOLD_COSTS",
+    "Groups",
+    "group",
+    "make_groups",
+]
 
 
 def group(problem: Problem, rule: str = "prefix", count: int | None = None) -> Groups:
@@ -43,8 +51,8 @@ def group(problem: Problem, rule: str = "prefix", count: int | None = None) -> G
     Args:
         problem: of n ops.
         rule: one of `GROUPINGS`; see docs/grouping.md.
-        count: the number of groups that the rules of `COUNTED` coarsen to; None for `COUNT`. There
-            are fewer groups where there are fewer units, and more where units share no device.
+        count: number of groups for the rules in `METHODS_WITH_COUNT`; None for `COUNT`. There are
+            fewer groups if there are fewer units, and more if units share no device.
 
     Raises:
         SituateError: an unknown rule; a count below one or not whole, or for a rule that takes
@@ -58,10 +66,10 @@ def group(problem: Problem, rule: str = "prefix", count: int | None = None) -> G
         raise SituateError(f"unknown grouping {rule!r}{nearest(rule, GROUPINGS)}")
     if count is not None and count < 1:
         raise SituateError(f"groups: must be at least 1, got {count}")
-    if count is not None and rule not in COUNTED:
-        takes = ", ".join(repr(name) for name in COUNTED)
+    if count is not None and rule not in METHODS_WITH_COUNT:
+        takes = ", ".join(repr(name) for name in METHODS_WITH_COUNT)
         raise SituateError(f"grouping {rule!r} takes no number of groups; these do: {takes}")
     module = import_module(f"situate.grouping.{GROUPINGS[rule]}")
     labels: Callable[[Problem, int], NDArray[np.int64]] = module.labels
-    made = make_groups(problem, labels(problem, min(count or COUNT, problem.units)))
-    return replace(made, told_costs=rule in TOLD_COSTS)
+    groups = make_groups(problem, labels(problem, min(count or COUNT, problem.units)))
+    return replace(groups, told_costs=rule in TOLD_COSTS)

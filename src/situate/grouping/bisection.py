@@ -13,11 +13,11 @@ from situate.errors import MissingExtra, SituateError
 
 @dataclass(frozen=True, eq=False)
 class WeightedGraph:
-    """An undirected graph of n vertices; each edge is there in both directions.
+    """An undirected graph of n vertices, with each edge in both directions.
 
     Attributes:
-        rows: (e,) where an edge begins, ascending.
-        neighbour: (e,) where it ends.
+        rows: (e,) first vertex of each edge, ascending.
+        neighbour: (e,) second vertex.
         weight: (e,) at least 1, the same in both directions.
         load: (n,) of the vertices, at least 0.
     """
@@ -28,11 +28,11 @@ class WeightedGraph:
     load: Ints
 
     def check(self) -> None:
-        """Refuse what METIS would take in silence.
+        """Refuse input that METIS would accept silently.
 
         Raises:
-            SituateError: a weight or a load is missing or too small, an edge leads out of the graph
-                or to its own vertex, or is not there in both directions.
+            SituateError: a weight or a load is missing or too small, or an edge leads out of the
+                graph, leads to its own vertex, or lacks its reverse.
         """
         ends, n = np.concatenate((self.rows, self.neighbour)), len(self.load)
         if not len(self.rows) == len(self.neighbour) == len(self.weight):
@@ -59,11 +59,11 @@ class WeightedGraph:
         """The vertices that are inside (n,), and the edges among them."""
         # (n,) old number of a vertex to its new one; only read where `inside` holds.
         number = np.cumsum(inside) - 1
-        kept = inside[self.rows] & inside[self.neighbour]
+        is_inside = inside[self.rows] & inside[self.neighbour]
         return WeightedGraph(
-            number[self.rows[kept]],
-            number[self.neighbour[kept]],
-            self.weight[kept],
+            number[self.rows[is_inside]],
+            number[self.neighbour[is_inside]],
+            self.weight[is_inside],
             self.load[inside],
         )
 
@@ -87,14 +87,15 @@ class WeightedGraph:
 
 
 def partition(graph: WeightedGraph, share: NDArray[np.float64]) -> Ints:
-    """The part (n,) of each vertex, where part i is to have `share[i]` (k,) of the load.
+    """The part (n,) of each vertex; part i gets about `share[i]` (k,) of the load.
 
-    METIS bisects the graph, and each side again, until there are k parts. Each bisection is asked
-    for here, since METIS's own recursion prints to the screen when a part has no vertices left.
+    METIS bisects the graph, and each side again, until there are k parts. This function asks for
+    each bisection, because METIS's own recursion prints to the screen when a part has no vertices
+    left.
 
     Raises:
         MissingExtra: pymetis is not installed.
-        SituateError: no graph that METIS could take, see `WeightedGraph.check`.
+        SituateError: invalid input for METIS, see `WeightedGraph.check`.
     """
     graph.check()
     return _parts(graph, share)

@@ -26,14 +26,14 @@ HEAVY_CLASSES = ("convolution", "matmul", "attention")
 
 def labels(problem: Problem, count: int) -> NDArray[np.int64]:
     """Labels (units,) of the groups; `count` does not matter."""
-    called = calls(problem.graph)
-    forward = forward_ops(problem.graph, called)
+    module_calls = calls(problem.graph)
+    forward = forward_ops(problem.graph, module_calls)
     sets = UnionFind(problem.units)
-    _merge_calls(problem, sets, called)
+    _merge_calls(problem, sets, module_calls)
     for gradient, op in forward.items():
         sets.merge(int(problem.unit[op]), int(problem.unit[gradient]))
     # follows (n,): ops of the backward pass whose group is settled by their forward op or call.
-    follows = np.array([_in_call(call) or op in forward for op, call in enumerate(called)])
+    follows = np.array([_in_call(call) or op in forward for op, call in enumerate(module_calls)])
     follows &= np.array([op.phase == "backward" for op in problem.graph.ops])
     source, target = _flows(problem, follows)
     while _merge_into_consumers(problem, sets, source, target):
@@ -41,10 +41,11 @@ def labels(problem: Problem, count: int) -> NDArray[np.int64]:
     return sets.roots()
 
 
-def _merge_calls(problem: Problem, sets: UnionFind, called: Sequence[Call | None]) -> None:
-    """Every call of a module is a group; so is what the module's calls share."""
+def _merge_calls(problem: Problem, sets: UnionFind, module_calls: Sequence[Call | None]) -> None:
+    """Merge every call of a module into a group, and the ops shared by the module's calls into
+    another."""
     home: dict[Call, int] = {}
-    for call, unit in zip(called, problem.unit.tolist(), strict=True):
+    for call, unit in zip(module_calls, problem.unit.tolist(), strict=True):
         if call is not None:
             sets.merge(home.setdefault(call, unit), unit)
 
@@ -56,8 +57,11 @@ def _in_call(call: Call | None) -> bool:
 def _flows(
     problem: Problem, follows: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Producing and consuming unit of every tensor that decides what is merged: gradients that
-    follow their op do not count, else nearly every output had two consumers."""
+    """Producing and consuming unit of every tensor that counts for merging.
+
+    Gradients that follow their op do not count, because otherwise nearly every output would have
+    two consumers.
+    """
     # Entries behind `data` are control edges. producer, consumer (edges,): one entry for every op
     # that reads a tensor.
     data = len(problem.graph.tensors)
@@ -109,7 +113,7 @@ def _only_consumers(
 
 
 def _heavy(problem: Problem) -> NDArray[np.bool_]:
-    """(n,) ops of the heavy classes; where there are none, those of at least average work."""
+    """(n,) true for ops of the heavy classes; without any, for ops of at least average work."""
     heavy = np.array([op_class(op.kind) in HEAVY_CLASSES for op in problem.graph.ops])
     if heavy.any():
         return heavy

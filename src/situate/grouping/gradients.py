@@ -10,31 +10,31 @@ from situate.data.op_classes import op_class
 from situate.grouping.module_calls import Call, runs_forward
 
 MAX_SHARED_OPS = 16
-"""A tensor that more ops of one module share does not tell which of them a gradient is of."""
+"""Most ops of one module that share a tensor which still identifies a gradient's forward op."""
 
 Place = tuple[str, Call | None]
 """A module and its call."""
 
 
 def forward_ops(graph: Graph, calls: Sequence[Call | None]) -> dict[int, int]:
-    """The forward op that every backward op is the gradient of, where there is one.
+    """By backward op, its forward op, where there is one.
 
-    It is in the same module and reads or makes tensors that its gradient reads. Of several such ops
-    the one that has most tensors in common with the gradient is meant; of these, one of the same op
-    class; of these, the first. A gradient without such an op, such as a sum of gradients, has that
-    of a gradient of the module that it reads, or else of one that reads it.
+    The forward op is in the same module and reads or produces inputs of its gradient. Of several
+    such ops, the one with most common tensors wins, then one of the same op class, then the first.
+    A gradient without such an op, such as a sum of gradients, takes the forward op of a gradient of
+    its module that it reads, or else of one that reads it.
 
     Args:
-        graph: with phases; where they are unknown, nothing is a gradient.
-        calls: the call that every op belongs to, see `situate.grouping.module_calls`.
+        graph: with phases; if they are unknown, nothing is a gradient.
+        calls: the call of every op, see `situate.grouping.module_calls`.
     """
     places = [(op.module, call) for op, call in zip(graph.ops, calls, strict=True)]
-    found = {op: _best(graph, op, shared) for op, shared in _shared(graph, places).items()}
+    forward = {op: _best(graph, op, shared) for op, shared in _shared(graph, places).items()}
     order = [op for op in graph.order if graph.ops[op].phase == "backward"]
     reads, read_by = _neighbours(graph, places)
-    _follow(found, order, reads)
-    _follow(found, order[::-1], read_by)
-    return found
+    _follow(forward, order, reads)
+    _follow(forward, order[::-1], read_by)
+    return forward
 
 
 def _shared(graph: Graph, places: Sequence[Place]) -> dict[int, Counter[int]]:
@@ -66,7 +66,7 @@ def _best(graph: Graph, gradient: int, shared: Counter[int]) -> int:
 def _neighbours(
     graph: Graph, places: Sequence[Place]
 ) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
-    """By gradient, the gradients of its place that it reads, and those that read it."""
+    """By gradient, the gradients of the same module that it reads, and those that read it."""
     reads: dict[int, list[int]] = defaultdict(list)
     read_by: dict[int, list[int]] = defaultdict(list)
     for tensor in graph.tensors:
@@ -77,9 +77,11 @@ def _neighbours(
     return reads, read_by
 
 
-def _follow(found: dict[int, int], order: Iterable[int], neighbours: dict[int, list[int]]) -> None:
-    """Give the ops without a forward op that of the first neighbour that has one."""
+def _follow(
+    forward_of: dict[int, int], order: Iterable[int], neighbours: dict[int, list[int]]
+) -> None:
+    """Give ops without a forward op that of their first neighbour with one."""
     for op in order:
-        if op not in found:
-            near = (found[other] for other in neighbours.get(op, ()) if other in found)
-            found.update((op, forward) for forward in list(near)[:1])
+        if op not in forward_of:
+            near = (forward_of[other] for other in neighbours.get(op, ()) if other in forward_of)
+            forward_of.update((op, forward) for forward in list(near)[:1])

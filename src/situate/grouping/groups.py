@@ -20,8 +20,8 @@ class Groups:
 
     Attributes:
         of_op: (n,) the group of each op.
-        allowed: (g, d) the devices that every op of the group may and can run on, at least one.
-        told_costs: whether they were made with what ops take.
+        allowed: (g, d) devices on which every op of the group may and can run, at least one.
+        told_costs: true if the rule used the costs of ops.
     """
 
     of_op: NDArray[np.int32]
@@ -46,7 +46,7 @@ class Groups:
         return np.ascontiguousarray(devices.take(self.of_op, axis=1), np.int32)
 
     def devices(self, placements: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Devices (k, g) of groups from placements (k, n) that `expand` made.
+        """Devices (k, g) of groups from expanded placements (k, n).
 
         Raises:
             SituateError: not integers of that shape.
@@ -73,8 +73,8 @@ class Groups:
 def make_groups(problem: Problem, label_of_unit: Sequence[int] | NDArray[np.int64]) -> Groups:
     """Groups of the units with equal labels (units,), as far as their devices agree.
 
-    The units of a label that no device could run together, for its kind, a pin or its memory, are
-    split: each joins the first part of its label with which it shares a device.
+    Units of a label are split if no device could run all of them, because of kind, pins or memory.
+    Each then joins the first part of its label with which it shares a device.
 
     Raises:
         ValueError: not one label for every unit.
@@ -99,16 +99,16 @@ def _devices(problem: Problem, part: NDArray[np.int64]) -> NDArray[np.bool_]:
     """(parts, d) devices that may run all units of a part, and hold them together."""
     parts = int(part.max()) + 1
     # Per unit to per part: bytes add up (parts,), permissions must hold for all units (parts, d).
-    held = np.zeros(parts, np.int64)
-    np.add.at(held, part, problem.unit_persistent)
+    persistent = np.zeros(parts, np.int64)
+    np.add.at(persistent, part, problem.unit_persistent)
     allowed = np.ones((parts, problem.d), np.bool_)
     np.logical_and.at(allowed, part, problem.allowed)
-    return allowed & (held[:, None] <= problem.capacity)
+    return allowed & (persistent[:, None] <= problem.capacity)
 
 
 def _split(problem: Problem, label: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Parts (units,) from labels: the labels that some device can hold, and then those that the
-    others are split into."""
+    """Parts (units,) from labels: first the labels that some device can hold, then the parts of the
+    others."""
     # whole (units,): the unit's label has a device for all its units. Those units keep the label as
     # their part; the others are dealt out one by one.
     whole = np.asarray(_devices(problem, label).any(axis=1))[label]

@@ -1,4 +1,4 @@
-"""`heavy-edge`: what exchanges most bytes comes together, until there are few enough groups.
+"""`heavy-edge`: merge the units that exchange most bytes, until there are few enough groups.
 
 Contraction of heavy edges (B. Hendrickson, R. Leland, *A Multilevel Algorithm for Partitioning
 Graphs*, Supercomputing 1995), one edge at a time, with a limit on a group's seconds. An edge's
@@ -18,18 +18,20 @@ from situate.data.problem import Problem
 from situate.grouping.unit_graph import unit_graph
 
 MAX_RELATIVE_SECONDS = 1.5
-"""Seconds of a group over those of an average group, at most, where that can be."""
+"""Largest ratio of a group's seconds to the average group's, if that is possible."""
 
 
 FINE_GROUPS_FACTOR = 10
-"""Groups of the partition that several are made of, for each group of the largest."""
+"""Groups of the common fine partition, per group of the largest requested partition."""
 
 
 def labels(
     problem: Problem, count: int, seconds: NDArray[np.float64] | None = None
 ) -> NDArray[np.int64]:
-    """Labels (units,) of `count` groups: fewer if there are fewer units, more if units that share
-    no device leave no other way.
+    """Labels (units,) of `count` groups.
+
+    There are fewer groups if there are fewer units, and more if the remaining groups share no
+    device.
 
     Args:
         seconds: (units,) to balance; None for those on the units' fastest devices.
@@ -42,8 +44,11 @@ def labels(
 def partitions(
     problem: Problem, counts: Sequence[int], seconds: NDArray[np.float64] | None = None
 ) -> NDArray[np.int64]:
-    """Labels (c, units) of partitions into so many groups each, all made of one fine partition, so
-    that many take little longer than one; `seconds` as in `labels`."""
+    """Labels (c, units) of partitions with the requested numbers of groups.
+
+    All come from one fine partition, so that many take little longer than one; `seconds` is as in
+    `labels`.
+    """
     return _contracted(problem, counts, FINE_GROUPS_FACTOR * max(counts, default=1), seconds)
 
 

@@ -12,8 +12,11 @@ LARGEST_SUM = 2**30
 def as_integers(
     values: NDArray[np.float64] | NDArray[np.int64], most: int = LARGEST_SUM
 ) -> NDArray[np.int64]:
-    """Integers in proportion to values of at least 0: each at least 1, and together at most `most`,
-    or as many as there are values where that is more; all 1 where all values are 0."""
+    """Integers in proportion to values of at least 0.
+
+    Each is at least 1. Their sum is at most `most`, or the number of values if that is larger. All
+    are 1 if all values are 0.
+    """
     largest = values.max(initial=0.0)
     if largest <= 0:
         return np.ones(len(values), np.int64)

@@ -11,8 +11,8 @@ from situate.data.problem import Problem
 
 
 def unit_labels(problem: Problem, keys: Sequence[Hashable]) -> NDArray[np.int64]:
-    """Labels (units,) that are equal where keys are; `keys` has one for every op, and a unit has
-    that of its first op."""
+    """Labels (units,) that are equal for equal keys; `keys` has one for every op, and a unit has
+    the key of its first op."""
     # first (units,): units are numbered from 0, so sorted unique numbers stand at their own index.
     first = np.unique(problem.unit, return_index=True)[1]
     label: dict[Hashable, int] = {}

@@ -2,7 +2,7 @@
 
 G. Karypis, V. Kumar, *A Fast and High Quality Multilevel Scheme for Partitioning Irregular Graphs*,
 SIAM Journal on Scientific Computing 20(1), 1998. Seconds are the weights of vertices, bytes those
-of edges. METIS knows no devices: what cannot be together is split afterwards.
+of edges. METIS knows no devices, so incompatible units are split afterwards.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The call of its module that an op belongs to, where a graph calls a module again and again.
+"""The module call of each op, in graphs that call a module repeatedly.
 
-The cell of an unrolled LSTM has the same path at every step. Its calls are told apart by counting:
-where every op type of a module occurs a multiple of T times in the forward pass, the module was
-called T times, and of c ops of one type the i-th belongs to call i * T // c. The backward pass goes
-through the calls from the last to the first.
+The cell of an unrolled LSTM has the same path at every step. Counting distinguishes its calls: if
+every op type of a module occurs a multiple of T times in the forward pass, the module has T calls.
+Of c ops of one type, the i-th belongs to call i * T // c. The backward pass goes through the calls
+from the last to the first.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ Call = tuple[str, int]
 """Path of a module, and the number of the call from 0."""
 
 HELD_KINDS = ("parameter", "buffer", "input")
-"""Kinds of ops that hand over what is there before the step."""
+"""Kinds of ops whose outputs exist before the step."""
 
 SHARED = -1
-"""Number for what all calls of a module share: its parameters and their updates."""
+"""Call number of ops shared by all calls of a module: its parameters and their updates."""
 
 
 def calls(graph: Graph) -> list[Call | None]:
-    """The call that every op belongs to, of the outermost module that is called again and again;
-    None outside of such modules. A container that runs no op itself is not called."""
+    """The call of every op, of the outermost repeated module; None outside of such modules. A
+    container without ops of its own has no calls."""
     result: list[Call | None] = [None] * len(graph.ops)
     times = _times(graph.ops)
     if times:
@@ -39,7 +39,7 @@ def calls(graph: Graph) -> list[Call | None]:
 
 
 def _times(ops: Sequence[Op]) -> dict[str, int]:
-    """The number of calls of each module, of those that run ops and are called more than once."""
+    """The number of calls of each module with ops and several calls."""
     counts = Counter((op.module, op.kind) for op in ops if op.module and runs_forward(op))
     times: dict[str, int] = {}
     for (module, _), count in counts.items():
@@ -67,21 +67,23 @@ def _numbers(
     forward = [j for j in members if runs_forward(ops[j])]
     backward = [j for j in members if ops[j].phase == "backward"]
     numbers.update((j, i * times // count) for j, i, count in _occurrences(ops, forward))
-    known = {
+    call_numbers = {
         j: times - 1 - i * times // count
         for j, i, count in _occurrences(ops, backward)
         if count % times == 0
     }
-    for j, last, following in _between(backward, known):
+    for j, last, following in _between(backward, call_numbers):
         begins = any(numbers.get(p) == following for p in reads[j] if ops[p].phase != "backward")
         numbers[j] = following if begins else last
     return numbers
 
 
-def _between(backward: Sequence[int], known: dict[int, int]) -> Iterator[tuple[int, int, int]]:
-    """Every op with the numbers of the calls that it can belong to: those of the nearest ops
-    before and after it that are known. Types that one call has more of than others have none."""
-    numbers = [known.get(j) for j in backward]
+def _between(
+    backward: Sequence[int], call_numbers: dict[int, int]
+) -> Iterator[tuple[int, int, int]]:
+    """Every op with the range of its possible calls: from the nearest numbered op before it to the
+    nearest one after it. Op types with more ops in one call than in others have none."""
+    numbers = [call_numbers.get(j) for j in backward]
     last = list(accumulate(numbers, _latest))
     following = list(accumulate(reversed(numbers), _latest))[::-1]
     for j, a, b in zip(backward, last, following, strict=True):
@@ -94,26 +96,26 @@ def _latest(last: int | None, now: int | None) -> int | None:
 
 
 def _occurrences(ops: Sequence[Op], members: Iterable[int]) -> Iterator[tuple[int, int, int]]:
-    """Every op, its number among those of its module and type, and how many they are."""
+    """Every op, its number among the ops of its module and type, and their count."""
     keys = {j: (ops[j].module, ops[j].kind) for j in members}
-    counts, seen = Counter(keys.values()), Counter[tuple[str, str]]()
+    counts, so_far = Counter(keys.values()), Counter[tuple[str, str]]()
     for j, key in keys.items():
-        yield j, seen[key], counts[key]
-        seen[key] += 1
+        yield j, so_far[key], counts[key]
+        so_far[key] += 1
 
 
 def _paths(module: str) -> Iterator[str]:
-    """The module's path and those of the modules around it, the outermost first."""
+    """The module's path and the paths of the modules around it, the outermost first."""
     return accumulate(module.split("."), "{}.{}".format) if module else iter(())
 
 
 def runs_forward(op: Op) -> bool:
-    """True if the op computes in the forward pass, or where the graph knows no phases."""
+    """True if the op computes in the forward pass, or if the graph has no phases."""
     return op.phase not in ("backward", "update") and op.kind not in HELD_KINDS
 
 
 def _reads(graph: Graph) -> list[list[int]]:
-    """By op, the ops whose tensors it reads."""
+    """By op, the producers of its inputs."""
     reads: list[list[int]] = [[] for _ in graph.ops]
     for tensor in graph.tensors:
         for consumer in tensor.consumers:

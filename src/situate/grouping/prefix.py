@@ -29,8 +29,11 @@ def labels(problem: Problem, count: int) -> NDArray[np.int64]:
 
 
 def prefixes(graph: Graph) -> list[Prefix]:
-    """The first two levels of every op. Where they are the same for more than half of all ops, as
-    in a network within a network, those ops have one level more, and so on."""
+    """The first two levels of every op.
+
+    If more than half of all ops share them, as in a network within a network, these ops have one
+    level more, and so on.
+    """
     scopes = {scope for op in graph.ops if not op.module for scope in _scopes(op.name)}
     paths = [levels(op, scopes) for op in graph.ops]
     result = [path[:LEVELS] for path in paths]
@@ -55,9 +58,9 @@ def levels(op: Op, scopes: Collection[str] = ()) -> Prefix:
         scopes: names that are scopes of other ops' names.
     """
     if op.module:
-        return tuple(_joined(op.module.split(".")))
+        return tuple(_merged_parts(op.module.split(".")))
     parts = op.name.split(_separator(op.name))
-    return tuple(_joined(parts if op.name in scopes else parts[:-1]))
+    return tuple(_merged_parts(parts if op.name in scopes else parts[:-1]))
 
 
 def _separator(name: str) -> str:
@@ -70,7 +73,7 @@ def _scopes(name: str) -> Iterator[str]:
     return accumulate(name.split(separator)[:-1], f"{{}}{separator}{{}}".format)
 
 
-def _joined(parts: Iterable[str]) -> list[str]:
+def _merged_parts(parts: Iterable[str]) -> list[str]:
     result: list[str] = []
     for part in parts:
         if part.isdecimal() and result:

@@ -1,7 +1,7 @@
-"""`structure`: as `heavy-edge`, balanced by what ops compute and move instead of by their seconds.
+"""`structure`: as `heavy-edge`, but balanced by the ops' arithmetic and traffic instead of seconds.
 
-A learner that places such groups knows of the machine nothing but what it measured. The work of ops
-is that of `situate.grouping.work`.
+A learner with such groups knows nothing of the machine but its own measurements. The work of ops is
+that of `situate.grouping.work`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from situate.data.topology import edge_tensors
 
 @dataclass(frozen=True, eq=False)
 class UnitGraph:
-    """Units and what flows between them, in compressed rows.
+    """Units and the bytes between them, in compressed rows.
 
     The neighbours of unit a are `neighbour[start[a]:start[a + 1]]`, in ascending order. Rows are
     symmetric, without loops and without repeated neighbours.
@@ -22,9 +22,8 @@ class UnitGraph:
     Attributes:
         start: (u + 1,) first entry of every row.
         neighbour: (e,) the unit at the other end.
-        bytes: (e,) what flows between the two, both ways together, never above 2^62; 0 where only
-            signals flow.
-        seconds: (u,) of all ops of the unit, on the device where they take least.
+        bytes: (e,) bytes between the two in both directions, never above 2^62; 0 for signals only.
+        seconds: (u,) of all ops of the unit, on its fastest device.
         persistent: (u,) bytes that the unit's ops hold for the whole step.
     """
 
@@ -59,9 +58,9 @@ class UnitGraph:
 def unit_graph(problem: Problem) -> UnitGraph:
     """The unit graph of a problem.
 
-    A tensor counts its size once for every unit that consumes it, as it would be sent once to that
-    unit's device. A unit's seconds are those on its fastest device, not a mean over devices, since
-    on a cluster with a CPU the mean is the CPU's time and says nothing about GPUs.
+    A tensor's size counts once for every consuming unit, as for a transfer to that unit's device. A
+    unit's seconds are those on its fastest device. A mean over devices would be the CPU's time on a
+    cluster with a CPU, and say nothing about GPUs.
     """
     source, target, size = _flows(problem)
     units = problem.units
@@ -91,5 +90,5 @@ def _flows(problem: Problem) -> tuple[NDArray[np.int64], NDArray[np.int64], NDAr
 
 
 def _seconds(problem: Problem) -> NDArray[np.float64]:
-    """(units,) seconds of a unit's ops on the allowed device where they take least."""
+    """(units,) seconds of a unit's ops on its fastest allowed device."""
     return np.asarray(np.where(problem.allowed, problem.unit_seconds, np.inf).min(axis=1))

@@ -1,5 +1,5 @@
-"""The work of ops by their types and shapes alone: their seconds on one reference device, whatever
-machine they are placed on and whatever was measured there."""
+"""The work of ops by their types and shapes alone: their seconds on one reference device,
+independent of the machine and its measurements."""
 
 from __future__ import annotations
 

@@ -172,12 +172,12 @@ def _fastest(work: Callable[[], object], seconds: float = 0.15, least: int = 5) 
     that is busy with something else most are slow."""
     work()
     until = time.perf_counter() + seconds
-    taken: list[float] = []
-    while len(taken) < least or time.perf_counter() < until:
+    durations: list[float] = []
+    while len(durations) < least or time.perf_counter() < until:
         start = time.perf_counter()
         work()
-        taken.append(time.perf_counter() - start)
-    return max(min(taken), 1e-9)
+        durations.append(time.perf_counter() - start)
+    return max(min(durations), 1e-9)
 
 
 def _two_digits(rate: float) -> float:

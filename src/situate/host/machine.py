@@ -32,8 +32,8 @@ def usable_cpus() -> int:
 def usable_memory() -> int | None:
     """Bytes of main memory, or None (unlimited) where the system does not say."""
     limits = [*_control("memory", "memory.max"), *_control("memory", "memory.limit_in_bytes")]
-    found = [int(limit) for limit in limits if limit != "max"]
-    return min([*found, *_main_memory()], default=None)
+    limits_in_bytes = [int(limit) for limit in limits if limit != "max"]
+    return min([*limits_in_bytes, *_main_memory()], default=None)
 
 
 def _main_memory() -> Iterator[int]:

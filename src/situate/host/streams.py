@@ -40,9 +40,9 @@ def say(line: str) -> None:
 
 def _nullify(number: int) -> None:
     """Make a descriptor one of /dev/null, which processes that are started inherit."""
-    found = os.open(os.devnull, os.O_RDWR)
-    if found == number:
+    descriptor = os.open(os.devnull, os.O_RDWR)
+    if descriptor == number:
         os.set_inheritable(number, True)
         return
-    os.dup2(found, number)
-    os.close(found)
+    os.dup2(descriptor, number)
+    os.close(descriptor)

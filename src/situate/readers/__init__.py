@@ -22,12 +22,12 @@ def read(
     Args:
         path: the file; `a.json+b.json` for a PyTorch execution trace and its Kineto trace.
         format: a name from `READERS`; by default it is recognised by the file's content.
-        dims: what open dimensions of an ONNX file stand for: symbolic ones by their name, such as
+        dims: sizes of an ONNX file's open dimensions: symbolic ones by name, such as
             `{"batch": 8}`, and others by value and axis, such as `{"x.0": 8}`.
 
     Returns:
-        The graph, in seconds and bytes; `Graph.source` names the format, `Graph.warnings` says
-        what to know about the file.
+        The graph, in seconds and bytes. `Graph.source` names the format; `Graph.warnings` lists
+        oddities of the file.
 
     Raises:
         ReadError, GraphError: one line that starts with the path.

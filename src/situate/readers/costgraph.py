@@ -18,7 +18,7 @@ from situate.readers.names import unique
 MICROSECONDS = 1_000_000
 
 SCALARS = {3, 6, 7, 9, 10, 11, 12, 14, 15, 16, 17}
-"""Fields of a node that are numbers; 3 is its id, where a GraphDef's node has a text."""
+"""Numeric fields of a node. Field 3 is its id; in a GraphDef it is a text."""
 
 _TEXT = re.compile(rb"(\xef\xbb\xbf)?(\s|#[^\n]*\n)*(node|cost)\s*:?\s*[{<]")
 
@@ -47,7 +47,7 @@ def read(data: bytes, name: str) -> Graph:
     """The graph: an op per node, a tensor per output; microseconds become seconds.
 
     Raises:
-        MissingExtra: tensorboard, which brings the protocol's description, is not installed.
+        MissingExtra: tensorboard, which has the protocol's description, is not installed.
         ReadError: no CostGraphDef, an edge from an unknown node or port, a negative cost or size.
         GraphError: the graph breaks its own rules; a loop of TensorFlow 1 is a cycle.
     """
@@ -109,15 +109,17 @@ def _op(node: Any, name: str) -> Op:
 
 
 def _value(info: Any, names: dict[int, str], reader: str) -> str:
-    """The name of what an input reads, as TensorFlow writes it: node:port."""
+    """The name of an input's source, as TensorFlow writes it: node:port."""
     if info.preceding_node not in names:
         raise ReadError(f"node {reader!r}: reads node {info.preceding_node}, which does not exist")
     return f"{names[info.preceding_node]}:{info.preceding_port}"
 
 
 def _add(flow: Dataflow, node: Any, names: dict[int, str], by_id: dict[int, Any]) -> None:
-    """The node as an op with its outputs. An output that is an alias sits with what it is an alias
-    of; without a cost of its own it is a view."""
+    """Add the node as an op with its outputs.
+
+    An alias sits with its original. An alias of a node without cost is a view.
+    """
     name = names[node.id]
     inputs = [_value(info, names, name) for info in node.input_info]
     op = flow.add(_op(node, name), inputs)
@@ -126,8 +128,8 @@ def _add(flow: Dataflow, node: Any, names: dict[int, str], by_id: dict[int, Any]
         alias = _aliased(node, info, by_id)
         view = alias is not None and alias.size == info.size and not node.compute_cost
         of = inputs[info.alias_input_port] if alias is not None else None
-        held = _is_held(node, info, by_id)
-        flow.make(f"{name}:{port}", op, size, view_of=of if view else None, resident=held)
+        is_variable = _is_variable(node, info, by_id)
+        flow.make(f"{name}:{port}", op, size, view_of=of if view else None, resident=is_variable)
         if of is not None:
             flow.beside(op, of)
         if node.is_final:
@@ -135,7 +137,7 @@ def _add(flow: Dataflow, node: Any, names: dict[int, str], by_id: dict[int, Any]
 
 
 def _aliased(node: Any, info: Any, by_id: dict[int, Any]) -> Any | None:
-    """The output that `info` is an alias of; None where there is none."""
+    """The original of the alias `info`; None if it is no alias."""
     if not by_id or not 0 <= info.alias_input_port < len(node.input_info):
         return None
     source = node.input_info[info.alias_input_port]
@@ -144,11 +146,11 @@ def _aliased(node: Any, info: Any, by_id: dict[int, Any]) -> Any | None:
     return outputs[port] if 0 <= port < len(outputs) else None
 
 
-def _is_held(node: Any, info: Any, by_id: dict[int, Any]) -> bool:
+def _is_variable(node: Any, info: Any, by_id: dict[int, Any]) -> bool:
     """True if the output is a variable: persistent memory of its node, or an alias of such."""
-    seen = set[int]()
-    while node.id not in seen:
-        seen.add(node.id)
+    visited = set[int]()
+    while node.id not in visited:
+        visited.add(node.id)
         if 0 < info.size <= _persistent(node):
             return True
         if (alias := _aliased(node, info, by_id)) is None:

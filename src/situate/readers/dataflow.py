@@ -1,4 +1,4 @@
-"""Ops and the named values between them, for formats in which an op lists what it reads."""
+"""Ops and the named values between them, for formats in which an op lists its inputs."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class _Value:
 
 @dataclass
 class Dataflow:
-    """A graph under construction. Values may be read before they are made.
+    """A graph under construction. An op may read a value before another op states to produce it.
 
-    A *view* is a value that shares the memory of another of the same size: who reads it reads that
-    other one, and its op sits with the op that made it.
+    A *view* is a value that shares the memory of another value of the same size. Its readers read
+    the other value, and its op sits with the producer of the other value.
     """
 
     ops: list[Op] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Dataflow:
     _parent: dict[int, int] = field(default_factory=dict)
 
     def add(self, op: Op, reads: Iterable[str] = ()) -> int:
-        """Append an op; its index."""
+        """Append an op and return its index."""
         self.ops.append(op)
         self._reads += [(len(self.ops) - 1, name) for name in reads]
         return len(self.ops) - 1
@@ -82,7 +82,7 @@ class Dataflow:
             ReadError: an op reads a value that no op makes.
         """
         for op, name in self._beside:
-            self._join(op, self._known(name, op).producer)
+            self._join(op, self._value_of(name, op).producer)
         for reader, name in self._reads:
             self._read(reader, name)
         for name in self._outputs:
@@ -96,25 +96,25 @@ class Dataflow:
         return self._grouped(), tensors, tuple(self.control)
 
     def _read(self, reader: int, name: str) -> None:
-        value = self._known(name, reader)
+        value = self._value_of(name, reader)
         if value.view_of is not None:
             self.control[value.producer, reader] = None
         self._memory(name).readers[reader] = None
 
     def _memory(self, name: str) -> _Value:
-        """The value whose memory `name` is."""
+        """The value that owns the memory of `name`."""
         path = dict[str, None]()
         while (of := self._values[name].view_of) is not None:
             if name in path:
                 raise ReadError(f"value {name!r} is a view of itself")
             path[name] = None
-            self._known(of, self._values[name].producer)
+            self._value_of(of, self._values[name].producer)
             name = of
         for view in path:
             self._values[view].view_of = name
         return self._values[name]
 
-    def _known(self, name: str, reader: int) -> _Value:
+    def _value_of(self, name: str, reader: int) -> _Value:
         if name not in self._values:
             raise ReadError(f"op {self.ops[reader].name!r} reads {name!r}, which no op makes")
         return self._values[name]

@@ -94,8 +94,10 @@ def _op(node: _Node, name: str) -> Op:
 
 
 def _tensors(edges: Sequence[_Edge], index: dict[int, int], names: Sequence[str]) -> list[Tensor]:
-    """One tensor per node and cost: what a node hands on is paid for once per device, and edges of
-    one node that differ in nothing but their size carry the same tensor."""
+    """One tensor per node and cost, because a node's output is sent once per device.
+
+    Edges of one node with the same cost carry the same tensor, even if their sizes differ.
+    """
     consumers: dict[tuple[int, float], dict[int, int]] = {}
     for i, edge in enumerate(edges):
         for end in (edge.source, edge.target):

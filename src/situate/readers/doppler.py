@@ -63,7 +63,7 @@ def read(data: bytes, name: str) -> Graph:
 
 
 def _ids(line: str, number: int, most: int) -> list[int]:
-    """The numbers of a line, of which there can be so many."""
+    """The numbers of a line, at most `most`."""
     tokens = islice(re.finditer(r"[^\s,]+", line), min(most, len(line)) + 1)
     ids = [whole(token[0], f"line {number}: id") for token in tokens]
     if len(ids) > most:
@@ -72,7 +72,7 @@ def _ids(line: str, number: int, most: int) -> list[int]:
 
 
 def _all_costs(rows: Iterator[str], count: int) -> list[tuple[float, float, str]]:
-    """Costs of so many ops, and of one more where there are more."""
+    """Costs of `count` ops, and of one more if the file has more."""
     filled = ((i, row) for i, row in enumerate(rows, start=5) if row.strip())
     return [_costs(row, i) for i, row in islice(filled, count + 1)]
 
@@ -87,7 +87,7 @@ def _costs(line: str, number: int) -> tuple[float, float, str]:
 
 
 def _consumers(sources: Sequence[int], targets: Sequence[int], ops: int) -> list[dict[int, None]]:
-    """For every op those that need its result, each once."""
+    """The consumers of every op, each once."""
     if len(sources) != len(targets):
         raise ReadError(f"lines 3 and 4 list {len(sources)} sources and {len(targets)} heads")
     consumers: list[dict[int, None]] = [{} for _ in range(ops)]

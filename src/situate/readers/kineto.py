@@ -1,5 +1,5 @@
-"""The part of a Chrome trace that PyTorch's profiler (Kineto) writes: calls of operators on the CPU
-and of the GPU's runtime, and the kernels that those launch. See docs/formats/chrome-trace.md."""
+"""Events of PyTorch's profiler (Kineto) in a Chrome trace: operators on the CPU, calls of the GPU's
+runtime, and the kernels that they launch. See docs/formats/chrome-trace.md."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from situate.errors import ReadError
 from situate.readers.chrome_trace.events import MICROSECONDS, Span, Track, decode, spans
 
 CALLS = frozenset({"cpu_op", "user_annotation"})
-"""Categories of what PyTorch's record functions time."""
+"""Categories of spans that PyTorch's record functions time."""
 
 GPU = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
 
@@ -35,7 +35,7 @@ NO_WORK = frozenset(
         "xpu_scope_profiler",
     }
 )
-"""Categories that say what others are part of, what they wait for, or what the profiler did."""
+"""Categories of spans that are no work: groups of other spans, waits, the profiler's own work."""
 
 EARLIER = {
     "operator": "cpu_op",
@@ -49,10 +49,10 @@ EARLIER = {
 """Categories of PyTorch 1.8 to 1.10, in small letters, by their present names."""
 
 _ANNOTATION = re.compile(r"(ProfilerStep|Optimizer\.\w+|enumerate\(\w+\))#")
-"""Names of what PyTorch itself annotates, which was an operator before it was an annotation."""
+"""Names of PyTorch's own annotations, which older versions record as operators."""
 
 _WAIT = re.compile(r"Synchronize|EventWait|QueueFinish")
-"""In names of calls of CUDA's, HIP's, Level Zero's, Ascend's and SYCL's runtimes that wait."""
+"""Part of the names of waiting runtime calls of CUDA, HIP, Level Zero, Ascend and SYCL."""
 
 
 class _Args(msgspec.Struct, frozen=True):
@@ -78,15 +78,18 @@ class _Launches:
     """The launches that one thread made through the GPU's runtime."""
 
     starts: list[float]
-    """When, in microseconds, ascending."""
+    """Start times in microseconds, ascending."""
     totals: list[float]
     """Microseconds on the GPU of the first 0, 1, ... of them."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """A Kineto trace, to look up times in. `calls` are in the order of their external ids, as
-    PyTorch numbers them when they begin; those without come first, in the order of their times."""
+    """A Kineto trace for looking up times.
+
+    `calls` are in the order of their external ids, which PyTorch assigns as calls begin. Calls
+    without an id come first, in the order of their times.
+    """
 
     calls: list[Call]
     kernels: int
@@ -94,11 +97,11 @@ class Profile:
     _launches: dict[Track, _Launches]
 
     def cpu_seconds(self, call: Call) -> float:
-        """From its start to its end."""
+        """Seconds from the call's start to its end."""
         return (call.end - call.start) / MICROSECONDS
 
     def gpu_seconds(self, call: Call) -> float:
-        """Seconds of all kernels and copies that were launched between its start and its end."""
+        """Seconds of all kernels and copies launched between the call's start and its end."""
         if (launches := self._launches.get(call.track)) is None:
             return 0.0
         first, last = (bisect_left(launches.starts, at) for at in (call.start, call.end))
@@ -106,20 +109,20 @@ class Profile:
 
 
 def category(span: Span) -> str:
-    """Its category, as PyTorch calls it today."""
+    """The span's category under PyTorch's present name."""
     word = span.category.lower()  # one version wrote gpu_user_Annotation
     word = EARLIER.get(word, word)
     return "user_annotation" if word == "cpu_op" and _ANNOTATION.match(span.name) else word
 
 
-def wrote(found: Iterable[Span]) -> bool:
+def is_kineto(spans_of_trace: Iterable[Span]) -> bool:
     """True if there are spans that only Kineto writes."""
-    return any(category(span) == "cpu_op" or on_gpu(span) for span in found)
+    return any(category(span) == "cpu_op" or on_gpu(span) for span in spans_of_trace)
 
 
-def work(found: Iterable[Span]) -> list[Span]:
-    """The spans that stand for work."""
-    return [span for span in found if category(span) not in NO_WORK]
+def work(spans_of_trace: Iterable[Span]) -> list[Span]:
+    """The spans of work."""
+    return [span for span in spans_of_trace if category(span) not in NO_WORK]
 
 
 def on_gpu(span: Span) -> bool:
@@ -133,14 +136,14 @@ def busy(span: Span) -> float:
 
 
 def place(span: Span) -> tuple[float, float, int]:
-    """Where it comes among all spans: by its start, a synchronisation by its end."""
+    """Sort key of the span among all spans: its start, or its end for a synchronisation."""
     if _synchronises(span):
         return span.end, -math.inf, span.number
     return span.start, span.start - span.end, span.number
 
 
 def waits(by_track: Mapping[Track, Sequence[Span]]) -> Iterator[tuple[Span, Span]]:
-    """Pairs of what a stream of the GPU ended last before a synchronisation did, and the latter."""
+    """Pairs of a synchronisation and the last span of a GPU stream that ends before it does."""
     streams = [track for track in by_track.values() if any(map(on_gpu, track))]
     ends = [[span.end for span in stream] for stream in streams]
     for span in (span for track in by_track.values() for span in track if _synchronises(span)):
@@ -187,17 +190,17 @@ def _args(span: Span) -> _Args:
         raise ReadError(f"traceEvents[{span.number}].args: {error}") from None
 
 
-def _launches(found: Sequence[Span], args: Mapping[int, _Args]) -> dict[Track, _Launches]:
-    """By thread; a kernel and the call that launched it have the same `correlation`."""
-    spent: dict[int, float] = {}
-    for span in filter(on_gpu, found):
+def _launches(spans_of_trace: Sequence[Span], args: Mapping[int, _Args]) -> dict[Track, _Launches]:
+    """Launches by thread; a kernel and its launching call have the same `correlation`."""
+    gpu_time: dict[int, float] = {}
+    for span in filter(on_gpu, spans_of_trace):
         if (correlation := args[span.number].correlation) is not None:
-            spent[correlation] = spent.get(correlation, 0.0) + span.end - span.start
+            gpu_time[correlation] = gpu_time.get(correlation, 0.0) + span.end - span.start
     calls: dict[Track, list[tuple[float, float]]] = {}
-    for span in filter(_is_runtime, found):
+    for span in filter(_is_runtime, spans_of_trace):
         correlation = args[span.number].correlation
-        if correlation is not None and correlation in spent:
-            calls.setdefault(span.track, []).append((span.start, spent.pop(correlation)))
+        if correlation is not None and correlation in gpu_time:
+            calls.setdefault(span.track, []).append((span.start, gpu_time.pop(correlation)))
     return {track: _by_time(sorted(launches)) for track, launches in calls.items()}
 
 

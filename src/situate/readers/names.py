@@ -1,4 +1,4 @@
-"""Unique names, where a format does not promise them."""
+"""Unique names, for formats that do not guarantee them."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Iterable
 
 
 def unique(names: Iterable[str]) -> list[str]:
-    """The names in order, those that came before with `#2`, `#3`, ... behind them."""
+    """The names in order; repeated names get the suffixes `#2`, `#3`, ..."""
     names = list(names)
-    taken = set(names)
-    seen: dict[str, int] = {}
-    return [_next(name, seen, taken) for name in names]
+    used_names = set(names)
+    counts: dict[str, int] = {}
+    return [_next(name, counts, used_names) for name in names]
 
 
-def _next(name: str, seen: dict[str, int], taken: set[str]) -> str:
-    seen[name] = seen.get(name, 0) + 1
-    if seen[name] == 1:
+def _next(name: str, counts: dict[str, int], used_names: set[str]) -> str:
+    counts[name] = counts.get(name, 0) + 1
+    if counts[name] == 1:
         return name
-    while (candidate := f"{name}#{seen[name]}") in taken:
-        seen[name] += 1
-    taken.add(candidate)
+    while (candidate := f"{name}#{counts[name]}") in used_names:
+        counts[name] += 1
+    used_names.add(candidate)
     return candidate

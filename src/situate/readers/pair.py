@@ -11,11 +11,11 @@ from situate.files.contents import contents, graph_name
 from situate.readers import execution_trace
 from situate.readers.recognise import recognise
 
-WANTED = ["chrome-trace", "execution-trace"]
+PAIR_FORMATS = ["chrome-trace", "execution-trace"]
 
 
 def files(text: str) -> tuple[Path, Path] | None:
-    """The two files on both sides of a `+`; None where that is no pair of files.
+    """The two files on both sides of a `+`; None if the text names no pair of files.
 
     Raises:
         ReadError: there is a file on one side only.
@@ -24,18 +24,18 @@ def files(text: str) -> tuple[Path, Path] | None:
         return None
     places = [place for place, letter in enumerate(text) if letter == "+"]
     pairs = [(Path(text[:place]), Path(text[place + 1 :])) for place in places]
-    known = [(os.path.isfile(first), os.path.isfile(second)) for first, second in pairs]
-    for pair, exist in zip(pairs, known, strict=True):
+    exists = [(os.path.isfile(first), os.path.isfile(second)) for first, second in pairs]
+    for pair, exist in zip(pairs, exists, strict=True):
         if all(exist):
             return pair
-    for pair, exist in zip(pairs, known, strict=True):
+    for pair, exist in zip(pairs, exists, strict=True):
         if any(exist):
             raise ReadError(f"{pair[exist[0]]}: no such file")
     return None
 
 
 def read(first: Path, second: Path) -> Graph:
-    """The execution trace, in either place, with the times of the Kineto trace.
+    """The execution trace, first or second, with the times of the Kineto trace.
 
     Raises:
         ReadError: the two are anything else, or not of one run.
@@ -43,9 +43,9 @@ def read(first: Path, second: Path) -> Graph:
     """
     data = {path: _contents(path) for path in (first, second)}
     formats = {path: recognise(data[path]) for path in (first, second)}
-    if sorted(formats.values()) != WANTED:
-        found = " and ".join(formats[path] for path in (first, second))
-        raise ReadError(f"must be an execution trace and its Kineto trace, got {found}")
+    if sorted(formats.values()) != PAIR_FORMATS:
+        names = " and ".join(formats[path] for path in (first, second))
+        raise ReadError(f"must be an execution trace and its Kineto trace, got {names}")
     trace, times = sorted((first, second), key=lambda path: formats[path], reverse=True)
     return execution_trace.read(data[trace], graph_name(trace), data[times])
 

@@ -39,7 +39,7 @@ class _Layer:
 
     @property
     def learns(self) -> bool:
-        """True if there is anything to do in the backward pass: an input has no gradient."""
+        """True if the layer has a backward pass: an input has no gradient."""
         return bool(self.before or self.parameters or self.backward)
 
 
@@ -85,8 +85,11 @@ def _layers(content: Iterable[str]) -> dict[str, _Layer]:
 
 
 def _layer(columns: list[str], where: str) -> _Layer:
-    """From node, description (which may hold the separator itself) and figures; the stage that
-    PipeDream's optimiser writes behind them is its plan and no part of the profile."""
+    """A layer from its columns: node, description and figures.
+
+    The description may contain the separator. PipeDream's optimiser appends a stage, which is its
+    plan and no part of the profile.
+    """
     if columns[-1].startswith("stage_id="):
         columns = columns[:-1]
     figures = dict(re.findall(r"\b(\w+)=(\[[^\]]*\]|[^,]*)", columns[-1]))
@@ -134,7 +137,7 @@ def _ops(layer: _Layer, layers: dict[str, _Layer]) -> list[Op]:
 
 
 def _group(layer: _Layer, layers: dict[str, _Layer]) -> str:
-    """A layer that only picks one of another's results sits with it."""
+    """The group of a layer; one that only picks another layer's result shares its group."""
     picks = set[str]()
     while layer.kind == "__getitem__" and layer.before and layer.node not in picks:
         picks.add(layer.node)

@@ -1,5 +1,7 @@
-"""FLOPs of the operators of PyTorch that multiply matrices, from the shapes of their arguments, be
-they tensors or what a trace says of tensors."""
+"""FLOPs of PyTorch's matrix operators, from the shapes of their arguments.
+
+The arguments are tensors, or a trace's descriptions of tensors.
+"""
 
 from __future__ import annotations
 
@@ -39,15 +41,15 @@ def _sum_and_matrix_vector(_total: Shaped, a: Shaped, *_: Any, **__: Any) -> int
 
 
 def grouped_product(a: Shaped, b: Shaped, *_: Any, **__: Any) -> int:
-    """Rows or columns of one matrix, or what is summed over, are split among the groups."""
+    """The groups share the rows or columns of one matrix, or the summed dimension."""
     of_one = len(b.shape) == 2 < len(a.shape)
     return 2 * math.prod(a.shape[1:] if of_one else a.shape) * b.shape[-1]
 
 
-def _trilinear(*given: Any, **_: Any) -> int:
-    """Two per point of the space that the three factors span, each with dimensions of 1 put in."""
+def _trilinear(*arguments: Any, **_: Any) -> int:
+    """Two per point of the product space of the three factors, after inserting dimensions of 1."""
     sizes: dict[int, int] = {}
-    for factor, put_in in zip(given[:3], given[3:6], strict=True):
+    for factor, put_in in zip(arguments[:3], arguments[3:6], strict=True):
         places = (place for place in count() if place not in put_in)
         sizes |= dict(zip(places, factor.shape, strict=False))
     return 2 * math.prod(sizes.values())
@@ -63,11 +65,13 @@ def _convolution(image: Shaped, weight: Shaped, *settings: Any, out_val: Shaped,
 def convolution_backward(
     gradient: Shaped, image: Shaped, weight: Shaped, *settings: Any, **_: Any
 ) -> int:
-    """As much as the convolution, whose weights hold the channels of one group, for each gradient
-    that is asked for, of image and weight."""
+    """The convolution's FLOPs for each requested gradient, of image and weight.
+
+    The weights hold the channels of one group.
+    """
     meets = image if settings[4] is True else gradient
-    asked = sum(map(bool, settings[7][:2]))
-    return 2 * asked * math.prod(meets.shape) * math.prod(weight.shape[1:])
+    gradients = sum(map(bool, settings[7][:2]))
+    return 2 * gradients * math.prod(meets.shape) * math.prod(weight.shape[1:])
 
 
 def _rnn_layer(steps: Shaped, w_ih: Shaped, w_hh: Shaped, *_: Any, **__: Any) -> int:
@@ -75,8 +79,8 @@ def _rnn_layer(steps: Shaped, w_ih: Shaped, w_hh: Shaped, *_: Any, **__: Any) ->
     return 2 * math.prod(steps.shape[:-1]) * (math.prod(w_ih.shape) + math.prod(w_hh.shape))
 
 
-def _rnn_layer_backward(*given: Any, **_: Any) -> int:
-    return 2 * _rnn_layer(*given)
+def _rnn_layer_backward(*arguments: Any, **_: Any) -> int:
+    return 2 * _rnn_layer(*arguments)
 
 
 def attention(query: Shaped, key: Shaped, value: Shaped, *_: Any, **__: Any) -> int:
@@ -87,7 +91,7 @@ def attention(query: Shaped, key: Shaped, value: Shaped, *_: Any, **__: Any) -> 
 def attention_backward(
     _gradient: Shaped, query: Shaped, key: Shaped, value: Shaped, *_: Any, **__: Any
 ) -> int:
-    """Scores anew, and two products for each of the two of the way forward."""
+    """Scores again, and two products for each of the two products of the forward pass."""
     return 2 * _scores(query, key) * (3 * query.shape[-1] + 2 * value.shape[-1])
 
 
@@ -118,5 +122,5 @@ PRODUCTS: dict[str, Callable[..., int]] = {
     "_scaled_dot_product_flash_attention_for_cpu": attention,
     "_scaled_dot_product_flash_attention_for_cpu_backward": attention_backward,
 }
-"""By the name of an operator of `torch.ops.aten`. Each takes its arguments in the order of its
-schema, and what it makes as `out_val`, as the formulas of `torch.utils.flop_counter` do."""
+"""Formulas by operator name in `torch.ops.aten`. Each takes the arguments in the schema's order and
+the result as `out_val`, like the formulas of `torch.utils.flop_counter`."""

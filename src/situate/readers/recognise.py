@@ -1,4 +1,4 @@
-"""The format of a file, told from its content and never from its name."""
+"""The format of a file, recognised by its content and never by its name."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ class Reader(Protocol):
     """The interface that the module of a format offers."""
 
     def recognises(self, data: bytes, keys: Keys) -> bool:
-        """True if the content is of this format, however broken it may be further on; `keys` are
-        those of the JSON object that it is, none if it is no JSON object."""
+        """True if the content is of this format, even if a later part is broken.
+
+        `keys` are those of its JSON object; empty if it is no JSON object.
+        """
 
     def read(self, data: bytes, name: str) -> Graph:
-        """The graph; `name` is what to call it where the format has no name of its own."""
+        """The graph; `name` is its name if the format has none."""
 
 
 READERS: dict[str, Reader] = {
@@ -47,7 +49,7 @@ READERS: dict[str, Reader] = {
 
 
 PLAN = b'"situate-plan"'
-"""A string that the first lines of a plan hold."""
+"""A string in the first lines of every plan."""
 
 
 def recognise(data: bytes) -> str:

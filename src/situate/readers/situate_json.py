@@ -1,4 +1,4 @@
-"""situate's own JSON: the whole graph, ops named and not numbered. See docs/graph-format.md."""
+"""situate's own JSON: the whole graph, with references by op name. See docs/graph-format.md."""
 
 from __future__ import annotations
 

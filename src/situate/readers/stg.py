@@ -34,7 +34,7 @@ def read(data: bytes, name: str) -> Graph:
     """
     rows = _rows(data)
     count = _count(*next(rows, (1, "")))
-    # No more is kept than so many tasks can have: the file says how many before they come.
+    # The file states its number of tasks first, which bounds the lines and columns to keep.
     tasks = [(number, row.split(maxsplit=count + 5)) for number, row in islice(rows, count + 3)]
     _check_count(count, tasks)
     control = [
@@ -52,7 +52,7 @@ def read(data: bytes, name: str) -> Graph:
 
 
 def _rows(data: bytes) -> Iterator[tuple[int, str]]:
-    """Number and text of the lines that say something, without comments."""
+    """Number and text of the non-empty lines, without comments."""
     for number, line in enumerate(lines(data), start=1):
         if row := line.partition("#")[0].strip():
             yield number, row

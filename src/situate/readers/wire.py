@@ -1,4 +1,4 @@
-"""The outermost layer of a protocol buffer, enough to tell what it may be."""
+"""The outermost layer of a protocol buffer, for recognising its message type."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def shape(data: bytes | memoryview) -> dict[int, int] | None:
 
 
 def first_fields(data: bytes | memoryview) -> Iterator[tuple[int, int, memoryview]]:
-    """As many of `fields` as are looked at."""
+    """The first `MOST_FIELDS` of `fields`."""
     return islice(fields(data), MOST_FIELDS)
 
 
@@ -49,7 +49,7 @@ def fields(data: bytes | memoryview) -> Iterator[tuple[int, int, memoryview]]:
 
 
 def _span(view: memoryview, at: int, kind: int) -> tuple[int, int]:
-    """Where a value starts and ends."""
+    """Start and end of a value."""
     if kind == VARINT:
         return at, _varint(view, at)[1]
     if kind == BYTES:
@@ -61,7 +61,7 @@ def _span(view: memoryview, at: int, kind: int) -> tuple[int, int]:
 
 
 def _varint(view: memoryview, at: int) -> tuple[int, int]:
-    """The number at `at` and where it ends."""
+    """The number at `at`, and its end."""
     value = 0
     for i in range(10):
         if at + i >= len(view):

@@ -20,7 +20,7 @@ def batch_text(difference: BatchDifference, warnings: Sequence[str]) -> Text:
 
     Args:
         difference: the difference.
-        warnings: of the graph, which say what depends on the whole batch.
+        warnings: of the graph; they name the ops that depend on the whole batch.
     """
     if difference.is_rounding:
         return Text("Slices against the whole batch: equal but for rounding.", "green")

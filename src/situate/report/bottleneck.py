@@ -19,15 +19,14 @@ class Busy:
 
 
 def busiest(problem: Problem, schedule: Schedule) -> tuple[Busy, ...]:
-    """Devices and channels that each step keeps busy, the busiest first: that one is the time
-    between steps.
+    """Devices and channels in use, the busiest first: its time is the time between steps.
 
     Channels without contention set no limit.
     """
     seconds = schedule.busy(problem).tolist()
-    found = [Busy("device", *each) for each in zip(problem.cluster.names, seconds, strict=True)]
+    resources = [Busy("device", *use) for use in zip(problem.cluster.names, seconds, strict=True)]
     if problem.transfers != "atomic" and problem.rules.contention:
         moving = schedule.channel_busy(problem).tolist()
         channels = zip(problem.cluster.channels, moving, strict=True)
-        found += [Busy("channel", *each) for each in channels]
-    return tuple(sorted((busy for busy in found if busy.seconds), key=lambda b: -b.seconds))
+        resources += [Busy("channel", *use) for use in channels]
+    return tuple(sorted((busy for busy in resources if busy.seconds), key=lambda b: -b.seconds))

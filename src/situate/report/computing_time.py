@@ -12,8 +12,8 @@ from situate.schedule.schedule import Schedule
 
 def computing_time(problem: Problem, schedule: Schedule) -> NDArray[np.float64]:
     """(d,) time in which a device runs at least one op."""
-    mine = (schedule.placement == device for device in range(problem.d))
-    return np.array([covered(schedule.start[ops], schedule.end[ops]) for ops in mine])
+    ops_by_device = (schedule.placement == device for device in range(problem.d))
+    return np.array([covered(schedule.start[ops], schedule.end[ops]) for ops in ops_by_device])
 
 
 def covered(start: NDArray[np.float64], end: NDArray[np.float64]) -> float:

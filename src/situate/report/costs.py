@@ -24,7 +24,7 @@ def costs_table(costs: Costs, graph: Graph) -> RenderableType:
 
 
 def step_seconds(device: MeasuredDevice, graph: Graph) -> dict[str, float]:
-    """By op class, the seconds of all ops of a graph that were measured; the longest first."""
+    """By op class, the total seconds of a graph's measured ops; the longest first."""
     sums: dict[str, float] = {}
     for op in graph.ops:
         if timing := device.seconds.get(op.signature):
@@ -38,10 +38,10 @@ def _device(device: MeasuredDevice, graph: Graph) -> Iterator[RenderableType]:
     kinds = {op.signature: op_class(op.kind) for op in graph.ops if op.signature in device.seconds}
     counts = [op_class(op.kind) for op in graph.ops if op.signature in device.seconds]
     total = time_text(sum(sums.values()))
-    made = table(f"{printable(device.name)}: a step takes {total}", COLUMNS, range(1, 9))
+    grid = table(f"{printable(device.name)}: a step takes {total}", COLUMNS, range(1, 9))
     for name, seconds in sums.items():
         fit, slower = device.efficiency.get(name), device.contention.get(name)
-        made.add_row(
+        grid.add_row(
             name,
             f"{counts.count(name):,}",
             f"{list(kinds.values()).count(name):,}",
@@ -52,16 +52,16 @@ def _device(device: MeasuredDevice, graph: Graph) -> Iterator[RenderableType]:
             f"{fit.error:.2f}x" if fit else "-",
             f"{slower:.2f}x" if slower else "-",
         )
-    yield made
+    yield grid
     yield Text(f"a launch takes {time_text(device.launch)}\n")
 
 
 def _links(costs: Costs) -> Iterator[RenderableType]:
     if not costs.links:
         return
-    made = table("links", "from|to|bytes/s|latency", (2, 3))
+    grid = table("links", "from|to|bytes/s|latency", (2, 3))
     for link in costs.links:
         ends = name_cell(link.source), name_cell(link.target)
-        made.add_row(*ends, count_text(link.bandwidth), time_text(link.latency))
-    yield made
+        grid.add_row(*ends, count_text(link.bandwidth), time_text(link.latency))
+    yield grid
     yield Text(f"and {time_text(costs.synchronisation)} for each to cross")

@@ -28,7 +28,7 @@ class Element:
     """One segment of the critical path.
 
     Attributes:
-        kind: what the time went into.
+        kind: computing, a transfer, or a kind of waiting.
         name: the op or tensor.
         device: where it runs or waits; the receiving device of a transfer.
         source: the sending device of a transfer, else empty.
@@ -50,13 +50,15 @@ class Element:
 
 @dataclass(frozen=True)
 class CriticalPath:
-    """The chain of what each op waited for last, from the start of the step to its end: an input,
-    or, where devices keep to their order (decoder `serial`), its turn behind the op before it.
+    """The chain of last dependencies, from the start of the step to its end.
 
-    `compute`, `transfer` and `waiting` add up to the makespan. Waiting is the time in which an op
-    had all its inputs but its device was busy with others, or a tensor was made but not yet on its
-    way: for its channel, for what a transfer that blocks occupies, or under atomic rules for the
-    call that takes it in.
+    An op's last dependency is the input that arrives last. Where devices keep to their order
+    (decoder `serial`), it may also be the op before it on its device.
+
+    `compute`, `transfer` and `waiting` add up to the makespan. An op waits when it has all its
+    inputs and its device is busy with other ops. A tensor waits when it is produced and not yet on
+    its way: for its channel, for the devices that a blocking transfer occupies, or under atomic
+    rules for the call that receives it.
     """
 
     compute: float
@@ -69,7 +71,7 @@ class CriticalPath:
 
 
 def critical_path(problem: Problem, schedule: Schedule) -> CriticalPath:
-    """Follow what each op waited for last, from what ends last back to the start."""
+    """Follow each op's last dependency, from the op that ends last back to the start."""
     elements = tuple(reversed(_Walk(problem, schedule).back()))
     by_device: dict[str, dict[str, float]] = {}
     for element in elements:
@@ -113,7 +115,7 @@ class _Walk:
         return self.elements
 
     def _op(self, op: int) -> int | None:
-        """Add `op` and what it waited for; the item to go on with."""
+        """Add `op` and its waiting time; return the item before it on the path."""
         start = float(self.schedule.start[op])
         device = int(self.schedule.placement[op])
         name = self.problem.graph.ops[op].name
@@ -129,30 +131,30 @@ class _Walk:
         return int(self.problem.producer[tensor]) if k is None else self.problem.n + k
 
     def _transfer(self, k: int) -> int:
-        """Add transfer `k` and what it waited for; the item to go on with."""
+        """Add transfer `k` and its waiting time; return the item before it on the path."""
         schedule, tensor = self.schedule, int(self.schedule.tensor[k])
         producer = int(self.problem.producer[tensor])
         start, end = float(schedule.transfer_start[k]), float(schedule.transfer_end[k])
         source, target = int(schedule.source[k]), int(schedule.target[k])
         name = tensor_name(self.problem, tensor)
         self._add("transfer", name, target, start, end, source)
-        left = float(schedule.end[producer])
-        if left < start and (before := self._ahead(self.problem.n + k, start)) is not None:
+        ready = float(schedule.end[producer])
+        if ready < start and (before := self._ahead(self.problem.n + k, start)) is not None:
             return before
-        self._add(self.transfer_waits, name, target, left, start, source)
+        self._add(self.transfer_waits, name, target, ready, start, source)
         return producer
 
     def _ahead(self, item: int, start: float) -> int | None:
-        """The item whose end gives `item` its turn; None where items have no turns."""
+        """The item whose end lets `item` start; None where items have no turns."""
         ahead = self.before.get(item, ())
         return next((before for before in ahead if self.end[before] == start), None)
 
     def _inputs(self, op: int) -> list[int]:
-        chosen: list[int] = self.inputs[self.first[op] : self.first[op + 1]].tolist()
-        return chosen
+        tensors: list[int] = self.inputs[self.first[op] : self.first[op + 1]].tolist()
+        return tensors
 
     def _arrival(self, tensor: int, device: int) -> float:
-        """The time from which a tensor is on a device that reads it."""
+        """The time at which a tensor arrives on a device that reads it."""
         k = self.transfer.get((tensor, device))
         if k is not None:
             return float(self.schedule.transfer_end[k])
@@ -168,7 +170,7 @@ class _Walk:
 
 
 def _waits(problem: Problem, schedule: Schedule) -> tuple[Kind, Kind]:
-    """The names of what an op and a transfer that could start wait for."""
+    """The kinds of waiting of an op and of a transfer that could start."""
     if schedule.decoder == "calls":
         return "waits for call", "waits for call"
     blocking = problem.transfers == "blocking"
@@ -176,17 +178,19 @@ def _waits(problem: Problem, schedule: Schedule) -> tuple[Kind, Kind]:
 
 
 def _before(problem: Problem, schedule: Schedule) -> dict[int, list[int]]:
-    """By item those just ahead of it on its devices, where devices keep to their order, and with
-    blocking transfers, which have turns as ops do, on its channel; items as in
-    `situate.schedule.items`."""
+    """The items just ahead of each item on its devices, where devices keep to their order.
+
+    Blocking transfers have turns as ops do, so they also have items ahead on their channel. Items
+    are numbered as in `situate.schedule.items`.
+    """
     if schedule.decoder != "serial":
         return {}
-    found: dict[int, list[int]] = {}
+    predecessors: dict[int, list[int]] = {}
     order = item_order(schedule, problem)
     lanes = [device_items(schedule, problem)]
     if problem.transfers == "blocking":
         lanes.append(channel_items(schedule, problem))
     for items, places in lanes:
         for before, after in turns(items, places, order).T.tolist():
-            found.setdefault(after, []).append(before)
-    return found
+            predecessors.setdefault(after, []).append(before)
+    return predecessors

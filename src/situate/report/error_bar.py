@@ -18,21 +18,22 @@ from situate.report.critical import critical_path
 from situate.schedule.schedule import Schedule
 
 ROOFLINE_OP = (0.11, 6.3)
-"""A tenth of all ops take less than so many times the roofline's seconds, a tenth more: measured,
-docs/costs.md."""
+"""First and ninth decile of an op's seconds over the roofline's: measured, docs/costs.md."""
 
 ROOFLINE_STEP = 1.64
-"""Whole steps took up to so many times the roofline's seconds: the worst of four, docs/costs.md."""
+"""Largest ratio of a step's seconds to the roofline's, of four steps: docs/costs.md."""
 
 QUARTILES_TO_DECILES = 1.2816 / 0.6745
-"""From the logarithm that half of all values are within to the one that eight tenths are within, on
-a normal curve: measured and fitted costs tell of halves."""
+"""Ratio of the log range of eight tenths of all values to that of one half, on a normal curve.
+
+Measured and fitted costs state the range of one half.
+"""
 
 MIN_FACTOR = 1e-3
-"""Smallest factor that a measurement may tell of: clocks return zero for what is short."""
+"""Smallest ratio of a measured range; clocks return zero for short ops."""
 
 SOURCES = ("graph", "measured", "fitted", "roofline")
-"""Where the seconds of an op come from, the most certain first."""
+"""Sources of an op's seconds, the most certain first."""
 
 
 @dataclass(frozen=True)
@@ -53,40 +54,40 @@ class ErrorBar:
 def error_bar(problem: Problem, schedule: Schedule) -> ErrorBar:
     """The range around the makespan.
 
-    Ops alike err alike, all others on their own: of the logarithms of the ranges of single ops,
-    each times its share of the computing, it is the root of the sum of squares. The roofline has an
-    error common to all of its ops besides. Transfers, and times that the graph brings, count as
-    they are.
+    Equal ops have the same error; errors of different ops are independent. The log of each op's
+    range is weighted by the op's share of the computing, and the weighted logs add up in
+    quadrature. All ops with roofline times also share one common error. Transfers and the graph's
+    own times have no error.
     """
     path = critical_path(problem, schedule)
     ranges = _Ranges(problem)
     index = {op.name: j for j, op in enumerate(problem.graph.ops)}
     share: dict[Hashable, float] = defaultdict(float)
-    found: dict[Hashable, _Range] = {}
+    range_of: dict[Hashable, _Range] = {}
     for element in path.elements:
         if element.kind == "compute" and element.seconds > 0:
             j = index[element.name]
             op, device = problem.graph.ops[j], int(schedule.placement[j])
-            alike = (device, op.kind, op.dtype, op.flops, op.traffic, op.signature)
-            share[alike] += element.seconds / path.compute
-            found.setdefault(alike, ranges.of(op, device))
+            key = (device, op.kind, op.dtype, op.flops, op.traffic, op.signature)
+            share[key] += element.seconds / path.compute
+            range_of.setdefault(key, ranges.of(op, device))
     shares = {
-        source: sum(share[alike] for alike in share if found[alike].source == source)
+        source: sum(share[key] for key in share if range_of[key].source == source)
         for source in SOURCES
     }
     common = shares["roofline"] * math.log(ROOFLINE_STEP)
-    down = math.hypot(common, *(share[alike] * math.log(found[alike].low) for alike in share))
-    up = math.hypot(common, *(share[alike] * math.log(found[alike].high) for alike in share))
-    computed = float(schedule.makespan) - path.transfer
+    down = math.hypot(common, *(share[key] * math.log(range_of[key].low) for key in share))
+    up = math.hypot(common, *(share[key] * math.log(range_of[key].high) for key in share))
+    computing = float(schedule.makespan) - path.transfer
     return ErrorBar(
-        path.transfer + computed * math.exp(-down),
-        path.transfer + computed * math.exp(up),
+        path.transfer + computing * math.exp(-down),
+        path.transfer + computing * math.exp(up),
         {source: part for source, part in shares.items() if part},
     )
 
 
 class _Range(NamedTuple):
-    """The range of an op's time as factors on what is predicted."""
+    """The range of an op's time as factors of the prediction."""
 
     source: str
     low: float
@@ -104,8 +105,8 @@ class _Ranges:
     def of(self, op: Op, device: int) -> _Range:
         if op.seconds is not None:
             return _Range("graph", 1.0, 1.0)
-        known = self.measured[device]
-        timing = known.seconds.get(op.signature) if known and op.signature else None
+        costs = self.measured[device]
+        timing = costs.seconds.get(op.signature) if costs and op.signature else None
         if timing is not None and timing.median > 0:
             low = max(timing.low / timing.median, MIN_FACTOR) ** QUARTILES_TO_DECILES
             return _Range("measured", low, (timing.high / timing.median) ** QUARTILES_TO_DECILES)
@@ -118,12 +119,12 @@ class _Ranges:
 
 
 def _fitted(device: Device, costs: Costs | None) -> Mapping[str, Efficiency]:
-    """By op class, what the roofline of a device is fitted to, as `cost_lookup.rates` has it."""
+    """The fit of a device's roofline by op class, by the same rule as `cost_lookup.rates`."""
     if costs is None:
         return {}
-    known = measured_as(device, costs)
-    if known is not None and known.efficiency:
-        return known.efficiency
+    measured = measured_as(device, costs)
+    if measured is not None and measured.efficiency:
+        return measured.efficiency
     kin = (d.efficiency for d in costs.devices if d.kind == device.kind and d.efficiency)
     fits = next(kin, {})
     return {name: fit for name, fit in fits.items() if name not in device.efficiency}

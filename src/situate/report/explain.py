@@ -1,5 +1,4 @@
-"""An explanation of a plan: why it is as fast as it is, what fills its memory, and what would make
-it fit."""
+"""An explanation of a plan: its critical path, the contents of memory, and the memory it lacks."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from situate.report.text import tensor_name
 from situate.schedule.schedule import Schedule
 
 MAX_LISTED = 10
-"""Most transfers, and most holders of memory, that are named."""
+"""Most transfers, and most holders of memory, in an explanation."""
 KINDS = {PERSISTENT: "persistent", TENSOR: "tensor", WORKSPACE: "workspace"}
 
 
@@ -60,9 +59,9 @@ class DeviceUse:
             neither computes nor transfers).
         sending, receiving: sums over its transfers.
         peak, limit: bytes; limit None is unlimited.
-        peak_time: when it is first that full.
+        peak_time: when the device first reaches its peak.
         persistent, tensors, workspace: bytes of the peak.
-        holders: what takes most of the peak.
+        holders: the largest holders of memory at the peak.
     """
 
     name: str
@@ -90,11 +89,11 @@ class Relaxation:
     """The changes of memory that would make this very plan fit.
 
     Attributes:
-        memory: bytes that each device which is too small would need.
-        factor: or: what to multiply the memory of every device by.
+        memory: bytes that each device without enough memory would need.
+        factor: alternatively, the factor for the memory of every device.
         held: bytes that all ops hold for the whole step.
         room: bytes of all devices; None is unlimited.
-        never: why no plan fits; empty where one may.
+        never: the reason that no plan fits; empty where one may.
     """
 
     memory: dict[str, int]
@@ -119,19 +118,20 @@ class Explanation:
     """The costliest first."""
     devices: tuple[DeviceUse, ...]
     overflows: dict[str, int]
-    """Bytes above the limit of each device that is too small."""
+    """Bytes above the limit, by device without enough memory."""
     relaxation: Relaxation | None
     """None where the plan fits."""
     single: SingleDevice | None
-    """None where no one device may run all ops."""
+    """None where no single device may run all ops."""
     busiest: tuple[Busy, ...]
     """Devices and channels that limit steady operation, if the objective is `throughput`."""
     slices: tuple[SliceUse, ...]
     """The slices of the batch; none where the step takes it whole."""
     replicas: tuple[ReplicaUse, ...]
-    """The replicas of the parameters; none where each is there once."""
+    """The replicas of the parameters; empty where each parameter exists once."""
     parallelism: str
-    """The name of what a plan of slices is, such as data parallel; empty where it has none."""
+    """The kind of parallelism of a plan of slices, such as data parallel; empty where it has no
+    name."""
     stages: tuple[StageUse, ...]
     """The devices that work on slices."""
     recompute: tuple[RecomputeUse, ...]
@@ -139,7 +139,7 @@ class Explanation:
 
 
 def explain(problem: Problem, schedule: Schedule) -> Explanation:
-    """Explain `schedule`: where its time goes, what fills its memory, what would make it fit.
+    """Explain `schedule`: its critical path, the contents of memory, the memory it lacks.
 
     Raises:
         ScheduleError: its ops wait for one another, so that it never ends.
@@ -170,18 +170,18 @@ def explain(problem: Problem, schedule: Schedule) -> Explanation:
 
 
 def _device(problem: Problem, schedule: Schedule, memory: Residency, device: int) -> DeviceUse:
-    mine = schedule.placement == device
-    sent, received = schedule.source == device, schedule.target == device
+    is_here = schedule.placement == device
+    is_sender, is_receiver = schedule.source == device, schedule.target == device
     seconds = schedule.transfer_end - schedule.transfer_start
     capacity = int(problem.capacity[device])
     at, parts, holders = _peak(problem, memory, device)
     return DeviceUse(
         name=problem.cluster.names[device],
-        ops=int(mine.sum()),
-        busy=covered(schedule.start[mine], schedule.end[mine]),
+        ops=int(is_here.sum()),
+        busy=covered(schedule.start[is_here], schedule.end[is_here]),
         idle=max(0.0, float(schedule.makespan) - _occupied(problem, schedule, device)),
-        sending=float(seconds[sent].sum()),
-        receiving=float(seconds[received].sum()),
+        sending=float(seconds[is_sender].sum()),
+        receiving=float(seconds[is_receiver].sum()),
         peak=int(schedule.peak[device]),
         limit=None if capacity >= UNLIMITED else capacity,
         peak_time=at,
@@ -205,7 +205,7 @@ def _occupied(problem: Problem, schedule: Schedule, device: int) -> float:
 def _peak(
     problem: Problem, memory: Residency, device: int
 ) -> tuple[float, list[int], tuple[Holder, ...]]:
-    """When the device is fullest, bytes by kind then, and what takes most of them."""
+    """The time of the device's peak, and the bytes by kind and the largest holders then."""
     instants, use = memory.use(device)
     if not len(use):
         return 0.0, [0, 0, 0], ()
@@ -225,13 +225,13 @@ def _holder(problem: Problem, memory: Residency, interval: int) -> Holder:
 
 def _costliest(problem: Problem, schedule: Schedule) -> tuple[Transfer, ...]:
     seconds = schedule.transfer_end - schedule.transfer_start
-    chosen = np.argsort(-seconds, kind="stable")[:MAX_LISTED].tolist()
-    return tuple(_transfer(problem, schedule, k) for k in chosen)
+    longest = np.argsort(-seconds, kind="stable")[:MAX_LISTED].tolist()
+    return tuple(_transfer(problem, schedule, k) for k in longest)
 
 
 def _transfer(problem: Problem, schedule: Schedule, k: int) -> Transfer:
     names, tensor = problem.cluster.names, int(schedule.tensor[k])
-    made = float(schedule.end[problem.producer[tensor]])
+    produced_at = float(schedule.end[problem.producer[tensor]])
     start, end = float(schedule.transfer_start[k]), float(schedule.transfer_end[k])
     return Transfer(
         tensor=tensor_name(problem, tensor),
@@ -239,17 +239,17 @@ def _transfer(problem: Problem, schedule: Schedule, k: int) -> Transfer:
         target=names[int(schedule.target[k])],
         size=int(problem.size[tensor]),
         seconds=end - start,
-        queued=max(0.0, start - made),
+        queued=max(0.0, start - produced_at),
         start=start,
     )
 
 
 def _relaxation(problem: Problem, devices: tuple[DeviceUse, ...]) -> Relaxation:
-    limited = [device for device in devices if device.limit is not None]
-    unlimited = len(limited) < len(devices)
+    with_limit = [device for device in devices if device.limit is not None]
+    unlimited = len(with_limit) < len(devices)
     return Relaxation(
         memory={device.name: device.peak for device in devices if device.over},
-        factor=max(device.peak / device.limit for device in limited if device.limit),
+        factor=max(device.peak / device.limit for device in with_limit if device.limit),
         held=int(problem.persistent.sum()),
         room=None if unlimited else int(problem.capacity.sum()),
         never=never_text(problem),

@@ -16,11 +16,11 @@ from situate.report.text import printable
 from situate.report.units import enough_text, share_text, size_text, time_text, value_text
 
 ROWS = 8
-"""Most elements of the critical path, and most transfers, that are listed."""
+"""Most listed elements of the critical path, and most listed transfers."""
 SLICES = 16
-"""Most slices, replicas, and modules that run again, that are listed."""
+"""Most listed slices, replicas, and modules that run again."""
 HOLDERS = 4
-"""Most holders that are listed for a device that is too full."""
+"""Most listed holders of memory for a device above its limit."""
 
 WAITING = {
     "waits for device": "the device is at something else",
@@ -28,33 +28,33 @@ WAITING = {
     "waits for devices": "sender, receiver or channel of a tensor are at something else",
     "waits for call": "the call of the device has not come to it yet",
 }
-"""Why time passes on the critical path in which nothing on it runs."""
+"""Reasons for waiting on the critical path."""
 
 ROUNDING = 1e-9
-"""Thousandths of a factor that rounding may have added."""
+"""Largest rounding error of a factor, in thousandths."""
 
 ALONE = {
     "time": "{value}, {size}",
     "memory": "{size}",
     "throughput": "a step every {value}, {size}",
 }
-"""Figures that are shown of a single device, by objective."""
+"""Figures of a single device, by objective."""
 
 
-def explanation(explained: Explanation) -> RenderableType:
+def explanation_table(explanation: Explanation) -> RenderableType:
     """All of an explanation, most important first."""
     parts = [
-        _goal(explained),
-        _path(explained),
-        _costliest_elements(explained),
-        _transfers(explained),
-        _devices(explained),
-        _slices(explained),
-        _stages(explained),
-        _replicas(explained),
-        _recompute(explained),
-        _memory(explained),
-        _fit(explained),
+        _goal(explanation),
+        _path(explanation),
+        _costliest_elements(explanation),
+        _transfers(explanation),
+        _devices(explanation),
+        _slices(explanation),
+        _stages(explanation),
+        _replicas(explanation),
+        _recompute(explanation),
+        _memory(explanation),
+        _fit(explanation),
     ]
     lines: list[RenderableType] = []
     for part in parts:
@@ -63,33 +63,34 @@ def explanation(explained: Explanation) -> RenderableType:
     return Group(*lines[:-1])
 
 
-def _goal(explained: Explanation) -> RenderableType | None:
-    """The objective, where it is not the makespan, which heads the critical path."""
-    if explained.objective == "time":
+def _goal(explanation: Explanation) -> RenderableType | None:
+    """The objective; None for the makespan, which heads the table of the critical path."""
+    if explanation.objective == "time":
         return None
-    value = _value(explained, explained.value)
-    if explained.objective == "memory":
+    value = _value(explanation, explanation.value)
+    if explanation.objective == "memory":
         return Text(f"largest peak: {value}", "bold")
-    made = table(f"one step every {value}", "|name|busy|share", (2, 3))
-    for busy in explained.busiest[:ROWS]:
-        share = share_text(busy.seconds / (explained.value or 1.0))
-        made.add_row(busy.kind, name_cell(busy.name), _time(explained, busy.seconds), share)
-    return made
+    grid = table(f"one step every {value}", "|name|busy|share", (2, 3))
+    for busy in explanation.busiest[:ROWS]:
+        share = share_text(busy.seconds / (explanation.value or 1.0))
+        grid.add_row(busy.kind, name_cell(busy.name), _time(explanation, busy.seconds), share)
+    return grid
 
 
-def _path(explained: Explanation) -> RenderableType:
-    path, total = explained.critical_path, explained.makespan or 1.0
-    made = table(f"critical path: {_time(explained, explained.makespan)}", "|time|share", (1, 2))
+def _path(explanation: Explanation) -> RenderableType:
+    path, total = explanation.critical_path, explanation.makespan or 1.0
+    title = f"critical path: {_time(explanation, explanation.makespan)}"
+    grid = table(title, "|time|share", (1, 2))
     for part in ("compute", "transfer", "waiting"):
         seconds = getattr(path, part)
-        made.add_row(part, _time(explained, seconds), share_text(seconds / total))
+        grid.add_row(part, _time(explanation, seconds), share_text(seconds / total))
         for device, share in _passed(path, part):
-            made.add_row(
+            grid.add_row(
                 Text("  on ", "dim") + name_cell(device, "dim"),
-                Text(_time(explained, share), "dim"),
+                Text(_time(explanation, share), "dim"),
                 Text(share_text(share / total), "dim"),
             )
-    return Group(made, Text(_waiting(path), "dim")) if path.waiting else made
+    return Group(grid, Text(_waiting(path), "dim")) if path.waiting else grid
 
 
 def _waiting(path: CriticalPath) -> str:
@@ -102,163 +103,167 @@ def _passed(path: CriticalPath, part: str) -> list[tuple[str, float]]:
     return sorted(shares, key=lambda item: -item[1]) if len(path.by_device) > 1 else []
 
 
-def _costliest_elements(explained: Explanation) -> Table:
-    made = table("costliest on it", "what|name|where|time|from", (3, 4))
-    elements = sorted(explained.critical_path.elements, key=lambda e: -e.seconds)
+def _costliest_elements(explanation: Explanation) -> Table:
+    grid = table("costliest on it", "what|name|where|time|from", (3, 4))
+    elements = sorted(explanation.critical_path.elements, key=lambda e: -e.seconds)
     for element in elements[:ROWS]:
         where = name_cell(element.device)
         if element.source:
             where = name_cell(element.source) + Text(" → ") + where
-        made.add_row(
+        grid.add_row(
             element.kind,
             name_cell(element.name),
             where,
-            _time(explained, element.seconds),
-            _time(explained, element.start),
+            _time(explanation, element.seconds),
+            _time(explanation, element.start),
         )
-    return made
+    return grid
 
 
-def _transfers(explained: Explanation) -> Table | None:
-    if not explained.transfers:
+def _transfers(explanation: Explanation) -> Table | None:
+    if not explanation.transfers:
         return None
-    made = table("costliest transfers", "tensor|way|size|time|queued before", (2, 3, 4))
-    for transfer in explained.transfers[:ROWS]:
-        made.add_row(
+    grid = table("costliest transfers", "tensor|way|size|time|queued before", (2, 3, 4))
+    for transfer in explanation.transfers[:ROWS]:
+        grid.add_row(
             name_cell(transfer.tensor),
             name_cell(transfer.source) + Text(" → ") + name_cell(transfer.target),
             size_text(transfer.size),
-            _time(explained, transfer.seconds),
-            _time(explained, transfer.queued),
+            _time(explanation, transfer.seconds),
+            _time(explanation, transfer.queued),
         )
-    return made
+    return grid
 
 
-def _devices(explained: Explanation) -> Table:
-    made = table("devices", "device|ops|busy|idle|sends|receives", (1, 2, 3, 4, 5))
-    for device in _used(explained):
+def _devices(explanation: Explanation) -> Table:
+    grid = table("devices", "device|ops|busy|idle|sends|receives", (1, 2, 3, 4, 5))
+    for device in _devices_in_use(explanation):
         times = (device.busy, device.idle, device.sending, device.receiving)
-        made.add_row(
-            name_cell(device.name), f"{device.ops:,}", *(_time(explained, t) for t in times)
+        grid.add_row(
+            name_cell(device.name), f"{device.ops:,}", *(_time(explanation, t) for t in times)
         )
-    unused = len(explained.devices) - made.row_count
+    unused = len(explanation.devices) - grid.row_count
     if unused:
-        made.add_row(Text(f"{unused} more", "dim"), Text("0", "dim"))
-    return made
+        grid.add_row(Text(f"{unused} more", "dim"), Text("0", "dim"))
+    return grid
 
 
-def _slices(explained: Explanation) -> RenderableType | None:
-    if not explained.slices:
+def _slices(explanation: Explanation) -> RenderableType | None:
+    if not explanation.slices:
         return None
-    made = _slice_table(explained)
-    return Group(Text(explained.parallelism, "bold"), made) if explained.parallelism else made
+    grid = _slice_table(explanation)
+    return Group(Text(explanation.parallelism, "bold"), grid) if explanation.parallelism else grid
 
 
-def _slice_table(explained: Explanation) -> Table:
-    made = table("slices", "slice|samples|computes|from|to|on", (1, 2, 3, 4))
-    for each in explained.slices[:SLICES]:
-        total = sum(each.busy.values())
-        times = (_time(explained, t) for t in (total, each.start, each.end))
-        where = (f"{printable(d)} {share_text(t / (total or 1.0))}" for d, t in each.busy.items())
-        made.add_row(str(each.number), f"{each.samples:,}", *times, ", ".join(where))
-    if more := len(explained.slices) - made.row_count:
-        made.add_row(Text(f"{more} more", "dim"))
-    return made
+def _slice_table(explanation: Explanation) -> Table:
+    grid = table("slices", "slice|samples|computes|from|to|on", (1, 2, 3, 4))
+    for slice_use in explanation.slices[:SLICES]:
+        total = sum(slice_use.busy.values())
+        times = (_time(explanation, t) for t in (total, slice_use.start, slice_use.end))
+        where = (
+            f"{printable(d)} {share_text(t / (total or 1.0))}" for d, t in slice_use.busy.items()
+        )
+        grid.add_row(str(slice_use.number), f"{slice_use.samples:,}", *times, ", ".join(where))
+    if more := len(explanation.slices) - grid.row_count:
+        grid.add_row(Text(f"{more} more", "dim"))
+    return grid
 
 
-def _replicas(explained: Explanation) -> Table | None:
-    if not explained.replicas:
+def _replicas(explanation: Explanation) -> Table | None:
+    if not explanation.replicas:
         return None
-    made = table("replicas", "replica|updates|slices|held on", (1,))
-    for each in explained.replicas[:SLICES]:
-        where = (f"{printable(d)} {size_text(nbytes)}" for d, nbytes in each.held.items())
-        slices = ", ".join(map(str, each.slices))
-        made.add_row(str(each.number), _time(explained, each.updating), slices, ", ".join(where))
-    if more := len(explained.replicas) - made.row_count:
-        made.add_row(Text(f"{more} more", "dim"))
-    return made
+    grid = table("replicas", "replica|updates|slices|held on", (1,))
+    for replica in explanation.replicas[:SLICES]:
+        where = (f"{printable(d)} {size_text(nbytes)}" for d, nbytes in replica.held.items())
+        slices = ", ".join(map(str, replica.slices))
+        grid.add_row(
+            str(replica.number), _time(explanation, replica.updating), slices, ", ".join(where)
+        )
+    if more := len(explanation.replicas) - grid.row_count:
+        grid.add_row(Text(f"{more} more", "dim"))
+    return grid
 
 
-def _stages(explained: Explanation) -> Table | None:
-    if not explained.stages:
+def _stages(explanation: Explanation) -> Table | None:
+    if not explanation.stages:
         return None
     columns = "device|slices|in flight|forward|backward|update|from|to"
-    made = table("stages", columns, range(1, 6))
-    for stage in explained.stages:
+    grid = table("stages", columns, range(1, 6))
+    for stage in explanation.stages:
         times = (stage.forward, stage.backward, stage.update)
-        made.add_row(
+        grid.add_row(
             name_cell(stage.device),
             f"{stage.slices:,}",
             f"{stage.in_flight:,}",
-            *(_time(explained, t) for t in times),
+            *(_time(explanation, t) for t in times),
             name_cell(stage.first),
             name_cell(stage.last),
         )
-    return made
+    return grid
 
 
-def _recompute(explained: Explanation) -> Table | None:
-    modules = explained.recompute
+def _recompute(explanation: Explanation) -> Table | None:
+    modules = explanation.recompute
     if not modules:
         return None
-    made = table("modules that run again", "module|ops|computes|not kept", (1, 2, 3))
-    for each in modules[:SLICES]:
-        made.add_row(
-            printable(each.module),
-            f"{each.ops:,}",
-            _time(explained, each.busy),
-            size_text(each.freed),
+    grid = table("modules that run again", "module|ops|computes|not kept", (1, 2, 3))
+    for module in modules[:SLICES]:
+        grid.add_row(
+            printable(module.module),
+            f"{module.ops:,}",
+            _time(explanation, module.busy),
+            size_text(module.freed),
         )
-    if more := len(modules) - made.row_count:
-        made.add_row(Text(f"{more} more", "dim"))
-    total = [sum(getattr(each, name) for each in modules) for name in ("ops", "busy", "freed")]
-    made.add_row("all", f"{total[0]:,}", _time(explained, total[1]), size_text(total[2]))
-    return made
+    if more := len(modules) - grid.row_count:
+        grid.add_row(Text(f"{more} more", "dim"))
+    total = [sum(getattr(module, name) for module in modules) for name in ("ops", "busy", "freed")]
+    grid.add_row("all", f"{total[0]:,}", _time(explanation, total[1]), size_text(total[2]))
+    return grid
 
 
-def _used(explained: Explanation) -> list[DeviceUse]:
-    return [device for device in explained.devices if device.ops or device.peak]
+def _devices_in_use(explanation: Explanation) -> list[DeviceUse]:
+    return [device for device in explanation.devices if device.ops or device.peak]
 
 
-def _memory(explained: Explanation) -> Table:
+def _memory(explanation: Explanation) -> Table:
     columns = "device|peak|limit|at|held all step|tensors|workspace"
-    made = table("memory at its fullest", columns, range(1, 7))
-    for device in _used(explained):
-        made.add_row(
+    grid = table("memory at its fullest", columns, range(1, 7))
+    for device in _devices_in_use(explanation):
+        grid.add_row(
             name_cell(device.name),
             size_text(device.peak),
             "none" if device.limit is None else size_text(device.limit),
-            _time(explained, device.peak_time),
+            _time(explanation, device.peak_time),
             size_text(device.persistent),
             size_text(device.tensors),
             size_text(device.workspace),
             style="red" if device.over else "",
         )
-    return made
+    return grid
 
 
-def _fit(explained: Explanation) -> RenderableType:
+def _fit(explanation: Explanation) -> RenderableType:
     lines: list[RenderableType] = []
-    for device in explained.devices:
+    for device in explanation.devices:
         if device.over:
-            lines += [_overflow(explained, device), _holders(device)]
-    if explained.relaxation is not None:
-        lines += [Text(line) for line in _relaxation_lines(explained.relaxation)]
-    lines.append(Text(_single_line(explained, explained.single)))
+            lines += [_overflow(explanation, device), _holders(device)]
+    if explanation.relaxation is not None:
+        lines += [Text(line) for line in _relaxation_lines(explanation.relaxation)]
+    lines.append(Text(_single_line(explanation, explanation.single)))
     return Group(*lines)
 
 
-def _overflow(explained: Explanation, device: DeviceUse) -> Text:
-    at = _time(explained, device.peak_time)
+def _overflow(explanation: Explanation, device: DeviceUse) -> Text:
+    at = _time(explanation, device.peak_time)
     name = printable(device.name)
     return Text(f"{name} does not fit: {size_text(device.over)} too much at {at}.", "bold red")
 
 
 def _holders(device: DeviceUse) -> Table:
-    made = table("", "largest there|kind|size", (2,))
+    grid = table("", "largest there|kind|size", (2,))
     for holder in device.holders[:HOLDERS]:
-        made.add_row(name_cell(holder.name), holder.kind, size_text(holder.size))
-    return made
+        grid.add_row(name_cell(holder.name), holder.kind, size_text(holder.size))
+    return grid
 
 
 def _relaxation_lines(relaxation: Relaxation) -> list[str]:
@@ -275,27 +280,29 @@ def _relaxation_lines(relaxation: Relaxation) -> list[str]:
     return lines
 
 
-def _single_line(explained: Explanation, single: SingleDevice | None) -> str:
+def _single_line(explanation: Explanation, single: SingleDevice | None) -> str:
     if single is None:
         return "No single device may run all ops."
     name, size = printable(single.name), size_text(single.peak)
     if not single.fits:
         return f"No single device would do: in this order the step needs {size} on one."
-    figures = ALONE[explained.objective].format(value=_value(explained, single.value), size=size)
-    return f"{name} alone would {_verdict(explained, single)}: {figures}."
+    figures = ALONE[explanation.objective].format(
+        value=_value(explanation, single.value), size=size
+    )
+    return f"{name} alone would {_verdict(explanation, single)}: {figures}."
 
 
-def _verdict(explained: Explanation, single: SingleDevice) -> str:
-    if math.isclose(single.value, explained.value, rel_tol=1e-9):
+def _verdict(explanation: Explanation, single: SingleDevice) -> str:
+    if math.isclose(single.value, explanation.value, rel_tol=1e-9):
         return "do as well"
-    if single.value < explained.value:
+    if single.value < explanation.value:
         return "do better"
-    return "do, but with more memory" if explained.objective == "memory" else "do, but slower"
+    return "do, but with more memory" if explanation.objective == "memory" else "do, but slower"
 
 
-def _value(explained: Explanation, value: float) -> str:
-    return value_text(value, explained.objective, explained.unit)
+def _value(explanation: Explanation, value: float) -> str:
+    return value_text(value, explanation.objective, explanation.unit)
 
 
-def _time(explained: Explanation, value: float) -> str:
-    return time_text(value, explained.unit)
+def _time(explanation: Explanation, value: float) -> str:
+    return time_text(value, explanation.unit)

@@ -13,21 +13,21 @@ from situate.report.residency import PERSISTENT, WORKSPACE, Residency, residency
 from situate.schedule.schedule import Schedule
 
 CAPTURED = ("pytorch", "onnx")
-"""Formats in which all that is held for the whole step is known for what it is."""
+"""Formats whose graphs name the role of all bytes held for the whole step."""
 
 
 @dataclass(frozen=True)
 class Content:
-    """Bytes in a device's memory at one instant, by what they are for.
+    """Bytes in a device's memory at one instant, by their role.
 
     Attributes:
-        weights: parameters and buffers, where they live.
-        optimiser: what the optimiser keeps of each parameter.
-        held: bytes held for the whole step of which the graph does not say what they are.
+        weights: parameters and buffers, on their home device.
+        optimiser: the optimiser's state of each parameter.
+        held: bytes held for the whole step whose role the graph does not say.
         gradients: tensors of the backward pass that an update reads.
-        activations: all other tensors on the device that made them.
-        received: copies of tensors that other devices made.
-        workspace: what running ops need besides.
+        activations: all other tensors on the device that produced them.
+        received: copies of tensors that other devices produced.
+        workspace: temporary memory of running ops.
     """
 
     weights: int = 0
@@ -40,7 +40,7 @@ class Content:
 
     @property
     def total(self) -> int:
-        """All of it."""
+        """Bytes of all roles."""
         return sum(getattr(self, part.name) for part in fields(self))
 
 
@@ -130,7 +130,7 @@ def _device(
 
 
 class _Parts:
-    """Sorts what lies in memory by what it is for."""
+    """Sorts the contents of memory by role."""
 
     def __init__(self, problem: Problem, schedule: Schedule) -> None:
         self.home = schedule.placement[problem.producer]
@@ -141,17 +141,17 @@ class _Parts:
             readers = any(ops[consumer].phase == "update" for consumer in tensor.consumers)
             self.gradient[index] = readers and ops[tensor.producer].phase == "backward"
             if tensor.resident and ops[tensor.producer].kind == "parameter":
-                known = self.parameter.get(tensor.producer, 0)
-                self.parameter[tensor.producer] = known + tensor.size
-        self.known = problem.graph.source in CAPTURED
+                before = self.parameter.get(tensor.producer, 0)
+                self.parameter[tensor.producer] = before + tensor.size
+        self.is_captured = problem.graph.source in CAPTURED
 
     def content(self, memory: Residency, device: int, instant: float) -> Content:
-        """The bytes on `device` at `instant`, by what they are."""
-        found: dict[str, int] = {}
+        """The bytes on `device` at `instant`, by role."""
+        sizes: dict[str, int] = {}
         for interval in memory.at(device, instant).tolist():
             for part, size in self._parts(memory, interval, device).items():
-                found[part] = found.get(part, 0) + size
-        return Content(**found)
+                sizes[part] = sizes.get(part, 0) + size
+        return Content(**sizes)
 
     def _parts(self, memory: Residency, interval: int, device: int) -> dict[str, int]:
         kind, index = int(memory.kind[interval]), int(memory.index[interval])
@@ -169,4 +169,4 @@ class _Parts:
         if op in self.parameter:
             weight = min(size, self.parameter[op])
             return {"weights": weight, "optimiser": size - weight}
-        return {"weights" if self.known else "held": size}
+        return {"weights" if self.is_captured else "held": size}

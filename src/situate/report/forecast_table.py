@@ -31,8 +31,7 @@ SOURCES = {
 
 
 def forecast_table(forecast: Forecast) -> RenderableType:
-    """The step's time and where its error bar comes from, the memory of every device, whether all
-    fits."""
+    """The step's time, the sources of its error bar, the memory of each device, and the verdict."""
     heading = f"{forecast.graph} on {forecast.cluster}, a forecast"
     lines = [Text(line) for line in _time(forecast)]
     return Group(
@@ -40,7 +39,7 @@ def forecast_table(forecast: Forecast) -> RenderableType:
         *lines,
         Text(),
         _memory(forecast),
-        *_counted(forecast),
+        *_memory_note(forecast),
         Text(),
         _verdict(forecast),
     )
@@ -59,12 +58,12 @@ def _time(forecast: Forecast) -> list[str]:
     return [f"{step}; eight times of ten between {low} and {high}", *_sources(bar)]
 
 
-def _counted(forecast: Forecast) -> list[Text]:
+def _memory_note(forecast: Forecast) -> list[Text]:
     return [] if forecast.period is None else [Text(f"Memory is {ONE_STEP}.", "dim")]
 
 
 def _sources(bar: ErrorBar) -> list[str]:
-    """Where the range comes from."""
+    """The sources of the range."""
     parts = [f"{share_text(share)} {SOURCES[name]}" for name, share in bar.shares.items()]
     lines = [f"Computing on the critical path: {', '.join(parts)}; transfers as the links say."]
     if "roofline" in bar.shares:
@@ -77,22 +76,22 @@ def _sources(bar: ErrorBar) -> list[str]:
 
 
 def _memory(forecast: Forecast) -> Table:
-    """The table of memory. Bytes held for the whole step have a column where some have no other."""
-    used = [device for device in forecast.devices if device.ops or device.peak]
-    held = any(device.content.held for device in used)
-    parts = [part for part in COLUMNS if part != "held" or held]
+    """The table of memory. A column for bytes of unknown role appears where there are any."""
+    in_use = [device for device in forecast.devices if device.ops or device.peak]
+    has_other = any(device.content.held for device in in_use)
+    parts = [part for part in COLUMNS if part != "held" or has_other]
     columns = ["device", *(COLUMNS[part] for part in parts), "peak", "limit", "used", "fits"]
-    made = table("memory at its fullest", "|".join(columns), range(1, len(columns) - 1))
-    for device in used:
-        made.add_row(
+    grid = table("memory at its fullest", "|".join(columns), range(1, len(columns) - 1))
+    for device in in_use:
+        grid.add_row(
             name_cell(device.name),
             *(size_text(getattr(device.content, part)) for part in parts),
             *_limits(device),
             style="" if device.fits else "red",
         )
-    if unused := len(forecast.devices) - len(used):
-        made.add_row(Text(f"{unused} more", "dim"), *[Text("0", "dim")] * (len(parts) + 1))
-    return made
+    if unused := len(forecast.devices) - len(in_use):
+        grid.add_row(Text(f"{unused} more", "dim"), *[Text("0", "dim")] * (len(parts) + 1))
+    return grid
 
 
 def _limits(device: DeviceForecast) -> list[str]:

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 ALT = "Ops over time on each device, transfers between them, and the memory of each"
-"""Text for readers who do not see the picture; the table has its figures."""
+"""Alternative text of the picture; the table has its figures."""
 
 
 def to_html(result: Result) -> str:
-    """A table of figures, and the picture where one can be drawn, as an image of its own, for its
-    styles would hold for the whole page; no script.
+    """A table of figures, and the picture; no script.
 
-    There is none without matplotlib, or of a schedule whose calls wait for one another.
+    The picture is an embedded image, because the styles of inline SVG apply to the whole page. It
+    is missing without matplotlib, and for a schedule whose calls wait for one another.
     """
     problem = result.problem
     heading = escape(printable(f"{problem.graph.name} on {problem.cluster.name}"))

@@ -10,7 +10,7 @@ import numpy as np
 from situate.data.arrays import Floats
 
 WINDOW = 60
-"""Samples that a mean is taken over: those between two cross-entropy minimisations of Post."""
+"""Samples in a running mean: those between two cross-entropy minimisations of Post."""
 
 
 def _none() -> Floats:
@@ -23,9 +23,9 @@ class Curve:
 
     Attributes:
         name: of the method.
-        best: (n,) the best step time so far, infinite before the first step that ran.
-        mean: (n,) mean of those that ran among the last `WINDOW` samples, NaN where none did; empty
-            for a method that does not learn.
+        best: (n,) the best step time so far, infinite before the first valid sample.
+        mean: (n,) mean of the valid samples among the last `WINDOW`, NaN where there are none;
+            empty for a method that does not learn.
         failed: (n,) share of the last `WINDOW` samples that failed; empty as `mean` is.
     """
 
@@ -36,10 +36,10 @@ class Curve:
 
     @classmethod
     def of_samples(cls, name: str, seconds: Floats) -> Curve:
-        """From seconds (n,) as they were measured, infinite for what failed."""
-        ran = np.isfinite(seconds)
-        count = _sums(ran.astype(np.float64))
-        total = _sums(np.where(ran, seconds, 0.0))
+        """The curve of measured seconds (n,), infinite for failed samples."""
+        is_valid = np.isfinite(seconds)
+        count = _sums(is_valid.astype(np.float64))
+        total = _sums(np.where(is_valid, seconds, 0.0))
         mean = np.divide(total, count, out=np.full(len(seconds), np.nan), where=count > 0)
         window = np.minimum(np.arange(1, len(seconds) + 1), WINDOW)
         return cls(name, np.minimum.accumulate(seconds), mean, 1 - count / window)
@@ -63,15 +63,14 @@ def _sums(values: Floats) -> Floats:
 
 
 def learning_figures(seconds: Floats) -> dict[str, float | int | None]:
-    """Figures of the placements that a method was told of, from their seconds (n,); None for the
-    times of steps of which none ran."""
-    ran = np.isfinite(seconds)
+    """Figures of a method's samples, from their seconds (n,); None where no sample is valid."""
+    is_valid = np.isfinite(seconds)
     return {
         "count": len(seconds),
-        "failures": int((~ran).sum()),
-        "best": _smallest(seconds[ran]),
-        f"first_{WINDOW}_best": _smallest(seconds[:WINDOW][ran[:WINDOW]]),
-        f"last_{WINDOW}_mean": _mean(seconds[-WINDOW:][ran[-WINDOW:]]),
+        "failures": int((~is_valid).sum()),
+        "best": _smallest(seconds[is_valid]),
+        f"first_{WINDOW}_best": _smallest(seconds[:WINDOW][is_valid[:WINDOW]]),
+        f"last_{WINDOW}_mean": _mean(seconds[-WINDOW:][is_valid[-WINDOW:]]),
     }
 
 

@@ -1,4 +1,4 @@
-"""A plan that ran: what was measured beside what was predicted, and whether it computes right."""
+"""A run of a plan: measurements beside predictions, and the check that it computes right."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class DeviceRun:
     """One device in a step: seconds, and bytes.
 
     Attributes:
-        busy, waited: measured, of its own steps; 0 for a device that is not used.
+        busy, waited: measured, of its own steps; 0 for an unused device.
         predicted_busy: seconds in which it computes.
-        peak: measured; None where it was not.
+        peak: measured; None if not measured.
         limit: None is unlimited.
     """
 
@@ -46,13 +46,13 @@ class DeviceRun:
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """A step that was measured and predicted; times in seconds.
+    """The measured and the predicted time of a step, in seconds.
 
     Attributes:
-        first: the step that was dropped.
-        predicted, planned: with and without what devices cost one another.
-        pace: how many times longer than predicted devices were busy, all together.
-        seconds: of the steps that were averaged.
+        first: the warm-up step, which does not count.
+        predicted, planned: with and without the slowdown that busy devices cause one another.
+        pace: measured over predicted busy time of all devices together.
+        seconds: of the steps in the mean.
         loss: of the first and the last step; None for inference.
     """
 
@@ -71,21 +71,22 @@ class MeasuredRun:
 
     @property
     def error(self) -> float:
-        """The error of the prediction, as a fraction of what was measured; negative where it is too
-        short."""
+        """The error of the prediction as a fraction of the mean; negative where it is too short."""
         return self.predicted / self.mean - 1
 
     @property
     def error_at_pace(self) -> float:
-        """The same of a prediction with ops as long as they took: what is left of the error is that
-        of the order, of transfers and of waiting."""
+        """The error of the prediction at the measured pace.
+
+        The error that remains is that of the order, of transfers and of waiting.
+        """
         return self.pace * self.predicted / self.mean - 1
 
 
 def measured_run(
     problem: Problem,
     schedule: Schedule,
-    measured: Measured,
+    measurement: Measured,
     used: Sequence[int],
     peaks: Sequence[int] | None = None,
     expected: Sequence[int] | None = None,
@@ -93,21 +94,22 @@ def measured_run(
     """A measured run of a plan beside its prediction.
 
     Args:
-        used: the devices that `measured` speaks of.
-        peaks: by device that is used, measured bytes.
-        expected: by device, predicted bytes; by default those of the schedule.
+        measurement: of the devices in `used`.
+        used: device indices.
+        peaks: measured bytes by device in `used`.
+        expected: predicted bytes by device; by default those of the schedule.
     """
     if expected is None:
         expected = schedule.peak.tolist()
     place = {device: k for k, device in enumerate(used)}
-    computed = computing_time(problem, schedule)
+    computing = computing_time(problem, schedule)
 
     def device_run(d: int) -> DeviceRun:
-        k, capacity, busy = place.get(d), int(problem.capacity[d]), float(computed[d])
+        k, capacity, busy = place.get(d), int(problem.capacity[d]), float(computing[d])
         return DeviceRun(
             name=problem.cluster.names[d],
-            busy=0.0 if k is None else measured.busy[k],
-            waited=0.0 if k is None else measured.waited[k],
+            busy=0.0 if k is None else measurement.busy[k],
+            waited=0.0 if k is None else measurement.waited[k],
             predicted_busy=busy,
             predicted_waited=max(schedule.makespan - busy, 0.0) if k is not None else 0.0,
             peak=None if k is None or peaks is None else peaks[k],
@@ -118,68 +120,68 @@ def measured_run(
     return MeasuredRun(
         graph=problem.graph.name,
         cluster=problem.cluster.name,
-        first=measured.first,
-        seconds=measured.seconds,
-        mean=measured.mean,
-        median=measured.median,
-        deviation=measured.deviation,
+        first=measurement.first,
+        seconds=measurement.seconds,
+        mean=measurement.mean,
+        median=measurement.median,
+        deviation=measurement.deviation,
         predicted=expected_seconds(problem, schedule),
         planned=schedule.makespan,
-        pace=_pace(expected_schedule(problem, schedule), measured),
-        loss=(measured.losses[0], measured.losses[-1]) if measured.losses else None,
+        pace=_pace(expected_schedule(problem, schedule), measurement),
+        loss=(measurement.losses[0], measurement.losses[-1]) if measurement.losses else None,
         devices=tuple(map(device_run, range(problem.d))),
     )
 
 
-def _pace(expected: Schedule, measured: Measured) -> float:
+def _pace(expected: Schedule, measurement: Measured) -> float:
     predicted = float((expected.end - expected.start).sum())
-    return sum(measured.busy) / predicted if predicted else 1.0
+    return sum(measurement.busy) / predicted if predicted else 1.0
 
 
-def run_table(found: MeasuredRun) -> RenderableType:
-    """The step's time, its spread and the prediction's error; busy, waiting and full devices."""
-    spread = f"{time_text(min(found.seconds))} to {time_text(max(found.seconds))}"
+def run_table(run: MeasuredRun) -> RenderableType:
+    """The step's time, its spread and the prediction's error; each device's time and memory."""
+    spread = f"{time_text(min(run.seconds))} to {time_text(max(run.seconds))}"
     rows = [
-        ("measured", f"{time_text(found.mean)}, the mean of {plural(len(found.seconds), 'step')}"),
-        ("spread", f"{spread}, median {time_text(found.median)}, "
-                   f"standard deviation {time_text(found.deviation)}"),
-        ("predicted", f"{time_text(found.predicted)}, {_error(found.error)}"),
-        ("pace", f"ops took {found.pace:.3g} times as long as predicted; at that pace "
-                 f"{time_text(found.pace * found.predicted)}, {_error(found.error_at_pace)}"),
-        *[("planned", f"{time_text(found.planned)}, without what devices cost one another")]
-        * (found.planned != found.predicted),
-        ("first step", f"{time_text(found.first)}, not counted"),
+        ("measured", f"{time_text(run.mean)}, the mean of {plural(len(run.seconds), 'step')}"),
+        ("spread", f"{spread}, median {time_text(run.median)}, "
+                   f"standard deviation {time_text(run.deviation)}"),
+        ("predicted", f"{time_text(run.predicted)}, {_error(run.error)}"),
+        ("pace", f"ops took {run.pace:.3g} times as long as predicted; at that pace "
+                 f"{time_text(run.pace * run.predicted)}, {_error(run.error_at_pace)}"),
+        *[("planned", f"{time_text(run.planned)}, without what devices cost one another")]
+        * (run.planned != run.predicted),
+        ("first step", f"{time_text(run.first)}, not counted"),
     ]  # fmt: skip
-    if found.loss:
-        first, last = found.loss
+    if run.loss:
+        first, last = run.loss
         rows.append(("loss", f"{first:.6g}, in the last step {last:.6g}"))
-    heading = Text(printable(f"{found.graph} on {found.cluster}, run"), "bold")
-    return Group(heading, _grid(rows), Text(), _devices(found))
+    heading = Text(printable(f"{run.graph} on {run.cluster}, run"), "bold")
+    return Group(heading, _grid(rows), Text(), _devices(run))
 
 
 def _error(error: float) -> str:
     return f"{share_text(abs(error))} {'longer' if error > 0 else 'shorter'}"
 
 
-def run_figures(found: MeasuredRun) -> dict[str, Any]:
+def run_figures(run: MeasuredRun) -> dict[str, Any]:
     """The same for JSON: seconds and bytes."""
-    return asdict(found) | {
-        "error": found.error,
-        "error_at_pace": found.error_at_pace,
-        "devices": {device.name: asdict(device) for device in found.devices},
+    return asdict(run) | {
+        "error": run.error,
+        "error_at_pace": run.error_at_pace,
+        "devices": {device.name: asdict(device) for device in run.devices},
     }
 
 
-def _devices(found: MeasuredRun) -> Table:
-    made = table("", COLUMNS, range(1, 10))
-    for device in found.devices:
+def _devices(run: MeasuredRun) -> Table:
+    grid = table("", COLUMNS, range(1, 10))
+    for device in run.devices:
         full = device.limit is not None and (device.peak or device.predicted_peak) > device.limit
-        made.add_row(
+        grid.add_row(
             name_cell(device.name),
             time_text(device.busy),
             time_text(device.predicted_busy),
-            share_text(device.busy / found.mean),
-            share_text(device.predicted_busy / (found.predicted or 1.0)),
+            share_text(device.busy / run.mean),
+            share_text(device.predicted_busy / (run.predicted or 1.0)),
             time_text(device.waited),
             time_text(device.predicted_waited),
             "-" if device.peak is None else size_text(device.peak),
@@ -187,56 +189,57 @@ def _devices(found: MeasuredRun) -> Table:
             "none" if device.limit is None else size_text(device.limit),
             style="red" if full else "",
         )
-    return made
+    return grid
 
 
-def equality_table(found: Equality, name: str, tolerance: float, why: str) -> RenderableType:
+def equality_table(equality: Equality, name: str, tolerance: float, why: str) -> RenderableType:
     """The difference between a placed step and the unplaced one, and the verdict.
 
     Args:
-        name: of what was compared.
-        why: what the tolerance follows from.
+        name: of the model.
+        why: the reason for the tolerance.
     """
-    what = "loss" if found.losses else "what the model returns"
+    output = "loss" if equality.losses else "what the model returns"
     rows = [
-        (what, _difference(found.loss_difference, f"step {found.worst_step}")),
-        ("parameters, buffers", _difference(found.parameter_difference, found.name)),
-        *[("optimizer state", _difference(found.kept_difference, found.kept_name))]
-        * bool(found.kept),
-        *[("inputs", _difference(found.input_difference, f"input {found.worst_input}"))]
-        * bool(found.inputs),
-        *[("left out", f"what steps keep in {_listed(found.left_out)}")] * bool(found.left_out),
-        ("changed by the steps", f"{found.changed} of {len(found.state)}"),
+        (output, _difference(equality.loss_difference, f"step {equality.worst_step}")),
+        ("parameters, buffers", _difference(equality.parameter_difference, equality.name)),
+        *[("optimizer state", _difference(equality.kept_difference, equality.kept_name))]
+        * bool(equality.kept),
+        *[("inputs", _difference(equality.input_difference, f"input {equality.worst_input}"))]
+        * bool(equality.inputs),
+        *[("left out", f"what steps keep in {_left_out_text(equality.left_out)}")]
+        * bool(equality.left_out),
+        ("changed by the steps", f"{equality.changed} of {len(equality.state)}"),
         ("tolerance", f"{tolerance:g}: {why}"),
     ]
-    steps = plural(len(found.returned), "step")
+    steps = plural(len(equality.returned), "step")
     heading = Text(printable(f"{name}, {steps} placed and unplaced"), "bold")
-    return Group(heading, _grid(rows), Text(), _verdict(found, tolerance))
+    return Group(heading, _grid(rows), Text(), _verdict(equality, tolerance))
 
 
-def equality_figures(found: Equality, tolerance: float) -> dict[str, Any]:
+def equality_figures(equality: Equality, tolerance: float) -> dict[str, Any]:
     """The same for JSON."""
     return {
-        "equal": found.within(tolerance),
+        "equal": equality.within(tolerance),
         "tolerance": tolerance,
-        "steps": len(found.returned),
-        "losses": found.losses,
-        "loss_difference": found.loss_difference,
-        "loss_step": found.worst_step if found.loss_difference else None,
-        "parameter_difference": found.parameter_difference,
-        "parameter": found.name or None,
-        "optimizer_difference": found.kept_difference,
-        "optimizer_state": found.kept_name or None,
-        "input_difference": found.input_difference,
-        "input": found.worst_input if found.input_difference else None,
-        "left_out": found.left_out,
-        "compared": len(found.state),
-        "changed": found.changed,
+        "steps": len(equality.returned),
+        "losses": equality.losses,
+        "loss_difference": equality.loss_difference,
+        "loss_step": equality.worst_step if equality.loss_difference else None,
+        "parameter_difference": equality.parameter_difference,
+        "parameter": equality.name or None,
+        "optimizer_difference": equality.kept_difference,
+        "optimizer_state": equality.kept_name or None,
+        "input_difference": equality.input_difference,
+        "input": equality.worst_input if equality.input_difference else None,
+        "left_out": equality.left_out,
+        "compared": len(equality.state),
+        "changed": equality.changed,
     }
 
 
-def _listed(names: Sequence[str]) -> str:
-    """The first few of them."""
+def _left_out_text(names: Sequence[str]) -> str:
+    """The first few names, and the number of the others."""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return f"{', '.join(map(printable, names[:3]))}{more}, as no placed one does"
 
@@ -245,10 +248,10 @@ def _difference(size: float, where: str) -> str:
     return f"differs by up to {size:.3g}, in {printable(where)}" if size else "equal"
 
 
-def _verdict(found: Equality, tolerance: float) -> Text:
-    if found.within(0.0):
+def _verdict(equality: Equality, tolerance: float) -> Text:
+    if equality.within(0.0):
         return Text("Equal: the placed step computes the same numbers, to the last bit.", "green")
-    if found.within(tolerance):
+    if equality.within(tolerance):
         return Text("Equal within the tolerance.", "green")
     return Text("The placed step differs from the unplaced one.", "bold red")
 

@@ -16,8 +16,8 @@ class ModelParts:
     """The parts of a model.
 
     Attributes:
-        paths: in the order in which the forward pass comes to them.
-        of_op: (n,) the part of each op; -1 of those in a module that holds parts, or in none.
+        paths: in the order of the forward pass.
+        of_op: (n,) the part of each op; -1 in a module that holds parts, or in none.
     """
 
     paths: tuple[str, ...]
@@ -25,18 +25,18 @@ class ModelParts:
 
 
 def model_parts(graph: Graph) -> ModelParts:
-    """The modules that are numbered, such as layers, and the outermost ones beside them."""
+    """The numbered modules, such as layers, and the outermost modules beside them."""
     modules = [op.module.replace("/", ".") for op in graph.ops]
     holders = {path for module in set(modules) for path in _above_number(module)}
     path_of = {module: _part(module, holders) for module in set(modules)}
     running = (j for j in graph.program_order if graph.ops[j].kind not in ("parameter", "buffer"))
-    found = (path_of[modules[j]] for j in running if graph.ops[j].phase in ("", "forward"))
-    number = {path: i for i, path in enumerate(dict.fromkeys(path for path in found if path))}
+    forward = (path_of[modules[j]] for j in running if graph.ops[j].phase in ("", "forward"))
+    number = {path: i for i, path in enumerate(dict.fromkeys(path for path in forward if path))}
     return ModelParts(tuple(number), tuple(number.get(path_of[m], -1) for m in modules))
 
 
 def _above_number(module: str) -> list[str]:
-    """The modules that a numbered one is in: `a` and `a.b` for `a.b.0.c`."""
+    """The modules around a numbered one: `a` and `a.b` for `a.b.0.c`."""
     match = _NUMBERED.match(module)
     parts = match[0].split(".")[:-1] if match else []
     return [".".join(parts[:i]) for i in range(1, len(parts) + 1)]

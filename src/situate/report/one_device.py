@@ -38,8 +38,10 @@ def objective_value(problem: Problem, schedule: Schedule) -> float:
 
 
 def single_device(problem: Problem, schedule: Schedule) -> SingleDevice | None:
-    """The device with the smallest value of those that hold the step, else of all that may run it;
-    None where no one device may."""
+    """The device with the smallest value; devices with enough memory come first.
+
+    None where no single device may run all ops.
+    """
     able = np.flatnonzero(problem.runnable.all(axis=0)).tolist()
     if not able:
         return None
@@ -69,7 +71,7 @@ def _makespan_alone(problem: Problem, device: int) -> float:
 
 
 def _peak_alone(problem: Problem, schedule: Schedule) -> int:
-    """Largest bytes in use where all ops run on one device in the order of their starts."""
+    """Peak bytes of a single device that runs all ops in the order of their starts."""
     rank = places(problem.graph.order)
     order = np.lexsort((rank, schedule.end, schedule.start)).astype(np.int32)
     start = places(order).astype(np.float64)

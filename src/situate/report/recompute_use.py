@@ -1,4 +1,4 @@
-"""The modules of a step that run again: the time that they take, and the memory that they free."""
+"""The modules of a step that run again, with their time and the memory that they free."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class RecomputeUse:
 
     Attributes:
         module: its path.
-        ops: how many run again, in all slices.
-        busy: the time that they take, on the devices where they are.
+        ops: number of ops that run again, in all slices.
+        busy: the time of these ops on their devices.
         freed: bytes that the forward pass need not keep for the backward pass, in all slices.
     """
 
@@ -30,6 +30,6 @@ def recompute_uses(problem: Problem, schedule: Schedule) -> tuple[RecomputeUse, 
     """All modules that run again, in order."""
     seconds = schedule.end - schedule.start
     return tuple(
-        RecomputeUse(each.module, len(each.ops), float(seconds[list(each.ops)].sum()), each.freed)
-        for each in recomputed_modules(problem.graph)
+        RecomputeUse(part.module, len(part.ops), float(seconds[list(part.ops)].sum()), part.freed)
+        for part in recomputed_modules(problem.graph)
     )

@@ -17,15 +17,15 @@ PERSISTENT, TENSOR, WORKSPACE = range(3)
 
 @dataclass(frozen=True, eq=False)
 class Residency:
-    """Half-open intervals during which something takes memory.
+    """Half-open intervals of memory use.
 
     Attributes:
         device: (i,) device index.
-        start, end: (i,) on the clock that the rules measure memory by: seconds, or for rules that
-            measure it per step the position of an item in the order of starts.
+        start, end: (i,) on the memory clock of the rules: seconds, or, for rules per step, the
+            position of an item in the order of starts.
         size: (i,) bytes.
         kind: (i,) PERSISTENT, TENSOR or WORKSPACE.
-        index: (i,) the op, or for a TENSOR the tensor, that takes them.
+        index: (i,) the op that takes the bytes, or for a TENSOR the tensor.
         seconds: (p + 1,) the time at each position and at the end, for rules per step; else empty.
     """
 
@@ -39,9 +39,9 @@ class Residency:
 
     def use(self, device: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Instants (u,) at which the use of `device` changes, and the bytes (u,) from then on."""
-        mine = self.device == device
-        times = np.concatenate((self.start[mine], self.end[mine]))
-        change = np.concatenate((self.size[mine], -self.size[mine]))
+        is_here = self.device == device
+        times = np.concatenate((self.start[is_here], self.end[is_here]))
+        change = np.concatenate((self.size[is_here], -self.size[is_here]))
         instants, inverse = np.unique(times, return_inverse=True)
         steps = np.zeros(len(instants), np.int64)
         np.add.at(steps, inverse, change)
@@ -50,8 +50,8 @@ class Residency:
     def at(self, device: int, instant: float) -> NDArray[np.int64]:
         """Indices of the intervals that cover `instant` on `device`, largest first."""
         covers = (self.device == device) & (self.start <= instant) & (instant < self.end)
-        chosen = np.flatnonzero(covers)
-        return chosen[np.argsort(-self.size[chosen], kind="stable")]
+        present = np.flatnonzero(covers)
+        return present[np.argsort(-self.size[present], kind="stable")]
 
     def time(self, instants: NDArray[np.float64]) -> NDArray[np.float64]:
         """Seconds of instants of this clock."""
@@ -61,7 +61,7 @@ class Residency:
 
 
 def residency(problem: Problem, schedule: Schedule) -> Residency:
-    """All that takes memory under `schedule`, by the memory rule of the problem's rules."""
+    """All memory use under `schedule`, by the memory rule of the problem's rules."""
     n, m, k = problem.n, len(problem.size), len(schedule.tensor)
     clock, seconds = memory.seconds(schedule), np.empty(0)
     if problem.rules.memory == "step":
@@ -74,16 +74,16 @@ def residency(problem: Problem, schedule: Schedule) -> Residency:
     size = np.concatenate((problem.persistent, lives.size))
     kind = np.repeat((PERSISTENT, WORKSPACE, TENSOR), (n, n, m + k))
     index = np.concatenate((np.arange(n), np.arange(n), np.arange(m), schedule.tensor))
-    taken = (size > 0) & (end > start)
+    is_live = (size > 0) & (end > start)
     if problem.rules.memory == "persistent":
-        taken &= kind == PERSISTENT
+        is_live &= kind == PERSISTENT
     return Residency(
-        np.asarray(device[taken], np.int64),
-        start[taken],
-        end[taken],
-        size[taken],
-        kind[taken],
-        np.asarray(index[taken], np.int64),
+        np.asarray(device[is_live], np.int64),
+        start[is_live],
+        end[is_live],
+        size[is_live],
+        kind[is_live],
+        np.asarray(index[is_live], np.int64),
         seconds,
     )
 

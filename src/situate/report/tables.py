@@ -1,4 +1,4 @@
-"""Tables for the terminal: a result, methods side by side, memory, what is in a graph."""
+"""Tables for the terminal: a result, methods side by side, memory, the contents of a graph."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 NAME_WIDTH = 48
 FOLDED_NAME_WIDTH = 12
-"""Characters that a name has on each of its lines where there is little room."""
+"""Characters of a name on each of its lines where there is little room."""
 MAX_KINDS = 15
 """Most op kinds that `info` lists."""
 OBJECTIVES = {"time": "makespan", "memory": "largest peak", "throughput": "time between steps"}
@@ -49,18 +49,18 @@ def name_cell(name: str, style: str = "") -> Text:
 
 def table(title: str, columns: str, numbers: Iterable[int] = ()) -> Table:
     """An empty table; `columns` are separated by `|`, those in `numbers` align right."""
-    made = Table(title=title or None, title_justify="left", title_style="bold", box=None)
+    grid = Table(title=title or None, title_justify="left", title_style="bold", box=None)
     right = set(numbers)
     for i, column in enumerate(columns.split("|")):
         side: Literal["left", "right"] = "right" if i in right else "left"
-        made.add_column(
+        grid.add_column(
             column, justify=side, header_style="dim", no_wrap=i in right, overflow="fold"
         )
-    return made
+    return grid
 
 
 def least_width(part: RenderableType) -> int:
-    """Characters of a line that shows every number of a table whole; 0 for what is no table."""
+    """Width in characters that shows every number of a table whole; 0 for other renderables."""
     if not isinstance(part, Table):
         return 0
     return sum(2 + _least_width(column) for column in part.columns)
@@ -72,7 +72,7 @@ def _least_width(column: Column) -> int:
 
 
 def summary(result: Result) -> RenderableType:
-    """A result: its value, bound and gap, what it took, and the memory of each device."""
+    """A result: its value, bound and gap, the search, and the memory of each device."""
     problem = result.problem
     grid = Table.grid(padding=(0, 2))
     for label, value in figures(result):
@@ -103,12 +103,12 @@ def figures(result: Result) -> list[tuple[str, str]]:
 
 
 def _slices_text(graph: Graph) -> str:
-    """`4, of 8 samples each`, or `44:16 samples`; `whole` where the batch is."""
+    """`4, of 8 samples each`, or `44:16 samples`; `whole` without slices."""
     if graph.slices is None:
         return shares_text(())
     shares = graph.slices.shares
-    each = f", of {plural(shares[0], 'sample')} each" if len(set(shares)) == 1 else " samples"
-    return f"{shares_text(shares)}{each}"
+    suffix = f", of {plural(shares[0], 'sample')} each" if len(set(shares)) == 1 else " samples"
+    return f"{shares_text(shares)}{suffix}"
 
 
 def _bound(result: Result) -> list[tuple[str, str]]:
@@ -116,8 +116,8 @@ def _bound(result: Result) -> list[tuple[str, str]]:
         return []
     problem = result.problem
     bound = value_text(result.lower_bound, problem.objective, problem.graph.unit)
-    named = f"{bound}, by {result.bounded_by}" if result.bounded_by else bound
-    return [("lower bound", named), ("gap", gap_text(result.gap))]
+    text = f"{bound}, by {result.bounded_by}" if result.bounded_by else bound
+    return [("lower bound", text), ("gap", gap_text(result.gap))]
 
 
 def _expected_text(result: Result) -> str:
@@ -149,11 +149,11 @@ def over_text(problem: Problem, schedule: Schedule) -> str:
 
 
 def never_text(problem: Problem) -> str:
-    """Why no plan fits in memory; empty where one may."""
-    held, room = int(problem.persistent.sum()), sum(problem.capacity.tolist())
-    if held > room:
+    """The reason that no plan fits in memory; empty where one may."""
+    persistent, room = int(problem.persistent.sum()), sum(problem.capacity.tolist())
+    if persistent > room:
         together = f"all devices together have {size_text(room)}"
-        return f"{size_text(held)} are held for the whole step, {together}"
+        return f"{size_text(persistent)} are held for the whole step, {together}"
     unmet = (_unmet_text(problem, need) for need in needs(problem) if not need.fits)
     return next(unmet, "")
 
@@ -169,13 +169,13 @@ def _unmet_text(problem: Problem, need: Need) -> str:
 
 
 def memory(problem: Problem, schedule: Schedule) -> Table:
-    """Each device's ops, share of the step that it computes, and peak memory under its limit."""
-    made = table("", "device|ops|busy|peak memory|limit|used", (1, 2, 3, 4, 5))
+    """Each device's ops, busy share of the step, and peak memory under its limit."""
+    grid = table("", "device|ops|busy|peak memory|limit|used", (1, 2, 3, 4, 5))
     busy = computing_time(problem, schedule) / (schedule.makespan or 1.0)
     for device, name in enumerate(problem.cluster.names):
         peak, capacity = int(schedule.peak[device]), int(problem.capacity[device])
         limited = capacity < UNLIMITED
-        made.add_row(
+        grid.add_row(
             name_cell(name),
             f"{int((schedule.placement == device).sum()):,}",
             share_text(float(busy[device])),
@@ -184,11 +184,11 @@ def memory(problem: Problem, schedule: Schedule) -> Table:
             share_text(peak / capacity) if limited else "",
             style="red" if peak > capacity else "",
         )
-    return made
+    return grid
 
 
 def comparison(results: Sequence[Result]) -> RenderableType:
-    """One row a method, the best first; says when a single device is best.
+    """One row a method, the best first, and a line that says when a single device is best.
 
     Raises:
         ValueError: there are no results.
@@ -196,25 +196,25 @@ def comparison(results: Sequence[Result]) -> RenderableType:
     ranked = sorted(results, key=lambda result: result.rank)
     problem = ranked[0].problem
     columns = f"method|{OBJECTIVES[problem.objective]}|gap|peak memory|devices|fits|search"
-    run = any(result.measured is not None for result in ranked)
-    cut = any(result.problem.graph is not problem.graph for result in ranked)
-    learnt = any(len(result.samples) for result in ranked)
-    more = "|slices" * cut + "|measured" * run + "|knows" * learnt
-    made = table("", columns + more, (1, 2, 3, 4, 6))
+    has_measured = any(result.measured is not None for result in ranked)
+    differ_in_slices = any(result.problem.graph is not problem.graph for result in ranked)
+    has_samples = any(len(result.samples) for result in ranked)
+    more = "|slices" * differ_in_slices + "|measured" * has_measured + "|knows" * has_samples
+    grid = table("", columns + more, (1, 2, 3, 4, 6))
     for result in ranked:
-        extra = [_shares_text(result)] * cut + [_measured_text(result)] * run
-        extra += [result.knows or ""] * learnt
-        _method_row(made, result, extra, best=result is ranked[0] and result.feasible)
+        extra = [_shares_text(result)] * differ_in_slices + [_measured_text(result)] * has_measured
+        extra += [result.knows or ""] * has_samples
+        _method_row(grid, result, extra, best=result is ranked[0] and result.feasible)
     heading = Text(printable(f"{problem.graph.name} on {problem.cluster.name}"), "bold")
     bounded = [result for result in ranked if result.feasible][:1]
-    lines = [Text(_bound_line(result, cut), "dim") for result in bounded]
-    return Group(heading, made, *lines, Text(_verdict(ranked)))
+    lines = [Text(_bound_line(result, differ_in_slices), "dim") for result in bounded]
+    return Group(heading, grid, *lines, Text(_verdict(ranked)))
 
 
-def _bound_line(result: Result, cut: bool) -> str:
-    """The lower bound of the best; where others are cut otherwise, with what it is of."""
+def _bound_line(result: Result, differ_in_slices: bool) -> str:
+    """The lower bound of the best result; with its slices, where results differ in them."""
     text = f"lower bound {dict(_bound(result))['lower bound']}"
-    return f"{text}, of slices: {_slices_text(result.problem.graph)}" if cut else text
+    return f"{text}, of slices: {_slices_text(result.problem.graph)}" if differ_in_slices else text
 
 
 def _shares_text(result: Result) -> str:
@@ -222,10 +222,10 @@ def _shares_text(result: Result) -> str:
     return shares_text(slices.shares if slices else ())
 
 
-def _method_row(made: Table, result: Result, extra: Sequence[str], best: bool) -> None:
+def _method_row(grid: Table, result: Result, extra: Sequence[str], best: bool) -> None:
     problem = result.problem
     fits = "yes" if result.feasible else over_text(problem, result.schedule)
-    made.add_row(
+    grid.add_row(
         name_cell(result.method),
         value_text(result.value, problem.objective, problem.graph.unit),
         gap_text(result.gap),
@@ -239,7 +239,7 @@ def _method_row(made: Table, result: Result, extra: Sequence[str], best: bool) -
 
 
 WORTH_ANOTHER_DEVICE = 1.01
-"""Gains below this are within what a prediction can tell."""
+"""Ratio of values below which a gain is within the error of predictions."""
 
 
 def _verdict(ranked: Sequence[Result]) -> str:
@@ -334,13 +334,13 @@ def _counts(graph: Graph, field: str) -> Table:
         label = getattr(op, field) or "(none)"
         ops[label] += 1
         flops[label] += op.flops
-    known = any(flops.values())
-    made = table("", f"{field}|ops|FLOP" if known else f"{field}|ops", (1, 2))
+    has_flops = any(flops.values())
+    grid = table("", f"{field}|ops|FLOP" if has_flops else f"{field}|ops", (1, 2))
     rows = [(name_cell(name), count, flops[name]) for name, count in ops.most_common(MAX_KINDS)]
     rest = [name for name, _ in ops.most_common()[MAX_KINDS:]]
     if rest:
         more = Text(f"{len(rest)} more", "dim")
         rows.append((more, sum(ops[name] for name in rest), sum(flops[name] for name in rest)))
     for cell, count, work in rows:
-        made.add_row(cell, f"{count:,}", *[count_text(work)] * known)
-    return made
+        grid.add_row(cell, f"{count:,}", *[count_text(work)] * has_flops)
+    return grid

@@ -1,11 +1,11 @@
-"""Names that come from users, made safe to show."""
+"""User-supplied names, made safe to show."""
 
 from __future__ import annotations
 
 import unicodedata
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # a line on stderr that memory ran out has no room for NumPy
+if TYPE_CHECKING:  # the message for a lack of memory must not load NumPy
     from situate.data.problem import Problem
 
 HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}

@@ -6,13 +6,13 @@ import math
 
 TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 ROUNDING_SECONDS = 5e-13
-"""Seconds below which a time is what rounding left of zero."""
+"""Times below this are rounding errors of zero."""
 SIZES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"))
 COUNTS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def time_scale(span: float, unit: str = "s") -> tuple[float, str]:
-    """The divisor of times of about `span`, and the name of the unit it gives; none without a
+    """The divisor of times of about `span`, and the name of the resulting unit; 1 without a
     unit."""
     if unit == "" or not math.isfinite(span) or span <= 0:
         return 1.0, unit
@@ -20,7 +20,7 @@ def time_scale(span: float, unit: str = "s") -> tuple[float, str]:
 
 
 def _size_scale(span: float) -> tuple[float, str]:
-    """The divisor of sizes of about `span` bytes, and the name of the unit it gives."""
+    """The divisor of sizes of about `span` bytes, and the name of the resulting unit."""
     return next((scale for scale in SIZES if span >= scale[0]), (1.0, "B"))
 
 
@@ -45,7 +45,7 @@ def size_text(value: float) -> str:
 
 
 def enough_text(value: int) -> str:
-    """Bytes as `9.82 GiB`, rounded up: what has so much holds them."""
+    """Bytes as `9.82 GiB`, rounded up: so much memory is enough."""
     scale, name = _size_scale(value)
     decimals = _decimals(value / scale) if scale > 1 else 0
     steps = -(-value * 10**decimals // int(scale))
@@ -59,7 +59,7 @@ def count_text(value: float) -> str:
 
 
 def _number_text(value: float) -> str:
-    """A number without a unit: whole where it is whole, else six significant digits or more."""
+    """A number without a unit: an integer as it is, else six significant digits or more."""
     if value == int(value):
         return f"{int(value):,}"
     decimals = max(2, 5 - math.floor(math.log10(abs(value)))) if abs(value) < 1000 else 2
@@ -72,7 +72,7 @@ def share_text(value: float) -> str:
 
 
 def gap_text(value: float) -> str:
-    """A gap as `12.3 %`; only one of zero proves a plan optimal, and no other is shown as zero."""
+    """A gap as `12.3 %`. Only a gap of zero proves a plan optimal, so no other shows as zero."""
     if value == 0:
         return "optimal"
     return "< 0.1 %" if 0 < value < 0.0005 else share_text(value)
@@ -88,7 +88,7 @@ def _three_digits(value: float) -> str:
 
 
 def _decimals(value: float) -> int:
-    """Decimals with which a value has three digits."""
+    """Decimals that give a value three digits."""
     size = _rounded(abs(value))
     decimals = 2 - math.floor(math.log10(size)) if 0 < size < 1000 else 0
     return min(max(decimals, 0), 3)

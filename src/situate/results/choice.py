@@ -8,13 +8,13 @@ from situate.results.result import Result
 
 
 @dataclass(frozen=True)
-class Tried:
-    """A way of cutting the batch that was looked at.
+class SliceTrial:
+    """A way of cutting the batch, with its best plan.
 
     Attributes:
-        samples: of each slice; none for the whole batch.
-        result: the best plan that was found; None where it was left out.
-        left_out: why; empty where it was not.
+        samples: of each slice; empty for the whole batch.
+        result: the best plan; None if the way was left out.
+        left_out: the reason for leaving it out; empty if it was not.
     """
 
     samples: tuple[int, ...]
@@ -24,16 +24,16 @@ class Tried:
 
 @dataclass(frozen=True)
 class Choice:
-    """The best plan of a step, its batch whole or in slices, and what it was chosen from.
+    """The best plan of a step, its batch whole or in slices, and the alternatives.
 
     Attributes:
         result: the best plan; its seconds and evaluations are those of all searches.
-        tried: all that was looked at, those with a plan first.
-        capturing: seconds that captures took, which no time limit counts.
-        uncut: why the batch is not cut; empty where it may be.
+        tried: all ways of cutting the batch, those with a plan first.
+        capturing: seconds of the captures, which no time limit counts.
+        uncut: the reason for not cutting the batch; empty if it may be cut.
     """
 
     result: Result
-    tried: tuple[Tried, ...]
+    tried: tuple[SliceTrial, ...]
     capturing: float
     uncut: str

@@ -1,5 +1,8 @@
-"""The expected time of a step whose costs were measured, with what the execution model
-leaves out: what devices that work at once cost one another, and sending."""
+"""The expected time of a step by measured costs.
+
+It includes two costs outside the execution model: the slowdown of devices that work at once, and
+the time a CPU needs for sending.
+"""
 
 from __future__ import annotations
 
@@ -14,46 +17,47 @@ from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import rescheduled
 
 SENDERS = ("cpu",)
-"""Kinds of devices that copy what they send themselves: they compute nothing meanwhile."""
+"""Kinds of devices that copy their outgoing tensors themselves and cannot compute meanwhile."""
 
 
 def expected_seconds(problem: Problem, schedule: Schedule) -> float:
-    """Seconds of a step as a schedule says; its makespan where no costs were measured or one device
-    does everything. Otherwise that of `expected_schedule`, and what a step on several devices takes
-    beside it."""
+    """Expected seconds of a schedule's step.
+
+    It is the makespan without measured costs, or if one device does everything. Otherwise it is
+    the makespan of `expected_schedule` plus the fixed cost of a step on several devices.
+    """
     if problem.costs is None or not _together(schedule):
         return schedule.makespan
     return expected_schedule(problem, schedule).makespan + problem.costs.step
 
 
 def expected_schedule(problem: Problem, schedule: Schedule) -> Schedule:
-    """A schedule with what devices that work at once cost one another.
+    """A schedule with the slowdown of devices that work at once.
 
-    Ops and transfers run where and in the order that they do in the schedule. An op takes as many
-    times longer as its class was measured to while other devices work, for the part of it in which
-    they do; and what a CPU sends keeps it busy instead of a channel. Where no costs were measured
-    or one device does everything it is the schedule itself.
+    Ops and transfers keep their devices and their order. While other devices work, an op runs
+    slower by the measured factor of its class. Sending keeps a CPU busy instead of a channel.
+    Without measured costs, or if one device does everything, it is the schedule itself.
     """
     if problem.costs is None or not _together(schedule):
         return schedule
-    ops, sent = np.arange(problem.n), _sent(problem, schedule)
+    ops, send_seconds = np.arange(problem.n), _send_seconds(problem, schedule)
     seconds, channels = problem.seconds.copy(), problem.transfer_seconds.copy()
     seconds[ops, schedule.placement] *= _longer(problem, schedule)
-    np.add.at(seconds, (problem.producer, schedule.placement[problem.producer]), sent)
-    channels[sent > 0] = 0.0
+    np.add.at(seconds, (problem.producer, schedule.placement[problem.producer]), send_seconds)
+    channels[send_seconds > 0] = 0.0
     slower = copy.copy(problem)
     slower.__dict__.update(seconds=seconds, transfer_seconds=channels)
     return rescheduled(slower, schedule)
 
 
 def _together(schedule: Schedule) -> bool:
-    """(n,) true where devices work at once, op by op."""
+    """True if several devices work at once, op by op."""
     return len(np.unique(schedule.placement)) > 1 and schedule.decoder != "calls"
 
 
 def _longer(problem: Problem, schedule: Schedule) -> Floats:
-    """(n,) how many times longer ops take."""
-    found = np.ones(problem.n)
+    """(n,) factors by which ops take longer."""
+    factors = np.ones(problem.n)
     busy = [_busy_until(schedule, device) for device in range(problem.d)]
     for d, device in enumerate(problem.cluster.devices):
         here = np.flatnonzero(schedule.placement == d)
@@ -63,14 +67,14 @@ def _longer(problem: Problem, schedule: Schedule) -> Floats:
         for worked in others:
             beside += _within(worked, schedule.start[here], schedule.end[here])
         factor = contention_of([problem.graph.ops[j] for j in here], device, problem.costs)
-        found[here] += (factor - 1) * beside / length / max(len(others), 1)
-    return found
+        factors[here] += (factor - 1) * beside / length / max(len(others), 1)
+    return factors
 
 
 def _busy_until(schedule: Schedule, device: int) -> tuple[Floats, Floats]:
-    """Instants at which a device begins or ends an op, and the seconds it has worked by then."""
+    """Instants at which a device begins or ends an op, and the seconds of work before each."""
     ops = np.flatnonzero(schedule.placement == device)
-    # What takes no time comes before what begins with it, so that instants rise.
+    # Ops without duration come before ops that begin at the same time, so that instants rise.
     ops = ops[np.lexsort((schedule.end[ops], schedule.start[ops]))]
     times = np.stack((schedule.start[ops], schedule.end[ops]), axis=1).ravel()
     worked = np.repeat(np.cumsum(schedule.end[ops] - schedule.start[ops]), 2)
@@ -79,19 +83,21 @@ def _busy_until(schedule: Schedule, device: int) -> tuple[Floats, Floats]:
 
 
 def _within(busy: tuple[Floats, Floats], start: Floats, end: Floats) -> Floats:
-    """Seconds that a device works between two instants each."""
+    """Seconds of a device's work between each pair of instants."""
     times, worked = busy
     return np.asarray(np.interp(end, times, worked) - np.interp(start, times, worked))
 
 
-def _sent(problem: Problem, schedule: Schedule) -> Floats:
-    """(m,) seconds in which a CPU sends each tensor beside the schedule: once, whoever receives it.
-    For a blocking transfer it stops in the schedule already."""
+def _send_seconds(problem: Problem, schedule: Schedule) -> Floats:
+    """(m,) seconds that a CPU needs for sending each tensor, once for all receivers.
+
+    They are zero for blocking transfers, which stop the CPU in the schedule already.
+    """
     if problem.transfers == "blocking":
         return np.zeros(len(problem.size))
     sends = np.array([device.kind in SENDERS for device in problem.cluster.devices])
     tensor, first = np.unique(schedule.tensor, return_index=True)
-    found = np.zeros(len(problem.size))
-    taken = schedule.transfer_end[first] - schedule.transfer_start[first]
-    found[tensor] = np.where(sends[schedule.source[first]], taken, 0.0)
-    return found
+    send_times = np.zeros(len(problem.size))
+    durations = schedule.transfer_end[first] - schedule.transfer_start[first]
+    send_times[tensor] = np.where(sends[schedule.source[first]], durations, 0.0)
+    return send_times

@@ -21,7 +21,7 @@ from situate.files.scalars import plain
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import DecoderName, scheduled
 from situate.simulation.simulator import Simulator
-from situate.simulation.transfer_order import TransferOrder, sent
+from situate.simulation.transfer_order import TransferOrder, transfer_pairs
 from situate.validation import check
 from situate.version import VERSION
 
@@ -36,14 +36,14 @@ Seconds = Annotated[float, NOT_NEGATIVE]
 
 
 class ControlEdges(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The tensor of size zero that all control edges of the op `control` form, which has no name
-    of its own."""
+    """The tensor of size zero for all control edges of the op `control`; it has no name of its
+    own."""
 
     control: str
 
 
 PlannedTransfer = tuple[str | ControlEdges, str, Annotated[int, NOT_NEGATIVE]]
-"""A tensor, the device that it is sent to, and the number of ops that are more urgent."""
+"""A tensor, the receiving device, and the number of more urgent ops."""
 
 
 class Plan(
@@ -93,8 +93,10 @@ class Plan(
 
     def __post_init__(self) -> None:
         self._check_optimizer()
-        if self.decoder not in (known := get_args(DecoderName)):
-            raise PlanError(f"unknown decoder {self.decoder!r}{nearest(str(self.decoder), known)}")
+        if self.decoder not in (decoders := get_args(DecoderName)):
+            raise PlanError(
+                f"unknown decoder {self.decoder!r}{nearest(str(self.decoder), decoders)}"
+            )
         bound, value = self.lower_bound, self.value
         if not self.feasible:
             if bound is not None:
@@ -134,7 +136,7 @@ class Plan(
         """Read a plan.
 
         Raises:
-            PlanError: no such file, or not a plan; names the file and the field.
+            PlanError: no such file, or no valid plan; names the file and the field.
         """
         from situate.files.contents import packed, reason_of
         from situate.files.strict_json import decode as decode_json
@@ -151,19 +153,19 @@ class Plan(
 
     @property
     def update_rule(self) -> UpdateRule | None:
-        """The update of the parameters in the step that was planned; None where it updates none or
-        that is not known."""
+        """The update of the parameters in the planned step; None if it has none or the update is
+        unknown."""
         return update_rule(self.optimizer) if self.optimizer else None
 
     @property
     def named_cluster(self) -> str | None:
-        """The cluster, where its name is all that `Cluster.find` needs; None for one of a file."""
-        found = self.cluster in Cluster.presets() or self.cluster.startswith("identical:")
-        return self.cluster if found else None
+        """The cluster's name if `Cluster.find` knows it; None for a cluster from a file."""
+        is_named = self.cluster in Cluster.presets() or self.cluster.startswith("identical:")
+        return self.cluster if is_named else None
 
     @property
     def cut(self) -> Slices | None:
-        """The slices of the batch of the step that was planned; None where it is taken whole."""
+        """The slices of the planned step's batch; None if the batch is whole."""
         return None if self.slices is msgspec.UNSET else self.slices
 
     @property
@@ -172,12 +174,12 @@ class Plan(
         return () if self.recompute is msgspec.UNSET else tuple(self.recompute)
 
     def schedule(self, problem: Problem) -> Schedule:
-        """The schedule this plan stands for.
+        """The schedule of this plan.
 
         Raises:
             PlanError: the plan was made for another graph or cluster, with other costs or under
-                other rules; it leaves an op out, names an op or a device that there is not, or
-                places an op where it must not run; its transfers are not those of its placement.
+                other rules; it lacks an op, names an unknown op or device, or places an op on a
+                forbidden device; its transfers are not those of its placement.
         """
         check(problem, Problem, "problem", PlanError)
         self._check_slices(problem.graph)
@@ -212,39 +214,39 @@ class Plan(
         """
         check(costs, Costs | None, "costs", PlanError)
         if self.costs_hash != (costs.hash if costs else ""):
-            found = "no measured costs: leave them out"
+            reason = "no measured costs: leave them out"
             if self.costs_hash:
                 other = "other measured costs" if costs else "measured costs, and none are given"
-                found = f"{other}: give those (--costs, costs=)"
-            raise PlanError(f"the plan was made with {found} or plan again")
+                reason = f"{other}: give those (--costs, costs=)"
+            raise PlanError(f"the plan was made with {reason} or plan again")
 
     def _check_slices(self, graph: Graph) -> None:
         if self.cut != graph.slices:
-            ours, theirs = (
+            of_plan, of_graph = (
                 f"slices {s}" if s else "a whole batch" for s in (self.cut, graph.slices)
             )
             raise PlanError(
-                f"the plan is of {ours}, and the graph of {theirs}: give those of the plan "
+                f"the plan is of {of_plan}, and the graph of {of_graph}: give those of the plan "
                 "(--slices, slices=) or plan again"
             )
 
     def _check_recompute(self, graph: Graph) -> None:
         if {*self.again} != {*graph.recompute}:
-            ours, theirs = (", ".join(b) or "nothing" for b in (self.again, graph.recompute))
+            of_plan, of_graph = (", ".join(b) or "nothing" for b in (self.again, graph.recompute))
             raise PlanError(
-                f"the plan recomputes {ours}, and the graph {theirs}: give the modules of the plan "
-                "(--recompute, recompute=) or plan again"
+                f"the plan recomputes {of_plan}, and the graph {of_graph}: give the modules of the "
+                "plan (--recompute, recompute=) or plan again"
             )
 
     def _check(self, problem: Problem) -> None:
         if self.graph_hash != problem.graph.hash and self.graph == problem.graph.name:
             raise PlanError(_changed(self, problem.graph))
-        for what, ours, theirs, name in (
+        for noun, of_plan, of_graph, name in (
             ("graph", self.graph_hash, problem.graph.hash, problem.graph.name),
             ("cluster", self.cluster_hash, problem.cluster.hash, problem.cluster.name),
         ):
-            if ours != theirs:
-                raise PlanError(_another(what, getattr(self, what), name))
+            if of_plan != of_graph:
+                raise PlanError(_another(noun, getattr(self, noun), name))
         if self.rules != problem.rules.name:
             raise PlanError(
                 f"the plan was made for rules {self.rules!r}, not for this "
@@ -266,23 +268,23 @@ def _transfer_order(
     names = tensor_names(problem)
     tensors = {name: t for t, name in enumerate(names)}
     devices = {name: d for d, name in enumerate(problem.cluster.names)}
-    needed = set(zip(*(ends.tolist() for ends in sent(problem, placement)), strict=True))
+    needed = set(zip(*(ends.tolist() for ends in transfer_pairs(problem, placement)), strict=True))
     rows = list[tuple[int, int, int]]()
     for tensor, device, place in transfers:
         ends = tensors.get(tensor, -1), devices.get(device, -1)
         if ends not in needed:
             raise PlanError(
-                f"the plan sends {_called(tensor)} to device {device!r} twice, or in vain: plan "
-                f"again, or leave 'transfers' out"
+                f"the plan sends {_tensor_label(tensor)} to device {device!r} twice, or in vain: "
+                f"plan again, or leave 'transfers' out"
             )
         if place < (rows[-1][2] if rows else 0) or place > problem.n:
-            raise PlanError(f"the plan sends {_called(tensor)} out of its place: plan again")
+            raise PlanError(f"the plan sends {_tensor_label(tensor)} out of its place: plan again")
         needed.remove(ends)
         rows.append((*ends, place))
     if needed:
         first, target = min(needed)
         raise PlanError(
-            f"the plan's transfers leave out that of {_called(names[first])} to "
+            f"the plan's transfers leave out that of {_tensor_label(names[first])} to "
             f"{problem.cluster.names[target]!r}: plan again, or leave 'transfers' out"
         )
     columns = np.array(rows, np.int32).reshape(-1, 3).T
@@ -290,13 +292,13 @@ def _transfer_order(
 
 
 def tensor_names(problem: Problem) -> list[str | ControlEdges]:
-    """(m,) the tensors as a plan names them, those of control edges last."""
+    """(m,) the tensors' names in a plan, with those of control edges last."""
     tensors, ops = problem.graph.tensors, problem.graph.ops
     controls = [ops[op].name for op in problem.producer[len(tensors) :].tolist()]
     return [*(tensor.name for tensor in tensors), *map(ControlEdges, controls)]
 
 
-def _called(tensor: str | ControlEdges) -> str:
+def _tensor_label(tensor: str | ControlEdges) -> str:
     if isinstance(tensor, ControlEdges):
         return f"the control edges of op {tensor.control!r}"
     return f"tensor {tensor!r}"
@@ -304,13 +306,13 @@ def _called(tensor: str | ControlEdges) -> str:
 
 def _changed(plan: Plan, graph: Graph) -> str:
     """Why a graph of the plan's own name is another one."""
-    ours, theirs = plan.optimizer, graph.optimizer
-    if ours and theirs and ours != theirs:
+    of_plan, of_graph = plan.optimizer, graph.optimizer
+    if of_plan and of_graph and of_plan != of_graph:
         return (
-            f"the plan is for optimizer {ours}, the one given is {theirs}: give {ours} "
-            f"(--optimizer, optimizer=), or plan with --optimizer {theirs}"
+            f"the plan is for optimizer {of_plan}, the one given is {of_graph}: give {of_plan} "
+            f"(--optimizer, optimizer=), or plan with --optimizer {of_graph}"
         )
-    unsaid = ", or another optimizer is asked for" if None in (ours, theirs) else ""
+    unsaid = ", or another optimizer is asked for" if None in (of_plan, of_graph) else ""
     other = f"its model or inputs have changed{unsaid}: plan again"
     if graph.source == "onnx":
         other = "its model has changed, or --dim gives other sizes: give the plan's or plan again"
@@ -330,7 +332,7 @@ def _holds_for_values(graph: Graph) -> bool:
     return any(warning.startswith(HOLDS) for warning in graph.warnings)
 
 
-def _another(what: str, made_for: str, name: str) -> str:
+def _another(noun: str, made_for: str, name: str) -> str:
     if made_for == name:
-        return f"the plan was made for another {what} of the name {name!r}: plan again"
-    return f"the plan was made for {what} {made_for!r}, not for this {name!r}: plan again"
+        return f"the plan was made for another {noun} of the name {name!r}: plan again"
+    return f"the plan was made for {noun} {made_for!r}, not for this {name!r}: plan again"

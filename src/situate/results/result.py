@@ -20,9 +20,8 @@ from situate.simulation.decoding import DecoderName
 from situate.simulation.transfer_order import TransferOrder
 
 Knowledge = Literal["measured times only", "told costs"]
-"""A method's knowledge of the machine: how long the steps of its placements took and which devices
-ops may run on, or what ops and transfers take besides, if only in its groups or first placements.
-"""
+"""A method's knowledge of the machine: measured steps and allowed devices, or also the costs of ops
+and transfers, if only for groups or first placements."""
 
 Overtime = Literal["first plan", "no plan"]
 """The reason why a search took longer than its time limit: its first plan that fits did, or no plan
@@ -34,10 +33,10 @@ class WorkerProgress:
     """The workers that measure for a search, see `situate.Learning.workers`.
 
     Attributes:
-        count: how many there are, without those that failed too often.
-        busy: how many are measuring.
-        measured: samples that they measured so far.
-        failures: how often one failed so far.
+        count: number of workers, without those that failed too often.
+        busy: number of workers that are measuring.
+        measured: samples measured so far.
+        failures: failures so far.
     """
 
     count: int
@@ -51,10 +50,10 @@ class Asynchrony:
     """The course of several controllers of one policy, see `situate.Learning.controllers`.
 
     Attributes:
-        seconds: of the clock, until all was measured.
-        staleness: how many gradients were of a policy that so many updates had changed since.
-        clock: which one.
-        stalest: gradients that were staler were not applied; None for all that were made.
+        seconds: of the clock, until the last measurement.
+        staleness: number of gradients by their staleness, the number of updates since their policy.
+        clock: name of the clock.
+        stalest: largest staleness of applied gradients; None for no limit.
     """
 
     seconds: float
@@ -71,7 +70,7 @@ class Asynchrony:
 
     @property
     def updates(self) -> int:
-        """Gradients that were made, those that were dropped among them."""
+        """All gradients, dropped ones included."""
         return sum(self.staleness.values())
 
     @property
@@ -105,55 +104,54 @@ class Progress:
     @property
     def figures(self) -> dict[str, float]:
         """Figures of workers and controllers, for tools that draw them over time; none without."""
-        found = {}
+        values = {}
         if self.workers is not None:
-            found = {
+            values = {
                 "workers/count": float(self.workers.count),
                 "workers/busy": float(self.workers.busy),
                 "workers/failures": float(self.workers.failures),
                 "workers/samples_per_second": self.samples_per_second,
             }
         if self.asynchrony is not None:
-            found["controllers/staleness"] = self.asynchrony.mean_staleness
-        return found
+            values["controllers/staleness"] = self.asynchrony.mean_staleness
+        return values
 
     @property
     def samples_per_second(self) -> float:
         """Samples a second that workers measured; 0 without any."""
-        measured = self.workers.measured if self.workers else 0
-        return measured / self.seconds if self.seconds else 0.0
+        count = self.workers.measured if self.workers else 0
+        return count / self.seconds if self.seconds else 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The best plan a solver found.
+    """The best plan of a solver.
 
     Attributes:
-        problem: what was solved.
+        problem: of the plan.
         method: the solver's name.
         decoder: `eager`, `serial` or `calls`; see docs/execution-model.md.
         placement: (n,) device index of each op.
         order: (n,) op indices, the most urgent first.
-        schedule: what the decoder makes of them.
+        schedule: the decoded schedule.
         value: the objective: seconds (`time`), bytes (`memory`) or seconds between steps
             (`throughput`).
-        lower_bound: no plan that fits has a smaller value; None beside a plan that does not, which
-            it says nothing of.
-        feasible: whether no device's capacity is exceeded, and the step ends.
-        evaluations: decisions looked at.
+        lower_bound: no feasible plan has a smaller value; None beside an infeasible plan.
+        feasible: true if no device's capacity is exceeded, and the step ends.
+        evaluations: number of evaluated decisions.
         seconds: wall time.
-        seed: what the search's randomness came from.
+        seed: of the search's randomness.
         history: (seconds, evaluations, value) at each improvement.
-        samples: (evaluations,) seconds that a method which learns was told of each placement in
-            turn, infinite where it failed; empty for other methods.
-        transfers: the urgency of each transfer among the ops; None where each is as urgent as its
-            most urgent consumer.
-        measured: seconds of a step of this plan on the machine; None where none was run.
-        bounded_by: the name of the lower bound, as docs/bounds.md has it; None where there is none.
-        asynchrony: of several controllers; None where there were none.
-        knows: what the method was told of the machine; None where that is not known.
-        interrupted: whether Ctrl-C ended the search.
-        overtime: why `auto` took longer than the time limit; None where it did not.
+        samples: (evaluations,) seconds of a learning method's placements in turn, infinite where
+            one failed; empty for other methods.
+        transfers: the urgency of each transfer among the ops; None if each is as urgent as its most
+            urgent consumer.
+        measured: seconds of a step of this plan on the machine; None if not measured.
+        bounded_by: the name of the lower bound, as in docs/bounds.md; None without a bound.
+        asynchrony: of several controllers; None without them.
+        knows: the method's knowledge of the machine; None if unknown.
+        interrupted: true if Ctrl-C ended the search.
+        overtime: the reason that `auto` exceeded the time limit; None if it did not.
     """
 
     problem: Problem
@@ -180,8 +178,10 @@ class Result:
 
     @property
     def gap(self) -> float:
-        """The value's distance from the lower bound, as a fraction of the bound: exactly zero
-        where only rounding is between the two, infinite where there is no bound."""
+        """The relative distance of the value from the lower bound.
+
+        It is exactly zero if only rounding is between the two, and infinite without a bound.
+        """
         if self.lower_bound is None or not self.feasible:
             return float("inf")
         return gap(self.problem, self.value, self.lower_bound)
@@ -193,13 +193,13 @@ class Result:
 
     @property
     def judged(self) -> float:
-        """The figure that plans are compared by: what was measured, else the value."""
+        """The figure for comparing plans: the measured time, else the value."""
         return self.value if self.measured is None else self.measured
 
     @property
     def rank(self) -> tuple[int, float, int]:
-        """The key that orders results, the best first: the bytes that are too many for its devices,
-        what it is judged by, and how many devices it takes."""
+        """Sort key of results, the best first: bytes above the limits, the compared figure, the
+        number of devices."""
         return self.schedule.excess(self.problem), self.judged, len(self.devices_used)
 
     @property
@@ -209,8 +209,8 @@ class Result:
 
     @cached_property
     def expected(self) -> float:
-        """Seconds of one step with what devices that work at once cost one another, as far as that
-        was measured: see `situate.results.expected`."""
+        """Expected seconds of one step, with measured contention: see
+        `situate.results.expected`."""
         return expected_seconds(self.problem, self.schedule)
 
     @property
@@ -228,12 +228,14 @@ class Result:
     def devices_used(self) -> list[str]:
         """Names of the devices that run at least one op that takes time or holds memory."""
         problem = self.problem
-        used = np.zeros(problem.d, bool)
+        in_use = np.zeros(problem.d, bool)
         seconds = problem.seconds[np.arange(problem.n), self.placement]
-        used[self.placement[(seconds > 0) | (problem.persistent > 0)]] = True
-        if not used.any():
-            used[self.placement] = True
-        return [name for name, is_used in zip(problem.cluster.names, used, strict=True) if is_used]
+        in_use[self.placement[(seconds > 0) | (problem.persistent > 0)]] = True
+        if not in_use.any():
+            in_use[self.placement] = True
+        return [
+            name for name, is_used in zip(problem.cluster.names, in_use, strict=True) if is_used
+        ]
 
     @cached_property
     def plan(self) -> Plan:
@@ -271,8 +273,13 @@ class Result:
         if self.transfers is None:
             return msgspec.UNSET
         names = tensor_names(self.problem)
-        devices, made = self.problem.cluster.names, self.transfers
-        rows = zip(made.tensor.tolist(), made.target.tolist(), made.place.tolist(), strict=True)
+        devices, transfers = self.problem.cluster.names, self.transfers
+        rows = zip(
+            transfers.tensor.tolist(),
+            transfers.target.tolist(),
+            transfers.place.tolist(),
+            strict=True,
+        )
         return [(names[tensor], devices[target], place) for tensor, target, place in rows]
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The arrays of a schedule, on which its analyses and its verification work."""
+"""The arrays of a schedule, the input of its analyses and its verification."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 class ScheduleArrays:
     """Times and places of n ops on d devices, and of k transfers.
 
-    Signals that take time are listed among the transfers, but occupy nothing.
+    Signals that take time are among the transfers, but occupy nothing.
 
     Attributes:
         placement: (n,) device index of each op.
         start, end: (n,) seconds.
-        tensor, source, target: (k,) index of the tensor moved, and the devices it moves between.
+        tensor, source, target: (k,) index of the tensor, and its sending and receiving device.
         transfer_start, transfer_end: (k,) seconds.
-        sequence: (i,) all items but signals, in the order in which the decoder took them: op j is
-            item j, transfer k is n + k. It tells what the times leave open where items take none.
+        sequence: (i,) all items but signals, in the decoder's order: op j is item j, transfer k is
+            n + k. It orders items without duration, which times alone cannot.
         makespan: seconds from 0 to the last end.
         peak: (d,) largest bytes in use on each device.
-        decoder: the decoder that made it.
+        decoder: name of the decoder.
     """
 
     placement: NDArray[np.int32]

@@ -17,9 +17,9 @@ Indices = NDArray[np.int64]
 
 
 def item_order(schedule: ScheduleArrays, problem: Problem) -> Indices:
-    """Items in the order in which they start, and at one instant in the decoder's order.
+    """Items in the order of their starts, and in the decoder's order at one instant.
 
-    Every item follows what it depends on. On a device that does one thing at a time this is the
+    Every item follows its dependencies. On a device that does one thing at a time this is the
     decoder's order.
     """
     n = problem.n
@@ -50,7 +50,7 @@ def device_items(schedule: ScheduleArrays, problem: Problem) -> tuple[Indices, I
 
 
 def channel_items(schedule: ScheduleArrays, problem: Problem) -> tuple[Indices, Indices]:
-    """Items that occupy a channel, with that channel; none where channels have no contention."""
+    """Items that occupy a channel, with that channel; none without contention."""
     if schedule.decoder == "calls" or not problem.rules.contention:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     moves = np.flatnonzero(~problem.signal[schedule.tensor])
@@ -59,11 +59,11 @@ def channel_items(schedule: ScheduleArrays, problem: Problem) -> tuple[Indices, 
 
 
 def turns(items: Indices, lanes: Indices, order: Indices) -> Indices:
-    """(2, ...) each item that has a device or channel (its lane) to itself, and the next one there.
+    """(2, ...) each item that occupies a device or channel (its lane), and the next item there.
 
     Args:
-        items, lanes: (k,) items and where they run.
-        order: (n + transfers,) all items, as `item_order` has them.
+        items, lanes: (k,) items and their lanes.
+        order: (n + transfers,) all items, as from `item_order`.
     """
     # Sorted by lane and then by turn, neighbours of one lane are its consecutive items.
     rising = np.lexsort((places(order)[items], lanes))

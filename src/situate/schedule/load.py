@@ -1,4 +1,4 @@
-"""Busy time of devices and channels: what limits steady pipelined operation."""
+"""Busy time of devices and channels, which limits steady pipelined operation."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def device_seconds(schedule: ScheduleArrays, problem: Problem) -> Floats:
     busy = np.bincount(schedule.placement, of_ops, minlength=d)
     if problem.transfers == "blocking":
         moves = ~problem.signal[schedule.tensor]
-        taken = move_seconds(schedule, problem)[moves]
-        busy += np.bincount(schedule.source[moves], taken, minlength=d)
-        busy += np.bincount(schedule.target[moves], taken, minlength=d)
+        durations = move_seconds(schedule, problem)[moves]
+        busy += np.bincount(schedule.source[moves], durations, minlength=d)
+        busy += np.bincount(schedule.target[moves], durations, minlength=d)
     return np.asarray(busy, np.float64)
 
 
@@ -36,8 +36,8 @@ def channel_seconds(schedule: ScheduleArrays, problem: Problem) -> Floats:
     """(c,) seconds of each channel's transfers; signals occupy none."""
     moves = ~problem.signal[schedule.tensor]
     channel = problem.channel[schedule.source[moves], schedule.target[moves]]
-    taken = move_seconds(schedule, problem)[moves]
-    busy = np.bincount(channel, taken, minlength=len(problem.cluster.channels))
+    durations = move_seconds(schedule, problem)[moves]
+    busy = np.bincount(channel, durations, minlength=len(problem.cluster.channels))
     return np.asarray(busy, np.float64)
 
 
@@ -75,16 +75,16 @@ def transfer_seconds(
 def loads(problem: Problem, placement: NDArray[np.int32]) -> Floats:
     """(d,) load of each device under atomic rules (Tarnawski et al., NeurIPS 2020).
 
-    The seconds of its ops and, on an accelerator, of every tensor that enters or leaves it, once
-    per tensor; signals occupy nothing. Where links make a tensor's time depend on the receiver,
-    leaving takes the longest.
+    A device's load is the seconds of its ops and, on an accelerator, of every tensor that enters or
+    leaves it, once per tensor. Signals take no time. If a tensor's time depends on the receiver,
+    the longest time counts for the sender.
     """
     d = problem.d
     of_ops = problem.seconds[np.arange(problem.n), placement]
-    tensor, source, target, sent = crossings(problem, placement)
-    taken = transfer_seconds(problem, tensor, source, target)
-    moved = np.bincount(target, taken, minlength=d)
-    moved += np.bincount(source[sent], taken[sent], minlength=d)
+    tensor, source, target, is_longest = crossings(problem, placement)
+    durations = transfer_seconds(problem, tensor, source, target)
+    moved = np.bincount(target, durations, minlength=d)
+    moved += np.bincount(source[is_longest], durations[is_longest], minlength=d)
     load = np.bincount(placement, of_ops, minlength=d)
     return np.asarray(load + np.where(problem.accelerators, moved, 0.0))
 
@@ -96,7 +96,7 @@ def crossings(
 
     Returns:
         tensor, source, target: (k,) indices.
-        sent: (k,) true once per tensor, at the first of the targets that take the longest.
+        is_longest: (k,) true once per tensor, at the first target with its longest transfer.
     """
     d = problem.d
     tensor = edge_tensors(problem)
@@ -105,9 +105,9 @@ def crossings(
     # Tensor and target as one number, so that `unique` leaves a pair once: (edges,) -> (k,).
     tensor, target = np.divmod(np.unique(tensor[crosses] * d + target[crosses]), d)
     source = placement[problem.producer[tensor]]
-    # Rows of a tensor are contiguous, its longest transfer first, so the first of each is `sent`.
+    # Rows of a tensor are contiguous, its longest transfer first: the first row is `is_longest`.
     longest_first = np.lexsort((-transfer_seconds(problem, tensor, source, target), tensor))
     _, first = np.unique(tensor[longest_first], return_index=True)
-    sent = np.zeros(len(tensor), np.bool_)
-    sent[longest_first[first]] = True
-    return tensor, source, target, sent
+    is_longest = np.zeros(len(tensor), np.bool_)
+    is_longest[longest_first[first]] = True
+    return tensor, source, target, is_longest

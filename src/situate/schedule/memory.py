@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Clock(NamedTuple):
-    """When ops and transfers start and end, in seconds or in steps, and when all is over."""
+    """Starts and ends of ops and transfers, in seconds or in steps, and the end of the step."""
 
     start: Floats
     end: Floats
@@ -26,7 +26,7 @@ class Clock(NamedTuple):
 
 
 class Lives(NamedTuple):
-    """Half-open intervals in which bytes lie on a device; shape (i,) each."""
+    """Half-open intervals of bytes on a device; shape (i,) each."""
 
     device: Ints
     birth: Floats
@@ -35,7 +35,7 @@ class Lives(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """Bytes in use on `device` from `time` on; by device, then time. Shape (c,) each."""
+    """Bytes in use on `device` from `time` on, sorted by device, then time; shape (c,) each."""
 
     device: Ints
     time: Floats
@@ -44,7 +44,7 @@ class Changes(NamedTuple):
 
 def peaks(schedule: ScheduleArrays, problem: Problem) -> Ints:
     """Largest bytes in use on each device (d,), by the memory rule of the problem's rules."""
-    peak = held(schedule, problem)
+    peak = persistent_bytes(schedule, problem)
     if problem.rules.memory != "persistent":
         by_step = problem.rules.memory == "step"
         clock = steps(schedule, problem) if by_step else seconds(schedule)
@@ -53,7 +53,7 @@ def peaks(schedule: ScheduleArrays, problem: Problem) -> Ints:
     return peak
 
 
-def held(schedule: ScheduleArrays, problem: Problem) -> Ints:
+def persistent_bytes(schedule: ScheduleArrays, problem: Problem) -> Ints:
     """Persistent bytes on each device (d,)."""
     total = np.zeros(problem.d, np.int64)
     np.add.at(total, schedule.placement, problem.persistent)
@@ -72,7 +72,7 @@ def seconds(schedule: ScheduleArrays) -> Clock:
 
 
 def steps(schedule: ScheduleArrays, problem: Problem) -> Clock:
-    """Every item lasts one step, in the order in which they start."""
+    """A clock on which every item lasts one step, in the order of starts."""
     order = item_order(schedule, problem)
     position = places(order).astype(np.float64)
     ops, transfers = position[: problem.n], position[problem.n :]
@@ -80,7 +80,7 @@ def steps(schedule: ScheduleArrays, problem: Problem) -> Clock:
 
 
 def lives(schedule: ScheduleArrays, problem: Problem, clock: Clock) -> Lives:
-    """Every tensor where it is made and where it is sent, and the workspace of every op."""
+    """Lives of every tensor on its home device and its receivers, and of every op's workspace."""
     # (edges,): an edge is a tensor with one of its consumers.
     edge_tensor = edge_tensors(problem)
     edge_device = schedule.placement[problem.consumers]
@@ -100,11 +100,11 @@ def lives(schedule: ScheduleArrays, problem: Problem, clock: Clock) -> Lives:
     # and device are one number, by which an edge finds its copy among the sorted transfers.
     keys = schedule.tensor.astype(np.int64) * problem.d + schedule.target
     by_key = np.argsort(keys)
-    wanted = edge_tensor * problem.d + edge_device
-    sent = np.isin(wanted, keys)
-    copy = by_key[np.searchsorted(keys, wanted[sent], sorter=by_key)]
+    edge_keys = edge_tensor * problem.d + edge_device
+    has_copy = np.isin(edge_keys, keys)
+    copy = by_key[np.searchsorted(keys, edge_keys[has_copy], sorter=by_key)]
     copy_death = clock.transfer_end.copy()
-    np.maximum.at(copy_death, copy, edge_end[sent])
+    np.maximum.at(copy_death, copy, edge_end[has_copy])
     return Lives(
         np.concatenate((schedule.placement, home, schedule.target)).astype(np.int64),
         np.concatenate((clock.start, clock.start[problem.producer], clock.transfer_start)),
@@ -114,12 +114,12 @@ def lives(schedule: ScheduleArrays, problem: Problem, clock: Clock) -> Lives:
 
 
 def sweep(lives: Lives) -> Changes:
-    """Bytes in use over time; what ends at an instant goes before what starts."""
+    """Bytes in use over time; at one instant, ends come before starts."""
     # (i,) intervals -> (2 i,) changes: bytes are taken at birth and given back at death.
-    taken = (lives.size > 0) & (lives.birth < lives.death)
-    device = np.tile(lives.device[taken], 2)
-    time = np.concatenate((lives.birth[taken], lives.death[taken]))
-    change = np.concatenate((lives.size[taken], -lives.size[taken]))
+    is_live = (lives.size > 0) & (lives.birth < lives.death)
+    device = np.tile(lives.device[is_live], 2)
+    time = np.concatenate((lives.birth[is_live], lives.death[is_live]))
+    change = np.concatenate((lives.size[is_live], -lives.size[is_live]))
     order = np.lexsort((time, device))
     device, time, use = device[order], time[order], np.cumsum(change[order])
     # Only the last change of an instant is settled: a death and a birth at once make no peak. The

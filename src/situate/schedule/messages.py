@@ -60,9 +60,9 @@ class Replay:
         return f"control edges of {self.op(self.problem.producer[tensor])}"
 
 
-def fail(what: str) -> NoReturn:
-    """Raise what is wrong as a ScheduleError."""
-    raise ScheduleError(f"schedule: {what}")
+def fail(message: str) -> NoReturn:
+    """Raise a ScheduleError with this message."""
+    raise ScheduleError(f"schedule: {message}")
 
 
 def close(a: Floats, b: Floats) -> NDArray[np.bool_]:

@@ -17,20 +17,20 @@ from situate.validation import check
 
 @dataclass(frozen=True, eq=False)
 class Schedule(ScheduleArrays):
-    """The times and places of a step, with the figures that follow from them.
+    """The times and places of a step, with derived figures.
 
     Its attributes are those of `ScheduleArrays`: `placement`, `start`, `end`, `tensor`, `source`,
     `target`, `transfer_start`, `transfer_end`, `sequence`, `makespan`, `peak` and `decoder`. A
-    problem of other numbers of ops or devices raises `ScheduleError`.
+    problem with another number of ops or devices raises `ScheduleError`.
     """
 
     def _check_of(self, problem: Problem) -> None:
         check(problem, Problem, "problem", ScheduleError)
-        ours, theirs = (len(self.placement), len(self.peak)), (problem.n, problem.d)
-        if ours != theirs:
+        of_schedule, of_problem = (len(self.placement), len(self.peak)), (problem.n, problem.d)
+        if of_schedule != of_problem:
             raise ScheduleError(
-                f"the schedule is of {ours[0]} ops on {ours[1]} devices, and the problem has "
-                f"{theirs[0]} on {theirs[1]}"
+                f"the schedule is of {of_schedule[0]} ops on {of_schedule[1]} devices, and the "
+                f"problem has {of_problem[0]} on {of_problem[1]}"
             )
 
     def __repr__(self) -> str:
@@ -40,16 +40,16 @@ class Schedule(ScheduleArrays):
     def verify(self, problem: Problem, allow_overflow: bool = False) -> None:
         """Replay the schedule from its own times, by docs/execution-model.md.
 
-        Shares no code with the simulator. Times that are copies of one another must be equal,
-        sums agree to a relative 1e-9. Priorities are not known here, so the order among what was
-        requested at one instant is not checked.
+        The check shares no code with the simulator. Copied times must be equal; sums agree to a
+        relative 1e-9. Priorities are unknown here, so the order of requests at one instant is not
+        checked.
 
         Args:
-            problem: what the schedule is for.
+            problem: of the schedule.
             allow_overflow: accept peaks above the devices' capacities.
 
         Raises:
-            ScheduleError: the first violation found, in one line.
+            ScheduleError: the first violation, in one line.
         """
         check(problem, Problem, "problem", ScheduleError)
         verify.verify(self, problem, allow_overflow)
@@ -78,8 +78,8 @@ class Schedule(ScheduleArrays):
         return np.asarray(np.maximum(self.peak - problem.capacity, 0), np.int64)
 
     def excess(self, problem: Problem) -> int:
-        """Bytes by which all devices together exceed their capacities, which 64 bits need not
-        hold."""
+        """Bytes by which all devices together exceed their capacities; the sum may need more than
+        64 bits."""
         return sum(self.overflow(problem).tolist())
 
     def feasible(self, problem: Problem) -> bool:

@@ -60,7 +60,7 @@ def _check_shapes(s: ScheduleArrays, problem: Problem) -> None:
 
 
 def _check_decoder(s: ScheduleArrays, problem: Problem) -> None:
-    """Calls are for atomic rules, where they alone tell the time of a step."""
+    """Check the decoder: calls are for atomic rules, which time a step only by calls."""
     atomic = problem.transfers == "atomic"
     if s.decoder == "calls" and not atomic:
         fail(f"it consists of calls, which rules {problem.rules.name!r} do not have")
@@ -82,7 +82,7 @@ def _check_groups(replay: Replay) -> None:
 
 
 def _check_devices(replay: Replay) -> None:
-    """Every op is on a device that it is pinned to, if it is, and that can run it."""
+    """Check that every op is on its pinned device, if any, and on a device that can run it."""
     p, placement = replay.problem, replay.schedule.placement
     for op, d in zip(p.graph.ops, placement.tolist(), strict=True):
         device = p.cluster.devices[d]
@@ -107,12 +107,12 @@ def _check_needed(replay: Replay) -> None:
     if p.cluster.synchronisation == 0:
         crosses &= ~p.signal[tensor]
     needed = tensor[crosses] * p.d + target[crosses]
-    given = s.tensor.astype(np.int64) * p.d + s.target
-    for key in np.setdiff1d(needed, given):
+    pairs = s.tensor.astype(np.int64) * p.d + s.target
+    for key in np.setdiff1d(needed, pairs):
         fail(f"{replay.move(key)} is missing")
-    for key in np.setdiff1d(given, needed):
+    for key in np.setdiff1d(pairs, needed):
         fail(f"{replay.move(key)} is not needed")
-    keys, counts = np.unique(given, return_counts=True)
+    keys, counts = np.unique(pairs, return_counts=True)
     for key in keys[counts > 1]:
         fail(f"{replay.move(key)} happens more than once")
 
@@ -147,7 +147,7 @@ def _check_inputs(replay: Replay) -> None:
         )
 
 
-def _check_overlap(replay: Replay, what: str, items: Indices, places: Indices) -> None:
+def _check_overlap(replay: Replay, noun: str, items: Indices, places: Indices) -> None:
     """A device or channel serves one item at a time."""
     # Device by device in the order of time, only neighbours can overlap first.
     order = np.lexsort((replay.end[items], replay.start[items], places))
@@ -155,8 +155,8 @@ def _check_overlap(replay: Replay, what: str, items: Indices, places: Indices) -
     clash = (places[1:] == places[:-1]) & (replay.start[items[1:]] < replay.end[items[:-1]])
     for i in np.flatnonzero(clash):
         cluster = replay.problem.cluster
-        name = (cluster.names if what == "device" else cluster.channels)[places[i]]
-        fail(f"{replay.item(items[i])} and {replay.item(items[i + 1])} overlap on {what} {name!r}")
+        name = (cluster.names if noun == "device" else cluster.channels)[places[i]]
+        fail(f"{replay.item(items[i])} and {replay.item(items[i + 1])} overlap on {noun} {name!r}")
 
 
 def _check_sequence(replay: Replay) -> None:
@@ -178,13 +178,13 @@ def _turns(replay: Replay) -> Indices:
 
 
 def _check_dependence(replay: Replay) -> None:
-    """The decoder took every item after what it depends on."""
+    """Check that the decoder's order has every item after its dependencies."""
     s, p, turn = replay.schedule, replay.problem, _turns(replay)
-    made = turn[p.producer]
-    for k in np.flatnonzero(~p.signal[s.tensor] & (turn[p.n :] < made[s.tensor])):
+    producer_turn = turn[p.producer]
+    for k in np.flatnonzero(~p.signal[s.tensor] & (turn[p.n :] < producer_turn[s.tensor])):
         fail(f"sequence has {replay.item(p.n + k)} before {replay.op(p.producer[s.tensor[k]])}")
     # (m, d): the place from which a tensor is on a device; a signal is wherever it is read.
-    there = np.repeat(made[:, None], p.d, axis=1)
+    there = np.repeat(producer_turn[:, None], p.d, axis=1)
     there[s.tensor, s.target] = np.maximum(there[s.tensor, s.target], turn[p.n :])
     tensor, device = replay.edges()
     for e in np.flatnonzero(turn[p.consumers] < there[tensor, device]):
@@ -193,7 +193,8 @@ def _check_dependence(replay: Replay) -> None:
 
 
 def _check_turns(replay: Replay) -> None:
-    """Items start in the decoder's order; where transfers block, those of one device do."""
+    """Check that items start in the decoder's order; with blocking transfers, that those of one
+    device do."""
     s, p, turn = replay.schedule, replay.problem, _turns(replay)
     if p.transfers == "blocking":
         items, places = device_items(s, p)
@@ -208,9 +209,10 @@ def _check_turns(replay: Replay) -> None:
 
 
 def _check_service(replay: Replay) -> None:
-    """Nothing waits for what it does not need: signals never, overlapped transfers for a channel.
+    """Check that nothing waits without need: signals never wait, overlapped transfers only for a
+    channel.
 
-    When a blocking transfer starts is the decoder's choice.
+    The decoder chooses when a blocking transfer starts.
     """
     s, p = replay.schedule, replay.problem
     request = s.end[p.producer[s.tensor]]
@@ -223,7 +225,7 @@ def _check_service(replay: Replay) -> None:
 
 
 def _first_come(replay: Replay, request: Floats) -> Floats:
-    """When each transfer can start; checks that channels serve first what is requested first."""
+    """The earliest start of each transfer; checks that channels serve requests in order."""
     s, p = replay.schedule, replay.problem
     items, channel = channel_items(s, p)
     k = items - p.n

@@ -1,8 +1,8 @@
 """Rejects a schedule that breaks the atomic rules: an accelerator runs its ops as one call.
 
-Within its call an accelerator receives, computes and sends, one thing after the other. A tensor
-between two accelerators is listed twice: while one sends it and while the other receives it. A
-signal is part of no call: it is listed once, from its producer's call to its consumers'.
+Within its call an accelerator receives, computes and sends, in turn. A tensor between two
+accelerators is listed twice: for the sender and for the receiver. A signal is part of no call: it
+is listed once, from its producer's call to its consumers'.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from situate.schedule.messages import Replay, close, fail
 
 
 def check_calls(replay: Replay) -> None:
-    """Durations, what happens in each call, and that calls and CPU ops wait for their inputs."""
+    """Check durations, the contents of each call, and that calls and CPU ops wait for their
+    inputs."""
     _check_seconds(replay)
     _check_rows(replay)
     call = _calls(replay)
@@ -43,20 +44,22 @@ def _check_rows(replay: Replay) -> None:
     that take time go once to every device."""
     s, p = replay.schedule, replay.problem
     pays = p.accelerators
-    tensor, source, target, sent = crossings(p, s.placement)
+    tensor, source, target, is_longest = crossings(p, s.placement)
     rows = tensor * p.d + target
-    needed = np.concatenate((rows[pays[target]], rows[sent & pays[source]], _signalled(replay)))
-    given = s.tensor.astype(np.int64) * p.d + s.target
-    for key in np.setxor1d(needed, given):
+    needed = np.concatenate(
+        (rows[pays[target]], rows[is_longest & pays[source]], _signalled(replay))
+    )
+    pairs = s.tensor.astype(np.int64) * p.d + s.target
+    for key in np.setxor1d(needed, pairs):
         fail(f"{replay.move(key)} is {'missing' if key in needed else 'not needed'}")
-    if not np.array_equal(np.sort(needed), np.sort(given)):
+    if not np.array_equal(np.sort(needed), np.sort(pairs)):
         fail("a transfer is not listed once for each accelerator that takes part in it")
     for k in np.flatnonzero(s.source != s.placement[p.producer[s.tensor]]):
         fail(f"{replay.item(p.n + k)} leaves from {replay.device(s.source[k])}")
 
 
 def _signalled(replay: Replay) -> Indices:
-    """Signals to other devices, tensor times d plus target, where they take time."""
+    """Signals to other devices, as tensor times d plus target, if signals take time."""
     s, p = replay.schedule, replay.problem
     tensor, target = replay.edges()
     crosses = p.signal[tensor] & (target != s.placement[p.producer[tensor]])
@@ -65,10 +68,10 @@ def _signalled(replay: Replay) -> Indices:
 
 
 def _calls(replay: Replay) -> Indices:
-    """The accelerator in whose call each item happens; -1 for ops on a CPU, and for signals.
+    """The accelerator in whose call each item runs; -1 for ops on a CPU, and for signals.
 
-    Of two rows for one transfer, the earlier is the sender's; where both are at one instant, it
-    does not matter which is which.
+    Of the two rows of a transfer, the earlier is the sender's. At equal times the choice does not
+    matter.
     """
     s, p = replay.schedule, replay.problem
     pays = p.accelerators
@@ -84,7 +87,7 @@ def _calls(replay: Replay) -> Indices:
 
 
 def _spans(replay: Replay, call: Indices) -> tuple[Floats, Floats]:
-    """Begin and finish of every call (d,); infinite where there is none."""
+    """Begin and finish of every call (d,); infinite without a call."""
     d, inside = replay.problem.d, call >= 0
     begin, finish = np.full(d, np.inf), np.full(d, -np.inf)
     np.minimum.at(begin, call[inside], replay.start[inside])
@@ -110,9 +113,9 @@ def _check_signals(replay: Replay, finish: Floats) -> None:
     """They leave when their producer's call has ended, or on a CPU their producer."""
     s, p = replay.schedule, replay.problem
     producer = p.producer[s.tensor]
-    made = np.where(p.accelerators[s.source], finish[s.source], s.end[producer])
-    for k in np.flatnonzero(p.signal[s.tensor] & (s.transfer_start != made)):
-        fail(f"{replay.item(p.n + k)} leaves at {s.transfer_start[k]}, not at {made[k]}")
+    signal_time = np.where(p.accelerators[s.source], finish[s.source], s.end[producer])
+    for k in np.flatnonzero(p.signal[s.tensor] & (s.transfer_start != signal_time)):
+        fail(f"{replay.item(p.n + k)} leaves at {s.transfer_start[k]}, not at {signal_time[k]}")
 
 
 def _check_inputs(replay: Replay, begin: Floats, finish: Floats) -> None:

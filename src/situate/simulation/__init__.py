@@ -1,1 +1,1 @@
-"""The simulator, and the rules by which decisions become schedules."""
+"""The simulator, and the rules that turn decisions into schedules."""

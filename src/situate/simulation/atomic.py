@@ -30,14 +30,13 @@ def schedule_calls(
     """The schedule of a placement (n,) under atomic rules (Tarnawski et al., NeurIPS 2020).
 
     A device that pays for its transfers receives, computes and sends in turn within its call. A
-    tensor between two such devices is listed twice: while its producer's device sends it and
-    while its consumer's receives it. A signal that takes time is listed once, outside all calls.
-    Ops on a CPU run one by one, any number at once. Where calls wait for one another, the makespan
-    is infinite, and so are all times.
+    tensor between two such devices is listed twice: for the sender and for the receiver. A signal
+        that takes time is listed once, outside all calls. Ops on a CPU run in any number at once.
+        If calls wait for one another, the makespan and all times are infinite.
 
     Args:
-        problem, placement: what is scheduled.
-        core: the problem as the core holds it, where that is known.
+        problem, placement: of the schedule.
+        core: the core's copy of the problem, if there is one.
     """
     makespan, begin, _, op_end = _core.atomic_calls(core or core_problem(problem), placement)
     if not np.isfinite(makespan):
@@ -45,13 +44,16 @@ def schedule_calls(
     crossing = _crossing(problem, placement)
     signal = problem.signal[crossing.tensor]
     received, signalled = crossing.of(~signal), crossing.of(signal & (crossing.seconds > 0))
-    sent = received.slowest_of_each_tensor()
+    slowest = received.slowest_of_each_tensor()
     start, end = _ready(problem, placement, op_end), op_end.copy()
     order = np.array(problem.graph.order, np.int32)
     rows: list[_Row] = [_signalled(signalled, op_end[problem.producer[signalled.tensor]])]
     for device in np.flatnonzero(problem.accelerators):
         ops = order[placement[order] == device]
-        entering, leaving = received.of(received.target == device), sent.of(sent.source == device)
+        entering, leaving = (
+            received.of(received.target == device),
+            slowest.of(slowest.source == device),
+        )
         # A call receives, then computes, then sends.
         durations = entering.seconds, problem.seconds[ops, device], leaving.seconds
         receives, (start[ops], end[ops]), sends = _in_turn(begin[device], *durations)
@@ -79,7 +81,7 @@ def schedule_calls(
 
 
 def _in_turn(begin: float, *parts: Floats) -> list[tuple[Floats, Floats]]:
-    """Starts and ends of each part's items, whose seconds these are, one after the other."""
+    """Starts and ends of consecutive items with these seconds, within each part."""
     # (items + 1,) instants: an item starts at one and ends at the next.
     times = np.cumsum(np.concatenate(([begin], *parts)))
     first = np.cumsum([len(part) for part in parts[:-1]])
@@ -122,8 +124,8 @@ class _Transfers:
         return falling.of(np.unique(falling.tensor, return_index=True)[1])
 
 
-def _signalled(signalled: _Transfers, made: Floats) -> _Row:
-    return signalled, made, made + signalled.seconds
+def _signalled(signalled: _Transfers, finish_times: Floats) -> _Row:
+    return signalled, finish_times, finish_times + signalled.seconds
 
 
 def _crossing(problem: Problem, placement: Indices) -> _Transfers:

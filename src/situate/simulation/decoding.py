@@ -49,8 +49,8 @@ def decode(
         raise SituateError(
             f"unknown decoder {decoder!r}{nearest(str(decoder), get_args(DecoderName))}"
         )
-    given = integers(placement, (problem.n,), "placement")
-    placement = check_devices(problem, given[None], lambda _: "placement: ")[0]
+    devices = integers(placement, (problem.n,), "placement")
+    placement = check_devices(problem, devices[None], lambda _: "placement: ")[0]
     return scheduled(Simulator(problem), placement, check_order(problem, order), decoder)
 
 
@@ -88,13 +88,13 @@ def rescheduled(
         schedule: of the same rules.
         placement: (n,) where ops run; None for where they run in the schedule.
     """
-    where = schedule.placement if placement is None else placement
+    devices = schedule.placement if placement is None else placement
     simulator = Simulator(problem)
     if schedule.decoder == "calls":
-        return scheduled(simulator, where, np.array(problem.graph.order, np.int32), "calls")
-    order, transfers = by_sequence(problem, schedule, where)
+        return scheduled(simulator, devices, np.array(problem.graph.order, np.int32), "calls")
+    order, transfers = by_sequence(problem, schedule, devices)
     decoder: DecoderName = "serial" if schedule.decoder == "serial" else "eager"
-    return scheduled(simulator, where, order, decoder, transfers)
+    return scheduled(simulator, devices, order, decoder, transfers)
 
 
 def step_times(
@@ -113,8 +113,8 @@ def step_times(
     """
     if "calls" in decoders_for(simulator.problem, "time"):
         devices = simulator.as_devices(placements)
-        found = [schedule_calls(simulator.problem, row, simulator.core) for row in devices]
-        return np.array([s.makespan for s in found]), np.array([s.peak for s in found])
+        schedules = [schedule_calls(simulator.problem, row, simulator.core) for row in devices]
+        return np.array([s.makespan for s in schedules]), np.array([s.peak for s in schedules])
     # (n,) -> (k, n): one row, seen k times without a copy.
     return simulator.evaluate(
         placements, np.broadcast_to(priority, (len(placements), len(priority))), threads=threads

@@ -95,13 +95,13 @@ class Simulator:
         """The one schedule that a placement (n,) and priorities (n,), (m, d) decode to."""
         transfers = None if transfer_priority is None else transfer_priority[None]
         devices, priorities, transfers = self._decisions([placement], priority, transfers)
-        found = _core.schedule(self.core, devices[0], priorities, transfers, decoder)
-        return Schedule(devices[0], *found, decoder)
+        result = _core.schedule(self.core, devices[0], priorities, transfers, decoder)
+        return Schedule(devices[0], *result, decoder)
 
     def as_devices(self, placements: object) -> NDArray[np.int32]:
         """Placements (k, n) as 32-bit integers. The core checks the devices of those that are, so
         only others are looked at here, which a cast could turn into devices."""
-        given = rows(placements, self.problem.n, "placements")
-        if given.dtype == np.int32:
-            return np.ascontiguousarray(given)
-        return check_devices(self.problem, given, lambda row: f"placement {row}: ")
+        devices = rows(placements, self.problem.n, "placements")
+        if devices.dtype == np.int32:
+            return np.ascontiguousarray(devices)
+        return check_devices(self.problem, devices, lambda row: f"placement {row}: ")

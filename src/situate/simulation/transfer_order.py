@@ -1,4 +1,4 @@
-"""The urgency of transfers among the ops, where a decision says it itself."""
+"""The urgency of transfers among the ops, as an explicit part of a decision."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class TransferOrder:
     """All transfers of a placement but signals, the most urgent first.
 
     Attributes:
-        tensor: (k,) tensor that is sent.
-        target: (k,) device that it is sent to.
-        place: (k,) number of ops that are more urgent, never less than the one before.
+        tensor: (k,) tensor of each transfer.
+        target: (k,) receiving device.
+        place: (k,) number of more urgent ops, in non-decreasing order.
     """
 
     tensor: NDArray[np.int32]
@@ -31,17 +31,18 @@ class TransferOrder:
 
     @property
     def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-        """Tensors, targets and places (k,), as the core has them."""
+        """Tensors, targets and places (k,), in the order of the core's arguments."""
         return self.tensor, self.target, self.place
 
     def priorities(
         self, problem: Problem, order: Order
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Priorities (n,) of the ops and (m, d) of the transfers: the most urgent of all has the
-        largest, and the last has 1."""
+        """Priorities (n,) of the ops and (m, d) of the transfers.
+
+        The most urgent item has the largest priority, and the last has 1.
+        """
         total = problem.n + len(self)
-        # (n,) the rank of the op at each place of the order: those before it, and the transfers
-        # that are before it.
+        # (n,) transfers before the op at each place of the order.
         ahead = np.searchsorted(self.place, np.arange(problem.n), side="right")
         of_ops = np.empty(problem.n, np.float32)
         of_ops[order] = total - (np.arange(problem.n) + ahead)
@@ -50,7 +51,9 @@ class TransferOrder:
         return of_ops, of_transfers
 
 
-def sent(problem: Problem, placement: Placement) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def transfer_pairs(
+    problem: Problem, placement: Placement
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Tensors (k,) and targets (k,) of a placement's transfers but signals, each once."""
     tensor = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
     target = placement[problem.consumers]
@@ -60,7 +63,7 @@ def sent(problem: Problem, placement: Placement) -> tuple[NDArray[np.int32], NDA
 
 
 def instant(problem: Problem) -> NDArray[np.bool_]:
-    """(m,) whether transfers of a tensor take no time, whatever the devices; not for signals."""
+    """(m,) true if transfers of a tensor take no time on any devices; false for signals."""
     between = ~np.eye(problem.d, dtype=bool)
     unlimited = bool(np.isinf(problem.bandwidth[between]).all())
     by_links = ((problem.size == 0) | unlimited) & (not problem.latency[between].any())
@@ -75,10 +78,12 @@ def by_priority(
     of_ops: NDArray[np.float32],
     of_transfers: NDArray[np.float32],
 ) -> tuple[Order, TransferOrder]:
-    """The order (n,) of ops and that of transfers that priorities (n,), (m, d) stand for. Of one
-    priority an op goes before a transfer, then the lower index."""
+    """The order (n,) of ops and the order of transfers by priorities (n,), (m, d).
+
+    At equal priority an op goes before a transfer, then the lower index.
+    """
     n = problem.n
-    tensor, target = sent(problem, placement)
+    tensor, target = transfer_pairs(problem, placement)
     # (n + k,) ops, then transfers by tensor and target: the order in which ties are resolved.
     priority = np.concatenate((of_ops, of_transfers[tensor, target]))
     urgent = np.argsort(-priority, kind="stable")
@@ -92,8 +97,10 @@ def by_priority(
 def by_sequence(
     problem: Problem, schedule: Schedule, placement: Placement
 ) -> tuple[Order, TransferOrder]:
-    """The order (n,) of ops and that of a placement's transfers in which the decoder of a schedule
-    took them. A transfer that is not in the schedule is as urgent as its most urgent consumer."""
+    """The order (n,) of ops and the order of a placement's transfers, by a schedule's sequence.
+
+    A transfer that is not in the schedule is as urgent as its most urgent consumer.
+    """
     sequence = schedule.sequence
     priority = np.zeros(problem.n + len(schedule.tensor), np.float32)
     priority[sequence] = np.arange(len(sequence), 0, -1)

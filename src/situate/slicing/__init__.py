@@ -13,7 +13,7 @@ from situate.data.problem import Objective, Problem, Rules
 from situate.data.slices import AutoSlices, Slices
 from situate.errors import SituateError
 from situate.model import find_model, find_samples
-from situate.results.choice import Choice, Tried
+from situate.results.choice import Choice, SliceTrial
 from situate.results.result import Progress, Result
 from situate.slicing.choice import choose
 from situate.slicing.cuts import Cuts
@@ -22,7 +22,7 @@ from situate.solvers import LEARNERS, solve
 if TYPE_CHECKING:
     from situate.torch_capture.build import Build
 
-__all__ = ["Choice", "Tried", "solve_slices"]
+__all__ = ["Choice", "SliceTrial", "solve_slices"]
 
 
 def solve_slices(
@@ -64,26 +64,26 @@ def solve_slices(
     from situate.torch_capture import Captures
 
     check_method(method)
-    told, captures = slices or AutoSlices(), Captures()
+    options, captures = slices or AutoSlices(), Captures()
 
-    def capture(cut: Slices | None) -> Graph:
+    def capture(batch_slices: Slices | None) -> Graph:
         if callable(model):
             return captures.capture(
-                model, optimizer=optimizer or "sgd", slices=cut, recompute=recompute
+                model, optimizer=optimizer or "sgd", slices=batch_slices, recompute=recompute
             )
         return find_model(
             model,
             optimizer,
             signed=costs is not None,
-            slices=cut,
+            slices=batch_slices,
             recompute=recompute,
             captures=captures,
         )
 
     def count() -> int:
         if callable(model):
-            return captures.samples(model, "model", told.axes)
-        return find_samples(model, told.axes, captures)
+            return captures.samples(model, "model", options.axes)
+        return find_samples(model, options.axes, captures)
 
     def search(problem: Problem, seconds: float | None, most: int | None) -> Result:
         return solve(
@@ -97,7 +97,7 @@ def solve_slices(
         )
 
     whole = Problem(capture(None), cluster, objective, rules, costs)  # type: ignore[arg-type]
-    return choose(Cuts(whole, told, count, capture), search, time_limit, evaluations)
+    return choose(Cuts(whole, options, count, capture), search, time_limit, evaluations)
 
 
 def check_method(method: str) -> None:

@@ -6,7 +6,7 @@ from situate.results.result import Result
 
 
 class Budget:
-    """Seconds and evaluations that searches share; captures take none of them.
+    """Seconds and evaluations shared by several searches; captures do not count.
 
     Attributes:
         seconds, evaluations: spent so far.
@@ -18,13 +18,12 @@ class Budget:
         self._over = 0.0
 
     def affords_another(self) -> bool:
-        """True where there is time for another search, even if it goes over its part by as much as
-        the worst so far."""
+        """True if there is time for another search, even if it overruns like the worst so far."""
         timely = self._time_limit is None or self.seconds + self._over < self._time_limit
         return timely and (self._limit is None or self.evaluations < self._limit)
 
     def part(self, share: float) -> tuple[float | None, int | None]:
-        """Seconds and evaluations that are a share of all, and no more than are left."""
+        """Seconds and evaluations of a share of the budget, limited by the rest."""
         seconds, evaluations = self._time_limit, self._limit
         if seconds is not None:
             seconds = max(0.0, min(share * seconds, seconds - self.seconds))
@@ -33,7 +32,7 @@ class Budget:
         return seconds, evaluations
 
     def spend(self, result: Result, seconds: float | None) -> None:
-        """Count what a search took that was given so many seconds."""
+        """Count the cost of a search with a limit of `seconds`."""
         self.seconds += result.seconds
         self.evaluations += result.evaluations
         if seconds is not None:

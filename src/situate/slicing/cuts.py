@@ -1,4 +1,4 @@
-"""One problem with its batch whole, and cut in whatever way is asked for."""
+"""One problem with its batch whole, and in slices."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from situate.slicing.shares import WHOLE, Shares
 
 
 class Cuts:
-    """A problem, and those of the same step in slices, each captured when it is first asked for.
+    """A problem, and the same step in slices, each captured on first use.
 
     Args:
         whole: the problem with the batch whole.
-        told: how inputs are cut, and the loss.
-        count: the samples of the batch; raises SituateError where it cannot be cut.
-        capture: the graph of the step in slices; raises SituateError where it has none.
+        options: how inputs are cut, and the loss.
+        count: the samples of the batch; raises SituateError if it cannot be cut.
+        capture: the graph of the step in slices; raises SituateError if it has none.
 
     Attributes:
-        whole, told: as given.
-        seconds: that captures took.
+        whole, options: the arguments.
+        seconds: of the captures.
     """
 
     def __init__(
         self,
         whole: Problem,
-        told: AutoSlices,
+        options: AutoSlices,
         count: Callable[[], int],
         capture: Callable[[Slices], Graph],
     ) -> None:
         self.whole = whole
         self.seconds = 0.0
-        self.told = told
+        self.options = options
         self._count, self._capture = count, capture
-        self._known: dict[Shares, Problem | SituateError] = {WHOLE: whole}
+        self._problems: dict[Shares, Problem | SituateError] = {WHOLE: whole}
 
     @cached_property
     def batch(self) -> int:
@@ -56,28 +56,27 @@ class Cuts:
             return self._count()
 
     def problem(self, shares: Shares) -> Problem:
-        """The problem with its batch cut so.
+        """The problem with its batch cut into `shares`.
 
         Raises:
-            SituateError: the step cannot be captured so, or its costs were not measured.
+            SituateError: the step cannot be captured in these slices, or lacks measured costs.
         """
-        if shares not in self._known:
+        if shares not in self._problems:
             try:
-                self._known[shares] = self._cut(shares)
+                self._problems[shares] = self._sliced(shares)
             except SituateError as error:
-                self._known[shares] = error
-        found = self._known[shares]
-        if isinstance(found, SituateError):
-            raise found
-        return found
+                self._problems[shares] = error
+        problem = self._problems[shares]
+        if isinstance(problem, SituateError):
+            raise problem
+        return problem
 
     def least(self, shares: Shares) -> float:
-        """Seconds that no plan of this cut is below; 0 where nothing is known before it is
-        captured.
+        """Lower bound on the seconds of this cut's plans; 0 if there is none before its capture.
 
-        By the roofline an op on a part of the batch takes at least that part of its time, so the
-        devices' least load stays what it is, and the longest path falls to the largest slice's
-        part at most.
+        By the roofline, an op on a part of the batch takes at least that part of its time. So the
+        devices' least load stays the same, and the longest path shrinks at most to the largest
+        slice's share.
         """
         if self.whole.objective != "time" or self.whole.transfers == "atomic" or self.whole.costs:
             return 0.0
@@ -88,15 +87,15 @@ class Cuts:
     def _bounds(self) -> tuple[float, float]:
         return least_load(self.whole).seconds, Paths.of(self.whole).longest
 
-    def _cut(self, shares: Shares) -> Problem:
-        slices = self.told.of(shares)
+    def _sliced(self, shares: Shares) -> Problem:
+        slices = self.options.of(shares)
         with self._timed():
             graph = self._capture(slices)
         costs, devices = self.whole.costs, self.whole.cluster.devices
         if costs is not None and (missing := estimated(graph, devices, costs)):
-            asked = _options(slices)
+            requested = _options(slices)
             raise SituateError(
-                f"{missing[0]}: profile the step with --slices {asked} to have them tried"
+                f"{missing[0]}: profile the step with --slices {requested} to have them tried"
             )
         return replace(self.whole, graph=graph)
 
@@ -110,6 +109,6 @@ class Cuts:
 
 
 def _options(slices: Slices) -> str:
-    """The text that follows `--slices`."""
+    """The argument of `--slices`, with further options."""
     more = "" if slices.batch_norm == "slice" else f" --batch-norm {slices.batch_norm}"
     return f"{shares_text(slices.shares)}{more}"

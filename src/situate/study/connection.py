@@ -44,15 +44,15 @@ def one_line(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         family, line = _LINES.get(code, (ReadError, "not readable as a study ({error})"))
-        said = str(error).encode("unicode_escape").decode()  # it may quote the file
-        raise family(f"{path}: {line.format(error=said)}") from None
+        message = str(error).encode("unicode_escape").decode()  # it may quote the file
+        raise family(f"{path}: {line.format(error=message)}") from None
     except UnicodeDecodeError:
         raise damaged(path, "the study") from None
 
 
-def damaged(path: Path, what: str) -> ReadError:
+def damaged(path: Path, part: str) -> ReadError:
     """The error for a part that is not as it was written."""
-    return ReadError(f"{path}: {_DAMAGED.replace('the study', what)}")
+    return ReadError(f"{path}: {_DAMAGED.replace('the study', part)}")
 
 
 def connect(path: Path, write: bool) -> sqlite3.Connection:
@@ -70,7 +70,7 @@ def connect(path: Path, write: bool) -> sqlite3.Connection:
 
 def _check_place(path: Path, write: bool) -> None:
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         if not write:
             raise ReadError(f"{path}: no such file") from None
@@ -81,15 +81,15 @@ def _check_place(path: Path, write: bool) -> None:
     except (OSError, ValueError) as error:
         raise ReadError(f"{path}: {reason_of(error)}") from None
     else:
-        _check_file(path, found, write)
+        _check_file(path, status, write)
 
 
-def _check_file(path: Path, found: os.stat_result, write: bool) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        what = "a folder" if stat.S_ISDIR(found.st_mode) else "not a regular file"
-        raise ReadError(f"{path}: is {what}; a study is a file")
+def _check_file(path: Path, status: os.stat_result, write: bool) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+        raise ReadError(f"{path}: is {kind}; a study is a file")
     # SQLite takes a file shorter than its shortest page for an empty one, and overwrites it.
-    if 0 < found.st_size < 512:
+    if 0 < status.st_size < 512:
         raise ReadError(f"{path}: {_NOT_A_STUDY}")
     if write and not (_writable(path) and _writable(path.parent)):
         raise SituateError(f"{path}: {_NO_WRITING}")

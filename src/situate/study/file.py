@@ -1,4 +1,4 @@
-"""The study file as a search writes it."""
+"""The study file of a running search."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from situate.evaluators.measurements import Measurements, Origin
 from situate.study import checkpoint, samples, workers
 from situate.study.connection import connect, damaged, one_line
 from situate.study.format import TABLES, check_header, create, is_new, read_header
-from situate.study.no_study import Known, NoStudy
+from situate.study.no_study import NoStudy, StoredSamples
 from situate.study.packing import Packing
 from situate.study.samples import Of
 
@@ -26,17 +26,17 @@ CHECKPOINT_SECONDS = 10.0
 
 
 class StudyFile:
-    """A study that one search writes, and no other meanwhile; a context manager.
+    """A study with one search as its exclusive writer; a context manager.
 
-    What a method has returned from is in the file, even if the process is killed right then.
+    Once a method returns, its data is in the file, even if the process is killed right then.
 
     Args:
-        path: of the file; a new study if there is none, or one of no bytes.
-        header: names and values of everything that decides which samples the search asks for and
-            what is measured of them; among them the numbers of `ops` and `devices`.
+        path: of the file; a missing or empty file becomes a new study.
+        header: names and values of all settings that determine the samples and their measurements;
+            among them the numbers of `ops` and `devices`.
 
     Attributes:
-        workers: who measured, where workers are told apart, by number.
+        workers: origins of the measurements by worker number, if workers are distinguished.
 
     Raises:
         ReadError: not a study, or a damaged one.
@@ -59,14 +59,14 @@ class StudyFile:
 
     @classmethod
     def open(cls, path: str | Path | None, header: Mapping[str, str]) -> StudyFile | NoStudy:
-        """The study at `path`, or without one what takes its place."""
+        """The study at `path`; without a path, a study that stores nothing."""
         return NoStudy() if path is None else cls(Path(path), header)
 
     def _open(self, header: Mapping[str, str]) -> None:
-        # The lock is held until the connection is closed, also by the end of the process.
+        # The lock ends when the connection closes, at the latest with the process.
         self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         self._connection.execute("PRAGMA synchronous = NORMAL")
-        # A search that was killed leaves its log.
+        # A killed search leaves its log.
         self._logged = self._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         with self._connection:
             self._connection.execute("BEGIN EXCLUSIVE")
@@ -74,17 +74,17 @@ class StudyFile:
                 create(self._connection, header)
             else:
                 check_header(read_header(self._connection, self.path), header, self.path)
-            found = {of: samples.check(self._connection, self.path, of) for of in samples.TABLES}
+            tables = {of: samples.check(self._connection, self.path, of) for of in samples.TABLES}
             self.workers = workers.read(self._connection, self.path)
-        self._count = {of: count for of, (count, _) in found.items()}
-        self._complete = found["samples"][1]
+        self._count = {of: count for of, (count, _) in tables.items()}
+        self._complete = tables["samples"][1]
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """All or nothing of what is written within."""
+        """Write all statements of the block, or none."""
         with one_line(self.path), self._connection:
-            # With a write-ahead log a commit does not wait for the disk, and still survives the
-            # process; a loss of power takes at most the last commits.
+            # With a write-ahead log, a commit does not wait for the disk and still survives the
+            # process. A power failure loses at most the last commits.
             if not self._logged:
                 self._connection.execute("PRAGMA journal_mode = WAL")
                 self._logged = True
@@ -95,39 +95,45 @@ class StudyFile:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Fold the log into the file, so that it is one file that can be copied, in the same bytes
-        however many checkpoints and starts there were on the way, but for SQLite's counter of
-        changes, and close it."""
+        """Merge the log into the file, and close it.
+
+        The result is one file that can be copied. Its bytes do not depend on the number of
+        checkpoints and restarts, except for SQLite's change counter.
+        """
         with suppress(sqlite3.Error):
             self._connection.execute("PRAGMA journal_mode = DELETE")
             if self._logged:
                 self._connection.execute("VACUUM")
-                # Each VACUUM counts as a change of the tables, which stay as they are.
+                # VACUUM raises the schema version although the tables stay the same.
                 self._connection.execute(f"PRAGMA schema_version = {len(TABLES)}")
         self._connection.close()
 
-    def known(self, first: int, placements: NDArray[np.int32], of: Of = "samples") -> Known:
-        """The samples number `first` and on that are in the file already.
+    def stored_samples(
+        self, first: int, placements: NDArray[np.int32], of: Of = "samples"
+    ) -> StoredSamples:
+        """The samples from number `first` on that are already in the file.
 
         Args:
             first: number of the first sample.
-            placements: (k, n), as the learner asks for them now.
-            of: the search, or what it measures again in the end.
+            placements: (k, n) placements that the learner now asks for.
+            of: the search, or the final repetition of its finalists.
 
         Raises:
-            ReadError: a sample that is not as it was written.
+            ReadError: a damaged sample.
             SituateError: a sample of another placement.
         """
-        held = self._samples(first, first + len(placements), of)
-        rows = np.array([sample.number - first for sample in held], np.int64)
-        same = (samples.placements(held, self._packing, self.path) == placements[rows]).all(axis=1)
+        samples_held = self._samples(first, first + len(placements), of)
+        rows = np.array([sample.number - first for sample in samples_held], np.int64)
+        same = (samples.placements(samples_held, self._packing, self.path) == placements[rows]).all(
+            axis=1
+        )
         if not same.all():
             raise SituateError(
                 f"{self.path}: made by another version of situate or of the learner: sample "
-                f"{held[int(np.argmin(same))].number} differs; use that version, or give another "
-                "file"
+                f"{samples_held[int(np.argmin(same))].number} differs; use that version, or give "
+                "another file"
             )
-        return rows, samples.measurements(held, self.workers)
+        return rows, samples.measurements(samples_held, self.workers)
 
     def record(
         self,
@@ -137,12 +143,11 @@ class StudyFile:
         batch: int,
         of: Of = "samples",
     ) -> None:
-        """Add what was measured of placements (k, n), the samples of these numbers (k,), whole or
-        not at all.
+        """Add the measurements of placements (k, n) as samples `numbers` (k,), all or none.
 
         Args:
             batch: number of the first sample of their batch.
-            of: the search, or what it measures again in the end.
+            of: the search, or the final repetition of its finalists.
 
         Raises:
             SituateError: the file cannot be written.
@@ -150,8 +155,8 @@ class StudyFile:
         packed = self._packing.pack(placements)
         origins = measurements.origins or (None,) * len(packed)
         new = [origin for origin in dict.fromkeys(origins) if origin and origin not in self.workers]
-        known = [*self.workers, *new]
-        by = [None if origin is None else known.index(origin) for origin in origins]
+        all_workers = [*self.workers, *new]
+        by = [None if origin is None else all_workers.index(origin) for origin in origins]
         count = self._count[of] + len(packed)
         with self._transaction():
             if new:
@@ -159,42 +164,43 @@ class StudyFile:
             samples.write(
                 self._connection, numbers.tolist(), packed, measurements, by, batch, count, of
             )
-        self._count[of], self.workers = count, known
+        self._count[of], self.workers = count, all_workers
 
-    def keep(self, done: int, state: Callable[[], checkpoint.State], now: bool = False) -> None:
+    def keep(
+        self, samples_done: int, state: Callable[[], checkpoint.State], now: bool = False
+    ) -> None:
         """Replace the checkpoint if the last is `CHECKPOINT_SECONDS` old, or `now`.
 
         Args:
-            done: samples that the learner has been told of.
-            state: gives its arrays.
-            now: whatever the age of the last.
+            samples_done: samples that the learner has seen.
+            state: returns the learner's arrays.
+            now: ignores the age of the last checkpoint.
         """
         if not now and time.monotonic() - self._kept_at < CHECKPOINT_SECONDS:
             return
         with self._transaction():
-            checkpoint.write(self._connection, done, state())
-        self._complete = max(self._complete, done)
+            checkpoint.write(self._connection, samples_done, state())
+        self._complete = max(self._complete, samples_done)
         self._kept_at = time.monotonic()
 
     def checkpoint(self) -> tuple[int, checkpoint.State | None]:
-        """The number of samples that the learner had been told of, and its state; 0 and None
-        without any.
+        """The number of samples that the learner has seen, and its state; 0 and None without any.
 
         Raises:
-            ReadError: it is not as it was written, or the file lacks samples that it knows of.
+            ReadError: the checkpoint is damaged, or the file lacks some of its samples.
         """
         with one_line(self.path):
-            done, state = checkpoint.read(self._connection, self.path)
-        if not 0 <= done <= self._complete:
+            samples_done, state = checkpoint.read(self._connection, self.path)
+        if not 0 <= samples_done <= self._complete:
             raise damaged(self.path, "the checkpoint of the study")
-        return done, state
+        return samples_done, state
 
     def batches(self, until: int) -> Iterator[tuple[int, NDArray[np.int32], Measurements]]:
-        """The samples before number `until`, as they were measured together: the number of the
-        first, placements (k, n), measurements.
+        """The samples before number `until`, by batch: first number, placements (k, n),
+        measurements.
 
         Raises:
-            ReadError: a sample that is not as it was written.
+            ReadError: a damaged sample.
         """
         for first, group in groupby(self._samples(0, until), key=lambda sample: sample.batch):
             batch = list(group)
@@ -202,13 +208,15 @@ class StudyFile:
             yield first, placements, samples.measurements(batch, self.workers)
 
     def first(self) -> NDArray[np.int32] | None:
-        """The placement (n,) that was measured first, if there is one.
+        """The placement (n,) of the first sample, if there is one.
 
         Raises:
-            ReadError: it is not as it was written.
+            ReadError: the sample is damaged.
         """
-        held = self._samples(0, 1)
-        return samples.placements(held, self._packing, self.path)[0] if held else None
+        first_sample = self._samples(0, 1)
+        return (
+            samples.placements(first_sample, self._packing, self.path)[0] if first_sample else None
+        )
 
     def _samples(self, first: int, end: int, of: Of = "samples") -> list[samples.Sample]:
         with one_line(self.path):

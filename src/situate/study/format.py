@@ -75,16 +75,16 @@ def read_header(connection: sqlite3.Connection, path: Path) -> dict[str, str]:
     return {name: value for name, value, _ in rows}
 
 
-def check_header(held: Mapping[str, str], wanted: Mapping[str, str], path: Path) -> None:
+def check_header(stored: Mapping[str, str], expected: Mapping[str, str], path: Path) -> None:
     """
     Raises:
-        SituateError: the study is of another search; names the field that differs.
+        SituateError: the study belongs to another search; the message names the differing field.
     """
-    for name in {**wanted, **held}:
-        if held.get(name) != wanted.get(name):
+    for name in {**expected, **stored}:
+        if stored.get(name) != expected.get(name):
             raise SituateError(
-                f"{path}: the study has {name} {held.get(name)!r} and this search "
-                f"{wanted.get(name)!r}; start the search as it was, or give it another file"
+                f"{path}: the study has {name} {stored.get(name)!r} and this search "
+                f"{expected.get(name)!r}; start the search as it was, or give it another file"
             )
 
 

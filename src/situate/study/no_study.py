@@ -11,7 +11,7 @@ from situate.evaluators.measurements import Measurements, Origin
 from situate.study.checkpoint import State
 from situate.study.samples import Of
 
-Known = tuple[NDArray[np.int64], Measurements]
+StoredSamples = tuple[NDArray[np.int64], Measurements]
 """Rows (j,) of some placements, and what a study holds of them."""
 
 
@@ -29,8 +29,10 @@ class NoStudy:
     def first(self) -> None:
         """None."""
 
-    def known(self, first: int, placements: NDArray[np.int32], of: Of = "samples") -> Known:
-        """No rows: there is no file that could know any."""
+    def stored_samples(
+        self, first: int, placements: NDArray[np.int32], of: Of = "samples"
+    ) -> StoredSamples:
+        """No rows: there is no file."""
         return np.empty(0, np.int64), Measurements(np.empty(0), np.empty(0, np.uint8))
 
     def record(
@@ -41,10 +43,10 @@ class NoStudy:
         batch: int,
         of: Of = "samples",
     ) -> None:
-        """Forget them."""
+        """Store nothing."""
 
-    def keep(self, done: int, state: Callable[[], State], now: bool = False) -> None:
-        """Forget it."""
+    def keep(self, samples_done: int, state: Callable[[], State], now: bool = False) -> None:
+        """Store no checkpoint."""
 
     def checkpoint(self) -> tuple[int, State | None]:
         """None."""

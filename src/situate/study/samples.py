@@ -58,7 +58,7 @@ def write(
     connection: sqlite3.Connection,
     numbers: Sequence[int],
     packed: Sequence[bytes],
-    measured: Measurements,
+    measurements: Measurements,
     workers: Sequence[int | None],
     batch: int,
     count: int,
@@ -70,7 +70,7 @@ def write(
         workers: who measured each, see `Sample`.
         count: how many samples there are then.
     """
-    rows = _rows(numbers, packed, measured, workers, batch)
+    rows = _rows(numbers, packed, measurements, workers, batch)
     connection.executemany(f"INSERT INTO {of} VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
     counts.write(connection, of, count)
 
@@ -105,10 +105,10 @@ def read(
     end: int = 2**62,
     of: Of = "samples",
 ) -> list[Sample]:
-    """The samples that there are of number `first` and on, before `end`.
+    """The samples from number `first` to before `end`.
 
     Raises:
-        ReadError: one is not as it was written.
+        ReadError: a sample is damaged.
     """
     return list(_read(connection, path, first, end, of))
 
@@ -116,7 +116,7 @@ def read(
 def _read(
     connection: sqlite3.Connection, path: Path, first: int, end: int, of: Of
 ) -> Iterator[Sample]:
-    """As `read`, one after the other."""
+    """The same samples as `read`, one by one."""
     query = f"SELECT * FROM {of} WHERE number >= ? AND number < ? ORDER BY number"
     for row in connection.execute(query, (first, end)):
         sample = _sample(row)
@@ -126,7 +126,7 @@ def _read(
 
 
 def measurements(samples: Sequence[Sample], workers: Sequence[Origin] = ()) -> Measurements:
-    """The measurements of samples, by workers of which these are known."""
+    """The measurements of samples; `workers` are the origins by worker number."""
     origins = [None if sample.worker is None else workers[sample.worker] for sample in samples]
     return Measurements(
         np.array([sample.seconds for sample in samples], np.float64),
@@ -139,7 +139,7 @@ def placements(samples: Sequence[Sample], packing: Packing, path: Path) -> NDArr
     """The placements (k, n).
 
     Raises:
-        ReadError: one is none of this study's graph and cluster.
+        ReadError: a placement does not match this study's graph and cluster.
     """
     rows = []
     for sample in samples:
@@ -153,12 +153,12 @@ def placements(samples: Sequence[Sample], packing: Packing, path: Path) -> NDArr
 def _rows(
     numbers: Sequence[int],
     packed: Sequence[bytes],
-    measured: Measurements,
+    measurements: Measurements,
     workers: Sequence[int | None],
     batch: int,
 ) -> Iterator[Row]:
-    taken, outcomes = measured.seconds.tolist(), measured.outcome.tolist()
-    columns = zip(numbers, packed, taken, outcomes, workers, strict=True)
+    durations, outcomes = measurements.seconds.tolist(), measurements.outcome.tolist()
+    columns = zip(numbers, packed, durations, outcomes, workers, strict=True)
     for number, placement, seconds, index, worker in columns:
         outcome = OUTCOMES[index]
         checksum = _checksum(number, batch, seconds, outcome, placement, worker)
@@ -167,7 +167,7 @@ def _rows(
 
 
 def _sample(row: Row) -> Sample | None:
-    """The sample, or None if the row is not as it was written."""
+    """The sample, or None if the row is damaged."""
     number, batch, finite, outcome, packed, worker, checksum = row
     seconds = np.inf if finite is None else finite
     try:

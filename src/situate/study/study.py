@@ -50,15 +50,15 @@ class Study:
         with closing(connect(path, write=False)) as connection, one_line(path):
             header = read_header(connection, path)
             _, complete = samples.check(connection, path)
-            held = samples.read(connection, path, end=complete)
-            known = tuple(workers.read(connection, path))
+            stored = samples.read(connection, path, end=complete)
+            origins = tuple(workers.read(connection, path))
         try:
             packing = Packing.of(header)
         except ValueError:
             raise damaged(path, "the header of the study") from None
-        batch = np.array([sample.batch for sample in held], np.int64)
-        measured = samples.measurements(held, known)
-        return cls(path, header, measured, batch, known, held, packing)
+        batch = np.array([sample.batch for sample in stored], np.int64)
+        measurements = samples.measurements(stored, origins)
+        return cls(path, header, measurements, batch, origins, stored, packing)
 
     def __len__(self) -> int:
         return len(self._samples)

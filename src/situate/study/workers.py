@@ -34,15 +34,15 @@ def read(connection: sqlite3.Connection, path: Path) -> list[Origin]:
     Raises:
         ReadError: one is missing, or not as it was written.
     """
-    found: list[Origin] = []
+    origins: list[Origin] = []
     for number, *rest, checksum in connection.execute("SELECT * FROM workers ORDER BY number"):
         origin = Origin(*rest)
-        if number != len(found) or not _intact(number, origin, checksum):
+        if number != len(origins) or not _intact(number, origin, checksum):
             raise damaged(path, f"worker {number} of the study")
-        found.append(origin)
-    if len(found) != counts.read(connection, path, "workers"):
-        raise damaged(path, f"worker {len(found)} of the study")
-    return found
+        origins.append(origin)
+    if len(origins) != counts.read(connection, path, "workers"):
+        raise damaged(path, f"worker {len(origins)} of the study")
+    return origins
 
 
 def _intact(number: int, origin: Origin, checksum: object) -> bool:

@@ -1,1 +1,1 @@
-"""One file a target: where graphs, plans and schedules are written to."""
+"""Writers of graphs, plans and schedules; one file a target."""

@@ -1,4 +1,4 @@
-"""The placement of ops, and of what they hold, when accelerate dispatches a model by a map."""
+"""The placement of ops and parameters when accelerate dispatches a model by a map."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from situate.writers.whole_modules import is_outside, parents
 
 
 def placement_of(problem: Problem, devices: Mapping[str, int]) -> list[int]:
-    """The device index of every op, from those of a map's paths.
+    """The device index of every op, from the devices of a map's paths.
 
-    Modules on a CPU or a disk run on the map's first accelerator, which their weights are brought
-    to. The updates of a parameter run where it lies, and what a split module does itself runs where
-    the first of what it reads is.
+    Modules on a CPU or a disk run on the map's first accelerator, and accelerate moves their
+    weights there. A parameter's updates run on its device. A split module's own ops run beside
+    their first input.
     """
     return _Dispatch(problem, devices).placement()
 
@@ -26,29 +26,29 @@ def devices_of(problem: Problem, device_map: Mapping[str, DeviceName]) -> dict[s
     """Device index by path; of several CPUs or disks, which a map cannot tell apart, the first.
 
     Raises:
-        PlanError: the map is empty, or has a place that the cluster has not.
+        PlanError: the map is empty, or has a place that the cluster lacks.
     """
-    known: dict[DeviceName, int] = {}
+    by_name: dict[DeviceName, int] = {}
     for device, place in enumerate(device_names(problem.cluster)):
-        known.setdefault(place, device)
+        by_name.setdefault(place, device)
     if not device_map:
         raise PlanError("device map: it is empty")
     for path, place in device_map.items():
-        if place not in known:
-            names = ", ".join(map(repr, known))
+        if place not in by_name:
+            names = ", ".join(map(repr, by_name))
             raise PlanError(
                 f"device map: {path!r}: cluster {problem.cluster.name!r} has no place {place!r}; "
                 f"it has {names}"
             )
-    return {path: known[place] for path, place in device_map.items()}
+    return {path: by_name[place] for path, place in device_map.items()}
 
 
 class _Dispatch:
     def __init__(self, problem: Problem, devices: Mapping[str, int]) -> None:
         self.graph, self.devices = problem.graph, devices
-        numbers, used = device_names(problem.cluster), set(devices.values())
-        self.accelerators = {device for device in used if isinstance(numbers[device], int)}
-        self.main = min(self.accelerators or used)
+        numbers, in_use = device_names(problem.cluster), set(devices.values())
+        self.accelerators = {device for device in in_use if isinstance(numbers[device], int)}
+        self.main = min(self.accelerators or in_use)
         self.below = cache(self._below)
 
     def placement(self) -> list[int]:
@@ -57,30 +57,30 @@ class _Dispatch:
         for tensor in self.graph.tensors:
             for consumer in tensor.consumers:
                 inputs[consumer].append(tensor.producer)
-        found = [self.main] * len(ops)
+        placement = [self.main] * len(ops)
         lies = {op.name: self._lies(op) for op in ops if op.persistent or _is_held(op)}
         for j in self.graph.order:
             op = ops[j]
-            held = op.name if op.name in lies else op.group
-            if held in lies:
-                found[j] = lies[held]
+            holder = op.name if op.name in lies else op.group
+            if holder in lies:
+                placement[j] = lies[holder]
             elif op.kind != "input":
                 here = self._runs(op)
                 if here is None and inputs[j]:
                     rank = {k: (_is_given(ops[k]), ops[k].name in lies) for k in inputs[j]}
-                    here = found[min(inputs[j], key=rank.__getitem__)]
-                found[j] = self.main if here is None else here
-        return found
+                    here = placement[min(inputs[j], key=rank.__getitem__)]
+                placement[j] = self.main if here is None else here
+        return placement
 
     def _lies(self, op: Op) -> int:
-        """The device of what an op holds; accelerate brings the outermost module's own to the
-        first accelerator, whatever the map says."""
+        """The device of an op's parameters; accelerate always moves the outermost module's own to
+        the first accelerator."""
         own = self.devices.get(op.name) if op.module else None
         device = self.below(op.module) if own is None else own
         return self.main if device is None else device
 
     def _runs(self, op: Op) -> int | None:
-        """The device that the hooks bring an op's module to; None where there are none."""
+        """The device to which the hooks move an op's module; None without hooks."""
         device = None if is_outside(op) else self.below(op.module)
         offloaded = device is not None and self.accelerators and device not in self.accelerators
         return self.main if offloaded else device

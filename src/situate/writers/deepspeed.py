@@ -1,4 +1,4 @@
-"""DeepSpeed: the layers of each stage of its pipeline, and the batch by which it runs."""
+"""DeepSpeed: the layers of each pipeline stage, and the batch sizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from situate.writers.stages import check_accelerator, stages, visible
 
 
 def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
-    """Write what a job's configuration takes over, as JSON.
+    """Write the settings of a job's configuration as JSON.
 
     Raises:
         PlanError: the plan is no pipeline, see `stages` and `slice_pipeline`, or has several stages
@@ -30,38 +30,39 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
 
 
 def _whole_batch(problem: Problem, schedule: Schedule) -> dict[str, Any]:
-    found = stages(problem, schedule)
-    network, paths, layer = found.layers, list[list[str]](), 0
-    for count in found.counts:
+    pipeline = stages(problem, schedule)
+    network, paths, layer = pipeline.layers, list[list[str]](), 0
+    for count in pipeline.counts:
         paths.append([part.path for part in network.parts[layer : layer + count]])
         layer += count
     paths[0] = [*(part.path for part in network.before), *paths[0]]
     paths[-1] += [part.path for part in network.after]
-    _warn_of_ranks(found.environment)
+    _warn_of_ranks(pipeline.environment)
     return {"pipeline": _pipeline(paths)}
 
 
 def _slices(problem: Problem, schedule: Schedule) -> dict[str, Any]:
-    found = slice_pipeline(problem, schedule)
-    for stage in found.stages:
+    pipeline = slice_pipeline(problem, schedule)
+    for stage in pipeline.stages:
         check_accelerator(problem, repr(stage.parts[0]), stage.device)
-    if found.chunks != 1:
+    if pipeline.chunks != 1:
         raise NotAPipeline(
-            f"{len(found.stages)} stages are on {len(found.devices)} devices, and DeepSpeed has "
-            "one a device"
+            f"{len(pipeline.stages)} stages are on {len(pipeline.devices)} devices, and DeepSpeed "
+            "has one a device"
         )
-    warn_of_one_f_one_b(problem, schedule, found)
-    _warn_of_ranks(visible(problem.cluster, found.devices))
+    warn_of_one_f_one_b(problem, schedule, pipeline)
+    _warn_of_ranks(visible(problem.cluster, pipeline.devices))
     return {
-        "train_batch_size": found.slices * found.samples,
-        "train_micro_batch_size_per_gpu": found.samples,
-        "gradient_accumulation_steps": found.slices,
-        "pipeline": _pipeline([stage.parts for stage in found.stages]),
+        "train_batch_size": pipeline.slices * pipeline.samples,
+        "train_micro_batch_size_per_gpu": pipeline.samples,
+        "gradient_accumulation_steps": pipeline.slices,
+        "pipeline": _pipeline([stage.parts for stage in pipeline.stages]),
     }
 
 
 def _pipeline(stages: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """The stages, the layers in order, and where each stage begins among them, up to the end."""
+    """The stages, the layers in order, and the first layer of each stage, then the number of
+    layers."""
     return {
         "stages": len(stages),
         "layers": [path for stage in stages for path in stage],

@@ -12,7 +12,7 @@ def runs_forward(op: Op) -> bool:
     return op.kind not in ("parameter", "buffer") and op.phase in ("", "forward")
 
 
-def dependence(graph: Graph, chosen: Sequence[bool]) -> tuple[list[bool], list[bool]]:
+def dependence(graph: Graph, selection: Sequence[bool]) -> tuple[list[bool], list[bool]]:
     """For every op, whether it depends on a chosen op, and whether a chosen op depends on it."""
     n = len(graph.ops)
     consumers: list[list[int]] = [[] for _ in range(n)]
@@ -21,9 +21,9 @@ def dependence(graph: Graph, chosen: Sequence[bool]) -> tuple[list[bool], list[b
             consumers[producer].append(consumer)
     behind, ahead = [False] * n, [False] * n
     for op in graph.order:
-        if behind[op] or chosen[op]:
+        if behind[op] or selection[op]:
             for consumer in consumers[op]:
                 behind[consumer] = True
     for op in reversed(graph.order):
-        ahead[op] = any(ahead[consumer] or chosen[consumer] for consumer in consumers[op])
+        ahead[op] = any(ahead[consumer] or selection[consumer] for consumer in consumers[op])
     return behind, ahead

@@ -10,8 +10,8 @@ DeviceName = int | str
 
 def device_names(cluster: Cluster) -> list[DeviceName]:
     """Accelerators are numbered in the cluster's order; CPUs and disks have names."""
-    found: list[DeviceName] = []
+    names: list[DeviceName] = []
     for device in cluster.devices:
-        numbered = sum(isinstance(place, int) for place in found)
-        found.append(device.kind if device.kind in ("cpu", "disk") else numbered)
-    return found
+        numbered = sum(isinstance(place, int) for place in names)
+        names.append(device.kind if device.kind in ("cpu", "disk") else numbered)
+    return names

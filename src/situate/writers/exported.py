@@ -1,4 +1,4 @@
-"""Predicted step and memory of a plan after its export, where the file does not hold all of it."""
+"""Predicted step and memory of a plan after an export that loses a part of it."""
 
 from __future__ import annotations
 
@@ -21,45 +21,49 @@ MAX_DEVICES_LISTED = 8
 
 
 def exported(problem: Problem, plan: Schedule, placement: Sequence[int]) -> Schedule | None:
-    """The schedule of a placement (n,) in the plan's order of ops and transfers, or in the
-    program's if that exceeds memory by less; None if an op cannot run where it is, or calls wait
-    for one another."""
+    """The schedule of a placement (n,) in the plan's order of ops and transfers.
+
+    The program's order replaces it if that exceeds memory by less. None if an op cannot run on its
+    device, or calls wait for one another.
+    """
     devices = np.array(placement, np.int32)
     if not np.isfinite(problem.seconds[np.arange(problem.n), devices]).all():
         return None
     program = np.array(problem.graph.program_order, np.int32)
     try:
-        found = rescheduled(problem, plan, devices)
-        if found.decoder == "calls" or found.feasible(problem):
-            return found
+        replanned = rescheduled(problem, plan, devices)
+        if replanned.decoder == "calls" or replanned.feasible(problem):
+            return replanned
         other = decode(problem, devices, program, "serial")
     except SituateError:
         return None
-    return min(found, other, key=lambda made: made.excess(problem))
+    return min(replanned, other, key=lambda candidate: candidate.excess(problem))
 
 
-def said(problem: Problem, plan: Schedule, found: Schedule | None, what: str) -> Iterator[str]:
-    """Lines that tell how a file, called `what`, differs from its plan in figures, if it does."""
-    if found is None:
-        yield f"the {what} has no schedule: an op cannot run where it is, or calls wait for others"
+def differences(
+    problem: Problem, plan: Schedule, replanned: Schedule | None, noun: str
+) -> Iterator[str]:
+    """Lines about figures in which a file, called `noun`, differs from its plan."""
+    if replanned is None:
+        yield f"the {noun} has no schedule: an op cannot run where it is, or calls wait for others"
         return
-    if _figures(problem, found, found) != (line := _figures(problem, plan, found)):
-        yield f"of the {what}: {line}"
-    if found.placement.tolist() != plan.placement.tolist() and not found.feasible(problem):
-        yield f"the {what} does not fit: {over_text(problem, found).removeprefix('no: ')}"
+    if _figures(problem, replanned, replanned) != (line := _figures(problem, plan, replanned)):
+        yield f"of the {noun}: {line}"
+    if replanned.placement.tolist() != plan.placement.tolist() and not replanned.feasible(problem):
+        yield f"the {noun} does not fit: {over_text(problem, replanned).removeprefix('no: ')}"
 
 
-def placed(problem: Problem, plan: Schedule, devices: Mapping[str, int]) -> list[int]:
-    """The device index of every op, by the innermost path of its module that `devices` has; the
-    plan's for those without."""
+def placement_by_module(problem: Problem, plan: Schedule, devices: Mapping[str, int]) -> list[int]:
+    """The device index of every op, by the innermost path of its module in `devices`; ops without
+    such a path stay on the plan's device."""
 
     @cache
     def device(module: str) -> int | None:
         return next((devices[path] for path in _upwards(module) if path in devices), None)
 
-    found = (device(op.module.replace("/", ".")) for op in problem.graph.ops)
+    devices_by_op = (device(op.module.replace("/", ".")) for op in problem.graph.ops)
     own = plan.placement.tolist()
-    return [theirs if here is None else here for here, theirs in zip(found, own, strict=True)]
+    return [home if here is None else here for here, home in zip(devices_by_op, own, strict=True)]
 
 
 def _upwards(module: str) -> list[str]:
@@ -67,28 +71,31 @@ def _upwards(module: str) -> list[str]:
     return [".".join(parts[:i]) for i in range(len(parts), 0, -1)]
 
 
-def _figures(problem: Problem, plan: Schedule, found: Schedule) -> str:
-    """Predicted seconds of a step and bytes on each device, beside those of the plan."""
+def _figures(problem: Problem, plan: Schedule, replanned: Schedule) -> str:
+    """Predicted seconds of a step and bytes on each device, beside the plan's."""
     unit = problem.graph.unit
     if problem.objective == "throughput":
-        what, value = "time between steps", [s.period(problem) for s in (found, plan)]
+        figure, value = "time between steps", [s.period(problem) for s in (replanned, plan)]
     else:
-        what, value = "predicted step", [float(s.makespan) for s in (found, plan)]
+        figure, value = "predicted step", [float(s.makespan) for s in (replanned, plan)]
     seconds = [time_text(v, unit) for v in value]
     memory = [
-        f"{printable(name, 40)} {size_text(int(own))} ({size_text(int(theirs))})"
-        for name, own, theirs in zip(problem.cluster.names, found.peak, plan.peak, strict=True)
-        if own or theirs
+        f"{printable(name, 40)} {size_text(int(own))} ({size_text(int(planned))})"
+        for name, own, planned in zip(problem.cluster.names, replanned.peak, plan.peak, strict=True)
+        if own or planned
     ]
-    listed = ", ".join(memory[:MAX_DEVICES_LISTED])
+    peaks_text = ", ".join(memory[:MAX_DEVICES_LISTED])
     more = ", ..." if len(memory) > MAX_DEVICES_LISTED else ""
-    return f"{what} {seconds[0]} (the plan's {seconds[1]}); memory {listed}{more}"
+    return f"{figure} {seconds[0]} (the plan's {seconds[1]}); memory {peaks_text}{more}"
 
 
-def distance(problem: Problem, plan: Schedule, found: Schedule) -> float:
-    """The distance of a schedule from the plan: the share of bytes held for the step, and that of
-    seconds, that are on other devices, and the share by which its value is worse."""
-    moved = found.placement != plan.placement
+def distance(problem: Problem, plan: Schedule, replanned: Schedule) -> float:
+    """The distance of a schedule from the plan.
+
+    It is the sum of three shares: persistent bytes and seconds on other devices, and the relative
+    loss in value.
+    """
+    moved = replanned.placement != plan.placement
     seconds = problem.seconds[np.arange(problem.n), plan.placement]
     shares = [
         float(part[moved].sum()) / whole
@@ -96,5 +103,5 @@ def distance(problem: Problem, plan: Schedule, found: Schedule) -> float:
         if (whole := float(part.sum()))
     ]
     before = objective_value(problem, plan)
-    worse = objective_value(problem, found) / before - 1 if before else 0.0
+    worse = objective_value(problem, replanned) / before - 1 if before else 0.0
     return sum(shares) + max(0.0, worse)

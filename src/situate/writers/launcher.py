@@ -20,8 +20,8 @@ def script(
     """A script for `sh FILE COMMAND...`: the command, in this environment, with these arguments.
 
     Args:
-        devices: names of the devices of the stages, for its first comment.
-        launcher: what runs the command, before it.
+        devices: names of the stages' devices, for the first comment.
+        launcher: the launching command before it.
         note: a further comment.
     """
     title = f"{problem.graph.name} on {problem.cluster.name}: {', '.join(devices)}"

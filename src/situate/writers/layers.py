@@ -1,4 +1,4 @@
-"""The layers of a network by its module paths, and where a plan puts each of them."""
+"""The layers of a network by its module paths, and their devices in a plan."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Part:
 
     Attributes:
         path: such as `model.layers.3`.
-        device: index of the device that it goes to, see `layers`.
-        split: whether the plan gives some of it to other devices.
+        device: index of its device, see `layers`.
+        split: true if the plan gives a part of it to other devices.
     """
 
     path: str
@@ -40,16 +40,16 @@ class Part:
 
 @dataclass(frozen=True)
 class Layers:
-    """A network as a list of layers and what is around it.
+    """A network as a list of layers and the modules around it.
 
     Attributes:
         path: of the list, such as `model.layers`.
         parts: the layers, by number.
-        before, after: the modules beside the list, in order of execution; `after` those that
-            depend on a layer, but for those that a layer needs first.
-        experts: of every layer with modules called `experts`, by its number, the device that holds
-            most of their bytes.
-        trunks: of these layers, by number, the device that the rest of each goes to.
+        before, after: the modules beside the list, in order of execution. `after` has those that
+            depend on a layer, except those that a layer needs first.
+        experts: of every layer with modules called `experts`, by its number, the device with most
+            of their bytes.
+        trunks: of these layers, by number, the device of the rest of each.
     """
 
     path: str
@@ -61,56 +61,58 @@ class Layers:
 
     @property
     def split(self) -> list[str]:
-        """Paths of what the plan splits over devices."""
+        """Paths of the parts that the plan splits over devices."""
         return [part.path for part in (*self.before, *self.parts, *self.after) if part.split]
 
 
 @dataclass
 class _Use:
-    """By device: bytes held, the same with what a CPU or disk holds counted where the forward pass
-    needs it, and forward seconds spent."""
+    """By device: bytes held; bytes by the devices that need them, so that a CPU's or disk's count
+    for the forward pass's device; forward seconds."""
 
-    held: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    persistent: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     needed: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     seconds: dict[int, float] = field(default_factory=lambda: defaultdict(float))
 
     def add(self, op: Op, device: int, needed: int | None, seconds: float) -> None:
-        self.held[device] += op.persistent
+        self.persistent[device] += op.persistent
         if needed is not None:
             self.needed[needed] += op.persistent
         if runs_forward(op):
             self.seconds[device] += seconds
 
     def device(self, by_bytes: bool) -> int:
-        """Where most bytes lie, or are needed; forward seconds decide between equals."""
-        size = (self.held if by_bytes else self.needed).get
-        among = self.held.keys() | self.needed.keys()
+        """The device with most bytes held, or needed; forward seconds break ties."""
+        size = (self.persistent if by_bytes else self.needed).get
+        among = self.persistent.keys() | self.needed.keys()
         return max(among, key=lambda d: (size(d, 0), self.seconds.get(d, 0.0), -d))
 
     def part(self, path: str, by_bytes: bool) -> Part:
-        used = {d for use in (self.held, self.seconds) for d, amount in use.items() if amount}
-        return Part(path, self.device(by_bytes), len(used) > 1)
+        in_use = {
+            d for use in (self.persistent, self.seconds) for d, amount in use.items() if amount
+        }
+        return Part(path, self.device(by_bytes), len(in_use) > 1)
 
 
 def layers(problem: Problem, schedule: Schedule) -> Layers:
-    """The layers that the graph's module paths tell of.
+    """The layers in the graph's module paths, and their devices.
 
-    They and the modules beside them go where the plan holds most of their bytes. What lies on a CPU
-    or a disk, such as optimiser state, is no reason to compute there, and counts where the forward
-    pass needs it, unless a device could then not hold what goes there.
+    Layers and the modules beside them go to the device with most of their bytes in the plan. Bytes
+    on a CPU or a disk, such as optimiser state, are no reason to compute there. They count for the
+    device of the forward pass, unless that device could then not hold its parts.
 
     Raises:
         PlanError: there is no list of layers, there are several, or a layer is missing from it.
     """
     paths = [op.module.replace("/", ".") for op in problem.graph.ops]
-    found = [_LAYER.fullmatch(path) for path in paths]
-    name = _only_list(problem, {match[1] for match in found if match})
+    matches = [_LAYER.fullmatch(path) for path in paths]
+    name = _only_list(problem, {match[1] for match in matches if match})
     numbered: dict[int, _Use] = defaultdict(_Use)
     experts: dict[int, _Use] = defaultdict(_Use)
     trunks: dict[int, _Use] = defaultdict(_Use)
     beside: dict[str, _Use] = defaultdict(_Use)
     needed = _needed(problem, schedule)
-    for j, (op, match) in enumerate(zip(problem.graph.ops, found, strict=True)):
+    for j, (op, match) in enumerate(zip(problem.graph.ops, matches, strict=True)):
         device = int(schedule.placement[j])
         use = (op, device, needed.get(j), float(problem.seconds[j, device]))
         if match:
@@ -123,7 +125,7 @@ def layers(problem: Problem, schedule: Schedule) -> Layers:
             beside[outer].add(*use)
     _check_complete(name, numbered)
     by_bytes = not _fit(problem, (*numbered.values(), *beside.values()))
-    before, after = _sides(problem.graph, [_outermost(path, name) for path in paths], found)
+    before, after = _sides(problem.graph, [_outermost(path, name) for path in paths], matches)
     return Layers(
         name,
         tuple(numbered[i].part(f"{name}.{i}", by_bytes) for i in range(len(numbered))),
@@ -141,36 +143,36 @@ def layer_of(op: Op, path: str) -> int | None:
 
 
 def _needed(problem: Problem, schedule: Schedule) -> dict[int, int]:
-    """The device, by op, on which what it holds is needed: an accelerator's own, else where the
-    forward pass reads it first."""
+    """By op, the device that needs its persistent bytes: an accelerator's own, else the device that
+    first reads them in the forward pass."""
     ops, placement = problem.graph.ops, schedule.placement.tolist()
     numbers = device_names(problem.cluster)
-    found = {
+    needed = {
         j: device
         for j, (op, device) in enumerate(zip(ops, placement, strict=True))
         if isinstance(numbers[device], int) or runs_forward(op)
     }
     for producer, consumer in problem.graph.edges():
         if runs_forward(ops[consumer]):
-            found.setdefault(producer, placement[consumer])
-    return found
+            needed.setdefault(producer, placement[consumer])
+    return needed
 
 
 def _fit(problem: Problem, uses: Iterable[_Use]) -> bool:
-    """True if every device holds what goes where it is needed."""
+    """True if every device can hold the parts that need it."""
     room = problem.capacity.tolist()
     for use in uses:
-        room[use.device(by_bytes=False)] -= sum(use.held.values())
-    return all(left >= 0 for left in room)
+        room[use.device(by_bytes=False)] -= sum(use.persistent.values())
+    return all(bytes_left >= 0 for bytes_left in room)
 
 
 def _only_list(problem: Problem, lists: set[str]) -> str:
     graph = problem.graph.name
     if not lists:
-        known = ", ".join(f"{name}.N" for name in LISTS)
+        candidates = ", ".join(f"{name}.N" for name in LISTS)
         raise PlanError(
             f"graph {graph!r} names no layers, which a pipeline is made of: its module paths have "
-            f"none of {known}"
+            f"none of {candidates}"
         )
     if len(lists) > 1:
         names = ", ".join(printable(name, 60) for name in sorted(lists)[:4])
@@ -188,12 +190,12 @@ def _outermost(path: str, layers_path: str) -> str:
 
 
 def _sides(
-    graph: Graph, outer: Sequence[str], found: Sequence[re.Match[str] | None]
+    graph: Graph, outer: Sequence[str], matches: Sequence[re.Match[str] | None]
 ) -> tuple[list[str], list[str]]:
-    """The modules before and after the layers, told by what depends on what: ops without inputs run
-    at any time."""
+    """The modules before and after the layers, by their dependence on layers; ops without inputs
+    may run at any time and do not count."""
     running = [runs_forward(op) for op in graph.ops]
-    layer = [match is not None and runs for match, runs in zip(found, running, strict=True)]
+    layer = [match is not None and runs for match, runs in zip(matches, running, strict=True)]
     behind, ahead = dependence(graph, layer)
     ops = [j for j in graph.order if running[j] and not layer[j] and outer[j]]
     first = {outer[j] for j in ops if ahead[j] and not behind[j]}

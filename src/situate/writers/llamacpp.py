@@ -1,4 +1,4 @@
-"""llama.cpp: which layers go to which GPU, and which tensors stay elsewhere."""
+"""llama.cpp: the GPU of each layer, and the tensors that stay elsewhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from situate.data.problem import Problem
 from situate.files.atomic import write_bytes
 from situate.schedule.schedule import Schedule
 from situate.writers.device_names import device_names
-from situate.writers.exported import exported, placed, said
+from situate.writers.exported import differences, exported, placement_by_module
 from situate.writers.launcher import script
 from situate.writers.layers import Layers, layer_of, layers
 from situate.writers.stages import visible, warn_of_splits
@@ -25,8 +25,10 @@ EXPERTS = "ffn_.*_exps"
 
 
 def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
-    """Write a script for `sh FILE llama-server -m MODEL`. A layer with experts goes where the rest
-    of it is. Warns where that differs from the plan, with its predicted step and memory.
+    """Write a script for `sh FILE llama-server -m MODEL`.
+
+    A layer with experts goes to the device of its other parts. Warns if the script differs from the
+    plan, with its predicted step and memory.
 
     Raises:
         PlanError: the graph names no list of layers.
@@ -40,24 +42,26 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
     warn_of_splits(network)
     others = [*network.experts.values(), *(part.device for part in network.after[-1:])]
     gpus = [device for device, number in enumerate(numbers) if isinstance(number, int)]
-    used = in_order([part.device for part in parts], others, gpus)
-    number = {device: i for i, device in enumerate(used)}
+    device_order = in_order([part.device for part in parts], others, gpus)
+    number = {device: i for i, device in enumerate(device_order)}
     layer_devices = [number.get(part.device, CPU) for part in parts]
     experts = {layer: number.get(device, CPU) for layer, device in network.experts.items()}
     output = [number.get(part.device, CPU) for part in network.after[-1:]]
-    base = contiguous(layer_devices, len(used))
-    split = shares(base, len(used), *output)
+    base = contiguous(layer_devices, len(device_order))
+    split = shares(base, len(device_order), *output)
     arguments = [*split, *overrides(layer_devices, base, experts), *ending(base, output)]
-    names = [problem.cluster.names[device] for device in used] or ["CPU"]
-    environment = visible(problem.cluster, used)
+    names = [problem.cluster.names[device] for device in device_order] or ["CPU"]
+    environment = visible(problem.cluster, device_order)
     write_bytes(path, script(problem, names, environment, arguments))
-    for line in said(problem, schedule, _script_schedule(problem, schedule, network), "script"):
+    for line in differences(
+        problem, schedule, _script_schedule(problem, schedule, network), "script"
+    ):
         warnings.warn(line, stacklevel=2)
 
 
 def _script_schedule(problem: Problem, schedule: Schedule, network: Layers) -> Schedule | None:
-    """The schedule that the script gives; None where an op cannot run there. The input embedding is
-    on the first CPU, if there is one."""
+    """The schedule of the script; None if an op cannot run on its device. The input embedding is on
+    the first CPU, if there is one."""
     cpu = next((d for d, place in enumerate(device_names(problem.cluster)) if place == "cpu"), None)
     devices = {
         part.path: network.trunks.get(layer, part.device)
@@ -65,17 +69,17 @@ def _script_schedule(problem: Problem, schedule: Schedule, network: Layers) -> S
     }
     devices |= {part.path: part.device for part in network.after}
     devices |= {part.path: part.device if cpu is None else cpu for part in network.before}
-    found = placed(problem, schedule, devices)
+    placement = placement_by_module(problem, schedule, devices)
     for j, op in enumerate(problem.graph.ops):
         layer = layer_of(op, network.path)
         if layer in network.experts and "experts" in op.module.replace("/", ".").split("."):
-            found[j] = network.experts[layer]
-    return exported(problem, schedule, found)
+            placement[j] = network.experts[layer]
+    return exported(problem, schedule, placement)
 
 
 def in_order(layer_devices: Sequence[int], others: Sequence[int], gpus: Sequence[int]) -> list[int]:
-    """The GPUs that are used: by their first layers, or by the middle of their layers if fewer are
-    then elsewhere, see `contiguous`; then those of `others` without any."""
+    """The GPUs in use, in order: by their first layers, or by the middle of their layers if fewer
+    are then elsewhere, see `contiguous`; then the GPUs of `others` without layers."""
     layers_of: dict[int, list[int]] = defaultdict(list)
     for layer, device in enumerate(layer_devices):
         if device in gpus:
@@ -83,8 +87,8 @@ def in_order(layer_devices: Sequence[int], others: Sequence[int], gpus: Sequence
     by_middle = sorted(
         layers_of, key=lambda device: sum(layers_of[device]) / len(layers_of[device])
     )
-    used = min([*layers_of], by_middle, key=lambda order: _elsewhere(layer_devices, order))
-    return used + sorted({*others}.intersection(gpus).difference(used))
+    best_order = min([*layers_of], by_middle, key=lambda order: _elsewhere(layer_devices, order))
+    return best_order + sorted({*others}.intersection(gpus).difference(best_order))
 
 
 def _elsewhere(layer_devices: Sequence[int], order: Sequence[int]) -> int:
@@ -96,8 +100,10 @@ def _elsewhere(layer_devices: Sequence[int], order: Sequence[int]) -> int:
 
 
 def contiguous(layer_devices: Sequence[int], count: int) -> list[int]:
-    """The devices of the layers if those of each of `count` GPUs are in one run, in the GPUs'
-    order, with as few layers elsewhere as can be; layers on the CPU in front are there."""
+    """The devices of the layers if each of `count` GPUs has one run of layers, in the GPUs' order.
+
+    As few layers as possible change their device. Leading layers on the CPU stay there.
+    """
     begin = _first_on_gpu(layer_devices)
     least = [(0, [CPU] * begin)] * count
     for device in layer_devices[begin:]:
@@ -110,11 +116,11 @@ def contiguous(layer_devices: Sequence[int], count: int) -> list[int]:
 
 
 def shares(base: Sequence[int], count: int, output: int = CPU) -> list[str]:
-    """Options that put every layer on its GPU, of `count` GPUs, and where no layer is on one, the
-    output on its own. Only layers in front are on the CPU.
+    """Options that put every layer on its GPU, of `count` GPUs; without any layer on a GPU, the
+    output alone. Only leading layers are on the CPU.
 
-    llama.cpp keeps the first layers on the CPU and shares out the others, and the output behind
-    them as one more, in proportion to `-ts`: in whole numbers that add up, exactly so many.
+    llama.cpp keeps the first layers on the CPU. It divides the others, and the output as one more
+    layer, in proportion to `-ts`: integers that add up to their number give exact counts.
     """
     begin = _first_on_gpu(base)
     last = base[-1] if begin < len(base) else output
@@ -130,8 +136,10 @@ def shares(base: Sequence[int], count: int, output: int = CPU) -> list[str]:
 def overrides(
     layer_devices: Sequence[int], base: Sequence[int], experts: Mapping[int, int]
 ) -> list[str]:
-    """Options for experts that are not where their layer is, then for layers that are not where
-    `base` has them: of several patterns that match a tensor the first holds."""
+    """Options for experts away from their layer, then for layers on other devices than in `base`.
+
+    Of several patterns that match a tensor, the first applies.
+    """
     exiled: dict[tuple[int, str], list[int]] = defaultdict(list)
     for layer, device in enumerate(layer_devices):
         if experts.get(layer, device) != device:
@@ -146,7 +154,7 @@ def overrides(
 
 
 def ending(base: Sequence[int], output: Sequence[int]) -> list[str]:
-    """Options for an output, one or none, that is not where the last layer is, if on a GPU."""
+    """Options for an output, one or none, on another GPU than the last layer."""
     away = [_buffer(device) for device in output if base[-1] not in (device, CPU)]
     return [word for buffer in away for word in ("-ot", f"^output={buffer}")]
 

@@ -33,16 +33,15 @@ class SeveralOfAKind(PlanError):
 def write(
     problem: Problem, schedule: Schedule, path: str | Path, model: str | Path | None = None
 ) -> None:
-    """Write the model with its nodes annotated where `path` ends in `.onnx`, else JSON.
+    """Write the model with annotated nodes if `path` ends in `.onnx`, else JSON.
 
-    The copy has the setting among its metadata and its weights where they were: external data stays
-    in the files it is in.
+    The copy has the setting in its metadata, and its external weights stay in their files.
 
     Args:
-        model: the ONNX file that the graph was read from.
+        model: the ONNX file of the graph.
 
     Raises:
-        PlanError: the graph is none of ONNX.
+        PlanError: the graph is not from ONNX.
         SeveralOfAKind: the plan uses two devices of one kind.
         SituateError: `model` is no ONNX file, its weights could not be found beside the copy, or
             `path` cannot be written.
@@ -78,16 +77,16 @@ def layer_annotations(problem: Problem, schedule: Schedule) -> tuple[dict[str, s
 def _designators(problem: Problem, devices: set[int]) -> dict[int, str]:
     """ONNX Runtime's names of the devices that a plan uses: `cpu`, `gpu`, `gpu:1`."""
     cluster = problem.cluster
-    used: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for device in sorted(devices):
         kind = cluster.devices[device].kind
         word = kind if kind in DESIGNATORS else "accelerator"
-        if used.setdefault(word, device) != device:
-            names = f"{cluster.names[used[word]]!r} and {cluster.names[device]!r}"
+        if counts.setdefault(word, device) != device:
+            names = f"{cluster.names[counts[word]]!r} and {cluster.names[device]!r}"
             raise SeveralOfAKind(
                 f"the plan uses {names}, and a session of ONNX Runtime has one {word} device"
             )
-    return {device: _numbered(word, device, cluster) for word, device in used.items()}
+    return {device: _numbered(word, device, cluster) for word, device in counts.items()}
 
 
 def _numbered(word: str, device: int, cluster: Cluster) -> str:
@@ -119,13 +118,13 @@ def _annotated(
 
 
 def _op(node: Any, maker: Mapping[str, str]) -> str:
-    """The name of a node's op: of the one that makes its outputs, else its own."""
-    made = (maker[value] for value in node.output if value in maker)
-    return next(made, node.name or next(iter(node.output), ""))
+    """The name of a node's op: the op that produces its outputs, else its own."""
+    makers = (maker[value] for value in node.output if value in maker)
+    return next(makers, node.name or next(iter(node.output), ""))
 
 
 def _nodes(graph: Any, maker: Mapping[str, str], kinds: Mapping[str, str]) -> Iterator[Any]:
-    """All nodes that are ops, and every `If` in whose place one of its branches is planned."""
+    """All nodes that are ops, and every `If` that the plan replaces by one of its branches."""
     for node in graph.node:
         yield node
         if kinds.get(_op(node, maker)) != f"onnx.{node.op_type}":

@@ -42,10 +42,10 @@ def write_beside(
     end: NDArray[np.float64],
     path: str | Path,
 ) -> None:
-    """Write a trace of two processes, `measured` and `predicted`, with a track a device each.
+    """Write a trace of two processes, `measured` and `predicted`, with one track a device.
 
     Args:
-        start, end: (n,) measured seconds of each op; NaN for those that were not timed.
+        start, end: (n,) measured seconds of each op; NaN for ops without measurement.
 
     Raises:
         MissingExtra, SituateError: as `write`.
@@ -76,7 +76,7 @@ class _Trace:
         devices = self._track("devices")
         channels = self._track("channels")
         memory = self._track("memory")
-        self._devices(devices, self.schedule.start, self.schedule.end, self._sent())
+        self._devices(devices, self.schedule.start, self.schedule.end, self._transfers_by_op())
         self._channels(channels)
         self._memory(memory)
         data: bytes = self.builder.serialize()
@@ -85,37 +85,37 @@ class _Trace:
     def beside(self, start: NDArray[np.float64], end: NDArray[np.float64]) -> bytes:
         self._devices(self._process("measured"), start, end, {})
         predicted = self._process("predicted")
-        self._devices(predicted, self.schedule.start, self.schedule.end, self._sent())
+        self._devices(predicted, self.schedule.start, self.schedule.end, self._transfers_by_op())
         self._channels(predicted)
         self._memory(predicted)
         data: bytes = self.builder.serialize()
         return data
 
-    def _sent(self) -> dict[int, list[int]]:
-        """By op, the transfers of what it makes."""
-        sent: dict[int, list[int]] = {}
+    def _transfers_by_op(self) -> dict[int, list[int]]:
+        """By op, the transfers of its outputs."""
+        transfers_of: dict[int, list[int]] = {}
         for k, tensor in enumerate(self.schedule.tensor.tolist()):
-            sent.setdefault(int(self.problem.producer[tensor]), []).append(k)
-        return sent
+            transfers_of.setdefault(int(self.problem.producer[tensor]), []).append(k)
+        return transfers_of
 
     def _devices(
         self,
         parent: int,
         start: NDArray[np.float64],
         end: NDArray[np.float64],
-        sent: dict[int, list[int]],
+        transfers_of: dict[int, list[int]],
     ) -> None:
         for device, name in enumerate(self.problem.cluster.names):
             ops = np.flatnonzero((self.schedule.placement == device) & ~np.isnan(start))
             for lane in _lanes(ops, start, end):
                 track = self._track(name, parent)
                 for op in lane:
-                    self._op(track, op, float(start[op]), float(end[op]), sent.get(op, []))
+                    self._op(track, op, float(start[op]), float(end[op]), transfers_of.get(op, []))
 
-    def _op(self, track: int, op: int, start: float, end: float, sent: list[int]) -> None:
+    def _op(self, track: int, op: int, start: float, end: float, transfers: list[int]) -> None:
         node = self.problem.graph.ops[op]
         details = {"kind": node.kind, "module": node.module, "phase": node.phase}
-        self._slice(track, node.name, start, end, node.phase or "op", details, sent)
+        self._slice(track, node.name, start, end, node.phase or "op", details, transfers)
 
     def _channels(self, parent: int) -> None:
         names = self.problem.cluster.names
@@ -208,12 +208,12 @@ def _builder() -> tuple[TraceProtoBuilder, Any]:
 
 
 def _lanes(
-    chosen: NDArray[np.int64], start: NDArray[np.float64], end: NDArray[np.float64]
+    ops: NDArray[np.int64], start: NDArray[np.float64], end: NDArray[np.float64]
 ) -> list[list[int]]:
-    """`chosen` intervals in as few rows as hold no two that overlap; at least one row."""
+    """`ops` intervals in as few rows as hold no two that overlap; at least one row."""
     lanes: list[list[int]] = [[]]
     free = [0.0]
-    for i in sorted(chosen.tolist(), key=lambda i: (start[i], end[i])):
+    for i in sorted(ops.tolist(), key=lambda i: (start[i], end[i])):
         lane = next((k for k, time in enumerate(free) if time <= start[i]), len(lanes))
         if lane == len(lanes):
             lanes.append([])

@@ -26,7 +26,7 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
     warn_of_axes(problem)
     schedule_path = csv_path(path)
     slices = problem.graph.slices
-    found = {
+    content = {
         "stages": [list(stage.parts) for stage in pipeline.stages],
         "split_points": [stage.parts[0] for stage in pipeline.stages[1:]],
         "ranks": list(pipeline.ranks),
@@ -36,4 +36,4 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
         "schedule": schedule_path.name,
     }
     write_bytes(schedule_path, csv_bytes(rows))
-    write_bytes(path, json_bytes(found))
+    write_bytes(path, json_bytes(content))

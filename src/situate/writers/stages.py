@@ -12,7 +12,7 @@ from situate.report.slices.stages import NotAPipeline
 from situate.report.text import plural, printable
 from situate.schedule.schedule import Schedule
 from situate.writers.device_names import device_names
-from situate.writers.exported import exported, placed, said
+from situate.writers.exported import differences, exported, placement_by_module
 from situate.writers.layers import Layers, Part, layers
 
 
@@ -34,50 +34,50 @@ class Stages:
 
 
 def stages(problem: Problem, schedule: Schedule) -> Stages:
-    """The pipeline of a plan; warns of what the plan puts elsewhere than the pipeline does.
+    """The pipeline of a plan; warns about parts on other devices than in the plan.
 
     Raises:
         PlanError: the graph names no list of layers.
-        NotAPipeline: a layer is on no accelerator, or those of a device are not contiguous.
+        NotAPipeline: a layer is on no accelerator, or a device's layers are not contiguous.
     """
     network = layers(problem, schedule)
     for part in network.parts:
         check_accelerator(problem, f"layer {part.path!r}", part.device)
-    cut = _runs(problem, network.parts)
-    warn_of_ends(problem, network.before, cut[0][0], "first")
-    warn_of_ends(problem, network.after, cut[-1][0], "last")
+    runs = _runs(problem, network.parts)
+    warn_of_ends(problem, network.before, runs[0][0], "first")
+    warn_of_ends(problem, network.after, runs[-1][0], "last")
     warn_of_splits(network)
-    found = stage_schedule(problem, schedule, network)
-    for line in said(problem, schedule, found, "pipeline"):
+    replanned = stage_schedule(problem, schedule, network)
+    for line in differences(problem, schedule, replanned, "pipeline"):
         warnings.warn(line, stacklevel=2)
     return Stages(
         network,
-        tuple(count for _, count in cut),
-        tuple(problem.cluster.names[device] for device, _ in cut),
-        visible(problem.cluster, [device for device, _ in cut]),
+        tuple(count for _, count in runs),
+        tuple(problem.cluster.names[device] for device, _ in runs),
+        visible(problem.cluster, [device for device, _ in runs]),
     )
 
 
-def check_accelerator(problem: Problem, what: str, device: int) -> None:
+def check_accelerator(problem: Problem, format_name: str, device: int) -> None:
     """
     Raises:
         NotAPipeline: the device of a stage is no accelerator.
     """
     if not isinstance(device_names(problem.cluster)[device], int):
         raise NotAPipeline(
-            f"{what} is on {problem.cluster.names[device]!r}, and a stage of this target is an "
-            "accelerator"
+            f"{format_name} is on {problem.cluster.names[device]!r}, and a stage of this target is "
+            "an accelerator"
         )
 
 
 def stage_schedule(problem: Problem, schedule: Schedule, network: Layers) -> Schedule | None:
-    """The schedule of whole layers, with what is before and after them in the first stage and the
-    last; None where an op cannot run there."""
+    """The schedule of whole layers, with the modules before and after them in the first and the
+    last stage; None if an op cannot run on its device."""
     first, last = network.parts[0].device, network.parts[-1].device
     devices = {part.path: part.device for part in network.parts}
     devices |= {part.path: first for part in network.before}
     devices |= {part.path: last for part in network.after}
-    return exported(problem, schedule, placed(problem, schedule, devices))
+    return exported(problem, schedule, placement_by_module(problem, schedule, devices))
 
 
 def _runs(problem: Problem, parts: Sequence[Part]) -> list[tuple[int, int]]:
@@ -86,27 +86,27 @@ def _runs(problem: Problem, parts: Sequence[Part]) -> list[tuple[int, int]]:
     Raises:
         NotAPipeline: a device's layers are not contiguous.
     """
-    found: list[tuple[int, int]] = []
+    runs: list[tuple[int, int]] = []
     for part in parts:
-        if found and found[-1][0] == part.device:
-            found[-1] = (part.device, found[-1][1] + 1)
-        elif part.device in (device for device, _ in found):
-            here, before = (problem.cluster.names[d] for d in (part.device, found[-1][0]))
+        if runs and runs[-1][0] == part.device:
+            runs[-1] = (part.device, runs[-1][1] + 1)
+        elif part.device in (device for device, _ in runs):
+            here, before = (problem.cluster.names[d] for d in (part.device, runs[-1][0]))
             raise NotAPipeline(
                 f"layer {part.path!r} goes back to {here!r} after layers on {before!r}: a pipeline "
                 "has contiguous layers on each device"
             )
         else:
-            found.append((part.device, 1))
-    return found
+            runs.append((part.device, 1))
+    return runs
 
 
-def visible(cluster: Cluster, used: Sequence[int]) -> dict[str, str]:
-    """The environment that numbers these accelerators in their order; empty where they are so
-    already. Devices of other kinds are not counted."""
+def visible(cluster: Cluster, devices: Sequence[int]) -> dict[str, str]:
+    """The environment that numbers these accelerators in their order; empty if they are in order
+    already. Devices of other kinds do not count."""
     kinds = [device.kind for device in cluster.devices]
-    alike = [device for device, kind in enumerate(kinds) if kind in {kinds[d] for d in used}]
-    ranks = [alike.index(device) for device in used]
+    same_kind = [device for device, kind in enumerate(kinds) if kind in {kinds[d] for d in devices}]
+    ranks = [same_kind.index(device) for device in devices]
     if ranks == list(range(len(ranks))):
         return {}
     return {"CUDA_VISIBLE_DEVICES": ",".join(map(str, ranks))}
@@ -127,10 +127,10 @@ def warn_of_ends(problem: Problem, beside: Sequence[Part], device: int, stage: s
 def warn_of_splits(network: Layers) -> None:
     """Warn of modules that the plan splits over devices."""
     if names := network.split:
-        shown = ", ".join(printable(name, 60) for name in names[:3])
+        first_names = ", ".join(printable(name, 60) for name in names[:3])
         more = ", ..." if len(names) > 3 else ""
         warnings.warn(
             f"layers go whole, but the plan splits {plural(len(names), 'module')} over devices "
-            f"({shown}{more}): each goes where most of it is",
+            f"({first_names}{more}): each goes where most of it is",
             stacklevel=3,
         )

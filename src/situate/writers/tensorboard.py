@@ -20,13 +20,13 @@ EVENT_FILE = "brain.Event:2"
 
 
 class Scalars:
-    """Numbers over steps. A run that the folder already holds is replaced as TensorBoard shows it.
+    """Numbers over steps. In TensorBoard they replace a previous run in the folder.
 
-    What was written can be read at once, and the file ends with a whole record also where the disk
-    is full. TensorBoard's own writer leaves both to a thread, whose errors nobody hears.
+    Written numbers can be read at once, and the file ends with a whole record even if the disk is
+    full. TensorBoard's own writer leaves both to a thread and loses its errors.
 
     Args:
-        folder: of the run; made with its parents.
+        folder: of the run; created with its parents.
 
     Raises:
         MissingExtra: tensorboard is not installed.
@@ -50,7 +50,7 @@ class Scalars:
         self._add(session_log=start)
 
     def write(self, step: int, values: Mapping[str, float]) -> None:
-        """Add values by tag; those that are not finite are left out."""
+        """Add values by tag, without those that are not finite."""
         summary = self._summary(
             value=[
                 self._summary.Value(tag=tag, simple_value=value)
@@ -92,6 +92,6 @@ class Scalars:
 
 
 def _name() -> str:
-    """The name of a new file; TensorBoard reads those of a folder in the order of their names."""
+    """The name of a new file; TensorBoard reads a folder's files in the order of their names."""
     host, token = socket.gethostname(), secrets.token_hex(4)
     return f"events.out.tfevents.{int(time.time()):010d}.{host}.{os.getpid()}.{token}"

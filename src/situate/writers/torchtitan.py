@@ -27,8 +27,10 @@ UNNAMED = {"model.rotary_emb"}
 
 
 def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
-    """Write the `[parallelism]` table of a job's TOML file; of a plan of slices the size of its
-    batch too, and the schedule to the file of the same name in `.csv`.
+    """Write the `[parallelism]` table of a job's TOML file.
+
+    A plan of slices adds the size of its batch, and its schedule goes to the file of the same name
+    in `.csv`.
 
     Raises:
         PlanError: the plan is no pipeline of layers, see `stages` and `slice_pipeline`, its stages
@@ -81,18 +83,18 @@ def _table(problem: Problem, names: Sequence[str], modules: Sequence[Sequence[st
 
 
 def _modules(pipeline: Stages) -> list[list[str]]:
-    """Paths of each stage's modules, in torchtitan's names where the model is transformers'."""
-    network, found, layer = pipeline.layers, [], 0
+    """Paths of each stage's modules; in torchtitan's names if the model is transformers'."""
+    network, stages, layer = pipeline.layers, [], 0
     for count in pipeline.counts:
-        found.append([part.path for part in network.parts[layer : layer + count]])
+        stages.append([part.path for part in network.parts[layer : layer + count]])
         layer += count
-    found[0] = [*(part.path for part in network.before), *found[0]]
-    found[-1] += [part.path for part in network.after]
-    return [_renamed(stage) for stage in found] if network.path == TRANSFORMERS else found
+    stages[0] = [*(part.path for part in network.before), *stages[0]]
+    stages[-1] += [part.path for part in network.after]
+    return [_renamed(stage) for stage in stages] if network.path == TRANSFORMERS else stages
 
 
 def _check_outermost(path: str) -> None:
-    """torchtitan keeps, of a stage's names, the model's own modules and what its own lists hold."""
+    """Check the path of the list of layers: torchtitan splits only the model's own lists."""
     if "." in path and path != TRANSFORMERS:
         outer, _, rest = path.rpartition(".")
         raise PlanError(

@@ -1,11 +1,11 @@
-"""Modules that must share a device, so that a model that is split between them still runs.
+"""Groups of modules that must share a device, so that a split model still runs.
 
-accelerate brings a module's arguments to the device of the module and leaves its results there.
-What a module does itself with the results of others, such as adding a residual, needs all of them
-on one device; so does a module that reads the parameters of another, such as a tied one. Parameters
-of a module that is split are entries of the map by their own names. Those of the outermost module,
-and the model's inputs, are brought to the first accelerator of the map. What a module makes without
-any of that, such as a mask, may be on any device.
+accelerate moves a module's arguments to the device of the module and leaves its results there. A
+module's own ops, such as a residual addition, need the results of its submodules on one device. So
+does a module that reads another module's parameters, such as a tied one. A split module's own
+parameters have entries of their own in the map. The outermost module's own parameters and the
+model's inputs go to the map's first accelerator. Tensors that a module creates without inputs, such
+as a mask, may be on any device.
 """
 
 from __future__ import annotations
@@ -17,31 +17,30 @@ from typing import TypeVar
 
 from situate.data.graph import Graph, Op
 
-Where = TypeVar("Where", bound=Hashable)
+Place = TypeVar("Place", bound=Hashable)
 """A place of a map, or a device."""
 
 INPUTS = "<inputs>"
-"""In place of a path: where the model's own inputs are."""
+"""A key in place of a path, for the device of the model's own inputs."""
 
 OUTSIDE = "loss/"
 """Prefix of the names of captured ops that are in no module."""
 
 SMALL_MODULE_DIVISOR = 4
-"""A module of at most one such part of all bytes goes whole if it holds something itself."""
+"""Divisor of all bytes: a module of at most that share goes whole if it has own parameters."""
 
 
 class Modules:
     """The modules of a graph, as accelerate's hooks see them.
 
     Attributes:
-        unit: of every op, the path by which a map says where it is: of the module for what a module
-            without modules in it holds and does, of the parameter or buffer itself in any other
-            module; None for the rest.
-        paths: all of these, `INPUTS` among them, in the order of the ops.
-        held: bytes that lie in a module and below it, by its path.
-        holders: modules with others in them that hold something themselves.
-        own: paths of what these hold.
-        root: those of the outermost module.
+        unit: the path in a map that places each op's parameters. It is the module if that has no
+            submodules; otherwise the parameter or buffer itself; None for other ops.
+        paths: all these paths and `INPUTS`, in the order of the ops.
+        bytes_below: bytes in a module and below it, by path.
+        holders: modules with submodules and own parameters.
+        own: paths of these own parameters.
+        root: paths of the outermost module's own parameters.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -59,10 +58,10 @@ class Modules:
         self.holders = {op.module for path, op in units if op.persistent and path != op.module}
         self.own = {path for path, op in units if path is not None and path != op.module}
         self.root = {path for path, op in units if path and not op.module}
-        self.held: Counter[str] = Counter()
+        self.bytes_below: Counter[str] = Counter()
         for op in self.ops:
             for path in (*parents(op.module), op.module) if op.persistent else ():
-                self.held[path] += op.persistent
+                self.bytes_below[path] += op.persistent
         if "" not in self.paths:
             self.paths.append(INPUTS)
 
@@ -77,23 +76,23 @@ class Modules:
     def inside(self) -> list[bool]:
         """For every op, whether its result goes into a module that has a device of its own."""
         paths = set(self.paths)
-        found = [op.module in paths for op in self.ops]
+        is_inside = [op.module in paths for op in self.ops]
         for j in reversed(self.order):
-            if found[j] and runs(self.ops[j]):
+            if is_inside[j] and runs(self.ops[j]):
                 for source in self.inputs[j]:
-                    found[source] = True
-        return found
+                    is_inside[source] = True
+        return is_inside
 
 
 class Groups:
-    """Paths in the making into groups that must share a device.
+    """Groups of paths that must share a device, built step by step.
 
     Args:
-        largest: bytes of the largest module that goes whole, if it holds something itself or
-            combines what it is handed with results of its parts; of larger ones, only the parts
-            that meet go together.
-        with_inputs: whether what the model makes of all its modules' results meets its inputs, such
-            as labels, where these are; else the model has to bring them.
+        largest: bytes of the largest module that goes whole, if it has own parameters or combines
+            its arguments with results of its submodules. Of a larger module, only the parts that
+            meet are in one group.
+        with_inputs: true if the model's results join the group of inputs, such as labels, that they
+            meet; otherwise the model has to move these inputs.
     """
 
     def __init__(self, modules: Modules, largest: int, with_inputs: bool) -> None:
@@ -103,13 +102,13 @@ class Groups:
         self.moves_inputs = False
         """True if the model has to bring inputs to its results."""
         self.loose = False
-        """True if a larger module is handed a tensor of unknown origin, such as a mask."""
+        """True if a larger module receives a tensor of unknown origin, such as a mask."""
         if INPUTS in self._leader:
             self._join([INPUTS, *sorted(modules.root)])
         for module in sorted(modules.holders):
             if (
                 self._may_go_whole(module)
-                and modules.held[module] <= modules.held[""] // SMALL_MODULE_DIVISOR
+                and modules.bytes_below[module] <= modules.bytes_below[""] // SMALL_MODULE_DIVISOR
             ):
                 self._join(self._whole(module))
         while self._pass():
@@ -138,8 +137,8 @@ class Groups:
         self.loose = False
         ops, inputs, inside = self.modules.ops, self.modules.inputs, self.modules.inside
         at: list[str | None] = [None] * len(ops)
-        made = [op.module for op in ops]
-        joined = False
+        paths_of_ops = [op.module for op in ops]
+        has_changed = False
         for j in self.modules.order:
             op = ops[j]
             if op.kind in ("parameter", "buffer"):
@@ -151,20 +150,21 @@ class Groups:
                 paths = [path for k in inputs[j] if (path := self._met(k, at[k], here))]
                 paths = paths if inside[j] else self._results(paths)
                 at[j] = here if here is not None else next(iter(paths), None)
-                loose = (made[k] for k in inputs[j] if at[k] is None)
+                loose = (paths_of_ops[k] for k in inputs[j] if at[k] is None)
                 strays = [path for path in loose if not _within(path, op.module)]
-                made[j] = next(iter(strays), op.module)
-                joined |= self._agree(op.module, here, paths, bool(strays))
-        return joined
+                paths_of_ops[j] = next(iter(strays), op.module)
+                has_changed |= self._agree(op.module, here, paths, bool(strays))
+        return has_changed
 
     def _met(self, source: int, at: str | None, here: str | None) -> str | None:
-        """Where an op in `here` finds what `source` made; None where it is brought to it."""
+        """The path on whose device an op in `here` finds the output of `source`; None if accelerate
+        moves it."""
         if here is None or at is None or self.modules.ops[source].kind == "parameter":
             return at
         return at if below(at, here) else None
 
     def _results(self, paths: list[str]) -> list[str]:
-        """Paths behind the last module without those of inputs that the model brings there."""
+        """Paths behind the last module, without the inputs that the model moves there."""
         others = [path for path in paths if path != INPUTS]
         if self.with_inputs or not others or len(others) == len(paths):
             return paths
@@ -172,8 +172,10 @@ class Groups:
         return others
 
     def _agree(self, module: str, here: str | None, paths: list[str], strays: bool) -> bool:
-        """See to it that `paths`, and `here`, are in one group; whether they were not. What comes
-        into a module from who knows where (`strays`) is brought to it only if it goes whole."""
+        """Join `paths` and `here` in one group; return true if they were not.
+
+        accelerate moves tensors of unknown origin (`strays`) to a module only if it goes whole.
+        """
         among = paths if here is None else [here, *paths]
         strays = strays and here is None and any(path != INPUTS for path in paths)
         apart = len({self.first(path) for path in among}) > 1
@@ -186,7 +188,7 @@ class Groups:
         return True
 
     def _may_go_whole(self, module: str) -> bool:
-        return module != "" and self.modules.held[module] <= self.largest
+        return module != "" and self.modules.bytes_below[module] <= self.largest
 
     def _whole(self, module: str) -> list[str]:
         """Give a module a device of its own; all paths that share it."""
@@ -225,13 +227,13 @@ def _within(path: str, module: str) -> bool:
     return path == module or below(path, module)
 
 
-def folded(modules: Mapping[str, Where]) -> dict[str, Where]:
-    """The shortest paths below which all modules share one place."""
-    found_at: dict[str, set[Where]] = defaultdict(set)
+def folded(modules: Mapping[str, Place]) -> dict[str, Place]:
+    """The shortest paths below which all modules share one device."""
+    found_at: dict[str, set[Place]] = defaultdict(set)
     for module, place in modules.items():
         for path in (*parents(module), module):
             found_at[path].add(place)
-    shortest: dict[str, Where] = {}
+    shortest: dict[str, Place] = {}
     for module, place in modules.items():
         agreed = (path for path in (*parents(module), module) if len(found_at[path]) == 1)
         shortest[next(agreed, module)] = place

@@ -16,13 +16,13 @@ FOLDER = DATA / "dnn-partitioning"
 
 def test_published_values_are_in_seconds_and_say_who_found_them():
     first = throughput(FOLDER)[0]
-    assert first.known.value == pytest.approx(0.0177899)
-    assert "Tarnawski" in first.known.source
-    assert first.known.bound is None  # other splits than contiguous ones may be better
+    assert first.reference.value == pytest.approx(0.0177899)
+    assert "Tarnawski" in first.reference.source
+    assert first.reference.bound is None  # other splits than contiguous ones may be better
 
 
 def test_bert_of_layers_is_proved_and_resnet_is_not():
-    by_name = {instance.name: instance.known for instance in latency(FOLDER)}
+    by_name = {instance.name: instance.reference for instance in latency(FOLDER)}
     bert, resnet = (
         by_name["LayerGraphs/bert24_inference"],
         by_name["LayerGraphs/resnet50_inference"],

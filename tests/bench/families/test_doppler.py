@@ -13,8 +13,8 @@ def test_every_graph_is_on_four_and_on_eight_devices(tmp_path):
     (tmp_path / "chain_mm_112nodes.txt").write_bytes(SMALL)
     four, eight = instances(tmp_path)
     assert (four.name, eight.name) == ("chain_mm_112nodes on 4", "chain_mm_112nodes on 8")
-    assert four.known.value == four.known.bound == 1200.07
-    assert eight.known is None
+    assert four.reference.value == four.reference.bound == 1200.07
+    assert eight.reference is None
     assert four.make().d == 4
 
 

@@ -53,13 +53,13 @@ def test_the_schedule_of_the_paper_fits_and_takes_what_is_said(instance):
     order = np.array([names.index(op) for op in by_hand(problem.d, batches, split)], np.int32)
     placement = np.array([int(op.device[1:]) for op in problem.graph.ops], np.int32)
     result = evaluate(problem, placement, order)
-    assert result.value == instance.known.value
+    assert result.value == instance.reference.value
     assert result.feasible
 
 
 @pytest.mark.parametrize("instance", FEW, ids=lambda instance: instance.name)
 def test_no_plan_is_faster_than_is_said(instance):
-    assert lower_bound(instance.make()) == instance.known.bound
+    assert lower_bound(instance.make()) == instance.reference.bound
 
 
 def test_the_known_value_of_a_few_micro_batches_is_not_claimed():

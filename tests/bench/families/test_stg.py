@@ -24,7 +24,7 @@ def folder(tmp_path):
 def test_rows_with_a_published_optimum_are_instances_that_prove_it(folder):
     [instance] = closed(folder)
     assert instance.name == "chain.stg on 2"
-    assert (instance.known.value, instance.known.bound) == (7, 7)
+    assert (instance.reference.value, instance.reference.bound) == (7, 7)
     assert instance.make().d == 2
 
 
@@ -37,4 +37,4 @@ def test_a_table_that_is_missing_is_named(folder):
 def test_no_application_has_a_bound_above_its_best_value(tmp_path):
     found = applications(tmp_path)
     assert len(found) == len(APPLICATIONS)
-    assert all((i.known.bound or 0) <= i.known.value for i in found)
+    assert all((i.reference.bound or 0) <= i.reference.value for i in found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from situate.bench.peers.random_keys import RandomKeys, Spent
+from situate.bench.peers.random_keys import BudgetExhausted, RandomKeys
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.solvers.search import Search
@@ -53,7 +53,7 @@ def test_units_stay_where_they_may():
 def test_the_time_ends_it():
     search = Search(Problem(fork(6), devices(1, 1)), time_limit=0)
     chromosomes, keys = keys_of(search, 2)
-    with pytest.raises(Spent):
+    with pytest.raises(BudgetExhausted):
         chromosomes.values(keys)
     assert search.best is not None
 

@@ -108,8 +108,8 @@ def test_ctrl_c_keeps_the_rows_that_are_there(situate, monkeypatch):
             signal.raise_signal(signal.SIGINT)
         return solved(*arguments)
 
-    solved = running.solved
-    monkeypatch.setattr("situate.bench.run.solved", interrupted)
+    solved = running.solve_with
+    monkeypatch.setattr("situate.bench.run.solve_with", interrupted)
     monkeypatch.setattr("situate.cli.bench.warm_up", lambda methods: None)
     command = (*REGAL, "--methods", "heft", "--seeds", 3, "--out", "rows.jsonl")
     run = situate(*command)
@@ -117,6 +117,6 @@ def test_ctrl_c_keeps_the_rows_that_are_there(situate, monkeypatch):
     assert "the same command goes on from 'rows.jsonl'" in run.err
     assert "heft" in run.out
     assert len(Path("rows.jsonl").read_text().splitlines()) == 1
-    monkeypatch.setattr("situate.bench.run.solved", solved)
+    monkeypatch.setattr("situate.bench.run.solve_with", solved)
     assert situate(*command).status == 0
     assert len(Path("rows.jsonl").read_text().splitlines()) == 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from situate.data.graph import Graph, Op
-from situate.readers.execution_trace.memory import Memory, written
+from situate.readers.execution_trace.memory import Memory, overwritten_storages
 from situate.readers.execution_trace.nodes import Value
 
 
@@ -131,4 +131,7 @@ def test_several_results_are_several_tensors():
     ],
 )
 def test_a_schema_says_what_is_overwritten(schema, name, overwritten):
-    assert written(schema, name, [value(10 + i, argument=i) for i in range(3)]) == overwritten
+    assert (
+        overwritten_storages(schema, name, [value(10 + i, argument=i) for i in range(3)])
+        == overwritten
+    )

@@ -15,7 +15,7 @@ from tests.readers.models import loaded, model, node, scalar, value, weight, who
 def test_a_large_constant_is_not_computed():
     nodes = [node("ConstantOfShape", "n", "big"), node("Add", "x big", "y")]
     made = loaded(model(nodes, [value("x", [1])], [value("y", None)], [whole("n", 10**12)]))
-    assert "big" not in infer(made, {}).known
+    assert "big" not in infer(made, {}).constants
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_a_large_value_that_is_stated_to_be_small_is_not_computed(made):
     nodes = [made, node("Add", "x big", "y")]
     read = loaded(model(nodes, [value("x", [1])], [value("y", None)], constants))
     read.graph.value_info.append(value("big", [1]))
-    assert "big" not in infer(read, {}).known
+    assert "big" not in infer(read, {}).constants
 
 
 @pytest.mark.parametrize("kind", ["Constant", "ConstantOfShape"])
@@ -45,4 +45,4 @@ def test_a_constant_in_another_file_stays_unknown(tmp_path, monkeypatch, kind):
     read = "" if kind == "Constant" else "n"
     nodes = [node(kind, read, "c", value=one), node("Add", "x c", "y")]
     made = model(nodes, [value("x", [1])], [value("y", None)], [whole("n", 1)])
-    assert "c" not in infer(loaded(made), {}).known
+    assert "c" not in infer(loaded(made), {}).constants

@@ -50,7 +50,7 @@ def test_shapes_follow_from_values():
 
 def test_known_values_are_those_that_no_input_reaches():
     made = infer(loaded(model(HEADS, [value("x", [1, 2, 64])], [value("y", None)], CONSTANTS)), {})
-    assert made.known == {"s", "width", "head", "h", "front", "target", "s2"}
+    assert made.constants == {"s", "width", "head", "h", "front", "target", "s2"}
 
 
 @pytest.mark.parametrize("kind", ["Div", "Mod"])

@@ -7,7 +7,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from situate.data.problem import Problem
-from situate.report.pictures.memory_chart import FLOOR, HELD, LIVE, OVER, ROOM, draw_memory
+from situate.report.pictures.memory_chart import FLOOR, LIVE, OVER, PERSISTENT, ROOM, draw_memory
 from tests.report.handmade import chain, schedule
 
 
@@ -27,7 +27,7 @@ def areas(problem: Problem, placement: list[int], pixels: int = 1500) -> dict[st
 def test_areas_are_drawn_to_the_scale_of_the_limit() -> None:
     found = areas(chain(3, devices=1, memory=300), [0, 0, 0])
     assert np.isclose(found[LIVE], 231 / 300)
-    assert np.isclose(found[HELD], 30 / 300)
+    assert np.isclose(found[PERSISTENT], 30 / 300)
     assert OVER not in found
 
 
@@ -39,7 +39,7 @@ def test_what_is_above_the_limit_has_its_own_colour() -> None:
 
 def test_what_is_held_above_the_limit_has_that_colour_too() -> None:
     found = areas(chain(3, devices=1, memory=20), [0, 0, 0])
-    assert np.isclose(found[HELD], 20 / 231)
+    assert np.isclose(found[PERSISTENT], 20 / 231)
 
 
 def test_thinning_lets_a_peak_last_no_longer_than_its_pixel() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from situate.report.slices.choice import by_slices, choice_table
-from situate.results.choice import Choice, Tried
+from situate.results.choice import Choice, SliceTrial
 from situate.slicing.choice import choose
 from situate.solvers import solve
 from tests.report.test_tables import shown
@@ -25,7 +25,7 @@ def test_every_way_that_was_tried_has_a_row_and_the_reason_where_it_has_no_plan(
     choice = chosen("auto", launch=0.1)
     table = rows(choice_table(choice))
     assert [row[:1] for row in table[2:4]] == [["whole"], ["2"]]
-    left_out = Choice(choice.result, (Tried((1,) * 8, None, "too small"),), 0.0, "")
+    left_out = Choice(choice.result, (SliceTrial((1,) * 8, None, "too small"),), 0.0, "")
     assert ["8", "-", "-", "too", "small"] in rows(choice_table(left_out))
 
 

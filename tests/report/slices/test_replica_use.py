@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from situate.data.problem import Problem
 from situate.report.explain import explain
-from situate.report.explanation_table import explanation
+from situate.report.explanation_table import explanation_table
 from situate.report.slices.replica_use import ReplicaUse, replica_uses
 from situate.solvers import solve
 from tests.report.test_tables import shown
@@ -21,7 +21,7 @@ def test_every_replica_says_who_reads_it_and_where_it_is_held():
     assert second == ReplicaUse(1, (1,), {"d1": 7}, 2.0)
     explained = explain(problem, schedule)
     assert explained.replicas == found
-    lines = [line.split() for line in shown(explanation(explained)).splitlines()]
+    lines = [line.split() for line in shown(explanation_table(explained)).splitlines()]
     assert ["0", "1.00", "s", "0,", "2", "d0", "7", "B"] in lines
 
 

@@ -49,10 +49,10 @@ class Family:
         if not self.folder:
             return self.made()
         if data is None or not (data / self.folder).is_dir():
-            where = "" if data is None else f"; there is none in {str(data)!r}"
+            suffix = "" if data is None else f"; there is none in {str(data)!r}"
             raise SituateError(
                 f"family {self.name!r}: its files do not come with situate: give --data DIR with "
-                f"a folder {self.folder!r}{where} (docs/bench.md says where to find them)"
+                f"a folder {self.folder!r}{suffix} (docs/bench.md says where to find them)"
             )
         return self.made(data / self.folder)
 

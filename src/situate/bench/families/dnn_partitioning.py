@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from situate.bench.instances import Instance, Known
+from situate.bench.instances import Instance, ReferenceValue
 from situate.data.problem import Objective, Problem
 from situate.readers import read
 
@@ -44,7 +44,7 @@ def throughput(folder: Path) -> list[Instance]:
     """The time between steps."""
     inputs, source = folder / "throughput-inputs", f"{PAPER}, the best contiguous split"
     return [
-        _instance("dnn_throughput", inputs, name, "throughput", Known(ms / 1e3, source))
+        _instance("dnn_throughput", inputs, name, "throughput", ReferenceValue(ms / 1e3, source))
         for name, ms in THROUGHPUT.items()
     ]
 
@@ -54,11 +54,15 @@ def latency(folder: Path) -> list[Instance]:
     inputs, source = folder / "latency-inputs", f"{PAPER}, greedy or integer program"
     bounds = {name: ms / 1e3 for name, ms in PROVED_LATENCY.items()}
     return [
-        _instance("dnn_latency", inputs, name, "time", Known(ms / 1e3, source, bounds.get(name)))
+        _instance(
+            "dnn_latency", inputs, name, "time", ReferenceValue(ms / 1e3, source, bounds.get(name))
+        )
         for name, ms in LATENCY.items()
     ]
 
 
-def _instance(family: str, folder: Path, name: str, objective: Objective, known: Known) -> Instance:
+def _instance(
+    family: str, folder: Path, name: str, objective: Objective, reference: ReferenceValue
+) -> Instance:
     path = folder / f"{name}.json"
-    return Instance(family, name, lambda: Problem(read(path), objective=objective), known)
+    return Instance(family, name, lambda: Problem(read(path), objective=objective), reference)

@@ -26,10 +26,10 @@ def instances(folder: Path, cluster: Cluster | None, objective: Objective) -> li
         ReadError: no such folder, no file in it, or a file that is no graph.
     """
     try:
-        found = sorted(folder.iterdir())
+        paths = sorted(folder.iterdir())
     except OSError as error:
         raise ReadError(f"{folder}: {error.strerror}: give a folder of graphs") from None
-    files = [path for path in found if path.is_file() and not path.name.startswith(".")]
+    files = [path for path in paths if path.is_file() and not path.name.startswith(".")]
     if not files:
         raise ReadError(f"{folder}: no files in it: give a folder of graphs")
     for path in files:
@@ -50,7 +50,7 @@ def _maker(path: Path, cluster: Cluster | None, objective: Objective) -> Callabl
         graph = read(path)
         if cluster is None and not graph.machine:
             raise SituateError("brings no machine of its own: give --cluster, such as identical:4")
-        chosen = cluster or Cluster.of_machine(OWN_MACHINE, graph.machine)
-        return Problem(graph, chosen, objective)
+        machine = cluster or Cluster.of_machine(OWN_MACHINE, graph.machine)
+        return Problem(graph, machine, objective)
 
     return make

@@ -14,7 +14,7 @@ from itertools import product
 
 from msgspec import structs
 
-from situate.bench.instances import Instance, Known
+from situate.bench.instances import Instance, ReferenceValue
 from situate.data.cluster import Cluster
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
@@ -30,32 +30,34 @@ MEMORY = (1, 2)
 
 def instances() -> list[Instance]:
     """With either kind of backward pass."""
-    return [_instance(*each) for each in product((True, False), STAGES, BATCHES, MEMORY)]
+    return [_instance(*settings) for settings in product((True, False), STAGES, BATCHES, MEMORY)]
 
 
 def _instance(split: bool, stages: int, multiple: int, memory: int) -> Instance:
     batches = multiple * stages
     backward = "split backward" if split else "whole backward"
-    known = zero_bubble(stages, batches) if split else one_f_one_b(stages, batches)
+    reference = zero_bubble(stages, batches) if split else one_f_one_b(stages, batches)
     return Instance(
         "pipelines",
         f"{stages} x {batches}, {backward}, memory {memory}",
         lambda: pipeline(stages, batches, memory * stages, split=split),
-        known,
+        reference,
     )
 
 
-def zero_bubble(stages: int, batches: int) -> Known:
+def zero_bubble(stages: int, batches: int) -> ReferenceValue:
     """The last stage begins when a micro-batch has passed the others, and then never waits, with as
     many micro-batches as stages or more."""
     best = 3.0 * batches + stages - 1
-    return Known(best, "ZB-H1 of Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024", best)
+    return ReferenceValue(
+        best, "ZB-H1 of Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024", best
+    )
 
 
-def one_f_one_b(stages: int, batches: int) -> Known:
+def one_f_one_b(stages: int, batches: int) -> ReferenceValue:
     """The last micro-batch goes back through all stages after the last stage's work."""
     best = 3.0 * (batches + stages - 1)
-    return Known(best, "1F1B of Narayanan et al., SC 2021", best)
+    return ReferenceValue(best, "1F1B of Narayanan et al., SC 2021", best)
 
 
 def pipeline(
@@ -97,8 +99,8 @@ def _graph(stages: int, batches: int, seconds: Callable[[str, int], float], spli
         for kind in ("FBW" if split else "FB")
     )
     place = {op.name: j for j, op in enumerate(ops)}
-    made = [t for b, s in product(range(batches), range(stages)) for t in _tensors(s, b)]
-    tensors = [(name, size, [op for op in to if op in place]) for name, size, to in made]
+    all_tensors = [t for b, s in product(range(batches), range(stages)) for t in _tensors(s, b)]
+    tensors = [(name, size, [op for op in to if op in place]) for name, size, to in all_tensors]
     return Graph(
         f"pipeline of {stages} stages and {batches} micro-batches",
         ops,

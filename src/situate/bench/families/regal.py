@@ -20,7 +20,7 @@ from situate.data.problem import Problem
 Edges = set[tuple[int, int]]
 """Pairs of nodes, the lower first."""
 
-Counted = Literal["inputs and outputs", "outputs"]
+CountRule = Literal["inputs and outputs", "outputs"]
 """The tensors whose units an op takes time for."""
 
 
@@ -34,11 +34,11 @@ def _barabasi_albert(nodes: int, draw: random.Random) -> Edges:
     edges: Edges = {(0, 2), (1, 2)}
     ends = [0, 1, 2, 2]
     for v in range(3, nodes):
-        chosen: set[int] = set()
-        while len(chosen) < 2:
-            chosen.add(draw.choice(ends))
-        edges |= {(u, v) for u in chosen}
-        ends += [*sorted(chosen), v, v]
+        targets: set[int] = set()
+        while len(targets) < 2:
+            targets.add(draw.choice(ends))
+        edges |= {(u, v) for u in targets}
+        ends += [*sorted(targets), v, v]
     return edges
 
 
@@ -112,7 +112,7 @@ def synthetic(
     nodes: int,
     seed: int,
     bandwidth: float | None = None,
-    counted: Counted = "inputs and outputs",
+    count_rule: CountRule = "inputs and outputs",
 ) -> Graph:
     """A graph of so many ops, with a source and a sink beside them.
 
@@ -121,14 +121,16 @@ def synthetic(
         nodes: the paper's have 50 to 200.
         seed: of all draws.
         bandwidth: units that a transfer moves in a unit of time; None for transfers that take none.
-        counted: see `Counted`.
+        count_rule: see `CountRule`.
     """
     draw = random.Random(f"{model} {nodes} {seed}")
     place = list(range(1, nodes + 1))
     draw.shuffle(place)
     edges = sorted(_pair(place[u], place[v]) for u, v in MODELS[model](nodes, draw))
-    made = [[max(1, round(draw.gauss(50, 10))) for _ in range(_outputs(draw))] for _ in place]
-    sizes = [[], *made, []]  # type: list[list[int]]
+    output_sizes = [
+        [max(1, round(draw.gauss(50, 10))) for _ in range(_outputs(draw))] for _ in place
+    ]
+    sizes = [[], *output_sizes, []]  # type: list[list[int]]
     readers = [[set[int]() for _ in outputs] for outputs in sizes]
     control = set[tuple[int, int]]()
     for producer, consumer in edges:
@@ -141,7 +143,7 @@ def synthetic(
     control |= {(op, nodes + 1) for op in place if op not in begin}
     return Graph(
         f"{model}-{nodes}-{seed}",
-        _ops(sizes, readers if counted == "inputs and outputs" else [], draw),
+        _ops(sizes, readers if count_rule == "inputs and outputs" else [], draw),
         tuple(
             Tensor(
                 f"t{op}.{i}",

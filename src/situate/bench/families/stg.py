@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from situate.bench.instances import Instance, Known
+from situate.bench.instances import Instance, ReferenceValue
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.errors import ReadError
@@ -68,5 +68,5 @@ def _instance(
         family,
         f"{path.name} on {processors}",
         lambda: Problem(read(path), Cluster.identical(processors)),
-        Known(best, source, bound),
+        ReferenceValue(best, source, bound),
     )

@@ -28,8 +28,8 @@ ROOM_OF_COPIES = 1 / 8
 def instances() -> list[Instance]:
     """With and without tight memory, with and without a shared medium."""
     return [
-        _instance(seed, *each)
-        for seed, each in enumerate(product(OPS, DEVICES, (False, True), (False, True)))
+        _instance(seed, *settings)
+        for seed, settings in enumerate(product(OPS, DEVICES, (False, True), (False, True)))
     ]
 
 
@@ -47,12 +47,12 @@ def _instance(seed: int, ops: int, devices: int, tight: bool, shared: bool) -> I
 def _cluster(devices: int, seed: int, shared: bool) -> Cluster:
     draw = random.Random(f"devices {seed}")
     speeds = [4 ** draw.random() for _ in range(devices)]
-    made = tuple(
+    device_list = tuple(
         Device(f"d{i}", flops={"float32": 5e12 * s}, bandwidth=400e9 * s, launch=5e-6)
         for i, s in enumerate(speeds)
     )
     link = Link("*", "*", bandwidth=10e9, latency=10e-6, channel="medium" if shared else "")
-    return Cluster(f"{devices} unequal devices", made, (link,))
+    return Cluster(f"{devices} unequal devices", device_list, (link,))
 
 
 def _tight(graph: Graph, cluster: Cluster, seed: int) -> Cluster:
@@ -100,8 +100,8 @@ def _op(op: int, draw: random.Random) -> Op:
     module = f"block{op // 64}.layer{op // 8 % 8}"
     group = f"parameter{op // 8}" if op % 8 in (3, 4) else None
     if _is_parameter(op):
-        held = draw.randrange(2**18, 2**22)
-        return Op(name, "parameter", persistent=held, group=group, module=module)
+        persistent = draw.randrange(2**18, 2**22)
+        return Op(name, "parameter", persistent=persistent, group=group, module=module)
     flops, traffic = draw.randrange(10**8, 10**10), draw.randrange(10**6, 10**8)
     return Op(name, "aten.mm", flops=flops, traffic=traffic, group=group, module=module)
 

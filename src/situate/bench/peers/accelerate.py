@@ -54,14 +54,14 @@ def placement(problem: Problem, devices: DeviceMap) -> NDArray[np.int32]:
     comes from."""
     graph, names = problem.graph, _names(problem)
     source = {consumer: producer for producer, consumer in graph.edges()}
-    wanted: dict[int, int] = {}
+    device_of: dict[int, int] = {}
     for op in graph.order:
         place = _place(graph.ops[op].module, devices)
-        wanted[op] = names[place] if place in names else wanted.get(source.get(op, -1), 0)
+        device_of[op] = names[place] if place in names else device_of.get(source.get(op, -1), 0)
     of_unit = problem.allowed.argmax(axis=1)
     for op in reversed(graph.order):
-        if problem.allowed[problem.unit[op], wanted[op]]:
-            of_unit[problem.unit[op]] = wanted[op]
+        if problem.allowed[problem.unit[op], device_of[op]]:
+            of_unit[problem.unit[op]] = device_of[op]
     return np.asarray(of_unit[problem.unit], np.int32)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from situate.bench.peers.random_keys import Keys, RandomKeys, Spent
+from situate.bench.peers.random_keys import BudgetExhausted, Keys, RandomKeys
 from situate.solvers.evolutionary.settings import BRKGA
 from situate.solvers.search import Search
 
@@ -19,7 +19,7 @@ def run(search: Search) -> None:
     breeding = algorithm(
         lambda keys: float(chromosomes.values(keys[None])[0]), chromosomes.count, search.seed
     )
-    with suppress(Spent):
+    with suppress(BudgetExhausted):
         breeding.initialize()
         while True:
             breeding.evolve(1)
@@ -48,6 +48,6 @@ def algorithm(value: Callable[[Keys], float], count: int, seed: int) -> Any:
     parameters.elite_percentage, parameters.mutants_percentage = elites / members, mutants / members
     parameters.num_elite_parents, parameters.total_parents = 1, 2
     parameters.num_independent_populations = 1
-    made = BrkgaMpIpr(Decoder(), Sense.MINIMIZE, seed, count, parameters)
-    made.set_bias_custom_function(lambda rank: settings.bias if rank == 1 else 1 - settings.bias)
-    return made
+    brkga = BrkgaMpIpr(Decoder(), Sense.MINIMIZE, seed, count, parameters)
+    brkga.set_bias_custom_function(lambda rank: settings.bias if rank == 1 else 1 - settings.bias)
+    return brkga

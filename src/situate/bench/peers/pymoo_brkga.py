@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from situate.bench.peers.random_keys import Keys, RandomKeys, Spent
+from situate.bench.peers.random_keys import BudgetExhausted, Keys, RandomKeys
 from situate.solvers.evolutionary.settings import BRKGA
 from situate.solvers.search import Search
 
@@ -14,7 +14,7 @@ from situate.solvers.search import Search
 def run(search: Search) -> None:
     """Breed until the time is over."""
     chromosomes = RandomKeys(search)
-    with suppress(Spent):
+    with suppress(BudgetExhausted):
         breed(chromosomes.values, chromosomes.count, search.seed, ("n_gen", 2**31))
 
 
@@ -55,5 +55,5 @@ def breed(
         bias=settings.bias,
         eliminate_duplicates=eliminate_duplicates,
     )
-    found = minimize(Placement(), algorithm, termination, seed=seed)
-    return float(found.F[0])
+    result = minimize(Placement(), algorithm, termination, seed=seed)
+    return float(result.F[0])

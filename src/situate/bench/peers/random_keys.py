@@ -15,7 +15,7 @@ from situate.solvers.search import Search
 Keys = NDArray[np.float64]
 
 
-class Spent(Exception):
+class BudgetExhausted(Exception):
     """The time is over: raised through the peer's own loop."""
 
 
@@ -41,7 +41,7 @@ class RandomKeys:
         """The values (k,) of chromosomes (k, count); whatever does not fit is above what fits.
 
         Raises:
-            Spent: the search's time is over.
+            BudgetExhausted: the search's time is over.
         """
         search = self._search
         placements, priorities = self._decisions(keys)
@@ -52,7 +52,7 @@ class RandomKeys:
         values = np.where(excess > 0, self._unfit * (1 + excess), values)
         self._offer(values, placements, priorities)
         if search.finished():
-            raise Spent
+            raise BudgetExhausted
         return np.asarray(values)
 
     def _decisions(self, keys: Keys) -> tuple[NDArray[np.int32], NDArray[np.float32]]:

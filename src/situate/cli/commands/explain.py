@@ -110,7 +110,7 @@ def explain(
     from situate.cli.slicing import read_step, run_step, say_of_slices
     from situate.cli.terminal import note
     from situate.report.explain import explain as explained_by
-    from situate.report.explanation_table import explanation
+    from situate.report.explanation_table import explanation_table
 
     check_method(method)
     model, plan = model_and_plan(model, plan)
@@ -154,7 +154,7 @@ def explain(
         if as_json:
             print_json(_names(problem) | msgspec.to_builtins(explained))
         else:
-            print_table(explanation(explained))
+            print_table(explanation_table(explained))
     return fit_status(problem, chosen)
 
 

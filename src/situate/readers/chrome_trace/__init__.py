@@ -34,8 +34,8 @@ def recognises(data: bytes, keys: Keys) -> bool:
 def read(data: bytes, name: str) -> Graph:
     """The graph: an op per span of time, in the order of its track, and the flows between them.
 
-    An op takes the time of its span in which no other span runs inside it, so that every
-    microsecond of a track counts once.
+    An op takes its span's time without the spans inside it, so that every microsecond of a track
+    counts once.
 
     Raises:
         ReadError: an event that is not as it should be, or no event that takes time.
@@ -44,7 +44,7 @@ def read(data: bytes, name: str) -> Graph:
     events = decode(data)
     read_spans = spans(events)
     timed = read_spans.spans
-    if kineto.wrote(timed):
+    if kineto.is_kineto(timed):
         timed = kineto.work(timed)
     if not timed:
         raise ReadError("has no events that take time: ph X, or B and E")
@@ -76,7 +76,7 @@ def _op(span: Span, name: str, track: str) -> Op:
 
 
 def _kind(span: Span) -> str:
-    """The operator of PyTorch that it is, else its category."""
+    """The span's PyTorch operator, else its category."""
     if kineto.category(span) == "cpu_op" and "::" in span.name:
         return span.name.replace("::", ".")
     return kineto.EARLIER.get(span.category.lower(), span.category) or "op"
@@ -85,8 +85,7 @@ def _kind(span: Span) -> str:
 def _edges(
     by_track: Mapping[Track, Sequence[Span]], index: Mapping[int, int]
 ) -> Iterator[tuple[int, int]]:
-    """Edges from each span to the next of its track, and to a synchronisation that waited for
-    it."""
+    """Edges from each span to the next on its track, and to synchronisations that wait for it."""
     for track in by_track.values():
         order = sorted(index[span.number] for span in track)
         yield from pairwise(order)

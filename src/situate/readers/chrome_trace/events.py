@@ -26,8 +26,10 @@ TIMED = frozenset("XBEstf")
 
 
 class Event(msgspec.Struct, frozen=True):
-    """An event as it stands in the file; times are microseconds, exact however many digits they
-    have, and also numbers in quotes, as torch_npu writes all of them."""
+    """An event of the file. Times are exact microseconds with any number of digits.
+
+    Numbers may be in quotes, because torch_npu quotes all of them.
+    """
 
     phase: str = msgspec.field(name="ph")
     name: str = ""
@@ -42,13 +44,12 @@ class Event(msgspec.Struct, frozen=True):
 
     @property
     def track(self) -> Track:
-        """Numbers are numbers whether in quotes or not: PyTorch 1.8 quoted those of spans only."""
+        """Process and thread. Quoted numbers count as numbers: PyTorch 1.8 quotes only spans'."""
         return _number(self.process), _number(self.thread)
 
     @property
     def time(self) -> float:
-        """Microseconds from the start of the trace to its own, which `decode` has seen to be
-        there."""
+        """Microseconds from the start of the trace to its own, which `decode` has checked."""
         return float(self.start or 0)
 
     @property
@@ -77,16 +78,17 @@ class Span:
     """Microseconds since the earliest event of the file; `end` and `own` are microseconds too."""
     end: float
     number: int
-    """Its place among the events of the file."""
+    """Its index among the events of the file."""
     args: msgspec.Raw
     own: float = 0.0
-    """The part of its time in which no other span of its track runs inside it."""
+    """Its time without the spans of its track that run inside it."""
     parent: Span | None = None
 
 
 def decode(data: bytes) -> list[Event]:
-    """All events, of a JSON object with `traceEvents` or of an array that may lack its end. The
-    earliest starts at 0.
+    """All events of a JSON object with `traceEvents`, or of an array that may lack its end.
+
+    The earliest event starts at 0.
 
     Raises:
         ReadError: names the event that is not as it should be.
@@ -101,8 +103,10 @@ def decode(data: bytes) -> list[Event]:
 
 
 def _from_zero(events: Sequence[Event]) -> list[Event]:
-    """The events, timed from the earliest of them: microseconds since 1970 leave a float of 64 bits
-    no more than quarters of a microsecond."""
+    """The events, timed from the earliest of them.
+
+    As microseconds since 1970, a 64-bit float resolves only quarters of a microsecond.
+    """
     starts = {i: _start(event, i) for i, event in enumerate(events) if event.phase in TIMED}
     first = min(starts.values(), default=Decimal())
     moved = list(events)
@@ -134,9 +138,9 @@ def labels(events: Iterable[Event]) -> dict[Track, str]:
     numbers."""
     processes: dict[int | str, str] = {}
     threads: dict[Track, str] = {}
-    seen = dict[Track, None]()
+    all_tracks = dict[Track, None]()
     for event in events:
-        seen[event.track] = None
+        all_tracks[event.track] = None
         if event.phase == "M" and event.name == "process_name":
             processes[event.track[0]] = _label(event)
         elif event.phase == "M" and event.name == "thread_name":
@@ -144,12 +148,12 @@ def labels(events: Iterable[Event]) -> dict[Track, str]:
     return {
         (process, thread): f"{processes.get(process) or process}/"
         f"{threads.get((process, thread)) or thread}"
-        for process, thread in seen
+        for process, thread in all_tracks
     }
 
 
 def _label(event: Event) -> str:
-    """Empty where the event names nothing."""
+    """The name in the event; empty without one."""
     try:
         return msgspec.json.decode(event.args, type=_Label).name
     except (msgspec.MsgspecError, RecursionError):
@@ -206,16 +210,16 @@ def _span(event: Event, number: int, end: float) -> Span:
 
 def tracks(spans: Iterable[Span]) -> dict[Track, list[Span]]:
     """The spans of every track by their start, outer before inner, with `own` and `parent` set."""
-    found: dict[Track, list[Span]] = {}
+    by_track: dict[Track, list[Span]] = {}
     for span in sorted(spans, key=lambda span: (span.start, -span.end, span.number)):
-        found.setdefault(span.track, []).append(span)
-    for track in found.values():
+        by_track.setdefault(span.track, []).append(span)
+    for track in by_track.values():
         _nest(track)
-    return found
+    return by_track
 
 
 def _nest(track: Sequence[Span]) -> None:
-    """Where spans overlap without one being inside the other, the later one has the overlap."""
+    """Set `own` and `parent`; the overlap of spans that are not nested belongs to the later one."""
     open_: list[Span] = []
     for span in track:
         while open_ and open_[-1].end <= span.start:
@@ -227,12 +231,12 @@ def _nest(track: Sequence[Span]) -> None:
 
 
 def _take_from(open_: list[Span], span: Span) -> None:
-    """Take its time from those around it, the innermost first, and close those that end in it."""
-    taken = span.start
-    while open_ and taken < span.end:
+    """Subtract the span's time from the spans around it, innermost first; close those that end."""
+    segment_start = span.start
+    while open_ and segment_start < span.end:
         outer = open_[-1]
-        until = min(span.end, outer.end)
-        outer.own = max(0.0, outer.own - (until - taken))
-        taken = until
+        segment_end = min(span.end, outer.end)
+        outer.own = max(0.0, outer.own - (segment_end - segment_start))
+        segment_start = segment_end
         if outer.end <= span.end:
             open_.pop()

@@ -13,7 +13,7 @@ from situate.errors import ReadError
 from situate.files.strict_json import Keys
 from situate.readers import kineto
 from situate.readers.execution_trace import steps, times, work
-from situate.readers.execution_trace.memory import Memory, written
+from situate.readers.execution_trace.memory import Memory, overwritten_storages
 from situate.readers.execution_trace.nodes import ALLOCATIONS, Node, Value, nodes
 from situate.readers.execution_trace.operator_calls import Call, calls_of
 
@@ -28,39 +28,39 @@ def read(data: bytes, name: str, measured: bytes | None = None) -> Graph:
 
     Args:
         data: the execution trace.
-        name: what to call the graph.
+        name: of the graph.
         measured: the Kineto trace of the same run; without it ops have work and no seconds.
 
     Raises:
         ReadError: a node that is not as it should be, no operators, or traces of different runs.
         GraphError: the graph breaks its own rules.
     """
-    found = nodes(data)
-    calls = calls_of(found)
+    trace_nodes = nodes(data)
+    calls = calls_of(trace_nodes)
     if not calls:
         raise ReadError("has no operators: nodes with an op_schema")
     profile = None if measured is None else kineto.profile(measured)
-    seconds = {} if profile is None else _seconds(found, calls, profile)
+    seconds = {} if profile is None else _seconds(trace_nodes, calls, profile)
     memory = Memory()
     for call in calls:
         _run(memory, call, seconds.get(call.node.id))
     ops, tensors, control = memory.flow.finish()
     odd = profile.warnings if profile else ()
     untimed = _warnings(len(calls) - len(seconds), len(calls))
-    warnings = (*steps.warnings(found, calls), *odd, *untimed)
+    warnings = (*steps.warnings(trace_nodes, calls), *odd, *untimed)
     return Graph(name, ops, tensors, control, source="execution-trace", warnings=warnings)
 
 
 def _seconds(
-    found: Sequence[Node], calls: Sequence[Call], profile: kineto.Profile
+    trace_nodes: Sequence[Node], calls: Sequence[Call], profile: kineto.Profile
 ) -> dict[int, dict[str, float]]:
-    """By id of the outermost operators, for those that the profile has."""
+    """Seconds by id of the outermost operators in the profile."""
     if not profile.kernels and any(call.is_on_gpu for call in calls):
         raise ReadError(
             "the ops ran on a GPU and the Kineto trace has no kernels: record it with "
             "ProfilerActivity.CUDA too"
         )
-    timed = times.calls(found, profile)
+    timed = times.calls(trace_nodes, profile)
     return {
         call.node.id: times.seconds(timed[call.node.id], profile, call.is_on_gpu)
         for call in calls
@@ -70,7 +70,7 @@ def _seconds(
 
 def _run(memory: Memory, call: Call, seconds: Mapping[str, float] | None) -> None:
     node = call.node
-    overwritten = written(node.schema, node.name, node.inputs)
+    overwritten = overwritten_storages(node.schema, node.name, node.inputs)
     if node.name in ALLOCATIONS:
         memory.allocate(node.outputs)
     elif not overwritten and _is_view(node) and not (seconds or {}).get("accelerator"):
@@ -82,9 +82,9 @@ def _run(memory: Memory, call: Call, seconds: Mapping[str, float] | None) -> Non
 
 
 def _is_view(node: Node) -> bool:
-    """True if all outputs are memory that the node was given."""
-    given = {value.storage for value in node.inputs}
-    return bool(node.outputs) and all(value.storage in given for value in node.outputs)
+    """True if the memory of every output is an input's."""
+    storages = {value.storage for value in node.inputs}
+    return bool(node.outputs) and all(value.storage in storages for value in node.outputs)
 
 
 def _op(call: Call, seconds: Mapping[str, float] | None) -> Op:
@@ -113,34 +113,40 @@ def _elements(node: Node) -> int:
 def _run_elements(
     memory: Memory, call: Call, seconds: Mapping[str, float] | None, count: int
 ) -> None:
-    """Every tensor of the lists as an op of its own, which may run where the tensor is; it takes a
-    share of the time by its bytes."""
+    """Run an op for every tensor of the lists, so that it can run on the tensor's device.
+
+    The node's time is divided in proportion to bytes.
+    """
     node = call.node
     inputs = _by_place(node.inputs, count)
     outputs = _by_place([replace(v, entry=_place(v)) for v in node.outputs], count)
     total = sum(map(work.traffic, (*inputs, *outputs))) or 1
     shared = tuple(value for value in node.inputs if value.entry is None)
-    for place, (read, made) in enumerate(zip(inputs, outputs, strict=True)):
-        share = work.traffic((*read, *made)) / total
-        part = replace(node, inputs=(*read, *shared), outputs=tuple(made))
+    for place, (element_inputs, element_outputs) in enumerate(zip(inputs, outputs, strict=True)):
+        share = work.traffic((*element_inputs, *element_outputs)) / total
+        part = replace(node, inputs=(*element_inputs, *shared), outputs=tuple(element_outputs))
         own = None if seconds is None else {key: time * share for key, time in seconds.items()}
         op = _op(replace(call, node=part, inside=[]), own)
         op = msgspec.structs.replace(op, name=f"{op.name}[{place}]")
-        memory.run(op, part.inputs, made, written(node.schema, node.name, part.inputs))
+        memory.run(
+            op,
+            part.inputs,
+            element_outputs,
+            overwritten_storages(node.schema, node.name, part.inputs),
+        )
 
 
 def _by_place(values: Iterable[Value], count: int) -> list[list[Value]]:
     """The values by their place in lists of `count` tensors."""
-    found: list[list[Value]] = [[] for _ in range(count)]
+    places: list[list[Value]] = [[] for _ in range(count)]
     for value in values:
         if value.entry is not None and value.entry < count:
-            found[value.entry].append(value)
-    return found
+            places[value.entry].append(value)
+    return places
 
 
 def _place(value: Value) -> int:
-    """A result's place in the list of all, which may stand in the file as one list or one by
-    one."""
+    """A result's place in the list of all, which the file has as one list or as single results."""
     return value.argument if value.entry is None else value.entry
 
 

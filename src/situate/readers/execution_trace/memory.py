@@ -18,70 +18,76 @@ class _Buffer:
 
     size: int
     value: str | None = None
-    """The value that lies in it; None if nobody has written it yet."""
-    held: bool = False
-    """It was there before the trace began: a parameter, the optimiser's state, a batch."""
+    """The value in it; None if no op has written it yet."""
+    before_trace: bool = False
+    """True if it exists before the trace begins: a parameter, the optimiser's state, a batch."""
     readers: list[int] = field(default_factory=list)
     """Ops that have read this value."""
 
 
 @dataclass
 class Memory:
-    """All memory while the ops are taken one after the other as they ran.
+    """All memory, as the ops run one after the other.
 
-    Every write makes a new value, which those that read the memory later wait for. An op that
-    overwrites a value waits for those that read it before. What nobody wrote was there when the
-    trace began: an op of its own that takes no time and holds it, with which those that overwrite
-    it share a device.
+    Every write produces a new value, and later readers of the memory wait for it. An op that
+    overwrites a value waits for its earlier readers. Memory that no op wrote exists before the
+    trace begins: an op of its own holds it and takes no time. Ops that overwrite such memory share
+    its device.
     """
 
     flow: Dataflow = field(default_factory=Dataflow)
     _buffers: dict[int, _Buffer] = field(default_factory=dict)
 
     def allocate(self, values: Iterable[Value]) -> None:
-        """Take note of memory that nobody has written."""
+        """Record memory that no op has written."""
         for value in values:
             self._buffers[value.storage] = _Buffer(value.size)
 
     def touch(self, values: Iterable[Value]) -> None:
-        """Take note of memory that is looked at and not read, as a view of it."""
+        """Record memory that a view refers to without reading it."""
         for value in values:
             self._buffer(value)
 
     def run(
-        self, op: Op, inputs: Sequence[Value], outputs: Sequence[Value], written: Iterable[int]
+        self,
+        op: Op,
+        inputs: Sequence[Value],
+        outputs: Sequence[Value],
+        overwritten_storages: Iterable[int],
     ) -> None:
-        """Append an op that overwrites the memory of the numbers `written` among its inputs."""
-        read = {value.storage: self._buffer(value) for value in inputs}
-        index = self.flow.add(op, [b.value for b in read.values() if b.value is not None])
-        overwritten = [storage for storage in dict.fromkeys(written) if storage in read]
-        fresh = _sizes(value for value in outputs if value.storage not in read)
+        """Append an op that overwrites the memory `overwritten_storages` among its inputs."""
+        buffers = {value.storage: self._buffer(value) for value in inputs}
+        index = self.flow.add(op, [b.value for b in buffers.values() if b.value is not None])
+        overwritten = [
+            storage for storage in dict.fromkeys(overwritten_storages) if storage in buffers
+        ]
+        fresh = _sizes(value for value in outputs if value.storage not in buffers)
         several = len(overwritten) + len(fresh) > 1
         for place, storage in enumerate((*overwritten, *fresh)):
             name = f"{op.name}:{place}" if several else op.name
-            if storage in read:
-                self._overwrite(read[storage], index, name)
+            if storage in buffers:
+                self._overwrite(buffers[storage], index, name)
             else:
                 self._buffers[storage] = _Buffer(fresh[storage], name)
                 self.flow.make(name, index, fresh[storage])
-        for storage in read.keys() - set(overwritten):
-            read[storage].readers.append(index)
+        for storage in buffers.keys() - set(overwritten):
+            buffers[storage].readers.append(index)
 
     def _overwrite(self, buffer: _Buffer, op: int, name: str) -> None:
         self.flow.control.update(dict.fromkeys((reader, op) for reader in buffer.readers))
-        self.flow.make(name, op, buffer.size, resident=buffer.held)
-        if buffer.held and buffer.value is not None:
+        self.flow.make(name, op, buffer.size, resident=buffer.before_trace)
+        if buffer.before_trace and buffer.value is not None:
             self.flow.beside(op, buffer.value)
         buffer.value = name
         buffer.readers = []
 
     def _buffer(self, value: Value) -> _Buffer:
-        """The memory a value lies in; where it is new, an op that holds it."""
+        """The memory of a value; new memory gets an op that holds it."""
         if value.storage not in self._buffers:
             name = f"storage:{value.storage}"
             op = self.flow.add(Op(name, kind="buffer", dtype=value.dtype, persistent=value.size))
             self.flow.make(name, op, value.size, resident=True)
-            self._buffers[value.storage] = _Buffer(value.size, name, held=True)
+            self._buffers[value.storage] = _Buffer(value.size, name, before_trace=True)
         return self._buffers[value.storage]
 
 
@@ -93,9 +99,11 @@ def _sizes(values: Iterable[Value]) -> dict[int, int]:
     return sizes
 
 
-def written(schema: str, name: str, inputs: Sequence[Value]) -> list[int]:
-    """Numbers of the memory that an operator overwrites: of the arguments that its schema marks
-    with `!`; without any mark and with `_` behind its name, of the first."""
+def overwritten_storages(schema: str, name: str, inputs: Sequence[Value]) -> list[int]:
+    """Storage numbers that an operator overwrites: of the arguments marked `!` in its schema.
+
+    Without any mark, an operator whose name ends in `_` overwrites its first argument.
+    """
     arguments = _arguments(schema)
     marked = {place for place, argument in enumerate(arguments) if "!" in argument}
     if not marked and re.search(r"[^_]_$", name.partition(".")[0]):

@@ -33,19 +33,19 @@ DTYPES = {
     "long": "int64",
     "long int": "int64",
 }
-"""Types of elements, from the words of C++ to those of PyTorch, where lower case is not enough."""
+"""PyTorch's element types by C++ type, where the lower-case name differs."""
 
 MARKER = "[pytorch|profiler|"
-"""Prefix of the names of nodes that stand for process and threads."""
+"""Prefix of the names of nodes for the process and its threads."""
 
 ALLOCATIONS = frozenset(
     f"aten::{name}"
     for name in ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
 )
-"""Operators whose results nobody has written yet."""
+"""Operators whose results are uninitialised memory."""
 
 DEEPEST = 8
-"""Lists in lists of tensors: PyTorch has no operators on more than two."""
+"""Most nested lists of tensors; PyTorch's operators have at most two."""
 
 _TENSOR = re.compile(r"Tensor\(([^()]*(?:\([^()]*\))?)\)")
 
@@ -87,11 +87,11 @@ class _File(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A tensor that a node reads or makes."""
+    """A tensor that a node reads or produces."""
 
     storage: int
-    """Number of the memory it lies in, which views of one another share. A tensor without one to
-    look at (0 in the file) has its own number, negative."""
+    """Number of its memory, which views of one another share. A tensor without memory (0 in the
+    file) has its own negative number."""
     elements: int
     size: int
     """Bytes of its elements."""
@@ -100,24 +100,24 @@ class Value:
     argument: int
     """Place among the arguments of the node."""
     entry: int | None
-    """Place in the list that the argument is; None where it is none."""
+    """Place in the argument's list; None if the argument is no list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A call of an operator or an annotation around such."""
+    """A call of an operator, or an annotation around calls."""
 
     id: int
     name: str
     parent: int
-    """Id of the node it ran inside; its own where it ran in none."""
+    """Id of the enclosing node; its own if there is none."""
     thread: int
     record: int
-    """Number of its record function, by which a Kineto trace names it."""
+    """Number of its record function, which a Kineto trace has too."""
     schema: str
     """PyTorch's declaration of the operator; empty for annotations."""
     values: list[Any]
-    """The arguments as they stand in the file, as `shapes`."""
+    """The arguments as in the file; likewise `shapes`."""
     shapes: list[Any]
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
@@ -128,7 +128,7 @@ class Node:
 
 
 def nodes(data: bytes) -> list[Node]:
-    """All nodes in the order in which they began, none before the one it ran inside.
+    """All nodes in the order of their beginnings, so that enclosing nodes come first.
 
     Raises:
         ReadError: names the node that is not as it should be.
@@ -136,12 +136,12 @@ def nodes(data: bytes) -> list[Node]:
     file = strict_json.decode(data, _File, unique=False)
     if not file.schema.startswith("1."):
         raise ReadError(f"schema: must be 1.0 or 1.1, got {file.schema[:40]!r}")
-    found: dict[int, Node] = {}
+    by_id: dict[int, Node] = {}
     for node in sorted(file.nodes, key=lambda node: node.id):
-        if node.id in found:
+        if node.id in by_id:
             raise ReadError(f"nodes: two have the id {node.id}")
-        found[node.id] = _node(node, found)
-    return list(found.values())
+        by_id[node.id] = _node(node, by_id)
+    return list(by_id.values())
 
 
 def _node(node: _Node, before: Mapping[int, Node]) -> Node:
@@ -169,10 +169,10 @@ def _node(node: _Node, before: Mapping[int, Node]) -> Node:
 
 
 def _whole(value: int | None, attributes: Mapping[str, Any], key: str, where: str) -> int:
-    found = attributes.get(key, 0) if value is None else value
-    if not isinstance(found, int):
-        raise ReadError(f"{where}: {key}: must be a whole number, got {str(found)[:40]!r}")
-    return found
+    number = attributes.get(key, 0) if value is None else value
+    if not isinstance(number, int):
+        raise ReadError(f"{where}: {key}: must be a whole number, got {str(number)[:40]!r}")
+    return number
 
 
 def _side(side: list[Any] | _Side, shapes: list[Any], types: list[str]) -> _Side:
@@ -194,9 +194,11 @@ def _values(side: _Side, where: str) -> Iterator[Value]:
 
 def _value(tensor: Sequence[Any], dtype: str, argument: int, entry: int | None) -> Value:
     number, storage, _, elements, width, device = tensor[:6]
-    named = DTYPES.get(dtype, dtype.removeprefix("c10::").lower())
-    known = named if named in NAMES else ""
-    return Value(storage or -number, elements, elements * width, known, device, argument, entry)
+    name = DTYPES.get(dtype, dtype.removeprefix("c10::").lower())
+    element_type = name if name in NAMES else ""
+    return Value(
+        storage or -number, elements, elements * width, element_type, device, argument, entry
+    )
 
 
 def _tensors(value: Any, where: str, depth: int = 0) -> Iterator[list[Any]]:

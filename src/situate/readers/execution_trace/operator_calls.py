@@ -1,4 +1,4 @@
-"""The outermost operators of an execution trace: what becomes its ops."""
+"""The outermost operators of an execution trace, which become its ops."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from situate.readers.execution_trace.nodes import Node, Value
 
 PHASES = {"Optimizer.": "update", "autograd::engine::evaluate_function": "backward"}
-"""By the beginning of the name of a node around an op."""
+"""Phases by the prefix of the name of a node around an op."""
 
 NO_GPU = frozenset({"cpu", "meta", ""})
 """Types of devices that launch no kernels."""
@@ -16,7 +16,7 @@ NO_GPU = frozenset({"cpu", "meta", ""})
 
 @dataclass(frozen=True)
 class Call:
-    """The outermost operator of what a node is part of, and all that ran inside it."""
+    """An outermost operator, and all nodes inside it."""
 
     node: Node
     phase: str
@@ -31,12 +31,12 @@ class Call:
         return any(value.device.partition(":")[0] not in NO_GPU for value in self.values)
 
 
-def calls_of(found: Sequence[Node]) -> list[Call]:
-    """The outermost operators, in the order in which they began."""
+def calls_of(nodes: Sequence[Node]) -> list[Call]:
+    """The outermost operators, in the order of their beginnings."""
     calls: dict[int, Call] = {}
     outermost: dict[int, int] = {}
     phases: dict[int, str] = {}
-    for node in found:
+    for node in nodes:
         phase = phases[node.id] = _phase(node.name) or phases.get(node.parent, "")
         if (outer := outermost.get(node.parent)) is not None:
             outermost[node.id] = outer
@@ -48,8 +48,10 @@ def calls_of(found: Sequence[Node]) -> list[Call]:
 
 
 def _with_phases(calls: Sequence[Call]) -> list[Call]:
-    """Calls with the phase that no op states: forward, or backward on the thread that autograd
-    started; unknown where there is no backward pass."""
+    """Calls with a phase where no node states one.
+
+    It is forward, or backward on the thread that autograd starts; unknown without a backward pass.
+    """
     if not any(call.phase == "backward" for call in calls):
         return list(calls)
     first: dict[int, str] = {}

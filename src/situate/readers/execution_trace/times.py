@@ -17,26 +17,28 @@ REMEDY = "record both at once, with profile(execution_trace_observer=ExecutionTr
 
 
 def calls(nodes: Sequence[Node], profile: Profile) -> dict[int, list[Call]]:
-    """By id of a node, the calls of the profile that it stands for.
+    """By id of a node, its calls in the profile.
 
-    Where the profile numbers record functions, that is one call of the same number and name. Where
-    it does not, as in older versions of PyTorch, it is one call from every stretch of a thread that
-    has the names of the node's thread in the same order: as many as there are steps like the traced
-    one.
+    If the profile numbers record functions, a node has one call, with the same number and name.
+    Older versions of PyTorch do not number them. There a node has one call from every stretch of a
+    thread with the names of the node's thread in the same order: one for each equal step.
 
     Raises:
         ReadError: the two are not of the same run.
     """
-    named = [node for node in nodes if not node.name.startswith(MARKER)]
-    found = _by_record(named, profile.calls) or _by_order(named, profile.calls)
-    if not found:
+    trace_nodes = [node for node in nodes if not node.name.startswith(MARKER)]
+    node_calls = _by_record(trace_nodes, profile.calls) or _by_order(trace_nodes, profile.calls)
+    if not node_calls:
         raise ReadError(f"the two traces have no call in common: {REMEDY}")
-    return found
+    return node_calls
 
 
 def seconds(calls: Sequence[Call], profile: Profile, is_on_gpu: bool) -> dict[str, float]:
-    """The median over the calls: of the kernels they launched, which says nothing of CPUs, or of
-    the time from start to end of what launched none and touches nothing on a GPU."""
+    """Median seconds of the calls, by device class.
+
+    For calls that launch kernels or use a GPU it is the time of the kernels, on accelerators only.
+    For others it is the time from start to end, on any device.
+    """
     on_gpu = median(map(profile.gpu_seconds, calls))
     if is_on_gpu or on_gpu:
         return {"accelerator": on_gpu}
@@ -45,8 +47,8 @@ def seconds(calls: Sequence[Call], profile: Profile, is_on_gpu: bool) -> dict[st
 
 def _by_record(nodes: Iterable[Node], calls: Iterable[Call]) -> dict[int, list[Call]]:
     by_record = {call.record: call for call in calls if call.record is not None}
-    found = ((node, by_record.get(node.record)) for node in nodes)
-    return {node.id: [call] for node, call in found if call and call.name == node.name}
+    pairs = ((node, by_record.get(node.record)) for node in nodes)
+    return {node.id: [call] for node, call in pairs if call and call.name == node.name}
 
 
 def _by_order(nodes: Iterable[Node], calls: Iterable[Call]) -> dict[int, list[Call]]:
@@ -54,20 +56,20 @@ def _by_order(nodes: Iterable[Node], calls: Iterable[Call]) -> dict[int, list[Ca
     letters: dict[str, str] = {}
     threads = _threads((call.track, call) for call in calls)
     texts = [_spelled([call.name for call in thread], letters) for thread in threads]
-    found: dict[int, list[Call]] = {}
+    node_calls: dict[int, list[Call]] = {}
     for thread_nodes in _threads((node.thread, node) for node in nodes):
-        wanted = _spelled([node.name for node in thread_nodes], letters)
-        places = [(t, at) for t, text in enumerate(texts) for at in _places(wanted, text)]
+        pattern = _spelled([node.name for node in thread_nodes], letters)
+        places = [(t, at) for t, text in enumerate(texts) for at in _places(pattern, text)]
         if not places:
             first = thread_nodes[0]
             raise ReadError(
-                f"the two traces are not of the same run: the {len(wanted)} calls of thread "
+                f"the two traces are not of the same run: the {len(pattern)} calls of thread "
                 f"{first.thread}, which begins with {first.name!r}, are not in the Kineto trace in "
                 f"this order: {REMEDY}"
             )
         for j, node in enumerate(thread_nodes):
-            found[node.id] = [threads[t][at + j] for t, at in places]
-    return found
+            node_calls[node.id] = [threads[t][at + j] for t, at in places]
+    return node_calls
 
 
 def _threads(members: Iterable[tuple[object, T]]) -> list[list[T]]:
@@ -83,9 +85,9 @@ def _spelled(names: Iterable[str], letters: dict[str, str]) -> str:
     return "".join(letters.setdefault(name, chr(len(letters))) for name in names)
 
 
-def _places(wanted: str, text: str) -> Iterable[int]:
-    """Where it is in the text, one not into the other."""
-    at = text.find(wanted)
+def _places(pattern: str, text: str) -> Iterable[int]:
+    """Positions of the pattern in the text, without overlap."""
+    at = text.find(pattern)
     while at >= 0:
         yield at
-        at = text.find(wanted, at + len(wanted))
+        at = text.find(pattern, at + len(pattern))

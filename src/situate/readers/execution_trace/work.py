@@ -12,45 +12,48 @@ from situate.readers.execution_trace.nodes import Node, Value
 from situate.readers.products import PRODUCTS, attention, attention_backward
 
 EIGHT_BITS = frozenset({"aten::_int_mm", "aten::_scaled_mm"})
-"""Products that hand on another type than they multiply."""
+"""Products whose output type differs from that of their factors."""
 
 
 def traffic(values: Iterable[Value]) -> int:
-    """Bytes of all that is read and written."""
+    """Bytes of all values read and written."""
     return sum(value.size for value in values)
 
 
 def dtype(node: Node) -> str:
-    """The dtype a node computes in: that of its first floating output, else input, else output; of
-    a product of 8 bits that of its factors."""
+    """The dtype a node computes in: its first floating output, else input, else output.
+
+    An 8-bit product computes in the dtype of its factors.
+    """
     if node.name in EIGHT_BITS and node.inputs:
         return node.inputs[0].dtype
-    found = [value.dtype for value in (*node.outputs, *node.inputs)]
-    floating = (name for name in found if "float" in name or "complex" in name)
-    return next(floating, next(iter(found), "float32"))
+    dtypes = [value.dtype for value in (*node.outputs, *node.inputs)]
+    floating = (name for name in dtypes if "float" in name or "complex" in name)
+    return next(floating, next(iter(dtypes), "float32"))
 
 
 def flops(node: Node, inside: Iterable[Node]) -> int:
-    """Multiplications and additions (two for a multiply-add) of matrix products, convolutions,
-    attention and recurrent layers: of the node itself, or else of what ran `inside` it, in the
-    order in which it began. Nothing else is counted, and nothing whose shapes the trace does not
-    hold."""
+    """FLOPs of matrix products, convolutions, attention and recurrent layers.
+
+    A multiply-add is two. They are those of the node itself, or else of the nodes `inside` it, in
+    the order of their beginnings. Other operators and unknown shapes count zero.
+    """
     total = 0
-    counted = set[int]()
+    counted_ids = set[int]()
     for call in (node, *inside):
-        if call.parent in counted and call is not node:
-            counted.add(call.id)
+        if call.parent in counted_ids and call is not node:
+            counted_ids.add(call.id)
         elif formula := _formula(call.name):
-            counted.add(call.id)
+            counted_ids.add(call.id)
             total += _evaluated(formula, call)
     return total
 
 
 def _evaluated(formula: Callable[..., int], node: Node) -> int:
-    given = starmap(_argument, zip_longest(node.values, node.shapes))
-    made = _Tensor((node.outputs[0].elements if node.outputs else 0,))
+    arguments = starmap(_argument, zip_longest(node.values, node.shapes))
+    output = _Tensor((node.outputs[0].elements if node.outputs else 0,))
     try:
-        return formula(*given, out_val=made)
+        return formula(*arguments, out_val=output)
     except (AttributeError, LookupError, TypeError, ValueError):
         return 0
 
@@ -69,7 +72,7 @@ class _Tensor:
 
 
 def _argument(value: Any, shape: Any) -> Any:
-    """As the formulas take it: what has no shape as it stands in the file."""
+    """The argument for a formula: a shape, or the value in the file if it has none."""
     is_shape = isinstance(shape, list) and shape and all(map(_is_size, shape))
     return _Tensor(tuple(shape)) if is_shape else value
 

@@ -1,4 +1,4 @@
-"""The branches of `If`: the one that is known to run, or both."""
+"""The branches of `If`: the one whose condition is constant, or both."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from situate.errors import ReadError
 from situate.readers.onnx.making import node as new_node
-from situate.readers.onnx.names import bodies_of, held, node_name
+from situate.readers.onnx.names import bodies_of, constant_names, node_name
 from situate.readers.onnx.notes import Notes
 from situate.readers.onnx.scope import Scope
 from situate.readers.onnx.types import shape_of, sizes_of
@@ -26,18 +26,18 @@ def body(node: Any, name: str, outputs: int) -> Any:
     Raises:
         ReadError: it has none of that name, or one of fewer outputs.
     """
-    found = next((a.g for a in node.attribute if a.name == name and a.HasField("g")), None)
-    if found is None:
+    graph = next((a.g for a in node.attribute if a.name == name and a.HasField("g")), None)
+    if graph is None:
         raise ReadError(f"op {node_name(node)!r}: has no {name}, which {node.op_type} needs")
-    if len(found.output) < outputs:
+    if len(graph.output) < outputs:
         raise ReadError(
-            f"op {node_name(node)!r}: its {name} makes {len(found.output)} values of {outputs}"
+            f"op {node_name(node)!r}: its {name} makes {len(graph.output)} values of {outputs}"
         )
-    return found
+    return graph
 
 
-def chosen(node: Any, scope: Scope) -> Any:
-    """The branch that runs; None where the condition depends on data."""
+def fixed_branch(node: Any, scope: Scope) -> Any:
+    """The branch of a constant condition; None if the condition depends on data."""
     condition = scope.number(node.input[0]) if node.input else None
     if condition is None:
         return None
@@ -50,22 +50,22 @@ def inlined(
     graph: Any,
     scope: Scope,
     fresh: Fresh,
-    given: Mapping[str, str] | None = None,
+    renames: Mapping[str, str] | None = None,
 ) -> list[Any]:
-    """The nodes of a body in place of its op, whose outputs they make.
+    """The nodes of a body in place of its op, with the op's outputs.
 
-    Constants of the body move to `graph`. Names that `scope` has already are made new.
+    Constants of the body move to `graph`. Names that exist in `scope` are replaced.
 
     Args:
-        outputs: what to call the outputs of the body; those without a name are not needed.
-        given: names of the values outside that the inputs of the body stand for.
+        outputs: names for the body's outputs; outputs without a name are not needed.
+        renames: outer names by the body's input names.
     """
-    names = dict(given or {}) | moved(branch, graph, scope, fresh)
-    made = [name for inner in branch.node for name in inner.output if name]
-    names |= {name: fresh(name) for name in made if name in scope.types or name in scope.lists}
+    names = dict(renames or {}) | moved(branch, graph, scope, fresh)
+    produced = [name for inner in branch.node for name in inner.output if name]
+    names |= {name: fresh(name) for name in produced if name in scope.types or name in scope.lists}
     passed = []
     for inner, outer in zip(branch.output, outputs, strict=False):
-        if outer and inner.name in made and names.get(inner.name) not in outputs:
+        if outer and inner.name in produced and names.get(inner.name) not in outputs:
             names[inner.name] = outer
         elif outer:
             passed.append((inner.name, outer))
@@ -76,10 +76,10 @@ def inlined(
 
 
 def moved(branch: Any, graph: Any, scope: Scope, fresh: Fresh) -> dict[str, str]:
-    """Move the constants of a body to the graph around it; the new names of those that have one."""
+    """Move the constants of a body to the graph around it; return the new names of renamed ones."""
     constants = [*branch.initializer, *(sparse.values for sparse in branch.sparse_initializer)]
-    taken = [c.name for c in constants if c.name in scope.types or c.name in scope.lists]
-    names = {name: fresh(name) for name in taken}
+    typed_names = [c.name for c in constants if c.name in scope.types or c.name in scope.lists]
+    names = {name: fresh(name) for name in typed_names}
     for constant in constants:
         constant.name = names.get(constant.name, constant.name)
     scope.hold(branch)
@@ -94,7 +94,7 @@ def _rename(graph: Any, names: Mapping[str, str]) -> None:
         for values in (node.input, node.output):
             values[:] = [names.get(name, name) for name in values]
         for inner in bodies_of(node):
-            own = held(inner) | {name for n in inner.node for name in n.output}
+            own = constant_names(inner) | {name for n in inner.node for name in n.output}
             outside = {old: new for old, new in names.items() if old not in own}
             _rename(inner, outside)
             for value in inner.output:
@@ -102,17 +102,17 @@ def _rename(graph: Any, names: Mapping[str, str]) -> None:
 
 
 def both(node: Any, scope: Scope, follow: Follow, notes: Notes) -> dict[str, Any]:
-    """Types of what an `If` makes: where its branches differ, the larger."""
-    made: list[list[Any]] = []
+    """Types of an `If`'s outputs: the larger one where its branches differ."""
+    branch_outputs: list[list[Any]] = []
     for name in ("then_branch", "else_branch"):
         branch, inner = body(node, name, len(node.output)), scope.inner()
         follow(branch, inner)
-        made.append([inner.types[value.name] for value in branch.output])
-    return dict(_larger(node, made, notes))
+        branch_outputs.append([inner.types[value.name] for value in branch.output])
+    return dict(_larger(node, branch_outputs, notes))
 
 
-def _larger(node: Any, made: list[list[Any]], notes: Notes) -> Iterator[tuple[str, Any]]:
-    for name, one, other in zip(node.output, *made, strict=False):
+def _larger(node: Any, branch_outputs: list[list[Any]], notes: Notes) -> Iterator[tuple[str, Any]]:
+    for name, one, other in zip(node.output, *branch_outputs, strict=False):
         if name and shape_of(one) != shape_of(other):
             notes.unequal.append(name)
         yield name, max(one, other, key=_elements)

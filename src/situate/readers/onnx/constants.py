@@ -1,4 +1,4 @@
-"""Constants of an ONNX model, known before any input comes: initializers and what follows from
+"""Constants of an ONNX model, independent of its inputs: initializers and values derived from
 them."""
 
 from __future__ import annotations
@@ -12,32 +12,39 @@ from situate.readers.onnx.names import bodies_of
 from situate.readers.onnx.shapes import Shapes, tensor_info
 
 SMALL = 1024
-"""Bytes up to which a constant that several ops read is copied instead of sent."""
+"""Largest constant in bytes that every reader copies instead of receiving it."""
 
-KEPT = {"DequantizeLinear", "Bernoulli", "Multinomial", "RandomNormalLike", "RandomUniformLike"}
-"""Ops on constants that run in every step all the same: a quantised weight stays as it is, and
-chance is new every time."""
+NOT_FOLDED = {
+    "DequantizeLinear",
+    "Bernoulli",
+    "Multinomial",
+    "RandomNormalLike",
+    "RandomUniformLike",
+}
+"""Ops on constants that still run in every step: dequantisation and random numbers."""
 
 
 def constant_sizes(model: Inferred, shapes: Shapes) -> tuple[dict[str, int], list[Any]]:
-    """Bytes of every constant, and the nodes that are left to run.
+    """Bytes of every constant, and the nodes that remain to run.
 
-    A node that reads nothing but constants runs when the model is loaded, and its outputs are
-    constants too. What follows from shapes alone takes no memory worth counting.
+    A node with only constant inputs runs when the model is loaded, so its outputs are constants
+    too. Values derived from shapes alone take negligible memory.
     """
     sizes = initializer_sizes(model.graph)
     nodes = []
     for node in model.graph.node:
-        if _is_constant(node, sizes, model.known):
-            sizes |= {value: _size(value, shapes, model.known) for value in node.output if value}
+        if _is_constant(node, sizes, model.constants):
+            sizes |= {
+                value: _size(value, shapes, model.constants) for value in node.output if value
+            }
         else:
             nodes.append(node)
     return sizes, nodes
 
 
-def _size(value: str, shapes: Shapes, known: frozenset[str]) -> int:
+def _size(value: str, shapes: Shapes, constants: frozenset[str]) -> int:
     info = shapes.get(value)
-    return info.bytes if info and value not in known else 0
+    return info.bytes if info and value not in constants else 0
 
 
 def initializer_sizes(graph: Any) -> dict[str, int]:
@@ -55,9 +62,9 @@ def large_and_shared(sizes: dict[str, int], reads: Iterable[Sequence[str]]) -> l
     return [value for value, size in sizes.items() if size > SMALL and uses[value] > 1]
 
 
-def _is_constant(node: Any, sizes: dict[str, int], known: frozenset[str]) -> bool:
-    if node.op_type == "Constant" or known.issuperset(filter(None, node.output)):
+def _is_constant(node: Any, sizes: dict[str, int], constants: frozenset[str]) -> bool:
+    if node.op_type == "Constant" or constants.issuperset(filter(None, node.output)):
         return True
-    read = [value for value in node.input if value]
-    runs = node.op_type in KEPT or next(bodies_of(node), None) is not None
-    return bool(read) and not runs and all(value in sizes for value in read)
+    inputs = [value for value in node.input if value]
+    runs = node.op_type in NOT_FOLDED or next(bodies_of(node), None) is not None
+    return bool(inputs) and not runs and all(value in sizes for value in inputs)

@@ -12,12 +12,12 @@ from situate.readers.onnx.names import graphs_of, node_name, nodes_of
 from situate.readers.onnx.types import Open, collection, shape_of
 
 ITERATIONS = "iterations"
-"""Name that an axis has where a loop's trip count is given."""
+"""The axis name for a loop's trip count."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes in `dims`, sorted by what they are sizes of."""
+    """The sizes in `dims`, by their subject."""
 
     symbols: dict[str, int] = field(default_factory=dict)
     """Sizes of symbolic dimensions."""
@@ -26,29 +26,29 @@ class Sizes:
     iterations: dict[str, int] = field(default_factory=dict)
     """Trip counts of loops by their name."""
     used: set[str] = field(default_factory=set)
-    """Those of all these that gave a size, as `dims` calls them."""
+    """The keys of `dims` that determined a size."""
     renamed: dict[str, str] = field(default_factory=dict)
-    """Names in the model of values that have others where a body stands in place of its op."""
+    """Original names of values that were renamed when a body replaced its op."""
 
     def origin(self, name: str) -> str:
         """The name of a value or loop in the model."""
         return self.renamed.get(name, name)
 
     def trips(self, name: str) -> int | None:
-        """The trip count that is given for a loop."""
+        """The given trip count of a loop."""
         self.used.add(f"{self.origin(name)}.{ITERATIONS}")
         return self.iterations.get(self.origin(name))
 
     def symbol(self, name: str) -> int | None:
-        """The size of a symbolic dimension; None where it has none."""
+        """The size of a symbolic dimension; None without one."""
         self.used.add(name)
         return self.symbols.get(name)
 
     def check_used(self, dims: Iterable[str]) -> None:
-        """Raise unless everything in `dims` gave a size.
+        """Check that every entry of `dims` determined a size.
 
         Raises:
-            ReadError: something is of no value that is made, or of one whose size is known.
+            ReadError: an entry for an unknown value, or for one with a size of its own.
         """
         if unused := [key for key in dims if key not in self.used]:
             raise ReadError(
@@ -57,16 +57,16 @@ class Sizes:
             )
 
     def shape(self, name: str) -> Open | None:
-        """The shape of a value of unknown rank, if every axis up to the last one is given."""
-        given = self.axes.get(self.origin(name), {})
-        complete = given and sorted(given) == list(range(len(given)))
-        return tuple(given[axis] for axis in sorted(given)) if complete else None
+        """The shape of a value of unknown rank, if all axes up to the last one have sizes."""
+        axes = self.axes.get(self.origin(name), {})
+        complete = axes and sorted(axes) == list(range(len(axes)))
+        return tuple(axes[axis] for axis in sorted(axes)) if complete else None
 
     def fill(self, name: str, shape: Open) -> Open:
-        """The shape with the sizes that are given for the value.
+        """The shape with the given sizes of the value.
 
         Raises:
-            ReadError: an axis that it does not have or that has another size.
+            ReadError: an unknown axis, or one with another size.
         """
         filled = list(shape)
         name = self.origin(name)
@@ -95,20 +95,20 @@ def sizes(graph: Any, dims: Mapping[str, int]) -> Sizes:
     loops = {node_name(node) for node in nodes_of(graph) if node.op_type == "Loop"}
     values = {value.name for value in graph.input}
     values |= {name for node in nodes_of(graph) for name in node.output if name}
-    found = Sizes()
+    result = Sizes()
     for key, size in dims.items():
         _check_size(key, size)
         name, _, last = str(key).rpartition(".")
         axis = int(last[:9]) if last.isascii() and last.isdecimal() else None
         if key in symbols:
-            found.symbols[key] = size
+            result.symbols[key] = size
         elif axis is not None and name in values:
-            found.axes.setdefault(name, {})[axis] = size
+            result.axes.setdefault(name, {})[axis] = size
         elif last == ITERATIONS and name in loops:
-            found.iterations[name] = size
+            result.iterations[name] = size
         else:
             raise ReadError(_unknown(key, graph, symbols, values))
-    return found
+    return result
 
 
 def _check_size(key: object, size: object) -> None:
@@ -121,8 +121,8 @@ def _unknown(key: object, graph: Any, symbols: set[str], values: set[str]) -> st
     if name and last.isdecimal():
         return f"dims: the model has no value {name!r}{nearest(name, values)}"
     inputs = [value for value in graph.input if not collection(value.type)]
-    known = {f"{v.name}.{axis}" for v in inputs for axis in _open(v.type)} | symbols
-    hint = nearest(str(key), known) or "; every dimension of its inputs has a size"
+    dimensions = {f"{v.name}.{axis}" for v in inputs for axis in _open(v.type)} | symbols
+    hint = nearest(str(key), dimensions) or "; every dimension of its inputs has a size"
     return f"dims: the model has no dimension {key!r}{hint}"
 
 
@@ -141,36 +141,36 @@ def _open(kind: Any) -> list[int]:
     return [axis for axis, d in enumerate(dims) if not d.dim_param and d.dim_value <= 0]
 
 
-def fix_inputs(graph: Any, given: Sizes) -> dict[str, str]:
-    """Give every dimension of the inputs a number; warnings of those that are taken as 1, with the
-    options that give them a size.
+def fix_inputs(graph: Any, fixed: Sizes) -> dict[str, str]:
+    """Give every dimension of the inputs a number; return warnings for dimensions of assumed size
+    1, with the options that set them.
 
     Raises:
         ReadError: a size that contradicts the model or another one, an input of unknown rank.
     """
     constants = {tensor.name for tensor in graph.initializer}
     inputs = [v for v in graph.input if v.name not in constants and not collection(v.type)]
-    symbols = dict(given.symbols)
+    symbols = dict(fixed.symbols)
     for value in inputs:
-        _name_axes(value, given, symbols)
-    named = {d.dim_param for v in inputs for d in _dims(v) if d.dim_param}
-    given.used.update(named)
-    taken = dict.fromkeys(named - symbols.keys(), 1)
-    given.symbols.update(symbols | taken)
-    warnings = [_named(name) for name in sorted(taken)]
-    return dict([*warnings, *(pair for value in inputs for pair in _fix(value, given))])
+        _name_axes(value, fixed, symbols)
+    dimensions = {d.dim_param for v in inputs for d in _dims(v) if d.dim_param}
+    fixed.used.update(dimensions)
+    defaults = dict.fromkeys(dimensions - symbols.keys(), 1)
+    fixed.symbols.update(symbols | defaults)
+    warnings = [_split_axis(name) for name in sorted(defaults)]
+    return dict([*warnings, *(pair for value in inputs for pair in _fix(value, fixed))])
 
 
-def _named(name: str) -> tuple[str, str]:
+def _split_axis(name: str) -> tuple[str, str]:
     text = f"--dim {shlex.quote(name)}=SIZE"
     python = f"(in Python: dims={{{name!r}: SIZE}})"
     return f"dimension {name!r} is taken as 1; {text} {python} gives it a size", text
 
 
-def _name_axes(value: Any, given: Sizes, symbols: dict[str, int]) -> None:
-    """A size of an axis that has a name is that of its name."""
+def _name_axes(value: Any, fixed: Sizes, symbols: dict[str, int]) -> None:
+    """Take the size of a named axis as the size of its name."""
     dims = list(_dims(value))
-    for axis, size in given.axes.get(value.name, {}).items():
+    for axis, size in fixed.axes.get(value.name, {}).items():
         name = dims[axis].dim_param if axis < len(dims) else ""
         if name and symbols.setdefault(name, size) != size:
             raise ReadError(
@@ -179,22 +179,22 @@ def _name_axes(value: Any, given: Sizes, symbols: dict[str, int]) -> None:
             )
 
 
-def _fix(value: Any, given: Sizes) -> Iterator[tuple[str, str]]:
+def _fix(value: Any, fixed: Sizes) -> Iterator[tuple[str, str]]:
     kind = value.type.tensor_type
     if not kind.HasField("shape"):
-        _set_shape(value, given)
+        _set_shape(value, fixed)
     for dim in _dims(value):
         if dim.dim_param:
-            dim.dim_value = given.symbols[dim.dim_param]
+            dim.dim_value = fixed.symbols[dim.dim_param]
     open_axes = _open(value.type)
     for axis in open_axes:
         kind.shape.dim[axis].ClearField("dim_value")
-    shape = given.fill(value.name, shape_of(value.type) or ())
+    shape = fixed.fill(value.name, shape_of(value.type) or ())
     for dim, size in zip(_dims(value), shape, strict=True):
         dim.dim_value = size or 1
-    if taken := [axis for axis in open_axes if axis not in given.axes.get(value.name, {})]:
-        options = " ".join(option(value.name, axis) for axis in taken)
-        python = ", ".join(f"{f'{value.name}.{axis}'!r}: SIZE" for axis in taken)
+    if default_axes := [axis for axis in open_axes if axis not in fixed.axes.get(value.name, {})]:
+        options = " ".join(option(value.name, axis) for axis in default_axes)
+        python = ", ".join(f"{f'{value.name}.{axis}'!r}: SIZE" for axis in default_axes)
         warning = (
             f"input {value.name!r}: dimensions without a size are taken as 1; {options} (in "
             f"Python: dims={{{python}}}) gives them sizes"
@@ -202,9 +202,9 @@ def _fix(value: Any, given: Sizes) -> Iterator[tuple[str, str]]:
         yield warning, options
 
 
-def _set_shape(value: Any, given: Sizes) -> None:
+def _set_shape(value: Any, fixed: Sizes) -> None:
     """The shape of an input that the model gives none."""
-    if (shape := given.shape(value.name)) is None:
+    if (shape := fixed.shape(value.name)) is None:
         raise ReadError(
             f"input {value.name!r} has no shape; {option(value.name, 0)}, "
             f"{option(value.name, 1)}, ... for each of its axes gives it one"

@@ -35,20 +35,20 @@ def folded(
     opsets: Mapping[str, int],
     kinds: Mapping[str, Any],
     values: Mapping[str, Any],
-    made: Mapping[str, Any],
+    outputs: Mapping[str, Any],
 ) -> list[Any]:
-    """The outputs of a node, as tensors in order; none where they depend on data or are large.
+    """The outputs of a node, as tensors in order; none if they depend on data or are large.
 
     Args:
         opsets: version of each domain.
-        kinds: types of what it reads.
-        values: contents of what it reads, where they are known.
-        made: types of what it makes, as inferred; whatever a model states of them may be wrong.
+        kinds: types of the inputs.
+        values: contents of the inputs, if known.
+        outputs: inferred types of the outputs; types that a model states may be wrong.
     """
     if node.domain or any(map(_is_elsewhere, node.attribute)):
         return []
     feeds = _feeds(node, kinds, values)
-    if feeds is None or not _is_small_work(node, feeds, made):
+    if feeds is None or not _is_small_work(node, feeds, outputs):
         return []
     with contextlib.suppress(Exception):  # what cannot be computed stays unknown
         return _run(node, feeds, opsets)
@@ -56,21 +56,21 @@ def folded(
 
 
 def _feeds(node: Any, kinds: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Arrays for what the node reads; None where it needs data."""
+    """Arrays for the node's inputs; None if it needs data."""
     if node.op_type == "Constant":
         return {}
     if node.op_type in ("Shape", "Size") and node.input:
         return {node.input[0]: np.broadcast_to(np.float32(0), sizes_of(kinds[node.input[0]]))}
-    read = [name for name in node.input if name]
-    if node.op_type not in ARITHMETIC or not read or any(values.get(n) is None for n in read):
+    inputs = [name for name in node.input if name]
+    if node.op_type not in ARITHMETIC or not inputs or any(values.get(n) is None for n in inputs):
         return None
-    return {name: _array(values[name]) for name in read}
+    return {name: _array(values[name]) for name in inputs}
 
 
-def _is_small_work(node: Any, feeds: Mapping[str, Any], made: Mapping[str, Any]) -> bool:
+def _is_small_work(node: Any, feeds: Mapping[str, Any], outputs: Mapping[str, Any]) -> bool:
     if node.op_type == "NonZero":  # makes at most as many columns as it reads elements
         return True
-    shapes = [shape_of(made.get(name)) for name in node.output if name]
+    shapes = [shape_of(outputs.get(name)) for name in node.output if name]
     return all(s is not None and None not in s and is_small(s) for s in shapes)
 
 
@@ -88,14 +88,14 @@ def _run(node: Any, feeds: Mapping[str, Any], opsets: Mapping[str, int]) -> list
 
 
 def _is_elsewhere(attribute: Any) -> bool:
-    """True if a tensor of the attribute lies in another file, which would be looked for in the
+    """True if a tensor of the attribute is in another file, which onnx would look for in the
     current directory."""
     sparse = attribute.sparse_tensor
     return any(t.external_data for t in (attribute.t, sparse.values, sparse.indices))
 
 
 def is_small(shape: Iterable[Any]) -> bool:
-    """True if a value of this shape is small enough to be computed and kept."""
+    """True if a value of this shape is small enough to compute and keep."""
     return bool(math.prod(shape) <= LIMIT)
 
 

@@ -20,7 +20,7 @@ VIEWS = {"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze"}
 """Ops whose first output shares the memory of their first input."""
 
 METADATA = {"Shape", "Size"}
-"""Ops that look at no data and sit with what they look at."""
+"""Ops that read no data and share the device of their input."""
 
 
 def graph_of(model: Inferred, name: str) -> Graph:
@@ -47,9 +47,9 @@ def graph_of(model: Inferred, name: str) -> Graph:
         op = flow.add(Op(next(names), kind="parameter", persistent=size, phase="forward"))
         flow.make(value, op, size, resident=True)
         flow.carry(value)
-    held = dict(constants)
+    sizes = dict(constants)
     for node, values in zip(nodes, reads, strict=True):
-        size = sum(held.pop(value, 0) for value in values)
+        size = sum(sizes.pop(value, 0) for value in values)
         _add(flow, node, next(names), [v for v in values if v not in constants], size, shapes)
     for output in model.graph.output:
         if output.name not in constants:
@@ -58,22 +58,22 @@ def graph_of(model: Inferred, name: str) -> Graph:
 
 
 def check_flow(graph: Any) -> None:
-    """Raise unless every value that a node reads is made, once, and by an earlier node.
+    """Check that an earlier node produces every input of a node, and only once.
 
     Raises:
         ReadError: names the value and the op that reads it.
         GraphError: names a cycle.
     """
     names = unique([node_name(node) for node in graph.node])
-    given = {value.name for value in (*graph.input, *graph.initializer)}
-    given |= {sparse.values.name for sparse in graph.sparse_initializer}
+    defined = {value.name for value in (*graph.input, *graph.initializer)}
+    defined |= {sparse.values.name for sparse in graph.sparse_initializer}
     makers: dict[str, int] = {}
     for op, node in enumerate(graph.node):
         for value in filter(None, node.output):
             if makers.setdefault(value, op) != op:
                 raise ReadError(f"value {value!r} is made twice")
     reads = [
-        (v, op) for op, node in enumerate(graph.node) for v in reads_of(node) if v not in given
+        (v, op) for op, node in enumerate(graph.node) for v in reads_of(node) if v not in defined
     ]
     for value, op in reads:
         if value not in makers:
@@ -87,9 +87,9 @@ def check_flow(graph: Any) -> None:
 
 
 def _add(
-    flow: Dataflow, node: Any, name: str, values: Sequence[str], held: int, shapes: Shapes
+    flow: Dataflow, node: Any, name: str, values: Sequence[str], persistent: int, shapes: Shapes
 ) -> None:
-    """A node as an op that holds `held` bytes of constants, with what it makes."""
+    """Add a node as an op with its outputs; it holds `persistent` bytes of constants."""
     flops, traffic = work(node, shapes)
     outputs = [value for value in node.output if value]
     op = flow.add(
@@ -99,7 +99,7 @@ def _add(
             flops=flops,
             traffic=traffic,
             dtype=dtype(node, shapes),
-            persistent=held + _held_in_bodies(node),
+            persistent=persistent + _held_in_bodies(node),
             module=name.strip("/").rpartition("/")[0],
             phase="forward",
         ),
@@ -116,10 +116,10 @@ def _add(
 
 def _held_in_bodies(node: Any) -> int:
     """Bytes of the constants inside the node's bodies."""
-    return sum(map(_held, bodies_of(node)))
+    return sum(map(_constant_bytes, bodies_of(node)))
 
 
-def _held(body: Any) -> int:
+def _constant_bytes(body: Any) -> int:
     constants = (node for node in body.node if node.op_type == "Constant")
     stated = (a.t for node in constants for a in node.attribute if a.HasField("t"))
     own = sum(initializer_sizes(body).values()) + sum(tensor_info(t).bytes for t in stated)

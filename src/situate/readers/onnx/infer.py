@@ -1,4 +1,4 @@
-"""An ONNX model in which every value has a type with numbers, and what must be known of that."""
+"""An ONNX model with complete types for all values, and the constants found on the way."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from situate.readers.onnx.walk import Walk
 
 @dataclass(frozen=True)
 class Inferred:
-    """A model without functions, whose values all have shapes."""
+    """A model without functions, with a shape for every value."""
 
     graph: Any
-    known: frozenset[str]
+    constants: frozenset[str]
     """Values that do not depend on any input's data."""
     warnings: tuple[str, ...]
 
 
 def infer(model: Any, dims: Mapping[str, int]) -> Inferred:
-    """The model with numbers for its open dimensions, and what follows from them.
+    """The model with numbers for its open dimensions and inferred types for all values.
 
     Raises:
-        ReadError: a size in `dims` that contradicts the model or that is not positive, shapes that
-            contradict one another or follow from nothing, functions that stand for too much.
+        ReadError: a size in `dims` that contradicts the model or is not positive; shapes that
+            contradict one another or cannot be inferred; functions that expand to too many nodes.
     """
     if model.functions:
         check_functions(model)
     for graph in graphs_of(model.graph):
         forget_weights(graph)
     model = _inlined(model) if model.functions else model
-    given = sizes(model.graph, dims)
-    warnings = fix_inputs(model.graph, given)
-    walk = Walk(model, given)
-    walk.notes.taken += warnings.values()
+    dim_sizes = sizes(model.graph, dims)
+    warnings = fix_inputs(model.graph, dim_sizes)
+    walk = Walk(model, dim_sizes)
+    walk.notes.defaults += warnings.values()
     walk.outermost(model.graph)
-    given.check_used(dims)
-    return Inferred(model.graph, frozenset(walk.known), (*warnings, *walk.notes.warnings()))
+    dim_sizes.check_used(dims)
+    return Inferred(model.graph, frozenset(walk.constants), (*warnings, *walk.notes.warnings()))
 
 
 def _inlined(model: Any) -> Any:

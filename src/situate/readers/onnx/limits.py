@@ -1,4 +1,4 @@
-"""Bounds on what a model may stand for, looked at before anything follows it."""
+"""Limits on the size of a model after expansion, checked first."""
 
 from __future__ import annotations
 
@@ -10,50 +10,52 @@ from situate.errors import ReadError
 from situate.readers.onnx.shapes import tensor_info
 
 CONSTANT_LIMIT = 4096
-"""Bytes up to which a constant's content is kept: it may be a shape that others follow from."""
+"""Largest constant in bytes with known content, which may be a shape for other values."""
 
 DEEPEST = 32
-"""Functions that call functions: the longest such chain that is read."""
+"""Longest chain of functions that call functions."""
 
 MOST_NODES = 250_000
-"""Most nodes of a model whose functions are spread out."""
+"""Most nodes of a model after the expansion of its functions."""
 
 
 def check_functions(model: Any) -> None:
-    """Refuse functions that stand for too many nodes: a chain of functions, each of which calls the
-    next one twice, is short in the file and doubles with every function.
+    """Refuse functions that expand to too many nodes.
+
+    In a chain of functions with two calls of the next one each, the number of nodes doubles with
+    every function.
 
     Raises:
-        ReadError: functions that stand for too much.
+        ReadError: too many nodes after expansion.
     """
-    left, sizes = list(model.functions), dict[tuple[str, str], int]()
+    remaining, sizes = list(model.functions), dict[tuple[str, str], int]()
     for _ in range(DEEPEST):
-        callers = {(function.domain, function.name) for function in left}
-        ready = [callers.isdisjoint(_called(function.node)) for function in left]
-        for function in (f for f, is_ready in zip(left, ready, strict=True) if is_ready):
+        callers = {(function.domain, function.name) for function in remaining}
+        ready = [callers.isdisjoint(_called_functions(function.node)) for function in remaining]
+        for function in (f for f, is_ready in zip(remaining, ready, strict=True) if is_ready):
             key = function.domain, function.name
             sizes[key] = max(_spread(function.node, sizes), sizes.get(key, 0))
-        left = [f for f, is_ready in zip(left, ready, strict=True) if not is_ready]
-    if left:
+        remaining = [f for f, is_ready in zip(remaining, ready, strict=True) if not is_ready]
+    if remaining:
         raise ReadError(
-            f"function {left[0].name!r}: calls itself, or others more than {DEEPEST} deep"
+            f"function {remaining[0].name!r}: calls itself, or others more than {DEEPEST} deep"
         )
     if _spread(model.graph.node, sizes) > MOST_NODES:
         raise ReadError(f"its functions stand for more than {MOST_NODES:,} nodes")
 
 
-def _called(nodes: Any) -> Iterator[tuple[str, str]]:
-    """Domain and type of the nodes, and of those in their bodies."""
+def _called_functions(nodes: Any) -> Iterator[tuple[str, str]]:
+    """Domain and type of the nodes, and of the nodes in their bodies."""
     for node in nodes:
         yield node.domain, node.op_type
         for attribute in node.attribute:
             for body in (attribute.g, *attribute.graphs):
-                yield from _called(body.node)
+                yield from _called_functions(body.node)
 
 
 def _spread(nodes: Any, sizes: Mapping[tuple[str, str], int]) -> int:
-    """The number of nodes, with functions of so many nodes in place of their calls."""
-    return sum(sizes.get(key, 1) for key in _called(nodes))
+    """The number of nodes after expansion, by the sizes of functions."""
+    return sum(sizes.get(key, 1) for key in _called_functions(nodes))
 
 
 def forget_weights(graph: Any) -> None:

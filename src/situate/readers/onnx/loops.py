@@ -22,17 +22,17 @@ ENDLESS = 2**31
 
 
 def trips(node: Any) -> int:
-    """The number of times a node's bodies run, as it was found when they were followed."""
+    """The number of times a node's bodies run, as determined earlier."""
     if node.domain or node.op_type not in ("Loop", "Scan"):
         return 1
     return next((int(entry.value) for entry in node.metadata_props if entry.key == TRIPS), 1)
 
 
-def loop(node: Any, scope: Scope, follow: Follow, given: Sizes, notes: Notes) -> dict[str, Any]:
-    """Types of what a `Loop` makes; its trip count is noted at the node.
+def loop(node: Any, scope: Scope, follow: Follow, dim_sizes: Sizes, notes: Notes) -> dict[str, Any]:
+    """Types of a `Loop`'s outputs; its trip count is noted at the node.
 
     Raises:
-        ReadError: the body takes or makes other numbers of values than the node.
+        ReadError: the body and the node differ in their numbers of inputs or outputs.
     """
     carried = list(node.input[2:])
     inner = scope.inner()
@@ -45,25 +45,25 @@ def loop(node: Any, scope: Scope, follow: Follow, given: Sizes, notes: Notes) ->
         inner.bind(value.name, kind)
     follow(graph, inner)
     after = [inner.types[value.name] for value in graph.output[1:]]
-    known = _loop_trips(node, scope, inner.number(graph.output[0].name), given)
-    if known is None:
-        notes.loops.append(given.origin(node_name(node)))
+    trips = _loop_trips(node, scope, inner.number(graph.output[0].name), dim_sizes)
+    if trips is None:
+        notes.loops.append(dim_sizes.origin(node_name(node)))
         notes.assumed.update(node.output)
-    count = _note(node, 1 if known is None else known)
-    states = [_grown(a, b, count) for a, b in zip(before, after, strict=False)]
+    count = _note(node, 1 if trips is None else trips)
+    states = [_grown_type(a, b, count) for a, b in zip(before, after, strict=False)]
     pairs = zip(node.output, before, states, strict=False)
     notes.changing += [name for name, a, b in pairs if sizes_of(a) != sizes_of(b)]
     stacked = [_stacked(kind, count, 0) for kind in after[len(before) :]]
     return dict(zip(node.output, [*states, *stacked], strict=False))
 
 
-def _loop_trips(node: Any, scope: Scope, goes_on: int | None, given: Sizes) -> int | None:
-    """None where the data decides."""
-    known = _known_trips(node, scope, goes_on)
-    count = given.trips(node_name(node))
+def _loop_trips(node: Any, scope: Scope, goes_on: int | None, dim_sizes: Sizes) -> int | None:
+    """The trip count of a loop; None if it depends on data."""
+    trips = _known_trips(node, scope, goes_on)
+    count = dim_sizes.trips(node_name(node))
     if count is not None:
-        check_trips(node, count, most_trips(node, scope) if known is None else known, known)
-    return known if count is None else count
+        check_trips(node, count, most_trips(node, scope) if trips is None else trips, trips)
+    return trips if count is None else count
 
 
 def _known_trips(node: Any, scope: Scope, goes_on: int | None) -> int | None:
@@ -76,25 +76,25 @@ def _known_trips(node: Any, scope: Scope, goes_on: int | None) -> int | None:
     return most if starts and most is not None and most < ENDLESS else None
 
 
-def check_trips(node: Any, count: int, most: int | None, known: int | None = None) -> None:
-    """Check a trip count that is given against what is known.
+def check_trips(node: Any, count: int, most: int | None, actual: int | None = None) -> None:
+    """Check a given trip count against the loop.
 
     Raises:
         ReadError: the loop cannot run so often, or runs another number of times.
     """
-    if most is not None and (count > most or known not in (None, count)):
-        times = f"{most} times" if known is not None else f"at most {most} times"
+    if most is not None and (count > most or actual not in (None, count)):
+        times = f"{most} times" if actual is not None else f"at most {most} times"
         raise ReadError(f"dims: loop {node_name(node)!r} runs {times}, and not {count}")
 
 
 def most_trips(node: Any, scope: Scope) -> int | None:
-    """The trip count of a `Loop` whose condition stays true; None where the data decides."""
+    """The trip count of a `Loop` with a constant true condition; None if it depends on data."""
     most = scope.number(node.input[0]) if node.input[0] else ENDLESS
     starts = scope.number(node.input[1]) if node.input[1] else 1
     return 0 if starts == 0 or (most is not None and most <= 0) else most
 
 
-def _grown(before: Any, after: Any, count: int) -> Any:
+def _grown_type(before: Any, after: Any, count: int) -> Any:
     """The type of a carried value at the end: dimensions go on as they began."""
     first, second = sizes_of(before), sizes_of(after)
     if count == 0 or len(first) != len(second):
@@ -104,10 +104,10 @@ def _grown(before: Any, after: Any, count: int) -> Any:
 
 
 def scan(node: Any, scope: Scope, follow: Follow, version: int) -> dict[str, Any]:
-    """Types of what a `Scan` makes; the length of the scanned axis is noted at the node.
+    """Types of a `Scan`'s outputs; the length of the scanned axis is noted at the node.
 
     Raises:
-        ReadError: the body takes or makes other numbers of values than the node.
+        ReadError: the body and the node differ in their numbers of inputs or outputs.
     """
     inner, batched = scope.inner(), version < 9
     graph = body(node, "body", len(node.output))
@@ -123,9 +123,12 @@ def scan(node: Any, scope: Scope, follow: Follow, version: int) -> dict[str, Any
         inner.bind(value.name, tensor(element(kind), shape))
     follow(graph, inner)
     _note(node, steps * (batch[0] if batch else 1))
-    made = [inner.types[value.name] for value in graph.output]
+    output_types = [inner.types[value.name] for value in graph.output]
     axes = chain(_axes(node, "scan_output_axes"), repeat(0))
-    ends = [*made[:states], *(_stacked(kind, steps, next(axes)) for kind in made[states:])]
+    ends = [
+        *output_types[:states],
+        *(_stacked(kind, steps, next(axes)) for kind in output_types[states:]),
+    ]
     kinds = [tensor(element(kind), (*batch, *sizes_of(kind))) for kind in ends]
     return dict(zip(node.output, kinds, strict=False))
 
@@ -143,29 +146,33 @@ def _without(node: Any, shape: Sequence[int], axis: int) -> tuple[int, tuple[int
 
 
 def _stacked(kind: Any, count: int, axis: int) -> Any:
-    """The type of what an output of all iterations makes."""
+    """The type of an output stacked over all iterations."""
     shape = list(sizes_of(kind))
     shape.insert(axis + len(shape) + 1 if axis < 0 else axis, count)
     return tensor(element(kind), shape)
 
 
-def check_inputs(node: Any, graph: Any, given: Sequence[str], own: int) -> None:
-    """Check that the body takes `own` values beside those that are handed over.
+def check_inputs(node: Any, graph: Any, outer_inputs: Sequence[str], own: int) -> None:
+    """Check that the body takes `own` values beside the outer inputs.
 
     Raises:
-        ReadError: it takes others, or one is left out.
+        ReadError: the numbers differ, or an input is missing.
     """
-    if len(graph.input) != own + len(given) or not all(given) or len(node.input) < own:
+    if (
+        len(graph.input) != own + len(outer_inputs)
+        or not all(outer_inputs)
+        or len(node.input) < own
+    ):
         raise ReadError(
-            f"op {node_name(node)!r}: hands over {sum(map(bool, given))} values, and its body "
-            f"takes {len(graph.input) - own}"
+            f"op {node_name(node)!r}: hands over {sum(map(bool, outer_inputs))} values, and its "
+            f"body takes {len(graph.input) - own}"
         )
 
 
 def _note(node: Any, count: int) -> int:
-    kept = [entry for entry in node.metadata_props if entry.key != TRIPS]
+    properties = [entry for entry in node.metadata_props if entry.key != TRIPS]
     del node.metadata_props[:]
-    node.metadata_props.extend(kept)
+    node.metadata_props.extend(properties)
     node.metadata_props.add(key=TRIPS, value=str(count))
     return count
 
@@ -177,7 +184,7 @@ def _scalar(kind: str) -> Any:
 
 
 def _true() -> Any:
-    """A body runs only where its condition holds."""
+    """The constant true, for the condition of a body that runs."""
     import onnx
 
     return onnx.helper.make_tensor("", onnx.TensorProto.BOOL, [], [True])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 AXES_ARE_INPUTS = 13
-"""The version from which on axes and sizes are inputs, and no attributes."""
+"""The first version with axes and sizes as inputs instead of attributes."""
 
 
 def node(kind: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> Any:
@@ -34,22 +34,25 @@ class Maker:
     """Makes a name that no value has."""
 
     def views(self, kind: str, names: Sequence[str], axis: int) -> tuple[list[Any], list[str]]:
-        """`Squeeze` or `Unsqueeze` of each value; the nodes, and what they make."""
-        made = [self.fresh(f"{name}/{kind}") for name in names]
-        pairs = zip(names, made, strict=True)
+        """`Squeeze` or `Unsqueeze` of each value: the nodes and their outputs."""
+        outputs = [self.fresh(f"{name}/{kind}") for name in names]
+        pairs = zip(names, outputs, strict=True)
         if self.version < AXES_ARE_INPUTS:
-            return [node(kind, [a], [b], axes=[axis]) for a, b in pairs], made
+            return [node(kind, [a], [b], axes=[axis]) for a, b in pairs], outputs
         axes = constant(self.fresh(f"{kind}/axes"), [axis], [1])
-        return [axes, *(node(kind, [a, axes.output[0]], [b]) for a, b in pairs)], made
+        return [axes, *(node(kind, [a, axes.output[0]], [b]) for a, b in pairs)], outputs
 
     def split(
         self, name: str, value: str, sizes: Sequence[int], axis: int
     ) -> tuple[list[Any], list[str]]:
-        """`Split` into parts of these sizes; the nodes, and what they make."""
-        made = [self.fresh(f"{value}/part") for _ in sizes]
-        if not made:
+        """`Split` into parts of these sizes: the nodes and their outputs."""
+        outputs = [self.fresh(f"{value}/part") for _ in sizes]
+        if not outputs:
             return [], []
         if self.version < AXES_ARE_INPUTS:
-            return [node("Split", [value], made, axis=axis, split=sizes, name=name)], made
-        given = constant(self.fresh(f"{value}/sizes"), sizes, [len(sizes)])
-        return [given, node("Split", [value, given.output[0]], made, axis=axis, name=name)], made
+            return [node("Split", [value], outputs, axis=axis, split=sizes, name=name)], outputs
+        part_sizes = constant(self.fresh(f"{value}/sizes"), sizes, [len(sizes)])
+        return [
+            part_sizes,
+            node("Split", [value, part_sizes.output[0]], outputs, axis=axis, name=name),
+        ], outputs

@@ -1,4 +1,4 @@
-"""Names in an ONNX graph and its bodies: of nodes, of what they read and make."""
+"""Names in an ONNX graph and its bodies: of nodes, inputs and outputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def bodies_of(node: Any) -> Iterator[Any]:
 
 
 def nodes_of(graph: Any) -> Iterator[Any]:
-    """All nodes, those of bodies too."""
+    """All nodes, including those of bodies."""
     for node in graph.node:
         yield node
         for body in bodies_of(node):
@@ -36,19 +36,19 @@ def graphs_of(graph: Any) -> Iterator[Any]:
 
 
 def reads(node: Any) -> list[str]:
-    """The values a node reads, each once, those that its bodies take from outside included."""
+    """The values a node reads, each once, including outer values that its bodies read."""
     own = [value for value in node.input if value]
     return list(dict.fromkeys([*own, *(v for body in bodies_of(node) for v in free(body))]))
 
 
 def free(body: Any) -> Iterator[str]:
     """The values that a body takes from outside."""
-    made = held(body) | {value for node in body.node for value in node.output}
-    read = [value for node in body.node for value in reads(node)]
-    yield from (v for v in (*read, *(output.name for output in body.output)) if v not in made)
+    defined = constant_names(body) | {value for node in body.node for value in node.output}
+    inputs = [value for node in body.node for value in reads(node)]
+    yield from (v for v in (*inputs, *(output.name for output in body.output)) if v not in defined)
 
 
-def held(graph: Any) -> set[str]:
+def constant_names(graph: Any) -> set[str]:
     """The values that a graph has before any node runs."""
     names = {value.name for value in (*graph.input, *graph.initializer)}
     return names | {sparse.values.name for sparse in graph.sparse_initializer}

@@ -1,4 +1,4 @@
-"""Notes to the caller on the way in which shapes were found."""
+"""Notes to the caller about the inference of shapes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from situate.readers.onnx.dims import ITERATIONS, option
 
 @dataclass
 class Notes:
-    """Names of values and nodes, by what was assumed of them."""
+    """Names of values and nodes, by the assumption about them."""
 
     assumed: set[str] = field(default_factory=set)
-    """Values whose shape or content may follow from one of those below that were taken as 1."""
-    taken: list[str] = field(default_factory=list)
-    """Options that give sizes to dimensions of inputs that are taken as 1."""
+    """Values whose shape or content may depend on a dimension of assumed size 1."""
+    defaults: list[str] = field(default_factory=list)
+    """Options for the sizes of input dimensions of assumed size 1."""
     data: dict[str, list[int]] = field(default_factory=dict)
-    """Axes that only the data will tell, by value; they are taken as 1."""
+    """Axes that depend on data, by value; their size is assumed to be 1."""
     contradicted: list[str] = field(default_factory=list)
     """Values of other shapes than the model states."""
     trusted: list[str] = field(default_factory=list)
-    """Values whose stated shape is taken since inference rejects their node."""
+    """Values with a stated shape only, because inference rejects their node."""
     unequal: list[str] = field(default_factory=list)
     """Values that the branches of an If make in different shapes."""
     loops: list[str] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Notes:
     """Carried values of loops whose shape changes."""
 
     def warnings(self) -> Iterator[str]:
-        """One each for what there is."""
+        """A line for each kind of note."""
         if self.data:
             have = _have(list(self.data), "dimensions that depend on the data, taken as 1")
             yield f"{have}; {_some(self._options(), ' ')} gives them sizes"
@@ -49,17 +49,17 @@ class Notes:
             yield _have(self.changing, "another shape in every iteration; the first one's counts")
 
     def hint(self) -> str:
-        """A possible reason where shapes do not fit together."""
-        options = [*self.taken, *self._options()]
+        """A possible reason for contradicting shapes."""
+        options = [*self.defaults, *self._options()]
         return f"; {_some(options, ' ')} gives sizes to what is taken as 1" if options else ""
 
     def _options(self) -> list[str]:
         return [option(name, axis) for name, axes in self.data.items() for axis in axes]
 
 
-def _have(names: list[str], what: str) -> str:
+def _have(names: list[str], noun: str) -> str:
     have = "1 value has" if len(names) == 1 else f"{len(names)} values have"
-    return f"{have} {what}: {_some(list(map(repr, names)), ', ')}"
+    return f"{have} {noun}: {_some(list(map(repr, names)), ', ')}"
 
 
 def _some(texts: list[str], mark: str) -> str:

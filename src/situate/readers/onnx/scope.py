@@ -1,5 +1,4 @@
-"""Types and contents of the values that a graph's nodes may read, those of the graphs around it
-too."""
+"""Types and contents of the values in a graph and in the graphs around it."""
 
 from __future__ import annotations
 
@@ -15,13 +14,13 @@ from situate.readers.onnx.types import tensor, tensor_of
 
 @dataclass
 class Scope:
-    """Types of values by name, and the content of those that do not depend on any input's data."""
+    """Types of values by name, and the contents of values that do not depend on data."""
 
     types: ChainMap[str, Any] = field(default_factory=ChainMap)
     lists: ChainMap[str, tuple[str, ...]] = field(default_factory=ChainMap)
     """Names of the tensors in each sequence and optional."""
     stated: dict[str, Any] = field(default_factory=dict)
-    """Types that the graph itself states of what its nodes make; inference goes before them."""
+    """Types that the graph states for its nodes' outputs; inferred types override them."""
     is_body: bool = False
     _contents: ChainMap[str, Any] = field(default_factory=ChainMap)
 
@@ -35,16 +34,16 @@ class Scope:
         )
 
     def bind(self, name: str, kind: Any, content: Any = None) -> None:
-        """State the type of a value and, where it is known, its content as a tensor."""
+        """Bind the type of a value and, if known, its content as a tensor."""
         self.types[name] = kind
         self._contents[name] = content
 
     def content(self, name: str) -> Any:
-        """A tensor; None where it is not known."""
+        """The content of a value as a tensor; None if unknown."""
         return self._contents.get(name)
 
     def number(self, name: str) -> int | None:
-        """The content of a value of one whole number or truth value; None where it is not known."""
+        """The content of a single integer or truth value; None if unknown."""
         import onnx
 
         if (content := self.content(name)) is None:

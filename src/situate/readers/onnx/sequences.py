@@ -19,7 +19,7 @@ REMEDIES = {
     "optional": "hand over the tensor itself, or leave it out",
     "sequence": "hand over its tensors as values of their own",
 }
-"""By the type of what is no tensor."""
+"""Names of types other than tensors."""
 
 
 def refusal(where: str, name: str, which: str) -> ReadError:
@@ -30,10 +30,10 @@ def refusal(where: str, name: str, which: str) -> ReadError:
 
 
 def lowered(op: Any, scope: Scope, maker: Maker) -> list[Any] | None:
-    """Nodes on tensors that do what the op does; None where it has to do with tensors only.
+    """Nodes on tensors with the same effect as the op; None if the op has only tensors.
 
     Raises:
-        ReadError: which tensors it means depends on the data.
+        ReadError: the op's choice of tensors depends on data.
     """
     on_list = bool(op.input) and op.input[0] in scope.lists
     rule = (_ON_LISTS if on_list else _ON_TENSORS).get(op.op_type)
@@ -94,14 +94,14 @@ def _place(op: Any, scope: Scope, place: int, default: int, length: int) -> int:
     """A position in a sequence, counted from its beginning.
 
     Raises:
-        ReadError: it is not in it, or depends on the data.
+        ReadError: it is out of range, or depends on the data.
     """
-    given = op.input[place] if place < len(op.input) else ""
-    position = scope.number(given) if given else default
+    index_input = op.input[place] if place < len(op.input) else ""
+    position = scope.number(index_input) if index_input else default
     if position is None:
         raise ReadError(
-            f"op {node_name(op)!r}: its place in the sequence, {given!r}, depends on the data: "
-            "choose from one tensor instead (Gather of a stack)"
+            f"op {node_name(op)!r}: its place in the sequence, {index_input!r}, depends on the "
+            "data: choose from one tensor instead (Gather of a stack)"
         )
     if not -length <= position < length:
         raise ReadError(f"op {node_name(op)!r}: takes place {position} of a sequence of {length}")
@@ -113,7 +113,7 @@ def _length(op: Any, scope: Scope, _maker: Maker) -> list[Any]:
 
 
 def _has_element(op: Any, scope: Scope, _maker: Maker) -> list[Any]:
-    """A tensor is an optional that has an element; a sequence without any is taken for none."""
+    """A tensor counts as an optional with an element; an empty sequence as one without."""
     first = op.input[0] if op.input else ""
     has = bool(first) and scope.lists.get(first) != ()
     return [constant(op.output[0], [has], [], "BOOL")]
@@ -136,32 +136,31 @@ def _concatenate(op: Any, scope: Scope, maker: Maker) -> list[Any]:
 
 
 def _split(op: Any, scope: Scope, maker: Maker) -> list[Any]:
-    """Parts of the sizes that are given; else one for each place along the axis, which goes with
-    `keepdims=0`."""
+    """The given sizes of parts; else 1 for each place along the axis, for `keepdims=0`."""
     axis, shape = _number(op, "axis", 0), sizes_of(scope.types[op.input[0]])
     if not -len(shape) <= axis < len(shape):
         raise ReadError(f"op {node_name(op)!r}: splits axis {axis} of {len(shape)} axes")
-    given = op.input[1] if len(op.input) > 1 else ""
-    sizes = _sizes(op, scope, given, shape[axis])
+    split_input = op.input[1] if len(op.input) > 1 else ""
+    sizes = _sizes(op, scope, split_input, shape[axis])
     _check_length(op, len(sizes))
     nodes, content = maker.split(node_name(op), op.input[0], sizes, axis)
     views: list[Any] = []
-    if content and not given and not _number(op, "keepdims", 1):
+    if content and not split_input and not _number(op, "keepdims", 1):
         views, content = maker.views("Squeeze", content, axis)
     _hold(op, scope, content)
     return [*nodes, *views]
 
 
-def _sizes(op: Any, scope: Scope, given: str, total: int) -> Sequence[int]:
-    """As they are listed; or all of one size, where the last may be smaller; of 1 by default."""
+def _sizes(op: Any, scope: Scope, split_input: str, total: int) -> Sequence[int]:
+    """The sizes in a list; or equal sizes, 1 by default, with a smaller last one if needed."""
     import onnx
 
-    if not given:
+    if not split_input:
         return _equal(total, 1)
-    if (content := scope.content(given)) is None:
+    if (content := scope.content(split_input)) is None:
         raise ReadError(
-            f"op {node_name(op)!r}: how many tensors it makes depends on the data, {given!r}: make "
-            "that a constant of the model"
+            f"op {node_name(op)!r}: how many tensors it makes depends on the data, "
+            f"{split_input!r}: make that a constant of the model"
         )
     sizes = onnx.numpy_helper.to_array(content)
     if sizes.ndim:
@@ -170,7 +169,7 @@ def _sizes(op: Any, scope: Scope, given: str, total: int) -> Sequence[int]:
 
 
 def _equal(total: int, step: int) -> Sequence[int]:
-    """Sizes of parts of which all but the last are `step`; too many are not listed."""
+    """Sizes of parts, all `step` except the last; a mere range if there are too many to list."""
     starts = range(0, total, step)
     return starts if len(starts) > MOST_PARTS else [min(step, total - start) for start in starts]
 

@@ -13,7 +13,7 @@ from situate.errors import ReadError
 Shape = tuple[int, ...]
 
 NAMES = {"float": "float32", "double": "float64"}
-"""Types whose name in ONNX is not what everybody else calls them."""
+"""Element types whose names in ONNX differ from the usual ones."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Shapes:
 
     @classmethod
     def of(cls, graph: Any, outer: Shapes | None = None) -> Shapes:
-        """Those of an inferred graph."""
+        """The shapes of an inferred graph."""
         values = {}
         for value in (*graph.input, *graph.value_info, *graph.output):
             if value.type.tensor_type.HasField("shape"):
@@ -55,7 +55,7 @@ class Shapes:
         return cls(values, outer)
 
     def get(self, name: str) -> Info | None:
-        """None where nothing is known."""
+        """The shape and type of a value; None if unknown."""
         if name in self.values or self.outer is None:
             return self.values.get(name)
         return self.outer.get(name)

@@ -34,12 +34,12 @@ def tensor_of(constant: Any) -> Any:
 
 
 def element(kind: Any) -> int:
-    """The number of a tensor's element type; 0 where nothing is known."""
+    """The number of a tensor's element type; 0 if unknown."""
     return int(kind.tensor_type.elem_type) if kind is not None else 0
 
 
 def shape_of(kind: Any) -> Open | None:
-    """The shape in a type; None where the rank is not known."""
+    """The shape in a type; None if the rank is unknown."""
     if kind is None or not kind.tensor_type.HasField("shape"):
         return None
     return tuple(map(_size, kind.tensor_type.shape.dim))
@@ -50,13 +50,12 @@ def _size(dim: Any) -> int | None:
 
 
 def sizes_of(kind: Any) -> tuple[int, ...]:
-    """The shape in a type whose every dimension has a number."""
+    """The shape in a type whose dimensions all have numbers."""
     return tuple(dim.dim_value for dim in kind.tensor_type.shape.dim)
 
 
 def collection(kind: Any) -> str | None:
-    """`sequence`, `optional` or `map` where the type is none of a tensor; a sequence of maps is
-    `map`."""
+    """`sequence`, `optional` or `map` for other types than tensors; a sequence of maps is `map`."""
     which = (kind and kind.WhichOneof("value")) or "tensor_type"
     if which == "sequence_type" and kind.sequence_type.elem_type.HasField("map_type"):
         which = "map_type"

@@ -1,7 +1,7 @@
 """One pass over an ONNX graph and its bodies, producers before consumers.
 
-It finds the type of every value. Shapes follow from those of inputs, from constants, and from
-contents that were computed of shapes; one that follows from nothing is an error, never a guess.
+It infers the type of every value. Shapes follow from the shapes of inputs, from constants, and from
+contents computed from shapes. A shape that follows from nothing is an error, never a guess.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from functools import partial
 from typing import Any
 
 from situate.errors import ReadError
-from situate.readers.onnx.branches import both, chosen, inlined
+from situate.readers.onnx.branches import both, fixed_branch, inlined
 from situate.readers.onnx.dims import Sizes
 from situate.readers.onnx.folding import folded
 from situate.readers.onnx.limits import MOST_NODES
 from situate.readers.onnx.loops import loop, scan
 from situate.readers.onnx.making import Maker
 from situate.readers.onnx.making import node as new_node
-from situate.readers.onnx.names import graphs_of, held, node_name, reads
+from situate.readers.onnx.names import constant_names, graphs_of, node_name, reads
 from situate.readers.onnx.notes import Notes
 from situate.readers.onnx.operators.operator_call import Call
 from situate.readers.onnx.operators.schemas import Schemas
@@ -30,23 +30,23 @@ from situate.readers.onnx.unrolling import carries_sequence, unrolled
 
 
 class Walk:
-    """Types and contents of a model without functions, whose inputs have sizes."""
+    """Types and contents in a model without functions, whose inputs have sizes."""
 
-    def __init__(self, model: Any, given: Sizes) -> None:
+    def __init__(self, model: Any, dim_sizes: Sizes) -> None:
         self.schemas = Schemas(model)
-        self.given = given
+        self.dim_sizes = dim_sizes
         self.notes = Notes()
-        self.known: set[str] = set()
+        self.constants: set[str] = set()
         """Values of the outermost graph that do not depend on any input's data."""
         graphs = list(graphs_of(model.graph))
-        self._names = {name for graph in graphs for name in held(graph)}
+        self._names = {name for graph in graphs for name in constant_names(graph)}
         self._names |= {name for graph in graphs for node in graph.node for name in node.output}
-        self._read = {name for graph in graphs for node in graph.node for name in node.input}
-        self._read |= {value.name for graph in graphs for value in graph.output}
+        self._used_values = {name for graph in graphs for node in graph.node for name in node.input}
+        self._used_values |= {value.name for graph in graphs for value in graph.output}
         self._numbers: dict[str, int] = {}
         self._added = 0
         self._maker = Maker(self.schemas.version(""), self._fresh)
-        self._settler = Settler(given, self.notes, self._read)
+        self._settler = Settler(dim_sizes, self.notes, self._used_values)
 
     def outermost(self, graph: Any) -> None:
         """Follow the model's own graph."""
@@ -59,17 +59,17 @@ class Walk:
         self.follow(graph, scope)
 
     def follow(self, graph: Any, scope: Scope) -> None:
-        """Follow a graph whose inputs are bound in `scope`, and write it anew.
+        """Follow a graph whose inputs are bound in `scope`, and rewrite it.
 
-        A branch that is known to run stands in place of its `If`, every value is stated with the
-        type that was found, and nodes of a body that follow from shapes are constants.
+        A branch with a constant condition replaces its `If`, every value gets its inferred type,
+        and nodes of a body that depend only on shapes become constants.
 
         Raises:
-            ReadError: a value whose shape does not follow, or that is no tensor.
+            ReadError: a value without inferable shape, or of another type than a tensor.
         """
         scope.hold(graph)
         scope.stated |= {v.name: v.type for v in (*graph.value_info, *graph.output)}
-        nodes = [made for node in graph.node for made in self._visit(node, graph, scope)]
+        nodes = [op for node in graph.node for op in self._visit(node, graph, scope)]
         _spread_outputs(graph, scope)
         fresh = type(graph)()
         fresh.node.extend(nodes)
@@ -78,76 +78,76 @@ class Walk:
         _state(graph, scope)
 
     def _visit(self, node: Any, graph: Any, scope: Scope) -> list[Any]:
-        """The node, or what stands in its place."""
+        """The node, or the nodes in its place."""
         self.schemas.normalise(node)
         for name in node.input:
             if name and name not in scope.types and name not in scope.lists:
                 raise ReadError(f"op {node_name(node)!r} reads {name!r}, which no op makes")
-        branch = chosen(node, scope) if _is(node, "If") else None
+        branch = fixed_branch(node, scope) if _is(node, "If") else None
         if branch is not None:
             chosen_nodes = inlined(branch, node.output, graph, scope, self._fresh)
             return self._follow(chosen_nodes, graph, scope)
         if carries_sequence(node, scope):
             visit = partial(self._follow, graph=graph, scope=scope)
-            return unrolled(node, graph, scope, self._maker, self.given, visit)
+            return unrolled(node, graph, scope, self._maker, self.dim_sizes, visit)
         if (instead := lowered(node, scope, self._maker)) is not None:
             return self._follow(instead, graph, scope)
         return self._bind(node, scope)
 
     def _follow(self, instead: list[Any], graph: Any, scope: Scope) -> list[Any]:
-        """The nodes that are left to run of those that stand in place of another one."""
+        """The remaining nodes of those in place of another one."""
         self._added += len(instead)
-        self._read.update(name for inner in instead for name in reads(inner))
+        self._used_values.update(name for inner in instead for name in reads(inner))
         if self._added > MOST_NODES:
             raise ReadError(f"its sequences stand for more than {MOST_NODES:,} nodes")
-        return [made for inner in instead for made in self._visit(inner, graph, scope)]
+        return [op for inner in instead for op in self._visit(inner, graph, scope)]
 
     def _bind(self, node: Any, scope: Scope) -> list[Any]:
-        """Find the types of what a node makes and, where they follow, the contents."""
+        """Infer the types of a node's outputs and, if possible, their contents."""
         if name := next((name for name in node.input if name in scope.lists), None):
             raise refusal(f"op {node_name(node)!r}", name, "sequence")
-        made, reason = self._inferred(node, scope)
-        contents = self._contents(node, scope, made)
-        made |= {content.name: tensor_of(content) for content in contents}
-        self._settler.settle(node, scope, made, reason)
+        types, reason = self._inferred(node, scope)
+        contents = self._contents(node, scope, types)
+        types |= {content.name: tensor_of(content) for content in contents}
+        self._settler.settle(node, scope, types, reason)
         for content in contents:
             scope.bind(content.name, tensor_of(content), content)
         if not scope.is_body:
-            self.known |= {content.name for content in contents}
+            self.constants |= {content.name for content in contents}
             return [node]
         return [node] if node.op_type == "Constant" else list(map(_constant, contents)) or [node]
 
     def _inferred(self, node: Any, scope: Scope) -> tuple[dict[str, Any], str]:
-        """Types of what the node makes, as far as they follow, and what speaks against them."""
+        """Inferred types of the node's outputs, and the objection to them."""
         if _is(node, "If"):
             return both(node, scope, self.follow, self.notes), ""
         if _is(node, "Loop"):
-            return loop(node, scope, self.follow, self.given, self.notes), ""
+            return loop(node, scope, self.follow, self.dim_sizes, self.notes), ""
         if _is(node, "Scan"):
             return scan(node, scope, self.follow, self.schemas.version("")), ""
         kinds = {name: scope.types[name] for name in node.input if name}
-        known = {name: scope.content(name) for name in kinds if scope.content(name) is not None}
-        made, reason = self.schemas.infer(node, kinds, known)
-        if made or reason:
-            return made, reason
-        call = Call(node, [kinds.get(n) for n in node.input], [known.get(n) for n in node.input])
+        contents = {name: scope.content(name) for name in kinds if scope.content(name) is not None}
+        types, reason = self.schemas.infer(node, kinds, contents)
+        if types or reason:
+            return types, reason
+        call = Call(node, [kinds.get(n) for n in node.input], [contents.get(n) for n in node.input])
         return dict(zip(node.output, self.schemas.contrib(call), strict=False)), ""
 
-    def _contents(self, node: Any, scope: Scope, made: Mapping[str, Any]) -> list[Any]:
+    def _contents(self, node: Any, scope: Scope, types: Mapping[str, Any]) -> list[Any]:
         kinds = {name: scope.types[name] for name in node.input if name}
-        known = {name: scope.content(name) for name in kinds}
-        return folded(node, self.schemas.opsets, kinds, known, made)
+        contents = {name: scope.content(name) for name in kinds}
+        return folded(node, self.schemas.opsets, kinds, contents, types)
 
     def _fresh(self, name: str) -> str:
         """The name, or one like it that no value has."""
-        found, number = name, self._numbers.get(name, 2)
-        while found in self._names:
-            found, number = f"{name}#{number}", number + 1
+        candidate, number = name, self._numbers.get(name, 2)
+        while candidate in self._names:
+            candidate, number = f"{name}#{number}", number + 1
         self._numbers[name] = number
-        self._names.add(found)
-        if found != name:
-            self.given.renamed[found] = self.given.origin(name)
-        return found
+        self._names.add(candidate)
+        if candidate != name:
+            self.dim_sizes.renamed[candidate] = self.dim_sizes.origin(name)
+        return candidate
 
 
 def _is(node: Any, kind: str) -> bool:
@@ -170,7 +170,7 @@ def _spread_outputs(graph: Any, scope: Scope) -> None:
 
 
 def _state(graph: Any, scope: Scope) -> None:
-    """Write the types that were found into the graph."""
+    """Write the inferred types into the graph."""
     own = dict(scope.types.maps[0])
     for value in (*graph.input, *graph.output):
         if (kind := own.pop(value.name, None) or scope.types.get(value.name)) is not None:

@@ -53,7 +53,7 @@ def draw_failures(axes: Axes, curves: Sequence[Curve]) -> None:
 
 
 def _plot(axes: Axes, values: Floats, **style: Any) -> Line2D:
-    """Values against the number of samples; thinned, the last one kept."""
+    """Plot values against the number of samples, thinned to `MAX_POINTS` with the last one."""
     step = -(-len(values) // MAX_POINTS) or 1
     at = np.arange(len(values) - 1, -1, -step)[::-1]
     finite = np.where(np.isfinite(values), values, np.nan)
@@ -68,9 +68,9 @@ def _scale(axes: Axes, ends: list[float], curves: Sequence[Curve], unit: str) ->
     """Limits that hold every finite time, logarithmic where they span much."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    seen = np.concatenate([ends, *(np.concatenate((c.best, c.mean)) for c in curves)])
-    seen = np.clip(seen[np.isfinite(seen)], 0.0, AXIS_LIMIT)
-    low, high = (float(seen.min()), float(seen.max())) if seen.size else (0.0, 1.0)
+    values = np.concatenate([ends, *(np.concatenate((c.best, c.mean)) for c in curves)])
+    values = np.clip(values[np.isfinite(values)], 0.0, AXIS_LIMIT)
+    low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
     if low > 1 / AXIS_LIMIT and high / low > LOG_SCALE_RATIO:
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(LogLocator(subs=_ticks(high / low)))

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH, HEIGHT = 11.0, 5.4
-LEFT, RIGHT, TOP, BETWEEN, BOTTOM = 0.9, 2.5, 0.95, 0.3, 0.6
+MARGIN_LEFT, MARGIN_RIGHT, MARGIN_TOP, SPACE_BETWEEN, MARGIN_BOTTOM = 0.9, 2.5, 0.95, 0.3, 0.6
 """Inches, as are the two above; right of the axes is the legend."""
 FAILURE_AXIS_HEIGHT = 0.9
-"""Height of the lower axes in inches, which are there if anything failed."""
+"""Height in inches of the lower axes, which show failures if there are any."""
 DOTS_PER_INCH = 144
 
 
@@ -39,7 +39,7 @@ def draw(
         curves: one a method, in the order of their colours.
         levels: step times that do not depend on samples, by name: horizontal lines.
         path: of the file.
-        title: what was placed on what.
+        title: names of the graph and the cluster.
         unit: `s`, or empty for graphs without a unit of time.
 
     Raises:
@@ -72,13 +72,13 @@ def _figure(curves: Sequence[Curve], levels: Mapping[str, float], title: str, un
         raise MissingExtra("matplotlib", "report") from None
     figure = Figure(figsize=(WIDTH, HEIGHT), facecolor="white")
     failed = any(curve.failed.any() for curve in curves)
-    below = BOTTOM + failed * (FAILURE_AXIS_HEIGHT + BETWEEN)
+    below = MARGIN_BOTTOM + failed * (FAILURE_AXIS_HEIGHT + SPACE_BETWEEN)
     samples = max((len(curve.best) for curve in curves), default=0) or 1
-    lowest = _axes(figure, below, HEIGHT - TOP - below, samples)
+    lowest = _axes(figure, below, HEIGHT - MARGIN_TOP - below, samples)
     draw_times(lowest, curves, levels, unit)
     if failed:
         lowest.tick_params(labelbottom=False)
-        lowest = _axes(figure, BOTTOM, FAILURE_AXIS_HEIGHT, samples)
+        lowest = _axes(figure, MARGIN_BOTTOM, FAILURE_AXIS_HEIGHT, samples)
         draw_failures(lowest, curves)
     lowest.set_xlabel("placements measured", color=PALE, fontsize=9)
     _headline(figure, title)
@@ -88,8 +88,8 @@ def _figure(curves: Sequence[Curve], levels: Mapping[str, float], title: str, un
 def _axes(figure: Figure, bottom: float, height: float, samples: int) -> Axes:
     from matplotlib.ticker import FuncFormatter
 
-    width = (WIDTH - LEFT - RIGHT) / WIDTH
-    axes = figure.add_axes((LEFT / WIDTH, bottom / HEIGHT, width, height / HEIGHT))
+    width = (WIDTH - MARGIN_LEFT - MARGIN_RIGHT) / WIDTH
+    axes = figure.add_axes((MARGIN_LEFT / WIDTH, bottom / HEIGHT, width, height / HEIGHT))
     axes.set_xlim(0, samples)
     axes.grid(color=GRID, linewidth=0.6)
     axes.set_axisbelow(True)
@@ -101,10 +101,10 @@ def _axes(figure: Figure, bottom: float, height: float, samples: int) -> Axes:
 
 
 def _headline(figure: Figure, title: str) -> None:
-    x = LEFT / WIDTH
-    said = f"thick: the best so far  ·  thin: mean of those that ran among the last {WINDOW}"
+    x = MARGIN_LEFT / WIDTH
+    legend = f"thick: the best so far  ·  thin: mean of those that ran among the last {WINDOW}"
     figure.text(
-        x, 1 - 0.36 / HEIGHT, fitting(title, 90, 13, 72 * (WIDTH - LEFT) - 12, "bold"),
+        x, 1 - 0.36 / HEIGHT, fitting(title, 90, 13, 72 * (WIDTH - MARGIN_LEFT) - 12, "bold"),
         fontsize=13, fontweight="bold", color=INK, parse_math=False,
     )  # fmt: skip
-    figure.text(x, 1 - 0.63 / HEIGHT, said, fontsize=9.5, color=PALE)
+    figure.text(x, 1 - 0.63 / HEIGHT, legend, fontsize=9.5, color=PALE)

@@ -1,4 +1,4 @@
-"""The formats of pictures, which are told from the names of their files."""
+"""The formats of pictures, recognised by the suffixes of file names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 FORMATS = ("svg", "png")
 
 
-def format_of(path: str | Path, what: str = "picture") -> str:
+def format_of(path: str | Path, content: str = "picture") -> str:
     """Which of `FORMATS` the suffix of `path` says.
 
     Raises:
@@ -24,12 +24,12 @@ def format_of(path: str | Path, what: str = "picture") -> str:
     form = Path(path).suffix.lower().removeprefix(".")
     if form not in FORMATS:
         names = " or ".join(f".{name}" for name in FORMATS)
-        raise SituateError(f"{what} {str(path)!r}: its name must end in {names}")
+        raise SituateError(f"{content} {str(path)!r}: its name must end in {names}")
     return form
 
 
 def image(figure: Figure, form: str, dots: int) -> bytes:
-    """The figure as a file of the format; `dots` an inch where that is `png`."""
+    """The figure as a file of the format; a `png` has `dots` per inch."""
     stream = io.BytesIO()
     metadata = {"Date": None} if form == "svg" else {"Software": "situate"}
     with warnings.catch_warnings():

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 COLUMNS = 3
 """Most panels side by side."""
 WIDE, HIGH = 4.0, 2.9
-LEFT, RIGHT, TOP, BOTTOM = 0.95, 1.8, 1.2, 0.65
+MARGIN_LEFT, MARGIN_RIGHT, MARGIN_TOP, MARGIN_BOTTOM = 0.95, 1.8, 1.2, 0.65
 BESIDE, BELOW = 0.75, 0.95
-"""Inches: a panel, what is around all panels, and what is between two. The legend is on the
+"""Inches: a panel, the margins around all panels, the gaps between them. The legend is on the
 right."""
 DOTS_PER_INCH = 144
 DASHES = ("-", "--", ":", "-.")
@@ -46,8 +46,8 @@ class Scales:
     """The axes of all panels.
 
     Attributes:
-        x_label, y_label: what they show.
-        x_limits, y_limits: the ends of what is shown.
+        x_label, y_label: texts beside the axes.
+        x_limits, y_limits: (lower, upper) ends of the axes.
         prepare: sets scales and ticks on matplotlib's axes.
     """
 
@@ -82,14 +82,14 @@ def _figure(panels: Sequence[Panel], scales: Scales, title: str, about: str) -> 
         raise MissingExtra("matplotlib", "report") from None
     columns = min(COLUMNS, len(panels))
     rows = -(-len(panels) // COLUMNS)
-    width = LEFT + columns * WIDE + (columns - 1) * BESIDE + RIGHT
-    height = TOP + rows * HIGH + (rows - 1) * BELOW + BOTTOM
+    width = MARGIN_LEFT + columns * WIDE + (columns - 1) * BESIDE + MARGIN_RIGHT
+    height = MARGIN_TOP + rows * HIGH + (rows - 1) * BELOW + MARGIN_BOTTOM
     figure = Figure(figsize=(width, height), facecolor="white")
     names = list(dict.fromkeys(name for panel in panels for name in panel.lines))
     for number, panel in enumerate(panels):
         row, column = divmod(number, COLUMNS)
-        left = LEFT + column * (WIDE + BESIDE)
-        bottom = height - TOP - HIGH - row * (HIGH + BELOW)
+        left = MARGIN_LEFT + column * (WIDE + BESIDE)
+        bottom = height - MARGIN_TOP - HIGH - row * (HIGH + BELOW)
         box = (left / width, bottom / height, WIDE / width, HIGH / height)
         axes = figure.add_axes(box)
         _draw_panel(axes, panel, scales, names)
@@ -134,7 +134,7 @@ def _legend(axes: Axes) -> None:
 
 def _headline(figure: Figure, title: str, about: str) -> None:
     width, height = figure.get_size_inches().tolist()
-    x, room = LEFT / width, 72 * (width - LEFT) - 12
+    x, room = MARGIN_LEFT / width, 72 * (width - MARGIN_LEFT) - 12
     figure.text(
         x, 1 - 0.36 / height, fitting(title, 120, 13, room, "bold"),
         fontsize=13, fontweight="bold", color=INK, parse_math=False,

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FLOOR, ROOM = 0.92, 0.72
-"""Where zero lies within a lane of height 1, and the height of the tallest value."""
+"""Position of zero within a lane of height 1, and the height of the tallest value."""
 DASHES = (0, (6, 2))
-LIVE, HELD, OVER, LIMIT = "#8AB4D8", "#4F7CAC", "#D93025", INK
+LIVE, PERSISTENT, OVER, LIMIT = "#8AB4D8", "#4F7CAC", "#D93025", INK
 
 
 def draw_memory(
@@ -37,10 +37,10 @@ def draw_memory(
         limit = None if capacity >= UNLIMITED else capacity
         top = float(max(peak, limit)) if limit else tallest
         _area(axes, _curve(memory, schedule, device, pixels), row, top, limit)
-        held = int(problem.persistent[schedule.placement == device].sum())
-        held = min(held, limit or held)
+        persistent = int(problem.persistent[schedule.placement == device].sum())
+        persistent = min(persistent, limit or persistent)
         span = np.array([0.0, schedule.makespan or 1.0])
-        _fill(axes, span, np.full(2, held), row, top, HELD, 1.2)
+        _fill(axes, span, np.full(2, persistent), row, top, PERSISTENT, 1.2)
         if limit:
             line = FLOOR + row - ROOM * limit / top
             axes.axhline(line, color=LIMIT, linewidth=0.8, linestyle=DASHES, zorder=4)
@@ -62,12 +62,12 @@ def _curve(
 def _thinned(
     instants: NDArray[np.float64], use: NDArray[np.int64], width: float
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The largest use of each pixel of `width` seconds, and from its end on the last."""
+    """The largest use within each pixel of `width` seconds, then the last use at its end."""
     pixel, first = np.unique(np.floor(instants / width), return_index=True)
     end = np.minimum((pixel + 1) * width, instants[-1])
     last = use[np.append(first[1:], len(use)) - 1]
-    shown = np.stack((np.maximum.reduceat(use, first), last), -1)
-    return np.stack((instants[first], end), -1).ravel(), shown.ravel()
+    heights = np.stack((np.maximum.reduceat(use, first), last), -1)
+    return np.stack((instants[first], end), -1).ravel(), heights.ravel()
 
 
 def _area(

@@ -16,7 +16,7 @@ PALETTE = (
     "#DDCC55", "#6E0C40", "#74B68E", "#AA5B67", "#332288",
 )  # fmt: skip
 """After Tol's qualitative colours. With `OTHER` and the colour of transfers they are at least 15
-apart (CIE 1976) for readers without one kind of cones, too."""
+apart (CIE 1976), also for colour-blind readers."""
 LIGHT = {"#66CCEE", "#DDCC55", "#74B68E"}
 """Colours on which text must be dark."""
 LIGHTEST = 0.6
@@ -34,7 +34,7 @@ class OpColors:
 
     Attributes:
         labels: of the first classes.
-        colors: one a class; those behind the labels are shades of them.
+        colors: one a class; the colours after those with labels are shades of them.
         of: (n,) class of each op.
     """
 
@@ -54,7 +54,7 @@ def ink_on(color: str) -> str:
 
 
 def op_colors(ops: Sequence[Op], weight: NDArray[np.float64]) -> OpColors:
-    """Classes of `ops`; where there are many, those of most `weight` (n,) keep a colour."""
+    """Classes of `ops`; where there are many, only those of most `weight` (n,) have a colour."""
     if any(op.phase for op in ops):
         return _shaded(_phases([op.phase for op in ops]), [op.slice or 0 for op in ops])
     modules = [op.module.partition(".")[0] for op in ops]
@@ -64,26 +64,25 @@ def op_colors(ops: Sequence[Op], weight: NDArray[np.float64]) -> OpColors:
 
 
 def _phases(phases: list[str]) -> OpColors:
-    known = [phase for phase in PHASES if phase in phases]
+    present = [phase for phase in PHASES if phase in phases]
     rest = any(phase not in PHASES for phase in phases)
-    index = {phase: i for i, phase in enumerate(known)}
-    of = np.array([index.get(phase, len(known)) for phase in phases])
+    index = {phase: i for i, phase in enumerate(present)}
+    of = np.array([index.get(phase, len(present)) for phase in phases])
     return OpColors(
-        (*known, *["other"] * rest),
-        (*(PHASES[phase] for phase in known), *[OTHER] * rest),
+        (*present, *["other"] * rest),
+        (*(PHASES[phase] for phase in present), *[OTHER] * rest),
         of,
     )
 
 
 def _shaded(phases: OpColors, slices: Sequence[int]) -> OpColors:
-    """The same, with the ops of every slice but the first in lighter shades, the later the
-    lighter."""
+    """Phase colours with lighter shades for ops of later slices."""
     of, colors = phases.of.copy(), [*phases.colors]
     last = max(slices, default=0)
     for number in range(1, last + 1):
-        mine = np.array(slices) == number
-        for k in np.unique(phases.of[mine]).tolist():
-            of[mine & (phases.of == k)] = len(colors)
+        in_slice = np.array(slices) == number
+        for k in np.unique(phases.of[in_slice]).tolist():
+            of[in_slice & (phases.of == k)] = len(colors)
             colors.append(_lighter(phases.colors[k], LIGHTEST * number / last))
     return OpColors(phases.labels, tuple(colors), of)
 
@@ -103,11 +102,11 @@ def _largest(labels: list[str], weight: NDArray[np.float64]) -> OpColors:
     totals: dict[str, float] = dict.fromkeys(labels, 0.0)
     for label, seconds in zip(labels, weight.tolist(), strict=True):
         totals[label] += seconds
-    named = [label for label in totals if label]
-    kept = sorted(named, key=lambda label: -totals[label])[: len(PALETTE)]
-    kept.sort(key=named.index)
-    rest = len(kept) < len(totals)
-    index = {label: i for i, label in enumerate(kept)}
-    of = np.array([index.get(label, len(kept)) for label in labels])
-    colors = (*PALETTE[: len(kept)], *[OTHER] * rest)
-    return OpColors((*kept, *["other"] * rest), colors, of)
+    nonempty = [label for label in totals if label]
+    largest = sorted(nonempty, key=lambda label: -totals[label])[: len(PALETTE)]
+    largest.sort(key=nonempty.index)
+    rest = len(largest) < len(totals)
+    index = {label: i for i, label in enumerate(largest)}
+    of = np.array([index.get(label, len(largest)) for label in labels])
+    colors = (*PALETTE[: len(largest)], *[OTHER] * rest)
+    return OpColors((*largest, *["other"] * rest), colors, of)

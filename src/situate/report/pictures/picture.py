@@ -17,10 +17,10 @@ from situate.report.pictures.formats import format_of, image
 from situate.report.pictures.memory_chart import (
     DASHES,
     FLOOR,
-    HELD,
     LIMIT,
     LIVE,
     OVER,
+    PERSISTENT,
     ROOM,
     draw_memory,
 )
@@ -45,15 +45,15 @@ if TYPE_CHECKING:
 
 WIDTH = 13.0
 """Inches."""
-LEFT, RIGHT, TOP, BETWEEN, BOTTOM = 1.5, 1.35, 1.1, 0.5, 0.55
+MARGIN_LEFT, MARGIN_RIGHT, MARGIN_TOP, SPACE_BETWEEN, MARGIN_BOTTOM = 1.5, 1.35, 1.1, 0.5, 0.55
 """Margins in inches."""
 MAX_DEVICES_SHOWN_WHOLE = 8
-"""Up to so many devices all have a lane and say how busy they are."""
-WIDE = WIDTH - LEFT - RIGHT
+"""Most devices for which every device has a lane with its busy share."""
+WIDE = WIDTH - MARGIN_LEFT - MARGIN_RIGHT
 """Width of the axes in inches."""
 TITLE, KEY, COLUMNS, BESIDE = 13.0, 8.0, 6, 29.0
-"""Sizes of the title's and the keys' letters, most keys in a row, and what each takes beside its
-text, in points."""
+"""Font sizes of title and keys in points, most keys in a row, and a key's width beside its text in
+points."""
 
 
 @dataclass(frozen=True)
@@ -117,16 +117,18 @@ def _figure(problem: Problem, schedule: Schedule, heading: Heading) -> Figure:
         raise MissingExtra("matplotlib", "report") from None
     rows = _rows(problem, schedule)
     body = len(rows) * _lane(len(rows))
-    below = BOTTOM + (BETWEEN + body if schedule.peak.any() else 0.0)
-    height = TOP + body + below
+    below = MARGIN_BOTTOM + (SPACE_BETWEEN + body if schedule.peak.any() else 0.0)
+    height = MARGIN_TOP + body + below
     figure = Figure(figsize=(WIDTH, height), facecolor="white")
-    lanes = figure.add_axes((LEFT / WIDTH, below / height, WIDE / WIDTH, body / height))
+    lanes = figure.add_axes((MARGIN_LEFT / WIDTH, below / height, WIDE / WIDTH, body / height))
     _draw_lanes(lanes, problem, schedule, rows)
     _headline(figure, problem, schedule, heading, height)
     lowest = lanes
     if schedule.peak.any():
         lanes.tick_params(labelbottom=False)
-        lowest = figure.add_axes((LEFT / WIDTH, BOTTOM / height, WIDE / WIDTH, body / height))
+        lowest = figure.add_axes(
+            (MARGIN_LEFT / WIDTH, MARGIN_BOTTOM / height, WIDE / WIDTH, body / height)
+        )
         _draw_memory(lowest, problem, schedule, rows)
     lowest.set_xlabel(_time_label(problem, schedule), color=PALE, fontsize=8.5)
     return figure
@@ -151,9 +153,9 @@ def _draw_memory(axes: Axes, problem: Problem, schedule: Schedule, rows: list[in
 
 
 def _rows(problem: Problem, schedule: Schedule) -> list[int]:
-    """Devices to draw: all of a few, of many those in use."""
-    used = set(schedule.placement.tolist()) | set(np.flatnonzero(schedule.peak).tolist())
-    return list(range(problem.d)) if problem.d <= MAX_DEVICES_SHOWN_WHOLE else sorted(used)
+    """Devices to draw: all if there are few, else only those in use."""
+    in_use = set(schedule.placement.tolist()) | set(np.flatnonzero(schedule.peak).tolist())
+    return list(range(problem.d)) if problem.d <= MAX_DEVICES_SHOWN_WHOLE else sorted(in_use)
 
 
 def _lane(count: int) -> float:
@@ -168,7 +170,7 @@ def _device_names(
 ) -> None:
     names = [printable(problem.cluster.names[device], 18) for device in rows]
     size = min(9.0, 0.7 * 72 * _lane(len(rows)))
-    size *= min(1.0, (72 * LEFT - 12) / max(width_of(name, size) for name in names))
+    size *= min(1.0, (72 * MARGIN_LEFT - 12) / max(width_of(name, size) for name in names))
     for row, (name, note) in enumerate(zip(names, notes, strict=True)):
         noted = bool(note) and len(rows) <= MAX_DEVICES_SHOWN_WHOLE
         place: dict[str, Any] = {
@@ -212,9 +214,9 @@ def _headline(
     figure: Figure, problem: Problem, schedule: Schedule, heading: Heading, height: float
 ) -> None:
     title = heading.title or f"{problem.graph.name} on {problem.cluster.name}"
-    x = LEFT / WIDTH
+    x = MARGIN_LEFT / WIDTH
     figure.text(
-        x, 1 - 0.34 / height, fitting(title, 90, TITLE, 72 * (WIDTH - LEFT) - 12, "bold"),
+        x, 1 - 0.34 / height, fitting(title, 90, TITLE, 72 * (WIDTH - MARGIN_LEFT) - 12, "bold"),
         fontsize=TITLE, fontweight="bold", color=INK, parse_math=False,
     )  # fmt: skip
     figure.text(
@@ -230,8 +232,8 @@ def _subtitle(problem: Problem, schedule: Schedule, heading: Heading) -> str:
         parts.append(f"lower bound {time_text(heading.lower_bound, unit)}")
     if heading.gap is not None and math.isfinite(heading.gap):
         parts.append("optimal" if heading.gap == 0 else f"gap {gap_text(heading.gap)}")
-    used = len(set(schedule.placement.tolist()))
-    parts.append(f"{plural(problem.n, 'op')} on {used} of {plural(problem.d, 'device')}")
+    devices = len(set(schedule.placement.tolist()))
+    parts.append(f"{plural(problem.n, 'op')} on {devices} of {plural(problem.d, 'device')}")
     if heading.method:
         parts.append(printable(heading.method, 30))
     over = (schedule.peak > problem.capacity).any()
@@ -242,13 +244,13 @@ def _legend(axes: Axes, colours: OpColors, transfers: int) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    shown = [*colours.labels, *["later slices"] * (len(colours.colors) > len(colours.labels))]
+    names = [*colours.labels, *["later slices"] * (len(colours.colors) > len(colours.labels))]
     # The last shade stands for all of them.
-    named = [*colours.colors[: len(colours.labels)], colours.colors[-1]][: len(shown)]
-    keys: list[Artist] = [Patch(color=color) for color in named]
-    columns = min(len(shown) + bool(transfers), COLUMNS)
-    room = 72 * (LEFT + WIDE) / columns - BESIDE
-    labels = [fitting(label, 18, KEY, room) for label in shown]
+    key_colors = [*colours.colors[: len(colours.labels)], colours.colors[-1]][: len(names)]
+    keys: list[Artist] = [Patch(color=color) for color in key_colors]
+    columns = min(len(names) + bool(transfers), COLUMNS)
+    room = 72 * (MARGIN_LEFT + WIDE) / columns - BESIDE
+    labels = [fitting(label, 18, KEY, room) for label in names]
     if transfers:
         keys.append(Line2D([], [], color=WIRE, linewidth=3))
         labels.append("receives a transfer")
@@ -259,7 +261,7 @@ def _memory_legend(axes: Axes, problem: Problem, over: bool) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    keys: list[Artist] = [Patch(color=HELD), Patch(color=LIVE)]
+    keys: list[Artist] = [Patch(color=PERSISTENT), Patch(color=LIVE)]
     labels = ["held for the whole step", "tensors and workspace"]
     if over:
         keys.append(Patch(color=OVER))

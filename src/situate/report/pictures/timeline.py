@@ -36,9 +36,9 @@ DOTS_PER_INCH = 150
 MIN_SECONDS = 1e-290
 """Seconds of a step below which fractions of it are no longer numbers."""
 MIN_NAME_LENGTH = 9
-"""Characters below which a shortened name says nothing."""
+"""Least characters of a shortened name that is still readable."""
 MAX_LINES = 400
-"""Above this many transfers lines between lanes hide more than they show."""
+"""Most transfers with lines between lanes; more lines would hide the picture."""
 
 
 def draw_ops(
@@ -53,27 +53,27 @@ def draw_ops(
     pixel = max(schedule.makespan, MIN_SECONDS) / pixels
     for row, device in enumerate(rows):
         axes.axhspan(row + UPPER, row + LOWER, color=EMPTY, linewidth=0, zorder=0.5)
-        mine = np.flatnonzero(schedule.placement == device)
-        bands = _bands(schedule, colors, mine)
+        device_ops = np.flatnonzero(schedule.placement == device)
+        bands = _bands(schedule, colors, device_ops)
         for k, (color, band) in enumerate(zip(colors.colors, bands, strict=True)):
-            ops = mine[colors.of[mine] == k]
+            ops = device_ops[colors.of[device_ops] == k]
             span = row + band[0], row + band[1]
             _boxes(axes, schedule.start[ops], schedule.end[ops], color, pixel, span)
         if len(set(bands)) == 1:
-            for op, text in _fitting(problem, schedule, pixel, mine):
+            for op, text in _fitting(problem, schedule, pixel, device_ops):
                 _label(axes, schedule, op, text, row + (UPPER + LOWER) / 2, colors.ink(op))
 
 
-def _bands(schedule: Schedule, colors: OpColors, mine: Indices) -> list[tuple[float, float]]:
+def _bands(schedule: Schedule, colors: OpColors, device_ops: Indices) -> list[tuple[float, float]]:
     """Upper and lower edge of the boxes of each class of a device's ops.
 
-    Ops that run at once (a CPU's under atomic rules) would hide one another: there each class
-    takes as much of the lane's height as it has of the device's work.
+    Ops that run at once, as on a CPU under atomic rules, would hide one another. There the lane's
+    height is divided between the classes in proportion to their work.
     """
-    start, seconds = schedule.start[mine], (schedule.end - schedule.start)[mine]
-    if seconds.sum() <= covered(start, schedule.end[mine]) * (1 + 1e-9):
+    start, seconds = schedule.start[device_ops], (schedule.end - schedule.start)[device_ops]
+    if seconds.sum() <= covered(start, schedule.end[device_ops]) * (1 + 1e-9):
         return [(UPPER, LOWER)] * len(colors.colors)
-    work = np.bincount(colors.of[mine], seconds, len(colors.colors))
+    work = np.bincount(colors.of[device_ops], seconds, len(colors.colors))
     edges = UPPER + (LOWER - UPPER) * np.append(0.0, np.cumsum(work)) / work.sum()
     return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
 
@@ -86,7 +86,7 @@ def _boxes(
     pixel: float,
     span: tuple[float, float],
 ) -> None:
-    """Boxes of one colour; those too close to tell apart are drawn as one."""
+    """Draw boxes of one colour; boxes too close to tell apart become one."""
     order = np.argsort(start, kind="stable")
     start, end = merged(start[order], end[order], pixel / 4)
     _rectangles(axes, start, np.where(end - start > 4 * pixel, end - pixel, end), color, span)
@@ -95,7 +95,10 @@ def _boxes(
 def merged(
     start: NDArray[np.float64], end: NDArray[np.float64], gap: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Runs of intervals (sorted by start) shorter than `gap` and less than `gap` apart, as one."""
+    """Intervals (sorted by start), with runs of short ones merged.
+
+    A run has intervals shorter than `gap` that are less than `gap` apart.
+    """
     if not len(start):
         return start, end
     small = end - start < gap
@@ -126,13 +129,13 @@ def _rectangles(
 
 
 def _fitting(
-    problem: Problem, schedule: Schedule, pixel: float, mine: Indices
+    problem: Problem, schedule: Schedule, pixel: float, device_ops: Indices
 ) -> Iterator[tuple[int, str]]:
-    """The ops whose boxes are wide enough for a name, widest first, and as much as fits of it."""
-    points = (schedule.end - schedule.start)[mine] / pixel * 72 / DOTS_PER_INCH
+    """The ops whose boxes are wide enough for a name, widest first, with the shortened name."""
+    points = (schedule.end - schedule.start)[device_ops] / pixel * 72 / DOTS_PER_INCH
     for i in np.argsort(-points, kind="stable")[:MAX_LABELS].tolist():
-        op, room = int(mine[i]), int((points[i] - 4) / CHARACTER_WIDTH)
-        # Its shade shows the slice.
+        op, room = int(device_ops[i]), int((points[i] - 4) / CHARACTER_WIDTH)
+        # The shade of the box shows the slice.
         name = problem.graph.ops[op].name.removeprefix(f"slice{problem.graph.ops[op].slice}/")
         if room >= min(len(name), MIN_NAME_LENGTH):
             yield op, printable(name, room)[:room]
@@ -146,12 +149,12 @@ def _label(axes: Axes, schedule: Schedule, op: int, text: str, middle: float, co
 
 
 def draw_transfers(axes: Axes, schedule: Schedule, pixels: float, rows: Sequence[int]) -> None:
-    """Draw transfers as bars under the lane that receives them, and few as lines between too."""
+    """Draw transfers as bars under the receiving lane; if there are few, also as lines."""
     gap = max(schedule.makespan, MIN_SECONDS) / pixels / 4
     for row, device in enumerate(rows):
-        mine = np.flatnonzero(schedule.target == device)
-        mine = mine[np.argsort(schedule.transfer_start[mine], kind="stable")]
-        start, end = merged(schedule.transfer_start[mine], schedule.transfer_end[mine], gap)
+        arrivals = np.flatnonzero(schedule.target == device)
+        arrivals = arrivals[np.argsort(schedule.transfer_start[arrivals], kind="stable")]
+        start, end = merged(schedule.transfer_start[arrivals], schedule.transfer_end[arrivals], gap)
         _rectangles(axes, start, end, WIRE, (row + STRIP[0], row + STRIP[1]))
     if 0 < len(schedule.tensor) <= MAX_LINES:
         _lines(axes, schedule, {device: row for row, device in enumerate(rows)})

@@ -1,4 +1,4 @@
-"""Widths of texts in pictures, and the beginning of a text for which there is room."""
+"""Widths of texts in pictures, and texts shortened to a width."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from situate.report.text import printable
 
 
 def width_of(text: str, size: float, weight: str = "normal") -> float:
-    """Points that a text takes in letters of `size` points."""
+    """The width of a text in points, in letters of `size` points."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 

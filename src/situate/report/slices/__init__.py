@@ -1,1 +1,1 @@
-"""Reports on plans of slices: what slices, stages and replicas do, and the kind of parallelism."""
+"""Reports on plans of slices: slices, stages, replicas, and the kind of parallelism."""

@@ -1,4 +1,4 @@
-"""The kind of parallelism that a plan of slices is, where it is one that has a name."""
+"""The kind of parallelism of a plan of slices, where it has a name."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from situate.report.text import plural, printable
 from situate.schedule.schedule import Schedule
 
 MOST = 0.9
-"""Least share of a slice's seconds on one device for which it is said to run there."""
+"""Least share of a slice's seconds on one device that counts as running there."""
 
-MOST_SENT = 0.5
-"""Share of the parameters' bytes that slices read from other devices below which each device has a
-copy of its own."""
+MAX_REMOTE_SHARE = 0.5
+"""Share of remote parameter bytes that slices read, below which each device has its own copy."""
 
 MAX_NAMED = 8
-"""Most devices that are named."""
+"""Most devices in a list of names."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +28,11 @@ class DataParallel:
     """Slices that each run on one device, on several or all on the same.
 
     Attributes:
-        device: (slices,) name of each.
+        device: (slices,) device name of each slice.
         samples: of the batch, by device that runs slices, in the cluster's order.
         homes: those of these devices that hold parameters.
-        copied: whether slices read parameters, for the most part, on their own devices, each of
-            which has a copy.
-        exact: whether no op of a slice takes time elsewhere.
+        copied: true if slices read most parameters on their own devices, each with a copy.
+        exact: true if no op of a slice takes time elsewhere.
     """
 
     device: tuple[str, ...]
@@ -55,8 +53,7 @@ class DataParallel:
 
 
 def data_parallel(problem: Problem, schedule: Schedule) -> DataParallel | None:
-    """The devices of slices that are not spread over several; None where one is, or where the step
-    takes its batch whole."""
+    """The device of each slice; None if a slice spans several devices, or there are no slices."""
     uses = slice_uses(problem, schedule)
     if not uses or not all(_on_one(use.busy) for use in uses):
         return None
@@ -64,13 +61,13 @@ def data_parallel(problem: Problem, schedule: Schedule) -> DataParallel | None:
     samples: Counter[str] = Counter()
     for name, use in zip(device, uses, strict=True):
         samples[name] += use.samples
-    held = {problem.cluster.names[d] for d in schedule.placement[problem.persistent > 0].tolist()}
-    used = [name for name in problem.cluster.names if name in samples]
+    homes = {problem.cluster.names[d] for d in schedule.placement[problem.persistent > 0].tolist()}
+    in_use = [name for name in problem.cluster.names if name in samples]
     return DataParallel(
         device,
-        {name: samples[name] for name in used},
-        tuple(name for name in used if name in held),
-        _share_sent(problem, schedule) < MOST_SENT,
+        {name: samples[name] for name in in_use},
+        tuple(name for name in in_use if name in homes),
+        _remote_share(problem, schedule) < MAX_REMOTE_SHARE,
         all(len(use.busy) == 1 for use in uses),
     )
 
@@ -80,66 +77,65 @@ def _on_one(busy: dict[str, float]) -> bool:
     return bool(busy) and next(iter(busy.values())) >= MOST * sum(busy.values())
 
 
-def _share_sent(problem: Problem, schedule: Schedule) -> float:
-    """The share of the bytes of parameters that slices read, once a device, from another one."""
+def _remote_share(problem: Problem, schedule: Schedule) -> float:
+    """The share of parameter bytes that slices read from another device, once a device."""
     ops, placement = problem.graph.ops, schedule.placement.tolist()
-    own = sent = 0
+    local = remote = 0
     for tensor in problem.graph.tensors:
         if ops[tensor.producer].kind == "parameter":
             readers = {placement[j] for j in tensor.consumers if ops[j].slice is not None}
             at_home = placement[tensor.producer] in readers
-            own += tensor.size * at_home
-            sent += tensor.size * (len(readers) - at_home)
-    return sent / (own + sent) if own + sent else 0.0
+            local += tensor.size * at_home
+            remote += tensor.size * (len(readers) - at_home)
+    return remote / (local + remote) if local + remote else 0.0
 
 
 def parallelism_text(problem: Problem, schedule: Schedule) -> str:
-    """A plan of slices in a line, such as `data parallel: ...`; empty where it has no such name, or
-    takes its batch whole."""
+    """A plan of slices in a line, such as `data parallel: ...`; empty where it has no name."""
     if problem.graph.slices is None:
         return ""
-    if found := data_parallel(problem, schedule):
-        return _data_parallel_text(found)
+    if plan := data_parallel(problem, schedule):
+        return _data_parallel_text(plan)
     try:
         stages = slice_stages(problem, schedule)
     except NotAPipeline:
         return ""
-    used = dict.fromkeys(problem.cluster.names[stage.device] for stage in stages)
+    devices = dict.fromkeys(problem.cluster.names[stage.device] for stage in stages)
     return (
         f"a pipeline: every slice goes through {plural(len(stages), 'stage')} on "
-        f"{plural(len(used), 'device')}, {_names(used)}"
+        f"{plural(len(devices), 'device')}, {_names(devices)}"
     )
 
 
-def _data_parallel_text(found: DataParallel) -> str:
-    names = _names(found.samples)
-    if len(found.samples) == 1:
-        return f"gradient accumulation: {names} runs {len(found.device)} slices one by one"
-    if not found.equal:
-        shares = _listed(
-            f"{samples:,} on {printable(d, 40)}" for d, samples in found.samples.items()
+def _data_parallel_text(plan: DataParallel) -> str:
+    names = _names(plan.samples)
+    if len(plan.samples) == 1:
+        return f"gradient accumulation: {names} runs {len(plan.device)} slices one by one"
+    if not plan.equal:
+        shares = _list_text(
+            f"{samples:,} on {printable(d, 40)}" for d, samples in plan.samples.items()
         )
         return f"data parallel in unequal shares, which DDP and FSDP do not have: samples {shares}"
-    each = next(iter(found.samples.values()))
+    samples_each = next(iter(plan.samples.values()))
     return (
-        f"data parallel: each of {names} runs the whole model on {plural(each, 'sample')}; "
-        f"{_parameters_text(found)}"
+        f"data parallel: each of {names} runs the whole model on {plural(samples_each, 'sample')}; "
+        f"{_parameters_text(plan)}"
     )
 
 
-def _parameters_text(found: DataParallel) -> str:
-    if found.copied:
+def _parameters_text(plan: DataParallel) -> str:
+    if plan.copied:
         return "each has a copy of the parameters, as DDP does"
-    if found.sharded:
+    if plan.sharded:
         return "parameters are spread over them, as FSDP does"
-    home = _names(found.homes) or "another device"
+    home = _names(plan.homes) or "another device"
     return f"parameters are on {home}, where DDP has a copy on each device"
 
 
 def _names(names: Iterable[str]) -> str:
-    return _listed(printable(name, 40) for name in names)
+    return _list_text(printable(name, 40) for name in names)
 
 
-def _listed(texts: Iterable[str]) -> str:
-    found = list(texts)
-    return ", ".join(islice(found, MAX_NAMED)) + (", ..." if len(found) > MAX_NAMED else "")
+def _list_text(texts: Iterable[str]) -> str:
+    items = list(texts)
+    return ", ".join(islice(items, MAX_NAMED)) + (", ..." if len(items) > MAX_NAMED else "")

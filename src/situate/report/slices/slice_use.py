@@ -1,4 +1,4 @@
-"""The slices of a step's batch: where each runs, and when."""
+"""The slices of a step's batch, with their devices and times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SliceUse:
         number: from 0.
         samples: of the batch.
         start, end: of its first and its last op.
-        busy: by device, the time that its ops take there, the most first.
+        busy: by device, the time of its ops there, the most first.
     """
 
     number: int
@@ -32,7 +32,7 @@ def slice_uses(problem: Problem, schedule: Schedule) -> tuple[SliceUse, ...]:
     """All slices in order; none where the step takes its batch whole."""
     if problem.graph.slices is None:
         return ()
-    # (n,) the slice of each op, -1 of those that run once a step.
+    # (n,) the slice of each op, -1 for ops that run once a step.
     part = np.array([-1 if op.slice is None else op.slice for op in problem.graph.ops])
     samples = problem.graph.slices.shares
     return tuple(_use(problem, schedule, part, s, samples[s]) for s in np.unique(part[part >= 0]))
@@ -44,11 +44,11 @@ def _use(
     ops = np.flatnonzero(part == number)
     seconds = (schedule.end - schedule.start)[ops]
     busy = np.bincount(schedule.placement[ops], seconds, problem.d)
-    used = (d for d in np.argsort(-busy, kind="stable").tolist() if busy[d])
+    in_use = (d for d in np.argsort(-busy, kind="stable").tolist() if busy[d])
     return SliceUse(
         int(number),
         samples,
         float(schedule.start[ops].min()),
         float(schedule.end[ops].max()),
-        {problem.cluster.names[d]: float(busy[d]) for d in used},
+        {problem.cluster.names[d]: float(busy[d]) for d in in_use},
     )

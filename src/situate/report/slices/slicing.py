@@ -1,4 +1,4 @@
-"""The gain of cutting a step's batch, for a plan that takes it whole."""
+"""The gain of cutting a step's batch, for a plan without slices."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from situate.report.units import time_text
 from situate.results.result import Result
 
 WORTH = 0.8
-"""Share of a plan's makespan that a step of slices must stay below to be spoken of."""
+"""Share of a plan's makespan below which the bound of a step of slices is worth a line."""
 
 
 def slicing_text(result: Result) -> str:
-    """A line that says what slices would gain at best, and how to cut them; empty where they gain
-    little, the graph is no training step that can be captured in slices, or a method was asked for
-    by name."""
+    """A line with the largest gain of slices and the option that cuts them.
+
+    It is empty where the gain is small, the graph is no captured training step, or the user asked
+    for a method by name.
+    """
     problem = result.problem
     if result.method != "auto" or not _may_be_cut(problem) or not result.feasible:
         return ""

@@ -1,4 +1,4 @@
-"""The stages of a step in slices: the part of the model that each device runs, and when."""
+"""The stages of a step in slices: each device's part of the model, and its times."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class StageUse:
 
     Attributes:
         device: its name.
-        slices: that it works on.
-        in_flight: most slices at once between their first and their last op there: it holds
-            activations of so many.
-        forward, backward, update: the time that ops of each phase take there.
-        first, last: the modules, along the forward pass, with which its part begins and ends; empty
-            where none of its forward ops is of one.
+        slices: number of slices that it works on.
+        in_flight: most slices at once between their first and their last op there. The device
+            holds the activations of so many.
+        forward, backward, update: the time of each phase's ops there.
+        first, last: its first and last module in the forward pass; empty where no forward op
+            there has a module.
     """
 
     device: str
@@ -52,26 +52,26 @@ def _stages(problem: Problem, schedule: Schedule) -> Iterator[StageUse]:
     seconds = schedule.end - schedule.start
     for device, name in enumerate(problem.cluster.names):
         here = schedule.placement == device
-        mine = np.flatnonzero(here & (part >= 0))
-        if len(mine):
-            begin, end = _spans(schedule, mine, part)
-            forward = (ops[op] for op in mine if ops[op].phase == "forward")
+        slice_ops = np.flatnonzero(here & (part >= 0))
+        if len(slice_ops):
+            begin, end = _spans(schedule, slice_ops, part)
+            forward = (ops[op] for op in slice_ops if ops[op].phase == "forward")
             modules = [op.module for op in forward if op.module] or [""]
-            spent = {p: float(seconds[here & (phase == p)].sum()) for p in PHASES}
-            flying = _most_at_once(begin, end)
-            yield StageUse(name, len(begin), flying, **spent, first=modules[0], last=modules[-1])
+            times = {p: float(seconds[here & (phase == p)].sum()) for p in PHASES}
+            in_flight = _most_at_once(begin, end)
+            yield StageUse(name, len(begin), in_flight, **times, first=modules[0], last=modules[-1])
 
 
 def _spans(schedule: Schedule, ops: Ints, part: Ints) -> tuple[Floats, Floats]:
     """(slices,) start of the first and end of the last of these ops, by slice."""
     numbers = np.unique(part[ops])
     of_slice = [ops[part[ops] == number] for number in numbers]
-    begin = np.array([schedule.start[each].min() for each in of_slice])
-    return begin, np.array([schedule.end[each].max() for each in of_slice])
+    begin = np.array([schedule.start[slice_ops].min() for slice_ops in of_slice])
+    return begin, np.array([schedule.end[slice_ops].max() for slice_ops in of_slice])
 
 
 def _most_at_once(begin: Floats, end: Floats) -> int:
     """Most intervals that overlap; one that ends as another begins does not."""
-    begun = np.searchsorted(np.sort(begin), begin, side="right")
-    ended = np.searchsorted(np.sort(end), begin, side="right")
-    return int((begun - ended).max())
+    started_count = np.searchsorted(np.sort(begin), begin, side="right")
+    ended_count = np.searchsorted(np.sort(end), begin, side="right")
+    return int((started_count - ended_count).max())

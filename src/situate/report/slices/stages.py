@@ -1,4 +1,4 @@
-"""The stages of a pipeline through which slices of a batch go, told from a plan's placement."""
+"""The stages of a pipeline of slices, recognised from a plan's placement."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from situate.schedule.schedule import Schedule
 
 
 class NotAPipeline(PlanError):
-    """A plan that is no pipeline of stages; another plan of the same step may be one."""
+    """The plan is no pipeline of stages; another plan of the same step may be one."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Parts of a model that run one after the other, and the device that all slices run them on."""
+    """Consecutive parts of a model, and the device on which all slices run them."""
 
     device: int
     parts: tuple[str, ...]
@@ -30,7 +30,7 @@ class Stage:
 def slice_stages(problem: Problem, schedule: Schedule) -> tuple[Stage, ...]:
     """The stages in order of execution; a device may have several.
 
-    A part is where most of its seconds are.
+    The device of a part is the one with most of its seconds.
 
     Raises:
         NotAPipeline: a part runs some slices on one device and some on another, or the graph names
@@ -44,24 +44,26 @@ def slice_stages(problem: Problem, schedule: Schedule) -> tuple[Stage, ...]:
         )
     seconds = _seconds(problem, schedule, parts)
     devices = [_device(problem, path, seconds[i]) for i, path in enumerate(parts.paths)]
-    known = (device for device in devices if device is not None)
-    here, placed = next(known, 0), list[tuple[int, str]]()
+    nonempty = (device for device in devices if device is not None)
+    here, locations = next(nonempty, 0), list[tuple[int, str]]()
     for path, device in zip(parts.paths, devices, strict=True):
         here = here if device is None else device
-        placed.append((here, path))
-    runs = groupby(placed, key=lambda each: each[0])
-    return tuple(Stage(device, tuple(path for _, path in run)) for device, run in runs)
+        locations.append((here, path))
+    runs = groupby(locations, key=lambda location: location[0])
+    return tuple(
+        Stage(device, tuple(path for _, path in stage_parts)) for device, stage_parts in runs
+    )
 
 
 def _seconds(problem: Problem, schedule: Schedule, parts: ModelParts) -> Floats:
     """(parts, slices, devices) seconds of ops."""
     slices = problem.graph.slices
-    found = np.zeros((len(parts.paths), len(slices.shares) if slices else 0, problem.d))
-    taken = (schedule.end - schedule.start).tolist()
+    totals = np.zeros((len(parts.paths), len(slices.shares) if slices else 0, problem.d))
+    op_seconds = (schedule.end - schedule.start).tolist()
     for j, (op, part) in enumerate(zip(problem.graph.ops, parts.of_op, strict=True)):
         if op.slice is not None and part >= 0:
-            found[part, op.slice, schedule.placement[j]] += taken[j]
-    return found
+            totals[part, op.slice, schedule.placement[j]] += op_seconds[j]
+    return totals
 
 
 def _device(problem: Problem, path: str, seconds: Floats) -> int | None:

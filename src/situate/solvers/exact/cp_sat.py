@@ -14,7 +14,7 @@ from situate.data.problem import Problem
 from situate.data.topology import op_devices, places
 from situate.errors import SituateError
 from situate.simulation.decoding import order_of, rising
-from situate.simulation.transfer_order import TransferOrder, by_priority, sent
+from situate.simulation.transfer_order import TransferOrder, by_priority, transfer_pairs
 from situate.solvers.exact.installed import cp_model
 from situate.solvers.exact.model import Goal, Model, build
 from situate.solvers.exact.moves import size_of_model
@@ -209,7 +209,7 @@ def _items_by_start(
 ) -> tuple[Order, TransferOrder]:
     """The order (n,) of ops and that of a placement's transfers, the first to start first. At one
     instant an op comes before the transfers of its results, and these before their readers."""
-    tensor, target = sent(problem, placement)
+    tensor, target = transfer_pairs(problem, placement)
     place = places(problem.graph.order)
     # (n + k,) ops and transfers: their starts, and a topological rank.
     arrivals = zip(tensor.tolist(), target.tolist(), strict=True)

@@ -252,7 +252,7 @@ class Run:
     def _measure(self, first: int, placements: Placement, of: Of = "samples") -> Measurements:
         """Measurements of these samples: those that the study holds, the rest from the machine,
         each recorded as it comes, so that a search that is killed loses no other."""
-        held, known = self.study.known(first, placements, of)
+        held, known = self.study.stored_samples(first, placements, of)
         seconds, outcome = np.empty(len(placements)), np.empty(len(placements), np.uint8)
         seconds[held], outcome[held] = known.seconds, known.outcome
         origins = dict(zip(held.tolist(), known.origins, strict=False))
@@ -287,7 +287,7 @@ class Run:
     ) -> Measurements:
         number, one = self.measured_again, placement[None]
         self.measured_again += 1
-        held, known = self.study.known(number, one, "again")
+        held, known = self.study.stored_samples(number, one, "again")
         if len(held):
             return known
         found = checked(machine, machine.measure_elsewhere(placement, number, origin), 1)

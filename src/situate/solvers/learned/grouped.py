@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from situate.data.problem import Problem
-from situate.grouping import COUNTED, Groups, group, make_groups
+from situate.grouping import METHODS_WITH_COUNT, Groups, group, make_groups
 from situate.solvers.learned.learner import Learning
 from situate.solvers.learned.levels import block_of, op_weights
 
@@ -17,7 +17,7 @@ def grouped(problem: Problem, learning: Learning, rule: str, count: int | None) 
     """The groups that were asked for, or else those of a rule and its number, which also holds for
     another rule that takes one."""
     chosen = learning.grouping or rule
-    default = count if chosen in COUNTED else None
+    default = count if chosen in METHODS_WITH_COUNT else None
     return group(problem, chosen, default if learning.groups is None else learning.groups)
 
 

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
-from situate.grouping import COUNTED, Groups
+from situate.grouping import METHODS_WITH_COUNT, Groups
 from situate.policies.softmax import (
     Array,
     Softmax,
@@ -325,7 +325,7 @@ def _coarser(
     """The levels of the settings, unless a number of groups or a rule that takes none was asked
     for, or a plan is there to begin with, of which few groups would leave little."""
     rule = learning.grouping or settings.grouping
-    if learning.groups or learning.start or rule not in COUNTED:
+    if learning.groups or learning.start or rule not in METHODS_WITH_COUNT:
         return ()
     levels = coarser_groups(problem, groups, rule, [count for count, _ in settings.coarser])
     return [(fewer, share) for fewer, (_, share) in zip(levels, settings.coarser, strict=True)]

@@ -14,58 +14,58 @@ from situate.report.slices.slice_use import slice_uses
 from situate.report.text import printable
 from situate.schedule.schedule import Schedule
 from situate.writers.device_names import device_names
-from situate.writers.exported import exported, said
+from situate.writers.exported import differences, exported
 from situate.writers.launcher import script
 from situate.writers.slices.pipeline import equal_slices
 from situate.writers.stages import visible
 
 STEPS = "ACCELERATE_GRADIENT_ACCUMULATION_STEPS"
-"""The variable from which `Accelerator` knows how many batches make a step."""
+"""The variable that tells `Accelerator` the number of batches in a step."""
 
 FSDP = ("--use_fsdp", "--fsdp_version", "2", "--fsdp_reshard_after_forward", "false")
 """Parameters that were sent stay until the backward pass has read them, as in the plan."""
 
 
 def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
-    """Write a script for `sh FILE train.py ...`; warns where it differs from the plan.
+    """Write a script for `sh FILE train.py ...`; warns if it differs from the plan.
 
     Raises:
         PlanError: a slice is spread over devices, the slices or the devices' shares are not equal,
-            a device is no accelerator; batch norms are over a batch of which a process takes
-            several slices.
+            a device is no accelerator, or a process takes several slices of a batch whose batch
+            norms are over the whole batch.
         SituateError: `path` cannot be written.
     """
-    found = _checked(problem, schedule)
+    plan = _checked(problem, schedule)
     _, samples = equal_slices(problem, "accelerate")
-    steps = next(iter(found.samples.values())) // samples
+    steps = next(iter(plan.samples.values())) // samples
     _check_statistics(problem, steps)
-    devices = [problem.cluster.names.index(name) for name in found.samples]
-    made = script(
+    devices = [problem.cluster.names.index(name) for name in plan.samples]
+    text = script(
         problem,
-        list(found.samples),
+        list(plan.samples),
         {**visible(problem.cluster, devices), STEPS: str(steps)},
-        launcher=("accelerate", "launch", *_options(problem, found, devices)),
+        launcher=("accelerate", "launch", *_options(problem, plan, devices)),
         note=f"each process takes batches of {samples} and adds the gradients of {steps} up",
     )
-    write_bytes(path, made)
-    for line in _differences(problem, schedule, found):
+    write_bytes(path, text)
+    for line in _differences(problem, schedule, plan):
         warnings.warn(line, stacklevel=2)
 
 
 def _checked(problem: Problem, schedule: Schedule) -> DataParallel:
-    found = data_parallel(problem, schedule)
-    if found is None:
+    plan = data_parallel(problem, schedule)
+    if plan is None:
         raise PlanError(f"{_spread(problem, schedule)}: {_remedy(problem, schedule)}")
-    if not found.equal:
+    if not plan.equal:
         raise PlanError(
             f"the plan is {parallelism_text(problem, schedule)}: plan with --method fsdp and a "
-            f"multiple of {len(found.samples)} slices, or run it by situate.compile"
+            f"multiple of {len(plan.samples)} slices, or run it by situate.compile"
         )
-    return found
+    return plan
 
 
 def _check_statistics(problem: Problem, steps: int) -> None:
-    """Refuse batch norms over the batch where a process takes several slices of it."""
+    """Refuse batch norms over the whole batch if a process takes several slices of it."""
     slices = problem.graph.slices
     if slices is not None and slices.batch_norm == "batch" and steps > 1:
         raise PlanError(
@@ -90,7 +90,7 @@ def _remedy(problem: Problem, schedule: Schedule) -> str:
     return "plan with --method data_parallel or fsdp, or run it by situate.compile"
 
 
-def _options(problem: Problem, found: DataParallel, devices: Sequence[int]) -> list[str]:
+def _options(problem: Problem, plan: DataParallel, devices: Sequence[int]) -> list[str]:
     """Options of `accelerate launch`.
 
     Raises:
@@ -105,14 +105,14 @@ def _options(problem: Problem, found: DataParallel, devices: Sequence[int]) -> l
             f"device {problem.cluster.names[outside[0]]!r} is no accelerator, and DDP and FSDP "
             "take devices of one kind"
         )
-    return [*count, *(FSDP if found.sharded else ("--multi_gpu",))]
+    return [*count, *(FSDP if plan.sharded else ("--multi_gpu",))]
 
 
-def _differences(problem: Problem, schedule: Schedule, found: DataParallel) -> list[str]:
+def _differences(problem: Problem, schedule: Schedule, plan: DataParallel) -> list[str]:
     lines: list[str] = []
-    if not found.exact:
-        whole = exported(problem, schedule, _whole_slices(problem, schedule, found))
-        lines += said(problem, schedule, whole, "script")
+    if not plan.exact:
+        whole = exported(problem, schedule, _whole_slices(problem, schedule, plan))
+        lines += differences(problem, schedule, whole, "script")
     slices = problem.graph.slices
     if slices is not None and slices.loss == "sum":
         lines.append(
@@ -127,8 +127,8 @@ def _differences(problem: Problem, schedule: Schedule, found: DataParallel) -> l
     return lines
 
 
-def _whole_slices(problem: Problem, schedule: Schedule, found: DataParallel) -> list[int]:
-    """(n,) all ops of a slice on its device, all others where the plan has them."""
-    device = [problem.cluster.names.index(name) for name in found.device]
+def _whole_slices(problem: Problem, schedule: Schedule, plan: DataParallel) -> list[int]:
+    """(n,) a slice's ops on its device; all other ops as in the plan."""
+    device = [problem.cluster.names.index(name) for name in plan.device]
     both = zip(problem.graph.ops, schedule.placement.tolist(), strict=True)
     return [own if op.slice is None else device[op.slice] for op, own in both]

@@ -1,4 +1,4 @@
-"""The order of a pipeline's passes: a plan's own, or that of a tool."""
+"""The order of a pipeline's passes: the plan's own, or a tool's."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from situate.schedule.schedule import Schedule
 from situate.writers.slices.passes import Pass
 
 Followers = dict[Pass, set[Pass]]
-"""By pass, those that wait for it."""
+"""By pass, its successors."""
 
 
 def followers(graph: Graph, of_op: Sequence[Pass | None], stages: int, slices: int) -> Followers:
-    """The passes that wait for one another, by their ops (n,) and by what a runtime asks for.
+    """Dependencies of passes, from their ops (n,) and from the rules of a runtime.
 
-    Every stage has a backward pass of every slice, also one that no gradient goes through.
+    Every stage has a backward pass of every slice, even if no gradient goes through it.
     """
-    found: Followers = defaultdict(set)
+    successors: Followers = defaultdict(set)
     for producer, consumer in graph.edges():
         before, after = of_op[producer], of_op[consumer]
         if before is not None and after is not None and before != after:
-            found[before].add(after)
+            successors[before].add(after)
     apart = {(a.stage, a.slice) for a in of_op if a is not None and a.kind == "I"}
     for stage, part in product(range(stages), range(slices)):
         forward, backward = Pass(stage, "F", part), _backward(apart, stage, part)
-        found[forward].add(backward)
+        successors[forward].add(backward)
         if (stage, part) in apart:
-            found[backward].add(Pass(stage, "W", part))
+            successors[backward].add(Pass(stage, "W", part))
         if stage + 1 < stages:
-            found[forward].add(Pass(stage + 1, "F", part))
-            found[_backward(apart, stage + 1, part)].add(backward)
-    return found
+            successors[forward].add(Pass(stage + 1, "F", part))
+            successors[_backward(apart, stage + 1, part)].add(backward)
+    return successors
 
 
 def _backward(apart: set[tuple[int, int]], stage: int, part: int) -> Pass:
@@ -44,63 +44,66 @@ def _backward(apart: set[tuple[int, int]], stage: int, part: int) -> Pass:
 
 
 def middles(schedule: Schedule, of_op: Sequence[Pass | None]) -> dict[Pass, float]:
-    """By pass, the mean instant of its work in a schedule; none of those without any."""
+    """By pass, the mean instant of its work in a schedule; passes without work are missing."""
     seconds: dict[Pass, float] = defaultdict(float)
     moment: dict[Pass, float] = defaultdict(float)
-    for each, start, end in zip(of_op, schedule.start.tolist(), schedule.end.tolist(), strict=True):
-        if each is not None and end > start:
-            seconds[each] += end - start
-            moment[each] += (end - start) * (start + end) / 2
-    return {each: moment[each] / seconds[each] for each in seconds}
+    for step, start, end in zip(of_op, schedule.start.tolist(), schedule.end.tolist(), strict=True):
+        if step is not None and end > start:
+            seconds[step] += end - start
+            moment[step] += (end - start) * (start + end) / 2
+    return {step: moment[step] / seconds[step] for step in seconds}
 
 
 def in_order(waiting: Followers, moment: Mapping[Pass, float]) -> list[Pass]:
-    """All passes, the one of the earliest moment first, each after those that it waits for.
+    """All passes in topological order; of the ready passes, the one with the earliest moment is
+    next.
 
     Raises:
-        NotAPipeline: some wait for one another.
+        NotAPipeline: passes wait for one another.
     """
     missing: dict[Pass, int] = defaultdict(int)
     for after in waiting.values():
-        for each in after:
-            missing[each] += 1
+        for step in after:
+            missing[step] += 1
     passes = {*waiting, *missing}
-    ready = [(moment.get(each, 0.0), each) for each in passes if not missing[each]]
+    ready = [(moment.get(step, 0.0), step) for step in passes if not missing[step]]
     heapq.heapify(ready)
-    found = []
+    ordered = []
     while ready:
         _, first = heapq.heappop(ready)
-        found.append(first)
-        for each in waiting.get(first, ()):
-            missing[each] -= 1
-            if not missing[each]:
-                heapq.heappush(ready, (moment.get(each, 0.0), each))
-    if len(found) < len(passes):
-        stuck = min(passes - set(found))
+        ordered.append(first)
+        for step in waiting.get(first, ()):
+            missing[step] -= 1
+            if not missing[step]:
+                heapq.heappush(ready, (moment.get(step, 0.0), step))
+    if len(ordered) < len(passes):
+        stuck = min(passes - set(ordered))
         raise NotAPipeline(
             f"slice {stuck.slice} in stage {stuck.stage} waits for slices that wait for it"
         )
-    return found
+    return ordered
 
 
 def merged(waiting: Followers, rows: Iterable[Sequence[Pass]]) -> list[Pass]:
-    """All passes in an order in which those of each row, a rank's own order, keep theirs.
+    """All passes in an order that keeps the order of each row, a rank's own order.
 
     Raises:
         NotAPipeline: there is none.
     """
-    joined: Followers = defaultdict(set, {each: set(after) for each, after in waiting.items()})
+    union: Followers = defaultdict(set, {step: set(after) for step, after in waiting.items()})
     for row in rows:
         for before, after in pairwise(row):
-            joined[before].add(after)
-    return in_order(joined, {})
+            union[before].add(after)
+    return in_order(union, {})
 
 
 def one_f_one_b(ranks: int, slices: int, chunks: int = 1) -> list[list[Pass]]:
-    """By rank, the passes of 1F1B, and where a rank has several stages those of the interleaved
-    schedule (Narayanan et al., *Efficient Large-Scale Language Model Training on GPU Clusters*, SC
-    2021): stage s is on rank s modulo `ranks`, and slices go through its stages in groups of as
-    many as there are ranks."""
+    """By rank, the passes of 1F1B, or of its interleaved form if a rank has several stages.
+
+    Interleaved (Narayanan et al., *Efficient Large-Scale Language Model Training on GPU Clusters*,
+    SC 2021), stage s is on rank s modulo `ranks`, and slices go through a rank's stages in groups
+    of `ranks`.
+    """
     return [_row(rank, ranks, slices, chunks) for rank in range(ranks)]
 
 
@@ -112,10 +115,10 @@ def _row(rank: int, ranks: int, slices: int, chunks: int) -> list[Pass]:
     if chunks > 1:
         ahead = 2 * ahead + (chunks - 1) * ranks
     ahead = min(ahead, len(steps))
-    found = steps[:ahead]
+    row_steps = steps[:ahead]
     for i in range(len(steps)):
-        found += [*steps[ahead + i : ahead + i + 1], back[i]]
-    return found
+        row_steps += [*steps[ahead + i : ahead + i + 1], back[i]]
+    return row_steps
 
 
 def _forward_passes(ranks: int, slices: int, chunks: int) -> list[tuple[int, int]]:

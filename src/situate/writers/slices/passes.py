@@ -18,9 +18,9 @@ LATE = 0.5
 class Pass(NamedTuple):
     """A pass of one slice through one stage; its text is that of torch's schedules, such as `0F1`.
 
-    The kind is F, a forward pass, B, a backward pass, or one of the two halves of a backward pass:
-    W, the gradients of weights alone, and I, all else (Qi et al., *Zero Bubble Pipeline
-    Parallelism*, ICLR 2024), see `weight_gradients`.
+    The kind is F, a forward pass; B, a backward pass; or a half of a backward pass. W has the
+    gradients of weights alone, and I the rest (Qi et al., *Zero Bubble Pipeline Parallelism*, ICLR
+    2024), see `weight_gradients`.
     """
 
     stage: int
@@ -34,12 +34,12 @@ class Pass(NamedTuple):
 def passes_of_ops(
     problem: Problem, stage: Sequence[int], schedule: Schedule | None
 ) -> list[Pass | None]:
-    """(n,) the pass that each op is part of; None of those that run once a step.
+    """(n,) the pass of each op; None for ops that run once a step.
 
     Args:
         stage: (n,) of each op, see `stage_of_ops`.
-        schedule: whose backward passes are in two halves where it runs most of W after I; None for
-            whole ones.
+        schedule: splits a backward pass into halves if it runs most of W after I; None for whole
+            passes.
     """
     halves = _halves(problem, stage)
     apart = set() if schedule is None else _apart(schedule, halves)
@@ -53,7 +53,7 @@ def _whole(half: Pass, apart: set[tuple[int, int]]) -> Pass:
 
 
 def _halves(problem: Problem, stage: Sequence[int]) -> list[Pass | None]:
-    """(n,) the passes where every backward pass is in two halves."""
+    """(n,) the passes, with every backward pass in two halves."""
     weights = weight_gradients(problem)
     return [
         None
@@ -64,7 +64,7 @@ def _halves(problem: Problem, stage: Sequence[int]) -> list[Pass | None]:
 
 
 def _apart(schedule: Schedule, halves: Sequence[Pass | None]) -> set[tuple[int, int]]:
-    """Stages and slices whose W runs, for the most part, after all of I."""
+    """Stages and slices with most of W after all of I."""
     start, end = schedule.start.tolist(), schedule.end.tolist()
     handed_on: dict[tuple[int, int], float] = defaultdict(float)
     late: dict[tuple[int, int], float] = defaultdict(float)

@@ -28,10 +28,10 @@ class SlicePipeline:
     """A pipeline of slices.
 
     Attributes:
-        stages: in the order in which a slice goes through them.
+        stages: in the order of a slice's way through them.
         ranks: of each stage; ranks are numbered by their first stage.
         devices: of each rank.
-        slices: how many.
+        slices: their number.
         samples: of each slice.
         stage_of_op: (n,) see `stage_of_ops`.
     """
@@ -52,10 +52,10 @@ class SlicePipeline:
 
 
 def slice_pipeline(problem: Problem, schedule: Schedule) -> SlicePipeline:
-    """The pipeline that a plan of slices is; warns of what the stages have to see to themselves.
+    """The pipeline of a plan of slices; warns about duties of the stages' own code.
 
     Raises:
-        PlanError: there are no slices, or they are of several sizes.
+        PlanError: there are no slices, or their sizes differ.
         NotAPipeline: a part of the model runs on several devices, all run on one, or a slice does
             not go through the stages in order.
     """
@@ -72,11 +72,11 @@ def slice_pipeline(problem: Problem, schedule: Schedule) -> SlicePipeline:
     stage = stage_of_ops(problem.graph, stages)
     _warn_of_jumps(problem, stage)
     _warn_of_ties(problem, stage)
-    ranks = tuple(devices.index(each.device) for each in stages)
+    ranks = tuple(devices.index(s.device) for s in stages)
     return SlicePipeline(stages, ranks, devices, count, samples, tuple(stage))
 
 
-def equal_slices(problem: Problem, what: str) -> tuple[int, int]:
+def equal_slices(problem: Problem, format_name: str) -> tuple[int, int]:
     """The number of slices, and the samples of each.
 
     Raises:
@@ -85,11 +85,12 @@ def equal_slices(problem: Problem, what: str) -> tuple[int, int]:
     slices = problem.graph.slices
     if slices is None:
         raise PlanError(
-            f"the plan takes its batch whole, and {what} goes by slices of it: plan with --slices"
+            f"the plan takes its batch whole, and {format_name} goes by slices of it: plan with "
+            "--slices"
         )
     if len(set(slices.shares)) > 1:
         raise PlanError(
-            f"slices {slices} are of several sizes, and {what} takes equal ones: plan with "
+            f"slices {slices} are of several sizes, and {format_name} takes equal ones: plan with "
             f"--slices {len(slices.shares)}"
         )
     return len(slices.shares), slices.shares[0]
@@ -110,7 +111,8 @@ def check_in_turn(pipeline: SlicePipeline, tool: str) -> None:
 
 
 def planned_rows(problem: Problem, schedule: Schedule, pipeline: SlicePipeline) -> list[list[Pass]]:
-    """Passes by rank in the plan's order; warns of what that comes to where it is not the plan.
+    """Passes by rank in the plan's order; warns with its predicted figures if it differs from the
+    plan.
 
     Raises:
         NotAPipeline: slices wait for one another.
@@ -120,25 +122,27 @@ def planned_rows(problem: Problem, schedule: Schedule, pipeline: SlicePipeline) 
     order = in_order(waiting, middles(schedule, of_op))
     warn_of_figures(problem, schedule, pipeline.stages, pipeline.stage_of_op, of_op, order)
     rows: list[list[Pass]] = [[] for _ in pipeline.devices]
-    for each in order:
-        rows[pipeline.ranks[each.stage]].append(each)
-    return [_joined(row) for row in rows]
+    for step in order:
+        rows[pipeline.ranks[step.stage]].append(step)
+    return [_with_joined_passes(row) for row in rows]
 
 
-def _joined(row: Sequence[Pass]) -> list[Pass]:
-    """A rank's passes with one backward pass in place of two halves that follow one another, in
-    the first stage, which hands no gradient on."""
-    found: list[Pass] = []
-    for each in row:
-        if each.kind == "W" and not each.stage and found[-1] == each._replace(kind="I"):
-            found[-1] = each._replace(kind="B")
+def _with_joined_passes(row: Sequence[Pass]) -> list[Pass]:
+    """A rank's passes with consecutive halves of a backward pass joined.
+
+    Only the first stage joins them, because it sends no gradient.
+    """
+    joined_row: list[Pass] = []
+    for step in row:
+        if step.kind == "W" and not step.stage and joined_row[-1] == step._replace(kind="I"):
+            joined_row[-1] = step._replace(kind="B")
         else:
-            found.append(each)
-    return found
+            joined_row.append(step)
+    return joined_row
 
 
 def warn_of_one_f_one_b(problem: Problem, schedule: Schedule, pipeline: SlicePipeline) -> None:
-    """Warn of what a plan comes to in a tool that runs 1F1B, or its interleaved form.
+    """Warn with the predicted figures of the plan in a tool with 1F1B, or its interleaved form.
 
     Raises:
         NotAPipeline: slices wait for one another.
@@ -156,7 +160,7 @@ def _warn_of_jumps(problem: Problem, stage: Sequence[int]) -> None:
         NotAPipeline: an op reads what a later stage makes.
     """
     if far := jumps(problem.graph, stage):
-        names = _listed(problem.graph.ops[producer].name for producer, _ in far)
+        names = _list_text(problem.graph.ops[producer].name for producer, _ in far)
         warnings.warn(
             "a stage hands its results to the next one alone, and stages behind that one read "
             f"{names}: the model has to pass it on, or to make it in each of them",
@@ -166,20 +170,20 @@ def _warn_of_jumps(problem: Problem, stage: Sequence[int]) -> None:
 
 def _warn_of_ties(problem: Problem, stage: Sequence[int]) -> None:
     """Warn of parameters that several stages read."""
-    held = [op.name if op.kind == "parameter" else "" for op in problem.graph.ops]
-    readers: dict[str, set[int]] = {name: set() for name in held if name}
+    parameter_names = [op.name if op.kind == "parameter" else "" for op in problem.graph.ops]
+    readers: dict[str, set[int]] = {name: set() for name in parameter_names if name}
     for producer, consumer in problem.graph.edges():
-        if held[producer] and stage[consumer] != ONCE:
-            readers[held[producer]].add(stage[consumer])
+        if parameter_names[producer] and stage[consumer] != ONCE:
+            readers[parameter_names[producer]].add(stage[consumer])
     if tied := [name for name, stages in readers.items() if len(stages) > 1]:
         warnings.warn(
-            f"several stages read {_listed(tied)}: each has a copy of its own, and all of their "
+            f"several stages read {_list_text(tied)}: each has a copy of its own, and all of their "
             "gradients have to be added up",
             stacklevel=3,
         )
 
 
-def _listed(names: Iterable[str]) -> str:
-    found = list(dict.fromkeys(names))
-    more = ", ..." if len(found) > MAX_NAMED else ""
-    return ", ".join(repr(printable(name, 60)) for name in found[:MAX_NAMED]) + more
+def _list_text(names: Iterable[str]) -> str:
+    unique_names = list(dict.fromkeys(names))
+    more = ", ..." if len(unique_names) > MAX_NAMED else ""
+    return ", ".join(repr(printable(name, 60)) for name in unique_names[:MAX_NAMED]) + more

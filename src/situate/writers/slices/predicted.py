@@ -1,4 +1,4 @@
-"""Predicted step and memory of a pipeline whose ranks keep to an order of passes."""
+"""Predicted step and memory of a pipeline whose ranks follow an order of passes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from situate.errors import SituateError
 from situate.report.slices.stages import Stage
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import decode
-from situate.writers.exported import placed, said
+from situate.writers.exported import differences, placement_by_module
 from situate.writers.slices.passes import Pass
 from situate.writers.slices.stage_of_ops import ONCE, neighbours
 
@@ -27,40 +27,40 @@ def warn_of_figures(
     of_op: Sequence[Pass | None],
     order: Sequence[Pass],
 ) -> None:
-    """Warn of what stages in an order of passes come to, where that is not the plan.
+    """Warn with the predicted figures of stages in an order of passes, if they differ from the
+    plan.
 
     Args:
         schedule: of the plan.
         stage, of_op: (n,) of each op.
     """
     devices = _placement(problem, schedule, stages, stage)
-    found = None
+    predicted = None
     if np.isfinite(problem.seconds[np.arange(problem.n), devices]).all():
-        found = _decoded(problem, devices, _op_order(problem, of_op, order))
-    for line in said(problem, schedule, found, "pipeline"):
+        predicted = _decoded(problem, devices, _op_order(problem, of_op, order))
+    for line in differences(problem, schedule, predicted, "pipeline"):
         warnings.warn(line, stacklevel=2)
 
 
 def _placement(
     problem: Problem, schedule: Schedule, stages: Sequence[Stage], stage: Sequence[int]
 ) -> Placement:
-    """(n,) parameters and updates where their parts are; what is in no part, where the plan has
-    it."""
-    where = {path: each.device for each in stages for path in each.parts}
-    devices = placed(problem, schedule, where)
+    """(n,) parameters and updates on the devices of their parts; other ops as in the plan."""
+    device_of = {path: part_stage.device for part_stage in stages for path in part_stage.parts}
+    devices = placement_by_module(problem, schedule, device_of)
     both = zip(stage, devices, strict=True)
     return np.array([d if s == ONCE else stages[s].device for s, d in both], np.int32)
 
 
 def _op_order(problem: Problem, of_op: Sequence[Pass | None], order: Sequence[Pass]) -> Order:
-    """(n,) ops pass after pass, and within one as the program has them; what runs once a step
-    follows what it reads."""
-    place = {each: i for i, each in enumerate(order)}
-    key = np.array([-1 if each is None else place[each] for each in of_op])
-    read, _ = neighbours(problem.graph)
+    """(n,) ops pass after pass, in the program's order within a pass; ops that run once a step
+    follow their inputs."""
+    place = {step: i for i, step in enumerate(order)}
+    key = np.array([-1 if step is None else place[step] for step in of_op])
+    readers, _ = neighbours(problem.graph)
     for j in problem.graph.order:
         if of_op[j] is None:
-            key[j] = max((key[k] for k in read[j]), default=-1)
+            key[j] = max((key[k] for k in readers[j]), default=-1)
     program = places(problem.graph.program_order)
     return np.lexsort((program, key)).astype(np.int32)
 

@@ -16,15 +16,15 @@ def csv_path(path: str | Path) -> Path:
     """The file of a schedule beside that of its stages.
 
     Raises:
-        SituateError: they would be one.
+        SituateError: the two would be the same file.
     """
-    found = Path(path).with_suffix(".csv") if Path(path).name else Path(path)
-    if found == Path(path):
+    csv = Path(path).with_suffix(".csv") if Path(path).name else Path(path)
+    if csv == Path(path):
         raise SituateError(
             f"cannot write {str(path)!r}: the schedule goes to the file of this name in .csv: give "
             "the stages another ending, such as .json"
         )
-    return found
+    return csv
 
 
 def csv_bytes(rows: Iterable[Sequence[Pass]]) -> bytes:

@@ -15,60 +15,59 @@ ONCE = -1
 
 
 def stage_of_ops(graph: Graph, stages: Sequence[Stage]) -> list[int]:
-    """(n,) the stage of each op of a slice; `ONCE` of all others.
+    """(n,) the stage of each op of a slice; `ONCE` for all others.
 
-    An op in no part, such as of the loss, goes where the last of what it reads is in the forward
-    pass, and where the first of it is in the backward pass; one that reads nothing goes to its
-    reader, and a counter, which has none, into the first stage.
+    In the forward pass, an op in no part, such as of the loss, joins its last input; in the
+    backward pass, its first. An op without inputs joins its reader. A counter, which has no reader,
+    joins the first stage.
     """
     parts = model_parts(graph)
     number = {path: i for i, stage in enumerate(stages) for path in stage.parts}
     of_part = [number[path] for path in parts.paths]
-    found = [
+    stage_numbers = [
         of_part[part] if op.slice is not None and part >= 0 else ONCE
         for op, part in zip(graph.ops, parts.of_op, strict=True)
     ]
-    read, made = neighbours(graph)
-    _fill(graph, found, graph.order, read, reads=True)
-    _fill(graph, found, reversed(graph.order), made, reads=False)
+    inputs, outputs = neighbours(graph)
+    _fill(graph, stage_numbers, graph.order, inputs, reads=True)
+    _fill(graph, stage_numbers, reversed(graph.order), outputs, reads=False)
     return [
         0 if stage == ONCE and op.slice is not None else stage
-        for op, stage in zip(graph.ops, found, strict=True)
+        for op, stage in zip(graph.ops, stage_numbers, strict=True)
     ]
 
 
 def neighbours(graph: Graph) -> tuple[list[list[int]], list[list[int]]]:
-    """The ops that every op reads from, and those that read from it."""
-    read: list[list[int]] = [[] for _ in graph.ops]
-    made: list[list[int]] = [[] for _ in graph.ops]
+    """The inputs (producers) and the readers of every op."""
+    inputs: list[list[int]] = [[] for _ in graph.ops]
+    outputs: list[list[int]] = [[] for _ in graph.ops]
     for producer, consumer in graph.edges():
-        read[consumer].append(producer)
-        made[producer].append(consumer)
-    return read, made
+        inputs[consumer].append(producer)
+        outputs[producer].append(consumer)
+    return inputs, outputs
 
 
 def _fill(
-    graph: Graph, found: list[int], order: Iterable[int], beside: Sequence[list[int]], reads: bool
+    graph: Graph, stages: list[int], order: Iterable[int], beside: Sequence[list[int]], reads: bool
 ) -> None:
-    """Give ops in no part a stage by those beside them, which they read from, or which read from
-    them."""
+    """Give ops in no part the stage of their neighbours, which are inputs or readers."""
     for j in order:
-        if graph.ops[j].slice is None or found[j] != ONCE:
+        if graph.ops[j].slice is None or stages[j] != ONCE:
             continue
         forward = runs_forward(graph.ops[j])
-        known = [k for k in beside[j] if found[k] != ONCE]
-        alike = [found[k] for k in known if runs_forward(graph.ops[k]) == forward]
-        last = max if forward == reads or not alike else min
-        found[j] = last(alike or [found[k] for k in known], default=ONCE)
+        placed = [k for k in beside[j] if stages[k] != ONCE]
+        same_direction = [stages[k] for k in placed if runs_forward(graph.ops[k]) == forward]
+        last = max if forward == reads or not same_direction else min
+        stages[j] = last(same_direction or [stages[k] for k in placed], default=ONCE)
 
 
 def jumps(graph: Graph, stage: Sequence[int]) -> list[tuple[int, int]]:
-    """Pairs of ops (producer, consumer) of the forward pass with a stage between theirs.
+    """Edges (producer, consumer) of the forward pass that skip a stage.
 
     Raises:
-        NotAPipeline: an op reads what a later stage makes.
+        NotAPipeline: an op reads the output of a later stage.
     """
-    found = []
+    edges = []
     for producer, consumer in graph.edges():
         ends = graph.ops[producer], graph.ops[consumer]
         if any(stage[j] == ONCE or not _hands_on(graph.ops[j]) for j in (producer, consumer)):
@@ -81,10 +80,10 @@ def jumps(graph: Graph, stage: Sequence[int]) -> list[tuple[int, int]]:
                 f"{stage[producer]}: slices go through the stages of a pipeline in order"
             )
         if step > 1:
-            found.append((producer, consumer))
-    return found
+            edges.append((producer, consumer))
+    return edges
 
 
 def _hands_on(op: Op) -> bool:
-    """True if the op is of the forward pass and no input, which a tool gives to every stage."""
+    """True for ops of the forward pass except inputs, which a tool gives to every stage."""
     return runs_forward(op) and op.kind != "input"

@@ -1,4 +1,4 @@
-"""Arithmetic of attention, whose queries, keys and values may come packed in one input."""
+"""Arithmetic of attention operators, whose queries, keys and values may be packed in one input."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ PAST = {
     "MultiHeadAttention": 6,
     "QAttention": 8,
 }
-"""Which input holds the keys of the past, (..., positions, width)."""
+"""The input with the past keys, (..., positions, width)."""
 
 PROJECTING = {"Attention", "DecoderMaskedSelfAttention", "QAttention"}
-"""Those of `com.microsoft` that have weights of projections in place of keys."""
+"""Operators of `com.microsoft` with projection weights in place of keys."""
 
 
 def attention(node: Any, inputs: Sequence[Info], outputs: Sequence[Info]) -> int:
@@ -29,13 +29,13 @@ def attention(node: Any, inputs: Sequence[Info], outputs: Sequence[Info]) -> int
     if node.domain == "com.microsoft" and node.op_type in PROJECTING:
         projections, key = 2 * math.prod(query) * key[-1], ()
     result = outputs[0].elements
-    asked = math.prod(query) if key else result
+    scores = math.prod(query) if key else result
     keys = _positions(key or query) + (past[-2] if past else 0)
-    return projections + 2 * keys * (asked + result)
+    return projections + 2 * keys * (scores + result)
 
 
 def _shape(inputs: Sequence[Info], place: int) -> Shape:
-    """Empty where the input is left out."""
+    """The shape of an input; empty if it is left out."""
     shape = inputs[place].shape if place < len(inputs) else ()
     return shape if len(shape) > 1 else ()
 

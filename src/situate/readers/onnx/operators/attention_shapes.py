@@ -1,4 +1,4 @@
-"""Shapes of what the attention operators of ONNX Runtime make."""
+"""Output shapes of the attention operators of ONNX Runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types of what operators of classic machine learning make (`ai.onnx.ml`), where onnx is silent."""
+"""Output types of classic machine learning operators (`ai.onnx.ml`) that onnx does not infer."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ WIDTHS: dict[str, Callable[[Call], int]] = {
     "SVMRegressor": lambda call: 1,
     "TreeEnsembleRegressor": lambda call: call.required("n_targets"),
 }
-"""Numbers that are made of a row, by operator."""
+"""Outputs per row, by operator."""
 
 
 def classic_types(call: Call) -> list[Any]:
-    """Types of the outputs in order; an empty list where they are not known."""
+    """Types of the outputs in order; an empty list if unknown."""
     import onnx
 
     kinds, op = onnx.TensorProto, call.node.op_type
@@ -46,5 +46,5 @@ def _rows(call: Call) -> int:
 
 
 def _labels(call: Call, attribute: str) -> int:
-    found = (a for a in call.node.attribute if a.name == attribute)
-    return sum(len(a.ints) + len(a.strings) for a in found)
+    attributes = (a for a in call.node.attribute if a.name == attribute)
+    return sum(len(a.ints) + len(a.strings) for a in attributes)

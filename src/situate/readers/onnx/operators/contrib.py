@@ -1,4 +1,4 @@
-"""Types of what operators make that onnx does not know, most of them of ONNX Runtime."""
+"""Output types of operators unknown to onnx, most of them of ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ELEMENTS: dict[str, tuple[int, ...]] = {
     "QLinearWhere": (1,),
     "QuantizeLinear": (2,),
 }
-"""Which input has the element type of the first output, where it is not the first one."""
+"""The input with the element type of the first output, if it is not the first one."""
 
 FIXED = {
     "MatMulInteger16": "INT32",
@@ -46,14 +46,14 @@ FIXED = {
     "QuantizeLinear": "UINT8",
     "ReduceSumInteger": "INT32",
 }
-"""Element types of first outputs where no input that `ELEMENTS` names has it."""
+"""Element types of first outputs that no input has."""
 
 
 def contrib_types(call: Call) -> list[Any]:
-    """Types of the outputs in order, as far as they are known.
+    """Types of the outputs in order, as far as known.
 
     Raises:
-        Exception: the node lacks inputs or dimensions that such an operator has.
+        Exception: the node lacks inputs or dimensions of such an operator.
     """
     node = call.node
     if node.domain not in DOMAINS:
@@ -92,8 +92,8 @@ def _embedded(call: Call) -> list[Shape]:
     return [(*ids, width), ids[:1], (*ids, width)]
 
 
-def _gathered(call: Call) -> list[Shape]:
-    """Rows of a table whose bytes may hold several numbers each."""
+def _gather_shapes(call: Call) -> list[Shape]:
+    """Rows of a table with several numbers in a byte."""
     import onnx
 
     data, axis = list(call.shape(0)), call.number("gather_axis")
@@ -126,7 +126,7 @@ _RULES: dict[str, Callable[[Call], list[Shape]]] = {
     "DecoderMaskedSelfAttention": lambda call: projected(call, 4),
     "EmbedLayerNormalization": _embedded,
     "ExpandDims": _expanded,
-    "GatherBlockQuantized": _gathered,
+    "GatherBlockQuantized": _gather_shapes,
     "GroupQueryAttention": grouped,
     "MatMulBnb4": lambda call: _last(call, call.required("N")),
     "MatMulNBits": lambda call: _last(call, call.required("N")),

@@ -1,6 +1,7 @@
 """Arithmetic of ONNX ops by formula, from the shapes of their inputs and outputs.
 
-Two operations per multiplication and addition; where no formula is known, one per output element.
+A multiplication and an addition are two operations. An op without a formula has one per output
+element.
 """
 
 from __future__ import annotations
@@ -67,10 +68,10 @@ def _einsum(node: Any, inputs: Infos, _outputs: Infos) -> int:
         letters = term.replace("...", "")
         extra = len(info.shape) - len(letters)
         start = term.find("...")
-        named = info.shape if start < 0 else info.shape[:start] + info.shape[start + extra :]
+        axes = info.shape if start < 0 else info.shape[:start] + info.shape[start + extra :]
         if start >= 0:
             sizes.setdefault("...", math.prod(info.shape[start : start + extra]))
-        sizes |= dict(zip(letters, named, strict=False))
+        sizes |= dict(zip(letters, axes, strict=False))
     return 2 * math.prod(sizes.values())
 
 
@@ -80,12 +81,12 @@ def _recurrent(_node: Any, inputs: Infos, _outputs: Infos) -> int:
 
 
 def _experts(node: Any, inputs: Infos, _outputs: Infos) -> int:
-    """Every token meets the weights of `k` experts; a byte of those may hold several numbers."""
+    """Each token meets the weights of `k` experts; a byte of them may hold several numbers."""
     quantised = node.op_type == "QMoE"
     weights = [info for info in inputs[2 :: 3 if quantised else 2][:3] if len(info.shape) == 3]
     packed = 8 // max(_attribute(node, "expert_weight_bits", 4), 1) if quantised else 1
-    each = sum(math.prod(info.shape[1:]) * packed for info in weights)
-    return 2 * math.prod(inputs[0].shape[:-1]) * _attribute(node, "k", 1) * each
+    per_token = sum(math.prod(info.shape[1:]) * packed for info in weights)
+    return 2 * math.prod(inputs[0].shape[:-1]) * _attribute(node, "k", 1) * per_token
 
 
 def _attribute(node: Any, name: str, default: int) -> int:
@@ -93,7 +94,7 @@ def _attribute(node: Any, name: str, default: int) -> int:
 
 
 def _attributes(node: Any, name: str) -> Sequence[int]:
-    """The values of a list of numbers; empty where the node does not have it."""
+    """The values of a list of numbers; empty if the node lacks it."""
     return next((a.ints for a in node.attribute if a.name == name), ())
 
 
@@ -162,4 +163,4 @@ _FLOPS: dict[str, Callable[[Any, Infos, Infos], int]] = {
     "ReduceSumSquare": _reduction,
     "TransposeMatMul": _product,
 }
-"""By operator; those of ONNX Runtime have the formula of their standard twin."""
+"""Formulas by operator; operators of ONNX Runtime have the formula of their standard twin."""

@@ -1,4 +1,4 @@
-"""One call of an operator, with what is known of its inputs."""
+"""One call of an operator, with the types and contents of its inputs."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from situate.readers.onnx.types import element, sizes_of
 
 @dataclass(frozen=True)
 class Call:
-    """A node, and types and contents of its inputs by place; None where they are unknown."""
+    """A node, and types and contents of its inputs by place; None if unknown."""
 
     node: Any
     kinds: Sequence[Any]
     contents: Sequence[Any]
 
     def has(self, place: int) -> bool:
-        """True if the input is given."""
+        """True if the input is present."""
         return place < len(self.kinds) and self.kinds[place] is not None
 
     def shape(self, place: int) -> Shape:
-        """The shape of an input; empty where it is left out."""
+        """The shape of an input; empty if it is left out."""
         return sizes_of(self.kinds[place]) if self.has(place) else ()
 
     def element(self, *places: int) -> int:
-        """The element type of the first of these inputs that is given; 0 where none is."""
+        """The element type of the first present one of these inputs; 0 if none is present."""
         return next((element(self.kinds[place]) for place in places if self.has(place)), 0)
 
     def number(self, attribute: str, default: int = 0) -> int:

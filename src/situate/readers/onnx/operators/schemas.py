@@ -45,8 +45,8 @@ class Schemas:
     def infer(
         self, node: Any, kinds: Mapping[str, Any], contents: Mapping[str, Any]
     ) -> tuple[dict[str, Any], str]:
-        """Types of what the node makes of values of these types, some of which are known; and what
-        onnx has against their shapes. Empty where onnx does not know the operator.
+        """Types of the node's outputs, from the types and known contents of its inputs, and onnx's
+        objection to their shapes. Both are empty for operators unknown to onnx.
 
         Raises:
             ReadError: the node breaks the operator's rules.
@@ -58,7 +58,7 @@ class Schemas:
             return {}, ""
         plain = _plain(node, schema)
         try:
-            made: dict[str, Any] = onnx.shape_inference.infer_node_outputs(
+            types: dict[str, Any] = onnx.shape_inference.infer_node_outputs(
                 schema, plain, dict(kinds), dict(contents), opset_imports=self._imports
             )
         except onnx.shape_inference.InferenceError as error:
@@ -67,13 +67,12 @@ class Schemas:
             return self._inferred_alone(plain, kinds, contents), ""
         except Exception as error:  # onnx raises whatever its C++ parts throw
             raise _failed(node, str(error)) from None
-        return made, ""
+        return types, ""
 
     def _inferred_alone(
         self, node: Any, kinds: Mapping[str, Any], contents: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """The types that inference finds for a model of this node alone, which it does not
-        check."""
+        """Inferred types from a model of this node alone, whose inputs onnx does not check."""
         import onnx.shape_inference
 
         inputs = [onnx.helper.make_value_info(n, k) for n, k in kinds.items() if n not in contents]
@@ -84,13 +83,13 @@ class Schemas:
             graph.initializer[-1].name = name
         model = onnx.helper.make_model(graph, opset_imports=self._imports)
         try:
-            found = onnx.shape_inference.infer_shapes(model)
+            inferred = onnx.shape_inference.infer_shapes(model)
         except Exception as error:  # as above
             raise _failed(node, str(error)) from None
-        return {v.name: v.type for v in found.graph.output if v.type.WhichOneof("value")}
+        return {v.name: v.type for v in inferred.graph.output if v.type.WhichOneof("value")}
 
     def contrib(self, call: Call) -> list[Any]:
-        """Types of what an operator makes that onnx does not know."""
+        """Output types of an operator unknown to onnx."""
         try:
             return contrib_types(call)
         except ReadError:
@@ -101,7 +100,7 @@ class Schemas:
             ) from None
 
     def _schema(self, node: Any) -> Any:
-        """None where onnx has no inference for it."""
+        """The operator's schema; None if onnx has no inference for it."""
         import onnx
 
         version = self.opsets.get(node.domain, 1)

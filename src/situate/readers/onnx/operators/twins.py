@@ -1,4 +1,4 @@
-"""Operators of ONNX Runtime that make what a standard operator makes of some of their inputs."""
+"""Operators of ONNX Runtime that equal a standard operator on some of their inputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from situate.readers.onnx.types import element, sizes_of, tensor
 
 @dataclass(frozen=True)
 class Twin:
-    """A standard operator, which inputs it takes, and the version whose attributes it shares."""
+    """A standard operator, the numbers of its inputs, and the version with the same attributes."""
 
     kind: str
     places: Sequence[int] = (0,)
@@ -58,7 +58,7 @@ TWINS = {
 
 
 def twin_shapes(call: Call) -> list[Shape]:
-    """Shapes of what the node makes, where it has a twin; an exception where they do not follow."""
+    """Output shapes of a node with a twin; an exception if they cannot be inferred."""
     twin = TWINS.get(call.node.op_type)
     if call.node.op_type == "QLinearConcat":
         twin = Twin("Concat", range(2, len(call.kinds), 3))
@@ -71,12 +71,12 @@ def twin_shapes(call: Call) -> list[Shape]:
     if twin.kind == "MatMul":
         shapes = [_transposed(call, shape, side) for shape, side in zip(shapes, "AB", strict=True)]
     kinds = [tensor(_number(call.element(p)), s) for p, s in zip(twin.places, shapes, strict=True)]
-    made = _infer(call, twin, kinds)
-    return [(s[0], *s[2:], s[1]) for s in made] if last else made
+    types = _infer(call, twin, kinds)
+    return [(s[0], *s[2:], s[1]) for s in types] if last else types
 
 
 def _transposed(call: Call, shape: Shape, side: str) -> Shape:
-    """The shape of a factor as it is multiplied."""
+    """The shape of a factor as the product uses it."""
     if call.number(f"transBatch{side}"):
         shape = (*shape[1:-1], shape[0], shape[-1])
     return (*shape[:-2], shape[-1], shape[-2]) if call.number(f"trans{side}") else shape
@@ -101,8 +101,10 @@ def _infer(call: Call, twin: Twin, kinds: Sequence[Any]) -> list[Shape]:
     types = dict(zip(names, kinds, strict=True))
     data = {name: content for name, content in contents if content is not None}
     opsets = [onnx.helper.make_opsetid("", twin.version)]
-    made = onnx.shape_inference.infer_node_outputs(schema, node, types, data, opset_imports=opsets)
-    return [sizes_of(made[name]) for name in node.output if _is_known(made.get(name))]
+    inferred = onnx.shape_inference.infer_node_outputs(
+        schema, node, types, data, opset_imports=opsets
+    )
+    return [sizes_of(inferred[name]) for name in node.output if _is_known(inferred.get(name))]
 
 
 def _is_known(kind: Any) -> bool:

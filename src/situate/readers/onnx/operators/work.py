@@ -10,7 +10,7 @@ from situate.readers.onnx.operators.flops import Infos, flops
 from situate.readers.onnx.shapes import Info, Shapes
 
 FREE = {"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Shape", "Size"}
-"""Ops that touch no data: views, and what only looks at a shape."""
+"""Ops that touch no data: views, and ops that only read shapes."""
 
 PARTIAL = {"Gather", "GatherBlockQuantized", "GatherElements", "GatherND", "Slice"}
 """Ops that read no more of their first input than they write."""
@@ -25,15 +25,15 @@ FACTOR = {
     "QLinearConv": 0,
     "QLinearMatMul": 0,
 }
-"""Products that hand on another type than they multiply: which input is of the latter."""
+"""The input with the factors' type, for products whose output type differs."""
 
 UNKNOWN = Info((0,), "float32")
 
 
 def work(node: Any, shapes: Shapes) -> tuple[int, int]:
-    """FLOPs and bytes of traffic of one run of the node; bodies of control flow count as run.
+    """FLOPs and bytes of traffic of one run of the node; bodies of control flow count as they run.
 
-    `If` takes its costlier branch, a loop so many iterations as were noted at it.
+    `If` has the work of its costlier branch, a loop that of its noted number of iterations.
     """
     inputs = [shapes.get(name) or UNKNOWN for name in node.input]
     outputs = [shapes.get(name) or UNKNOWN for name in node.output if name]
@@ -46,7 +46,7 @@ def work(node: Any, shapes: Shapes) -> tuple[int, int]:
 
 
 def dtype(node: Any, shapes: Shapes) -> str:
-    """The type a node computes in: that of a quantised product's factors, else of its output."""
+    """The type a node computes in: its output's, or its factors' for a quantised product."""
     place = FACTOR.get(node.op_type, len(node.input))
     names = (*node.input[place:][:1], *node.output)
     return next((info.dtype for name in names if name and (info := shapes.get(name))), "float32")
@@ -59,7 +59,7 @@ def _body(body: Any, shapes: Shapes) -> tuple[int, int]:
 
 
 def _traffic(node: Any, inputs: Infos, outputs: Infos) -> int:
-    written = sum(info.bytes for info in outputs)
+    output_bytes = sum(info.bytes for info in outputs)
     if node.op_type in PARTIAL and inputs:
-        return 2 * written + sum(info.bytes for info in inputs[1:])
-    return written + sum(info.bytes for info in inputs)
+        return 2 * output_bytes + sum(info.bytes for info in inputs[1:])
+    return output_bytes + sum(info.bytes for info in inputs)

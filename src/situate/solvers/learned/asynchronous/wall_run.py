@@ -79,7 +79,7 @@ class _WallRun(Run):
     def _begin(self, number: int, placements: NDArray[np.int32]) -> None:
         """Have workers measure what the study does not hold."""
         first, count = self._controllers.asked[number].first, len(placements)
-        held, known = self.study.known(first, placements)
+        held, known = self.study.stored_samples(first, placements)
         batch = _Batch(first, placements, np.empty(count), np.empty(count, np.uint8), count)
         batch.seconds[held], batch.outcome[held] = known.seconds, known.outcome
         batch.left -= len(held)

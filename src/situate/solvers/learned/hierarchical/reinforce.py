@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from situate.data.arrays import Floats
 from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
-from situate.grouping import COUNTED, TOLD_COSTS, Groups, group
+from situate.grouping import METHODS_WITH_COUNT, TOLD_COSTS, Groups, group
 from situate.policies.arithmetic import arithmetic
 from situate.policies.gradient_ascent import Ascent
 from situate.policies.group_embedding import SampledGroups
@@ -179,7 +179,7 @@ def _start(problem: Problem, settings: HierarchicalSettings) -> Groups | None:
     """The groups that the grouper begins with; rules that take no number make their own."""
     if settings.grouping is None:
         return None
-    count = settings.groups if settings.grouping in COUNTED else None
+    count = settings.groups if settings.grouping in METHODS_WITH_COUNT else None
     return group(problem, settings.grouping, count)
 
 
