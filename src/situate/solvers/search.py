@@ -57,7 +57,7 @@ OVERTIME_SHARE = 0.02
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class Candidate:
     """A decision, its schedule and its score: excess bytes first, then the objective. Without
     `transfers` each transfer is as urgent as its most urgent consumer."""
 
@@ -139,7 +139,7 @@ class Search:
         self.keeps_limit = keeps_limit
         self._first_plan_late = False
         self.evaluations = 0
-        self.best: Found | None = None
+        self.best: Candidate | None = None
         self.history: list[tuple[float, int, float]] = []
         self.measurements: list[Measurements] = []
         self.measured_best: float | None = None
@@ -171,8 +171,8 @@ class Search:
             # The other search has the clock of this one: its limit counts from the same beginning.
             seconds = now + share * max(0.0, seconds * (1 - self.reserve) - now)
         if evaluations is not None:
-            left = evaluations * (1 - self.reserve) - self.evaluations
-            evaluations = max(1, int(share * left))
+            remaining = evaluations * (1 - self.reserve) - self.evaluations
+            evaluations = max(1, int(share * remaining))
         return Search(
             replace(self.problem, objective="time"),
             self.lower_bound,
@@ -186,7 +186,7 @@ class Search:
         )
 
     @property
-    def incumbent(self) -> Found:
+    def incumbent(self) -> Candidate:
         """The best decision so far, once there is one."""
         assert self.best is not None, "nothing was offered"
         return self.best
@@ -219,7 +219,7 @@ class Search:
         """The decoders that may make a schedule of this problem."""
         return decoders_for(self.problem, self.problem.objective)
 
-    def left(self) -> float:
+    def budget_left(self) -> float:
         """The fraction of the budget that is left, between 0 and 1."""
         fractions = [1.0]
         if self.time_limit is not None:
@@ -234,7 +234,7 @@ class Search:
     def finished(self) -> bool:
         """True where the budget is spent, what is left of the time is not enough for another offer,
         or the bound is met."""
-        return self.left() <= 0 or not self.affords(1) or self.proved()
+        return self.budget_left() <= 0 or not self.affords(1) or self.proved()
 
     def seconds_left(self) -> float:
         """Seconds that work may take which cannot be ended halfway: endless before the first plan,
@@ -264,7 +264,7 @@ class Search:
             return "first plan" if self._first_plan_late else None
         return "no plan"
 
-    def took(self, seconds: float) -> None:
+    def record_seconds(self, seconds: float) -> None:
         """Remember what an offer, or a batch of a method that learns, took."""
         self._took.append(seconds)
 
@@ -308,7 +308,7 @@ class Search:
         decoders: Sequence[DecoderName] | None = None,
         ties: bool = False,
         transfers: TransferOrder | None = None,
-    ) -> Found:
+    ) -> Candidate:
         """Decode a decision by each decoder and return the best of them; keep it if it is better
         than all before it, or with `ties` as good. Where memory counts it is decoded in other
         ways too, see `_decoded`."""
@@ -316,7 +316,7 @@ class Search:
         begin = self.seconds
         placement = self._checked(placement)
         best = self._decoded(placement, order, decoders or self.decoders, transfers=transfers)
-        self.took(self.seconds - begin)
+        self.record_seconds(self.seconds - begin)
         if self.best is None or best.score < self.best.score:
             first = best.feasible and not (self.best and self.best.feasible)
             self._first_plan_late |= first and self._seconds_to_end(True) < 0
@@ -334,8 +334,8 @@ class Search:
         """Offer a decision if it is better than the best, for a worse one costs little; the bytes
         by which it is over the limits."""
         # The simulator scores times and peaks without a schedule; periods and calls need one.
-        known = self.problem.objective != "throughput" and decoder != "calls"
-        if known and self.best is not None:
+        can_estimate = self.problem.objective != "throughput" and decoder != "calls"
+        if can_estimate and self.best is not None:
             estimated = self.estimate(placement, order, decoder)
             if estimated >= self.best.score:
                 return estimated[0]
@@ -359,13 +359,13 @@ class Search:
     def prefer(self, placements: Sequence[Placement], order: Order, margin: float) -> None:
         """Take the best of these if it fits and is worse than what is known by `margin` at most."""
         first = self.decoders[:1]
-        checked = map(self._checked, placements)
-        found = [self._decoded(placement, order, first, margin) for placement in checked]
-        best = min(found, key=lambda f: f.score, default=None)
+        valid = map(self._checked, placements)
+        candidates = [self._decoded(placement, order, first, margin) for placement in valid]
+        best = min(candidates, key=lambda candidate: candidate.score, default=None)
         if best and self.best and best.feasible and best.value <= self.best.value + margin:
             self.best = best
 
-    def measured(self, measurements: Measurements) -> None:
+    def add_measurements(self, measurements: Measurements) -> None:
         """Count placements that an evaluator measured, and keep what nobody else may write into."""
         self.evaluations += len(measurements)
         # Copies: learners and evaluators of the user's own may write into their arrays later.
@@ -404,80 +404,82 @@ class Search:
         decoders: Sequence[DecoderName],
         margin: float = 0.0,
         transfers: TransferOrder | None = None,
-    ) -> Found:
+    ) -> Candidate:
         """The best of a decision by these decoders.
 
         Where only its memory is in the way, or memory is what is sought, also by all others, and
         by each in the order in which what depends on weights alone is late. A plan that is worse
         than the best by `margin` at most may be wanted too.
         """
-        found = list[Found]()
-        for way in self._ways(found, placement, order, decoders, margin, transfers):
-            found.append(way())
-            if self._hurried(found):
+        candidates = list[Candidate]()
+        for way in self._ways(candidates, placement, order, decoders, margin, transfers):
+            candidates.append(way())
+            if self._hurried(candidates):
                 break
-        self.evaluations += len(found)
-        return min(found, key=lambda f: f.score)
+        self.evaluations += len(candidates)
+        return min(candidates, key=lambda candidate: candidate.score)
 
     def _ways(
         self,
-        found: list[Found],
+        candidates: list[Candidate],
         placement: Placement,
         order: Order,
         decoders: Sequence[DecoderName],
         margin: float,
         transfers: TransferOrder | None,
-    ) -> Iterator[Callable[[], Found]]:
-        """Decodings of a decision, one after the other, that those `found` so far ask for."""
+    ) -> Iterator[Callable[[], Candidate]]:
+        """Decodings of a decision, one after the other, that those `candidates` so far ask for."""
         for by in decoders:
             yield partial(self._decode, placement, order, by, transfers)
         if transfers is None and self._instant_transfers:
-            yield partial(self._sent_together, found, order)
-        if self._memory_counts(found, margin):
+            yield partial(self._sent_together, candidates, order)
+        if self._memory_counts(candidates, margin):
             # Memory in use differs between decoders, and only one of them may fit.
             for by in [by for by in self.decoders if by not in decoders]:
                 yield partial(self._decode, placement, order, by, transfers)
-        if self._memory_counts(found, margin) and self._lateness_helps(found):
+        if self._memory_counts(candidates, margin) and self._lateness_helps(candidates):
             late = self._lateness.order(order)
             for by in self.decoders:
                 yield partial(self._decode, placement, late, by)
 
-    def _hurried(self, found: list[Found]) -> bool:
+    def _hurried(self, candidates: list[Candidate]) -> bool:
         """True where one of these or the best plan fits, and there is no time to decode another."""
         if self._seconds_to_end(True) >= self._decoding_seconds:
             return False
-        return any(f.feasible for f in [*found, *([self.best] if self.best else [])])
+        return any(
+            candidate.feasible for candidate in [*candidates, *([self.best] if self.best else [])]
+        )
 
     @cached_property
     def _instant_transfers(self) -> bool:
         """True where transfers are blocking, and some take no time."""
         return self.problem.transfers == "blocking" and bool(instant(self.problem).any())
 
-    def _sent_together(self, found: list[Found], order: Order) -> Found:
+    def _sent_together(self, candidates: list[Candidate], order: Order) -> Candidate:
         """The decision with transfers that take no time sent with others, so that devices stop for
         fewer; in the order of the best schedule found where its own is no topological one."""
-        best = min(found, key=lambda f: f.score)
+        best = min(candidates, key=lambda candidate: candidate.score)
         if not is_topological(self.problem, order):
             order = order_of(self.problem, best.schedule)
         sent = _core.blocking_transfers(self.simulator.core, best.placement, order)
         return self._decode(best.placement, order, "serial", TransferOrder(*sent))
 
-    def _memory_counts(self, found: list[Found], margin: float) -> bool:
+    def _memory_counts(self, candidates: list[Candidate], margin: float) -> bool:
         """True where a decision like these may become the best if it holds fewer bytes."""
         by_memory = self.problem.objective == "memory"
         if self.problem.rules.memory == "persistent" or "calls" in self.decoders:
             return False
-        least = min(found, key=lambda f: f.score)
+        least = min(candidates, key=lambda candidate: candidate.score)
         if not least.excess and not by_memory:
             return False
         if self.best is None or not self.best.feasible:
             return True
         return least.value < self.best.value * (NEAR_BEST_PEAK if by_memory else 1.0) + margin
 
-    def _lateness_helps(self, found: list[Found]) -> bool:
+    def _lateness_helps(self, candidates: list[Candidate]) -> bool:
         """True where late ops may make these better than the best: they save at most the bytes that
         ops which depend on weights alone make."""
-        saved, least = self._lateness.size, min(found, key=lambda f: f.score)
+        saved, least = self._lateness.size, min(candidates, key=lambda candidate: candidate.score)
         if saved <= NEGLIGIBLE_PEAK_SHARE * least.schedule.peak.max():
             return False
         if self.best is None:
@@ -501,12 +503,12 @@ class Search:
         order: Order,
         decoder: DecoderName,
         transfers: TransferOrder | None = None,
-    ) -> Found:
+    ) -> Candidate:
         begin = self.seconds
         schedule = scheduled(self.simulator, placement, order, decoder, transfers)
         self._decoding_seconds = self.seconds - begin
         excess, value = schedule.excess(self.problem), self._value(schedule)
-        return Found(placement, order, decoder, schedule, value, excess, transfers)
+        return Candidate(placement, order, decoder, schedule, value, excess, transfers)
 
     def _value(self, schedule: Schedule) -> float:
         if self.problem.objective == "memory":

@@ -27,19 +27,19 @@ def slice_of_units(problem: Problem) -> Ints:
             f"graph {problem.graph.name!r} takes its batch whole: give --slices, which cuts that "
             "of a network of the zoo or of a package.module:function"
         )
-    found = np.full(problem.units, NOWHERE)
+    of_unit = np.full(problem.units, NOWHERE)
     for unit, op in zip(problem.unit.tolist(), problem.graph.ops, strict=True):
         if op.slice is not None:
-            found[unit] = op.slice
-    return found
+            of_unit[unit] = op.slice
+    return of_unit
 
 
 def slice_seconds(slices: Ints, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
     """(slices, devices) seconds of all units of a slice, from those (units, devices) of units."""
-    found = np.zeros((int(slices.max()) + 1, seconds.shape[1]))
+    total = np.zeros((int(slices.max()) + 1, seconds.shape[1]))
     sliced = slices >= 0
-    np.add.at(found, slices[sliced], seconds[sliced])
-    return found
+    np.add.at(total, slices[sliced], seconds[sliced])
+    return total
 
 
 def shared_out(seconds: NDArray[np.float64]) -> Ints:
@@ -52,24 +52,24 @@ def shared_out(seconds: NDArray[np.float64]) -> Ints:
     Args:
         seconds: (slices, devices) of a slice on a device.
     """
-    busy, found = np.zeros(seconds.shape[1]), np.zeros(len(seconds), np.int64)
+    busy, device = np.zeros(seconds.shape[1]), np.zeros(len(seconds), np.int64)
     for part in np.argsort(-seconds.mean(axis=1), kind="stable"):
-        found[part] = np.argmin(busy + seconds[part])
-        busy[found[part]] += seconds[part, found[part]]
-    start = _starts(seconds, found)
+        device[part] = np.argmin(busy + seconds[part])
+        busy[device[part]] += seconds[part, device[part]]
+    start = _starts(seconds, device)
     for size in np.unique(seconds, axis=0):
         (alike,) = np.nonzero((seconds == size).all(axis=1))
-        found[alike] = found[alike[np.argsort(start[alike], kind="stable")]]
-    return found
+        device[alike] = device[alike[np.argsort(start[alike], kind="stable")]]
+    return device
 
 
 def _starts(seconds: NDArray[np.float64], device: Ints) -> NDArray[np.float64]:
     """(slices,) when each slice starts, where every device runs its own by number."""
-    busy, found = np.zeros(seconds.shape[1]), np.zeros(len(seconds))
+    busy, start = np.zeros(seconds.shape[1]), np.zeros(len(seconds))
     for part, on in enumerate(device):
-        found[part] = busy[on]
+        start[part] = busy[on]
         busy[on] += seconds[part, on]
-    return found
+    return start
 
 
 def homes(
@@ -89,20 +89,20 @@ def homes(
         weight: (units, devices) that a unit adds to the load of a device.
         load: (devices,) before.
     """
-    held = np.where(slices < 0, problem.unit_persistent, 0)
+    persistent = np.where(slices < 0, problem.unit_persistent, 0)
     room = problem.capacity[devices].astype(np.float64)
     own = replica_devices(problem, device)
     home, load = np.full(problem.units, NOWHERE), load.copy()
-    for unit in np.lexsort((-held, own < 0)).tolist():
-        if not held[unit]:
+    for unit in np.lexsort((-persistent, own < 0)).tolist():
+        if not persistent[unit]:
             continue
         after = load + weight[unit]
-        after[(room < held[unit]) | ~problem.allowed[unit, devices]] = np.inf
+        after[(room < persistent[unit]) | ~problem.allowed[unit, devices]] = np.inf
         place = own[unit] if own[unit] >= 0 and np.isfinite(after[own[unit]]) else after.argmin()
         if np.isfinite(after[place]):
             home[unit] = devices[place]
             load[place] = after[place]
-            room[place] -= held[unit]
+            room[place] -= persistent[unit]
     return home
 
 
@@ -125,14 +125,14 @@ def beside(problem: Problem, where: Ints) -> Ints:
     """
     where = where.copy()
     nowhere = where[problem.unit] < 0
-    read, made = _neighbours(problem, nowhere)
+    inputs, outputs = _neighbours(problem, nowhere)
     along = [op for op in problem.graph.order if nowhere[op]]
     for op in reversed(along):
-        _place(problem, where, op, made[op], least=max(read[op], default=(0, 0))[0])
+        _place(problem, where, op, outputs[op], least=max(inputs[op], default=(0, 0))[0])
     for op in along:
-        _place(problem, where, op, read[op])
+        _place(problem, where, op, inputs[op])
     for op in reversed(along):
-        _place(problem, where, op, made[op])
+        _place(problem, where, op, outputs[op])
     return where
 
 
@@ -163,9 +163,9 @@ def side_by_side(problem: Problem) -> Order:
     order = np.array(problem.graph.program_order, np.int32)
     slices = np.array([NOWHERE if op.slice is None else op.slice for op in problem.graph.ops])
     place = _places_in_slices(slices, order)
-    read, _ = _neighbours(problem, slices < 0)
+    inputs, _ = _neighbours(problem, slices < 0)
     for op in order[slices[order] < 0].tolist():
-        place[op] = max((place[other] for _, other in read[op]), default=-1)
+        place[op] = max((place[other] for _, other in inputs[op]), default=-1)
     return order[np.argsort(place[order], kind="stable")]
 
 
@@ -183,22 +183,22 @@ Neighbours = dict[int, list[tuple[int, int]]]
 """By op, the tensors on one side of it: their bytes, and the op at the other end."""
 
 
-def _neighbours(problem: Problem, wanted: Bools) -> tuple[Neighbours, Neighbours]:
+def _neighbours(problem: Problem, selected: Bools) -> tuple[Neighbours, Neighbours]:
     """The tensors that each wanted op (n,) reads, and those that it makes for each reader."""
     data = edge_tensors(problem) < len(problem.graph.tensors)  # what follows them is control
     size = problem.size[edge_tensors(problem)[data]]
     maker, reader = edge_producers(problem)[data], problem.consumers[data]
-    return _ends(reader, size, maker, wanted), _ends(maker, size, reader, wanted)
+    return _ends(reader, size, maker, selected), _ends(maker, size, reader, selected)
 
 
-def _ends(ops: Ints | Order, size: Ints, others: Ints | Order, wanted: Bools) -> Neighbours:
+def _ends(ops: Ints | Order, size: Ints, others: Ints | Order, selected: Bools) -> Neighbours:
     """The other ends of the edges (edges,) at wanted ops."""
-    found: Neighbours = {op: [] for op in np.flatnonzero(wanted).tolist()}
-    on = wanted[ops]
+    neighbours: Neighbours = {op: [] for op in np.flatnonzero(selected).tolist()}
+    on = selected[ops]
     edges = zip(ops[on].tolist(), size[on].tolist(), others[on].tolist(), strict=True)
     for op, length, other in edges:
-        found[op].append((length, other))
-    return found
+        neighbours[op].append((length, other))
+    return neighbours
 
 
 def _place(
@@ -212,11 +212,11 @@ def _place(
     unit = problem.unit[op]
     if of_unit[unit] >= 0:
         return
-    placed = [
+    anchors = [
         (size, -other)
         for size, other in neighbours
         if size >= least and of_unit[problem.unit[other]] >= 0
     ]
-    if placed:
-        _, other = max(placed)
+    if anchors:
+        _, other = max(anchors)
         of_unit[unit] = of_unit[problem.unit[-other]]

@@ -66,7 +66,7 @@ from situate.solvers.heuristics import (
 )
 from situate.solvers.heuristics.random_search import SAMPLES, draw
 from situate.solvers.local_search import justification
-from situate.solvers.search import Found, OutOfTime, Search
+from situate.solvers.search import Candidate, OutOfTime, Search
 from situate.solvers.slice_pipelines.offering import offer_slice_pipelines
 
 Goal = Literal["time", "memory", "shortfall"]
@@ -240,7 +240,7 @@ def _offer_slices_everywhere(search: Search) -> None:
 def _offer_random(search: Search) -> None:
     """Offer random plans, which pay on small problems, for a small share of the budget."""
     for _ in draw(search, SAMPLES):
-        if search.left() < 1 - RANDOM_SHARE:
+        if search.budget_left() < 1 - RANDOM_SHARE:
             return
 
 
@@ -249,7 +249,7 @@ def _offer_shortest_step(search: Search) -> None:
     for_time = search.for_time(TIME_SEARCH_SHARE)
     for_time.offer(search.incumbent.placement, search.incumbent.order)
     try:
-        if search.left() > LEFT_FOR_RULES:
+        if search.budget_left() > LEFT_FOR_RULES:
             _improve(for_time, for_loads=True)
         else:
             _shorten(for_time)
@@ -257,10 +257,10 @@ def _offer_shortest_step(search: Search) -> None:
         pass  # of its share
     finally:
         search.evaluations += for_time.evaluations
-        found = for_time.incumbent
-        offered = search.offer(found.placement, order_of(search.problem, found.schedule))
-        if found.feasible and not offered.feasible:
-            search.offer(found.placement, found.order, transfers=found.transfers)
+        shortest = for_time.incumbent
+        offered = search.offer(shortest.placement, order_of(search.problem, shortest.schedule))
+        if shortest.feasible and not offered.feasible:
+            search.offer(shortest.placement, shortest.order, transfers=shortest.transfers)
 
 
 def _second_order(search: Search) -> Order | None:
@@ -317,12 +317,12 @@ def _anneal_for(search: Search, goal: Goal, full: bool = False, to_fit: bool = F
     simulated = FEW_SAMPLES if goal != "time" else 0
     if not search.affords(OFFERS_TO_SET_UP + OFFERS_FOR_LINES * full + simulated):
         return
-    found = search.incumbent
+    incumbent = search.incumbent
     lines = phase_lines(search.problem) if full else []
     core = search.simulator.core
-    order = _order_of(search.problem, found)
+    order = _order_of(search.problem, incumbent)
     chains = chains_of(search)
-    annealers = _core.make_annealers(core, goal, search.seed, chains, found.placement, order)
+    annealers = _core.make_annealers(core, goal, search.seed, chains, incumbent.placement, order)
     together = blocks(search.problem)
     annealers.move_blocks(*together, BLOCKS_AT_LEAST)
     scale = annealers.typical_change(_samples(search, goal))
@@ -333,21 +333,21 @@ def _anneal_for(search: Search, goal: Goal, full: bool = False, to_fit: bool = F
     scale *= heat
     annealers.move_blocks(*together, max(BLOCKS_AT_MOST, round(BLOCKS_AT_LEAST * heat)))
     search.evaluations += annealers.evaluations
-    known = [(True, math.inf)] * chains
+    best_costs = [(True, math.inf)] * chains
     for temperature, evaluations, new_round in cooling(search, chains, schedule):
         if new_round:
             swap_devices(search)
             if full:
                 move_critical(search, lines)
             offer_placed_orders(search)
-            if goal != "time" and search.incumbent is not found:
+            if goal != "time" and search.incumbent is not incumbent:
                 offer_own_regrouped(search)
-            found = search.incumbent
-            order = _order_of(search.problem, found)
+            incumbent = search.incumbent
+            order = _order_of(search.problem, incumbent)
             # Every round goes on from the best plan of all chains.
-            sent = found.transfers.arrays if found.transfers else None
+            sent = incumbent.transfers.arrays if incumbent.transfers else None
             for chain in range(chains):
-                annealers.restart(chain, found.placement, order, sent)
+                annealers.restart(chain, incumbent.placement, order, sent)
             evaluations = evaluations_of(search, chains)  # without those just spent
         before = annealers.evaluations
         try:
@@ -356,26 +356,30 @@ def _anneal_for(search: Search, goal: Goal, full: bool = False, to_fit: bool = F
             )
         finally:
             search.evaluations += annealers.evaluations - before
-            _offer_best(search, annealers, known)
+            _offer_best(search, annealers, best_costs)
         search.report()
         if to_fit and not search.incumbent.excess:
             return
 
 
-def _order_of(problem: Problem, found: Found) -> Order:
+def _order_of(problem: Problem, candidate: Candidate) -> Order:
     """The order that annealing begins with: its own where its transfers go together, or else that
     of the schedule."""
-    return found.order if found.transfers is not None else order_of(problem, found.schedule)
+    return (
+        candidate.order
+        if candidate.transfers is not None
+        else order_of(problem, candidate.schedule)
+    )
 
 
 def _offer_best(
-    search: Search, annealers: _core.Annealers, known: list[tuple[bool, float]]
+    search: Search, annealers: _core.Annealers, best_costs: list[tuple[bool, float]]
 ) -> None:
-    """Offer the best of every chain that is better than what is `known` of it."""
-    for chain, before in enumerate(known):
+    """Offer the best of every chain that is better than what is `best_costs` of it."""
+    for chain, before in enumerate(best_costs):
         feasible, cost, placement, order, sent = annealers.best(chain)
         if (not feasible, cost) < before:
-            known[chain] = not feasible, cost
+            best_costs[chain] = not feasible, cost
             transfers = TransferOrder(*sent)
             search.offer(placement, order, transfers=transfers if len(transfers) else None)
 

@@ -13,7 +13,7 @@ from situate.simulation.decoding import order_of
 from situate.solvers.auto.cooling import OVERLAPPED, chains_of, cooling, interval_seconds
 from situate.solvers.auto.device_swap import swap_devices
 from situate.solvers.auto.memory.liveness import orders_count, weights
-from situate.solvers.search import Found, Search
+from situate.solvers.search import Candidate, Search
 
 OFFERS_TO_BEGIN = 6
 """Offers that the first interval ends with, at most."""
@@ -48,7 +48,7 @@ class _Chains:
         self._search = search
         self.count = chains_of(search)
         self._weighs = orders_count(search.problem)
-        self._known = [(True, math.inf)] * self.count
+        self._best_costs = [(True, math.inf)] * self.count
         line, start = pipeline_order(search.problem), search.incumbent.placement
         core = search.simulator.core
         self._balancers = _core.make_load_annealers(core, search.seed, self.count, start, line)
@@ -71,24 +71,24 @@ class _Chains:
         """Offer the placements that chains have found since."""
         for chain in range(self.count):
             fits, period, placement = self._balancers.best(chain)
-            if (not fits, period) < self._known[chain]:
-                self._known[chain] = not fits, period
+            if (not fits, period) < self._best_costs[chain]:
+                self._best_costs[chain] = not fits, period
                 self._weigh(chain, self._decoded(placement))
 
-    def _decoded(self, placement: Placement) -> Found:
+    def _decoded(self, placement: Placement) -> Candidate:
         """In the order of the graph and, where orders count, in that of the best plan: as its ops
         start and, where it does not fit so, as they were ranked."""
-        search, known = self._search, self._search.incumbent
+        search, incumbent = self._search, self._search.incumbent
         # The order changes no period, but what is live at once.
         orders = [np.array(search.problem.graph.order, np.int32)]
         if self._weighs:
-            orders += [order_of(search.problem, known.schedule)]
-        found = [search.offer(placement, order) for order in orders]
-        if self._weighs and not any(each.feasible for each in found):
-            found += [search.offer(placement, known.order)]
-        return min(found, key=lambda each: each.score)
+            orders += [order_of(search.problem, incumbent.schedule)]
+        candidates = [search.offer(placement, order) for order in orders]
+        if self._weighs and not any(candidate.feasible for candidate in candidates):
+            candidates += [search.offer(placement, incumbent.order)]
+        return min(candidates, key=lambda candidate: candidate.score)
 
-    def _weigh(self, chain: int, found: Found) -> None:
+    def _weigh(self, chain: int, candidate: Candidate) -> None:
         if self._weighs:
-            self._balancers.weigh(chain, *weights(self._search.problem, found.schedule))
-            self._known[chain] = True, math.inf
+            self._balancers.weigh(chain, *weights(self._search.problem, candidate.schedule))
+            self._best_costs[chain] = True, math.inf

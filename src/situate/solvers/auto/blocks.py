@@ -37,13 +37,16 @@ def blocks(problem: Problem) -> Blocks:
     """All blocks of a problem."""
     of_modules, of_groups = modules(problem), groups(problem)
     repeats = max(1, round(len(of_modules) / max(1, len(of_groups))))
-    found = [*of_modules, *of_groups]
+    all_blocks = [*of_modules, *of_groups]
     # Groups are fewer than modules: each is listed so often that both are drawn about as often.
-    grouped = list(range(len(of_modules), len(found)))
+    grouped = list(range(len(of_modules), len(all_blocks)))
     turns = [*range(len(of_modules)), *grouped * repeats]
     # Compressed rows: block b holds units[start[b] : start[b + 1]].
-    start, units = np.cumsum([0, *map(len, found)]), [unit for block in found for unit in block]
-    return Blocks(*(np.array(each, np.int32) for each in (start, units, turns)))
+    start, units = (
+        np.cumsum([0, *map(len, all_blocks)]),
+        [unit for block in all_blocks for unit in block],
+    )
+    return Blocks(*(np.array(values, np.int32) for values in (start, units, turns)))
 
 
 def modules(problem: Problem) -> list[Block]:
@@ -75,12 +78,12 @@ def slice_modules(problem: Problem) -> list[Block]:
 def groups(problem: Problem) -> list[Block]:
     """Units of the groups that contraction of heavy edges makes: of an unrolled network segments
     of some steps, which modules are not."""
-    found: list[Block] = []
+    units_of_groups: list[Block] = []
     for labels in heavy_edge.partitions(problem, GROUPS):
-        found += _proper(problem, (tuple(units.tolist()) for units in members(labels)))
-    return found
+        units_of_groups += _proper(problem, (tuple(units.tolist()) for units in members(labels)))
+    return units_of_groups
 
 
-def _proper(problem: Problem, found: Iterable[Block]) -> list[Block]:
+def _proper(problem: Problem, candidates: Iterable[Block]) -> list[Block]:
     """Each once, without blocks of a single unit, which moves anyway, and without that of all."""
-    return [block for block in dict.fromkeys(found) if 1 < len(block) < problem.units]
+    return [block for block in dict.fromkeys(candidates) if 1 < len(block) < problem.units]

@@ -62,9 +62,9 @@ def stray(problem: Problem, placement: Placement) -> Moves:
     np.minimum.at(lowest, units[reads], devices)
     np.maximum.at(highest, units[reads], devices)
     home = unit_devices(problem, placement)
-    found = np.flatnonzero((lowest == highest) & (lowest != home))
-    found = found[problem.allowed[found, lowest[found]]]
-    return np.column_stack([found, lowest[found]])
+    units_to_move = np.flatnonzero((lowest == highest) & (lowest != home))
+    units_to_move = units_to_move[problem.allowed[units_to_move, lowest[units_to_move]]]
+    return np.column_stack([units_to_move, lowest[units_to_move]])
 
 
 def _accepts(search: Search, moves: Moves) -> bool:

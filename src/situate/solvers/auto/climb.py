@@ -16,7 +16,7 @@ from situate.solvers.auto.rank_order import by_rank
 from situate.solvers.learned.initial_placements import InitialPlacements
 from situate.solvers.learned.levels import coarser, levels_of, op_weights
 from situate.solvers.local_search.hill_climbing import GROUPS, HillClimber
-from situate.solvers.search import Found, Search
+from situate.solvers.search import Candidate, Search
 
 CLIMB_SHARE = 0.4
 """Share of what is left of the budget that climbing takes at most."""
@@ -57,16 +57,16 @@ def climb(search: Search) -> None:
         return
     *partitions, parts = _partitions(search.problem)
     offer_one_part_per_device(search, parts)
-    found = search.incumbent
-    least = found.value if found.feasible else np.inf
-    first, second = _ascents(search, found, partitions)
-    left = search.left()
-    end = (1 - CLIMB_SHARE) * left
-    first.go((1 - TRIAL_SHARE) * left, end)
+    incumbent = search.incumbent
+    least = incumbent.value if incumbent.feasible else np.inf
+    first, second = _ascents(search, incumbent, partitions)
+    budget = search.budget_left()
+    end = (1 - CLIMB_SHARE) * budget
+    first.go((1 - TRIAL_SHARE) * budget, end)
     if first.seconds >= least:
         return
     if first.evaluations >= SECOND_ASCENT_EVALUATIONS:
-        second.go((1 - 2 * TRIAL_SHARE) * left, end)
+        second.go((1 - 2 * TRIAL_SHARE) * budget, end)
     min(second, first, key=lambda ascent: ascent.seconds).go(end, end)
 
 
@@ -77,33 +77,33 @@ def _partitions(problem: Problem) -> NDArray[np.int64]:
 
 
 def _ascents(
-    search: Search, found: Found, partitions: list[NDArray[np.int64]]
+    search: Search, candidate: Candidate, partitions: list[NDArray[np.int64]]
 ) -> tuple[_Ascent, _Ascent]:
     """Two that begin with a plan."""
-    problem, order = search.problem, best_order(search, found)
+    problem, order = search.problem, best_order(search, candidate)
     groups = make_groups(problem, partitions[0])
     levels = levels_of(problem, groups, partitions[1:], op_weights(problem, told_costs=True))
     # (n,) seconds of each op where the plan runs it: a group begins where most of its seconds are.
-    seconds = problem.seconds[np.arange(problem.n), found.placement]
-    begun = InitialPlacements(groups, lambda: groups.majority(found.placement, seconds))
+    seconds = problem.seconds[np.arange(problem.n), candidate.placement]
+    start = InitialPlacements(groups, lambda: groups.majority(candidate.placement, seconds))
     # Each block on each device.
     neighbours = sum(map(len, levels)) * problem.d
 
     def ascent(seed: int) -> _Ascent:
-        learner = HillClimber(groups, levels, begun, seed, alone=0.0)
+        learner = HillClimber(groups, levels, start, seed, alone=0.0)
         return _Ascent(search, learner, order, neighbours)
 
     return ascent(search.seed), ascent(search.seed + SEED_RANGE)
 
 
-def best_order(search: Search, found: Found) -> Order:
+def best_order(search: Search, candidate: Candidate) -> Order:
     """The one in which an eager scheduler runs the plan best: the graph's, by rank, or the plan's
     own; the former where there is no difference, which suit other placements as well."""
     problem = search.problem
-    own = order_of(problem, found.schedule)
+    own = order_of(problem, candidate.schedule)
     # The first of equally good ones is taken, so the most general stands first.
     orders = [np.array(problem.graph.order, np.int32), by_rank(search), own]
-    scores = [search.estimate(found.placement, order, "eager") for order in orders]
+    scores = [search.estimate(candidate.placement, order, "eager") for order in orders]
     excess, least = min(scores)
     return next(
         order
@@ -138,8 +138,8 @@ class _Ascent:
             while (
                 not self._search.finished()
                 and self.evaluations - self._bettered <= self._neighbours
-                and (left := self._search.left()) > end
-                and (left > trial or self.evaluations < TRIAL_EVALUATIONS)
+                and (budget := self._search.budget_left()) > end
+                and (budget > trial or self.evaluations < TRIAL_EVALUATIONS)
             ):
                 self._step()
         finally:
@@ -148,11 +148,11 @@ class _Ascent:
     def _step(self) -> None:
         """One batch."""
         placements = self._learner.ask(self._batch())
-        measured = self._machine.measure(placements, 0)
-        self._learner.tell(placements, measured)
+        measurements = self._machine.measure(placements, 0)
+        self._learner.tell(placements, measurements)
         self.evaluations += len(placements)
         self._search.evaluations += len(placements)
-        seconds = measured.times(np.inf)
+        seconds = measurements.times(np.inf)
         fastest = int(seconds.argmin())
         if seconds[fastest] < self.seconds:
             self._placement, self.seconds = placements[fastest], float(seconds[fastest])
@@ -163,11 +163,15 @@ class _Ascent:
 
     def offer(self) -> None:
         """Offer the best placement to the search, if that is better than what it knows."""
-        known, self._offered = self._search.incumbent, self.evaluations
-        if self._placement is not None and not (known.feasible and known.value <= self.seconds):
+        incumbent, self._offered = self._search.incumbent, self.evaluations
+        if self._placement is not None and not (
+            incumbent.feasible and incumbent.value <= self.seconds
+        ):
             self._search.offer(self._placement, self._order)
 
     def _batch(self) -> int:
         limit = self._search.evaluation_limit
-        left = self._learner.batch if limit is None else limit - self._search.evaluations
-        return max(1, min(self._learner.batch, left))
+        evaluations_left = (
+            self._learner.batch if limit is None else limit - self._search.evaluations
+        )
+        return max(1, min(self._learner.batch, evaluations_left))

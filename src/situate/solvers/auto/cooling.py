@@ -70,8 +70,8 @@ def blocking_scale(problem: Problem) -> float:
     pairs = np.argwhere(~np.eye(problem.d, dtype=bool))  # devices
     transfer = 0.0
     if len(tensors) and len(pairs):
-        drawn = pairs[np.arange(len(tensors)) % len(pairs)]
-        transfer = float(transfer_seconds(problem, tensors, drawn[:, 0], drawn[:, 1]).mean())
+        links = pairs[np.arange(len(tensors)) % len(pairs)]
+        transfer = float(transfer_seconds(problem, tensors, links[:, 0], links[:, 1]).mean())
     return OF_AN_OP * float(problem.fastest.mean()) + OF_A_TRANSFER * transfer
 
 
@@ -87,16 +87,16 @@ def cooling(search: Search, chains: int, schedule: Cooling) -> Iterator[tuple[fl
     Ends with the budget, but for the time in which the plans of an interval are offered; or where
     an interval evaluated nothing.
     """
-    begin, current, before = 1 - search.left(), -1, -1
+    begin, current, before = 1 - search.budget_left(), -1, -1
     offers = min(chains, OFFERS_AN_INTERVAL)
     while not search.finished() and search.affords(offers) and search.evaluations > before:
         before = search.evaluations
-        done = (1 - search.left() - begin) / max(1 - begin, 1e-9)
+        progress = (1 - search.budget_left() - begin) / max(1 - begin, 1e-9)
         ends = schedule.round_ends
-        now = next((r for r, end in enumerate(ends) if done < end), len(ends) - 1)
+        now = next((r for r, end in enumerate(ends) if progress < end), len(ends) - 1)
         first = ends[now - 1] if now else 0.0
         # Geometric from the hottest to the coldest over each round.
-        within = (done - first) / (ends[now] - first)
+        within = (progress - first) / (ends[now] - first)
         temperature = schedule.hottest * (schedule.coldest / schedule.hottest) ** within
         yield temperature, evaluations_of(search, chains), now > current
         current = now
@@ -115,8 +115,8 @@ def evaluations_of(search: Search, chains: int) -> int:
     """Evaluations that one chain may spend in an interval."""
     if search.evaluation_limit is None:
         return MOST_EVALUATIONS
-    left = search.evaluation_limit - search.evaluations
+    remaining = search.evaluation_limit - search.evaluations
     if search.time_limit is None:
         # The clock must not decide, so intervals are equal shares of the evaluations.
-        left = min(left, search.evaluation_limit // INTERVALS)
-    return min(MOST_EVALUATIONS, max(1, left // chains))
+        remaining = min(remaining, search.evaluation_limit // INTERVALS)
+    return min(MOST_EVALUATIONS, max(1, remaining // chains))

@@ -13,7 +13,7 @@ from situate.data.problem import Problem
 from situate.data.topology import edge_tensors, folded_order, op_devices, unit_devices
 from situate.schedule.items import channel_items, device_items, item_order, turns
 from situate.schedule.schedule import Schedule
-from situate.solvers.search import Found, Search
+from situate.solvers.search import Candidate, Search
 
 CRITICAL_SHARE = 0.1
 """Share of what is left of the budget that critical moves take at most."""
@@ -45,9 +45,9 @@ def move_critical(search: Search, lines: list[Units]) -> None:
         search: of the shortest step.
         lines: along which a border is shifted, see `phase_lines`.
     """
-    end = search.left() * (1 - CRITICAL_SHARE)
+    end = search.budget_left() * (1 - CRITICAL_SHARE)
     before = None
-    while search.best is not before and search.incumbent.feasible and search.left() > end:
+    while search.best is not before and search.incumbent.feasible and search.budget_left() > end:
         before = search.incumbent
         _first_better(search, before, lines, end)
 
@@ -61,22 +61,22 @@ def phase_lines(problem: Problem) -> list[Units]:
     return [line, *(line[first[line] == phase] for phase in phases.values())]
 
 
-def _first_better(search: Search, found: Found, lines: list[Units], end: float) -> None:
+def _first_better(search: Search, incumbent: Candidate, lines: list[Units], end: float) -> None:
     """Offer the first move that makes the plan better."""
     problem = search.problem
-    of_unit = unit_devices(problem, found.placement)
-    tried: set[tuple[bytes, int]] = set()
-    for units, device in _moves(problem, found.schedule, lines, of_unit):
+    of_unit = unit_devices(problem, incumbent.placement)
+    visited: set[tuple[bytes, int]] = set()
+    for units, device in _moves(problem, incumbent.schedule, lines, of_unit):
         units = np.sort(units[problem.allowed[units, device]])
-        if not len(units) or (key := (units.tobytes(), device)) in tried:
+        if not len(units) or (key := (units.tobytes(), device)) in visited:
             continue
-        if search.left() <= end:
+        if search.budget_left() <= end:
             return
-        tried.add(key)
+        visited.add(key)
         moved = of_unit.copy()
         moved[units] = device
-        search.consider(op_devices(problem, moved), found.order, found.decoder)
-        if search.best is not found:
+        search.consider(op_devices(problem, moved), incumbent.order, incumbent.decoder)
+        if search.best is not incumbent:
             return
 
 
@@ -116,20 +116,20 @@ def critical_transfers(problem: Problem, schedule: Schedule) -> list[int]:
     ends = np.concatenate((schedule.end, schedule.transfer_end))
     waited = _waited(problem, schedule, ends)
     # The walk ends at an item that waited for nothing.
-    found, item = [], int(ends.argmax())
+    transfers, item = [], int(ends.argmax())
     while item >= 0:
         if item >= problem.n:
-            found.append(item - problem.n)
+            transfers.append(item - problem.n)
         item = int(waited[item])
     seconds = schedule.transfer_end - schedule.transfer_start
-    return sorted(found, key=lambda transfer: -float(seconds[transfer]))
+    return sorted(transfers, key=lambda transfer: -float(seconds[transfer]))
 
 
 def _waited(problem: Problem, schedule: Schedule, ends: NDArray[np.float64]) -> Units:
     """(n + k,) the item that each waited for longest, or -1; see `situate.schedule.items`."""
     order = item_order(schedule, problem)
     by_turns = [items(schedule, problem) for items in (device_items, channel_items)]
-    pairs = [*(turns(*taken, order) for taken in by_turns), _inputs(problem, schedule)]
+    pairs = [*(turns(*occupied, order) for occupied in by_turns), _inputs(problem, schedule)]
     before, after = np.concatenate(pairs, axis=1)
     rising = np.lexsort((ends[before], after))
     # (n + k,) from pairs (p,): sorted by end, so that the latest of an item's predecessors is the
@@ -147,10 +147,10 @@ def _inputs(problem: Problem, schedule: Schedule) -> Units:
     # The transfer that brings a tensor to a device, by both; without one the producer is there.
     brought = dict(zip(to, moved.tolist(), strict=True))
     places = schedule.placement[problem.consumers].tolist()
-    made = problem.producer[edge].tolist()
+    producers = problem.producer[edge].tolist()
     before = [
         brought.get((tensor, place), producer)
-        for tensor, place, producer in zip(edge.tolist(), places, made, strict=True)
+        for tensor, place, producer in zip(edge.tolist(), places, producers, strict=True)
     ]
     # (2, k) each transfer waits for the op that makes its tensor.
     sent = np.stack((problem.producer[schedule.tensor], moved))

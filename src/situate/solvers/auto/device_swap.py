@@ -23,17 +23,17 @@ def swap_devices(search: Search) -> None:
     Rules place segments in the order in which devices are listed; over slow links, or on devices of
     different speeds, another order may be far better, and no segment finds it by moving alone.
     """
-    least = search.left() - SWAP_SHARE
+    least = search.budget_left() - SWAP_SHARE
     before = None
     while search.best is not before:
         before = search.best
         for a, b in unlike_pairs(search.problem):
-            if search.finished() or search.left() < least:
+            if search.finished() or search.budget_left() < least:
                 return
-            found = search.incumbent
-            traded = swapped(search.problem, found.placement, a, b)
-            if not np.array_equal(traded, found.placement):
-                search.consider(traded, found.order, found.decoder)
+            incumbent = search.incumbent
+            traded = swapped(search.problem, incumbent.placement, a, b)
+            if not np.array_equal(traded, incumbent.placement):
+                search.consider(traded, incumbent.order, incumbent.decoder)
 
 
 def swapped(problem: Problem, placement: Placement, a: int, b: int) -> Placement:

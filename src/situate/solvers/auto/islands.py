@@ -18,7 +18,7 @@ from situate.evaluators.workers.places import Place
 from situate.evaluators.workers.terms import Terms
 from situate.evaluators.workers.workers import NoWorkers
 from situate.simulation.transfer_order import TransferOrder
-from situate.solvers.search import Found, Search
+from situate.solvers.search import Candidate, Search
 
 ROUNDS = (0.5, 0.25, 0.25)
 """Shares of what is left of the budget after which islands exchange their best."""
@@ -38,16 +38,16 @@ Improve = Callable[[Search, bool, bool], None]
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """A decision as it is sent; see `Found`."""
+    """A decision as it is sent; see `Candidate`."""
 
     placement: Placement
     order: Order
     transfers: TransferOrder | None
 
     @classmethod
-    def of(cls, found: Found) -> Decision:
+    def of(cls, candidate: Candidate) -> Decision:
         """That of a plan."""
-        return cls(found.placement, found.order, found.transfers)
+        return cls(candidate.placement, candidate.order, candidate.transfers)
 
     def offer(self, search: Search) -> None:
         """Offer it."""
@@ -133,7 +133,7 @@ class Islands:
         if limit is None:
             return ISLANDS
         share = STARTING_SHARE if number == 0 else 0.0
-        return self._jobs.ready(share * self._search.left() * limit)
+        return self._jobs.ready(share * self._search.budget_left() * limit)
 
     def _round(self, number: int, count: int, full: bool) -> None:
         search = self._search
@@ -143,26 +143,26 @@ class Islands:
             (self._improve, self._share(share, number, island, count), start, number == 0, full)
             for island in range(count)
         ]
-        for found in self._found(calls, self._terms(calls[0][1])):
-            if found is not None:
-                decision, evaluations = found
+        for result in self._results(calls, self._terms(calls[0][1])):
+            if result is not None:
+                decision, evaluations = result
                 search.evaluations += evaluations
                 decision.offer(search)
 
-    def _found(self, calls: list[Any], terms: Terms) -> Iterator[tuple[Decision, int] | None]:
+    def _results(self, calls: list[Any], terms: Terms) -> Iterator[tuple[Decision, int] | None]:
         """The findings of every island, None of one left out. With a limit of evaluations alone
         this process searches where no worker is left."""
-        done = 0
+        count = 0
         try:
-            for found in self._jobs.map(calls, terms):
-                done += 1
-                yield found
+            for result in self._jobs.map(calls, terms):
+                count += 1
+                yield result
         except NoWorkers as error:
             if self._search.time_limit is not None:
                 raise
             _warn_of_none(error)
             self._jobs = self._jobs.here()
-            yield from self._jobs.map(calls[done:])
+            yield from self._jobs.map(calls[count:])
 
     def _terms(self, share: Share) -> Terms:
         """The terms of a round: in a time limit no island is searched again, for that would take as
@@ -179,12 +179,12 @@ class Islands:
         search = self._search
         seconds = evaluations = None
         if search.time_limit is not None:
-            left = search.time_limit * (1 - search.reserve) - search.seconds
+            budget = search.time_limit * (1 - search.reserve) - search.seconds
             # What each finds is offered here, one after the other.
-            seconds = max(0.0, share * left - count * search.offer_seconds())
+            seconds = max(0.0, share * budget - count * search.offer_seconds())
         if search.evaluation_limit is not None:
-            left = search.evaluation_limit * (1 - search.reserve) - search.evaluations
-            evaluations = max(1, int(share * left / count) - len(search.decoders))
+            budget = search.evaluation_limit * (1 - search.reserve) - search.evaluations
+            evaluations = max(1, int(share * budget / count) - len(search.decoders))
         words = np.random.SeedSequence(search.seed, spawn_key=(number, island)).generate_state(1)
         return Share(seconds, evaluations, int(words[0]))
 
@@ -203,11 +203,11 @@ def islands(search: Search, improve: Improve) -> Iterator[Islands | None]:
     function = Function.of(improve, ())
     shared = (search.problem, search.lower_bound)
     with Place.parse(workers).jobs(improved, shared=shared, alike=True) as jobs:
-        made = Islands(search, function, jobs)
-        yield made
+        group = Islands(search, function, jobs)
+        yield group
         then = (
-            f"islands left out of a round: {made.left_out}"
-            if made.left_out
+            f"islands left out of a round: {group.left_out}"
+            if group.left_out
             else "no island was lost"
         )
         if failures := jobs.counts.failures_text(then):

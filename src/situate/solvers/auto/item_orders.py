@@ -30,12 +30,16 @@ def order_items(search: Search, placements: Sequence[tuple[Placement, float]]) -
         placements: (n,) each, with a value that none of its plans is below; the most promising
             first.
     """
-    end = search.left() * (1 - ITEMS_SHARE)
+    end = search.budget_left() * (1 - ITEMS_SHARE)
     for placement, least in placements:
         if search.proved() or not _promises(search, least):
             continue
         steps = _steps_left(search, end)
-        if search.left() <= end or not steps or not _offer_best(search, placement, least, steps):
+        if (
+            search.budget_left() <= end
+            or not steps
+            or not _offer_best(search, placement, least, steps)
+        ):
             return False
     return True
 
@@ -53,8 +57,8 @@ def _steps_left(search: Search, end: float) -> int:
     """Items that may be tried: an evaluation is as many as a decoding takes, an op each."""
     if search.evaluation_limit is None:
         return STEPS
-    left = (search.left() - end) * search.evaluation_limit * (1 - search.reserve)
-    return min(STEPS, max(0, int(left)) * search.problem.n)
+    budget = (search.budget_left() - end) * search.evaluation_limit * (1 - search.reserve)
+    return min(STEPS, max(0, int(budget)) * search.problem.n)
 
 
 def _offer_best(search: Search, placement: Placement, least: float, steps: int) -> bool:
@@ -62,7 +66,7 @@ def _offer_best(search: Search, placement: Placement, least: float, steps: int) 
     was no time for all orders."""
     objective = search.problem.objective
     goal: Goal = "fit" if objective == "throughput" else objective
-    exhausted, tried, order, sent = _core.best_item_order(
+    exhausted, steps_taken, order, sent = _core.best_item_order(
         search.simulator.core,
         placement,
         goal,
@@ -72,7 +76,7 @@ def _offer_best(search: Search, placement: Placement, least: float, steps: int) 
         steps=steps,
         seconds=_seconds_left(search),
     )
-    search.evaluations += math.ceil(tried / search.problem.n)
+    search.evaluations += math.ceil(steps_taken / search.problem.n)
     if len(order):
         _offer(search, placement, order, TransferOrder(*sent))
     return exhausted

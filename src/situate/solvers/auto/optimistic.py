@@ -26,7 +26,7 @@ def least_scores(search: Search, placements: Placements) -> list[tuple[int, floa
         value = _periods(problem, placements) * (1 - rounding(problem))
     elif problem.transfers == "atomic":
         value = np.array(
-            [_core.atomic_calls(search.simulator.core, each)[0] for each in placements]
+            [_core.atomic_calls(search.simulator.core, placement)[0] for placement in placements]
         )
     else:
         value = _least_makespans(problem, placements) * (1 - rounding(problem))
@@ -94,15 +94,15 @@ def _least_peaks(problem: Problem, placements: Placements) -> NDArray[np.int64]:
     that takes time: its inputs, its outputs and its workspace, and what others before it have made
     for others behind it on the same device."""
     every = np.arange(len(placements))
-    held = np.zeros((len(placements), problem.d), np.int64)
+    persistent = np.zeros((len(placements), problem.d), np.int64)
     for op in range(problem.n):
-        held[every, placements[:, op]] += problem.persistent[op]
+        persistent[every, placements[:, op]] += problem.persistent[op]
     if problem.rules.memory == "persistent":
-        return held
-    peak, before = held.copy(), _before(problem)
+        return persistent
+    peak, before = persistent.copy(), _before(problem)
     for op in np.flatnonzero(takes_time(problem)).tolist():
         here = placements[:, op]
-        need = held[every, here] + problem.workspace[op]
+        need = persistent[every, here] + problem.workspace[op]
         for tensor in range(len(problem.size)):
             need += _live(problem, tensor, op, placements, before)
         # Of the ops on a device the one that needs most; each runs alone there.
@@ -125,8 +125,10 @@ def _live(
     if not before[producer, op]:
         return np.zeros(len(placements), np.int64)
     behind = readers[before[op, readers]]
-    wanted = (placements[:, behind] == here[:, None]).any(axis=1) | (problem.output[tensor] == 1)
-    return np.where(at_home & wanted, size, 0)
+    needed_later = (placements[:, behind] == here[:, None]).any(axis=1) | (
+        problem.output[tensor] == 1
+    )
+    return np.where(at_home & needed_later, size, 0)
 
 
 def _before(problem: Problem) -> NDArray[np.bool_]:

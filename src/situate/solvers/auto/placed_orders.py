@@ -83,10 +83,10 @@ def _list_anew(
     """Offer a placement in the order by each urgency, for a share of what is left."""
     line = np.array(search.problem.depth_first, np.int32)
     orders = _core.make_placed_orders(search.simulator.core, placement, line)
-    end = search.left() * (1 - ORDERS_SHARE)
+    end = search.budget_left() * (1 - ORDERS_SHARE)
     for urgency in urgencies:
         _offer_listed(search, orders, placement, urgency)
-        if search.finished() or search.left() < end or not search.affords(OFFERS_TO_LIST):
+        if search.finished() or search.budget_left() < end or not search.affords(OFFERS_TO_LIST):
             return
 
 

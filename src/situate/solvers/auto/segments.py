@@ -63,17 +63,17 @@ def _nearest(search: Search, order: Order, placements: Iterator[Placement]) -> P
     """Offer the placements that are better than the best, and return, of those that would be faster
     if they fitted, the one that does so most nearly."""
     nearest, least = None, (np.inf, np.inf)
-    begin = search.left()
+    begin = search.budget_left()
     for placement in placements:
-        known = search.incumbent
-        if search.left() <= begin * (
-            1 - (SEGMENT_SHARE if known.feasible else SEGMENT_SHARE_TO_FIT)
+        incumbent = search.incumbent
+        if search.budget_left() <= begin * (
+            1 - (SEGMENT_SHARE if incumbent.feasible else SEGMENT_SHARE_TO_FIT)
         ):
             break
         score = search.estimate(placement, order, "eager")
-        if score < known.score:
+        if score < incumbent.score:
             search.offer(placement, order)
-        elif score < least and (score[1] < known.value or not known.feasible):
+        elif score < least and (score[1] < incumbent.value or not incumbent.feasible):
             nearest, least = placement, score
     return nearest
 

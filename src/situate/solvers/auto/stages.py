@@ -31,7 +31,7 @@ def _inputs(problem: Problem) -> list[tuple[list[int], list[int]]]:
     """Units whose parameters, and units whose other tensors, each op of the graph's order reads, in
     that order too."""
     place = places(problem.graph.order)
-    found: list[tuple[list[int], list[int]]] = [([], []) for _ in range(problem.n)]
+    units: list[tuple[list[int], list[int]]] = [([], []) for _ in range(problem.n)]
     # (tensors,) in the order in which they are made, so that the last input of an op comes last.
     by_place = np.argsort(place[problem.producer], kind="stable")
     for tensor in by_place.tolist():
@@ -39,5 +39,5 @@ def _inputs(problem: Problem) -> list[tuple[list[int], list[int]]]:
         kind = 0 if problem.resident[tensor] else 1
         start, end = problem.consumer_start[tensor : tensor + 2]
         for reader in problem.consumers[start:end]:
-            found[place[reader]][kind].append(unit)
-    return found
+            units[place[reader]][kind].append(unit)
+    return units

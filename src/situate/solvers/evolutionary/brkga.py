@@ -81,19 +81,19 @@ class _Breeding:
 
     def run(self) -> None:
         """Breed, and offer what is best again and again."""
-        wanted = FIRST_OFFER
+        target = FIRST_OFFER
         self.offer()
         while not self._finished():
-            self._advance(wanted)
+            self._advance(target)
             self.offer()
-            if self._evaluations >= wanted:
-                wanted *= 2
+            if self._evaluations >= target:
+                target *= 2
 
-    def _advance(self, wanted: int) -> None:
+    def _advance(self, target: int) -> None:
         """Evaluate until there are so many evaluations, the budget ends or, with a time limit, for
         a slice."""
         search = self._search
-        most = int(min(wanted, self._limit))
+        most = int(min(target, self._limit))
         while self._evaluations < most and not self._finished():
             seconds = min(SLICE_SECONDS, self._seconds_left())
             self._population.run(most - self._evaluations, seconds, search.threads)
@@ -112,7 +112,7 @@ class _Breeding:
         if search.time_limit is None:
             return inf
         limit = search.time_limit * (1 - search.reserve)
-        return search.left() * limit - self._offer_seconds
+        return search.budget_left() * limit - self._offer_seconds
 
     def offer(self) -> None:
         """Offer the best chromosome, unless one as good was offered."""

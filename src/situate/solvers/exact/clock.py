@@ -92,7 +92,7 @@ class Ticking:
 def _common_measure(end: float, durations: Floats) -> float:
     """The largest number that all durations are whole multiples of, to the last bit; zero where
     floats round sums of them up to `end`."""
-    parts = [each.as_integer_ratio() for each in np.unique(durations).tolist()]
+    parts = [duration.as_integer_ratio() for duration in np.unique(durations).tolist()]
     # All denominators are powers of two, so the largest is a multiple of the others.
     below = max((denominator for _, denominator in parts), default=1)
     if not parts or Fraction(end) * below > EXACT:

@@ -99,42 +99,50 @@ def _check_size(problem: Problem) -> None:
 def _solve(cp: Any, search: Search, goal: Goal) -> None:
     """Solve one model within the search's budget, and offer what it finds; then, where no decoder
     comes to its best value, the model without the placements that were tried."""
-    left = _seconds_left(search)
+    seconds_left = _seconds_left(search)
     making = size_of_model(search.problem) * SECONDS_AN_INTERVAL
-    if search.finished() or (left is not None and left < making):
+    if search.finished() or (seconds_left is not None and seconds_left < making):
         return
     begin = search.seconds
     try:
-        built = build(cp, search, goal)
+        model = build(cp, search, goal)
     except OutOfTime:
         return
     ending = ENDING * (search.seconds - begin)
     if not _has_time(search, ending):
         return
-    run = _run(cp, search, built, ending, bounds=goal in (search.problem.objective, "load"))
-    for _ in range(OTHER_PLACEMENTS if built.start else 0):
+    run = _run(cp, search, model, ending, bounds=goal in (search.problem.objective, "load"))
+    for _ in range(OTHER_PLACEMENTS if model.start else 0):
         if not _has_time(search, ending) or not run.optimal or run.best is None:
             return
-        built.forbid(run.best.device)
-        built.limit(search.incumbent.excess if goal == "shortfall" else search.incumbent.value)
-        run = _run(cp, search, built, ending, bounds=False)
+        model.forbid(run.best.device)
+        model.limit(search.incumbent.excess if goal == "shortfall" else search.incumbent.value)
+        run = _run(cp, search, model, ending, bounds=False)
 
 
 def _has_time(search: Search, ending: float) -> bool:
     """True where a run of the solver that takes so many seconds to end may begin."""
-    left = _seconds_left(search)
-    return not search.finished() and (left is None or left > ending)
+    seconds_left = _seconds_left(search)
+    return not search.finished() and (seconds_left is None or seconds_left > ending)
 
 
-def _run(cp: Any, search: Search, built: Model, ending: float, bounds: bool) -> Run:
+def _run(cp: Any, search: Search, model: Model, ending: float, bounds: bool) -> Run:
     """One run of the solver, which takes so many seconds to end: its solutions are offered, and its
     bound is taken if it `bounds` the objective."""
-    seconds, left = _seconds_left(search), _evaluations_left(search)
-    effort = None if left is None else (1 - DECODING_SHARE) * left / EVALUATIONS_A_SECOND
+    seconds, evaluations_left = _seconds_left(search), _evaluations_left(search)
+    effort = (
+        None
+        if evaluations_left is None
+        else (1 - DECODING_SHARE) * evaluations_left / EVALUATIONS_A_SECOND
+    )
     if seconds is not None:
         seconds = max(0.0, seconds - ending)
-    run = Run(cp, built, seconds, effort, search.threads, search.seed)
-    most = math.inf if left is None else search.evaluations + DECODING_SHARE * left
+    run = Run(cp, model, seconds, effort, search.threads, search.seed)
+    most = (
+        math.inf
+        if evaluations_left is None
+        else search.evaluations + DECODING_SHARE * evaluations_left
+    )
     offered = None
     try:
         with closing(run.solutions()) as solutions:
@@ -213,7 +221,7 @@ def _items_by_start(
     place = places(problem.graph.order)
     # (n + k,) ops and transfers: their starts, and a topological rank.
     arrivals = zip(tensor.tolist(), target.tolist(), strict=True)
-    starts = np.concatenate((start, np.array([sent_at[each] for each in arrivals], np.int64)))
+    starts = np.concatenate((start, np.array([sent_at[arrival] for arrival in arrivals], np.int64)))
     rank = np.concatenate((2 * place, 2 * place[problem.producer[tensor]] + 1))
     priority = np.empty(len(starts), np.float32)
     priority[np.lexsort((rank, starts))] = np.arange(len(starts), 0, -1)

@@ -38,16 +38,16 @@ class Lifetimes:
         self._until_start = rules.memory == "step" and self._problem.transfers != "blocking"
         self._size = [sizes.whole(size) for size in self._problem.size.tolist()]
         self._workspace = [sizes.whole(size) for size in self._problem.workspace.tolist()]
-        self._used: defaultdict[int, list[tuple[Any, int]]] = defaultdict(list)
-        free = room_beside_held(placing, sizes, limit)
+        self._demands: defaultdict[int, list[tuple[Any, int]]] = defaultdict(list)
+        free = room_beside_persistent(placing, sizes, limit)
         for tensor, size in enumerate(self._size):
             if size:
                 self._keep_at_home(tensor)
                 self._keep_elsewhere(tensor)
         self._work()
         for device, room in free.items():
-            if self._used[device]:
-                intervals, demands = zip(*self._used[device], strict=True)
+            if self._demands[device]:
+                intervals, demands = zip(*self._demands[device], strict=True)
                 self._model.add_cumulative(intervals, demands, room)
         self._hold_at_once(free)
 
@@ -65,9 +65,9 @@ class Lifetimes:
             model.add(death >= timing.makespan)
         self._until_read_at_home(tensor, death)
         for index in self._placing.moves_from_home.get(tensor, ()):
-            move, made = self._placing.moves[index], self._placing.made[index]
+            move, occurs = self._placing.moves[index], self._placing.occurs[index]
             ticks = 0 if self._until_start else timing.move_ticks[index]
-            model.add(death >= timing.sent[move.arrival] + ticks).only_enforce_if(made)
+            model.add(death >= timing.sent[move.arrival] + ticks).only_enforce_if(occurs)
         for device in self._placing.devices(home):
             self._live(device, begin, death, self._placing.on[home, device], self._size[tensor])
 
@@ -77,8 +77,8 @@ class Lifetimes:
             unit = int(problem.unit[op])
             for device in self._placing.devices(home):
                 if (unit, device) in on:
-                    read = self._model.add(death >= self._read(op))
-                    read.only_enforce_if(on[home, device], on[unit, device])
+                    constraint = self._model.add(death >= self._read_end(op))
+                    constraint.only_enforce_if(on[home, device], on[unit, device])
 
     def _keep_elsewhere(self, tensor: int) -> None:
         """On a device that a tensor is sent to it lives from the transfer's start to its last
@@ -88,17 +88,17 @@ class Lifetimes:
             begin, death = self._timing.sent[arrival], self._timing.instant()
             for op in self._placing.readers(tensor, target):
                 there = self._placing.on[int(self._problem.unit[op]), target]
-                self._model.add(death >= self._read(op)).only_enforce_if(received, there)
+                self._model.add(death >= self._read_end(op)).only_enforce_if(received, there)
             self._live(target, begin, death, received, self._size[tensor])
 
-    def _read(self, op: int) -> Any:
+    def _read_end(self, op: int) -> Any:
         """When an op has read its inputs."""
         return (self._timing.start if self._until_start else self._timing.end)[op]
 
     def _live(self, device: int, begin: Any, death: Any, present: Any, size: int) -> None:
         lasts = self._timing.instant()
         life = self._model.new_optional_interval_var(begin, lasts, death, present, "")
-        self._used[device].append((life, size))
+        self._demands[device].append((life, size))
 
     def _work(self) -> None:
         """An op's workspace while it runs."""
@@ -106,7 +106,7 @@ class Lifetimes:
             unit = int(self._problem.unit[op])
             for device in self._placing.devices(unit) if size and not self._until_start else ():
                 running = self._timing.running[op, device]
-                self._used[device].append((running, size))
+                self._demands[device].append((running, size))
 
     def _hold_at_once(self, free: Mapping[int, Any]) -> None:
         """Room for the inputs, outputs and workspace of an op together: said apart, for an op may
@@ -116,11 +116,11 @@ class Lifetimes:
         long = problem.seconds > EPSILON * problem.serial_seconds
         long |= problem.rules.memory == "step"
         inputs = inputs_of_ops(problem)
-        made: defaultdict[int, list[int]] = defaultdict(list)
+        outputs: defaultdict[int, list[int]] = defaultdict(list)
         for tensor, producer in enumerate(problem.producer.tolist()):
-            made[producer].append(tensor)
+            outputs[producer].append(tensor)
         for op in range(problem.n):
-            live = [t for t in (*inputs[op], *made[op]) if not problem.resident[t]]
+            live = [t for t in (*inputs[op], *outputs[op]) if not problem.resident[t]]
             need = self._workspace[op] + sum(self._size[t] for t in live)
             unit = int(problem.unit[op])
             for device in self._placing.devices(unit) if need else ():
@@ -129,16 +129,18 @@ class Lifetimes:
                     self._model.add(free[device] >= need).only_enforce_if(here)
 
 
-def room_beside_held(placing: Placing, sizes: Bytes, limit: Mapping[int, Any]) -> dict[int, Any]:
+def room_beside_persistent(
+    placing: Placing, sizes: Bytes, limit: Mapping[int, Any]
+) -> dict[int, Any]:
     """Variables of the bytes that devices have left beside what their units hold throughout."""
     problem, model = placing.problem, placing.model
     free = {}
     for device, most in limit.items():
         units = np.flatnonzero(problem.allowed[:, device]).tolist()
-        held = [
+        persistent = [
             sizes.whole(int(problem.unit_persistent[unit])) * placing.on[unit, device]
             for unit in units
         ]
         free[device] = model.new_int_var(0, sizes.total, "")
-        model.add(free[device] + sum(held) <= most)
+        model.add(free[device] + sum(persistent) <= most)
     return free

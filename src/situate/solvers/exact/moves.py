@@ -53,8 +53,8 @@ def remote_units(problem: Problem, tensor: int) -> list[int]:
 def consumers_of(problem: Problem, tensor: int) -> list[int]:
     """Ops that read a tensor."""
     first, last = problem.consumer_start[tensor : tensor + 2]
-    found: list[int] = problem.consumers[first:last].tolist()
-    return found
+    readers: list[int] = problem.consumers[first:last].tolist()
+    return readers
 
 
 def size_of_model(problem: Problem) -> int:

@@ -27,7 +27,7 @@ class Placing:
     Attributes:
         on: the literal of a unit and a device that it may run on.
         moves: all transfers that some placement needs.
-        made: (moves,) their literals. One that the placement does not need may be true: it only
+        occurs: (moves,) their literals. One that the placement does not need may be true: it only
             takes time and memory.
         received: the literal of a tensor and a device other than its producer's: it is sent there.
         moves_from_home, arrivals_of: indices of the moves, and keys of `received`, of a tensor.
@@ -45,7 +45,7 @@ class Placing:
         for unit in range(problem.units):
             model.add_exactly_one(self.on[unit, d] for d in self.devices(unit))
         self.moves: list[Move] = list(moves_of(problem))
-        self.made = [model.new_bool_var("") for _ in self.moves]
+        self.occurs = [model.new_bool_var("") for _ in self.moves]
         self.received = {move.arrival: model.new_bool_var("") for move in self.moves}
         self.moves_from_home: defaultdict[int, list[int]] = defaultdict(list)
         self.arrivals_of: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -65,8 +65,8 @@ class Placing:
 
     def devices(self, unit: int) -> list[int]:
         """Devices that a unit may run on."""
-        found: list[int] = np.flatnonzero(self.problem.allowed[unit]).tolist()
-        return found
+        allowed: list[int] = np.flatnonzero(self.problem.allowed[unit]).tolist()
+        return allowed
 
     def home(self, tensor: int) -> int:
         """The unit that makes a tensor."""
@@ -86,11 +86,11 @@ class Placing:
             for unit in remote_units(self.problem, tensor):
                 if (unit, target) in self.on:
                     self.model.add_bool_or(~self.on[unit, target], *present)
-        for move, made in zip(self.moves, self.made, strict=True):
+        for move, occurs in zip(self.moves, self.occurs, strict=True):
             received, here = (
                 self.received[move.arrival],
                 self.on[self.home(move.tensor), move.source],
             )
-            self.model.add_bool_or(~received, ~here, made)
-            self.model.add_implication(made, received)
-            self.model.add_implication(made, here)
+            self.model.add_bool_or(~received, ~here, occurs)
+            self.model.add_implication(occurs, received)
+            self.model.add_implication(occurs, here)

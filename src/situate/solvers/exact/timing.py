@@ -87,12 +87,12 @@ class Timing:
         """A transfer begins when its producer has ended, and occupies what the rules say."""
         problem = self._problem
         blocking = problem.transfers == "blocking"
-        moves = zip(self._placing.moves, self._placing.made, self.move_ticks, strict=True)
-        for move, made, ticks in moves:
+        moves = zip(self._placing.moves, self._placing.occurs, self.move_ticks, strict=True)
+        for move, occurs, ticks in moves:
             start, model = self.sent[move.arrival], self._model
-            model.add(start >= self.end[problem.producer[move.tensor]]).only_enforce_if(made)
-            model.add(start + ticks <= self.makespan).only_enforce_if(made)
-            interval = self._interval(start, ticks, made)
+            model.add(start >= self.end[problem.producer[move.tensor]]).only_enforce_if(occurs)
+            model.add(start + ticks <= self.makespan).only_enforce_if(occurs)
+            interval = self._interval(start, ticks, occurs)
             if blocking:
                 self._occupied["device", move.source].append(interval)
                 self._occupied["device", move.target].append(interval)
@@ -107,14 +107,14 @@ class Timing:
             self._placing.go_on()
             for op in consumers_of(problem, tensor):
                 model.add(self.start[op] >= self.end[producer])
-        for move, made, ticks in zip(
-            self._placing.moves, self._placing.made, self.move_ticks, strict=True
+        for move, occurs, ticks in zip(
+            self._placing.moves, self._placing.occurs, self.move_ticks, strict=True
         ):
             self._placing.go_on()
             arrived = self.sent[move.arrival] + ticks
             for op in self._placing.readers(move.tensor, move.target):
                 here = on[int(problem.unit[op]), move.target]
-                model.add(self.start[op] >= arrived).only_enforce_if(made, here)
+                model.add(self.start[op] >= arrived).only_enforce_if(occurs, here)
         if self._delay:
             self._wait_for_signals()
 

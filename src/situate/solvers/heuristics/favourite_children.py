@@ -28,9 +28,9 @@ def favourite_children(problem: Problem, seconds: float | None) -> Order:
     """
     program = favourite_program(problem)
     apart = program.apart(None if seconds is None else SHARE * seconds)
-    chosen = program.free & (apart < APART)
+    is_favourite = program.free & (apart < APART)
     favourite = np.full(problem.n, -1, np.int32)
-    favourite[program.producer[chosen]] = program.consumer[chosen]
+    favourite[program.producer[is_favourite]] = program.consumer[is_favourite]
     return favourite
 
 
@@ -44,11 +44,11 @@ def critical_children(problem: Problem, rank: Floats) -> Order:
     program = favourite_program(problem)
     behind = program.transfer + rank[program.consumer]
     favourite = np.full(problem.n, -1, np.int32)
-    taken = np.zeros(problem.n, np.bool_)
+    has_parent = np.zeros(problem.n, np.bool_)
     for edge in np.lexsort((-behind, -rank[program.producer])).tolist():
         op, child = program.producer[edge], program.consumer[edge]
-        if program.free[edge] and favourite[op] < 0 and not taken[child]:
-            favourite[op], taken[child] = child, True
+        if program.free[edge] and favourite[op] < 0 and not has_parent[child]:
+            favourite[op], has_parent[child] = child, True
     return favourite
 
 
@@ -60,11 +60,13 @@ def favourite_program(problem: Problem) -> FavouriteProgram:
     device anyway, and their edges cost nothing.
     """
     producer = edge_producers(problem).astype(np.int64)
-    kept = ~idle_sources(problem)[producer]
+    has_work = ~idle_sources(problem)[producer]
     # A pair is one integer; its edges (e,) add up.
-    pair, place = np.unique((producer * problem.n + problem.consumers)[kept], return_inverse=True)
+    pair, place = np.unique(
+        (producer * problem.n + problem.consumers)[has_work], return_inverse=True
+    )
     transfer = np.zeros(len(pair))
-    np.add.at(transfer, place, _transfer_seconds(problem)[edge_tensors(problem)][kept])
+    np.add.at(transfer, place, _transfer_seconds(problem)[edge_tensors(problem)][has_work])
     before, after = np.divmod(pair, problem.n)
     free = problem.unit[before] != problem.unit[after]
     return FavouriteProgram(

@@ -120,7 +120,7 @@ class _Rows:
 
     def compressed(self) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats]:
         """Start (rows + 1,) of every row, columns (k,) and values (k,)."""
-        row, column, value = (np.concatenate(each) for each in zip(*self._entries, strict=True))
+        row, column, value = (np.concatenate(parts) for parts in zip(*self._entries, strict=True))
         by_row = np.argsort(row, kind="stable")
         start = np.searchsorted(row[by_row], np.arange(self.count + 1))
         return start.astype(np.int32), column[by_row].astype(np.int32), value[by_row]

@@ -27,15 +27,17 @@ def passes(devices: int, slices: int, device: int, chunks: int) -> list[Pass]:
     """Those of a device as it runs them: forward and backward by turns as in 1F1B, but the slices
     of a round go through one chunk before the device takes the next chunk."""
     rounds = _rounds(devices, slices)
-    way = [(part, chunk) for each in rounds for chunk in range(chunks) for part in each]
+    way = [
+        (part, chunk) for round_slices in rounds for chunk in range(chunks) for part in round_slices
+    ]
     stages = range(device, chunks * devices, devices)
     forward = [Pass("F", part, stages[chunk]) for part, chunk in way]
     backward = [Pass("B", part, stages[-1 - chunk]) for part, chunk in way]
     ahead = min(2 * (devices - device - 1) + (chunks - 1) * len(rounds[0]), len(way))
-    found = forward[:ahead]
+    turn = forward[:ahead]
     for number, back in enumerate(backward):
-        found += [*forward[ahead + number : ahead + number + 1], back]
-    return found
+        turn += [*forward[ahead + number : ahead + number + 1], back]
+    return turn
 
 
 def _rounds(devices: int, slices: int) -> list[range]:

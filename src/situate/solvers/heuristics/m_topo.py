@@ -46,8 +46,8 @@ def _fill(problem: Problem) -> Placement:
 def equal_share(total: float, capacity: Floats) -> float:
     """The least bytes that devices of these capacities (k,) may each hold so that they hold the
     total: an equal part of it, or of what smaller devices leave; infinite where they cannot."""
-    for taken, least in enumerate(np.sort(capacity).tolist()):
-        part = total / (len(capacity) - taken)
+    for full_devices, least in enumerate(np.sort(capacity).tolist()):
+        part = total / (len(capacity) - full_devices)
         if least >= part:
             return part
         total -= least
@@ -61,6 +61,6 @@ def bytes_of_units(problem: Problem) -> Floats:
     if problem.rules.memory == "persistent":
         return need
     np.add.at(need, problem.unit, problem.workspace.astype(np.float64))
-    made = np.where(problem.resident == 1, 0, problem.size).astype(np.float64)
-    np.add.at(need, problem.unit[problem.producer], made)
+    outputs = np.where(problem.resident == 1, 0, problem.size).astype(np.float64)
+    np.add.at(need, problem.unit[problem.producer], outputs)
     return need

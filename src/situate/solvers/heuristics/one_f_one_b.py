@@ -22,12 +22,12 @@ def passes(devices: int, slices: int, device: int) -> list[Pass]:
     """Those of a device as it runs them: a forward pass for each device behind it, then a forward
     and a backward pass by turns, and the backward passes that are left."""
     ahead = min(devices - device - 1, slices)
-    found = [Pass("F", part, device) for part in range(ahead)]
+    turn = [Pass("F", part, device) for part in range(ahead)]
     for part in range(slices):
         if ahead + part < slices:
-            found.append(Pass("F", ahead + part, device))
-        found.append(Pass("B", part, device))
-    return found
+            turn.append(Pass("F", ahead + part, device))
+        turn.append(Pass("B", part, device))
+    return turn
 
 
 ORDERS = (PassOrder(passes),)

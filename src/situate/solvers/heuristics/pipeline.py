@@ -9,7 +9,7 @@ from situate.data.arrays import Ints
 from situate.data.problem import Problem
 from situate.data.topology import accelerators, folded_order
 from situate.solvers.line_cut import cut, live_bytes, segment_of_places
-from situate.solvers.search import Found, Search
+from situate.solvers.search import Candidate, Search
 
 Lengths = Ints
 """(stages,) units of every stage, along the line."""
@@ -25,8 +25,8 @@ def run(search: Search) -> None:
         cuts = [segment_of_places(line, *by) for by in _cuts(problem, turn)]
         starts = [np.bincount(stage, minlength=len(turn)) for stage in cuts]
         offered = [(_offer(search, line, turn, lengths), lengths) for lengths in starts]
-        found, lengths = min(offered, key=lambda each: each[0].score)
-        _move(search, line, turn, found, lengths)
+        best, lengths = min(offered, key=lambda offer: offer[0].score)
+        _move(search, line, turn, best, lengths)
 
 
 def _cuts(problem: Problem, turn: list[int]) -> list[tuple[NDArray[np.float64], ...]]:
@@ -40,14 +40,14 @@ def _cuts(problem: Problem, turn: list[int]) -> list[tuple[NDArray[np.float64], 
     ]
 
 
-def _offer(search: Search, line: NDArray[np.int32], turn: list[int], lengths: Lengths) -> Found:
+def _offer(search: Search, line: NDArray[np.int32], turn: list[int], lengths: Lengths) -> Candidate:
     problem = search.problem
     placement = cut(problem, turn, line, np.ones(problem.units), lengths.astype(np.float64))
     return search.offer(placement, np.array(problem.graph.order, np.int32))
 
 
 def _move(
-    search: Search, line: NDArray[np.int32], turn: list[int], found: Found, lengths: Lengths
+    search: Search, line: NDArray[np.int32], turn: list[int], best: Candidate, lengths: Lengths
 ) -> None:
     """Lengthen a stage by what another beside it gives up, by ever fewer units."""
     step = search.problem.units // 4
@@ -55,13 +55,13 @@ def _move(
         better = False
         for stage in range(len(lengths) - 1):
             for change in (step, -step):
-                tried = lengths.copy()
+                changed = lengths.copy()
                 # What one stage gives up its neighbour takes, so that stages stay contiguous.
-                tried[stage : stage + 2] += (change, -change)
-                if tried.min() < 0 or search.finished():
+                changed[stage : stage + 2] += (change, -change)
+                if changed.min() < 0 or search.finished():
                     continue
-                new = _offer(search, line, turn, tried)
-                if new.score < found.score:
-                    found, lengths, better = new, tried, True
+                new = _offer(search, line, turn, changed)
+                if new.score < best.score:
+                    best, lengths, better = new, changed, True
         if not better:
             step //= 2

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from situate.data.topology import op_devices
-from situate.solvers.search import Found, Search
+from situate.solvers.search import Candidate, Search
 
 SAMPLES = 1000
 """Decisions drawn where no number of evaluations is given."""
@@ -20,7 +20,7 @@ def run(search: Search) -> None:
             return
 
 
-def draw(search: Search, samples: int) -> Iterator[Found]:
+def draw(search: Search, samples: int) -> Iterator[Candidate]:
     """Offer a device for every unit, among those it may run on, and an order of the ops, again and
     again; the same ones for the same seed."""
     problem = search.problem

@@ -35,10 +35,10 @@ def everything_on(problem: Problem, device: int) -> Placement:
 
 def distinct_devices(problem: Problem) -> list[int]:
     """The first device of every kind: equal kind, seconds, capacity and links."""
-    seen: dict[bytes, int] = {}
+    first_devices: dict[bytes, int] = {}
     for device in range(problem.d):
-        seen.setdefault(_signature(problem, device), device)
-    return list(seen.values())
+        first_devices.setdefault(_signature(problem, device), device)
+    return list(first_devices.values())
 
 
 def _signature(problem: Problem, device: int) -> bytes:

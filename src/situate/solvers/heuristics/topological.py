@@ -20,10 +20,10 @@ def run(search: Search) -> None:
     """Offer the fill by equal shares; where that does not fit, the one by capacity too."""
     problem = search.problem
     order = np.array(problem.graph.order, np.int32)
-    found = search.offer(fill(problem, core=search.simulator.core), order)
+    candidate = search.offer(fill(problem, core=search.simulator.core), order)
     capacity = problem.capacity[accelerators(problem)]
     unequal = capacity.min() < capacity.max() < UNLIMITED
-    if unequal and not found.feasible and not search.evaluated():
+    if unequal and not candidate.feasible and not search.evaluated():
         search.offer(fill(problem, by_capacity=True, core=search.simulator.core), order)
 
 
@@ -58,10 +58,10 @@ def fill(
 
 def _bytes_of_units(problem: Problem) -> Floats:
     """Persistent bytes (units,); outputs where nothing in the graph is persistent."""
-    held = problem.unit_persistent.astype(np.float64)
-    if not held.any():
-        np.add.at(held, problem.unit[problem.producer], problem.size.astype(np.float64))
-    return held
+    weight = problem.unit_persistent.astype(np.float64)
+    if not weight.any():
+        np.add.at(weight, problem.unit[problem.producer], problem.size.astype(np.float64))
+    return weight
 
 
 def _order_of_use(problem: Problem, core: _core.Problem) -> Order:

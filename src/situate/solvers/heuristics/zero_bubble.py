@@ -36,14 +36,14 @@ def passes(devices: int, slices: int, device: int, ahead: int) -> list[Pass]:
             and whose gradients of weights it leaves to the end for each device before it.
     """
     early, late = min(ahead * (devices - device - 1), slices), ahead * device
-    found = [Pass("F", part, device) for part in range(early)]
+    turn = [Pass("F", part, device) for part in range(early)]
     for part in range(slices):
         if early + part < slices:
-            found.append(Pass("F", early + part, device))
-        found.append(Pass("I", part, device))
+            turn.append(Pass("F", early + part, device))
+        turn.append(Pass("I", part, device))
         if part >= late:
-            found.append(Pass("W", part - late, device))
-    return found + [Pass("W", part, device) for part in range(max(0, slices - late), slices)]
+            turn.append(Pass("W", part - late, device))
+    return turn + [Pass("W", part, device) for part in range(max(0, slices - late), slices)]
 
 
 H1 = (PassOrder(partial(passes, ahead=1)),)

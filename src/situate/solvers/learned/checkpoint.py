@@ -32,15 +32,15 @@ def restored(state: State, own: State, free: Collection[str] = ()) -> State:
     for name in sorted(own.keys() ^ state.keys()):
         which = "lacks" if name in own else "has an unknown"
         raise SituateError(f"the checkpoint {which} {name!r}; it is another learner's")
-    for name, array in own.items():
-        got, wanted = state[name], array
+    for name, expected in own.items():
+        array = state[name]
         skip = 1 if name in free else 0
-        if got.dtype != wanted.dtype or got.shape[skip:] != wanted.shape[skip:]:
+        if array.dtype != expected.dtype or array.shape[skip:] != expected.shape[skip:]:
             raise SituateError(
-                f"the checkpoint's {name!r} is {got.dtype} {got.shape}, not {wanted.dtype} "
-                f"{wanted.shape}; it is another learner's"
+                f"the checkpoint's {name!r} is {array.dtype} {array.shape}, not {expected.dtype} "
+                f"{expected.shape}; it is another learner's"
             )
-        if not _is_possible(name, np.asarray(got)):
+        if not _is_possible(name, np.asarray(array)):
             raise SituateError(f"the checkpoint's {name!r} holds numbers that no learner has")
     return state
 

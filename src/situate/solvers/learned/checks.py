@@ -19,7 +19,7 @@ from situate.results.result import Knowledge
 from situate.solvers.learned.learner import Learner, State
 
 
-class Asking:
+class CheckedLearner:
     """Asks a method's learner for placements.
 
     Attributes:
@@ -64,8 +64,8 @@ class Asking:
                 group on several. Names the method, the sample and the op.
         """
         what = f"{self._who}: sample{'s' * (k > 1)} {first}{f' to {first + k - 1}' * (k > 1)}"
-        given = integers(self.learner.ask(k), (k, self._n), f"{what}: what ask({k}) returns")
-        return self.check(given, f"{self._who}: sample", first)
+        placements = integers(self.learner.ask(k), (k, self._n), f"{what}: what ask({k}) returns")
+        return self.check(placements, f"{self._who}: sample", first)
 
     def check(self, placements: NDArray[Any], what: str, first: int) -> NDArray[np.int32]:
         """A copy of placements (k, n) of integers as 32-bit ones.
@@ -98,9 +98,9 @@ def _knowledge(told_costs: bool | None) -> Knowledge | None:
     return "told costs" if told_costs else "measured times only"
 
 
-def _is_array(given: object) -> bool:
+def _is_array(value: object) -> bool:
     try:
-        return not np.asarray(given).dtype.hasobject
+        return not np.asarray(value).dtype.hasobject
     except ValueError:  # rows of different lengths
         return False
 
@@ -134,32 +134,32 @@ def measure(
         return
     for run in consecutive(rows, machine.at_once):
         together = rows[run]
-        found = machine.measure(placements[together], first + int(together[0]))
-        yield together, checked(machine, found, len(together))
+        measurements = machine.measure(placements[together], first + int(together[0]))
+        yield together, checked(machine, measurements, len(together))
 
 
 def _measure_each(
     machine: MeasuresEach, placements: NDArray[np.int32], rows: NDArray[np.int64], first: int
 ) -> Iterator[tuple[NDArray[np.int64], Measurements]]:
-    left = set(range(len(rows)))
-    for ended, found in machine.measure_each(placements[rows], first + rows):
-        new = set(ended.tolist())
-        if len(new) < len(ended) or not new <= left:
+    missing = set(range(len(rows)))
+    for measured_rows, measurements in machine.measure_each(placements[rows], first + rows):
+        new = set(measured_rows.tolist())
+        if len(new) < len(measured_rows) or not new <= missing:
             raise SituateError(
                 f"evaluator {machine.name!r}: measure_each must yield rows 0 to {len(rows) - 1}, "
-                f"each once, got {ended.tolist()} where {sorted(left)} were left"
+                f"each once, got {measured_rows.tolist()} where {sorted(missing)} were left"
             )
-        left -= new
-        yield rows[ended], checked(machine, found, len(ended))
-    if left:
+        missing -= new
+        yield rows[measured_rows], checked(machine, measurements, len(measured_rows))
+    if missing:
         raise SituateError(
-            f"evaluator {machine.name!r}: measure_each ended without rows {sorted(left)}"
+            f"evaluator {machine.name!r}: measure_each ended without rows {sorted(missing)}"
         )
 
 
-def _check_parts(given: object, protocol: type, what: str) -> None:
+def _check_parts(value: object, protocol: type, what: str) -> None:
     missing = [
-        name for name in vars(protocol) if not name.startswith("_") and not hasattr(given, name)
+        name for name in vars(protocol) if not name.startswith("_") and not hasattr(value, name)
     ]
     if missing:
         raise SituateError(f"{what} lacks {missing[0]!r}, see situate.{protocol.__name__}")

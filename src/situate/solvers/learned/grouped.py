@@ -16,9 +16,9 @@ from situate.solvers.learned.levels import block_of, op_weights
 def grouped(problem: Problem, learning: Learning, rule: str, count: int | None) -> Groups:
     """The groups that were asked for, or else those of a rule and its number, which also holds for
     another rule that takes one."""
-    chosen = learning.grouping or rule
-    default = count if chosen in COUNTED else None
-    return group(problem, chosen, default if learning.groups is None else learning.groups)
+    name = learning.grouping or rule
+    default = count if name in COUNTED else None
+    return group(problem, name, default if learning.groups is None else learning.groups)
 
 
 def coarser_groups(
@@ -34,7 +34,9 @@ def coarser_groups(
     for count in reversed(counts):
         few = group(problem, rule, count).of_op.astype(np.int64)
         union = block_of(groups, few, weights)
-        told = groups.told_costs
-        groups = replace(make_groups(problem, union[groups.of_op[op_of_unit]]), told_costs=told)
+        told_costs = groups.told_costs
+        groups = replace(
+            make_groups(problem, union[groups.of_op[op_of_unit]]), told_costs=told_costs
+        )
         levels.insert(0, groups)
     return levels

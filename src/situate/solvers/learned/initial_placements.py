@@ -28,21 +28,21 @@ class InitialPlacements:
         self._start = start
 
     @property
-    def planned(self) -> bool:
+    def has_plan(self) -> bool:
         """True if a plan is the first of them."""
         return self._start is not None
 
     def __len__(self) -> int:
-        return int(self.planned) + len(self._groups.allowed[0])
+        return int(self.has_plan) + len(self._groups.allowed[0])
 
-    def put(self, drawn: NDArray[np.int32]) -> None:
+    def write_into(self, draws: NDArray[np.int32]) -> None:
         """Put them into the first of some draws (k, g); where a group may not go it stays where it
         was drawn."""
-        wanted = [] if self._start is None else [self._start()]
+        placements = [] if self._start is None else [self._start()]
         g, d = self._groups.allowed.shape
-        wanted += [np.full(g, device, np.int32) for device in range(d)]
+        placements += [np.full(g, device, np.int32) for device in range(d)]
         # A batch may be smaller than the list of placements: those that come first are kept.
-        for devices, row in zip(wanted, drawn, strict=False):
+        for devices, row in zip(placements, draws, strict=False):
             # (g,) whether each group may run on its wanted device; the others keep what was drawn.
             allowed = self._groups.allowed[np.arange(g), devices]
             row[allowed] = devices[allowed]

@@ -159,9 +159,9 @@ MakeLearner = Callable[[Problem, Learning, int, int], Learner]
 """A learner for a problem, from settings, the number of samples to come and a seed."""
 
 
-def _check_name(what: str, name: str, known: tuple[str, ...]) -> None:
-    if name not in known:
-        raise SituateError(f"unknown {what} {name!r}{nearest(str(name), known)}")
+def _check_name(what: str, name: str, names: tuple[str, ...]) -> None:
+    if name not in names:
+        raise SituateError(f"unknown {what} {name!r}{nearest(str(name), names)}")
 
 
 def _is(value: Any, kind: type, least: int) -> bool:

@@ -23,11 +23,11 @@ Level = list[NDArray[np.int64]]
 def levels(problem: Problem, groups: Groups) -> list[Level]:
     """The groups one by one, then those of contraction of heavy edges that are coarser: by the
     seconds of ops where the groups were made with them, else by their work."""
-    told = groups.told_costs
+    told_costs = groups.told_costs
     partitions = heavy_edge.partitions(
-        problem, coarser(len(groups)), None if told else unit_work(problem)
+        problem, coarser(len(groups)), None if told_costs else unit_work(problem)
     )
-    return levels_of(problem, groups, partitions, op_weights(problem, told))
+    return levels_of(problem, groups, partitions, op_weights(problem, told_costs))
 
 
 def op_weights(problem: Problem, told_costs: bool) -> Floats:

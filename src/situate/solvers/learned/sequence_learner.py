@@ -130,8 +130,8 @@ class SequenceLearner:
     def ask(self, k: int) -> NDArray[np.int32]:
         """Placements (k, n) drawn from the policy."""
         with arithmetic():
-            drawn = self.policy.sample(k, generator(self._seed, 1, self._n))
-        return self.groups.expand(drawn.numpy().astype(np.int32))
+            devices = self.policy.sample(k, generator(self._seed, 1, self._n))
+        return self.groups.expand(devices.numpy().astype(np.int32))
 
     def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
         """Update the policy."""

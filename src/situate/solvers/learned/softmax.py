@@ -188,8 +188,8 @@ class SoftmaxLearner:
     @property
     def told_costs(self) -> bool:
         """True if its groups were made with what ops take, or a plan is measured first."""
-        planned = self.settings.single_first and self._first.planned
-        return planned or any(groups.told_costs for groups, _ in self._levels)
+        has_plan = self.settings.single_first and self._first.has_plan
+        return has_plan or any(groups.told_costs for groups, _ in self._levels)
 
     @property
     def batch(self) -> int:
@@ -202,7 +202,7 @@ class SoftmaxLearner:
         """Placements (k, n) drawn from the policy (Algorithm 1, line 3)."""
         devices = self.policy.sample(k, np.random.default_rng([self._seed, self._n]))
         if self._n == 0 and self.settings.single_first:
-            self._first.put(devices)
+            self._first.write_into(devices)
         return self.groups.expand(devices)
 
     def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
@@ -238,9 +238,9 @@ class SoftmaxLearner:
     def _minimise(self) -> None:
         """Lines 10 and 12: the promising placements' frequencies, and exploration. What failed is
         not promising, however little ran."""
-        chosen = max(1, round(self.settings.elite * min(self.settings.N, len(self._times))))
+        count = max(1, round(self.settings.elite * min(self.settings.N, len(self._times))))
         # Candidates (m,): all samples since the last minimisations, at most `memory` times N.
-        best = np.argsort(self._times, kind="stable")[:chosen]
+        best = np.argsort(self._times, kind="stable")[:count]
         best = best[self._times[best] < self._failure]
         if len(best):
             # Line 12: exploration falls linearly with the samples that are left.

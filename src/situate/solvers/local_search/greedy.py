@@ -55,17 +55,17 @@ class _Climb:
         self._search = search
         self._count = CHAINS if search.time_limit is None else search.threads
         self._chains = _chains(search, first, self._count)
-        self._known = [(True, math.inf)] * self._count
+        self._best_costs = [(True, math.inf)] * self._count
 
     def go(self, moves: int) -> bool:
         """So many moves of every chain, each taken if it is no worse; then the best plans are
         offered. False where the budget ended before, or there is nothing to move."""
         try:
             while moves > 0 and not self._search.finished() and self._search.affords(self._count):
-                tried = self._run(min(moves, self._allowed()))
-                if not tried:
+                moves_made = self._run(min(moves, self._allowed()))
+                if not moves_made:
                     break
-                moves -= max(1, tried // self._count)
+                moves -= max(1, moves_made // self._count)
         finally:
             self._offer()
         return moves <= 0 and not self._search.finished()
@@ -85,15 +85,15 @@ class _Climb:
         try:
             self._chains.run(0.0, moves, self._seconds(), search.threads)
         finally:
-            tried = self._chains.evaluations - before
-            search.evaluations += tried
+            moves_made = self._chains.evaluations - before
+            search.evaluations += moves_made
         search.report()
-        return tried
+        return moves_made
 
     def _allowed(self) -> int:
         limit = self._search.evaluation_limit
-        left = CHAIN_LIMIT if limit is None else limit - self._search.evaluations
-        return max(1, min(CHAIN_LIMIT, left // self._count))
+        budget = CHAIN_LIMIT if limit is None else limit - self._search.evaluations
+        return max(1, min(CHAIN_LIMIT, budget // self._count))
 
     def _seconds(self) -> float:
         """Without a time limit the clock must not decide."""
@@ -101,11 +101,11 @@ class _Climb:
         return math.inf if limit is None else max(0.0, min(INTERVAL, limit - self._search.seconds))
 
     def _offer(self) -> None:
-        for chain, before in enumerate(self._known):
+        for chain, before in enumerate(self._best_costs):
             best = self._chains.best(chain)
             feasible, cost, placement = best[:3]
             if (not feasible, cost) < before:
-                self._known[chain] = not feasible, cost
+                self._best_costs[chain] = not feasible, cost
                 by_graph = np.array(self._search.problem.graph.order, np.int32)
                 self._search.offer(placement, best[3] if len(best) > 3 else by_graph)
 
@@ -132,8 +132,8 @@ def _chains(search: Search, first: _Plan, count: int) -> _core.Annealers | _core
 def _random_plan(problem: Problem, generator: Generator) -> _Plan:
     """A device for every unit, all that may run it equally likely, and a topological order."""
     # (units, d) random numbers where a unit may run; the device of the largest is drawn.
-    drawn = np.where(problem.allowed, generator.random(problem.allowed.shape), -1.0)
-    return _Plan(op_devices(problem, drawn.argmax(axis=1)), _random_order(problem, generator))
+    keys = np.where(problem.allowed, generator.random(problem.allowed.shape), -1.0)
+    return _Plan(op_devices(problem, keys.argmax(axis=1)), _random_order(problem, generator))
 
 
 def _random_order(problem: Problem, generator: Generator) -> Order:

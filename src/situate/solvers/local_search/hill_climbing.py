@@ -59,12 +59,12 @@ class HillClimber:
         self._alone = alone
         self._n = 0
         self._best: NDArray[np.int32] = groups.allowed.argmax(axis=1).astype(np.int32)
-        self._seconds, self._measured, self._noisy = np.inf, 0, True
+        self._seconds, self._measurement_count, self._noisy = np.inf, 0, True
 
     @property
     def told_costs(self) -> bool:
         """True if its groups were made with what ops take, or a plan is measured first."""
-        return self.groups.told_costs or self._first.planned
+        return self.groups.told_costs or self._first.has_plan
 
     @property
     def batch(self) -> int:
@@ -77,7 +77,9 @@ class HillClimber:
         if self._n == 0:
             devices = self._begin(k, generator)
         elif np.isinf(self._seconds):
-            devices = np.stack([self._drawn(self._level(generator), generator) for _ in range(k)])
+            devices = np.stack(
+                [self._random_devices(self._level(generator), generator) for _ in range(k)]
+            )
         else:
             devices = np.stack([self._neighbour(generator) for _ in range(k)])
             devices[: self._again()] = self._best
@@ -86,34 +88,34 @@ class HillClimber:
     def _begin(self, k: int, generator: Generator) -> NDArray[np.int32]:
         # The first batch (k, g): the initial placements, then a random draw of each level, coarsest
         # first.
-        drawn = [self._drawn(level, generator) for level in reversed(self._levels)]
-        devices = np.stack([self._best] * len(self._first) + drawn)
-        self._first.put(devices)
+        draws = [self._random_devices(level, generator) for level in reversed(self._levels)]
+        devices = np.stack([self._best] * len(self._first) + draws)
+        self._first.write_into(devices)
         return devices[:k]
 
     def _again(self) -> int:
         """Copies of the current placement among the next ones: 1 while its time is uncertain, for
         the least of noisy times is a lucky one, which nothing would be below."""
-        return int(self._noisy and 0 < self._measured < MEASUREMENTS)
+        return int(self._noisy and 0 < self._measurement_count < MEASUREMENTS)
 
     def _neighbour(self, generator: Generator) -> NDArray[np.int32]:
         near = self._best.copy()
         while any(self._levels) and (near == self._best).all():
             alone = generator.random() < self._alone
             level = self._levels[0] if alone else self._level(generator)
-            self._put(level[generator.integers(len(level))], near, generator)
+            self._move_block(level[generator.integers(len(level))], near, generator)
         return near
 
-    def _drawn(self, level: Level, generator: Generator) -> NDArray[np.int32]:
-        drawn = self._best.copy()
+    def _random_devices(self, level: Level, generator: Generator) -> NDArray[np.int32]:
+        devices = self._best.copy()
         for block in level:
-            self._put(block, drawn, generator)
-        return drawn
+            self._move_block(block, devices, generator)
+        return devices
 
     def _level(self, generator: Generator) -> Level:
         return self._levels[generator.integers(len(self._levels))]
 
-    def _put(
+    def _move_block(
         self, block: NDArray[np.int64], devices: NDArray[np.int32], generator: Generator
     ) -> None:
         """A block on a device, as far as its groups may go there."""
@@ -134,27 +136,27 @@ class HillClimber:
             fastest = int(seconds.argmin())
             self._best = self.groups.devices(placements[fastest : fastest + 1])[0]
             self._seconds = float(seconds[fastest])
-            self._measured = int(np.isfinite(self._seconds))
+            self._measurement_count = int(np.isfinite(self._seconds))
 
     def _add(self, seconds: float) -> None:
         """Another measurement of where it is; one that failed says nothing of its time."""
         self._noisy = seconds != self._seconds
         if np.isfinite(seconds):
             # The running mean of the times at one placement.
-            self._seconds += (seconds - self._seconds) / (self._measured + 1)
-        self._measured += 1
+            self._seconds += (seconds - self._seconds) / (self._measurement_count + 1)
+        self._measurement_count += 1
 
     def state(self) -> State:
         """The placement that it stands at, and what was measured of it."""
-        numbers = [self._n, self._seconds, self._measured, self._noisy]
+        numbers = [self._n, self._seconds, self._measurement_count, self._noisy]
         return {"best": self._best, "numbers": np.array(numbers, np.float64)}
 
     def restore(self, state: State) -> None:
         """Become what `state` says."""
         values = restored(state, self.state())
         self._best = values["best"].astype(np.int32)
-        n, self._seconds, measured, noisy = map(float, values["numbers"])
-        self._n, self._measured, self._noisy = int(n), int(measured), bool(noisy)
+        n, self._seconds, measurement_count, noisy = map(float, values["numbers"])
+        self._n, self._measurement_count, self._noisy = int(n), int(measurement_count), bool(noisy)
 
 
 def _movable(level: Level, groups: Groups) -> Level:

@@ -56,16 +56,16 @@ def offer_start(search: Search) -> None:
     best plan known."""
     if not applies(search.problem) or not search.affords(OFFERS_TO_SET_UP):
         return
-    chains, known, left = _Chains(search), search.incumbent.value, search.left()
+    chains, best, budget = _Chains(search), search.incumbent.value, search.budget_left()
     chains.go(FIRST_LISTS)
-    if chains.seconds > FAR * known:
+    if chains.seconds > FAR * best:
         return
     for share, most in ((TRIAL_SHARE, NEAR), (START_SHARE, math.inf)):
-        until = (1 - share) * left
-        while search.left() > until and not search.finished():
+        until = (1 - share) * budget
+        while search.budget_left() > until and not search.finished():
             if not chains.go(MOST_EVALUATIONS, until):
                 break
-        if chains.seconds > most * known:
+        if chains.seconds > most * best:
             return
 
 
@@ -86,11 +86,11 @@ class _Chains:
         self._search = search
         self.count = CHAINS if search.time_limit is None else search.threads
         self._core = _core.make_justifications(search.simulator.core, search.seed, self.count)
-        self._known = [(True, math.inf)] * self.count
+        self._best_costs = [(True, math.inf)] * self.count
 
     @property
     def seconds(self) -> float:
-        return min(math.inf if misfit else cost for misfit, cost in self._known)
+        return min(math.inf if misfit else cost for misfit, cost in self._best_costs)
 
     def go(self, most: int, until: float = 0.0) -> int:
         """Let every chain list so many plans, fewer in an interval's time or where as little of the
@@ -110,22 +110,22 @@ class _Chains:
         search = self._search
         if search.evaluation_limit is None:
             return most
-        left = (search.left() - until) * search.evaluation_limit * (1 - search.reserve)
-        return max(0, min(most, round(left) // self.count))
+        budget = (search.budget_left() - until) * search.evaluation_limit * (1 - search.reserve)
+        return max(0, min(most, round(budget) // self.count))
 
     def _interval(self, until: float) -> float:
         """Without a time limit the clock must not decide."""
         search = self._search
         if search.time_limit is None:
             return math.inf
-        return max(0.0, min(INTERVAL, (search.left() - until) * search.time_limit))
+        return max(0.0, min(INTERVAL, (search.budget_left() - until) * search.time_limit))
 
     def _offer(self) -> None:
         evaluations = self._search.evaluations
-        for chain, before in enumerate(self._known):
+        for chain, before in enumerate(self._best_costs):
             feasible, cost, placement, order = self._core.best(chain)
             if len(order) and (not feasible, cost) < before:
-                self._known[chain] = not feasible, cost
+                self._best_costs[chain] = not feasible, cost
                 self._search.offer(placement, order, ["eager"])
         # Decoding what was evaluated already is no further evaluation.
         self._search.evaluations = evaluations

@@ -26,16 +26,16 @@ def _weights(problem: Problem) -> list[tuple[int, int]]:
     Both are limited as in XLA, for the number of paths is exponential: to the number of ops, and to
     the bytes of all ops up to there. Sources without work count nothing.
     """
-    readers, made = _readers(problem), _bytes_made(problem)
+    readers, output_bytes = _readers(problem), _output_bytes(problem)
     before, ignored = _inputs(problem), idle_sources(problem)
     weight, total = [(0, 0)] * problem.n, 0
     for op in problem.graph.order:
         if ignored[op]:
             continue
-        total += made[op]
+        total += output_bytes[op]
         inputs = set(before[op])
         extra = max(0, readers[op] - 1) + sum(weight[i][0] for i in inputs)
-        size = made[op] + sum(weight[i][1] for i in inputs)
+        size = output_bytes[op] + sum(weight[i][1] for i in inputs)
         weight[op] = min(extra, problem.n), min(size, total)
     return weight
 
@@ -57,9 +57,9 @@ def _readers(problem: Problem) -> list[int]:
     return [len(ops) for ops in readers]
 
 
-def _bytes_made(problem: Problem) -> list[int]:
+def _output_bytes(problem: Problem) -> list[int]:
     """For each op, the bytes of all its tensors."""
-    made = [0] * problem.n
+    nbytes = [0] * problem.n
     for tensor in problem.graph.tensors:
-        made[tensor.producer] += tensor.size
-    return made
+        nbytes[tensor.producer] += tensor.size
+    return nbytes

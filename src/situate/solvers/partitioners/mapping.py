@@ -33,8 +33,8 @@ class Mapping:
     def onto(cls, problem: Problem, devices: list[int]) -> Mapping:
         """Onto these devices; onto all where nothing can run on these."""
         useful = np.flatnonzero(problem.allowed.any(axis=0))
-        chosen = np.intersect1d(useful, devices)
-        return cls(problem, chosen if chosen.size else useful)
+        usable = np.intersect1d(useful, devices)
+        return cls(problem, usable if usable.size else useful)
 
     @cached_property
     def graph(self) -> UnitGraph:
@@ -54,8 +54,8 @@ class Mapping:
         # (units, k) -> (k,): over units that a device can run, their load over its own seconds.
         can = np.isfinite(seconds)
         load = np.where(can, self.load[:, None], 0.0).sum(axis=0)
-        taken = np.where(can, seconds, 0.0).sum(axis=0)
-        speed = np.divide(load, taken, out=np.ones_like(load), where=taken > 0)
+        duration = np.where(can, seconds, 0.0).sum(axis=0)
+        speed = np.divide(load, duration, out=np.ones_like(load), where=duration > 0)
         fastest = float(speed.max()) or 1.0
         return np.asarray(np.maximum(speed, LEAST_SPEED * fastest))
 

@@ -27,8 +27,8 @@ def run(search: Search) -> None:
     to where the rules have a decoder for that."""
     mapping = Mapping.onto(search.problem, accelerators(search.problem))
     placement = mapping.placement(_least_cut(search, mapping))
-    kept = [decoder for decoder in search.decoders if decoder == "serial"]
-    search.offer(placement, depth_first_order(search.problem), kept or None)
+    serial = [decoder for decoder in search.decoders if decoder == "serial"]
+    search.offer(placement, depth_first_order(search.problem), serial or None)
 
 
 def _least_cut(search: Search, mapping: Mapping) -> Ints:
@@ -42,7 +42,7 @@ def _least_cut(search: Search, mapping: Mapping) -> Ints:
             break
         begin = search.seconds
         part = bisection.parts(generator)
-        search.took(search.seconds - begin)
+        search.record_seconds(search.seconds - begin)
         cut = _cut(mapping.graph, part)
         if cut < least:
             best, least = part, cut
@@ -79,13 +79,13 @@ class _Bisection:
             return
         middle = first + (end - first) // 2
         share = self._speed[first:middle].sum() / self._speed[first:end].sum()
-        found = _core.bisect(
+        side = _core.bisect(
             self._graph,
             side=self._sides(part == first, first, middle, end),
             order=generator.permutation(len(part)),
             share=float(share),
         )
-        part[found == SECOND] = middle
+        part[side == SECOND] = middle
         self._split(part, first, middle, generator)
         self._split(part, middle, end, generator)
 

@@ -23,8 +23,8 @@ class Line:
         place: (n,) see `places`.
         of_unit: (units,) the place of each unit; what runs once stands beside its parameter.
         seconds: (length, devices) of all units at a place.
-        held: (length,) bytes, for the whole step.
-        kept: (length,) bytes that forward ops of a slice make for backward ops.
+        persistent: (length,) bytes, for the whole step.
+        activations: (length,) bytes that forward ops of a slice make for backward ops.
         crossing: (length + 1,) bytes that slices hand on from what is before a place to what is
             not, or back.
     """
@@ -34,8 +34,8 @@ class Line:
     place: Ints
     of_unit: Ints
     seconds: Floats
-    held: Floats
-    kept: Floats
+    persistent: Floats
+    activations: Floats
     crossing: Floats
 
     @property
@@ -62,7 +62,7 @@ def line_of(problem: Problem) -> Line:
         of_unit,
         np.stack([_sums(of_unit, of_device, length) for of_device in seconds.T], axis=1),
         _sums(of_unit, problem.unit_persistent, length),
-        _kept(problem, slices, backward, place, length) / (slices.max() + 1),
+        _activations(problem, slices, backward, place, length) / (slices.max() + 1),
         _crossing(problem, slices, place, length),
     )
 
@@ -81,13 +81,17 @@ def _sums(place: Ints, weight: Floats | Ints, length: int) -> Floats:
     return np.bincount(place, weight, length).astype(np.float64)
 
 
-def _kept(problem: Problem, slices: Ints, backward: Bools, place: Ints, length: int) -> Floats:
+def _activations(
+    problem: Problem, slices: Ints, backward: Bools, place: Ints, length: int
+) -> Floats:
     """(length,) bytes of all slices."""
-    read = np.zeros(len(problem.size), bool)
-    read[edge_tensors(problem)[backward[problem.consumers]]] = True
+    read_backward = np.zeros(len(problem.size), bool)
+    read_backward[edge_tensors(problem)[backward[problem.consumers]]] = True
     maker = problem.producer
-    kept = read & (slices[maker] >= 0) & ~backward[maker] & (problem.resident == 0)
-    return _sums(place[maker[kept]], problem.size[kept], length)
+    is_activation = (
+        read_backward & (slices[maker] >= 0) & ~backward[maker] & (problem.resident == 0)
+    )
+    return _sums(place[maker[is_activation]], problem.size[is_activation], length)
 
 
 def _crossing(problem: Problem, slices: Ints, place: Ints, length: int) -> Floats:

@@ -40,14 +40,14 @@ def offer_slice_pipelines(search: Search, orders: Sequence[PassOrder]) -> list[P
     line = line_of(problem)
     of_ops = OpOrders(problem, line)
     pipelines = [_Pipeline(problem, line, of_ops, order) for order in orders]
-    found: dict[bytes, Placement] = {}
+    placements: dict[bytes, Placement] = {}
     for number, (along, slack) in enumerate(product(_directions(problem), SLACKS)):
         for pipeline in pipelines:
             if search.evaluated() or (number and search.finished()):
-                return list(found.values())
+                return list(placements.values())
             placement = pipeline.offer(search, along, slack)
-            found[placement.tobytes()] = placement
-    return list(found.values())
+            placements[placement.tobytes()] = placement
+    return list(placements.values())
 
 
 def _directions(problem: Problem) -> list[Ints]:
@@ -56,8 +56,8 @@ def _directions(problem: Problem) -> list[Ints]:
     back = ahead[::-1]
     of_devices = (problem.capacity, problem.unit_seconds.T, problem.allowed.T)
     of_pairs = (problem.latency, problem.bandwidth)
-    same = all(np.array_equal(each[ahead], each[back]) for each in of_devices) and all(
-        np.array_equal(each[np.ix_(ahead, ahead)], each[np.ix_(back, back)]) for each in of_pairs
+    same = all(np.array_equal(table[ahead], table[back]) for table in of_devices) and all(
+        np.array_equal(table[np.ix_(ahead, ahead)], table[np.ix_(back, back)]) for table in of_pairs
     )
     return [ahead] if same else [ahead, back]
 
@@ -91,8 +91,8 @@ class _Pipeline:
             excess = search.consider(placement, order, decoder)
             if not excess or decoder == "calls" or search.finished():
                 break
-            counted = np.bincount(devices, weights.held(borders), self._problem.d)
-            beyond = np.maximum(beyond, _peaks(search, placement, order) - counted)
+            expected = np.bincount(devices, weights.stage_bytes(borders), self._problem.d)
+            beyond = np.maximum(beyond, _peaks(search, placement, order) - expected)
         return placement
 
     def _placement(self, devices: Ints, borders: Ints) -> Placement:

@@ -42,15 +42,15 @@ class OpOrders:
         rank = ranks["F"].min(axis=0)[stage]
         for kind, ops in self._ops.items():
             rank[ops] = ranks[kind][line.slices[ops], stage[ops]]
-        for op, read in self._late:
-            rank[op] = max((rank[other] for other in read), default=0)
+        for op, producers in self._late:
+            rank[op] = max((rank[other] for other in producers), default=0)
         return np.lexsort((self._program, rank)).astype(np.int32)
 
 
 def _late(problem: Problem, place: Ints) -> list[tuple[int, list[int]]]:
     """Ops without a place, along the graph, each with those that it reads from."""
-    read: dict[int, list[int]] = {op: [] for op in problem.graph.order if place[op] < 0}
+    producers: dict[int, list[int]] = {op: [] for op in problem.graph.order if place[op] < 0}
     for producer, reader in problem.graph.edges():
-        if reader in read:
-            read[reader].append(producer)
-    return list(read.items())
+        if reader in producers:
+            producers[reader].append(producer)
+    return list(producers.items())

@@ -16,7 +16,7 @@ and those of its weights."""
 UNITS: dict[Kind, int] = {"F": 1, "B": 2, "I": 1, "W": 1}
 """Time of a pass where all stages are alike, in units of a forward pass."""
 
-HELD: dict[Kind, int] = {"F": 1, "B": -1, "I": 0, "W": -1}
+ACTIVATION_CHANGE: dict[Kind, int] = {"F": 1, "B": -1, "I": 0, "W": -1}
 """Slices of whose activations a stage holds more when a pass has ended."""
 
 
@@ -51,15 +51,15 @@ def ranks(turns: Turns, slices: int, stages: int) -> dict[Kind, Ints]:
 
     Passes rank by when they start where all stages are alike, and then by device.
     """
-    found: dict[Kind, Ints] = {
+    ranks_of: dict[Kind, Ints] = {
         kind: np.zeros((slices, stages), np.int64) for kind in ("F", "I", "W")
     }
     starts = sorted(_starts(turns, slices, stages))
     for rank, (_, _, (kind, part, stage)) in enumerate(starts):
         halves: tuple[Kind, ...] = ("I", "W") if kind == "B" else (kind,)
         for half in halves:
-            found[half][part, stage] = rank
-    return found
+            ranks_of[half][part, stage] = rank
+    return ranks_of
 
 
 def in_flight(turns: Turns, stages: int) -> Ints:
@@ -67,7 +67,7 @@ def in_flight(turns: Turns, stages: int) -> Ints:
     now, most = np.zeros(stages, np.int64), np.zeros(stages, np.int64)
     for passes in turns:
         for kind, _, stage in passes:
-            now[stage] += HELD[kind]
+            now[stage] += ACTIVATION_CHANGE[kind]
             most[stage] = max(most[stage], now[stage])
     return most
 
@@ -78,22 +78,22 @@ def _starts(turns: Turns, slices: int, stages: int) -> Iterator[tuple[float, int
     # begin; infinite while the one before it has not run.
     ready = np.full((slices, 2 * stages + 1), np.inf)
     ready[:, 0] = 0
-    done, free = [0] * len(turns), [0.0] * len(turns)
+    passes_begun, free = [0] * len(turns), [0.0] * len(turns)
     progress = True
     while progress:
         progress = False
         for device, passes in enumerate(turns):
-            for each in passes[done[device] :]:
+            for one_pass in passes[passes_begun[device] :]:
                 start = free[device]
-                leg = each.stage if each.kind == "F" else 2 * stages - 1 - each.stage
-                if each.kind != "W":
-                    start = max(start, ready[each.slice, leg])
+                leg = one_pass.stage if one_pass.kind == "F" else 2 * stages - 1 - one_pass.stage
+                if one_pass.kind != "W":
+                    start = max(start, ready[one_pass.slice, leg])
                 if np.isinf(start):
                     break
-                yield start, device, each
-                free[device] = start + UNITS[each.kind]
-                if each.kind != "W":
-                    ready[each.slice, leg + 1] = free[device]
-                done[device] += 1
+                yield start, device, one_pass
+                free[device] = start + UNITS[one_pass.kind]
+                if one_pass.kind != "W":
+                    ready[one_pass.slice, leg + 1] = free[device]
+                passes_begun[device] += 1
                 progress = True
-    assert done == [len(passes) for passes in turns], "passes wait for one another"
+    assert passes_begun == [len(passes) for passes in turns], "passes wait for one another"

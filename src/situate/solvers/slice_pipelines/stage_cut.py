@@ -35,7 +35,7 @@ class Weights:
         """Places of the line."""
         return int(self.seconds.shape[1]) - 1
 
-    def held(self, borders: Ints) -> Floats:
+    def stage_bytes(self, borders: Ints) -> Floats:
         """(stages,) bytes of each between borders (stages - 1,)."""
         stage = np.arange(self.stages)
         begin, end = np.append(0, borders), np.append(borders, self.length)
@@ -65,7 +65,7 @@ def weights_of(line: Line, devices: Ints, in_flight: Ints, room: Floats) -> Weig
         room: (stages,) bytes.
     """
     seconds = _running(line.seconds[:, devices].T)
-    size = _running(line.held + in_flight[:, None] * line.kept)
+    size = _running(line.persistent + in_flight[:, None] * line.activations)
     return Weights(seconds, size, room)
 
 

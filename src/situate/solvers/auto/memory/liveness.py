@@ -29,13 +29,13 @@ def weights(problem: Problem, schedule: Schedule) -> tuple[Ints, Ints]:
     at = _fullest(problem, lived)[lived.device]
     # (lives,) bytes that are there when the device of each life is fullest.
     alive = np.where((lived.birth <= at) & (at < lived.death), lived.size, 0)
-    held = problem.persistent.copy()
+    op_bytes = problem.persistent.copy()
     # Lives are workspaces (n,), then tensors where they are made, then where they were sent:
     # only the middle ones are their op's own.
-    np.add.at(held, problem.producer, alive[problem.n :][: len(problem.size)])
+    np.add.at(op_bytes, problem.producer, alive[problem.n :][: len(problem.size)])
     on_device = np.zeros(problem.d, np.int64)
-    np.add.at(on_device, schedule.placement, held)
-    return held, problem.capacity - (schedule.peak - on_device)
+    np.add.at(on_device, schedule.placement, op_bytes)
+    return op_bytes, problem.capacity - (schedule.peak - on_device)
 
 
 def _fullest(problem: Problem, lived: Lives) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from situate.data.topology import (
     unit_devices,
 )
 from situate.solvers.line_cut import cut, live_bytes
-from situate.solvers.search import Found, Search
+from situate.solvers.search import Candidate, Search
 
 CUT_ROUNDS = 12
 """Cuts at most, each after the peaks of the one before."""
@@ -36,7 +36,7 @@ def offer_memory_fits(search: Search) -> None:
     """
     problem = search.problem
     devices = accelerators(problem)
-    if len(devices) < 2 or problem.rules.memory == "persistent" or not _wanted(search, devices):
+    if len(devices) < 2 or problem.rules.memory == "persistent" or not _worthwhile(search, devices):
         return
     line = folded_order(problem)
     for turn in (devices, devices[::-1])[: 1 if _alike(problem, devices) else 2]:
@@ -47,13 +47,15 @@ def offer_memory_fits(search: Search) -> None:
             return
 
 
-def _wanted(search: Search, devices: list[int]) -> bool:
-    problem, found = search.problem, search.incumbent
+def _worthwhile(search: Search, devices: list[int]) -> bool:
+    problem, incumbent = search.problem, search.incumbent
     if problem.persistent.sum() > sum(problem.capacity[devices].tolist()):  # beyond 64 bits
         return False
     # (CPUs,) busy seconds: a plan that keeps a CPU working holds the accelerators up.
-    others = np.delete(found.schedule.busy(problem), devices)
-    return not found.feasible or bool((others > CPU_BUSY_SHARE * found.schedule.makespan).any())
+    others = np.delete(incumbent.schedule.busy(problem), devices)
+    return not incumbent.feasible or bool(
+        (others > CPU_BUSY_SHARE * incumbent.schedule.makespan).any()
+    )
 
 
 def _alike(problem: Problem, devices: list[int]) -> bool:
@@ -62,37 +64,39 @@ def _alike(problem: Problem, devices: list[int]) -> bool:
     return bool((seconds == seconds[:, :1]).all() and (capacity == capacity[0]).all())
 
 
-def _fit(search: Search, line: NDArray[np.int32], turn: list[int]) -> Found:
+def _fit(search: Search, line: NDArray[np.int32], turn: list[int]) -> Candidate:
     """Offer cuts until one fits, and return the one that fits best: a segment shrinks by as much
     as its device is fuller than others."""
     problem = search.problem
     weight, order = live_bytes(problem), np.array(problem.graph.order, np.int32)
     capacity = problem.capacity[turn].astype(np.float64)
-    share, found = capacity, list[Found]()
-    while not found or (len(found) < CUT_ROUNDS and not (found[-1].feasible or search.finished())):
-        found.append(search.offer(cut(problem, turn, line, weight, share), order))
+    share, candidates = capacity, list[Candidate]()
+    while not candidates or (
+        len(candidates) < CUT_ROUNDS and not (candidates[-1].feasible or search.finished())
+    ):
+        candidates.append(search.offer(cut(problem, turn, line, weight, share), order))
         # (devices,) at least a tenth, so that a device that is almost empty does not take it all.
-        share = share / np.maximum(found[-1].schedule.peak[turn] / capacity, 0.1)
-    return min(found, key=lambda each: each.score)
+        share = share / np.maximum(candidates[-1].schedule.peak[turn] / capacity, 0.1)
+    return min(candidates, key=lambda candidate: candidate.score)
 
 
-def repair(search: Search, found: Found) -> None:
+def repair(search: Search, candidate: Candidate) -> None:
     """Offer what becomes of a plan when units that exchange tensors with other devices go there,
     those of most bytes first, as long as that fits better."""
-    problem, score = search.problem, found.score
-    of_unit = unit_devices(problem, found.placement)
-    end, bettered = search.left() * (1 - REPAIR_SHARE), True
+    problem, score = search.problem, candidate.score
+    of_unit = unit_devices(problem, candidate.placement)
+    end, bettered = search.budget_left() * (1 - REPAIR_SHARE), True
     while bettered and score[0]:
         bettered = False
         for unit, device in _across(problem, of_unit):
-            if search.left() <= end or not score[0]:
+            if search.budget_left() <= end or not score[0]:
                 break
-            tried = of_unit.copy()
-            tried[unit] = device
-            new = search.estimate(op_devices(problem, tried), found.order, "eager")
+            changed = of_unit.copy()
+            changed[unit] = device
+            new = search.estimate(op_devices(problem, changed), candidate.order, "eager")
             if new < score:
-                of_unit, score, bettered = tried, new, True
-    search.offer(op_devices(problem, of_unit), found.order)
+                of_unit, score, bettered = changed, new, True
+    search.offer(op_devices(problem, of_unit), candidate.order)
 
 
 def _across(problem: Problem, of_unit: NDArray[np.int32]) -> list[tuple[int, int]]:

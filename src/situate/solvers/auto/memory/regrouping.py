@@ -8,7 +8,7 @@ from situate import _core
 from situate.data.arrays import Order
 from situate.simulation.decoding import order_of
 from situate.solvers.auto.memory.frugal_order import frugal_order
-from situate.solvers.search import Found, Search
+from situate.solvers.search import Candidate, Search
 
 SHARE = 0.1
 """Share of the time left that regrouping one order may take at most."""
@@ -43,36 +43,36 @@ def offer_own_regrouped(search: Search) -> None:
 def _worthwhile(search: Search) -> bool:
     """True where fewer bytes in use are sought and there is time to look for them."""
     problem = search.problem
-    sought = problem.objective == "memory" or not search.incumbent.feasible
+    saves_bytes = problem.objective == "memory" or not search.incumbent.feasible
     live = problem.rules.memory != "persistent"
-    return sought and live and not search.finished() and search.affords(OFFERS_TO_REGROUP)
+    return saves_bytes and live and not search.finished() and search.affords(OFFERS_TO_REGROUP)
 
 
-def _on_one_device(found: Found) -> bool:
-    return bool((found.placement == found.placement[0]).all())
+def _on_one_device(candidate: Candidate) -> bool:
+    return bool((candidate.placement == candidate.placement[0]).all())
 
 
 def _offer(search: Search, order: Order) -> Order:
     """Offer the best plan's placement in an order, regrouped, if it is better; the order."""
     best, limit = search.incumbent, search.time_limit
-    left = math.inf if limit is None else limit * (1 - search.reserve) - search.seconds
+    seconds_left = math.inf if limit is None else limit * (1 - search.reserve) - search.seconds
     regrouped = _core.regrouped_order(
         search.simulator.core,
         order,
         target=_few_enough(search, best),
         sets=SETS if limit is None else SETS_IN_TIME,
-        seconds=SHARE * left,
+        seconds=SHARE * seconds_left,
     )
     search.consider(best.placement, regrouped, "serial")
     return regrouped
 
 
-def _few_enough(search: Search, found: Found) -> int:
+def _few_enough(search: Search, candidate: Candidate) -> int:
     """Bytes of tensors and workspaces that need not be fewer: on the one device of a plan those
     that the bound leaves, or where another objective is sought the device's memory."""
     problem = search.problem
-    if not _on_one_device(found):
+    if not _on_one_device(candidate):
         return 0
     by_memory = problem.objective == "memory"
-    room = int(search.lower_bound if by_memory else problem.capacity[found.placement[0]])
+    room = int(search.lower_bound if by_memory else problem.capacity[candidate.placement[0]])
     return room - int(problem.persistent.sum())

@@ -65,8 +65,8 @@ def encoding(problem: Problem, expected: Features, with_places: bool) -> Encodin
 
 def op_bytes(problem: Problem) -> Floats:
     """(n, 3) bytes of inputs, of outputs and of what an op needs beside them."""
-    read = problem.size[edge_tensors(problem)]
-    inputs = np.bincount(problem.consumers, read, minlength=problem.n)
+    sizes = problem.size[edge_tensors(problem)]
+    inputs = np.bincount(problem.consumers, sizes, minlength=problem.n)
     outputs = np.bincount(problem.producer, problem.size, minlength=problem.n)
     inside = problem.persistent + problem.workspace
     return np.column_stack([inputs, outputs, inside]).astype(np.float64)
@@ -94,9 +94,9 @@ def _places(problem: Problem) -> Floats:
 
 def _greatest(of_ops: Floats) -> Floats:
     """(n, 1) one for the op that has most, the first of equal ones."""
-    found = np.zeros((len(of_ops), 1))
-    found[of_ops.argmax()] = 1
-    return found
+    indicator = np.zeros((len(of_ops), 1))
+    indicator[of_ops.argmax()] = 1
+    return indicator
 
 
 def _edges(problem: Problem, tensor: Ints, largest: float) -> Features:

@@ -30,6 +30,6 @@ class Proposer:
         """(n, c) the category of each choice at each op, drawn from the policy."""
         with arithmetic():
             generator = torch.Generator().manual_seed(seed)
-            [drawn] = self._policy.sample(batch_of([encoded]), 1, generator)
-        actions: Ints = drawn.numpy()
+            [sample] = self._policy.sample(batch_of([encoded]), 1, generator)
+        actions: Ints = sample.numpy()
         return actions

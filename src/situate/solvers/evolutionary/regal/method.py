@@ -113,15 +113,15 @@ def _offer_one_device(search: Search, decoder: Decoder) -> None:
 
 def _weights(search: Search, method: str) -> Path:
     """The file that was given, or the package's own for such problems."""
-    given, problem = search.learning.weights, search.problem
-    if given is not None and given not in SETS:
-        return Path(given)
+    source, problem = search.learning.weights, search.problem
+    if source is not None and source not in SETS:
+        return Path(source)
     settings = "gas" if method == "gas" else search.learning.settings
-    for trained in SETS if given is None else (given,):
+    for trained in SETS if source is None else (source,):
         name = f"{problem.objective}-{problem.d}-{settings}-{trained}.safetensors"
         if (path := WEIGHTS / name).is_file():
             return path
-    which = "" if given is None else f" of the {given} set"
+    which = "" if source is None else f" of the {source} set"
     raise SituateError(
         f"{method}: no weights{which} for {_purpose(problem.objective, problem.d, settings)} come "
         f"with situate, only for {', '.join(_purposes())}: train some with situate train regal, "

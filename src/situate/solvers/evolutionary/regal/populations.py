@@ -24,8 +24,8 @@ def plain(simulator: Simulator, settings: RegalSettings, seed: int) -> _core.Brk
 def for_features(simulator: Simulator, settings: RegalSettings, seed: int) -> _core.Brkga:
     """BRKGA with uniform distributions, but that the anchor is on the first device."""
     keys = _core.key_count(simulator.core)
-    made = uniform(simulator.problem, keys, settings.breeding.bias)
-    return _guided(simulator, settings, made, seed)
+    guide = uniform(simulator.problem, keys, settings.breeding.bias)
+    return _guided(simulator, settings, guide, seed)
 
 
 def proposed(
@@ -33,9 +33,9 @@ def proposed(
 ) -> _core.Brkga:
     """BRKGA with the distributions that actions (n, c) of the policy stand for."""
     keys = _core.key_count(simulator.core)
-    made = proposals(simulator.problem, actions, settings.proposed, keys, settings.breeding.bias)
+    guide = proposals(simulator.problem, actions, settings.proposed, keys, settings.breeding.bias)
     # Another seed than that of the features: chromosomes share no draws.
-    return _guided(simulator, settings, made, derived(seed, 1))
+    return _guided(simulator, settings, guide, derived(seed, 1))
 
 
 def derived(seed: int, *purpose: int) -> int:
@@ -45,13 +45,13 @@ def derived(seed: int, *purpose: int) -> int:
 
 
 def _guided(
-    simulator: Simulator, settings: RegalSettings, made: Proposals, seed: int
+    simulator: Simulator, settings: RegalSettings, guide: Proposals, seed: int
 ) -> _core.Brkga:
     return evolution(
         simulator,
         settings.breeding,
         goal=simulator.problem.objective,
         seed=seed,
-        proposals=(made.alpha, made.beta),
-        biases=made.bias,
+        proposals=(guide.alpha, guide.beta),
+        biases=guide.bias,
     )

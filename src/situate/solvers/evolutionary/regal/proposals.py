@@ -34,9 +34,9 @@ class Proposals:
 def uniform(problem: Problem, keys: int, bias: float) -> Proposals:
     """Uniform distributions but of the `anchor`, which is on the first device, and one bias."""
     alpha, beta = np.ones((2, keys), np.float32)
-    made = Proposals(alpha, beta, np.full(keys, bias, np.float32))
-    _fix(problem, made)
-    return made
+    guide = Proposals(alpha, beta, np.full(keys, bias, np.float32))
+    _fix(problem, guide)
+    return guide
 
 
 def proposals(
@@ -52,28 +52,28 @@ def proposals(
         bias: where none is proposed.
     """
     n, d = problem.n, problem.d
-    made = uniform(problem, keys, bias)
+    guide = uniform(problem, keys, bias)
     of_ops = of_affinities, of_priorities = slice(0, n * d), slice(n * d, n * (d + 1))
     columns = iter(np.split(actions, np.cumsum(_widths(proposed, d))[:-1], axis=1))
     if levels := proposed.placement:
-        distributions = beta_distributions(next(columns).ravel(), levels)
-        made.alpha[of_affinities], made.beta[of_affinities] = distributions
+        pair = beta_distributions(next(columns).ravel(), levels)
+        guide.alpha[of_affinities], guide.beta[of_affinities] = pair
     if levels := proposed.scheduling:
-        distributions = _of_priorities(problem, next(columns).ravel(), levels, proposed.ranked)
-        made.alpha[of_priorities], made.beta[of_priorities] = distributions
+        pair = _of_priorities(problem, next(columns).ravel(), levels, proposed.ranked)
+        guide.alpha[of_priorities], guide.beta[of_priorities] = pair
     if proposed.transfers:
         sent = slice(n * (d + 1), keys)
         # (keys of transfers, 2): every tensor's, once for each device, are its producer's choice.
         of_sent = next(columns)[problem.producer[: (keys - sent.start) // d].repeat(d)]
-        distributions = beta_distributions(of_sent.ravel(), proposed.transfers)
-        made.alpha[sent], made.beta[sent] = distributions
+        pair = beta_distributions(of_sent.ravel(), proposed.transfers)
+        guide.alpha[sent], guide.beta[sent] = pair
     if proposed.crossover:
         of_crossover = next(columns)
-        chosen = [of_crossover[:, :d].ravel(), of_crossover[:, d]]
-        for part, category in zip(of_ops, chosen, strict=True):
-            made.bias[part] = 0.5 * (1 + (category + 1) / proposed.crossover)
-    _fix(problem, made)
-    return made
+        categories = [of_crossover[:, :d].ravel(), of_crossover[:, d]]
+        for part, category in zip(of_ops, categories, strict=True):
+            guide.bias[part] = 0.5 * (1 + (category + 1) / proposed.crossover)
+    _fix(problem, guide)
+    return guide
 
 
 def _of_priorities(
@@ -96,15 +96,15 @@ def _widths(proposed: Proposed, d: int) -> list[int]:
     return [width for levels, width in widths if levels]
 
 
-def _fix(problem: Problem, made: Proposals) -> None:
+def _fix(problem: Problem, guide: Proposals) -> None:
     """Put the anchor on the first device."""
     op = anchor(problem)
     if op is None:
         return
     (one, zero), first = CERTAIN, op * problem.d
     others = slice(first + 1, first + problem.d)
-    made.alpha[first], made.beta[first] = one, zero
-    made.alpha[others], made.beta[others] = zero, one
+    guide.alpha[first], guide.beta[first] = one, zero
+    guide.alpha[others], guide.beta[others] = zero, one
 
 
 def anchor(problem: Problem) -> int | None:

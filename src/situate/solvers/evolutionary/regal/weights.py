@@ -38,7 +38,7 @@ class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         data: SHA-256 of the graphs that trained the policy, in hexadecimal.
         command: that trained it.
         situate: version of situate that did.
-        steps: of training so far, see `kept`.
+        steps: of training so far, see `best_steps`.
         curve: steps, and means since the one before of the reward and, where there are graphs for
             validation, of their reward.
     """
@@ -55,7 +55,7 @@ class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: int = VERSION
 
     @property
-    def kept(self) -> int:
+    def best_steps(self) -> int:
         """Steps after which the parameters were these: the last of those with the best reward in
         validation, or all where there are no graphs for that."""
         validated = [(reward, steps) for steps, _, reward in self.curve if reward is not None]
@@ -154,11 +154,11 @@ def _about(path: str | Path, texts: Mapping[str, str]) -> About:
 def _check_shapes(
     path: str | Path, arrays: Mapping[str, NDArray[np.float32]], policy: ProposalPolicy
 ) -> None:
-    wanted = {name: tuple(parameter.shape) for name, parameter in policy.state_dict().items()}
-    for name in sorted(arrays.keys() ^ wanted.keys()):
-        which = "lacks" if name in wanted else "has an unknown"
+    expected = {name: tuple(parameter.shape) for name, parameter in policy.state_dict().items()}
+    for name in sorted(arrays.keys() ^ expected.keys()):
+        which = "lacks" if name in expected else "has an unknown"
         raise ReadError(f"{path}: {which} tensor {one_line(name)!r}")
-    for name, shape in wanted.items():
+    for name, shape in expected.items():
         if arrays[name].shape != shape:
             raise ReadError(
                 f"{path}: tensor {name!r} is {arrays[name].shape}, and its settings say {shape}"

@@ -20,9 +20,9 @@ def make_controllers(
     """As many controllers as `learning` says, of the learner that `make` makes."""
     assert learning.controllers is not None
     seeds = np.random.SeedSequence(seed).generate_state(learning.controllers - 1)
-    learners = [make(problem, learning, samples, each) for each in (seed, *map(int, seeds))]
-    made = cast(list[Controller], learners)
+    learners = [make(problem, learning, samples, one_seed) for one_seed in (seed, *map(int, seeds))]
+    controllers = cast(list[Controller], learners)
     if learning.clock == "wall":
-        return WallControllers(made, learning.stalest)
-    clock = learning.clock or VirtualClock(workers=made[0].batch)
-    return VirtualControllers(made, clock, learning.stalest)
+        return WallControllers(controllers, learning.stalest)
+    clock = learning.clock or VirtualClock(workers=controllers[0].batch)
+    return VirtualControllers(controllers, clock, learning.stalest)

@@ -124,8 +124,8 @@ class Controllers(ABC):
         for number, controller in enumerate(self._controllers):
             suffix = f" of {number}"
             own = {k.removesuffix(suffix): v for k, v in values.items() if k.endswith(suffix)}
-            kept = controller.state().keys()
-            controller.restore({**shared, **{k: v for k, v in own.items() if k in kept}})
+            own_names = controller.state().keys()
+            controller.restore({**shared, **{k: v for k, v in own.items() if k in own_names}})
             parameters = torch.tensor(own["pulled"])
             controller.ascent.hold(parameters, int(np.array(own["pulled at"])[0]))
             self._await_again(number, own)

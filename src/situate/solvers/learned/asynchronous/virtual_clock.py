@@ -53,11 +53,11 @@ class VirtualClock:
         Args:
             first: number of the controller's first worker, among those of all controllers.
         """
-        each = self.setup + STEPS * measurements.times(0.0)
+        durations = self.setup + STEPS * measurements.times(0.0)
         free = np.zeros(self.workers)
-        for taken in each:
+        for duration in durations:
             worker = int(free.argmin())
-            free[worker] += taken * self._slowness(first + worker)
+            free[worker] += duration * self._slowness(first + worker)
         return float(free.max())
 
     def _slowness(self, worker: int) -> float:

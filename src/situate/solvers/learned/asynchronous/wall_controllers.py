@@ -16,7 +16,7 @@ from situate.solvers.learned.learner import State
 
 
 @dataclass(frozen=True)
-class Asked:
+class PendingBatch:
     """A batch that a controller asked for and was not told of.
 
     Attributes:
@@ -36,14 +36,14 @@ class WallControllers(Controllers):
         controllers, stalest: see `Controllers`.
 
     Attributes:
-        asked: by controller, the batch that it waits for.
-        done: samples asked for so far.
+        pending: by controller, the batch that it waits for.
+        samples_asked: samples asked for so far.
     """
 
     def __init__(self, controllers: Sequence[Controller], stalest: int | None = None) -> None:
         super().__init__(controllers, stalest)
-        self.asked: dict[int, Asked] = {}
-        self.done = 0
+        self.pending: dict[int, PendingBatch] = {}
+        self.samples_asked = 0
         self._begin = time.monotonic()
 
     def asynchrony(self) -> Asynchrony:
@@ -54,47 +54,51 @@ class WallControllers(Controllers):
     def free(self) -> int | None:
         """A controller that waits for nothing."""
         waiting = range(len(self._controllers))
-        return next((number for number in waiting if number not in self.asked), None)
+        return next((number for number in waiting if number not in self.pending), None)
 
     def ask(self, k: int) -> NDArray[np.int32]:
         """Placements (k, n) of a free controller."""
         number = self.free()
         assert number is not None, "all controllers wait"
-        self.asked[number] = Asked(self.done, k)
-        self.done += k
+        self.pending[number] = PendingBatch(self.samples_asked, k)
+        self.samples_asked += k
         return self._controllers[number].ask(k)
 
     def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
         """The batch that was asked for first is measured."""
-        oldest = min(self.asked, key=lambda number: self.asked[number].first)
+        oldest = min(self.pending, key=lambda number: self.pending[number].first)
         self.end(oldest, placements, measurements)
 
     def end(self, number: int, placements: NDArray[np.int32], measurements: Measurements) -> None:
         """The batch of a controller is measured."""
-        del self.asked[number]
+        del self.pending[number]
         self._controllers[number].tell(placements, measurements)
 
     def state(self) -> State:
         """See `Controllers`, with the samples asked for; the clock goes on from it."""
         seconds = self.asynchrony().seconds
-        return {**super().state(), "done": np.array([self.done]), "clock": np.array([seconds])}
+        return {
+            **super().state(),
+            "done": np.array([self.samples_asked]),
+            "clock": np.array([seconds]),
+        }
 
     def restore(self, state: State) -> None:
         """See `Controllers`; what they wait for is drawn by `again`."""
         super().restore(state)
-        self.done = int(np.array(state["done"])[0])
+        self.samples_asked = int(np.array(state["done"])[0])
         self._begin = time.monotonic()
 
     def _awaited(self, number: int) -> State:
-        asked = self.asked.get(number, Asked(0, 0))
-        return {"asked": np.array([asked.first, asked.count], np.int64)}
+        batch = self.pending.get(number, PendingBatch(0, 0))
+        return {"asked": np.array([batch.first, batch.count], np.int64)}
 
     def _await_again(self, number: int, own: State) -> None:
-        self.asked.pop(number, None)
+        self.pending.pop(number, None)
         first, count = np.array(own["asked"]).tolist()
         if count:
-            self.asked[number] = Asked(first, count)
+            self.pending[number] = PendingBatch(first, count)
 
     def again(self, number: int) -> NDArray[np.int32]:
         """The placements of the batch that a controller waits for, as they were drawn."""
-        return self._controllers[number].ask(self.asked[number].count)
+        return self._controllers[number].ask(self.pending[number].count)

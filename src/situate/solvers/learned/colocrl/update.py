@@ -49,10 +49,10 @@ class Reinforce:
     ) -> None:
         """Learn from devices (k, g), their seconds (k,) and whether they ran (k,)."""
         # Late in the search placements that fail are left out, of the gradient and of the baseline.
-        learnt = ok | (self.numbers[1] < self._settings.late)
-        if learnt.any():
-            gains = torch.from_numpy(self._gains(times[learnt]).astype(np.float32))
-            self._step(policy, ascent, devices[torch.from_numpy(learnt)], gains)
+        mask = ok | (self.numbers[1] < self._settings.late)
+        if mask.any():
+            gains = torch.from_numpy(self._gains(times[mask]).astype(np.float32))
+            self._step(policy, ascent, devices[torch.from_numpy(mask)], gains)
         self.numbers[1] += 1
 
     def _step(self, policy: GroupPolicy, ascent: Ascent, devices: Tensor, gains: Tensor) -> None:

@@ -18,10 +18,10 @@ def learner(problem: Problem, learning: Learning, samples: int, seed: int) -> Le
         MissingExtra: PyTorch is not installed.
     """
     settings = PAPER if learning.settings == "paper" else TUNED
-    return make(problem, chosen(settings, learning), seed)
+    return make(problem, with_grouping(settings, learning), seed)
 
 
-def chosen(settings: HierarchicalSettings, learning: Learning) -> HierarchicalSettings:
+def with_grouping(settings: HierarchicalSettings, learning: Learning) -> HierarchicalSettings:
     """The settings with the groups that were asked for."""
     groups = settings.groups if learning.groups is None else learning.groups
     if learning.grouping is None:

@@ -63,7 +63,7 @@ class HierarchicalLearner:
         self._baseline = -float(np.sqrt(failure)) if settings.pessimistic else math.nan
         self._samples = 0
         self._updates = 0
-        self._drawn: Drawn | None = None
+        self._last_draw: Drawn | None = None
 
     @property
     def ascent(self) -> Ascent:
@@ -85,30 +85,30 @@ class HierarchicalLearner:
         noise = self._settings.exploration(self._updates)
         with arithmetic():
             draws = generator(self._seed, 1, self._samples)
-            self._drawn = self.hierarchy.draw(k, self._settings.placements, draws, noise)
-            return self.hierarchy.expand(self._drawn)
+            self._last_draw = self.hierarchy.draw(k, self._settings.placements, draws, noise)
+            return self.hierarchy.expand(self._last_draw)
 
     def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
         """One step of both networks along the poster's estimators."""
-        assert self._drawn is not None, "nothing was asked for"
+        assert self._last_draw is not None, "nothing was asked for"
         late = self._settings.late is not None and self._updates >= self._settings.late
-        learnt = measurements.ok | (not late)
-        if learnt.any():
+        mask = measurements.ok | (not late)
+        if mask.any():
             seconds = np.minimum(measurements.times(self._failure), self._failure)
             # (k,) with zeros for what is left out; the rest counts more, so that the mean over all
             # is the mean over what is learnt from.
             advantage = np.zeros(len(seconds))
-            advantage[learnt] = self._advantage(seconds[learnt]) / learnt.mean()
-            self._ascend(self._drawn, advantage)
-        self._drawn = None
+            advantage[mask] = self._advantage(seconds[mask]) / mask.mean()
+            self._ascend(self._last_draw, advantage)
+        self._last_draw = None
         self._updates += 1
         self._samples += len(placements)
 
-    def _ascend(self, drawn: Drawn, advantage: Floats) -> None:
+    def _ascend(self, draw: Drawn, advantage: Floats) -> None:
         self._ascent.learning_rate = self._settings.rate(self._updates)
         with arithmetic():
             weights = torch.from_numpy(advantage.astype(np.float32))
-            self._ascent.step(self.hierarchy.objective(drawn, weights, self._settings.entropy))
+            self._ascent.step(self.hierarchy.objective(draw, weights, self._settings.entropy))
 
     def _advantage(self, seconds: Floats) -> Floats:
         """(k,) rewards, less what was expected."""
@@ -122,8 +122,8 @@ class HierarchicalLearner:
 
     def state(self) -> State:
         """Parameters, what Adam keeps, the baseline, and how much was learnt from."""
-        done = np.array([self._samples, self._updates], np.int64)
-        return {**self._ascent.state(), "baseline": np.array([self._baseline]), "done": done}
+        counts = np.array([self._samples, self._updates], np.int64)
+        return {**self._ascent.state(), "baseline": np.array([self._baseline]), "done": counts}
 
     def restore(self, state: State) -> None:
         """Become what `state` says."""
@@ -131,7 +131,7 @@ class HierarchicalLearner:
         self._ascent.restore(values)
         self._baseline = float(np.array(values["baseline"])[0])
         self._samples, self._updates = map(int, np.array(values["done"]))
-        self._drawn = None
+        self._last_draw = None
 
 
 def hierarchical_learner(

@@ -75,9 +75,9 @@ def objective(new: Tensor, old: Tensor, devices: Tensor, rewards: Tensor, beta: 
         rewards: (k,) R_bar - R.
         beta: weight of the penalty.
     """
-    chosen = devices.unsqueeze(2)
+    actions = devices.unsqueeze(2)
     # (k, g) ratios of the drawn devices; the reward of a trial holds for all its stages.
-    ratios = (new.gather(2, chosen) - old.gather(2, chosen)).exp().squeeze(2)
+    ratios = (new.gather(2, actions) - old.gather(2, actions)).exp().squeeze(2)
     return (ratios * rewards.unsqueeze(1)).mean() - beta * divergence(old, new)
 
 

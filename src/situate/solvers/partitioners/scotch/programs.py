@@ -56,12 +56,12 @@ def static_mapping(
         with TemporaryDirectory(prefix="situate-scotch-") as folder:
             Path(folder, "graph.grf").write_text(source, "ascii")
             Path(folder, "machine.tgt").write_text(target, "ascii")
-            said = _call(mapper, folder, longest)
+            message = _call(mapper, folder, longest)
             mapping = Path(folder, "graph.map")
             text = mapping.read_text("ascii", "replace") if mapping.exists() else ""
     except OSError as error:
         raise SituateError(f"{mapper} cannot be run: {error}") from error
-    return _checked(text, vertices, processors, f"{mapper}{said}")
+    return _checked(text, vertices, processors, f"{mapper}{message}")
 
 
 def _call(mapper: str, folder: str, longest: float) -> str:
@@ -70,7 +70,7 @@ def _call(mapper: str, folder: str, longest: float) -> str:
     command = [mapper, "-Cd", "graph.grf", "machine.tgt", "graph.map"]
     environment = os.environ | {"SCOTCH_PTHREAD_NUMBER": "1"}
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             cwd=folder,
             env=environment,
@@ -81,7 +81,7 @@ def _call(mapper: str, folder: str, longest: float) -> str:
         )
     except subprocess.TimeoutExpired as error:
         raise SituateError(f"{mapper} was stopped after {longest:g} s") from error
-    lines = done.stderr.decode("ascii", "replace").strip().splitlines()
+    lines = process.stderr.decode("ascii", "replace").strip().splitlines()
     return f" says {lines[0][:200]!r} and" if lines else ""
 
 

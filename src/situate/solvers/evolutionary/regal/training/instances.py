@@ -80,7 +80,7 @@ class Instances:
             if number in self._ready:
                 self._ready.move_to_end(number)
                 return self._ready[number]
-        instance = self.made(number)
+        instance = self.build(number)
         self._keep(number, instance)
         return instance
 
@@ -112,7 +112,7 @@ class Instances:
         """The `reward` of each of actions (samples, n, c) for an instance, which is not made
         ready."""
         simulator = self.simulator(number)
-        return [reward(simulator, plain, self.settings, each, seed) for each in actions]
+        return [reward(simulator, plain, self.settings, of_sample, seed) for of_sample in actions]
 
     def _keep(self, number: int, instance: Instance) -> None:
         with self._lock:
@@ -124,7 +124,7 @@ class Instances:
                 _, oldest = self._ready.popitem(last=False)
                 self._ops -= oldest.simulator.problem.n
 
-    def made(self, number: int) -> Instance:
+    def build(self, number: int) -> Instance:
         """An instance, which is not kept."""
         simulator, seed = self.simulator(number), derived(self._seed, 1, number)
         features = for_features(simulator, self.settings, seed)

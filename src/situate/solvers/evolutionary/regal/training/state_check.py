@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 State = Mapping[str, NDArray[np.generic]]
 
-MEASURED = frozenset({"curve", "plain", "plain_valid"})
+WITH_NAN = frozenset({"curve", "plain", "plain_valid"})
 """Arrays with NaN for numbers that nobody measured yet."""
 
 
@@ -35,8 +35,8 @@ def _is_alike(name: str, array: NDArray[np.generic], own: NDArray[np.generic]) -
 
 
 def _has_numbers(name: str, array: NDArray[np.generic]) -> bool:
-    known = array[~np.isnan(array)] if name in MEASURED else array
-    return bool(np.isfinite(known).all())
+    numbers = array[~np.isnan(array)] if name in WITH_NAN else array
+    return bool(np.isfinite(numbers).all())
 
 
 def _is_consistent(state: State) -> bool:

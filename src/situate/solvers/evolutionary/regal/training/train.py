@@ -63,7 +63,9 @@ class Options:
     every: int | None = None
 
 
-def train(options: Options, report: Callable[[str], None], told: Callable[[Point], None]) -> Path:
+def train(
+    options: Options, report: Callable[[str], None], on_point: Callable[[Point], None]
+) -> Path:
     """Train, and write weights at each point of the curve; the path of their file.
 
     Raises:
@@ -76,12 +78,12 @@ def train(options: Options, report: Callable[[str], None], told: Callable[[Point
     train_set, valid_set = _data(options, report)
     _check(options.machine.problem(train_set.graphs[0]))
     with arithmetic():
-        learnt, held = _instances(options, settings, train_set, valid_set)
-        sets = [each for each in (learnt, held) if each is not None]
+        training, validation = _instances(options, settings, train_set, valid_set)
+        sets = [instances for instances in (training, validation) if instances is not None]
         with trials(options.workers, options.threads, sets) as running:
-            trainer = _trainer(options, settings, learnt, held, running)
+            trainer = _trainer(options, settings, training, validation, running)
             about = _about(options, settings, train_set)
-            _run(trainer, options, about, _identity(options, about, valid_set), told)
+            _run(trainer, options, about, _identity(options, about, valid_set), on_point)
     return options.out / WEIGHTS
 
 
@@ -90,21 +92,21 @@ def settings_of(name: Name, objective: Objective) -> RegalSettings:
     Raises:
         SituateError: there are none of that name for the objective.
     """
-    found = SETTINGS.get((name, objective))
-    if found is None:
-        known = ", ".join(f"{name} for {objective}" for name, objective in SETTINGS)
-        raise SituateError(f"settings: none of name {name!r} for {objective}; there are {known}")
-    return found
+    settings = SETTINGS.get((name, objective))
+    if settings is None:
+        names = ", ".join(f"{name} for {objective}" for name, objective in SETTINGS)
+        raise SituateError(f"settings: none of name {name!r} for {objective}; there are {names}")
+    return settings
 
 
 def _data(options: Options, report: Callable[[str], None]) -> tuple[DataSet, DataSet | None]:
     """Graphs to learn from, and others for validation, none of which is among the first."""
-    folder, known = options.data, set[str]()
-    read = partial(read_data, machine=options.machine, report=report, known=known)
+    folder, hashes = options.data, set[str]()
+    read_folder = partial(read_data, machine=options.machine, report=report, hashes=hashes)
     if not (folder / "train").is_dir():
-        return read(folder), None
-    found = read(folder / "train")
-    return found, read(folder / "valid") if (folder / "valid").is_dir() else None
+        return read_folder(folder), None
+    train_set = read_folder(folder / "train")
+    return train_set, read_folder(folder / "valid") if (folder / "valid").is_dir() else None
 
 
 def _check(problem: Problem) -> None:
@@ -124,24 +126,24 @@ def _instances(
     options: Options, settings: RegalSettings, train_set: DataSet, valid_set: DataSet | None
 ) -> tuple[Instances, Instances | None]:
     machine, seed = options.machine, options.seed
-    learnt = Instances(train_set.graphs, machine, settings, options.copies, seed)
+    training = Instances(train_set.graphs, machine, settings, options.copies, seed)
     if valid_set is None:
-        return learnt, None
-    return learnt, Instances(valid_set.graphs, machine, settings.in_validation, 0, seed)
+        return training, None
+    return training, Instances(valid_set.graphs, machine, settings.in_validation, 0, seed)
 
 
 def _trainer(
     options: Options,
     settings: RegalSettings,
-    learnt: Instances,
-    held: Instances | None,
+    training: Instances,
+    validation: Instances | None,
     running: Trials,
 ) -> Trainer:
     machine, seed = options.machine, options.seed
     policy = weights.new_policy(
         machine.objective, len(machine.cluster.devices), settings, generator(seed, 0)
     )
-    return Trainer(policy, learnt, held, settings, seed, running)
+    return Trainer(policy, training, validation, settings, seed, running)
 
 
 def _run(
@@ -149,7 +151,7 @@ def _run(
     options: Options,
     about: weights.About,
     identity: checkpoint.Training,
-    told: Callable[[Point], None],
+    on_point: Callable[[Point], None],
 ) -> None:
     path = options.out / CHECKPOINT
     _make_folder(options.out)
@@ -162,7 +164,7 @@ def _run(
     def keep(point: Point) -> None:
         checkpoint.write(path, identity, trainer.state())
         _write(trainer, options, about)
-        told(point)
+        on_point(point)
 
     steps = about.settings.steps if options.steps is None else options.steps
     trainer.run(steps, options.every or EVERY, keep)
@@ -180,8 +182,8 @@ def _write(trainer: Trainer, options: Options, about: weights.About) -> None:
     curve = [
         (p.steps, p.reward, None if isnan(p.validation) else p.validation) for p in trainer.curve
     ]
-    made = msgspec.structs.replace(about, steps=trainer.step, curve=curve)
-    weights.write(options.out / WEIGHTS, trainer.best(), made)
+    complete = msgspec.structs.replace(about, steps=trainer.step, curve=curve)
+    weights.write(options.out / WEIGHTS, trainer.best(), complete)
 
 
 def _about(options: Options, settings: RegalSettings, data: DataSet) -> weights.About:

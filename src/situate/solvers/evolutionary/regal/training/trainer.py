@@ -85,7 +85,7 @@ class Trainer:
         self.step, self.curve = 0, list[Point]()
         self._best = flat(policy)
 
-    def run(self, steps: int, every: int, told: Callable[[Point], None]) -> None:
+    def run(self, steps: int, every: int, on_point: Callable[[Point], None]) -> None:
         """Train until there were so many steps, and tell of every `every` of them."""
         while self.step < steps:
             rewards = self._span(min(self.step + every, steps))
@@ -93,15 +93,15 @@ class Trainer:
             if not point.validation < max((p.validation for p in self.curve), default=-np.inf):
                 self._best = flat(self.policy)
             self.curve.append(point)
-            told(point)
+            on_point(point)
 
     def _span(self, end: int) -> list[Floats]:
         """Rewards of the steps up to `end`."""
-        begun, rewards = self._begin(self.step), list[Floats]()
+        outcome_of, rewards = self._begin(self.step), list[Floats]()
         for step in range(self.step, end):
-            outcome = begun()
+            outcome = outcome_of()
             if step + 1 < end:
-                begun = self._begin(step + 1)
+                outcome_of = self._begin(step + 1)
             self._learn(outcome)
             rewards.append(outcome.rewards)
         self.step = end
@@ -125,7 +125,7 @@ class Trainer:
         batch = batch_of(encoded)
         actions = self.policy.sample(batch, self._settings.samples, generator(self._seed, *purpose))
         seed = derived(self._seed, *purpose, 0)
-        ends = np.cumsum([len(each.nodes) for each in encoded])
+        ends = np.cumsum([len(encoding.nodes) for encoding in encoded])
         # (samples, all ops, c) -> by graph (samples, n, c).
         of_graphs = np.split(actions.numpy(), ends[:-1], axis=1)
         rewards = self._trials.rewards(among, numbers, of_graphs, seed)
@@ -136,8 +136,10 @@ class Trainer:
         rewards = torch.tensor(outcome.rewards, dtype=torch.float32)
         advantage, error = self._advantage(rewards, outcome.batch)
         log_probs = self.policy.log_probs(outcome.batch)
-        chosen = log_prob(log_probs, outcome.actions, outcome.batch)
-        self._ascent.step((advantage * chosen).mean() - self._settings.baseline_weight * error)
+        log_probability = log_prob(log_probs, outcome.actions, outcome.batch)
+        self._ascent.step(
+            (advantage * log_probability).mean() - self._settings.baseline_weight * error
+        )
 
     def _advantage(self, rewards: Tensor, batch: GraphBatch) -> tuple[Tensor, Tensor]:
         """By how much each reward (samples, graphs) is better than expected, and the baseline's
@@ -157,7 +159,9 @@ class Trainer:
         size = self._settings.batch
         parts = [numbers[at : at + size] for at in range(0, len(numbers), size)]
         running = [self._run(self._valid, part, 3, part[0]) for part in parts]
-        return float(np.mean(np.concatenate([each().rewards for each in running], axis=1)))
+        return float(
+            np.mean(np.concatenate([outcome_of().rewards for outcome_of in running], axis=1))
+        )
 
     def state(self) -> State:
         """All that a training goes on from."""
@@ -184,9 +188,9 @@ class Trainer:
 
     def best(self) -> ProposalPolicy:
         """The policy of the best reward in validation; without such graphs the last one."""
-        made = copy.deepcopy(self.policy)
-        torch.nn.utils.vector_to_parameters(torch.from_numpy(self._best), made.parameters())
-        return made
+        policy = copy.deepcopy(self.policy)
+        torch.nn.utils.vector_to_parameters(torch.from_numpy(self._best), policy.parameters())
+        return policy
 
 
 def flat(policy: ProposalPolicy) -> NDArray[np.float32]:

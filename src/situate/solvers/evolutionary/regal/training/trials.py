@@ -49,17 +49,17 @@ class ThreadTrials:
         instances = [among[number] for number in numbers]
         running = [
             self._pool.submit(
-                reward, instance.simulator, instance.plain, among.settings, each, seed
+                reward, instance.simulator, instance.plain, among.settings, of_sample, seed
             )
             for instance, of_instance in zip(instances, actions, strict=True)
-            for each in of_instance
+            for of_sample in of_instance
         ]
 
-        def found() -> Floats:
-            rewards = np.array([each.result() for each in running])
+        def collect() -> Floats:
+            rewards = np.array([future.result() for future in running])
             return np.ascontiguousarray(rewards.reshape(len(numbers), -1).T)
 
-        return found
+        return collect
 
     def close(self) -> None:
         """End the threads."""
@@ -78,27 +78,27 @@ class WorkerTrials:
         self._sets, self._jobs = sets, jobs
         # One thread hears the workers, while the policy learns in another.
         self._hears = ThreadPoolExecutor(1)
-        self._kept: dict[tuple[int, int], Encoding] = {}
+        self._encodings: dict[tuple[int, int], Encoding] = {}
         self._ops = 0
 
     def encoded(self, among: Instances, numbers: Sequence[int]) -> list[Encoding]:
         """See `Trials`."""
         which = self._which(among)
-        known = {number: self._kept.get((which, number)) for number in numbers}
-        new = [number for number, encoded in known.items() if encoded is None]
+        encodings = {number: self._encodings.get((which, number)) for number in numbers}
+        new = [number for number, encoded in encodings.items() if encoded is None]
         calls = [(which, number, float(among.values[number])) for number in new]
-        found = self._hears.submit(lambda: list(self._jobs.map(calls))).result()
-        for number, (encoded, plain) in zip(new, found, strict=True):
-            known[number], among.values[number] = encoded, plain
+        results = self._hears.submit(lambda: list(self._jobs.map(calls))).result()
+        for number, (encoded, plain) in zip(new, results, strict=True):
+            encodings[number], among.values[number] = encoded, plain
             self._keep((which, number), encoded)
-        return [cast(Encoding, known[number]) for number in numbers]
+        return [cast(Encoding, encodings[number]) for number in numbers]
 
     def _keep(self, key: tuple[int, int], encoded: Encoding) -> None:
         """Keep as much as `Instances` do."""
-        self._kept[key] = encoded
+        self._encodings[key] = encoded
         self._ops += len(encoded.nodes)
         while self._ops > KEPT_OPS:
-            self._ops -= len(self._kept.pop(next(iter(self._kept))).nodes)
+            self._ops -= len(self._encodings.pop(next(iter(self._encodings))).nodes)
 
     def rewards(
         self, among: Instances, numbers: Sequence[int], actions: Sequence[Ints], seed: int
@@ -106,14 +106,14 @@ class WorkerTrials:
         """See `Trials`."""
         which = self._which(among)
         calls = [
-            (which, number, float(among.values[number]), each, seed)
-            for number, each in zip(numbers, actions, strict=True)
+            (which, number, float(among.values[number]), of_instance, seed)
+            for number, of_instance in zip(numbers, actions, strict=True)
         ]
         running = self._hears.submit(lambda: list(self._jobs.map(calls)))
         return lambda: np.ascontiguousarray(np.array(running.result()).T)
 
     def _which(self, among: Instances) -> int:
-        return next(number for number, each in enumerate(self._sets) if each is among)
+        return next(number for number, instances in enumerate(self._sets) if instances is among)
 
     def close(self) -> None:
         """End the thread; the workers are ended by who started them."""
@@ -134,8 +134,8 @@ def _trial(
     if actions is not None:
         return among.rewards(number, plain, actions, seed)
     among.values[number] = plain
-    made = among.made(number)
-    return made.encoded, made.plain
+    instance = among.build(number)
+    return instance.encoded, instance.plain
 
 
 @contextmanager
