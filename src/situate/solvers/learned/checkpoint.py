@@ -1,4 +1,4 @@
-"""Checks of a checkpoint before a learner takes its state from there."""
+"""Checks of a checkpoint before a learner restores it."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from situate.errors import SituateError
 from situate.solvers.learned.learner import State
 
 MOST_COUNTED = 2**48
-"""No learner counts further."""
+"""Largest plausible count in a checkpoint."""
 
 AVERAGES = frozenset({"baseline", "numbers"})
-"""Names of arrays whose numbers are NaN until something was measured."""
+"""Names of arrays that hold NaN before the first measurement."""
 
 
 def restored(state: State, own: State, free: Collection[str] = ()) -> State:
-    """The state, if it has the names, types and shapes of the learner's own, and numbers that a
-    learner may have.
+    """The state, after checks that its names, types, shapes and numbers fit the learner.
 
     Args:
         state: of the checkpoint.
-        own: of the learner now.
+        own: the learner's current state.
         free: names whose first dimension may differ.
 
     Raises:
-        SituateError: the name that is missing, unknown, of another shape or of such numbers.
+        SituateError: an array is missing, unknown, of another type or shape, or has impossible
+            numbers.
     """
     for name in sorted(own.keys() ^ state.keys()):
         which = "lacks" if name in own else "has an unknown"
@@ -46,8 +46,7 @@ def restored(state: State, own: State, free: Collection[str] = ()) -> State:
 
 
 def _is_possible(name: str, array: NDArray[np.generic]) -> bool:
-    """True without NaN, but for averages, and without counts or indices that are negative or beyond
-    all counting."""
+    """True if integers are between 0 and `MOST_COUNTED`, and only averages hold NaN."""
     if array.dtype.kind in "iu":
         return bool((np.greater_equal(array, 0) & np.less_equal(array, MOST_COUNTED)).all())
     return name.partition(" of ")[0] in AVERAGES or not np.isnan(array).any()

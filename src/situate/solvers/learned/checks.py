@@ -1,4 +1,4 @@
-"""Checks of what learners and evaluators return: both may be the user's own."""
+"""Checks of the answers of learners and evaluators, which may be the user's own."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from situate.solvers.learned.learner import Learner, State
 
 
 class CheckedLearner:
-    """Asks a method's learner for placements.
+    """A method's learner, with checks of its answers.
 
     Attributes:
-        method: its name.
-        learner: is asked.
-        name: the learner's own, with its settings; None without one.
-        knows: whether it is told costs, as far as it says so.
+        method: name of the method.
+        learner: the learner itself.
+        name: the learner's own name, which includes its settings; None without one.
+        knows: the learner's knowledge of costs; None if it does not say.
 
     Raises:
-        SituateError: it lacks a part of `Learner`, or its name is not a string.
+        SituateError: the learner lacks a part of `Learner`, or its name is not a string.
     """
 
     def __init__(self, method: str, problem: Problem, learner: Learner) -> None:
@@ -44,7 +44,7 @@ class CheckedLearner:
         self._restrictions = Restrictions(problem)
 
     def batch(self) -> int:
-        """Number of placements that the learner wants.
+        """Number of placements that the learner wants to ask for next.
 
         Raises:
             SituateError: not an integer of at least one.
@@ -57,25 +57,26 @@ class CheckedLearner:
         return int(batch)
 
     def ask(self, first: int, k: int) -> NDArray[np.int32]:
-        """Placements (k, n), the samples number `first` and on.
+        """Placements (k, n) of the samples from number `first` on.
 
         Raises:
-            SituateError: not k rows of n device indices; a device that an op may not run on, a
-                group on several. Names the method, the sample and the op.
+            SituateError: not k rows of n device indices; an op on a device that may not run it; a
+                group on several devices. Names the method, the sample and the op.
         """
         what = f"{self._who}: sample{'s' * (k > 1)} {first}{f' to {first + k - 1}' * (k > 1)}"
         placements = integers(self.learner.ask(k), (k, self._n), f"{what}: what ask({k}) returns")
         return self.check(placements, f"{self._who}: sample", first)
 
     def check(self, placements: NDArray[Any], what: str, first: int) -> NDArray[np.int32]:
-        """A copy of placements (k, n) of integers as 32-bit ones.
+        """A copy of integer placements (k, n) as 32-bit integers.
 
         Args:
-            what: what they are called in an error, before their numbers.
-            first: the number of the first.
+            what: name of a sample in an error, before its number.
+            first: number of the first sample.
 
         Raises:
-            SituateError: a device that an op may not run on, a group on several. Names the op.
+            SituateError: an op on a device that may not run it, or a group on several devices.
+                Names the op.
         """
         return self._restrictions.check(placements, lambda row: f"{what} {first + row}: ")
 
@@ -108,7 +109,7 @@ def _is_array(value: object) -> bool:
 def check_evaluator(machine: Evaluator) -> None:
     """
     Raises:
-        SituateError: it lacks a part of `Evaluator`, or one is not what that says.
+        SituateError: the evaluator lacks a part of `Evaluator`, or a part has a wrong value.
     """
     who = f"evaluator {type(machine).__name__!r}"
     _check_parts(machine, Evaluator, who)
@@ -123,11 +124,12 @@ def check_evaluator(machine: Evaluator) -> None:
 def measure(
     machine: Evaluator, placements: NDArray[np.int32], rows: NDArray[np.int64], first: int
 ) -> Iterator[tuple[NDArray[np.int64], Measurements]]:
-    """Measure some rows (j,) of placements (k, n), which are the samples number `first` and on;
-    yields rows with what was measured of them, as they are measured.
+    """Measure some rows (j,) of placements (k, n), the samples from number `first` on.
+
+    Yields rows with their measurements as these become available.
 
     Raises:
-        SituateError: not one finite time or failure for each.
+        SituateError: a row has not exactly one finite time or failure.
     """
     if isinstance(machine, MeasuresEach):
         yield from _measure_each(machine, placements, rows, first)

@@ -40,16 +40,16 @@ if TYPE_CHECKING:
     from situate.solvers.learned.asynchronous.controllers import Controllers
 
 SAMPLES = 2400
-"""Placements measured where no number of evaluations is given (Post, section 4)."""
+"""Samples if no number of evaluations is given (Post, section 4)."""
 
 SAMPLES_EACH = 8
-"""For one placement that is measured again in the end, four to five times in the mean."""
+"""Samples per finalist. Each finalist is measured again four to five times on average."""
 
 LEAST_ROUND_SECONDS, FAILED_SECONDS = 1e-9, 1e100
-"""Seconds that a round of finalists counts as at least, and that one which failed counts as."""
+"""Least seconds of a round of finalists, and the seconds of a failed measurement."""
 
 PLANNING_EVALUATIONS = 5000
-"""Evaluations of `auto` for the plan that a machine measures first: seconds on a thousand ops."""
+"""Evaluations of `auto` for the plan to measure first; takes seconds on a thousand ops."""
 
 REPORT_SECONDS = 0.2
 """Seconds between two reports on workers."""
@@ -61,18 +61,18 @@ REMEDIES = {
     "timeout": "give a measurement more time",
     "nan": "run a plan of one device first, to see where its loss ceases to be a number",
 }
-"""Advice where no placement ran, by outcome."""
+"""Advice by outcome if no placement ran."""
 
 
 def learn(search: Search, method: str, make: MakeLearner, run: type[Run] | None = None) -> None:
-    """Ask, measure, keep, tell, until the budget ends; the best placement measured is the plan.
+    """Ask, measure, save and tell until the budget ends; the plan is the best measured placement.
 
     Args:
         run: the class of the run; None for `Run`.
 
     Raises:
-        SituateError: an objective other than `time`; a study of another problem or method; answers
-            of the learner or the evaluator that are none.
+        SituateError: an objective other than `time`; a study of another problem or method; an
+            invalid answer of the learner or the evaluator.
     """
     problem = search.problem
     if problem.objective != "time":
@@ -111,7 +111,7 @@ def _learn_from(
 def _make_learner(
     search: Search, method: str, make: MakeLearner, learning: Learning, samples: int
 ) -> Learner:
-    """The learner, or several controllers of one."""
+    """The learner, or several controllers as one learner."""
     if learning.controllers is None:
         return make(search.problem, learning, samples, search.seed)
     if method not in METHODS or not METHODS[method].asynchronous:
@@ -132,7 +132,7 @@ def _make_learner(
 
 @contextmanager
 def _machine(search: Search, method: str) -> Iterator[Evaluator]:
-    """The evaluator, with as many workers as there are to be."""
+    """The evaluator, on workers if there are any."""
     evaluator, workers = search.learning.evaluator, search.learning.workers
     machine = _simulated(search, search.threads) if evaluator is None else evaluator
     check_evaluator(machine)
@@ -157,15 +157,16 @@ def _simulated(search: Search, threads: int) -> SimulatedMachine:
 
 
 def _as_papers_measure(search: Search, method: str, machine: Evaluator) -> Evaluator:
-    """In `paper` settings the machine that takes the steps of the method's paper, if it can."""
+    """The machine; in `paper` settings it takes the steps of the method's paper if it can."""
     steps = PAPER_STEPS.get(method) if search.learning.settings == "paper" else None
     return machine.by(steps) if steps and isinstance(machine, CountsSteps) else machine
 
 
 def _start(search: Search, study: StudyFile | NoStudy) -> Placement:
-    """The placement that a machine other than the simulated one measures first where costs were
-    measured: the plan of `auto`, and if the search was interrupted the plan of then, for its time
-    may be limited."""
+    """The placement that a real machine with measured costs runs first: the plan of `auto`.
+
+    A resumed study keeps its first plan, because a time limit may make `auto` find another.
+    """
     placement = study.first()
     if placement is not None:
         return placement
@@ -203,7 +204,7 @@ class Run:
         if self.sample_count > resumed:
             self._keep(now=True)
         if self.times:
-            # What is measured last is kept of a complete study alone: a longer one has others.
+            # Only a complete study records its finals: a longer one would have other finalists.
             self.study = self.study if self.sample_count == samples else NoStudy()
             self._settle()
 
@@ -215,14 +216,13 @@ class Run:
         self.study.keep(self.sample_count, self.checked_learner.state, now)
 
     def _finished(self) -> bool:
-        """True where the budget is spent or the bound met, which says nothing of another machine
-        than the simulated one."""
+        """True if the budget is spent. On the simulated machine a plan that meets the bound also
+        ends the search; the bound does not hold for other machines."""
         simulated = self.search.learning.evaluator is None
         return self.search.finished() if simulated else self.search.budget_left() <= 0
 
     def _resume(self) -> int:
-        """Go on from the last checkpoint, the number of samples before which is returned; what
-        was measured of those counts as it did then."""
+        """Resume from the last checkpoint and count its samples again; return their number."""
         self.sample_count, state = self.study.checkpoint()
         for first, placements, measurements in self.study.batches(self.sample_count):
             self.checked_learner.check(placements, f"{self.search.learning.study}: sample", first)
@@ -250,8 +250,11 @@ class Run:
         self.search.record_seconds(self.search.seconds - begin)
 
     def _measure(self, first: int, placements: Placement, of: Of = "samples") -> Measurements:
-        """Measurements of these samples: those that the study holds, the rest from the machine,
-        each recorded as it comes, so that a search that is killed loses no other."""
+        """Measurements of these samples, from the study or else from the machine.
+
+        Each new measurement is recorded at once, so that a killed search loses only those in
+        progress.
+        """
         recorded_rows, recorded = self.study.known(first, placements, of)
         seconds, outcome = np.empty(len(placements)), np.empty(len(placements), np.uint8)
         seconds[recorded_rows], outcome[recorded_rows] = recorded.seconds, recorded.outcome
@@ -268,8 +271,10 @@ class Run:
         return Measurements(seconds, outcome, by)
 
     def _confirmed(self, placements: Placement, measurements: Measurements) -> Measurements:
-        """Measurements in which those that would be the best so far are what another worker
-        measured since: they were chosen for being small."""
+        """The measurements, in which another worker has measured each new best again.
+
+        The minimum of noisy times is biased, so the second measurement replaces the first.
+        """
         if not isinstance(self.machine, MeasuresElsewhere):
             return measurements
         seconds, outcome, best = measurements.times(np.inf), measurements.outcome.copy(), self.best
@@ -296,7 +301,7 @@ class Run:
         return new
 
     def _report_workers(self) -> None:
-        """Tell of the workers now and then while they measure a batch, which may take long."""
+        """Report the workers' progress now and then, because a batch may take long."""
         late = self.search.seconds - self.reported_at >= REPORT_SECONDS
         if late and self.search.workers() is not None:
             self.reported_at = self.search.seconds
@@ -304,7 +309,7 @@ class Run:
             self._show_figures()
 
     def _show_figures(self) -> None:
-        """Show on the workers' own board, if they have one, how the search does."""
+        """Show the search's figures on the workers' own board, if they have one."""
         if isinstance(self.machine, HasWorkers):
             best = {"best_seconds": self.best} if np.isfinite(self.best) else {}
             self.machine.show({**best, **self.search.progress().figures})
@@ -325,9 +330,12 @@ class Run:
         self.search.report()
 
     def _settle(self) -> None:
-        """Measure the placements that took least again: all of them in turn, then the better half
-        twice as often, until of two one is chosen (sequential halving, Karnin, Koren and Somekh,
-        2013). What decides was measured since: of many noisy times the smallest is a lucky one."""
+        """Choose the plan among the finalists by sequential halving (Karnin, Koren and Somekh,
+        2013).
+
+        All finalists are measured in turn, then the better half twice as often, until one of two
+        is chosen. Only new measurements decide, because the minimum of noisy times is biased.
+        """
         finalists, count = self._finalists(), 0
         most = len(finalists)
         seconds = np.empty((most, 0))
@@ -335,9 +343,9 @@ class Run:
             for _ in range(most // len(finalists)):
                 times = self._measure(count, finalists, "finals").times(np.inf)
                 count += len(finalists)
-                # (left, rounds) grows by a column a round.
+                # (finalists, rounds): one more column per round.
                 seconds = np.column_stack((seconds, times))
-            # Half of them go on to twice as many rounds, so that every round costs about the same.
+            # Half of the finalists get twice as many rounds, so the stages cost about the same.
             ranked = np.argsort(_paces(seconds), kind="stable")
             if len(finalists) <= 2:
                 break
@@ -347,22 +355,30 @@ class Run:
         self.search.adopt(finalists[best], self.order, float(np.median(seconds[best])))
 
     def _finalists(self) -> Placement:
-        """(k, n) those that took least, at most one of `SAMPLES_EACH`; and whatever they took, for
-        a machine may be slow for a while: all on one device, and where there was a plan to start
-        with the first that ran."""
+        """(k, n) finalists: the fastest placements, at most one per `SAMPLES_EACH` samples.
+
+        A machine may be slow for a while. So all placements on one device are finalists whatever
+        their times, and so is the first placement that ran if there was a plan to start with.
+        """
         ranked = sorted(self.times, key=lambda placement: float(np.median(self.times[placement])))
         fastest = ranked[: min(self.machine.finalists, -(-self.sample_count // SAMPLES_EACH))]
         simple = [placement for placement in self.times if _on_one_device(placement)]
         others = [*list(self.times)[: int(self.has_start)], *simple]
-        # A placement that is here for two reasons is measured once.
+        # A placement that qualifies twice is measured once.
         all_of_them = dict.fromkeys([*fastest, *others])
         return np.array([np.frombuffer(placement, np.int32) for placement in all_of_them])
 
 
 def _paces(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(k,) of placements measured in rounds (k, rounds): the median of what each took over what all
-    took in its round, for a machine may be slow for a while; infinite if it ever failed."""
-    # Finite, for an infinite time over an infinite median is no number.
+    """(k,) median over rounds of a placement's seconds relative to the median of its round;
+    infinite if it ever failed.
+
+    Times are relative to their round because a machine may be slow for a while.
+
+    Args:
+        seconds: (k, rounds) of the placements.
+    """
+    # Failures become finite, because inf / inf is NaN.
     finite = np.minimum(seconds, FAILED_SECONDS)
     rounds = np.maximum(np.median(finite, axis=0), LEAST_ROUND_SECONDS)
     paces = np.median(finite / rounds, axis=1)
@@ -377,7 +393,7 @@ def _on_one_device(placement: bytes) -> bool:
 def _header(
     search: Search, checked_learner: CheckedLearner, machine: Evaluator, samples: int
 ) -> dict[str, str]:
-    """Everything that decides the samples to come, by which a study knows its search."""
+    """All settings that decide the samples; a study identifies its search by them."""
     problem, learning = search.problem, search.learning
     costs = {"costs": problem.costs.hash} if problem.costs else {}
     shared = {} if learning.controllers is None else {"controllers": _controllers(learning)}
@@ -404,7 +420,7 @@ def _header(
 
 
 def _controllers(learning: Learning) -> str:
-    """Their number and their clock, in words."""
+    """The number of controllers and their clock, in words."""
     stale = "" if learning.stalest is None else f", at most {learning.stalest} updates stale"
     return f"{learning.controllers}, {learning.clock or 'clock of their own'}{stale}"
 

@@ -1,4 +1,4 @@
-"""The controllers of a learner, by the clock that they are given."""
+"""The controllers of a learner, for a virtual clock or the wall clock."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from situate.solvers.learned.learner import Learning, MakeLearner
 def make_controllers(
     make: MakeLearner, problem: Problem, learning: Learning, samples: int, seed: int
 ) -> Controllers:
-    """As many controllers as `learning` says, of the learner that `make` makes."""
+    """The controllers that `learning` asks for, each a learner from `make` with its own seed."""
     assert learning.controllers is not None
     seeds = np.random.SeedSequence(seed).generate_state(learning.controllers - 1)
     learners = [make(problem, learning, samples, one_seed) for one_seed in (seed, *map(int, seeds))]

@@ -1,5 +1,5 @@
-"""Controllers in the order of a virtual clock: workers take the seconds of what they measure. So
-the order of all that happens, and with it the result, depends on the seed alone."""
+"""Controllers in the order of a virtual clock, on which workers take as long as the steps that they
+measure. So the order of events, and with it the result, depends on the seed alone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class VirtualControllers(Controllers):
         clock: of their workers.
 
     Attributes:
-        seconds: what the virtual clock says: when the controller asked last began to draw.
+        seconds: time on the virtual clock at which the current controller began to draw.
     """
 
     def __init__(
@@ -45,25 +45,24 @@ class VirtualControllers(Controllers):
         self._current = 0
 
     def asynchrony(self) -> Asynchrony:
-        """The time by the virtual clock until all is measured, and how stale gradients were."""
+        """The virtual time when all batches are measured, and the staleness of gradients."""
         end = max((batch.end for batch in self._measuring.values()), default=self.seconds)
         return Asynchrony(end, self._staleness(), stalest=self._server.stalest)
 
     def ask(self, k: int) -> NDArray[np.int32]:
-        """Placements (k, n) of the controller that is free first, once it has learnt from those
-        before."""
+        """Placements (k, n) of the first free controller, after it has learnt from its last
+        batch."""
         self._current = self._free()
         return self._controllers[self._current].ask(k)
 
     def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
-        """The workers of the controller that was asked last begin to measure."""
+        """Start the current controller's workers on a batch."""
         duration = self._clock.seconds(measurements, self._current * self._clock.workers)
         end = self.seconds + duration
         self._measuring[self._current] = _Measuring(placements, measurements, end)
 
     def _free(self) -> int:
-        """A controller that has not begun yet, or the one whose workers end first, once it has
-        learnt from them."""
+        """An idle controller, or the one whose workers end first, after it has learnt from them."""
         for number in range(len(self._controllers)):
             if number not in self._measuring:
                 return number

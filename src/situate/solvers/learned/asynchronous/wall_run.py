@@ -1,4 +1,4 @@
-"""A run of controllers that do not wait for one another: what ends first is learnt from first."""
+"""A run of controllers that do not wait for one another; each learns when its batch ends."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from situate.solvers.search import Search
 
 @dataclass
 class _Batch:
-    """Samples of a controller under way; those that are not measured have no time yet.
+    """A controller's batch in progress; unmeasured samples have undefined seconds.
 
     Attributes:
-        remaining: how many are not measured.
+        first: number of its first sample.
+        remaining: number of unmeasured samples.
     """
 
     first: int
@@ -32,12 +33,12 @@ class _Batch:
     remaining: int
 
     def holds(self, number: int) -> bool:
-        """True where a sample is one of them."""
+        """True if the batch has the sample of this number."""
         return self.first <= number < self.first + len(self.placements)
 
 
 class _WallRun(Run):
-    """Controllers against workers, which answer in any order."""
+    """A run of controllers on workers that answer in any order."""
 
     def _learn(self, samples: int) -> None:
         self._batches: dict[int, _Batch] = {}
@@ -59,7 +60,7 @@ class _WallRun(Run):
         return cast(WallControllers, self.learner)
 
     def _take(self, task: Task, measurements: Measurements) -> None:
-        """Keep what was measured of a sample, for the controller that waits for it."""
+        """Record the measurement of a sample in its batch and in the study."""
         [number] = task.numbers.tolist()
         batch = next(waiting for waiting in self._batches.values() if waiting.holds(number))
         self.study.record(task.numbers, task.placements, measurements, batch.first)
@@ -68,7 +69,7 @@ class _WallRun(Run):
         batch.remaining -= 1
 
     def _ask(self, samples: int) -> None:
-        """Ask the free controllers, while there are samples to come."""
+        """Draw batches from the free controllers, up to so many samples in all."""
         while (number := self._controllers.free()) is not None:
             first = self._controllers.samples_asked
             k = min(self.checked_learner.batch(), samples - first)
@@ -77,7 +78,7 @@ class _WallRun(Run):
             self._begin(number, self.checked_learner.ask(first, k))
 
     def _begin(self, number: int, placements: NDArray[np.int32]) -> None:
-        """Have workers measure what the study does not hold."""
+        """Queue the samples of a batch that the study does not hold."""
         first, count = self._controllers.pending[number].first, len(placements)
         recorded_rows, recorded = self.study.known(first, placements)
         batch = _Batch(first, placements, np.empty(count), np.empty(count, np.uint8), count)
@@ -91,7 +92,7 @@ class _WallRun(Run):
             self._tasks.append(Task(placements[row : row + 1], np.array([first + row])))
 
     def _learn_from_whole(self, samples: int) -> None:
-        """Tell controllers of the batches that are measured, and ask them again."""
+        """Let controllers learn from their complete batches, and draw new ones."""
         while whole := [number for number, batch in self._batches.items() if not batch.remaining]:
             begin = self.search.seconds
             batch = self._batches.pop(whole[0])
@@ -104,9 +105,12 @@ class _WallRun(Run):
             self.search.record_seconds(self.search.seconds - begin)
 
     def _keep(self, now: bool = False) -> None:
-        """Keep the state whenever controllers were asked: what they ask for next hangs on who ended
-        first, so no sample that it does not know of may come into the study. Those before the first
-        that a controller waits for are all there."""
+        """Save the state after every draw, whatever `now` says.
+
+        The next draws depend on the order in which batches end. So the study must not hold a
+        sample that the saved state does not know. All samples before the first pending one are
+        complete.
+        """
         waited = (batch.first for batch in self._controllers.pending.values())
         self.study.keep(
             min(waited, default=self._controllers.samples_asked),
@@ -115,8 +119,7 @@ class _WallRun(Run):
         )
 
     def _resume(self) -> int:
-        """Go on from the last checkpoint: batches that controllers still wait for count when they
-        are whole."""
+        """Resume from the last checkpoint; pending batches count when they are complete."""
         _, state = self.study.checkpoint()
         if state is None:
             return 0
