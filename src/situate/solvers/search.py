@@ -384,9 +384,9 @@ class Search:
             self.best = best
 
     def add_measurements(self, measurements: Measurements) -> None:
-        """Count placements that an evaluator measured, and keep what nobody else may write into."""
+        """Count placements that an evaluator measured, and store copies of their measurements."""
         self.evaluations += len(measurements)
-        # Copies: learners and evaluators of the user's own may write into their arrays later.
+        # Learners and evaluators of the user's own may overwrite their arrays later.
         seconds, outcome = measurements.times(np.inf), measurements.outcome.copy()
         self.measurements.append(Measurements(seconds, outcome))
 

@@ -12,7 +12,7 @@ from situate.solvers.learned.learner import Learner, Learning
 
 
 def learner(problem: Problem, learning: Learning, samples: int, seed: int) -> Learner:
-    """The learner in one of its settings; `learning.grouping` is what the grouper begins with.
+    """The learner in one of its settings; the grouper begins with `learning.grouping`.
 
     Raises:
         MissingExtra: PyTorch is not installed.
@@ -22,7 +22,7 @@ def learner(problem: Problem, learning: Learning, samples: int, seed: int) -> Le
 
 
 def with_grouping(settings: HierarchicalSettings, learning: Learning) -> HierarchicalSettings:
-    """The settings with the groups that were asked for."""
+    """The settings with the grouping that `learning` asks for."""
     groups = settings.groups if learning.groups is None else learning.groups
     if learning.grouping is None:
         return replace(settings, groups=groups)

@@ -7,7 +7,7 @@ average b. One step of Adam follows the poster's two estimators of the gradient 
     by theta_g:  1/m sum_i grad log p(g_i; theta_g) 1/k sum_j A_ij
     by theta_d:  1/k sum_j 1/m sum_i grad log p(d_ij | g_i; theta_d) A_ij
 
-both of which are the gradient of `Hierarchy.objective`. docs/methods/hierarchical.md says what the
+Both are gradients of `Hierarchy.objective`. docs/methods/hierarchical.md lists the choices that the
 source leaves open; `settings.py` has the numbers, `situate.policies.hierarchical` the policy.
 """
 
@@ -42,13 +42,13 @@ from situate.solvers.learned.sequence_learner import generator
 class HierarchicalLearner:
     """A `Hierarchy` that ascends the expectation of -sqrt(seconds).
 
-    PyTorch computes on one thread here, so that placements do not depend on how many there are.
+    PyTorch computes on one thread here, so that placements do not depend on the number of threads.
 
     Args:
         hierarchy: the policy.
-        settings: how it learns, and the rule whose groups the grouper begins with.
-        failure: seconds that a failing placement counts as, and that no placement exceeds.
-        seed: of the samples drawn.
+        settings: of the updates, and the rule whose groups the grouper begins with.
+        failure: seconds of a failed placement, and the upper limit of all others.
+        seed: of the samples.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class HierarchicalLearner:
         self._failure = failure
         self._seed = seed
         self._ascent = Ascent(hierarchy, "adam", settings.learning_rate, settings.clip)
-        # Not a number until the first rewards are known, unless it begins at a failure's.
+        # NaN before the first rewards, unless it begins at the reward of a failure.
         self._baseline = -float(np.sqrt(failure)) if settings.pessimistic else math.nan
         self._samples = 0
         self._updates = 0
@@ -72,12 +72,12 @@ class HierarchicalLearner:
 
     @property
     def told_costs(self) -> bool:
-        """True if the grouper begins with groups that were made with what ops take."""
+        """True if the grouper begins with groups that were made with op durations."""
         return self._settings.grouping in TOLD_COSTS
 
     @property
     def batch(self) -> int:
-        """m k."""
+        """m k, the placements of an update."""
         return self._settings.groupings * self._settings.placements
 
     def ask(self, k: int) -> NDArray[np.int32]:
@@ -95,8 +95,8 @@ class HierarchicalLearner:
         mask = measurements.ok | (not late)
         if mask.any():
             seconds = np.minimum(measurements.times(self._failure), self._failure)
-            # (k,) with zeros for what is left out; the rest counts more, so that the mean over all
-            # is the mean over what is learnt from.
+            # (k,) zero outside the mask; the others are scaled so that the mean over all samples
+            # is the mean over the mask.
             advantage = np.zeros(len(seconds))
             advantage[mask] = self._advantage(seconds[mask]) / mask.mean()
             self._ascend(self._last_draw, advantage)
@@ -111,7 +111,7 @@ class HierarchicalLearner:
             self._ascent.step(self.hierarchy.objective(draw, weights, self._settings.entropy))
 
     def _advantage(self, seconds: Floats) -> Floats:
-        """(k,) rewards, less what was expected."""
+        """(k,) advantages: rewards less the baseline."""
         rewards = -np.sqrt(seconds)
         mean, decay = float(rewards.mean()), self._settings.baseline
         before = mean if math.isnan(self._baseline) else self._baseline
@@ -121,12 +121,12 @@ class HierarchicalLearner:
         )
 
     def state(self) -> State:
-        """Parameters, what Adam keeps, the baseline, and how much was learnt from."""
+        """Parameters, Adam's moments, the baseline, and the numbers of samples and updates."""
         counts = np.array([self._samples, self._updates], np.int64)
         return {**self._ascent.state(), "baseline": np.array([self._baseline]), "done": counts}
 
     def restore(self, state: State) -> None:
-        """Become what `state` says."""
+        """Load `state`."""
         values = restored(state, self.state())
         self._ascent.restore(values)
         self._baseline = float(np.array(values["baseline"])[0])
@@ -146,7 +146,7 @@ def hierarchical_learner(
 def _make_hierarchy(
     problem: Problem, settings: HierarchicalSettings, draws: torch.Generator
 ) -> Hierarchy:
-    """The policy before it has learnt anything."""
+    """The initial policy."""
     start = _start(problem, settings)
     count = max(settings.groups, len(start) if start else 0)
     membership, ops = Membership(problem, count), op_features(problem)
@@ -176,7 +176,7 @@ def _make_hierarchy(
 
 
 def _start(problem: Problem, settings: HierarchicalSettings) -> Groups | None:
-    """The groups that the grouper begins with; rules that take no number make their own."""
+    """The groups that the grouper begins with; None for random ones."""
     if settings.grouping is None:
         return None
     count = settings.groups if settings.grouping in COUNTED else None
