@@ -1,4 +1,4 @@
-"""Calls of atomic rules: an accelerator starts when all inputs are there, and ends as a whole."""
+"""Calls of atomic rules: an accelerator starts when all its inputs exist, and ends as a whole."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from situate.solvers.exact.placing import Placing
 
 
 class Calls:
-    """The part of a model that says when calls, and the ops of CPUs, run.
+    """The times of calls and of ops on CPUs in a model.
 
     Args:
-        placing: where ops run.
-        clock: what they take.
+        placing: devices of units.
+        clock: for durations.
 
     Attributes:
         makespan: a variable.
-        output_time: (n,) variables, when what an op makes is there.
+        output_time: (n,) variables, the instants at which outputs are available.
     """
 
     def __init__(self, placing: Placing, clock: Clock) -> None:
@@ -45,7 +45,7 @@ class Calls:
         return self._model.new_int_var(0, self._horizon, "")
 
     def _run(self, device: int, end: Any) -> None:
-        """Ops of a call begin with it and are done when it ends."""
+        """Ops of a call begin with it and end with it."""
         for op, unit in enumerate(self._problem.unit.tolist()):
             if (unit, device) in self._placing.on:
                 here = self._placing.on[unit, device]
@@ -65,7 +65,7 @@ class Calls:
                     runs.only_enforce_if(self._placing.on[unit, device])
 
     def _wait_for_inputs(self) -> None:
-        """An op begins after its inputs: from other devices, and on a CPU from its own too."""
+        """An op begins after inputs from other devices and, on a CPU, after local inputs too."""
         problem, on = self._problem, self._placing.on
         signal = problem.signal
         for tensor, producer in enumerate(problem.producer.tolist()):

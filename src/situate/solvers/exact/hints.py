@@ -1,4 +1,4 @@
-"""The best plan so far as the solver's first guess."""
+"""The incumbent as the solver's first guess."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from situate.solvers.search import Candidate
 
 
 def hint_placement(placing: Placing, incumbent: Candidate) -> None:
-    """Hint where units are, and the transfers that follow."""
+    """Hint the devices of units and the transfers that follow from them."""
     problem, model = placing.problem, placing.model
     device_of = unit_devices(problem, incumbent.placement).tolist()
     for (unit, device), here in placing.on.items():
@@ -26,16 +26,16 @@ def hint_placement(placing: Placing, incumbent: Candidate) -> None:
 
 
 def _sent(placing: Placing, incumbent: Candidate, tensor: int, target: int) -> bool:
-    """True where the plan sends a tensor to a device."""
+    """True if the plan sends a tensor to a device."""
     if incumbent.placement[placing.problem.producer[tensor]] == target:
         return False
     return any(incumbent.placement[op] == target for op in placing.readers(tensor, target))
 
 
 def hint_times(placing: Placing, timing: Timing, clock: Clock, incumbent: Candidate) -> None:
-    """Hint when ops and transfers start."""
+    """Hint the starts of ops and transfers."""
     schedule, model = incumbent.schedule, placing.model
-    # Signals start at instants of their own, which are none of the model's.
+    # Signals start at instants that the model does not have.
     moves = np.flatnonzero(~placing.problem.signal[schedule.tensor])
     ticks = clock.at(np.concatenate((schedule.start, schedule.transfer_start[moves]))).tolist()
     arrivals = zip(schedule.tensor[moves].tolist(), schedule.target[moves].tolist(), strict=True)

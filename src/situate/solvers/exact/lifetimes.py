@@ -1,4 +1,4 @@
-"""Bytes in use: what tensors, workspaces and ops that hold some take while they live."""
+"""Live bytes of tensors, workspaces and persistent units in a model."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from situate.solvers.exact.timing import Timing
 
 
 class Lifetimes:
-    """The part of a model that keeps bytes in use within limits, by one cumulative a device.
+    """Limits on the live bytes of a model, by one cumulative constraint per device.
 
-    Where transfers block and memory is counted per step, what is live is what would be at every
-    instant, as all that changes a device's memory has the device to itself. Where they do not, a
-    tensor may be gone when its last reader has started, so it lives no longer here.
+    If transfers block and memory is counted per step, live bytes are exact at every instant,
+    because each change of a device's memory has the device to itself. Otherwise a tensor may be
+    freed when its last reader starts, so its life ends there.
 
     Args:
-        placing, timing: where and when ops and transfers run.
+        placing, timing: devices and times of ops and transfers.
         sizes: the unit of bytes.
-        limit: expressions, in that unit, of the devices whose memory counts.
+        limit: an expression in that unit for each device with limited memory.
     """
 
     def __init__(
@@ -52,8 +52,10 @@ class Lifetimes:
         self._hold_at_once(free)
 
     def _keep_at_home(self, tensor: int) -> None:
-        """A tensor lives until it has been made, read and sent everywhere; a resident one is among
-        the bytes that its producer holds."""
+        """A tensor lives until its producer, its local readers and its transfers have ended.
+
+        A resident tensor is part of its producer's persistent bytes.
+        """
         problem, timing, model = self._problem, self._timing, self._model
         if problem.resident[tensor]:
             return
@@ -81,8 +83,8 @@ class Lifetimes:
                     constraint.only_enforce_if(on[home, device], on[unit, device])
 
     def _keep_elsewhere(self, tensor: int) -> None:
-        """On a device that a tensor is sent to it lives from the transfer's start to its last
-        reader there."""
+        """A copy of a tensor on another device lives from its transfer's start to its last reader
+        there."""
         for arrival in self._placing.arrivals_of.get(tensor, ()):
             target, received = arrival[1], self._placing.received[arrival]
             begin, death = self._timing.sent[arrival], self._timing.instant()
@@ -92,7 +94,7 @@ class Lifetimes:
             self._live(target, begin, death, received, self._size[tensor])
 
     def _read_end(self, op: int) -> Any:
-        """When an op has read its inputs."""
+        """The instant at which an op has read its inputs."""
         return (self._timing.start if self._until_start else self._timing.end)[op]
 
     def _live(self, device: int, begin: Any, death: Any, present: Any, size: int) -> None:
@@ -109,10 +111,12 @@ class Lifetimes:
                 self._demands[device].append((running, size))
 
     def _hold_at_once(self, free: Mapping[int, Any]) -> None:
-        """Room for the inputs, outputs and workspace of an op together: said apart, for an op may
-        be shorter than the clock tells."""
+        """Require room for the inputs, outputs and workspace of each op together.
+
+        The cumulative constraint does not imply this, because rounding may make an op too short.
+        """
         problem = self._problem
-        # (n, d) whether an op ends later than it starts, whenever that is; per step all ops count.
+        # (n, d) True if an op certainly ends after it starts; per step all ops count.
         long = problem.seconds > EPSILON * problem.serial_seconds
         long |= problem.rules.memory == "step"
         inputs = inputs_of_ops(problem)
@@ -132,7 +136,7 @@ class Lifetimes:
 def room_beside_persistent(
     placing: Placing, sizes: Bytes, limit: Mapping[int, Any]
 ) -> dict[int, Any]:
-    """Variables of the bytes that devices have left beside what their units hold throughout."""
+    """Variables for the bytes of devices beside the persistent bytes of their units."""
     problem, model = placing.problem, placing.model
     free = {}
     for device, most in limit.items():

@@ -1,4 +1,4 @@
-"""Seconds of work of devices and channels: the period of steps that follow one another."""
+"""Loads of devices and channels, which bound the period of consecutive steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from situate.solvers.exact.placing import Placing
 
 
 def loads(placing: Placing, clock: Clock) -> dict[tuple[str, int], Any]:
-    """An expression for each device and each channel that sets a limit: its ticks of work."""
+    """An expression for the ticks of work of each device and each limiting channel."""
     problem = placing.problem
     ticks = clock.ticks(np.where(np.isfinite(problem.seconds), problem.seconds, 0.0))
     ticks_of_moves = clock.ticks(np.array([move.seconds for move in placing.moves])).tolist()
@@ -33,14 +33,16 @@ def loads(placing: Placing, clock: Clock) -> dict[tuple[str, int], Any]:
 
 
 def _pays(placing: Placing, device: int) -> bool:
-    """True under atomic rules for an accelerator, whose call sends and receives."""
+    """True for an accelerator under atomic rules, because its call sends and receives."""
     problem = placing.problem
     return problem.transfers == "atomic" and bool(problem.accelerators[device])
 
 
 def _departures(placing: Placing, ticks_of_moves: list[int]) -> list[tuple[int, Any]]:
-    """Under atomic rules: devices that pay, each with a variable for every tensor that may leave
-    it, which takes what its slowest receiver does."""
+    """(device, variable) for every tensor that may leave an accelerator under atomic rules.
+
+    The variable is the duration of the tensor's slowest transfer.
+    """
     departures: dict[tuple[int, int], Any] = {}
     longest = max(ticks_of_moves, default=0)
     for move, occurs, ticks in zip(placing.moves, placing.occurs, ticks_of_moves, strict=True):

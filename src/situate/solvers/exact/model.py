@@ -21,8 +21,8 @@ from situate.solvers.exact.timing import Timing
 from situate.solvers.search import Candidate, Search
 
 Goal = Literal["time", "memory", "throughput", "load", "shortfall"]
-"""An objective; the busiest device's or channel's seconds, which no step ends before; or the bytes
-by which devices overflow."""
+"""An objective; `load`: the seconds of the busiest device or channel, a lower bound on the
+makespan; or `shortfall`: the bytes by which devices overflow."""
 
 
 @dataclass
@@ -32,11 +32,11 @@ class Model:
     Attributes:
         model: the `CpModel`.
         placing: the literals of the placement.
-        start: (n,) variables of the ops' starts; empty where there are none.
-        timing: of ops and transfers; None where the model knows none.
-        objective: what is minimised, an integer.
-        unit: seconds or bytes that one of the objective stands for.
-        clock: None where only bytes count.
+        start: (n,) variables of the ops' starts; empty if the model has no times.
+        timing: of ops and transfers; None if the model has no times.
+        objective: the integer expression to minimise.
+        unit: seconds or bytes per unit of the objective.
+        clock: None if only bytes count.
     """
 
     model: Any
@@ -48,25 +48,25 @@ class Model:
     clock: Clock | None
 
     def forbid(self, device: Ints) -> None:
-        """Leave the placement of units on these devices (units,) out."""
+        """Exclude the placement of units on these devices (units,)."""
         here = [self.placing.on[unit, where] for unit, where in enumerate(device.tolist())]
         self.model.add_bool_or(~literal for literal in here)
 
     def limit(self, value: float) -> None:
-        """Leave out what is worse than a value of the objective, in seconds or bytes."""
+        """Exclude solutions worse than a value of the objective, in seconds or bytes."""
         self.model.add(self.objective <= math.ceil(value / self.unit))
 
 
 def build(cp: Any, search: Search, goal: Goal) -> Model:
-    """The model of what a search has still to find: nothing that is worse than its best plan.
+    """The model of a search's problem, without solutions worse than the incumbent.
 
     Args:
         cp: the module `cp_model`.
         search: with an incumbent, which fits unless the goal is the shortfall.
-        goal: what is minimised.
+        goal: to minimise.
 
     Raises:
-        OutOfTime: the search's time is spent before the model is made.
+        OutOfTime: the search's time is spent before the model is complete.
     """
     problem, incumbent = search.problem, search.incumbent
     placing = Placing(problem, cp.CpModel(), lambda: search.budget_left() <= 0)
@@ -103,15 +103,15 @@ def _of_time(placing: Placing, incumbent: Candidate, bound: float) -> Model:
 
 
 def _end(problem: Problem, incumbent: Candidate) -> float:
-    """Seconds by which every schedule that is sought has ended."""
+    """Seconds by which every schedule of interest has ended."""
     if incumbent.feasible:
         return incumbent.value
-    # A call may pay for a transfer that another one pays for too.
+    # Two calls may both pay for the same transfer.
     return 4 * problem.serial_seconds or 1.0
 
 
 def _with_bound(model: Model, bound: float) -> Model:
-    """The model with what is known of its objective."""
+    """The model with a lower bound on its objective."""
     model.model.add(model.objective >= math.floor(bound / model.unit * (1 - 2 * EPSILON)))
     return model
 
@@ -135,7 +135,7 @@ def _of_loads(placing: Placing, incumbent: Candidate, goal: Goal, bound: float) 
 
 
 def _turns(placing: Placing) -> Turns:
-    """The clock of what counts bytes alone."""
+    """The clock of a model in which only bytes count."""
     problem = placing.problem
     horizon = problem.n + len(placing.received)
     return Turns(EPSILON * problem.serial_seconds, horizon)
@@ -159,8 +159,8 @@ def _of_bytes(placing: Placing, incumbent: Candidate, goal: Goal, bound: float) 
 def _limits(
     placing: Placing, incumbent: Candidate, goal: Goal, sizes: Bytes
 ) -> tuple[dict[int, Any], Any]:
-    """Limits on the bytes of each device, and the objective: the largest of these, or the sum of
-    what is beyond capacities."""
+    """Limits on the bytes of each device, and the objective: the largest limit, or the sum of the
+    bytes beyond capacities."""
     problem, model = placing.problem, placing.model
     # Rounding may make a shortfall larger by one a device.
     by_memory = goal == "memory"
@@ -182,7 +182,7 @@ def _limits(
 
 
 def _smaller(model: Any, objective: Any, capacity: int) -> Any:
-    """A limit at most both."""
+    """A variable that is at most the objective and the capacity."""
     most = model.new_int_var(0, capacity, "")
     model.add(most <= objective)
     return most
@@ -195,7 +195,7 @@ def _capacities(problem: Problem, sizes: Bytes) -> dict[int, int]:
 
 
 def _live_bytes_count(problem: Problem) -> bool:
-    """True where tensors may be too much for a device beside what ops hold."""
+    """True if live tensors beside persistent bytes may exceed a device's memory."""
     return problem.rules.memory != "persistent" and bool(_capacities(problem, Bytes.of(problem)))
 
 

@@ -1,4 +1,4 @@
-"""CP-SAT at work in a thread of its own, so that Ctrl-C and progress come through."""
+"""CP-SAT in a thread of its own, so that Ctrl-C and progress reports work."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from situate.errors import SituateError
 from situate.solvers.exact.model import Model
 
 MOST_WORKERS = 8
-"""Threads of the solver at most: each holds the model, and so many run all its main strategies."""
+"""Largest number of solver threads, enough for its main strategies; each holds the model."""
 
 POLL = 0.05
-"""Seconds between two looks at what the solver has found."""
+"""Seconds between two polls for new solutions."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Solution:
 
     Attributes:
         device: (units,) indices.
-        start: (n,) of the ops; None where the model knows none.
-        sent: starts of transfers, by tensor and target; also of some that the placement needs not.
+        start: (n,) of the ops; None if the model has no times.
+        sent: starts of transfers by (tensor, target), including needless ones.
     """
 
     device: Ints
@@ -40,7 +40,7 @@ class Run:
 
     Args:
         cp: the module `cp_model`.
-        built: what is solved.
+        model: the model to solve.
         seconds: wall seconds at most, or None.
         effort: deterministic seconds at most, or None; with them it is one thread.
         threads, seed: of the solver.
@@ -73,10 +73,10 @@ class Run:
         self._error: BaseException | None = None
 
     def solutions(self) -> Generator[Solution | None]:
-        """Solutions, each better than the one before, and None whenever there is none yet.
+        """Solutions, each better than the one before, and None at each poll without a new one.
 
         Raises:
-            SituateError: the solver takes the model to be wrong.
+            SituateError: the solver rejects the model as invalid.
         """
         thread = threading.Thread(target=self._solve, daemon=True)
         thread.start()
@@ -90,7 +90,7 @@ class Run:
                     thread.join(POLL)
                     yield None
         finally:
-            # Again and again: the solver may not have begun yet, and then it hears nothing.
+            # Repeated, because the solver ignores a request to stop before it has begun.
             while thread.is_alive():
                 self._solver.stop_search()
                 thread.join(POLL)
@@ -103,7 +103,7 @@ class Run:
             self._error = error
 
     def keep(self, value: Any) -> None:
-        """Keep the solution that a function tells the values of variables of."""
+        """Store a solution; `value` maps a variable to its value."""
         placing = self._model.placing
         device = np.zeros(placing.problem.units, np.int64)
         for (unit, where), here in placing.on.items():
@@ -129,12 +129,12 @@ class Run:
 
     @property
     def optimal(self) -> bool:
-        """True where the best solution was proved to be the best there is."""
+        """True if the best solution is proved optimal."""
         return bool(self._status == self._cp.OPTIMAL)
 
     @property
     def bound(self) -> float | None:
-        """No solution is smaller; None where the solver says nothing."""
+        """Lower bound on the objective, in seconds or bytes; None if the solver has none."""
         with_bound = (self._cp.OPTIMAL, self._cp.FEASIBLE, self._cp.UNKNOWN)
         if self._status not in with_bound:
             return None

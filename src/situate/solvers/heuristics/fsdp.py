@@ -15,10 +15,10 @@ from situate.solvers.slice_placement import (
 
 
 def run(search: Search) -> None:
-    """Slices and bytes in equal shares, whatever the devices.
+    """Give every accelerator an equal share of the slices and of the persistent bytes.
 
     Raises:
-        SituateError: the step takes its batch whole.
+        SituateError: the step does not slice its batch.
     """
     problem = search.problem
     slices, devices = slice_of_units(problem), np.array(accelerators(problem))

@@ -10,7 +10,7 @@ from situate.solvers.slice_pipelines.offering import offer_slice_pipelines
 from situate.solvers.slice_pipelines.passes import Pass, PassOrder
 
 CHUNKS = (2, 3, 4)
-"""Chunks on a device that are tried."""
+"""Numbers of chunks per device to try."""
 
 
 def run(search: Search) -> None:
@@ -18,14 +18,17 @@ def run(search: Search) -> None:
     Megatron-LM*, SC 2021, Section 2.2.2.
 
     Raises:
-        SituateError: the step takes its batch whole.
+        SituateError: the step does not slice its batch.
     """
     offer_slice_pipelines(search, ORDERS)
 
 
 def passes(devices: int, slices: int, device: int, chunks: int) -> list[Pass]:
-    """Those of a device as it runs them: forward and backward by turns as in 1F1B, but the slices
-    of a round go through one chunk before the device takes the next chunk."""
+    """The passes of a device, in the order it runs them.
+
+    Forward and backward passes alternate as in 1F1B, but the slices of a round go through one chunk
+    before the device starts the next chunk.
+    """
     rounds = _rounds(devices, slices)
     way = [
         (part, chunk) for round_slices in rounds for chunk in range(chunks) for part in round_slices
@@ -41,8 +44,8 @@ def passes(devices: int, slices: int, device: int, chunks: int) -> list[Pass]:
 
 
 def _rounds(devices: int, slices: int) -> list[range]:
-    """Slices that go through a chunk together: as many as there are devices, or, where slices are
-    no multiple of them, a few more."""
+    """Slices that go through a chunk together: one per device, or a few more if the number of
+    slices is no multiple of the devices."""
     count = max(1, slices // devices)
     ends = [-(-slices * number // count) for number in range(count + 1)]
     return [range(begin, end) for begin, end in pairwise(ends)]

@@ -12,16 +12,16 @@ from situate.solvers.line_cut import cut, live_bytes, segment_of_places
 from situate.solvers.search import Candidate, Search
 
 Lengths = Ints
-"""(stages,) units of every stage, along the line."""
+"""(stages,) number of units in each stage, along the line."""
 
 
 def run(search: Search) -> None:
-    """Cut by seconds and by bytes, of the accelerators in both orders, and move what lies between
-    two stages as long as that is better."""
+    """Cut by seconds and by bytes, with the accelerators in both orders, and shift the borders
+    between stages as long as the plan gets better."""
     problem = search.problem
     line, devices = folded_order(problem), accelerators(problem)
     for turn in (devices, devices[::-1])[: len(devices)]:
-        # One array (units,) of stages a cut, and the lengths (stages,) that it stands for.
+        # Per cut, the stage of each unit (units,) and the lengths of the stages (stages,).
         cuts = [segment_of_places(line, *by) for by in _cuts(problem, turn)]
         starts = [np.bincount(stage, minlength=len(turn)) for stage in cuts]
         offered = [(_offer(search, line, turn, lengths), lengths) for lengths in starts]
@@ -30,8 +30,8 @@ def run(search: Search) -> None:
 
 
 def _cuts(problem: Problem, turn: list[int]) -> list[tuple[NDArray[np.float64], ...]]:
-    """Weights of units and the devices' shares of them: work and speed, bytes and memory."""
-    # (units, stages) seconds on the device of each stage; none where a unit cannot run.
+    """(weights of units, shares of devices) by work and speed, then by bytes and memory."""
+    # (units, stages) seconds on the device of each stage; zero if a unit cannot run there.
     seconds = np.where(np.isfinite(problem.unit_seconds), problem.unit_seconds, 0)[:, turn]
     speed = 1 / np.maximum(seconds.sum(axis=0), 1e-300)
     return [
@@ -49,14 +49,14 @@ def _offer(search: Search, line: NDArray[np.int32], turn: list[int], lengths: Le
 def _move(
     search: Search, line: NDArray[np.int32], turn: list[int], best: Candidate, lengths: Lengths
 ) -> None:
-    """Lengthen a stage by what another beside it gives up, by ever fewer units."""
+    """Shift borders between neighbouring stages, by ever fewer units."""
     step = search.problem.units // 4
     while step:
         better = False
         for stage in range(len(lengths) - 1):
             for change in (step, -step):
                 changed = lengths.copy()
-                # What one stage gives up its neighbour takes, so that stages stay contiguous.
+                # A neighbour takes the units that a stage gives up, so stages stay contiguous.
                 changed[stage : stage + 2] += (change, -change)
                 if changed.min() < 0 or search.finished():
                     continue

@@ -10,7 +10,7 @@ from situate.data.topology import op_devices
 from situate.solvers.search import Candidate, Search
 
 SAMPLES = 1000
-"""Decisions drawn where no number of evaluations is given."""
+"""Number of random decisions if no number of evaluations is given."""
 
 
 def run(search: Search) -> None:
@@ -21,13 +21,13 @@ def run(search: Search) -> None:
 
 
 def draw(search: Search, samples: int) -> Iterator[Candidate]:
-    """Offer a device for every unit, among those it may run on, and an order of the ops, again and
-    again; the same ones for the same seed."""
+    """Offer so many decisions with a random allowed device for every unit and a random order of
+    the ops; equal seeds give equal decisions."""
     problem = search.problem
     generator = np.random.default_rng(search.seed)
     choices = problem.allowed.sum(axis=1)
-    # (units, d) devices of each unit, those it may run on first; an index below its number of
-    # choices is then one of these.
+    # (units, d) devices of each unit, allowed ones first, so that indices below its number of
+    # choices are allowed devices.
     ranked = np.argsort(~problem.allowed, axis=1, kind="stable")
     for _ in range(samples):
         pick = generator.integers(choices)

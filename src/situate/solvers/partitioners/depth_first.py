@@ -10,8 +10,8 @@ from situate.solvers.idle_sources import idle_sources
 
 
 def depth_first_order(problem: Problem) -> Order:
-    """Ops (n,) in post-order: each just behind what it waits for, the largest of that first, as
-    `_weights` has it."""
+    """Ops (n,) in post-order: each directly follows its inputs, visited by decreasing
+    `_weights`."""
     before = _inputs(problem)
     for producer, consumer in problem.graph.control:
         before[consumer].append(producer)
@@ -20,11 +20,10 @@ def depth_first_order(problem: Problem) -> Order:
 
 
 def _weights(problem: Problem) -> list[tuple[int, int]]:
-    """For each op, summed over it and all paths that lead to it: its readers beyond the first, then
-    the bytes it makes.
+    """For each op, (extra readers, output bytes), summed over the op and all paths that lead to it.
 
-    Both are limited as in XLA, for the number of paths is exponential: to the number of ops, and to
-    the bytes of all ops up to there. Sources without work count nothing.
+    Extra readers are those beyond the first. The number of paths is exponential, so XLA limits the
+    sums to the number of ops and to the bytes of all ops so far. Sources without work count zero.
     """
     readers, output_bytes = _readers(problem), _output_bytes(problem)
     before, ignored = _inputs(problem), idle_sources(problem)
@@ -41,7 +40,7 @@ def _weights(problem: Problem) -> list[tuple[int, int]]:
 
 
 def _inputs(problem: Problem) -> list[list[int]]:
-    """For each op, the ops whose tensors it reads."""
+    """For each op, the producers of the tensors that it reads."""
     before: list[list[int]] = [[] for _ in range(problem.n)]
     for tensor in problem.graph.tensors:
         for consumer in tensor.consumers:
@@ -50,7 +49,7 @@ def _inputs(problem: Problem) -> list[list[int]]:
 
 
 def _readers(problem: Problem) -> list[int]:
-    """For each op, how many ops read its tensors."""
+    """For each op, the number of ops that read its tensors."""
     readers: list[set[int]] = [set() for _ in range(problem.n)]
     for tensor in problem.graph.tensors:
         readers[tensor.producer].update(tensor.consumers)

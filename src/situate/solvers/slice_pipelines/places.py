@@ -1,5 +1,4 @@
-"""Places of a step of slices along the forward pass of one of them: those of its forward ops one by
-one, and of all else that belongs to a stage beside these."""
+"""Places of the ops of a step of slices, along the forward pass of one slice."""
 
 from __future__ import annotations
 
@@ -13,29 +12,29 @@ from situate.data.graph import Op
 from situate.data.problem import Problem
 
 NOWHERE = -1
-"""The place, or the slice, of what has none."""
+"""The place or slice of an op without one."""
 
 Ops = Sequence[int]
 
 
 def places(problem: Problem, slices: Ints, backward: Bools) -> Ints:
-    """(n,) the place of every op of a slice, and of what waits for no slice where a slice first
-    reads it, as a parameter; -1 of all others, as of sums of gradients.
+    """(n,) the place of each op; -1 for ops after slices, such as sums of gradients.
 
-    No forward op stands before one that it reads from, and no backward op behind one.
+    An op that depends on no slice, such as a parameter, is at the place of its first reader. No
+    forward op precedes its inputs, and no backward op follows its inputs.
 
     Args:
-        slices: (n,) of each op, -1 of those that run once a step.
-        backward: (n,) whether an op is of the backward pass of a slice.
+        slices: (n,) of each op; -1 for ops that run once a step.
+        backward: (n,) True for ops in the backward pass of a slice.
     """
     return _Places(problem, slices, backward).place
 
 
 class _Places:
-    """Places of the ops of the first slice; ops of others stand where they do.
+    """Places of the first slice's ops; similar ops of other slices have the same places.
 
     Attributes:
-        place: see `places`.
+        place: (n,) see `places`.
     """
 
     def __init__(self, problem: Problem, slices: Ints, backward: Bools) -> None:
@@ -58,7 +57,7 @@ class _Places:
         self._place_alike()
 
     def _place_shared(self) -> None:
-        """Give what waits for no slice the place where it is first read."""
+        """Give each op that depends on no slice the place of its first reader."""
         waits = self._slices >= 0
         for op in self._order:
             waits[op] |= any(waits[other] for other in self._producers[op])
@@ -71,9 +70,12 @@ class _Places:
                 )
 
     def _place_backward(self, ops: Ops) -> None:
-        """A backward op goes beside the last forward op whose result it reads, in its own module,
-        and not before what waits for it; one that reads none of those beside the forward op that
-        reads the same parameter, or else behind what it waits for."""
+        """Place the backward ops.
+
+        A backward op goes to the last forward op whose result it reads, within its own module, and
+        never before its readers. If it reads no forward result, it goes to the forward op that
+        reads the same parameter, or else to its inputs.
+        """
         spans, least = self._spans(), dict[int, int]()
         for op in reversed(ops):
             begin, end = spans.get(self._ops[op].module, (NOWHERE, self._last))
@@ -90,18 +92,18 @@ class _Places:
                 self.place[op] = max([least[op], *(beside or [min(most, end)])])
 
     def _forward_producers(self, op: int) -> list[int]:
-        """Forward ops of the slice that an op reads from."""
+        """The forward ops of the slice whose results an op reads."""
         return [other for other in self._producers[op] if self._forward[other]]
 
     def _uses(self, op: int) -> list[int]:
-        """Places of the forward ops that read the parameters which an op reads."""
+        """Places of the forward ops that read the same parameters as an op."""
         readers = (
             self._readers[producer] for producer in self._producers[op] if self._shared[producer]
         )
         return [self.place[op] for ops in readers for op in ops if self._forward[op]]
 
     def _spans(self) -> dict[str, tuple[int, int]]:
-        """The first and the last place of each module's own forward ops; none of the model's."""
+        """(first, last) place of each module's own forward ops, without the root module."""
         spans: dict[str, tuple[int, int]] = {}
         for op in np.flatnonzero(self._forward).tolist():
             module, place = self._ops[op].module, int(self.place[op])
@@ -111,8 +113,10 @@ class _Places:
         return spans
 
     def _place_alike(self) -> None:
-        """Ops of other slices go where those like them in the first slice are, but not before what
-        they wait for on the way in, nor behind it on the way back."""
+        """Place ops of other slices like their counterparts in the first slice.
+
+        A forward op still never precedes its inputs, and a backward op never follows them.
+        """
         place_of = {self._like[op]: int(self.place[op]) for op in self._order if self._first[op]}
         for op in self._order:
             if self._slices[op] >= 0 and not self._first[op]:
@@ -130,8 +134,10 @@ _Like = tuple[str, str, str, int]
 
 
 def _likes(ops: Sequence[Op], slices: Ints, program: Ops) -> dict[int, _Like]:
-    """By op of a slice its module, kind and phase, and its number among the slice's ops of these:
-    the same for ops of all slices that are alike."""
+    """For each op of a slice: its module, kind and phase, and its number among such ops.
+
+    Corresponding ops of different slices have equal values.
+    """
     counts: Counter[tuple[int, str, str, str]] = Counter()
     likes: dict[int, _Like] = {}
     for op in program:
