@@ -1,5 +1,5 @@
-"""Islands: searches in the processes of workers, which every so often go on from the best of all
-(the island model of evolutionary computation, with a single migrant)."""
+"""Islands: searches in worker processes that periodically restart from the best plan of all (the
+island model of evolutionary computation, with a single migrant)."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from situate.simulation.transfer_order import TransferOrder
 from situate.solvers.search import Candidate, Search
 
 ROUNDS = (0.5, 0.25, 0.25)
-"""Shares of what is left of the budget after which islands exchange their best."""
+"""Shares of the remaining budget per round; islands exchange their best plan after each."""
 
 ISLANDS = 4
-"""Islands of a search that is limited by evaluations alone: as many on any number of workers."""
+"""Islands of a search that is limited by evaluations alone, whatever its workers."""
 
 STARTING_SHARE = 0.2
-"""Share of what is left of the time in which workers must be ready to take part."""
+"""Share of the remaining time within which workers must be ready to take part."""
 
 LATE_SHARE, LATE_SECONDS = 0.5, 1.0
-"""Share of its seconds, and seconds beside, by which an island may end late."""
+"""An island may end late by this share of its seconds plus this many seconds."""
 
 Improve = Callable[[Search, bool, bool], None]
 """Improves the best plan of a search until its budget ends; see `on_island` of `auto`."""
@@ -38,7 +38,7 @@ Improve = Callable[[Search, bool, bool], None]
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """A decision as it is sent; see `Candidate`."""
+    """A decision in the form that workers receive; see `Candidate`."""
 
     placement: Placement
     order: Order
@@ -46,11 +46,11 @@ class Decision:
 
     @classmethod
     def of(cls, candidate: Candidate) -> Decision:
-        """That of a plan."""
+        """The decision of a candidate."""
         return cls(candidate.placement, candidate.order, candidate.transfers)
 
     def offer(self, search: Search) -> None:
-        """Offer it."""
+        """Offer the decision to a search."""
         search.offer(self.placement, self.order, transfers=self.transfers)
 
 
@@ -72,7 +72,7 @@ def improved(
     first: bool,
     full: bool,
 ) -> tuple[Decision, int]:
-    """The best decision that a share of the budget finds from `start`, and its evaluations."""
+    """(best decision from `start` within a share of the budget, number of evaluations)."""
     search = Search(
         problem,
         lower_bound,
@@ -91,11 +91,11 @@ class Islands:
     """The islands of a search.
 
     Args:
-        improve: what each does.
+        improve: the improvement on each island.
         jobs: of `improved`.
 
     Attributes:
-        left_out: calls of `improved` at which workers failed, and that were not made again.
+        left_out: number of calls of `improved` that were dropped after failures of workers.
     """
 
     def __init__(self, search: Search, improve: Function, jobs: Jobs) -> None:
@@ -103,12 +103,12 @@ class Islands:
         self.left_out = 0
 
     def start(self) -> None:
-        """Start the workers, which takes as long as it does, while plans are constructed here."""
+        """Start the workers in the background, while this process constructs plans."""
         self._jobs.ready(0.0)
 
     def improve(self, full: bool) -> bool:
-        """Improve the best plan until the budget ends; False where no worker is ready in time, or
-        none is left meanwhile.
+        """Improve the best plan until the budget ends; False if no worker is ready in time, or all
+        are lost.
 
         Args:
             full: see `on_island`.
@@ -127,8 +127,8 @@ class Islands:
         return True
 
     def _count(self, number: int) -> int:
-        """One for each worker that is ready; with a limit of evaluations alone the workers must not
-        decide."""
+        """Number of islands: one per ready worker, but fixed with a limit of evaluations alone, so
+        that the result does not depend on the workers."""
         limit = self._search.time_limit
         if limit is None:
             return ISLANDS
@@ -150,8 +150,10 @@ class Islands:
                 decision.offer(search)
 
     def _results(self, calls: list[Any], terms: Terms) -> Iterator[tuple[Decision, int] | None]:
-        """The findings of every island, None of one left out. With a limit of evaluations alone
-        this process searches where no worker is left."""
+        """The results of all islands; None for one that is left out.
+
+        If all workers are lost and evaluations alone are limited, this process searches instead.
+        """
         count = 0
         try:
             for result in self._jobs.map(calls, terms):
@@ -165,8 +167,8 @@ class Islands:
             yield from self._jobs.map(calls[count:])
 
     def _terms(self, share: Share) -> Terms:
-        """The terms of a round: in a time limit no island is searched again, for that would take as
-        long once more."""
+        """The terms of a round. With a time limit no island is repeated, because a repetition would
+        take as long again."""
         if share.seconds is None:
             return Terms(lost=self._leave_out)
         limit = (1 + LATE_SHARE) * share.seconds + LATE_SECONDS
@@ -180,7 +182,7 @@ class Islands:
         seconds = evaluations = None
         if search.time_limit is not None:
             budget = search.time_limit * (1 - search.reserve) - search.seconds
-            # What each finds is offered here, one after the other.
+            # This process offers the results of all islands in turn, which takes time too.
             seconds = max(0.0, share * budget - count * search.offer_seconds())
         if search.evaluation_limit is not None:
             budget = search.evaluation_limit * (1 - search.reserve) - search.evaluations
@@ -191,7 +193,7 @@ class Islands:
 
 @contextmanager
 def islands(search: Search, improve: Improve) -> Iterator[Islands | None]:
-    """The islands where there are to be workers; None for this process alone.
+    """The islands of a search with workers; None without workers.
 
     Raises:
         SituateError: see `Place.jobs`.

@@ -1,5 +1,5 @@
-"""Moves of parts of a slice: where every device runs slices of its own, what one of them cannot do
-by then another that idles takes over."""
+"""Moves of parts of a slice: if every device runs slices of its own, an idle device takes over work
+from a late one."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from situate.solvers.auto.climb import best_order
 from situate.solvers.search import Search
 
 SHARE = 0.8
-"""Share of what is left of the budget that moves take at most."""
+"""Largest share of the remaining budget for these moves."""
 
 TARGETS = 2
-"""Devices that a block is tried on: those that have the least to do."""
+"""Number of devices to try for a block, the least busy first."""
 
 LEAST_GAIN = 1e-3
-"""Share of the value by which a pass over all blocks must be better for another."""
+"""Least relative gain of a pass over all blocks for another pass."""
 
 
 def move_slices(search: Search) -> None:
-    """Move the modules of one slice, whole or of one phase, each to a device that has less to do,
-    and keep what is better; pass after pass, as long as one helps."""
+    """Move the modules of one slice, whole or by phase, each to a less busy device, and keep
+    improvements; repeat as long as a pass helps."""
     if search.problem.graph.slices is None or search.finished():
         return
     descent = _Descent(search, best_order(search, search.incumbent))
@@ -39,12 +39,12 @@ def move_slices(search: Search) -> None:
 
 
 class _Descent:
-    """A placement that gets better block by block.
+    """Descent of a placement, block by block.
 
     Attributes:
-        order: of the ops, for all placements.
-        of_unit: (units,) the placement so far.
-        score: of it, as an eager scheduler runs it.
+        order: (n,) of the ops, for all placements.
+        of_unit: (units,) the current placement.
+        score: its score under an eager scheduler.
     """
 
     def __init__(self, search: Search, order: Order) -> None:
@@ -57,7 +57,7 @@ class _Descent:
         self._random = np.random.default_rng(search.seed)
 
     def run(self, end: float) -> None:
-        """One pass over all blocks, which ends when no more than `end` of the budget is left."""
+        """Make one pass over all blocks; stop when only `end` of the budget is left."""
         for number in self._random.permutation(len(self._blocks)):
             block = self._blocks[number]
             for device in self._targets(block):
@@ -67,8 +67,8 @@ class _Descent:
                     break
 
     def _targets(self, block: NDArray[np.int64]) -> Iterator[int]:
-        """Devices that may run a block and have the least to do, and still less than a step takes
-        when they do."""
+        """The least busy devices that may run a block and would still work less than a step
+        takes."""
         problem, at = self._search.problem, np.arange(self._search.problem.units)
         busy = np.bincount(self.of_unit, self._seconds[at, self.of_unit], problem.d)
         after = busy + self._seconds[block].sum(axis=0)

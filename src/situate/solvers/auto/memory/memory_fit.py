@@ -1,4 +1,4 @@
-"""Segments of the network, one an accelerator, as long as the bytes live in them allow."""
+"""Segments of the network, one per accelerator, sized by their live bytes."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from situate.solvers.line_cut import cut, live_bytes
 from situate.solvers.search import Candidate, Search
 
 CUT_ROUNDS = 12
-"""Cuts at most, each after the peaks of the one before."""
+"""Largest number of cuts, each adjusted by the peaks of the one before."""
 
 REPAIR_SHARE = 0.1
-"""Share of what is left of the budget that goes to moving units at a cut, at most."""
+"""Largest share of the remaining budget for moving units at a cut."""
 
 CPU_BUSY_SHARE = 0.5
-"""Share of the step that a CPU works at least where it holds the accelerators up."""
+"""A CPU that works for more than this share of the step is a bottleneck."""
 
 
 def offer_memory_fits(search: Search) -> None:
-    """Offer segments of the folded line, with the accelerators in both orders unless these are
-    alike, repaired until they fit; where nothing fits yet, or only a plan that keeps a CPU working.
+    """Offer segments of the folded line, repaired until they fit, if nothing fits yet or the
+    incumbent keeps a CPU busy.
 
-    Proportional cuts count bytes that ops hold for the whole step, and so say nothing of
-    activations.
+    Accelerators come in both orders unless they are alike. Unlike proportional cuts, which count
+    persistent bytes, these segments account for activations.
     """
     problem = search.problem
     devices = accelerators(problem)
@@ -51,7 +51,7 @@ def _worthwhile(search: Search, devices: list[int]) -> bool:
     problem, incumbent = search.problem, search.incumbent
     if problem.persistent.sum() > sum(problem.capacity[devices].tolist()):  # beyond 64 bits
         return False
-    # (CPUs,) busy seconds: a plan that keeps a CPU working holds the accelerators up.
+    # (CPUs,) busy seconds: a busy CPU delays the accelerators.
     others = np.delete(incumbent.schedule.busy(problem), devices)
     return not incumbent.feasible or bool(
         (others > CPU_BUSY_SHARE * incumbent.schedule.makespan).any()
@@ -59,14 +59,14 @@ def _worthwhile(search: Search, devices: list[int]) -> bool:
 
 
 def _alike(problem: Problem, devices: list[int]) -> bool:
-    """True where the devices are as fast and as large as one another."""
+    """True if the devices have equal speed and memory."""
     seconds, capacity = problem.seconds[:, devices], problem.capacity[devices]
     return bool((seconds == seconds[:, :1]).all() and (capacity == capacity[0]).all())
 
 
 def _fit(search: Search, line: NDArray[np.int32], turn: list[int]) -> Candidate:
-    """Offer cuts until one fits, and return the one that fits best: a segment shrinks by as much
-    as its device is fuller than others."""
+    """Offer cuts until one fits, and return the best one; each segment shrinks by its device's peak
+    relative to its capacity."""
     problem = search.problem
     weight, order = live_bytes(problem), np.array(problem.graph.order, np.int32)
     capacity = problem.capacity[turn].astype(np.float64)
@@ -75,14 +75,14 @@ def _fit(search: Search, line: NDArray[np.int32], turn: list[int]) -> Candidate:
         len(candidates) < CUT_ROUNDS and not (candidates[-1].feasible or search.finished())
     ):
         candidates.append(search.offer(cut(problem, turn, line, weight, share), order))
-        # (devices,) at least a tenth, so that a device that is almost empty does not take it all.
+        # (devices,) at least a tenth, so that an almost empty device does not take everything.
         share = share / np.maximum(candidates[-1].schedule.peak[turn] / capacity, 0.1)
     return min(candidates, key=lambda candidate: candidate.score)
 
 
 def repair(search: Search, candidate: Candidate) -> None:
-    """Offer what becomes of a plan when units that exchange tensors with other devices go there,
-    those of most bytes first, as long as that fits better."""
+    """Move units to devices with which they exchange tensors, largest tensors first, while the plan
+    gets closer to feasible; offer the result."""
     problem, score = search.problem, candidate.score
     of_unit = unit_devices(problem, candidate.placement)
     end, bettered = search.budget_left() * (1 - REPAIR_SHARE), True
@@ -100,12 +100,11 @@ def repair(search: Search, candidate: Candidate) -> None:
 
 
 def _across(problem: Problem, of_unit: NDArray[np.int32]) -> list[tuple[int, int]]:
-    """Units that exchange tensors with units on other devices, with these devices."""
+    """(unit, device) pairs in which the unit exchanges tensors with units on another device."""
     source = problem.unit[edge_producers(problem)]
     reader = problem.unit[problem.consumers]
     apart = np.flatnonzero(of_unit[source] != of_unit[reader])
-    # (edges across,) those of the largest tensors first; each gives both of its ends a move to the
-    # other's device.
+    # (edges across,) largest tensors first; each end of an edge may move to the other's device.
     apart = apart[np.argsort(-problem.size[edge_tensors(problem)[apart]], kind="stable")]
     # (2 * edges across,) alternating: the producer's unit, the reader's unit, ...
     ends = np.column_stack((source[apart], reader[apart])).ravel()

@@ -1,4 +1,4 @@
-"""Encoded problems as PyTorch reads them."""
+"""Batches of encoded problems for PyTorch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from situate.solvers.evolutionary.regal.encoding import Encoding
 
 
 def batch_of(encodings: Sequence[Encoding]) -> GraphBatch:
-    """Problems side by side, their ops numbered one problem after the other."""
+    """A batch of problems, with their ops numbered consecutively."""
     sizes = [len(encoding.nodes) for encoding in encodings]
     begin = np.cumsum([0, *sizes[:-1]])
     source, target = (

@@ -1,4 +1,4 @@
-"""Trained weights of REGAL's policy, with what they are for and how they were made."""
+"""Trained weights of REGAL's policy, with their purpose and origin."""
 
 from __future__ import annotations
 
@@ -24,23 +24,22 @@ from situate.solvers.evolutionary.regal.settings import RegalSettings
 VERSION = 2
 
 MOST_BYTES = 2**24
-"""Size of a file that is read, at most. Trained weights take less than 2^20."""
+"""Largest size of a weights file. Trained weights take less than 2^20 bytes."""
 
 MOST_WIDTH, MOST_ROUNDS, MOST_LEVELS, MOST_DEVICES = 1024, 256, 1024, 64
 
 
 class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The purpose of weights and their making, which their file tells.
+    """The purpose and origin of weights, stored in their file.
 
     Attributes:
         objective, devices: of the problems that the weights are for.
         settings: of the policy and its training.
         data: SHA-256 of the graphs that trained the policy, in hexadecimal.
         command: that trained it.
-        situate: version of situate that did.
+        situate: version of situate that trained it.
         steps: of training so far, see `best_steps`.
-        curve: steps, and means since the one before of the reward and, where there are graphs for
-            validation, of their reward.
+        curve: (steps, mean reward since the point before, mean validation reward or None).
     """
 
     objective: Objective
@@ -56,8 +55,10 @@ class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def best_steps(self) -> int:
-        """Steps after which the parameters were these: the last of those with the best reward in
-        validation, or all where there are no graphs for that."""
+        """Number of steps of training of these parameters.
+
+        It is the last point with the best validation reward; without validation, all steps.
+        """
         validated = [(reward, steps) for steps, _, reward in self.curve if reward is not None]
         return max(validated)[1] if validated else self.steps
 
@@ -65,7 +66,7 @@ class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def new_policy(
     objective: Objective, devices: int, settings: RegalSettings, generator: torch.Generator
 ) -> ProposalPolicy:
-    """A policy that is yet to be trained."""
+    """An untrained policy."""
     features = features_of(objective, devices, settings)
     return ProposalPolicy(features, settings.proposed.choices(devices), settings.shape, generator)
 
@@ -86,11 +87,11 @@ def write(path: str | Path, policy: ProposalPolicy, about: About) -> None:
 
 
 def read(path: str | Path) -> tuple[ProposalPolicy, About]:
-    """The policy and what is known of it.
+    """The policy of a file, and its purpose and origin.
 
     Raises:
-        ReadError: the file cannot be read, or is no safetensors file.
-            Weights of something else, of another version or of other shapes than they say.
+        ReadError: the file cannot be read or is no safetensors file; its weights are not REGAL's,
+            of another version, or of other shapes than their settings.
     """
     arrays, texts = safetensors.read(path, MOST_BYTES)
     about = _about(path, texts)

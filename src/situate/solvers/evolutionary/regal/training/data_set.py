@@ -1,4 +1,4 @@
-"""Folders of graphs that a policy is trained on."""
+"""Folders of graphs for training a policy."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOISE = (0.5, 1.5)
 
 @dataclass(frozen=True)
 class Machine:
-    """The cluster, rules and objective that all graphs of a training are planned for."""
+    """The cluster, rules and objective of all problems of a training."""
 
     cluster: Cluster
     rules: str
@@ -35,7 +35,7 @@ class Machine:
     def problem(self, graph: Graph) -> Problem:
         """
         Raises:
-            SituateError: the graph cannot be planned for it.
+            SituateError: the graph cannot be planned for this machine.
         """
         return Problem(graph, self.cluster, self.objective, find_rules(self.rules))
 
@@ -45,8 +45,8 @@ class DataSet:
     """The graphs of a folder.
 
     Attributes:
-        graphs: by the names of their files.
-        skipped: numbers of files that were not taken, by the reason.
+        graphs: sorted by the names of their files.
+        skipped: number of skipped files by reason.
     """
 
     graphs: list[Graph]
@@ -61,19 +61,20 @@ class DataSet:
 def read_data(
     folder: str | Path, machine: Machine, report: Report, hashes: set[str] | None = None
 ) -> DataSet:
-    """The graphs of all files of a folder. Files that are no graph, and graphs that cannot be
-    planned, have a single op or nothing to plan for, or are there already, are reported, skipped
-    and counted.
+    """The graphs of all files of a folder.
+
+    Files without a graph are reported, skipped and counted. So are graphs that are duplicates,
+    cannot be planned, have a single op or have nothing to optimise.
 
     Args:
-        folder: whose files are of any format that situate reads.
-        machine: that graphs are planned for.
-        report: is told of each file that is skipped, and of the counts.
-        hashes: hashes of graphs that count as there already; those that are read are added.
+        folder: with files of any format that situate reads.
+        machine: of the problems.
+        report: called with a line for each skipped file, and for the counts.
+        hashes: of graphs that count as duplicates; the hashes of new graphs are added.
 
     Raises:
         MissingExtra: a format needs a package that is not installed.
-        SituateError: there is no such folder, or no graph in it.
+        SituateError: there is no such folder, or no usable graph in it.
     """
     data = DataSet([], Counter())
     visited = set[str]() if hashes is None else hashes
@@ -90,8 +91,7 @@ def read_data(
 
 
 def _read_graph(path: Path, machine: Machine, visited: set[str]) -> tuple[Graph | None, str, str]:
-    """The graph of a file, the reason why it is not taken, if there is one, and a line that says
-    so."""
+    """(graph of a file, reason to skip it or an empty string, line for the report)."""
     try:
         graph = read(path)
     except MissingExtra:
@@ -121,7 +121,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _reason(problem: Problem, visited: set[str]) -> str:
-    """The reason why a graph is not taken; empty where it is."""
+    """The reason to skip a graph; empty for a usable one."""
     if problem.n < 2:
         return "of a single op"
     if problem.objective == "time" and not problem.fastest.any():
@@ -132,9 +132,11 @@ def _reason(problem: Problem, visited: set[str]) -> str:
 
 
 def copied(graph: Graph, seed: int) -> Graph:
-    """A copy whose times and sizes are multiplied by uniform noise: one draw for the time of an op,
-    one for what it holds, with tensors that are a part of that, and one for every other tensor and
-    the time of its transfer."""
+    """A copy whose times and sizes are multiplied by uniform noise.
+
+    Each op has one draw for its time and one for its bytes, including resident tensors. Every other
+    tensor has one draw for its size and the time of its transfer.
+    """
     draw = np.random.default_rng(seed)
     of_time, of_bytes = draw.uniform(*NOISE, (2, len(graph.ops))).tolist()
     of_tensors = draw.uniform(*NOISE, len(graph.tensors)).tolist()
@@ -163,5 +165,6 @@ def _tensor(tensor: Tensor, noise: float) -> Tensor:
 
 
 def _whole(number: int, noise: float) -> int:
-    """A whole number, which stays above zero: a tensor of no bytes would be a signal."""
+    """A number times noise, rounded; a positive number stays positive, because a tensor of zero
+    bytes would be a signal."""
     return min(max(round(number * noise), min(number, 1)), BYTES_LIMIT)

@@ -1,4 +1,4 @@
-"""A training from folders of graphs to a file of weights, which goes on where it stopped."""
+"""Training from folders of graphs to a file of weights, resumable from a checkpoint."""
 
 from __future__ import annotations
 
@@ -28,24 +28,23 @@ CHECKPOINT, WEIGHTS = "checkpoint.npz", "weights.safetensors"
 """Names of the files in the folder of a training."""
 
 EVERY = 500
-"""Steps between two points of the curve, each of which is written, where not said otherwise."""
+"""Default number of steps between two points of the curve; each point is written."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """A training as it is asked for.
+    """Options of a training.
 
     Attributes:
-        data: a folder with folders `train` and, for validation, `valid` of graph files; or one of
-            graph files alone.
-        out: the folder of the training, which is made.
-        machine: what graphs are planned for.
-        settings: by name, or others than those that have one.
+        data: a folder of graph files; or one with the folders `train` and, for validation, `valid`.
+        out: output folder, created if missing.
+        machine: of the problems.
+        settings: a name, or the settings themselves.
         steps: of training; None for those of the settings.
-        copies: of each graph with noise on times and sizes.
+        copies: number of noisy copies of each graph.
         seed: of all draws.
-        threads: that run BRKGA, where no workers do.
-        command: as it is told by the weights.
+        threads: that run BRKGA without workers.
+        command: to record in the weights.
         workers: that run BRKGA, see `Learning.workers`; None for this process.
         every: steps between two points of the curve; None for `EVERY`.
     """
@@ -66,11 +65,16 @@ class Options:
 def train(
     options: Options, report: Callable[[str], None], on_point: Callable[[Point], None]
 ) -> Path:
-    """Train, and write weights at each point of the curve; the path of their file.
+    """Train, write weights at each point of the curve, and return the path of their file.
+
+    Args:
+        options: of the training.
+        report: called with lines about the data.
+        on_point: called with each point of the curve.
 
     Raises:
-        SituateError: no data, or a training of something else in the folder; a machine that no
-            policy plans for; a file that cannot be written.
+        SituateError: no data; a different training in the folder; a machine that no policy can
+            plan for; a file that cannot be written.
     """
     settings = options.settings
     if not isinstance(settings, RegalSettings):
@@ -90,7 +94,7 @@ def train(
 def settings_of(name: Name, objective: Objective) -> RegalSettings:
     """
     Raises:
-        SituateError: there are none of that name for the objective.
+        SituateError: there are no settings of that name for the objective.
     """
     settings = SETTINGS.get((name, objective))
     if settings is None:
@@ -100,7 +104,7 @@ def settings_of(name: Name, objective: Objective) -> RegalSettings:
 
 
 def _data(options: Options, report: Callable[[str], None]) -> tuple[DataSet, DataSet | None]:
-    """Graphs to learn from, and others for validation, none of which is among the first."""
+    """(graphs to learn from, disjoint graphs for validation or None)."""
     folder, hashes = options.data, set[str]()
     read_folder = partial(read_data, machine=options.machine, report=report, hashes=hashes)
     if not (folder / "train").is_dir():
@@ -112,7 +116,7 @@ def _data(options: Options, report: Callable[[str], None]) -> tuple[DataSet, Dat
 def _check(problem: Problem) -> None:
     """
     Raises:
-        SituateError: no plan could be made with what is learnt.
+        SituateError: no trained policy could plan for such a problem.
     """
     check_problem(problem)
     if problem.d > weights.MOST_DEVICES:
@@ -202,7 +206,7 @@ def _about(options: Options, settings: RegalSettings, data: DataSet) -> weights.
 def _identity(
     options: Options, about: weights.About, valid_set: DataSet | None
 ) -> checkpoint.Training:
-    """By name what is the same where a training may be gone on with."""
+    """Settings that must match for a checkpoint to be resumed, by name."""
     return {
         "objective": about.objective,
         "data": about.data,
@@ -212,6 +216,6 @@ def _identity(
         "settings": about.settings,
         "copies": options.copies,
         "seed": options.seed,
-        # A step that ends a span is not begun while the one before it is learnt from.
+        # A span begins after its predecessor is learnt from, so its length changes the samples.
         "points": options.every or EVERY,
     }

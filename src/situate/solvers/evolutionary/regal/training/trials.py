@@ -1,4 +1,4 @@
-"""The runs of BRKGA around a policy that learns: on threads of this process, or by workers."""
+"""Runs of BRKGA for a policy in training: on threads of this process, or on workers."""
 
 from __future__ import annotations
 
@@ -17,23 +17,22 @@ from situate.solvers.evolutionary.regal.training.instances import KEPT_OPS, Inst
 
 
 class Trials(Protocol):
-    """Makes instances ready, and finds the rewards of actions, side by side."""
+    """Builds instances and computes rewards of actions in parallel."""
 
     def encoded(self, among: Instances, numbers: Sequence[int]) -> list[Encoding]:
-        """Make instances ready, and give the encodings that the policy reads; `values` of `among`
-        knows then what plain BRKGA reaches."""
+        """The encodings of instances; also sets the values of plain BRKGA in `among.values`."""
         ...
 
     def rewards(
         self, among: Instances, numbers: Sequence[int], actions: Sequence[Ints], seed: int
     ) -> Callable[[], Floats]:
-        """Begin to find the rewards (samples, graphs) of actions (samples, n, c) for each of some
-        instances; the function waits for them."""
+        """Start to compute the rewards (samples, graphs) of actions (samples, n, c) for each of
+        some instances; the returned function waits for them."""
         ...
 
 
 class ThreadTrials:
-    """Trials on so many threads."""
+    """Trials on threads."""
 
     def __init__(self, threads: int) -> None:
         self._pool = ThreadPoolExecutor(threads)
@@ -67,16 +66,16 @@ class ThreadTrials:
 
 
 class WorkerTrials:
-    """Trials by workers.
+    """Trials on workers.
 
     Args:
-        sets: all instances that there are to be.
-        jobs: of `_trial`, with these sets in common.
+        sets: all instances of the training.
+        jobs: of `_trial`, with these sets as shared data.
     """
 
     def __init__(self, sets: Sequence[Instances], jobs: Jobs) -> None:
         self._sets, self._jobs = sets, jobs
-        # One thread hears the workers, while the policy learns in another.
+        # One thread listens to the workers while the policy learns in another.
         self._hears = ThreadPoolExecutor(1)
         self._encodings: dict[tuple[int, int], Encoding] = {}
         self._ops = 0
@@ -94,7 +93,7 @@ class WorkerTrials:
         return [cast(Encoding, encodings[number]) for number in numbers]
 
     def _keep(self, key: tuple[int, int], encoded: Encoding) -> None:
-        """Keep as much as `Instances` do."""
+        """Cache an encoding, with the same limit as `Instances`."""
         self._encodings[key] = encoded
         self._ops += len(encoded.nodes)
         while self._ops > KEPT_OPS:
@@ -116,7 +115,7 @@ class WorkerTrials:
         return next(number for number, instances in enumerate(self._sets) if instances is among)
 
     def close(self) -> None:
-        """End the thread; the workers are ended by who started them."""
+        """End the thread; the workers stay with their owner."""
         self._hears.shutdown(cancel_futures=True)
 
 
@@ -128,8 +127,10 @@ def _trial(
     actions: Ints | None = None,
     seed: int = 0,
 ) -> tuple[Encoding, float] | list[float]:
-    """The encoding of an instance and what plain BRKGA reaches, which is run if `plain` is NaN; or,
-    with actions (samples, n, c), their rewards."""
+    """The encoding of an instance and its value of plain BRKGA, which runs if `plain` is NaN.
+
+    With actions (samples, n, c), their rewards instead.
+    """
     among = sets[which]
     if actions is not None:
         return among.rewards(number, plain, actions, seed)
@@ -142,7 +143,7 @@ def _trial(
 def trials(
     workers: int | str | None, threads: int, sets: Sequence[Instances]
 ) -> Iterator[ThreadTrials | WorkerTrials]:
-    """Trials where they are to be; they are ended.
+    """Trials on workers, or on threads of this process if `workers` is None; closed at the end.
 
     Raises:
         SituateError: see `Place.jobs`.
