@@ -8,8 +8,7 @@ from situate.solvers.search import Search
 
 
 def run(search: Search) -> None:
-    """Of all pairs of a ready op and a device, take the one that can start first; ties go to the
-    higher rank.
+    """Take the pair of a ready op and a device that can start first; ties go to the higher rank.
 
     Each device has two heaps: ops whose inputs are in transit to it, and ops that wait for it.
     """
