@@ -42,7 +42,7 @@ __all__ = [
 DEFAULT_SECONDS = 10.0
 """Time limit of a search without a budget."""
 
-LARGE = 20_000
+OPS_FOR_FIRST_PLAN = 20_000
 """Number of ops above which `auto` makes a first plan before it computes the lower bound."""
 
 FIRST_RULES = ("single", "topological", "heft")
@@ -108,7 +108,7 @@ def solve(
         learning=learning,
         keeps_limit=name == "auto",
     )
-    if name == "auto" and problem.n >= LARGE:
+    if name == "auto" and problem.n >= OPS_FOR_FIRST_PLAN:
         _offer_first(search)
     bound = bound_in_time(problem, begin, time_limit)
     search.lower_bound, search.bounded_by = bound.value, bound.name

@@ -16,7 +16,7 @@ from situate.solvers import solve
 EVALUATIONS = 2000
 """Evaluations of the search for each number of modules."""
 
-SLOWED = 1.01
+SHORTAGE_RATIO = 1.01
 """Memory is short if it makes the objective worse by more than this factor."""
 
 ProblemOf = Callable[[Sequence[str]], Problem]
@@ -77,7 +77,7 @@ def _is_short(plan: Result, threads: int | None) -> bool:
     cluster = plan.problem.cluster
     roomy = [msgspec.structs.replace(device, memory=None) for device in cluster.devices]
     free = replace(plan.problem, cluster=replace(cluster, devices=tuple(roomy)))
-    return plan.value > SLOWED * _best_plan(free, threads).value
+    return plan.value > SHORTAGE_RATIO * _best_plan(free, threads).value
 
 
 def _rank(plan: Result) -> tuple[int, float]:

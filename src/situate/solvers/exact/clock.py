@@ -22,7 +22,7 @@ three. The product of both sums, too, is below the 2^63 beyond which it refuses 
 SMALLEST_EXPONENT = -1074
 """The exponent of the least power of two that is a float."""
 
-EXACT = 2**53
+MAX_EXACT_INTEGER = 2**53
 """Whole numbers up to this one are floats, and their sums exact."""
 
 
@@ -98,7 +98,7 @@ def _common_measure(end: float, durations: Floats) -> float:
     parts = [duration.as_integer_ratio() for duration in np.unique(durations).tolist()]
     # All denominators are powers of two, so the largest is a multiple of the others.
     below = max((denominator for _, denominator in parts), default=1)
-    if not parts or Fraction(end) * below > EXACT:
+    if not parts or Fraction(end) * below > MAX_EXACT_INTEGER:
         return 0.0
     common = math.gcd(*(numerator * (below // denominator) for numerator, denominator in parts))
     return common / below

@@ -29,7 +29,7 @@ LARGEST = 10_000
 SECONDS_AN_INTERVAL = 1e-4
 """Seconds to build a model, per interval; no model begins with less time left."""
 
-ENDING = 0.2
+ENDING_RATIO = 0.2
 """Seconds of the solver's start and end, per second of building its model."""
 
 EVALUATIONS_A_SECOND = 1000
@@ -110,7 +110,7 @@ def _solve(cp: Any, search: Search, goal: Goal) -> None:
         model = build(cp, search, goal)
     except OutOfTime:
         return
-    ending = ENDING * (search.seconds - begin)
+    ending = ENDING_RATIO * (search.seconds - begin)
     if not _has_time(search, ending):
         return
     run = _run(cp, search, model, ending, bounds=goal in (search.problem.objective, "load"))

@@ -14,7 +14,7 @@ from situate.solvers.idle_sources import idle_sources
 SHARE = 0.5
 """Largest share of the time for the linear program."""
 
-APART = 0.5
+MAX_FAVOURITE_X = 0.5
 """An edge with x below this in the relaxed program joins an op and its favourite child. At most one
 edge of an op is below it."""
 
@@ -29,7 +29,7 @@ def favourite_children(problem: Problem, seconds: float | None) -> Order:
     """
     program = favourite_program(problem)
     apart = program.apart(None if seconds is None else SHARE * seconds)
-    is_favourite = program.free & (apart < APART)
+    is_favourite = program.free & (apart < MAX_FAVOURITE_X)
     favourite = np.full(problem.n, -1, np.int32)
     favourite[program.producer[is_favourite]] = program.consumer[is_favourite]
     return favourite

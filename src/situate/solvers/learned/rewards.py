@@ -6,10 +6,10 @@ import numpy as np
 
 from situate.data.arrays import Floats
 
-SPREAD = 1e-6
+LEAST_SPREAD = 1e-6
 """Least divisor of rewards: a smaller root mean square comes from rounding."""
 
-EQUAL = 1e-9
+EQUAL_RANGE = 1e-9
 """Rewards whose range is smaller than this are equal."""
 
 
@@ -18,7 +18,9 @@ def log_rewards(times: Floats) -> Floats:
     return np.asarray(-np.log(np.maximum(times, 1e-300)))
 
 
-def normalised(rewards: Floats, baseline: float | None = None, least: float = SPREAD) -> Floats:
+def normalised(
+    rewards: Floats, baseline: float | None = None, least: float = LEAST_SPREAD
+) -> Floats:
     """Rewards (k,) less their mean, divided by the root mean square of the difference.
 
     Args:
@@ -28,6 +30,6 @@ def normalised(rewards: Floats, baseline: float | None = None, least: float = SP
     """
     # (k,) either way; the root mean square of differences from the mean is their deviation.
     relative = rewards - rewards.mean()
-    if baseline is not None and np.ptp(rewards) < EQUAL:
+    if baseline is not None and np.ptp(rewards) < EQUAL_RANGE:
         relative = rewards - baseline
     return np.asarray(relative / max(float(np.sqrt(np.square(relative).mean())), least))

@@ -20,11 +20,11 @@ INTERVAL = 0.05
 MOST_EVALUATIONS = 2**31
 """Largest number of plans that a chain lists between two checks of the clock."""
 
-FIRST_LISTS, FAR = 5, 1.25
+FIRST_LISTS, MAX_FIRST_RATIO = 5, 1.25
 """The search for a start ends after so many lists if it is still longer than the best plan by this
 factor."""
 
-TRIAL_SHARE, NEAR = 0.02, 1.05
+TRIAL_SHARE, MAX_TRIAL_RATIO = 0.02, 1.05
 """The same after this share of the remaining budget."""
 
 START_SHARE = 0.1
@@ -58,9 +58,9 @@ def offer_start(search: Search) -> None:
         return
     chains, best, budget = _Chains(search), search.incumbent.value, search.budget_left()
     chains.go(FIRST_LISTS)
-    if chains.seconds > FAR * best:
+    if chains.seconds > MAX_FIRST_RATIO * best:
         return
-    for share, most in ((TRIAL_SHARE, NEAR), (START_SHARE, math.inf)):
+    for share, most in ((TRIAL_SHARE, MAX_TRIAL_RATIO), (START_SHARE, math.inf)):
         until = (1 - share) * budget
         while search.budget_left() > until and not search.finished():
             if not chains.go(MOST_EVALUATIONS, until):

@@ -17,7 +17,7 @@ from situate.solvers.evolutionary.regal.distributions import (
 from situate.solvers.evolutionary.regal.encoding import op_bytes
 from situate.solvers.evolutionary.regal.settings import Proposed
 
-CERTAIN = 1e4, 1e-2
+ALMOST_ONE = 1e4, 1e-2
 """Alpha and beta of a key that is almost surely one; swapped, of one that is almost surely zero."""
 
 
@@ -105,7 +105,7 @@ def _fix(problem: Problem, guide: Proposals) -> None:
     op = anchor(problem)
     if op is None:
         return
-    (one, zero), first = CERTAIN, op * problem.d
+    (one, zero), first = ALMOST_ONE, op * problem.d
     others = slice(first + 1, first + problem.d)
     guide.alpha[first], guide.beta[first] = one, zero
     guide.alpha[others], guide.beta[others] = zero, one

@@ -14,7 +14,7 @@ from situate.solvers.partitioners.mapping import Mapping
 FARTHEST = 100
 """Largest ratio between two distances of an architecture."""
 
-SPEEDS = 1000
+FASTEST_LOAD = 1000
 """The load of an architecture's fastest device; Scotch counts in whole numbers."""
 
 
@@ -43,7 +43,7 @@ def target_file(mapping: Mapping) -> str:
     """
     count = len(mapping.devices)
     domain = dict(_domains(0, count, 1))
-    load = np.maximum(1, np.rint(mapping.speed / mapping.speed.max() * SPEEDS)).astype(int)
+    load = np.maximum(1, np.rint(mapping.speed / mapping.speed.max() * FASTEST_LOAD)).astype(int)
     lines = ["deco", f"0 {count} {max(domain.values())}"]
     lines += [f"{device} {load[device]} {domain[device]}" for device in range(count)]
     distance = distances(mapping).tolist()

@@ -27,7 +27,7 @@ from situate.version import VERSION
 CHECKPOINT, WEIGHTS = "checkpoint.npz", "weights.safetensors"
 """Names of the files in the folder of a training."""
 
-EVERY = 500
+POINT_STEPS = 500
 """Default number of steps between two points of the curve; each point is written."""
 
 
@@ -46,7 +46,7 @@ class Options:
         threads: that run BRKGA without workers.
         command: to record in the weights.
         workers: that run BRKGA, see `Learning.workers`; None for this process.
-        every: steps between two points of the curve; None for `EVERY`.
+        every: steps between two points of the curve; None for `POINT_STEPS`.
     """
 
     data: Path
@@ -171,7 +171,7 @@ def _run(
         on_point(point)
 
     steps = about.settings.steps if options.steps is None else options.steps
-    trainer.run(steps, options.every or EVERY, keep)
+    trainer.run(steps, options.every or POINT_STEPS, keep)
     _write(trainer, options, about)
 
 
@@ -217,5 +217,5 @@ def _identity(
         "copies": options.copies,
         "seed": options.seed,
         # A span begins after its predecessor is learnt from, so its length changes the samples.
-        "points": options.every or EVERY,
+        "points": options.every or POINT_STEPS,
     }
