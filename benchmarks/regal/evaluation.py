@@ -164,7 +164,7 @@ def _trained(name: str, path: Path) -> Row:
     """The steps that the training had made when it wrote these weights, and those of the best
     parameters, which it wrote."""
     _, about = weights.read(path)
-    made = {"steps": about.steps, "kept": about.kept, "of": about.settings.steps}
+    made = {"steps": about.steps, "kept": about.best_steps, "of": about.settings.steps}
     return {"weights": name, **made}
 
 

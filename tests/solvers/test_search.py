@@ -14,7 +14,7 @@ from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.results.result import Progress
 from situate.solvers import solve
-from situate.solvers.search import Found, OutOfTime, Search
+from situate.solvers.search import Candidate, OutOfTime, Search
 from tests.solvers.families import apart, chain, devices, graph, problem
 
 
@@ -129,9 +129,9 @@ def test_under_atomic_rules_calls_tell_the_time() -> None:
 
 def test_the_budget_runs_out_by_evaluations() -> None:
     search = _search(evaluations=4)
-    assert search.left() == 1
+    assert search.budget_left() == 1
     search.offer(*_on(0, 0, 0, 0))
-    assert search.left() == 0.5
+    assert search.budget_left() == 0.5
     search.offer(*_on(0, 0, 0, 0))
     assert search.finished()
 
@@ -150,7 +150,7 @@ def test_what_takes_as_long_as_the_median_offer_is_begun_only_if_there_is_time(
     search = _search(time_limit=60.0)
     decode = search._decode
 
-    def slow(*given: Any) -> Found:
+    def slow(*given: Any) -> Candidate:
         now[0] += next(took)
         return decode(*given)
 
@@ -161,7 +161,7 @@ def test_what_takes_as_long_as_the_median_offer_is_begun_only_if_there_is_time(
     assert search.affords(6)
     assert not search.affords(7)
     now[0] = 58.0
-    assert search.left() > 0
+    assert search.budget_left() > 0
     assert search.finished()
 
 

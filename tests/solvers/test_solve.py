@@ -291,7 +291,7 @@ def test_progress_never_gets_worse() -> None:
 
 
 def test_a_large_graph_has_a_plan_before_it_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("situate.solvers.LARGE", 1)
+    monkeypatch.setattr("situate.solvers.OPS_FOR_FIRST_PLAN", 1)
     seen: list[Progress] = []
     result = solve(problem("bus"), evaluations=500, on_progress=seen.append)
     assert seen[0].feasible

@@ -13,7 +13,7 @@ from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.data.slices import Slices
 from situate.data.topology import accelerators
-from situate.solvers.heuristics.expert import wished
+from situate.solvers.heuristics.expert import wish_placement
 
 ENCODER = re.compile(r"encoder|source_embedding")
 """Modules of NMT's encoder."""
@@ -23,7 +23,7 @@ def encoder_apart(problem: Problem) -> Placement:
     """NMT's encoder on the first GPU, all else on the second (Post, Fig. 3d)."""
     first, second, *_ = accelerators(problem)
     of_encoder = [bool(ENCODER.match(op.module)) for op in problem.graph.ops]
-    return wished(problem, np.where(of_encoder, first, second))
+    return wish_placement(problem, np.where(of_encoder, first, second))
 
 
 def tower(problem: Problem) -> Placement:
@@ -32,7 +32,7 @@ def tower(problem: Problem) -> Placement:
     kinds = [device.kind for device in problem.cluster.devices]
     gpus, cpu = accelerators(problem), kinds.index("cpu")
     slices = [op.slice for op in problem.graph.ops]
-    return wished(problem, np.array([cpu if s is None else gpus[s] for s in slices]))
+    return wish_placement(problem, np.array([cpu if s is None else gpus[s] for s in slices]))
 
 
 def in_slices(case: Case) -> Problem:

@@ -1,4 +1,4 @@
-"""Methods that plan, one file or folder each; `solve` runs any of them within a budget."""
+"""Planning methods, one file or folder each; `solve` runs any of them within a budget."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ __all__ = [
 ]
 
 DEFAULT_SECONDS = 10.0
-"""The time limit of a search that is given no budget."""
+"""Time limit of a search without a budget."""
 
-LARGE = 20_000
-"""Ops from which on `auto` has a plan before the bound is computed, which takes longer."""
+OPS_FOR_FIRST_PLAN = 20_000
+"""Number of ops above which `auto` makes a first plan before it computes the lower bound."""
 
 FIRST_RULES = ("single", "topological", "heft")
-"""Rules for that plan, the cheapest first."""
+"""Rules for the first plan, the cheapest first."""
 
 
 def solve(
@@ -68,34 +68,33 @@ def solve(
     Args:
         problem: a graph on a cluster.
         method: a name of `METHODS`; or a function that makes a `Learner` from the problem, the
-            `Learning`, the number of samples to come and the seed. It is known by its name.
-        time_limit: wall seconds until the result is there, the lower bound among them; nothing is
-            begun that there is no time for but `auto`'s rules, which are all run. None for
-            `DEFAULT_SECONDS`, or where `evaluations` are given or the method learns for as long as
-            they take.
-        evaluations: decisions to look at; None for as many as the time allows, and for 2,400 in
-            a method that learns.
+            `Learning`, the number of samples to come and the seed. The method has its name.
+        time_limit: wall seconds for the whole call, the lower bound included. `solve` starts only
+            work that fits, but always runs all of `auto`'s rules. None for `DEFAULT_SECONDS`; with
+            `evaluations` or a method that learns, None for no limit.
+        evaluations: number of decisions to evaluate. None for as many as the time allows, or
+            2,400 for a method that learns.
         seed: of all the search's randomness, at least 0.
         threads: at most this many; None for all CPUs.
         on_progress: called now and then, in the calling thread.
-        learning: how a method that learns goes about it; of another method at most its settings,
-            weights and workers. None for `Learning()`.
+        learning: options of a method that learns. Some other methods use its settings, weights or
+            workers. None for `Learning()`.
 
     Raises:
-        SituateError: an unknown method, a budget below zero or not whole, `learning` for a method
-            that does not learn; a learner or an evaluator whose answers are not what `Learner` and
-            `Evaluator` say.
+        SituateError: an unknown method, a negative or fractional budget, `learning` for a method
+            that does not learn; a learner or an evaluator that breaks the protocol of `Learner` or
+            `Evaluator`.
     """
     begin = time.perf_counter()
     check(problem, Problem, "problem")
     check(learning, Learning | None, "learning")
     check(on_progress, Callable | None, "on_progress")
-    name, run = _named(method, learning or Learning())
+    name, run = _resolve(method, learning or Learning())
     _check_budget(time_limit, evaluations, seed, threads)
     learns = name in LEARNERS or name not in METHODS
-    if not learns and learning is not None and learning != _taken(name, learning):
-        known = ", ".join(LEARNERS)
-        raise SituateError(f"learning: method {name!r} does not learn; those that do: {known}")
+    if not learns and learning is not None and learning != _applicable(name, learning):
+        learners = ", ".join(LEARNERS)
+        raise SituateError(f"learning: method {name!r} does not learn; those that do: {learners}")
     if time_limit is None and evaluations is None and not learns:
         time_limit = DEFAULT_SECONDS
     search = Search(
@@ -109,7 +108,7 @@ def solve(
         learning=learning,
         keeps_limit=name == "auto",
     )
-    if name == "auto" and problem.n >= LARGE:
+    if name == "auto" and problem.n >= OPS_FOR_FIRST_PLAN:
         _offer_first(search)
     bound = bound_in_time(problem, begin, time_limit)
     search.lower_bound, search.bounded_by = bound.value, bound.name
@@ -126,9 +125,9 @@ def solve(
 
 
 def _offer_first(search: Search) -> None:
-    """Offer the plan of the cheapest rule that fits; without a time limit the first rule's."""
+    """Offer the cheapest rule's plan that fits. Without a time limit, offer the first rule's."""
     problem, hurried = search.problem, search.time_limit is not None
-    # One device that cannot hold what ops hold for the whole step is not worth a decoding.
+    # No device holds the persistent bytes of all ops: a plan on one device is not worth decoding.
     too_small = problem.persistent.sum() > problem.capacity.max()
     for rule in FIRST_RULES[int(too_small) :] if hurried else FIRST_RULES[:1]:
         try:
@@ -139,14 +138,16 @@ def _offer_first(search: Search) -> None:
             return
 
 
-def _taken(name: str, learning: Learning) -> Learning:
-    """The part of it that a method takes that does not learn from measurements."""
-    taken = Learning(learning.settings) if name in WITH_SETTINGS else Learning()
-    taken = replace(taken, weights=learning.weights) if name in WITH_WEIGHTS else taken
-    return replace(taken, workers=learning.workers) if name in WITH_WORKERS else taken
+def _applicable(name: str, learning: Learning) -> Learning:
+    """The options that apply to a method which does not learn from measurements."""
+    applicable = Learning(learning.settings) if name in WITH_SETTINGS else Learning()
+    applicable = (
+        replace(applicable, weights=learning.weights) if name in WITH_WEIGHTS else applicable
+    )
+    return replace(applicable, workers=learning.workers) if name in WITH_WORKERS else applicable
 
 
-def _named(method: str | MakeLearner, learning: Learning) -> tuple[str, Callable[[Search], None]]:
+def _resolve(method: str | MakeLearner, learning: Learning) -> tuple[str, Callable[[Search], None]]:
     """The name of a method, and the function that runs it."""
     if not isinstance(method, str):
         name = custom_name(method, METHODS)
@@ -159,7 +160,7 @@ def _named(method: str | MakeLearner, learning: Learning) -> tuple[str, Callable
 
 
 def _learned(name: str, make: MakeLearner, learning: Learning) -> Callable[[Search], None]:
-    # Studies, and with them SQLite, are for those who learn alone.
+    # Imported late: only methods that learn need studies and SQLite.
     if learning.clock == "wall":
         from situate.solvers.learned.asynchronous.wall_run import learn_by_wall_clock
 

@@ -1,4 +1,4 @@
-"""A method that learns and that users bring themselves."""
+"""Learning methods of the user's own."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from situate.errors import SituateError
 from situate.solvers.learned.learner import MakeLearner
 
 
-def custom_name(make: MakeLearner, taken: Collection[str]) -> str:
-    """The name of a method that is a function which makes a learner.
+def custom_name(make: MakeLearner, reserved: Collection[str]) -> str:
+    """The method name of a function that makes a learner.
 
     Args:
-        make: its attribute `name`, or else its own name, is the method's.
-        taken: names it may not have.
+        make: the function. Its attribute `name`, or else its own name, names the method.
+        reserved: names of other methods.
 
     Raises:
-        SituateError: not a function, one without a name, or with the name of another method.
+        SituateError: not a function, no name, or a reserved name.
     """
     if not callable(make):
         raise SituateError(
@@ -29,7 +29,7 @@ def custom_name(make: MakeLearner, taken: Collection[str]) -> str:
             f"method: {type(make).__name__!r} has no name for results and studies; set its "
             "attribute 'name' to a string"
         )
-    if name in taken:
+    if name in reserved:
         raise SituateError(f"method: {name!r} is a method of situate's; give yours another name")
     return name
 

@@ -1,4 +1,4 @@
-"""The value, the bound and the plan of a placement that was made elsewhere."""
+"""The value, the bound and the plan of a placement from elsewhere."""
 
 from __future__ import annotations
 
@@ -24,25 +24,24 @@ def evaluate(
     method: str = "own",
     seed: int = 0,
 ) -> Result:
-    """The result of a placement that was made elsewhere, decoded as those of the solvers are.
+    """The result of a placement from elsewhere, decoded as a solver's placement would be.
 
     Args:
         problem: of n ops and d devices.
-        placement: (n,) device index of each op, or a mapping from the names of all ops to those of
-            devices.
+        placement: (n,) device index of each op, or a mapping from all op names to device names.
         order: (n,) op indices, the most urgent first; None for the graph's order.
-        method: the name of what made them.
-        seed: what its randomness came from.
+        method: name of the method that made the placement.
+        seed: seed of that method.
 
     Raises:
-        SituateError: something of another type or shape, an unknown op or device, an op where it
-            may not run, a group on several devices, an order in which not every op is once.
+        SituateError: a wrong type or shape, an unknown op or device, an op on a device that may not
+            run it, a group on several devices, an order that is no permutation of the ops.
     """
     check(problem, Problem, "problem")
     check(method, str, "method")
     check(seed, int, "seed")
-    given = indices_of(problem, placement) if isinstance(placement, Mapping) else placement
-    rows = integers(given, (problem.n,), "placement")[None]
+    devices_of_ops = indices_of(problem, placement) if isinstance(placement, Mapping) else placement
+    rows = integers(devices_of_ops, (problem.n,), "placement")[None]
     devices = Restrictions(problem).check(rows, lambda _: "placement: ")[0]
     urgent = check_order(problem, problem.graph.order if order is None else order)
     bound = tightest_bound(problem)

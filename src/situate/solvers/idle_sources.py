@@ -1,4 +1,4 @@
-"""Sources without work: parameters, inputs and the like, which are there before the step begins."""
+"""Sources without work, such as parameters and inputs, which exist before the step begins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from situate.data.problem import Problem
 
 
 def idle_sources(problem: Problem) -> Bools:
-    """(n,) whether an op reads nothing and takes no time on any device that can run it."""
+    """(n,) True for ops that read nothing and take no time on any device that can run them."""
     idle = np.asarray((~np.isfinite(problem.seconds) | (problem.seconds == 0)).all(axis=1))
     idle[problem.consumers] = False
     return idle

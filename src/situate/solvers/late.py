@@ -1,4 +1,4 @@
-"""Late orders: what depends on weights alone runs when it is first needed."""
+"""Late orders: ops that depend only on weights run just before their first use."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from situate.data.topology import places
 
 
 class Lateness:
-    """Puts off the ops of a problem that no data reaches: parameters, buffers, constants, and what
-    is computed from these alone, as quantised weights are unpacked.
+    """Delays the ops that no data reaches: parameters, buffers, constants, and ops computed from
+    these alone, such as the unpacking of quantised weights.
 
-    Such an op is ready from the first instant of a step on. In most orders it runs long before its
-    result is read, and the result takes memory until then.
+    Such an op is ready as soon as the step begins. Most orders run it long before its result is
+    read, and the result occupies memory until then.
 
     Attributes:
-        without_data: (n,) whether no data reaches the op.
-        size: bytes of all that such ops make, parameters aside: a late order saves no more.
+        without_data: (n,) True where no data reaches the op.
+        size: output bytes of these ops without parameters, an upper bound on what lateness saves.
 
     Args:
-        problem: whose ops they are.
-        core: the problem as the core holds it, where that is known.
+        problem: with n ops.
+        core: the core's copy of the problem, if there is one.
     """
 
     def __init__(self, problem: Problem, core: _core.Problem | None = None) -> None:
@@ -33,32 +33,36 @@ class Lateness:
         enters = _data(problem).astype(np.uint8)
         self._put_off = _core.without_data(self._core, enters)
         self.without_data = self._put_off.astype(np.bool_)
-        # (tensors,) which of them are computed from weights, and are not weights themselves.
-        made = self.without_data[problem.producer] & (problem.resident == 0)
-        self.size = int(problem.size[made].sum())
+        # (tensors,) True for tensors that are computed from weights; weights themselves are not.
+        is_late = self.without_data[problem.producer] & (problem.resident == 0)
+        self.size = int(problem.size[is_late].sum())
 
     def order(self, order: Order) -> Order:
-        """The order (n,) with each op that no data reaches just behind its first reader, and all
-        others as they were.
+        """The order (n,) with each op that no data reaches moved just behind its first reader.
 
-        Behind it, not before: then the reader's other inputs come first, also from elsewhere, for
-        they are as urgent as the reader. No decoder starts an op before its inputs are there.
+        The reader comes first so that its other inputs, which are as urgent as it is, arrive
+        before the late op runs. No decoder starts an op before its inputs exist.
         """
         place = places(order).astype(np.float64)
         first_use = self.first_use(place)
-        # By first use, then data before weights, then place: behind the first reader, not before.
+        # Sorted by first use, then data before weights, so that a late op follows its reader.
         return np.lexsort((place, self.without_data, first_use)).astype(np.int32)
 
     def first_use(self, place: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Where (n,) ops at these places (n,) of an order are first needed: those that no data
-        reaches at the place of the first that it does reach and that waits for them, if there is
-        one, all others at their own."""
+        """(n,) the place at which each op is first needed.
+
+        An op that no data reaches is needed at its first descendant that data reaches, if there is
+        one. Every other op is needed at its own place.
+
+        Args:
+            place: (n,) place of each op in an order.
+        """
         return _core.first_use(self._core, self._put_off, place)
 
 
 def _data(problem: Problem) -> NDArray[np.bool_]:
-    """(n,) sources by which data enters: those of the kind `input`; in graphs without any, what
-    holds nothing for the whole step; where there are no such sources either, all."""
+    """(n,) True for sources of data: sources of kind `input`; without any, sources that hold no
+    persistent bytes; without these either, all sources."""
     source = np.ones(problem.n, np.bool_)
     source[problem.consumers] = False
     data = source & np.array([op.kind == "input" for op in problem.graph.ops])

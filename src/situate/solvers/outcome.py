@@ -10,10 +10,10 @@ from situate.solvers.search import Search
 
 
 def result_of(search: Search, method: str) -> Result:
-    """The best decision of a search and how it got there.
+    """The best decision of a search, with its history.
 
     Raises:
-        SituateError: it has none.
+        SituateError: the search found no plan.
     """
     best = search.best
     if best is None:

@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from situate.solvers.search import Search
 
 Kind = Literal["heuristic", "portfolio", "partitioner", "search", "exact", "learner"]
-"""A rule that makes a plan or a few; several methods one after the other; a graph partitioner; a
-search among decisions; one that ends with a proof; or a method that learns from measured step
-times."""
+"""A list rule; a sequence of several methods; a graph partitioner; a search over decisions; a
+search that ends with a proof; or a method that learns from measured step times."""
 
 PYTORCH = "PyTorch: pip install 'situate[torch]'"
 PYMETIS = "pymetis: pip install 'situate[baselines]'"
@@ -26,24 +25,24 @@ ORTOOLS = "OR-tools: pip install 'situate[exact]'"
 
 @dataclass(frozen=True)
 class Method:
-    """A method that plans.
+    """A planning method.
 
     Attributes:
         name: as `solve` and `--method` take it.
-        kind: what sort of method it is.
-        module: the module of `situate.solvers` that holds it, and behind a colon its function:
-            `run(search)`, or for a learner a `MakeLearner`.
+        kind: see `Kind`.
+        module: its module in `situate.solvers`, and behind a colon its function: `run(search)`, or
+            for a learner a `MakeLearner`.
         summary: the method in a line.
-        paper: authors, venue and year of the paper that it follows; empty where there is none.
-        extra: what it needs besides situate, and how to install that; empty for nothing.
-        told_costs: whether it reads from the problem what ops and transfers take. One that does not
-            is told the measured times of whole steps alone; whether its groups were made with the
-            seconds of ops all the same, `Result.knows` says.
-        has_settings: whether it takes `Learning.settings` though it does not learn.
-        asynchronous: whether several controllers may learn its policy, see `Learning.controllers`.
-        has_weights: whether it takes `Learning.weights`.
-        of_slices: whether it plans steps of slices alone.
-        has_workers: whether it takes `Learning.workers` though it does not learn.
+        paper: authors, venue and year of its paper; empty if there is none.
+        extra: the package that it needs besides situate, and how to install it; empty for none.
+        told_costs: True if it reads the durations of ops and transfers from the problem. Other
+            methods see only measured times of whole steps. `Result.knows` says whether their
+            groups were made with op durations.
+        has_settings: True if it takes `Learning.settings` but does not learn.
+        asynchronous: True if several controllers may learn its policy, see `Learning.controllers`.
+        has_weights: True if it takes `Learning.weights`.
+        of_slices: True if it only plans steps of slices.
+        has_workers: True if it takes `Learning.workers` but does not learn.
     """
 
     name: str
@@ -61,28 +60,30 @@ class Method:
 
     @property
     def learns(self) -> bool:
-        """True where it asks for measurements and learns from them."""
+        """True if the method asks for measurements and learns from them."""
         return self.kind == "learner"
 
     def run(self, search: Search) -> None:
         """Search until the budget ends, with a method that does not learn.
 
         Raises:
-            MissingExtra: what the method needs is not installed.
+            MissingExtra: a package that the method needs is not installed.
             SituateError: the method does not apply to the problem.
         """
         self._function()(search)
 
     def learner(self) -> MakeLearner:
-        """The function that makes its learner, of a method that learns; `learn` of
-        `situate.solvers.learned.driver` runs it."""
+        """The function that makes the learner of a method that learns;
+        `situate.solvers.learned.driver.learn` runs it."""
         make: MakeLearner = self._function()
         return make
 
     def _function(self) -> Callable[..., Any]:
         module, _, function = self.module.partition(":")
-        found: Callable[..., Any] = getattr(import_module(f"situate.solvers.{module}"), function)
-        return found
+        implementation: Callable[..., Any] = getattr(
+            import_module(f"situate.solvers.{module}"), function
+        )
+        return implementation
 
 
 def _learner(

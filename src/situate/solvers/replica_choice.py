@@ -1,4 +1,4 @@
-"""A choice of the parameters that are there once beside replicas."""
+"""Choice of the parameters that stay unreplicated in a step with replicas."""
 
 from __future__ import annotations
 
@@ -11,27 +11,26 @@ from situate.solvers.heuristics import data_parallel
 from situate.solvers.search import Search
 
 PARTS = 4
-"""Parts of the parameters, in an order, of which the first few are tried together."""
+"""Number of parts into which a list of parameters is cut; prefixes of parts are candidates."""
 
 
 def parameters_once(problem: Problem) -> tuple[str, ...]:
-    """The parameters that are better there once, by the plans of `data_parallel`: none, all, the
-    largest, or those that are read last.
+    """The parameters that `data_parallel` plans better without copies: none, all, the largest, or
+    the last ones read.
 
-    Copies of large ones take most memory, and their updates most time; those that are read last
-    can be sent while the step computes. Of equal plans that with the fewest bytes of copies is
-    chosen.
+    Copies of large parameters take the most memory and update time. Parameters that are read last
+    can be sent while the step computes. Ties go to the fewest bytes of copies.
 
     Args:
-        problem: of a step with replicas; without them there is nothing to choose.
+        problem: of a step with replicas; without replicas the result is empty.
     """
     nbytes = replicated(problem.graph)
     if not nbytes:
         return ()
 
     def score(once: tuple[str, ...]) -> tuple[int, float, int]:
-        tried = replace(problem, graph=with_once(problem.graph, frozenset(once)))
-        search = Search(tried)
+        variant = replace(problem, graph=with_once(problem.graph, frozenset(once)))
+        search = Search(variant)
         data_parallel.run(search)
         return *search.incumbent.score, -sum(nbytes[name] for name in once)
 

@@ -1,4 +1,4 @@
-"""Placements of the replicas of parameters: each with its slices, and gradients where they meet."""
+"""Placements of parameter replicas with their slices, and of the sums of their gradients."""
 
 from __future__ import annotations
 
@@ -14,51 +14,54 @@ NOWHERE = -1
 
 
 def replica_seconds(slices: Slices, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(replicas, devices) seconds of all slices that read a replica, from those (slices, devices)
-    of slices."""
+    """(replicas, devices) total seconds of the slices that read each replica.
+
+    Args:
+        seconds: (slices, devices) of each slice.
+    """
     of_slice = np.array(slices.replica)
-    found = np.zeros((int(of_slice.max()) + 1, seconds.shape[1]))
-    np.add.at(found, of_slice, seconds)
-    return found
+    total = np.zeros((int(of_slice.max()) + 1, seconds.shape[1]))
+    np.add.at(total, of_slice, seconds)
+    return total
 
 
 def replica_devices(problem: Problem, device: Ints) -> Ints:
-    """(units,) the device of each unit of a replica: that which runs most of the slices that read
-    it; -1 of all others.
+    """(units,) the device that runs most of the slices which read a unit's replica; -1 for units
+    without a replica.
 
     Args:
         device: (slices,) of each slice.
     """
-    found = np.full(problem.units, NOWHERE)
+    of_unit = np.full(problem.units, NOWHERE)
     if (slices := problem.graph.slices) is None or not slices.replicas:
-        return found
+        return of_unit
     of_slice = np.array(slices.replica)
     most = [int(np.bincount(device[of_slice == r]).argmax()) for r in range(len(slices.replicas))]
     for unit, op in zip(problem.unit.tolist(), problem.graph.ops, strict=True):
         if op.replica is not None:
-            found[unit] = most[op.replica]
-    return found
+            of_unit[unit] = most[op.replica]
+    return of_unit
 
 
 def meeting_devices(problem: Problem, devices: Ints) -> Ints:
-    """(units,) the device of each unit that makes what several replicas are updated with, such as
-    the sum of their gradients: the largest first, each to the device with the fewest bytes of such;
-    -1 of all others.
+    """(units,) the device of each unit whose output updates several replicas, such as a sum of
+    gradients; -1 for other units.
 
-    So every device adds up a part of the gradients and sends it to all others, as in an all-reduce
-    of a reduce-scatter and an all-gather.
+    The largest unit comes first, and each goes to the device with the fewest bytes of such units.
+    So every device adds up a part of the gradients and sends it to all others, as an all-reduce
+    does by a reduce-scatter and an all-gather.
     """
-    found, load = np.full(problem.units, NOWHERE), np.zeros(len(devices))
+    of_unit, load = np.full(problem.units, NOWHERE), np.zeros(len(devices))
     for size, unit in sorted(_meetings(problem), key=lambda meeting: -meeting[0]):
         after = np.where(problem.allowed[unit, devices], load + size, np.inf)
         place = int(np.argmin(after))
         if np.isfinite(after[place]):
-            found[unit], load[place] = devices[place], after[place]
-    return found
+            of_unit[unit], load[place] = devices[place], after[place]
+    return of_unit
 
 
 def _meetings(problem: Problem) -> list[tuple[int, int]]:
-    """The bytes that several replicas are updated with, and the unit that makes them."""
+    """(bytes, producing unit) of each tensor that updates several replicas."""
     ops = problem.graph.ops
     return [
         (tensor.size, int(problem.unit[tensor.producer]))

@@ -34,32 +34,40 @@ from situate.solvers.late import Lateness
 from situate.solvers.learned.learner import Learning
 
 OFFERS_REMEMBERED = 9
-"""Offers whose median time is what the next one is expected to take."""
+"""Number of recent offers whose median time predicts the next one."""
 
 NEAR_BEST_PEAK = 1.25
-"""Factor over the best peak above which no other decoder makes a plan the better one."""
+"""If a plan's peak exceeds the best by more than this factor, no other decoder is tried."""
 
 NEGLIGIBLE_PEAK_SHARE = 1e-3
-"""Share of the largest peak below which bytes saved are not worth another order."""
+"""Least share of the largest peak that a late order must be able to save."""
 
 
 LIMIT_AT_LEAST = 0.25
-"""Seconds below which `auto` keeps no time limit: all simple rules are tried on small graphs."""
+"""Least time limit in seconds that `auto` enforces, so that small graphs get all simple rules."""
 
 OutOfTime = _core.OutOfTime
-"""Ends a search that has a plan, when its time limit is over."""
+"""Raised when the time limit is over and the search has a plan."""
 
 DECODINGS_TO_FIT = 16
-"""Decodings that a search may take as long as while nothing fits, however short its limit."""
+"""While nothing fits, a search may last as long as this many decodings, whatever its limit."""
 
 OVERTIME_SHARE = 0.02
-"""Part of a search's time that it may have gone on after its limit unnoticed."""
+"""Share of a search's time that may pass after its limit without a notice of overtime."""
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """A decision, its schedule and its score: excess bytes first, then the objective. Without
-    `transfers` each transfer is as urgent as its most urgent consumer."""
+class Candidate:
+    """A decision with its schedule and score.
+
+    Attributes:
+        placement: (n,) device of each op.
+        order: (n,) ops, the most urgent first.
+        decoder: that made the schedule.
+        value: of the objective.
+        excess: bytes above the capacities, over all devices.
+        transfers: order of the transfers; None if each is as urgent as its most urgent consumer.
+    """
 
     placement: Placement
     order: Order
@@ -71,12 +79,12 @@ class Found:
 
     @property
     def feasible(self) -> bool:
-        """True where it fits in memory and the step ends."""
+        """True if the plan fits in memory and the step ends."""
         return self.excess == 0 and bool(np.isfinite(self.value))
 
     @property
     def score(self) -> tuple[int, float]:
-        """The smaller, the better."""
+        """(excess, value); smaller is better."""
         return self.excess, self.value
 
 
@@ -84,27 +92,27 @@ class Search:
     """Keeps the best decision offered, the budget and the history.
 
     Args:
-        problem: what is solved.
-        lower_bound: no value is smaller; the search may stop there.
+        problem: the problem to solve.
+        lower_bound: on the objective; the search may stop when it meets the bound.
         bounded_by: the name of that bound.
         time_limit: wall seconds, or None.
-        evaluations: decisions to look at, or None. With a limit of evaluations alone the result
-            depends on the seed only.
+        evaluations: number of decisions to evaluate, or None. With a limit of evaluations alone
+            the result depends only on the seed.
         seed, threads, on_progress: as in `solve`.
-        begin: what `time.perf_counter` said when the time began; None for now.
-        learning: how a method that learns goes about it.
-        keeps_limit: once there is a plan, work that the time limit does not allow raises
-            `OutOfTime`.
+        begin: value of `time.perf_counter` when the time began; None for now.
+        learning: options of a method that learns.
+        keeps_limit: if True, work that the time limit does not allow raises `OutOfTime` once
+            there is a plan.
 
     Attributes:
-        measurements: batch by batch, what a method that learns was told.
-        measured_best: seconds that the best decision took where it was measured; else None.
-        asynchrony: says how several controllers do so far; None of others.
-        knows: what the method is told of the machine; None where that is not known.
-        workers: gives the progress of the workers that measure, if there are any.
-        reserve: the share of the budget that `reserving` keeps.
-        second_order: the order of `trying`; None outside.
-        interrupted: whether Ctrl-C ended it.
+        measurements: batches of measurements that a method has learnt from.
+        measured_best: measured seconds of the best decision; None if it was not measured.
+        asynchrony: returns the progress of several controllers; None for other methods.
+        knows: the method's knowledge of the machine; None if unknown.
+        workers: returns the progress of the workers that measure, if there are any.
+        reserve: share of the budget that `reserving` holds back.
+        second_order: the order of `trying`; None outside it.
+        interrupted: True if Ctrl-C ended the search.
     """
 
     def __init__(
@@ -139,7 +147,7 @@ class Search:
         self.keeps_limit = keeps_limit
         self._first_plan_late = False
         self.evaluations = 0
-        self.best: Found | None = None
+        self.best: Candidate | None = None
         self.history: list[tuple[float, int, float]] = []
         self.measurements: list[Measurements] = []
         self.measured_best: float | None = None
@@ -151,7 +159,7 @@ class Search:
         self._decoding_seconds = 0.0  # of the last decoding
 
     def beside(self, evaluations: int) -> Search:
-        """Another search of the same problem, in the time of this one."""
+        """Another search of the same problem, on the clock of this one."""
         return Search(
             self.problem,
             self.lower_bound,
@@ -163,16 +171,15 @@ class Search:
         )
 
     def for_time(self, share: float) -> Search:
-        """Another search, for the shortest single step, in a share of what is left of this one's
-        budget."""
+        """A search for the shortest single step, in a share of the remaining budget."""
         seconds, evaluations = self.time_limit, self.evaluation_limit
         if seconds is not None:
             now = self.seconds
-            # The other search has the clock of this one: its limit counts from the same beginning.
+            # Both searches share one clock, so the limit counts from the same beginning.
             seconds = now + share * max(0.0, seconds * (1 - self.reserve) - now)
         if evaluations is not None:
-            left = evaluations * (1 - self.reserve) - self.evaluations
-            evaluations = max(1, int(share * left))
+            remaining = evaluations * (1 - self.reserve) - self.evaluations
+            evaluations = max(1, int(share * remaining))
         return Search(
             replace(self.problem, objective="time"),
             self.lower_bound,
@@ -186,14 +193,14 @@ class Search:
         )
 
     @property
-    def incumbent(self) -> Found:
+    def incumbent(self) -> Candidate:
         """The best decision so far, once there is one."""
         assert self.best is not None, "nothing was offered"
         return self.best
 
     @contextmanager
     def reserving(self, share: float) -> Iterator[None]:
-        """Keep this share of the budget for what comes after the block."""
+        """Hold back this share of the budget for work after the block."""
         before, self.reserve = self.reserve, share
         try:
             yield
@@ -202,7 +209,7 @@ class Search:
 
     @contextmanager
     def trying(self, order: Order | None) -> Iterator[None]:
-        """Try every placement that is offered within the block in this order as well."""
+        """Also decode every placement offered within the block in this order."""
         before, self.second_order = self.second_order, order
         try:
             yield
@@ -216,14 +223,14 @@ class Search:
 
     @property
     def decoders(self) -> tuple[DecoderName, ...]:
-        """The decoders that may make a schedule of this problem."""
+        """The decoders that apply to this problem and objective."""
         return decoders_for(self.problem, self.problem.objective)
 
-    def left(self) -> float:
-        """The fraction of the budget that is left, between 0 and 1."""
+    def budget_left(self) -> float:
+        """The remaining fraction of the budget, between 0 and 1."""
         fractions = [1.0]
         if self.time_limit is not None:
-            # What is reserved counts as spent.
+            # The reserved share counts as spent.
             limit = self.time_limit * (1 - self.reserve)
             fractions.append(1 - self.seconds / limit if limit > 0 else 0.0)
         if self.evaluation_limit is not None:
@@ -232,17 +239,21 @@ class Search:
         return max(0.0, min(fractions))
 
     def finished(self) -> bool:
-        """True where the budget is spent, what is left of the time is not enough for another offer,
-        or the bound is met."""
-        return self.left() <= 0 or not self.affords(1) or self.proved()
+        """True if the budget is spent, the remaining time is too short for another offer, or the
+        plan meets the bound."""
+        return self.budget_left() <= 0 or not self.affords(1) or self.proved()
 
     def seconds_left(self) -> float:
-        """Seconds that work may take which cannot be ended halfway: endless before the first plan,
-        and where the search keeps no limit."""
+        """Seconds available to work that cannot stop halfway; infinite before the first plan and
+        for searches that enforce no limit."""
         return np.inf if self.best is None else self._seconds_to_end(self.best.feasible)
 
     def _seconds_to_end(self, fits: bool) -> float:
-        """Seconds until the search ends, where a plan fits or none does yet."""
+        """Seconds until the search ends.
+
+        Args:
+            fits: True if a plan fits; otherwise the search may run longer.
+        """
         if self.time_limit is None or not self.keeps_limit:
             return np.inf
         end = max(self.time_limit, LIMIT_AT_LEAST)
@@ -251,27 +262,30 @@ class Search:
         return end - self.seconds
 
     def keep_to_limit(self) -> None:
-        """Raise `OutOfTime` where there is a plan, and no time to decode another one."""
+        """
+        Raises:
+            OutOfTime: there is a plan, and no time to decode another.
+        """
         if self.seconds_left() < self._decoding_seconds:
             raise OutOfTime("the time limit is over")
 
     @property
     def overtime(self) -> Overtime | None:
-        """The reason why a search that keeps its time limit ended after it."""
+        """The reason why the search exceeded a time limit that it enforces; None if it did not."""
         if self.best is None or self._seconds_to_end(True) >= -OVERTIME_SHARE * self.seconds:
             return None
         if self.best.feasible:
             return "first plan" if self._first_plan_late else None
         return "no plan"
 
-    def took(self, seconds: float) -> None:
-        """Remember what an offer, or a batch of a method that learns, took."""
+    def record_seconds(self, seconds: float) -> None:
+        """Record the duration of an offer, or of a batch of a method that learns."""
         self._took.append(seconds)
 
     def affords(self, offers: float) -> bool:
-        """True where the time left is enough for work that takes as long as so many offers.
+        """True if the remaining time is enough for work as long as so many offers.
 
-        Offers are the unit of work that cannot be ended halfway, so that a time limit holds on any
+        An offer cannot stop halfway. Work is measured in offers so that a time limit holds on any
         machine and any graph.
         """
         if self.time_limit is None or not self._took:
@@ -280,24 +294,24 @@ class Search:
         return self.seconds + expected <= self.time_limit * (1 - self.reserve)
 
     def offer_seconds(self) -> float:
-        """Expected seconds of an offer; 0 where none was made."""
-        # A median, for one offer of many is held up by whatever else the machine does.
+        """Expected seconds of an offer; 0 before the first one."""
+        # A median ignores single offers that other work on the machine slows down.
         return sorted(self._took)[len(self._took) // 2] if self._took else 0.0
 
     def evaluated(self) -> bool:
-        """True where a limit of evaluations is spent."""
+        """True if the limit of evaluations is spent."""
         return self.evaluation_limit is not None and self.evaluations >= self.evaluation_limit
 
     def proved(self) -> bool:
-        """True where the best decision is feasible and as good as the bound."""
+        """True if the best decision is feasible and meets the bound."""
         best = self.best
         if best is None or not best.feasible:
             return False
         return gap(self.problem, best.value, self.lower_bound) <= 0
 
     def raise_bound(self, bound: float, name: str) -> None:
-        """Take another lower bound on the objective, of this name, where it is larger than the one
-        known."""
+        """Adopt a lower bound on the objective, with its name, if it is tighter than the current
+        one."""
         if bound > self.lower_bound:
             self.lower_bound, self.bounded_by = bound, name
 
@@ -308,15 +322,17 @@ class Search:
         decoders: Sequence[DecoderName] | None = None,
         ties: bool = False,
         transfers: TransferOrder | None = None,
-    ) -> Found:
-        """Decode a decision by each decoder and return the best of them; keep it if it is better
-        than all before it, or with `ties` as good. Where memory counts it is decoded in other
-        ways too, see `_decoded`."""
+    ) -> Candidate:
+        """Decode a decision and return the best candidate.
+
+        The candidate becomes the incumbent if it is better, or with `ties` as good. If memory
+        counts, the decision is decoded in more ways, see `_decoded`.
+        """
         self.keep_to_limit()
         begin = self.seconds
         placement = self._checked(placement)
         best = self._decoded(placement, order, decoders or self.decoders, transfers=transfers)
-        self.took(self.seconds - begin)
+        self.record_seconds(self.seconds - begin)
         if self.best is None or best.score < self.best.score:
             first = best.feasible and not (self.best and self.best.feasible)
             self._first_plan_late |= first and self._seconds_to_end(True) < 0
@@ -331,11 +347,13 @@ class Search:
         return best
 
     def consider(self, placement: Placement, order: Order, decoder: DecoderName) -> int:
-        """Offer a decision if it is better than the best, for a worse one costs little; the bytes
-        by which it is over the limits."""
+        """Offer a decision if its estimate beats the incumbent; return its excess bytes.
+
+        An estimate costs less than an offer, which makes a schedule.
+        """
         # The simulator scores times and peaks without a schedule; periods and calls need one.
-        known = self.problem.objective != "throughput" and decoder != "calls"
-        if known and self.best is not None:
+        can_estimate = self.problem.objective != "throughput" and decoder != "calls"
+        if can_estimate and self.best is not None:
             estimated = self.estimate(placement, order, decoder)
             if estimated >= self.best.score:
                 return estimated[0]
@@ -357,30 +375,30 @@ class Search:
         return excess, float(seconds if by_time else peak.max())
 
     def prefer(self, placements: Sequence[Placement], order: Order, margin: float) -> None:
-        """Take the best of these if it fits and is worse than what is known by `margin` at most."""
+        """Make the best of these the incumbent if it fits and is at most `margin` worse than it."""
         first = self.decoders[:1]
-        checked = map(self._checked, placements)
-        found = [self._decoded(placement, order, first, margin) for placement in checked]
-        best = min(found, key=lambda f: f.score, default=None)
+        valid = map(self._checked, placements)
+        candidates = [self._decoded(placement, order, first, margin) for placement in valid]
+        best = min(candidates, key=lambda candidate: candidate.score, default=None)
         if best and self.best and best.feasible and best.value <= self.best.value + margin:
             self.best = best
 
-    def measured(self, measurements: Measurements) -> None:
-        """Count placements that an evaluator measured, and keep what nobody else may write into."""
+    def add_measurements(self, measurements: Measurements) -> None:
+        """Count placements that an evaluator measured, and store copies of their measurements."""
         self.evaluations += len(measurements)
-        # Copies: learners and evaluators of the user's own may write into their arrays later.
+        # Learners and evaluators of the user's own may overwrite their arrays later.
         seconds, outcome = measurements.times(np.inf), measurements.outcome.copy()
         self.measurements.append(Measurements(seconds, outcome))
 
     def adopt(self, placement: Placement, order: Order, seconds: float) -> None:
-        """Make a decision the best, for it was measured to take so long; uncounted. Its placement
-        was checked as the learner answered it."""
+        """Make a decision the incumbent because of its measured seconds. It counts as no
+        evaluation, and its placement was checked when the learner proposed it."""
         self.measured_best = seconds
         self.best = self._decode(placement.copy(), order, self.decoders[0])
         self.history.append((self.seconds, self.evaluations, self.best.value))
 
     def report(self) -> None:
-        """Tell how far the search is."""
+        """Report the progress to the caller."""
         if self._on_progress is not None:
             self._on_progress(self.progress())
 
@@ -404,80 +422,84 @@ class Search:
         decoders: Sequence[DecoderName],
         margin: float = 0.0,
         transfers: TransferOrder | None = None,
-    ) -> Found:
-        """The best of a decision by these decoders.
+    ) -> Candidate:
+        """The best candidate of a decision by these decoders.
 
-        Where only its memory is in the way, or memory is what is sought, also by all others, and
-        by each in the order in which what depends on weights alone is late. A plan that is worse
-        than the best by `margin` at most may be wanted too.
+        If memory is the objective or the only obstacle, all other decoders are tried too. Each is
+        also tried with the order of `Lateness`. Candidates up to `margin` worse than the incumbent
+        count as useful.
         """
-        found = list[Found]()
-        for way in self._ways(found, placement, order, decoders, margin, transfers):
-            found.append(way())
-            if self._hurried(found):
+        candidates = list[Candidate]()
+        for way in self._ways(candidates, placement, order, decoders, margin, transfers):
+            candidates.append(way())
+            if self._hurried(candidates):
                 break
-        self.evaluations += len(found)
-        return min(found, key=lambda f: f.score)
+        self.evaluations += len(candidates)
+        return min(candidates, key=lambda candidate: candidate.score)
 
     def _ways(
         self,
-        found: list[Found],
+        candidates: list[Candidate],
         placement: Placement,
         order: Order,
         decoders: Sequence[DecoderName],
         margin: float,
         transfers: TransferOrder | None,
-    ) -> Iterator[Callable[[], Found]]:
-        """Decodings of a decision, one after the other, that those `found` so far ask for."""
+    ) -> Iterator[Callable[[], Candidate]]:
+        """Further decodings of a decision, given the `candidates` so far."""
         for by in decoders:
             yield partial(self._decode, placement, order, by, transfers)
         if transfers is None and self._instant_transfers:
-            yield partial(self._sent_together, found, order)
-        if self._memory_counts(found, margin):
-            # Memory in use differs between decoders, and only one of them may fit.
+            yield partial(self._sent_together, candidates, order)
+        if self._memory_counts(candidates, margin):
+            # Peak memory differs between decoders, and only one of them may fit.
             for by in [by for by in self.decoders if by not in decoders]:
                 yield partial(self._decode, placement, order, by, transfers)
-        if self._memory_counts(found, margin) and self._lateness_helps(found):
+        if self._memory_counts(candidates, margin) and self._lateness_helps(candidates):
             late = self._lateness.order(order)
             for by in self.decoders:
                 yield partial(self._decode, placement, late, by)
 
-    def _hurried(self, found: list[Found]) -> bool:
-        """True where one of these or the best plan fits, and there is no time to decode another."""
+    def _hurried(self, candidates: list[Candidate]) -> bool:
+        """True if a candidate or the incumbent fits and there is no time to decode another."""
         if self._seconds_to_end(True) >= self._decoding_seconds:
             return False
-        return any(f.feasible for f in [*found, *([self.best] if self.best else [])])
+        return any(
+            candidate.feasible for candidate in [*candidates, *([self.best] if self.best else [])]
+        )
 
     @cached_property
     def _instant_transfers(self) -> bool:
-        """True where transfers are blocking, and some take no time."""
+        """True if transfers are blocking and some take no time."""
         return self.problem.transfers == "blocking" and bool(instant(self.problem).any())
 
-    def _sent_together(self, found: list[Found], order: Order) -> Found:
-        """The decision with transfers that take no time sent with others, so that devices stop for
-        fewer; in the order of the best schedule found where its own is no topological one."""
-        best = min(found, key=lambda f: f.score)
+    def _sent_together(self, candidates: list[Candidate], order: Order) -> Candidate:
+        """The decision with instant transfers joined to others, so that devices stop less often.
+
+        If `order` is not topological, the order of the best candidate's schedule replaces it.
+        """
+        best = min(candidates, key=lambda candidate: candidate.score)
         if not is_topological(self.problem, order):
             order = order_of(self.problem, best.schedule)
         sent = _core.blocking_transfers(self.simulator.core, best.placement, order)
         return self._decode(best.placement, order, "serial", TransferOrder(*sent))
 
-    def _memory_counts(self, found: list[Found], margin: float) -> bool:
-        """True where a decision like these may become the best if it holds fewer bytes."""
+    def _memory_counts(self, candidates: list[Candidate], margin: float) -> bool:
+        """True if a candidate like these could become the incumbent with fewer live bytes."""
         by_memory = self.problem.objective == "memory"
         if self.problem.rules.memory == "persistent" or "calls" in self.decoders:
             return False
-        least = min(found, key=lambda f: f.score)
+        least = min(candidates, key=lambda candidate: candidate.score)
         if not least.excess and not by_memory:
             return False
         if self.best is None or not self.best.feasible:
             return True
         return least.value < self.best.value * (NEAR_BEST_PEAK if by_memory else 1.0) + margin
 
-    def _lateness_helps(self, found: list[Found]) -> bool:
-        """True where late ops may make these better than the best: they save at most the bytes that
-        ops which depend on weights alone make."""
-        saved, least = self._lateness.size, min(found, key=lambda f: f.score)
+    def _lateness_helps(self, candidates: list[Candidate]) -> bool:
+        """True if late ops could make a candidate the incumbent. They save at most
+        `Lateness.size` bytes."""
+        saved, least = self._lateness.size, min(candidates, key=lambda candidate: candidate.score)
         if saved <= NEGLIGIBLE_PEAK_SHARE * least.schedule.peak.max():
             return False
         if self.best is None:
@@ -490,7 +512,7 @@ class Search:
         return Lateness(self.problem, self.simulator.core)
 
     def _checked(self, placement: Placement) -> Placement:
-        """A copy of a placement that runs where it may."""
+        """A copy of a placement after its restrictions are checked."""
         checked: Placement
         [checked] = self._restrictions.check(placement[None], lambda _: "")
         return checked
@@ -501,12 +523,12 @@ class Search:
         order: Order,
         decoder: DecoderName,
         transfers: TransferOrder | None = None,
-    ) -> Found:
+    ) -> Candidate:
         begin = self.seconds
         schedule = scheduled(self.simulator, placement, order, decoder, transfers)
         self._decoding_seconds = self.seconds - begin
         excess, value = schedule.excess(self.problem), self._value(schedule)
-        return Found(placement, order, decoder, schedule, value, excess, transfers)
+        return Candidate(placement, order, decoder, schedule, value, excess, transfers)
 
     def _value(self, schedule: Schedule) -> float:
         if self.problem.objective == "memory":

@@ -1,5 +1,4 @@
-"""Placements of a step whose batch is cut: slices on devices, parameters at homes or with their
-slices, and what is left beside one of them."""
+"""Placements of a step with a sliced batch: slices, then parameters, then the remaining ops."""
 
 from __future__ import annotations
 
@@ -17,59 +16,59 @@ from situate.solvers.search import Search
 
 
 def slice_of_units(problem: Problem) -> Ints:
-    """(units,) the slice that each unit works on; -1 of those that run once a step.
+    """(units,) the slice of each unit; -1 for units that run once a step.
 
     Raises:
-        SituateError: the step takes its batch whole.
+        SituateError: the step does not slice its batch.
     """
     if all(op.slice is None for op in problem.graph.ops):
         raise SituateError(
             f"graph {problem.graph.name!r} takes its batch whole: give --slices, which cuts that "
             "of a network of the zoo or of a package.module:function"
         )
-    found = np.full(problem.units, NOWHERE)
+    of_unit = np.full(problem.units, NOWHERE)
     for unit, op in zip(problem.unit.tolist(), problem.graph.ops, strict=True):
         if op.slice is not None:
-            found[unit] = op.slice
-    return found
+            of_unit[unit] = op.slice
+    return of_unit
 
 
 def slice_seconds(slices: Ints, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(slices, devices) seconds of all units of a slice, from those (units, devices) of units."""
-    found = np.zeros((int(slices.max()) + 1, seconds.shape[1]))
+    """(slices, devices) total seconds of each slice, from the seconds (units, devices) of units."""
+    total = np.zeros((int(slices.max()) + 1, seconds.shape[1]))
     sliced = slices >= 0
-    np.add.at(found, slices[sliced], seconds[sliced])
-    return found
+    np.add.at(total, slices[sliced], seconds[sliced])
+    return total
 
 
 def shared_out(seconds: NDArray[np.float64]) -> Ints:
     """(slices,) the device of each slice: the longest first, each where it ends first (Graham, SIAM
-    J. Applied Mathematics 17, 1969), and those of one size numbered by when they start.
+    J. Applied Mathematics 17, 1969). Slices of equal size are numbered by their start.
 
-    A slice may read what the one before it has written, as the running statistics of a batch norm:
-    so a device must not run the last slices of all before another begins with the next.
+    A slice may read state from the one before it, such as the running statistics of a batch norm.
+    So the slices must start in order across devices.
 
     Args:
-        seconds: (slices, devices) of a slice on a device.
+        seconds: (slices, devices) of each slice on each device.
     """
-    busy, found = np.zeros(seconds.shape[1]), np.zeros(len(seconds), np.int64)
+    busy, device = np.zeros(seconds.shape[1]), np.zeros(len(seconds), np.int64)
     for part in np.argsort(-seconds.mean(axis=1), kind="stable"):
-        found[part] = np.argmin(busy + seconds[part])
-        busy[found[part]] += seconds[part, found[part]]
-    start = _starts(seconds, found)
+        device[part] = np.argmin(busy + seconds[part])
+        busy[device[part]] += seconds[part, device[part]]
+    start = _starts(seconds, device)
     for size in np.unique(seconds, axis=0):
         (alike,) = np.nonzero((seconds == size).all(axis=1))
-        found[alike] = found[alike[np.argsort(start[alike], kind="stable")]]
-    return found
+        device[alike] = device[alike[np.argsort(start[alike], kind="stable")]]
+    return device
 
 
 def _starts(seconds: NDArray[np.float64], device: Ints) -> NDArray[np.float64]:
-    """(slices,) when each slice starts, where every device runs its own by number."""
-    busy, found = np.zeros(seconds.shape[1]), np.zeros(len(seconds))
+    """(slices,) start of each slice if every device runs its slices by number."""
+    busy, start = np.zeros(seconds.shape[1]), np.zeros(len(seconds))
     for part, on in enumerate(device):
-        found[part] = busy[on]
+        start[part] = busy[on]
         busy[on] += seconds[part, on]
-    return found
+    return start
 
 
 def homes(
@@ -80,35 +79,36 @@ def homes(
     weight: NDArray[np.float64],
     load: NDArray[np.float64],
 ) -> Ints:
-    """(units,) the device of each unit that holds parameters or buffers: those of replicas first,
-    each with its slices if there is room; then the largest first, each to the device with the least
-    load that has room for it; -1 of all others.
+    """(units,) the device of each unit with persistent bytes; -1 for other units.
+
+    Units of replicas come first, each with its slices if there is room. The others follow by
+    decreasing size, each to the least loaded device with room for it.
 
     Args:
         device: (slices,) of each slice, an index into `devices`.
-        weight: (units, devices) that a unit adds to the load of a device.
-        load: (devices,) before.
+        weight: (units, devices) load that a unit adds to a device.
+        load: (devices,) initial load.
     """
-    held = np.where(slices < 0, problem.unit_persistent, 0)
+    persistent = np.where(slices < 0, problem.unit_persistent, 0)
     room = problem.capacity[devices].astype(np.float64)
     own = replica_devices(problem, device)
     home, load = np.full(problem.units, NOWHERE), load.copy()
-    for unit in np.lexsort((-held, own < 0)).tolist():
-        if not held[unit]:
+    for unit in np.lexsort((-persistent, own < 0)).tolist():
+        if not persistent[unit]:
             continue
         after = load + weight[unit]
-        after[(room < held[unit]) | ~problem.allowed[unit, devices]] = np.inf
+        after[(room < persistent[unit]) | ~problem.allowed[unit, devices]] = np.inf
         place = own[unit] if own[unit] >= 0 and np.isfinite(after[own[unit]]) else after.argmin()
         if np.isfinite(after[place]):
             home[unit] = devices[place]
             load[place] = after[place]
-            room[place] -= held[unit]
+            room[place] -= persistent[unit]
     return home
 
 
 def completed(problem: Problem, of_unit: Ints) -> Placement:
-    """Placement (n,) with every unit that is not placed, -1, beside what it exchanges most bytes
-    with, see `beside`, or where it may run."""
+    """Placement (n,) in which unassigned units (-1) follow their neighbours, see `beside`, or go to
+    a device that may run them."""
     of_unit = beside(problem, of_unit)
     rest = (of_unit < 0) | ~problem.allowed[np.arange(problem.units), of_unit]
     of_unit[rest] = problem.allowed[rest].argmax(axis=1)
@@ -116,28 +116,30 @@ def completed(problem: Problem, of_unit: Ints) -> Placement:
 
 
 def beside(problem: Problem, where: Ints) -> Ints:
-    """(units,) where each unit is, and one that is nowhere, -1, where that is with which it
-    exchanges most bytes: before its reader, if what it makes is as large as what it reads, as the
-    sum of two gradients is, else behind what it reads.
+    """(units,) each unit's device; unassigned units (-1) follow the unit they exchange the most
+    bytes with.
+
+    A unit follows a reader if its output is at least as large as its inputs, such as a sum of two
+    gradients. Otherwise it follows an input.
 
     Args:
         where: (units,) devices, or places of any other kind.
     """
     where = where.copy()
     nowhere = where[problem.unit] < 0
-    read, made = _neighbours(problem, nowhere)
+    inputs, outputs = _neighbours(problem, nowhere)
     along = [op for op in problem.graph.order if nowhere[op]]
     for op in reversed(along):
-        _place(problem, where, op, made[op], least=max(read[op], default=(0, 0))[0])
+        _place(problem, where, op, outputs[op], least=max(inputs[op], default=(0, 0))[0])
     for op in along:
-        _place(problem, where, op, read[op])
+        _place(problem, where, op, inputs[op])
     for op in reversed(along):
-        _place(problem, where, op, made[op])
+        _place(problem, where, op, outputs[op])
     return where
 
 
 def offer_slices(search: Search, slices: Ints, device: Ints, home: Ints) -> None:
-    """Offer a plan in the program's order, slice after slice, and with the slices side by side.
+    """Offer a plan in program order, slice after slice, and one with the slices side by side.
 
     Args:
         slices: (units,) see `slice_of_units`.
@@ -155,24 +157,24 @@ def offer_slices(search: Search, slices: Ints, device: Ints, home: Ints) -> None
 
 def side_by_side(problem: Problem) -> Order:
     """The order (n,) in which all slices go through the model together: the first op of every
-    slice, then the second; what runs once follows what it reads.
+    slice, then the second. An op that runs once follows its inputs.
 
-    A device with several slices then waits less for parameters of others, and holds more
-    activations, than slice after slice.
+    A device with several slices then waits less for parameters of other devices than slice after
+    slice, but holds more activations.
     """
     order = np.array(problem.graph.program_order, np.int32)
     slices = np.array([NOWHERE if op.slice is None else op.slice for op in problem.graph.ops])
     place = _places_in_slices(slices, order)
-    read, _ = _neighbours(problem, slices < 0)
+    inputs, _ = _neighbours(problem, slices < 0)
     for op in order[slices[order] < 0].tolist():
-        place[op] = max((place[other] for _, other in read[op]), default=-1)
+        place[op] = max((place[other] for _, other in inputs[op]), default=-1)
     return order[np.argsort(place[order], kind="stable")]
 
 
 def _places_in_slices(slices: Ints, order: Order) -> Ints:
-    """(n,) the number of each op among those of its slice, in the order (n,)."""
+    """(n,) the position of each op within its slice, in the order (n,)."""
     place = np.zeros(len(slices), np.int64)
-    # Slice after slice, and what is of none before them.
+    # Ops without a slice come first, then slice after slice.
     ops = order[np.argsort(slices[order], kind="stable")]
     begin = np.searchsorted(slices[ops], slices[ops])
     place[ops] = np.arange(len(ops)) - begin
@@ -180,25 +182,25 @@ def _places_in_slices(slices: Ints, order: Order) -> Ints:
 
 
 Neighbours = dict[int, list[tuple[int, int]]]
-"""By op, the tensors on one side of it: their bytes, and the op at the other end."""
+"""For each op, (bytes, other op) of the tensors that it reads, or that it writes."""
 
 
-def _neighbours(problem: Problem, wanted: Bools) -> tuple[Neighbours, Neighbours]:
-    """The tensors that each wanted op (n,) reads, and those that it makes for each reader."""
-    data = edge_tensors(problem) < len(problem.graph.tensors)  # what follows them is control
+def _neighbours(problem: Problem, selected: Bools) -> tuple[Neighbours, Neighbours]:
+    """Input and output neighbours of the selected ops (n,); one entry per reader of an output."""
+    data = edge_tensors(problem) < len(problem.graph.tensors)  # higher numbers are control edges
     size = problem.size[edge_tensors(problem)[data]]
     maker, reader = edge_producers(problem)[data], problem.consumers[data]
-    return _ends(reader, size, maker, wanted), _ends(maker, size, reader, wanted)
+    return _ends(reader, size, maker, selected), _ends(maker, size, reader, selected)
 
 
-def _ends(ops: Ints | Order, size: Ints, others: Ints | Order, wanted: Bools) -> Neighbours:
-    """The other ends of the edges (edges,) at wanted ops."""
-    found: Neighbours = {op: [] for op in np.flatnonzero(wanted).tolist()}
-    on = wanted[ops]
+def _ends(ops: Ints | Order, size: Ints, others: Ints | Order, selected: Bools) -> Neighbours:
+    """The other ends of the edges (edges,) at the selected ops (n,)."""
+    neighbours: Neighbours = {op: [] for op in np.flatnonzero(selected).tolist()}
+    on = selected[ops]
     edges = zip(ops[on].tolist(), size[on].tolist(), others[on].tolist(), strict=True)
     for op, length, other in edges:
-        found[op].append((length, other))
-    return found
+        neighbours[op].append((length, other))
+    return neighbours
 
 
 def _place(
@@ -208,15 +210,16 @@ def _place(
     neighbours: Sequence[tuple[int, int]],
     least: int = 0,
 ) -> None:
-    """Place an op that is nowhere beside the neighbour by the largest tensor of `least` bytes."""
+    """Place an unassigned op with the neighbour that shares its largest tensor of at least `least`
+    bytes."""
     unit = problem.unit[op]
     if of_unit[unit] >= 0:
         return
-    placed = [
+    anchors = [
         (size, -other)
         for size, other in neighbours
         if size >= least and of_unit[problem.unit[other]] >= 0
     ]
-    if placed:
-        _, other = max(placed)
+    if anchors:
+        _, other = max(anchors)
         of_unit[unit] = of_unit[problem.unit[-other]]

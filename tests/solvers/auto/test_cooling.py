@@ -94,7 +94,7 @@ def test_a_short_search_cools_in_many_steps() -> None:
 def test_an_interval_is_no_shorter_than_a_few_offers() -> None:
     search = begun(time_limit=10 * INTERVAL)
     for _ in range(OFFERS_REMEMBERED):
-        search.took(INTERVAL / OFFERS_TO_AN_INTERVAL / 2)
+        search.record_seconds(INTERVAL / OFFERS_TO_AN_INTERVAL / 2)
     assert interval_seconds(search) == pytest.approx(INTERVAL / 2)
 
 

@@ -42,7 +42,7 @@ def test_atomic_transfers_are_not_what_they_are_for(rules: str, offered: bool) -
 
 def test_nothing_is_begun_without_time_for_it() -> None:
     search = Search(Problem(layered(3, 3, 0), devices(1, 1)), time_limit=1.0, threads=1)
-    search.took(0.1)
+    search.record_seconds(0.1)
     offer_earliest_rules(search)
     assert search.best is None
 

@@ -17,7 +17,7 @@ from situate.solvers.auto.proportional_cut import (
     offer_until_it_fits,
     spill,
 )
-from situate.solvers.search import Found, Search
+from situate.solvers.search import Candidate, Search
 from tests.solvers.families import chain, devices
 from tests.solvers.training import gpus, training
 
@@ -130,7 +130,7 @@ def test_where_one_device_cannot_hold_all_stages_that_fit_keep_their_backward_pa
     search = _search(problem)
     offer, fitting = search.offer, list[Placement]()
 
-    def watched(placement: Placement, order: NDArray[np.int32]) -> Found:
+    def watched(placement: Placement, order: NDArray[np.int32]) -> Candidate:
         found = offer(placement, order)
         fitting.extend([placement] * found.feasible)
         return found

@@ -193,14 +193,14 @@ def test_a_model_that_is_not_made_in_time_is_left_alone(monkeypatch: pytest.Monk
 def test_time_that_ends_just_before_the_solver_begins_is_no_fault(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cp_sat, "ENDING", 1e9)
+    monkeypatch.setattr(cp_sat, "ENDING_RATIO", 1e9)
     monkeypatch.setattr(cp_sat, "_has_time", lambda *_: True)
     monkeypatch.setattr(cp_sat, "OTHER_PLACEMENTS", 1)
     assert _solved(Problem(chain(6), devices(1, 1)), evaluations=None, time_limit=5.0).feasible
 
 
 def test_no_solver_begins_that_could_not_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cp_sat, "ENDING", 1e9)
+    monkeypatch.setattr(cp_sat, "ENDING_RATIO", 1e9)
     monkeypatch.setattr(cp_sat, "Run", lambda *_: pytest.fail("the solver began"))
     assert _solved(
         Problem(layered(3, 3, 0), devices(1, 1)), evaluations=None, time_limit=1.0

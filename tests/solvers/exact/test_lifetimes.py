@@ -11,7 +11,7 @@ from msgspec import structs
 from situate.data.graph import Graph
 from situate.data.problem import Problem, Rules
 from situate.solvers.exact.clock import Bytes, Turns
-from situate.solvers.exact.lifetimes import Lifetimes, room_beside_held
+from situate.solvers.exact.lifetimes import Lifetimes, room_beside_persistent
 from situate.solvers.exact.timing import Timing
 from tests.solvers.exact.solved import least, placed
 from tests.solvers.families import chain, devices, fork
@@ -77,5 +77,5 @@ def test_one_device_holds_all_branches_at_the_join():
 def test_room_is_what_units_leave():
     problem = Problem(chain(3, persistent=4), devices(1, 1))
     placing, sizes = placed(problem, 0, 0, 1), Bytes.of(problem)
-    free = room_beside_held(placing, sizes, {0: 20, 1: 20})
+    free = room_beside_persistent(placing, sizes, {0: 20, 1: 20})
     assert least(placing, -free[0], free[1])[0] == -(20 - 8)

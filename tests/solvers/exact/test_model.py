@@ -12,7 +12,7 @@ from situate.data.problem import OBJECTIVES, Problem
 from situate.simulation.decoding import decoders_for
 from situate.solvers.exact.installed import cp_model
 from situate.solvers.exact.model import Goal, build
-from situate.solvers.search import Found, Search
+from situate.solvers.search import Candidate, Search
 from tests.oracle.problems import random_decision, random_problem, small_problem
 from tests.solvers.programs import needs_ortools
 
@@ -28,7 +28,7 @@ def _search(problem: Problem, seed: int) -> Search:
     return search
 
 
-def _goals(problem: Problem, found: Found) -> list[Goal]:
+def _goals(problem: Problem, found: Candidate) -> list[Goal]:
     if not np.isfinite(found.value):
         return []
     if not found.feasible:

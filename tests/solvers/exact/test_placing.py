@@ -27,7 +27,7 @@ def test_a_tensor_is_sent_once_to_each_device_that_reads_it(where, sent):
     placing = placed(Problem(fork(4), devices(1, 1)), *where)
     assert least(placing, sum(placing.received.values())) == [sent]
     placing = placed(Problem(fork(4), devices(1, 1)), *where)
-    assert least(placing, sum(placing.made)) == [sent]
+    assert least(placing, sum(placing.occurs)) == [sent]
 
 
 def test_moves_and_arrivals_are_known_by_tensor():

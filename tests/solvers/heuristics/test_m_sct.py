@@ -12,12 +12,12 @@ from situate.data.problem import Problem
 from situate.errors import MissingExtra
 from situate.solvers import solve
 from situate.solvers.heuristics.m_etf import offer_earliest
-from situate.solvers.search import Found, Search
+from situate.solvers.search import Candidate, Search
 from tests.solvers.families import chain, devices, layered
 from tests.solvers.programs import needs_highs
 
 
-def with_favourites(problem: Problem, favourites: dict[int, int]) -> Found:
+def with_favourites(problem: Problem, favourites: dict[int, int]) -> Candidate:
     favourite = np.full(problem.n, -1, np.int32)
     for op, child in favourites.items():
         favourite[op] = child
@@ -53,7 +53,7 @@ def waiting(other_on_d1: float) -> Problem:
     return Problem(Graph("g", ops, tensors), devices(1, 1, 1))
 
 
-def place_of(op: int, found: Found) -> int:
+def place_of(op: int, found: Candidate) -> int:
     return found.order.tolist().index(op)
 
 

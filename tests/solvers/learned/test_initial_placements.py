@@ -22,7 +22,7 @@ def groups(problem):
 
 def put(first, k=6):
     drawn = np.full((k, 2), 9, np.int32)
-    first.put(drawn)
+    first.write_into(drawn)
     return drawn.tolist()
 
 

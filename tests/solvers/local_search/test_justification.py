@@ -155,7 +155,7 @@ def test_nothing_is_begun_without_time_for_it() -> None:
     problem = Problem(layered(3, 3, 0), devices(1, 1))
     search = Search(problem, time_limit=1.0, threads=1)
     search.offer(np.zeros(problem.n, np.int32), np.array(problem.graph.order, np.int32))
-    search.took(0.1)
+    search.record_seconds(0.1)
     evaluations = search.evaluations
     justification.offer_start(search)
     assert search.evaluations == evaluations

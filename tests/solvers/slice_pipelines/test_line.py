@@ -19,8 +19,8 @@ def test_a_place_has_the_ops_of_all_slices_and_its_parameters_update():
 
 def test_bytes_are_those_of_parameters_of_what_is_kept_and_of_what_crosses():
     line = line_of(Problem(sliced(1, 1, held=(7, 5)), devices(1)))
-    assert line.held.tolist() == [7, 5]
-    assert line.kept.tolist() == [0, 1]
+    assert line.persistent.tolist() == [7, 5]
+    assert line.activations.tolist() == [0, 1]
     assert line.crossing.tolist() == [0, 2 * (1 + 5), 0]
 
 

@@ -75,7 +75,7 @@ def test_there_may_be_more_stages_than_places():
 def test_borders_rise_and_keep_to_memory_wherever_that_is_possible(seed):
     rng = np.random.default_rng(seed)
     of = line(rng.uniform(0, 1, 30), rng.uniform(0, 1, 30), rng.uniform(0, 1, 31))
-    room = float(rng.uniform(of.kept.sum() / 4, of.kept.sum() / 2))
+    room = float(rng.uniform(of.activations.sum() / 4, of.activations.sum() / 2))
     borders = cut(of, weights(of, 5, room), 0.1)
     assert (np.diff([0, *borders, 30]) >= 0).all()
-    assert max(part.sum() for part in np.split(of.kept, borders)) <= room * (1 + 1e-12)
+    assert max(part.sum() for part in np.split(of.activations, borders)) <= room * (1 + 1e-12)

@@ -1,8 +1,8 @@
 """`auto`: the best of the list rules, improved by climbing and annealing until the budget ends.
 
-Constructed plans come first (list rules, cuts of a line of units, pipelines), then hill climbing
-over blocks and simulated annealing over single units, or over loads for throughput, and in the end
-a cleanup. `docs/methods/auto.md` says what each is for.
+Constructed plans come first: list rules, cuts of a line of units, pipelines. Hill climbing over
+blocks and simulated annealing over single units follow, or annealing over loads for throughput. A
+cleanup ends the search. `docs/methods/auto.md` gives the purpose of each.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ from situate.solvers.heuristics import (
 )
 from situate.solvers.heuristics.random_search import SAMPLES, draw
 from situate.solvers.local_search import justification
-from situate.solvers.search import Found, OutOfTime, Search
+from situate.solvers.search import Candidate, OutOfTime, Search
 from situate.solvers.slice_pipelines.offering import offer_slice_pipelines
 
 Goal = Literal["time", "memory", "shortfall"]
-"""Quantities that annealing makes small."""
+"""Quantities that annealing minimises."""
 
 PASS_ORDERS = (
     *gpipe.ORDERS,
@@ -79,41 +79,39 @@ PASS_ORDERS = (
     *zero_bubble.H1,
     *zero_bubble.H2,
 )
-"""Those of all pipelines of slices that are made by hand."""
+"""The published orders of passes of all pipelines of slices."""
 
 RANDOM_SHARE = 0.05
-"""Share of the budget after which no more random plans are drawn."""
+"""Share of the budget after which random plans end."""
 
 CLEANUP_SHARE = 0.05
-"""Share of the budget that is kept for the cleanup."""
+"""Share of the budget reserved for the cleanup."""
 
 TIME_SEARCH_SHARE = 0.4
-"""Share of what is left of the budget that a search for throughput gives to a search for time,
-where the order of ops decides what fits."""
+"""Share of the remaining budget that a search for throughput gives to a search for time if the
+order of ops decides what fits."""
 
 LEFT_FOR_RULES = 0.5
-"""Share of the budget that must be left for that search to run the rules too, which took the
-rest."""
+"""That search also runs the rules if this share of the budget remains after them."""
 
 FIT_SHARE = 0.5
-"""Share of the budget that is left alone while annealing looks for a plan that fits."""
+"""Share of the budget reserved while annealing looks for a plan that fits."""
 
 OFFERS_TO_SET_UP, OFFERS_FOR_LINES = 15, 10
-"""Offers that take longer than the work of annealing before its first interval, and than the lines
-of critical moves."""
+"""Annealing's setup, and the lines of critical moves, take less time than so many offers."""
 
 FEW_SAMPLES, SAMPLES_AT_MOST = 10, 200
-"""Random moves that annealing tries before its first interval."""
+"""Range of the number of random moves that annealing tries before its first interval."""
 
 TRIAL_SHARE = 0.05
-"""Share of the time left that goes at most into finding out how fast annealing is."""
+"""Largest share of the remaining time for measuring the speed of annealing."""
 
 BLOCKS_AT_LEAST, BLOCKS_AT_MOST = 20, 2
-"""One move in so many concerns a whole block: seldom in a long search, often in a short one."""
+"""One move in so many moves a whole block: rarely in a long search, often in a short one."""
 
 
 def run(search: Search) -> None:
-    """Offer every rule's plan, improve the best one, and clean up what comes out."""
+    """Offer every rule's plan, improve the best one, and clean up the result."""
     with (
         suppress(OutOfTime),
         search.reserving(CLEANUP_SHARE),
@@ -126,10 +124,10 @@ def run(search: Search) -> None:
 
 
 def on_island(search: Search, first: bool, full: bool) -> None:
-    """Improve the plan that an island begins with until its budget ends.
+    """Improve an island's start plan until its budget ends.
 
     Args:
-        first: none of its kind was improved before.
+        first: True in the first round.
         full: see `_shorten`.
     """
     if search.problem.objective == "throughput":
@@ -141,12 +139,12 @@ def on_island(search: Search, first: bool, full: bool) -> None:
 
 
 def _improve(search: Search, for_loads: bool = False, others: Islands | None = None) -> None:
-    """Offer plans that are constructed, then improve the best one until the budget ends.
+    """Offer constructed plans, then improve the best one until the budget ends.
 
     Args:
-        for_loads: the step is not wanted for itself, and critical moves, which share no load, would
-            take time from what does.
-        others: which improve it instead of this process.
+        for_loads: True if the plan is a start for throughput. Critical moves, which balance no
+            loads, are then left out.
+        others: islands that improve the plan instead of this process.
     """
     problem = search.problem
     search.keep_to_limit()
@@ -168,8 +166,10 @@ def _improve(search: Search, for_loads: bool = False, others: Islands | None = N
 
 
 def _offer_constructed(search: Search) -> bool:
-    """Offer what is cut of a line of units, drawn, and listed anew; True where the network has
-    outgrown the fastest accelerator."""
+    """Offer cuts of a line of units, random plans, pipelines and new list schedules.
+
+    Returns True if the network has outgrown the fastest accelerator.
+    """
     if search.problem.objective == "memory":
         offer_regrouped(search)
     _list_to_fit(search)
@@ -185,23 +185,23 @@ def _offer_constructed(search: Search) -> bool:
     for offer in (_offer_random, offer_pipelines, swap_devices, _list_to_fit):
         if not search.finished():
             offer(search)
-    # Where memory is short, lists end in plans that no single move makes better.
+    # If memory is short, lists end in local optima of single moves.
     if not full and not search.finished():
         justification.offer_start(search)
     return full
 
 
 def _list_to_fit(search: Search) -> None:
-    """While nothing fits, look for an order in which the best placement does."""
+    """While nothing fits, look for an order in which the best placement fits."""
     if not search.incumbent.feasible:
         offer_placed_orders(search)
 
 
 def _offer_rules(search: Search) -> bool:
-    """Offer the plans of the list rules; True where nothing is left to improve or to do it with.
+    """Offer the plans of the list rules; True if the plan is optimal or the budget is spent.
 
-    All rules are run that there is time for, and while nothing fits those that there is none for.
-    Orders that devices of a pipeline might keep to instead are looked for when all have been.
+    Rules run while there is time, and also afterwards while nothing fits. Other orders for the
+    placements of pipelines come last.
     """
     pipelines: list[Placement] = []
     rules: tuple[Callable[[Search], None], ...] = (
@@ -220,7 +220,7 @@ def _offer_rules(search: Search) -> bool:
             search.keep_to_limit()
             rule(search)
         except SituateError:
-            # Not every network has an expert placement, and few steps take their batch in slices.
+            # Not every network has an expert placement, and few steps slice their batch.
             if rule in (single.run, topological.run, heft.run, etf.run):
                 raise
         if search.proved() or search.evaluated():
@@ -232,24 +232,24 @@ def _offer_rules(search: Search) -> bool:
 
 
 def _offer_slices_everywhere(search: Search) -> None:
-    """Offer what `data_parallel` makes of all devices where it leaves CPUs out."""
+    """Offer data parallelism on all devices if there are CPUs beside the accelerators."""
     if len(accelerators(search.problem)) < search.problem.d:
         data_parallel.offer_on(search, range(search.problem.d))
 
 
 def _offer_random(search: Search) -> None:
-    """Offer random plans, which pay on small problems, for a small share of the budget."""
+    """Offer random plans, which help on small problems, for a small share of the budget."""
     for _ in draw(search, SAMPLES):
-        if search.left() < 1 - RANDOM_SHARE:
+        if search.budget_left() < 1 - RANDOM_SHARE:
             return
 
 
 def _offer_shortest_step(search: Search) -> None:
-    """Offer what a search for time finds: in its order may fit what does not in the graph's."""
+    """Offer the result of a search for time, whose order may fit when the graph's does not."""
     for_time = search.for_time(TIME_SEARCH_SHARE)
     for_time.offer(search.incumbent.placement, search.incumbent.order)
     try:
-        if search.left() > LEFT_FOR_RULES:
+        if search.budget_left() > LEFT_FOR_RULES:
             _improve(for_time, for_loads=True)
         else:
             _shorten(for_time)
@@ -257,28 +257,31 @@ def _offer_shortest_step(search: Search) -> None:
         pass  # of its share
     finally:
         search.evaluations += for_time.evaluations
-        found = for_time.incumbent
-        offered = search.offer(found.placement, order_of(search.problem, found.schedule))
-        if found.feasible and not offered.feasible:
-            search.offer(found.placement, found.order, transfers=found.transfers)
+        shortest = for_time.incumbent
+        offered = search.offer(shortest.placement, order_of(search.problem, shortest.schedule))
+        if shortest.feasible and not offered.feasible:
+            search.offer(shortest.placement, shortest.order, transfers=shortest.transfers)
 
 
 def _second_order(search: Search) -> Order | None:
-    """The order that every plan is tried in beside its own: by rank for time; for memory one in
-    which what is made is read soon."""
+    """The second order for every plan: by rank for time; for memory, one that reads tensors soon
+    after their production."""
     if search.problem.objective == "memory":
         return frugal_order(search)
     return by_rank(search) if _ordered(search.problem) else None
 
 
 def _ordered(problem: Problem) -> bool:
-    """True where the time of a step is sought and the order of ops decides it."""
+    """True if the objective is time and the order of ops decides it."""
     return problem.objective == "time" and problem.transfers != "atomic"
 
 
 def _shorten(search: Search, full: bool = False) -> None:
-    """For time climb, then in any case anneal; where the fastest accelerator is full, with critical
-    moves."""
+    """Climb for time, then anneal for any objective.
+
+    Args:
+        full: True if the fastest accelerator is full; annealing then includes critical moves.
+    """
     if _ordered(search.problem) and search.problem.transfers != "blocking":
         move_slices(search)
         climb(search)
@@ -286,8 +289,8 @@ def _shorten(search: Search, full: bool = False) -> None:
 
 
 def _make_fit(search: Search) -> None:
-    """Where nothing fits yet, up to half of the budget goes to orders too: they decide how many
-    tensors are live at once."""
+    """While nothing fits, anneal placements and orders for memory, with up to half of the budget:
+    orders decide how many tensors are live at once."""
     if search.incumbent.feasible or search.problem.rules.memory == "persistent":
         return
     with search.reserving(FIT_SHARE):
@@ -297,32 +300,32 @@ def _make_fit(search: Search) -> None:
 
 
 def _anneal(search: Search, full: bool = False) -> None:
-    """Anneal for the objective, with critical moves where `full`; while nothing fits, for the
-    smallest shortfall of memory."""
+    """Anneal for the objective, with critical moves if `full`; while nothing fits, for the smallest
+    shortfall of memory."""
     if search.incumbent.excess:
         _anneal_for(search, "shortfall", full, to_fit=True)
-    # Calls that wait for one another are no plan, but bytes are not what is wrong with them.
+    # Calls that wait for one another make a plan infeasible even without excess bytes.
     if not search.incumbent.excess and not search.finished():
         _anneal_for(search, "time" if search.problem.objective == "time" else "memory", full)
 
 
 def _anneal_for(search: Search, goal: Goal, full: bool = False, to_fit: bool = False) -> None:
-    """Simulated annealing over placement and order (Kirkpatrick et al., Science 220, 1983), where
-    there is time for the work before its first interval.
+    """Simulated annealing over placement and order (Kirkpatrick et al., Science 220, 1983), if
+    there is time for its setup.
 
     Args:
-        full: with critical moves.
-        to_fit: only until a plan fits.
+        full: True for critical moves.
+        to_fit: True to stop when a plan fits.
     """
     simulated = FEW_SAMPLES if goal != "time" else 0
     if not search.affords(OFFERS_TO_SET_UP + OFFERS_FOR_LINES * full + simulated):
         return
-    found = search.incumbent
+    incumbent = search.incumbent
     lines = phase_lines(search.problem) if full else []
     core = search.simulator.core
-    order = _order_of(search.problem, found)
+    order = _order_of(search.problem, incumbent)
     chains = chains_of(search)
-    annealers = _core.make_annealers(core, goal, search.seed, chains, found.placement, order)
+    annealers = _core.make_annealers(core, goal, search.seed, chains, incumbent.placement, order)
     together = blocks(search.problem)
     annealers.move_blocks(*together, BLOCKS_AT_LEAST)
     scale = annealers.typical_change(_samples(search, goal))
@@ -333,21 +336,21 @@ def _anneal_for(search: Search, goal: Goal, full: bool = False, to_fit: bool = F
     scale *= heat
     annealers.move_blocks(*together, max(BLOCKS_AT_MOST, round(BLOCKS_AT_LEAST * heat)))
     search.evaluations += annealers.evaluations
-    known = [(True, math.inf)] * chains
+    best_costs = [(True, math.inf)] * chains
     for temperature, evaluations, new_round in cooling(search, chains, schedule):
         if new_round:
             swap_devices(search)
             if full:
                 move_critical(search, lines)
             offer_placed_orders(search)
-            if goal != "time" and search.incumbent is not found:
+            if goal != "time" and search.incumbent is not incumbent:
                 offer_own_regrouped(search)
-            found = search.incumbent
-            order = _order_of(search.problem, found)
+            incumbent = search.incumbent
+            order = _order_of(search.problem, incumbent)
             # Every round goes on from the best plan of all chains.
-            sent = found.transfers.arrays if found.transfers else None
+            sent = incumbent.transfers.arrays if incumbent.transfers else None
             for chain in range(chains):
-                annealers.restart(chain, found.placement, order, sent)
+                annealers.restart(chain, incumbent.placement, order, sent)
             evaluations = evaluations_of(search, chains)  # without those just spent
         before = annealers.evaluations
         try:
@@ -356,33 +359,37 @@ def _anneal_for(search: Search, goal: Goal, full: bool = False, to_fit: bool = F
             )
         finally:
             search.evaluations += annealers.evaluations - before
-            _offer_best(search, annealers, known)
+            _offer_best(search, annealers, best_costs)
         search.report()
         if to_fit and not search.incumbent.excess:
             return
 
 
-def _order_of(problem: Problem, found: Found) -> Order:
-    """The order that annealing begins with: its own where its transfers go together, or else that
-    of the schedule."""
-    return found.order if found.transfers is not None else order_of(problem, found.schedule)
+def _order_of(problem: Problem, candidate: Candidate) -> Order:
+    """The order that annealing begins with: the candidate's own if it orders transfers, else that
+    of its schedule."""
+    return (
+        candidate.order
+        if candidate.transfers is not None
+        else order_of(problem, candidate.schedule)
+    )
 
 
 def _offer_best(
-    search: Search, annealers: _core.Annealers, known: list[tuple[bool, float]]
+    search: Search, annealers: _core.Annealers, best_costs: list[tuple[bool, float]]
 ) -> None:
-    """Offer the best of every chain that is better than what is `known` of it."""
-    for chain, before in enumerate(known):
+    """Offer the best plan of every chain that improves on its entry in `best_costs`."""
+    for chain, before in enumerate(best_costs):
         feasible, cost, placement, order, sent = annealers.best(chain)
         if (not feasible, cost) < before:
-            known[chain] = not feasible, cost
+            best_costs[chain] = not feasible, cost
             transfers = TransferOrder(*sent)
             search.offer(placement, order, transfers=transfers if len(transfers) else None)
 
 
 def _samples(search: Search, goal: Goal) -> int:
-    """Moves to try for what they typically change; few where each is simulated like an offer, and
-    there is no time for more."""
+    """Number of moves for estimating their typical change; few if each costs as much as an offer
+    and time is short."""
     samples = min(SAMPLES_AT_MOST, max(FEW_SAMPLES, 2_000_000 // search.problem.n))
     if goal != "time" and not search.affords(OFFERS_TO_SET_UP + samples):
         samples = FEW_SAMPLES
@@ -392,7 +399,8 @@ def _samples(search: Search, goal: Goal) -> int:
 
 
 def _heat(search: Search, annealers: _core.Annealers, schedule: Cooling) -> float:
-    """Colder, the fewer evaluations an op the budget allows: then there is no time to recover."""
+    """Factor on the temperature, at most 1: fewer evaluations per op leave less time to recover
+    from bad moves."""
     if search.time_limit is None:
         expected = float(search.evaluation_limit or 0)
     else:

@@ -13,14 +13,14 @@ from situate.simulation.decoding import order_of
 from situate.solvers.auto.cooling import OVERLAPPED, chains_of, cooling, interval_seconds
 from situate.solvers.auto.device_swap import swap_devices
 from situate.solvers.auto.memory.liveness import orders_count, weights
-from situate.solvers.search import Found, Search
+from situate.solvers.search import Candidate, Search
 
 OFFERS_TO_BEGIN = 6
-"""Offers that the first interval ends with, at most."""
+"""Largest number of offers at the end of the first interval."""
 
 
 def balance(search: Search) -> None:
-    """Anneal the placement of the best plan; order plays a part where it decides what fits."""
+    """Anneal the best plan's placement for the busiest load; orders matter only for memory."""
     problem = search.problem
     if (problem.allowed.sum(axis=1) == 1).all() or not search.affords(OFFERS_TO_BEGIN):
         return
@@ -38,23 +38,23 @@ def balance(search: Search) -> None:
 
 
 class _Chains:
-    """Balancers, and of each the best that was offered.
+    """Chains of load annealing, with the best cost that each has offered.
 
-    Where live tensors count, what ops hold is their bytes in the plan that was offered last: the
-    balancers know of memory what is true near that plan.
+    If live tensors count, the weights of ops are their bytes in the last offered plan. So the
+    chains' model of memory is accurate near that plan.
     """
 
     def __init__(self, search: Search) -> None:
         self._search = search
         self.count = chains_of(search)
         self._weighs = orders_count(search.problem)
-        self._known = [(True, math.inf)] * self.count
+        self._best_costs = [(True, math.inf)] * self.count
         line, start = pipeline_order(search.problem), search.incumbent.placement
         core = search.simulator.core
         self._balancers = _core.make_load_annealers(core, search.seed, self.count, start, line)
 
     def restart(self) -> None:
-        """From the best plan."""
+        """Restart all chains from the incumbent."""
         for chain in range(self.count):
             self._balancers.restart(chain, self._search.incumbent.placement)
             self._weigh(chain, self._search.incumbent)
@@ -68,27 +68,30 @@ class _Chains:
             search.evaluations += self._balancers.evaluations - before
 
     def offer(self) -> None:
-        """Offer the placements that chains have found since."""
+        """Offer the placements of chains that have improved."""
         for chain in range(self.count):
             fits, period, placement = self._balancers.best(chain)
-            if (not fits, period) < self._known[chain]:
-                self._known[chain] = not fits, period
+            if (not fits, period) < self._best_costs[chain]:
+                self._best_costs[chain] = not fits, period
                 self._weigh(chain, self._decoded(placement))
 
-    def _decoded(self, placement: Placement) -> Found:
-        """In the order of the graph and, where orders count, in that of the best plan: as its ops
-        start and, where it does not fit so, as they were ranked."""
-        search, known = self._search, self._search.incumbent
-        # The order changes no period, but what is live at once.
+    def _decoded(self, placement: Placement) -> Candidate:
+        """The best candidate of a placement over several orders.
+
+        The graph's order comes first. If orders decide what fits, the incumbent's start order
+        follows and, while nothing fits, the incumbent's own order.
+        """
+        search, incumbent = self._search, self._search.incumbent
+        # The order does not change the period, only the live bytes.
         orders = [np.array(search.problem.graph.order, np.int32)]
         if self._weighs:
-            orders += [order_of(search.problem, known.schedule)]
-        found = [search.offer(placement, order) for order in orders]
-        if self._weighs and not any(each.feasible for each in found):
-            found += [search.offer(placement, known.order)]
-        return min(found, key=lambda each: each.score)
+            orders += [order_of(search.problem, incumbent.schedule)]
+        candidates = [search.offer(placement, order) for order in orders]
+        if self._weighs and not any(candidate.feasible for candidate in candidates):
+            candidates += [search.offer(placement, incumbent.order)]
+        return min(candidates, key=lambda candidate: candidate.score)
 
-    def _weigh(self, chain: int, found: Found) -> None:
+    def _weigh(self, chain: int, candidate: Candidate) -> None:
         if self._weighs:
-            self._balancers.weigh(chain, *weights(self._search.problem, found.schedule))
-            self._known[chain] = True, math.inf
+            self._balancers.weigh(chain, *weights(self._search.problem, candidate.schedule))
+            self._best_costs[chain] = True, math.inf

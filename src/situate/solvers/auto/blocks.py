@@ -1,4 +1,4 @@
-"""Blocks: units that annealing may move together."""
+"""Blocks of units that annealing may move together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from situate.grouping import heavy_edge
 from situate.grouping.labels import members
 
 GROUPS = (48, 12)
-"""Numbers of groups of units that exchange most bytes, fine and coarse."""
+"""Numbers of groups by exchanged bytes, fine and coarse."""
 
 Block = tuple[int, ...]
 """Units, each once."""
@@ -23,9 +23,10 @@ class Blocks(NamedTuple):
     """Modules and groups in compressed rows.
 
     Attributes:
-        start: (b + 1,) first entry of every block.
-        units: of all blocks.
-        turns: blocks; one drawn from them is about as likely a group as a module.
+        start: (b + 1,) first entry of every block in `units`.
+        units: units of all blocks.
+        turns: numbers of blocks, repeated so that a uniform draw is a group about as often as a
+            module.
     """
 
     start: NDArray[np.int32]
@@ -37,13 +38,16 @@ def blocks(problem: Problem) -> Blocks:
     """All blocks of a problem."""
     of_modules, of_groups = modules(problem), groups(problem)
     repeats = max(1, round(len(of_modules) / max(1, len(of_groups))))
-    found = [*of_modules, *of_groups]
-    # Groups are fewer than modules: each is listed so often that both are drawn about as often.
-    grouped = list(range(len(of_modules), len(found)))
+    all_blocks = [*of_modules, *of_groups]
+    # There are fewer groups than modules, so groups are repeated in `turns`.
+    grouped = list(range(len(of_modules), len(all_blocks)))
     turns = [*range(len(of_modules)), *grouped * repeats]
     # Compressed rows: block b holds units[start[b] : start[b + 1]].
-    start, units = np.cumsum([0, *map(len, found)]), [unit for block in found for unit in block]
-    return Blocks(*(np.array(each, np.int32) for each in (start, units, turns)))
+    start, units = (
+        np.cumsum([0, *map(len, all_blocks)]),
+        [unit for block in all_blocks for unit in block],
+    )
+    return Blocks(*(np.array(values, np.int32) for values in (start, units, turns)))
 
 
 def modules(problem: Problem) -> list[Block]:
@@ -52,7 +56,7 @@ def modules(problem: Problem) -> list[Block]:
 
 
 def _modules(problem: Problem, apart: bool) -> list[Block]:
-    """The modules; with `apart` those of each slice, without what runs once a step."""
+    """The modules; with `apart` those of each slice, without units that run once a step."""
     paths: dict[tuple[int, str], int] = {}
     members: dict[tuple[int, str, int | None], dict[int, None]] = {}
     for op, unit in zip(problem.graph.ops, problem.unit.tolist(), strict=True):
@@ -60,7 +64,7 @@ def _modules(problem: Problem, apart: bool) -> list[Block]:
             continue
         path, part_of = 0, op.slice if apart else None
         for part in op.module.split(".") if op.module else ():
-            # A path is numbered by its parent's number and its own part, for text grows with depth.
+            # A path is keyed by its parent's number, because whole paths grow with depth.
             path = paths.setdefault((path, part), len(paths) + 1)
             for phase in dict.fromkeys(("", op.phase)):
                 members.setdefault((path, phase, part_of), {})[unit] = None
@@ -73,14 +77,14 @@ def slice_modules(problem: Problem) -> list[Block]:
 
 
 def groups(problem: Problem) -> list[Block]:
-    """Units of the groups that contraction of heavy edges makes: of an unrolled network segments
-    of some steps, which modules are not."""
-    found: list[Block] = []
+    """Units of the groups by contraction of heavy edges. In an unrolled network they are segments
+    of a few steps, unlike modules."""
+    units_of_groups: list[Block] = []
     for labels in heavy_edge.partitions(problem, GROUPS):
-        found += _proper(problem, (tuple(units.tolist()) for units in members(labels)))
-    return found
+        units_of_groups += _proper(problem, (tuple(units.tolist()) for units in members(labels)))
+    return units_of_groups
 
 
-def _proper(problem: Problem, found: Iterable[Block]) -> list[Block]:
-    """Each once, without blocks of a single unit, which moves anyway, and without that of all."""
-    return [block for block in dict.fromkeys(found) if 1 < len(block) < problem.units]
+def _proper(problem: Problem, candidates: Iterable[Block]) -> list[Block]:
+    """The distinct blocks, without blocks of a single unit or of all units."""
+    return [block for block in dict.fromkeys(candidates) if 1 < len(block) < problem.units]

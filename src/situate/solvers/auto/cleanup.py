@@ -1,4 +1,4 @@
-"""Cleanup: parameters and inputs that a plan sends for no gain go to the device that reads them."""
+"""Cleanup: moves parameters and inputs to the device that reads them if that costs nothing."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from situate.data.topology import edge_producers, op_devices, unit_devices
 from situate.solvers.search import Search
 
 MOST_DECODINGS = 500
-"""Plans that the cleanup may decode at most."""
+"""Largest number of plans that the cleanup decodes."""
 
 OFFERS_TO_LOOK = 2
-"""Offers that take longer than looking for stray units."""
+"""Finding stray units takes less time than so many offers."""
 
 Moves = Ints
 """Rows of (unit, device)."""
 
 
 def clean_up(search: Search, keep: int = 0) -> None:
-    """Move parameters and inputs to the one device that reads them where no plan gets worse by it.
+    """Move parameters and inputs to the one device that reads them if the plan gets no worse.
 
-    A transfer over an idle channel is free in the model, and a nuisance in life.
+    A transfer over an idle channel is free in the model but costs something in practice.
 
     Args:
-        search: whose best plan is cleaned up.
-        keep: offers that must have time afterwards.
+        search: with the plan to clean up.
+        keep: number of offers that must fit in the time afterwards.
     """
     if (
         search.best is None
@@ -42,33 +42,33 @@ def clean_up(search: Search, keep: int = 0) -> None:
         moves = todo.pop()
         half = len(moves) // 2
         if len(moves) and not _accepts(search, moves) and half:
-            # Halves of what was refused: a few bad moves do not keep the good ones from being made.
+            # Rejected moves are tried in halves, so that bad moves do not block good ones.
             todo += [moves[:half], moves[half:]]
 
 
 def stray(problem: Problem, placement: Placement) -> Moves:
-    """Units whose source ops are read by other units on one other device only, and that device."""
+    """Units whose source ops have readers on one other device only, with that device."""
     readers = edge_producers(problem)
-    # (n,) ops that read nothing.
+    # (n,) True for ops without inputs.
     source = np.ones(problem.n, bool)
     source[problem.consumers] = False
     units = problem.unit[readers]
     reads = source[readers] & (units != problem.unit[problem.consumers])
     devices = placement[problem.consumers[reads]]
-    # (units,) the least and the greatest device that reads a unit's sources: equal where all of
-    # its readers are on one device.
+    # (units,) the lowest and the highest device that reads a unit's sources; equal if all of its
+    # readers are on one device.
     lowest = np.full(problem.units, problem.d)
     highest = np.full(problem.units, -1)
     np.minimum.at(lowest, units[reads], devices)
     np.maximum.at(highest, units[reads], devices)
     home = unit_devices(problem, placement)
-    found = np.flatnonzero((lowest == highest) & (lowest != home))
-    found = found[problem.allowed[found, lowest[found]]]
-    return np.column_stack([found, lowest[found]])
+    units_to_move = np.flatnonzero((lowest == highest) & (lowest != home))
+    units_to_move = units_to_move[problem.allowed[units_to_move, lowest[units_to_move]]]
+    return np.column_stack([units_to_move, lowest[units_to_move]])
 
 
 def _accepts(search: Search, moves: Moves) -> bool:
-    """Make the moves if the best plan is as good with all of them, and return whether it is."""
+    """Apply the moves if the best plan is as good with all of them; return True if it is."""
     best = search.best
     assert best is not None, "only a plan can be cleaned up"
     devices = unit_devices(search.problem, best.placement)

@@ -1,4 +1,4 @@
-"""Climbing: the best plan of the rules is improved by blocks of units before single units move."""
+"""Climbing: improves the best plan of the rules by moves of blocks before moves of single units."""
 
 from __future__ import annotations
 
@@ -16,94 +16,96 @@ from situate.solvers.auto.rank_order import by_rank
 from situate.solvers.learned.initial_placements import InitialPlacements
 from situate.solvers.learned.levels import coarser, levels_of, op_weights
 from situate.solvers.local_search.hill_climbing import GROUPS, HillClimber
-from situate.solvers.search import Found, Search
+from situate.solvers.search import Candidate, Search
 
 CLIMB_SHARE = 0.4
-"""Share of what is left of the budget that climbing takes at most."""
+"""Largest share of the remaining budget for climbing."""
 
 TRIAL_SHARE = 0.1
-"""Share of it after which climbing ends if it is still behind the plan that it began with, of which
-it has put groups of several devices on one."""
+"""Share of it after which climbing ends if it is still behind its start plan. Its start is worse
+than that plan because each group must be on one device."""
 
 TRIAL_EVALUATIONS = 60
-"""Evaluations that it has for that, unless its share ends before."""
+"""Least evaluations of that trial, unless climbing's share ends before."""
 
 SECOND_ASCENT_EVALUATIONS = 400
-"""Where it has had more by then, it begins once more, until as much is spent again: where it ends
-depends on what it moves first."""
+"""With at least so many evaluations in the trial, a second ascent starts with another seed, because
+the result depends on the first moves."""
 
 SEED_RANGE = 2**32
-"""So many seeds a search may have; the second ascent's is that much further."""
+"""Number of seeds of a search; the second ascent adds it to the seed."""
 
 OFFERS_TO_SET_UP = 20
-"""Offers that take longer than the work before the first step."""
+"""Setup takes less time than so many offers."""
 
 ROUNDING = 1e-9
-"""Share by which values of orders that are equally good may differ."""
+"""Relative rounding error between values of equally good orders."""
 
 EVALUATIONS_BETWEEN_OFFERS = 50
-"""Evaluations after which the search, and with it the user, is told of a better plan."""
+"""Evaluations between two offers of a better plan."""
 
 
 def climb(search: Search) -> None:
-    """Offer what `hill_climbing` makes of the best plan, in the order of its ops, in the graph's or
-    by rank. Before that, a plan of large parts may become the best.
+    """Improve the incumbent by `hill_climbing`, with ops in its own order, the graph's or by rank.
 
-    A list scheduler finds other starts for a placement by itself. So a block moves to another
-    device in one step, where annealing, whose ops keep their order, goes through worse plans.
-    Where there is time for it, two ascents set out and the better goes on.
+    A plan with one large part per device may become the incumbent first. A list scheduler adapts
+    the starts to each placement, so a block can move in one step. Annealing keeps the order and
+    would pass through worse plans. If there is time, the better of two ascents continues.
     """
     if search.finished() or not search.affords(OFFERS_TO_SET_UP):
         return
     *partitions, parts = _partitions(search.problem)
     offer_one_part_per_device(search, parts)
-    found = search.incumbent
-    least = found.value if found.feasible else np.inf
-    first, second = _ascents(search, found, partitions)
-    left = search.left()
-    end = (1 - CLIMB_SHARE) * left
-    first.go((1 - TRIAL_SHARE) * left, end)
+    incumbent = search.incumbent
+    least = incumbent.value if incumbent.feasible else np.inf
+    first, second = _ascents(search, incumbent, partitions)
+    budget = search.budget_left()
+    end = (1 - CLIMB_SHARE) * budget
+    first.go((1 - TRIAL_SHARE) * budget, end)
     if first.seconds >= least:
         return
     if first.evaluations >= SECOND_ASCENT_EVALUATIONS:
-        second.go((1 - 2 * TRIAL_SHARE) * left, end)
+        second.go((1 - 2 * TRIAL_SHARE) * budget, end)
     min(second, first, key=lambda ascent: ascent.seconds).go(end, end)
 
 
 def _partitions(problem: Problem) -> NDArray[np.int64]:
-    """Labels (c, units) of all levels, of single groups first, and of a part an accelerator."""
+    """Labels (c, units) of all levels, the groups first, and of one part per accelerator last."""
     counts = [GROUPS, *coarser(GROUPS), len(accelerators(problem))]
     return heavy_edge.partitions(problem, counts)
 
 
 def _ascents(
-    search: Search, found: Found, partitions: list[NDArray[np.int64]]
+    search: Search, candidate: Candidate, partitions: list[NDArray[np.int64]]
 ) -> tuple[_Ascent, _Ascent]:
-    """Two that begin with a plan."""
-    problem, order = search.problem, best_order(search, found)
+    """Two ascents from a plan, with different seeds."""
+    problem, order = search.problem, best_order(search, candidate)
     groups = make_groups(problem, partitions[0])
     levels = levels_of(problem, groups, partitions[1:], op_weights(problem, told_costs=True))
-    # (n,) seconds of each op where the plan runs it: a group begins where most of its seconds are.
-    seconds = problem.seconds[np.arange(problem.n), found.placement]
-    begun = InitialPlacements(groups, lambda: groups.majority(found.placement, seconds))
-    # Each block on each device.
+    # (n,) seconds of each op on its device: a group starts on the device with most of its seconds.
+    seconds = problem.seconds[np.arange(problem.n), candidate.placement]
+    start = InitialPlacements(groups, lambda: groups.majority(candidate.placement, seconds))
+    # Number of pairs of a block and a device.
     neighbours = sum(map(len, levels)) * problem.d
 
     def ascent(seed: int) -> _Ascent:
-        learner = HillClimber(groups, levels, begun, seed, alone=0.0)
+        learner = HillClimber(groups, levels, start, seed, alone=0.0)
         return _Ascent(search, learner, order, neighbours)
 
     return ascent(search.seed), ascent(search.seed + SEED_RANGE)
 
 
-def best_order(search: Search, found: Found) -> Order:
-    """The one in which an eager scheduler runs the plan best: the graph's, by rank, or the plan's
-    own; the former where there is no difference, which suit other placements as well."""
+def best_order(search: Search, candidate: Candidate) -> Order:
+    """The order (n,) in which an eager scheduler runs the plan best: the graph's, by rank, or the
+    plan's own.
+
+    Ties go to the earlier, because it suits other placements as well.
+    """
     problem = search.problem
-    own = order_of(problem, found.schedule)
+    own = order_of(problem, candidate.schedule)
     # The first of equally good ones is taken, so the most general stands first.
     orders = [np.array(problem.graph.order, np.int32), by_rank(search), own]
-    scores = [search.estimate(found.placement, order, "eager") for order in orders]
+    scores = [search.estimate(candidate.placement, order, "eager") for order in orders]
     excess, least = min(scores)
     return next(
         order
@@ -131,15 +133,17 @@ class _Ascent:
         self._bettered = self._offered = 0
 
     def go(self, trial: float, end: float) -> None:
-        """Climb until as little of the budget is left as `trial`, after `TRIAL_EVALUATIONS` at
-        least, but no further than `end`; or until as many neighbours as there are were no better.
+        """Climb until the remaining budget falls to `trial`, after at least `TRIAL_EVALUATIONS`.
+
+        The ascent ends earlier if the remaining budget falls to `end`, or after as many failures as
+        there are neighbours.
         """
         try:
             while (
                 not self._search.finished()
                 and self.evaluations - self._bettered <= self._neighbours
-                and (left := self._search.left()) > end
-                and (left > trial or self.evaluations < TRIAL_EVALUATIONS)
+                and (budget := self._search.budget_left()) > end
+                and (budget > trial or self.evaluations < TRIAL_EVALUATIONS)
             ):
                 self._step()
         finally:
@@ -148,11 +152,11 @@ class _Ascent:
     def _step(self) -> None:
         """One batch."""
         placements = self._learner.ask(self._batch())
-        measured = self._machine.measure(placements, 0)
-        self._learner.tell(placements, measured)
+        measurements = self._machine.measure(placements, 0)
+        self._learner.tell(placements, measurements)
         self.evaluations += len(placements)
         self._search.evaluations += len(placements)
-        seconds = measured.times(np.inf)
+        seconds = measurements.times(np.inf)
         fastest = int(seconds.argmin())
         if seconds[fastest] < self.seconds:
             self._placement, self.seconds = placements[fastest], float(seconds[fastest])
@@ -162,12 +166,16 @@ class _Ascent:
         self._search.report()
 
     def offer(self) -> None:
-        """Offer the best placement to the search, if that is better than what it knows."""
-        known, self._offered = self._search.incumbent, self.evaluations
-        if self._placement is not None and not (known.feasible and known.value <= self.seconds):
+        """Offer the best placement if it is better than the incumbent."""
+        incumbent, self._offered = self._search.incumbent, self.evaluations
+        if self._placement is not None and not (
+            incumbent.feasible and incumbent.value <= self.seconds
+        ):
             self._search.offer(self._placement, self._order)
 
     def _batch(self) -> int:
         limit = self._search.evaluation_limit
-        left = self._learner.batch if limit is None else limit - self._search.evaluations
-        return max(1, min(self._learner.batch, left))
+        evaluations_left = (
+            self._learner.batch if limit is None else limit - self._search.evaluations
+        )
+        return max(1, min(self._learner.batch, evaluations_left))

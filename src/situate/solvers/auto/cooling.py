@@ -1,5 +1,5 @@
-"""The cooling schedule of annealing: intervals between two looks at the clock, each with its
-temperature and its evaluations."""
+"""The cooling schedule of annealing: intervals between two checks of the clock, each with its
+temperature and evaluations."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from situate.schedule.load import transfer_seconds
 from situate.solvers.search import Search
 
 INTERVAL = 0.05
-"""Wall seconds between two looks at the clock, the best plan and the user's Ctrl-C, at most."""
+"""Largest wall seconds between two checks of the clock, the best plan and Ctrl-C."""
 
 INTERVALS_AT_LEAST = 40
-"""Intervals of a time limit, so that a short search cools in as many steps."""
+"""Least number of intervals in a time limit, so that short searches cool gradually too."""
 
 OFFERS_TO_AN_INTERVAL = 5
-"""Offers that an interval takes as long as at least."""
+"""Least length of an interval, in offers."""
 
 INTERVALS = 200
-"""Intervals of a search that is limited by evaluations alone."""
+"""Number of intervals of a search that is limited by evaluations alone."""
 
 MOST_EVALUATIONS = 2**31
-"""Evaluations of a chain in an interval that nothing else limits: the core counts in 64 bits."""
+"""Evaluations of a chain in an interval without another limit; the core counts in 64 bits."""
 
 CHAINS = 2
-"""Chains of a search that is limited by evaluations alone: as many at any number of threads."""
+"""Chains of a search that is limited by evaluations alone, whatever its threads."""
 
 OFFERS_AN_INTERVAL = 4
-"""Offers of its chains' plans that an interval is expected to end with, at most."""
+"""Largest expected number of offers at the end of an interval."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class Cooling:
     """A cooling schedule.
 
     Attributes:
-        round_ends: the ends of its rounds, as fractions of the budget; each round starts from the
-            best plan.
+        round_ends: the ends of its rounds as fractions of the budget; each round starts from the
+            incumbent.
         hottest, coldest: temperatures at the two ends of a round.
-        to_recover: evaluations an op from which on annealing begins hot.
+        to_recover: evaluations per op needed for annealing to begin at full temperature.
     """
 
     round_ends: tuple[float, ...]
@@ -56,54 +56,57 @@ OVERLAPPED = Cooling((0.2, 0.5, 1.0), 0.1, 0.0003, to_recover=100)
 """Temperatures as fractions of the typical change of a move."""
 
 BLOCKING = Cooling((1.0,), 2.0, 0.03, to_recover=500)
-"""Temperatures in units of `blocking_scale`. A move changes when devices stop for each other all
-the rest of the step, so that one long hot round finds what several colder ones do not."""
+"""Temperatures in units of `blocking_scale`. A move changes all later stops of devices for each
+other, so one long hot round works better than several colder ones."""
 
 OF_AN_OP, OF_A_TRANSFER = 0.1, 1.25
-"""Mean seconds of an op and of a transfer that are one unit of temperature in sum, where transfers
+"""Weights of the mean seconds of an op and of a transfer in the unit of temperature, if transfers
 block."""
 
 
 def blocking_scale(problem: Problem) -> float:
-    """Seconds: the hotter, the longer transfers take, which moves must put up with to save any."""
+    """The unit of temperature in seconds. It grows with transfers, because a move that saves one
+    must first accept others."""
     tensors = np.flatnonzero(np.diff(problem.consumer_start))
     pairs = np.argwhere(~np.eye(problem.d, dtype=bool))  # devices
     transfer = 0.0
     if len(tensors) and len(pairs):
-        drawn = pairs[np.arange(len(tensors)) % len(pairs)]
-        transfer = float(transfer_seconds(problem, tensors, drawn[:, 0], drawn[:, 1]).mean())
+        links = pairs[np.arange(len(tensors)) % len(pairs)]
+        transfer = float(transfer_seconds(problem, tensors, links[:, 0], links[:, 1]).mean())
     return OF_AN_OP * float(problem.fastest.mean()) + OF_A_TRANSFER * transfer
 
 
 def chains_of(search: Search) -> int:
-    """One a thread; with a limit of evaluations alone the machine must not decide."""
+    """Number of chains: one per thread, but fixed with a limit of evaluations alone, so that the
+    result does not depend on the machine."""
     return CHAINS if search.time_limit is None else search.threads
 
 
 def cooling(search: Search, chains: int, schedule: Cooling) -> Iterator[tuple[float, int, bool]]:
-    """Temperature (in the unit of the schedule), evaluations a chain and whether a round begins,
-    for each interval.
+    """For each interval: (temperature in the unit of the schedule, evaluations per chain, True if a
+    round begins).
 
-    Ends with the budget, but for the time in which the plans of an interval are offered; or where
-    an interval evaluated nothing.
+    Ends when the budget leaves no time for the offers after an interval, or after an interval
+    without evaluations.
     """
-    begin, current, before = 1 - search.left(), -1, -1
+    begin, current, before = 1 - search.budget_left(), -1, -1
     offers = min(chains, OFFERS_AN_INTERVAL)
     while not search.finished() and search.affords(offers) and search.evaluations > before:
         before = search.evaluations
-        done = (1 - search.left() - begin) / max(1 - begin, 1e-9)
+        progress = (1 - search.budget_left() - begin) / max(1 - begin, 1e-9)
         ends = schedule.round_ends
-        now = next((r for r, end in enumerate(ends) if done < end), len(ends) - 1)
+        now = next((r for r, end in enumerate(ends) if progress < end), len(ends) - 1)
         first = ends[now - 1] if now else 0.0
         # Geometric from the hottest to the coldest over each round.
-        within = (done - first) / (ends[now] - first)
+        within = (progress - first) / (ends[now] - first)
         temperature = schedule.hottest * (schedule.coldest / schedule.hottest) ** within
         yield temperature, evaluations_of(search, chains), now > current
         current = now
 
 
 def interval_seconds(search: Search) -> float:
-    """Without a time limit the clock must not decide."""
+    """Wall seconds of the next interval; infinite without a time limit, so that the clock does not
+    change the result."""
     if search.time_limit is None:
         return math.inf
     shortest = OFFERS_TO_AN_INTERVAL * search.offer_seconds()
@@ -112,11 +115,11 @@ def interval_seconds(search: Search) -> float:
 
 
 def evaluations_of(search: Search, chains: int) -> int:
-    """Evaluations that one chain may spend in an interval."""
+    """Evaluations of one chain in an interval."""
     if search.evaluation_limit is None:
         return MOST_EVALUATIONS
-    left = search.evaluation_limit - search.evaluations
+    remaining = search.evaluation_limit - search.evaluations
     if search.time_limit is None:
-        # The clock must not decide, so intervals are equal shares of the evaluations.
-        left = min(left, search.evaluation_limit // INTERVALS)
-    return min(MOST_EVALUATIONS, max(1, left // chains))
+        # Intervals are equal shares of the evaluations, independent of the clock.
+        remaining = min(remaining, search.evaluation_limit // INTERVALS)
+    return min(MOST_EVALUATIONS, max(1, remaining // chains))

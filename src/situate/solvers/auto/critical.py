@@ -1,4 +1,4 @@
-"""Critical transfers: what the end of the step waits for, and moves that do without it."""
+"""Critical transfers, for which the end of the step waits, and moves that avoid them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from situate.data.problem import Problem
 from situate.data.topology import edge_tensors, folded_order, op_devices, unit_devices
 from situate.schedule.items import channel_items, device_items, item_order, turns
 from situate.schedule.schedule import Schedule
-from situate.solvers.search import Found, Search
+from situate.solvers.search import Candidate, Search
 
 CRITICAL_SHARE = 0.1
-"""Share of what is left of the budget that critical moves take at most."""
+"""Largest share of the remaining budget for critical moves."""
 
 MOST_UNITS = 256
-"""Units that move at once, at most; the lengths tried are powers of two."""
+"""Largest number of units in a move; lengths are powers of two."""
 
 MOST_READERS = 2
-"""Units that read what a transfer brings around which moves begin."""
+"""Number of a transfer's readers around which moves begin."""
 
 Units = Ints
 
@@ -35,19 +35,19 @@ class Move(NamedTuple):
 
 
 def move_critical(search: Search, lines: list[Units]) -> None:
-    """Shift the border between devices at the transfers that the end of the best plan waits for,
-    the longest first, as long as the plan gets better.
+    """Shift borders between devices at the critical transfers of the best plan, the longest first,
+    as long as the plan gets better.
 
-    A search that draws its moves finds one that spares a long transfer late, where a segment of
-    a certain length has to move, such as the forward pass of a few ops without the backward pass.
+    To avoid a long transfer, a segment of a certain length may have to move, such as the forward
+    pass of a few ops without their backward pass. A random search finds such moves late.
 
     Args:
-        search: of the shortest step.
-        lines: along which a border is shifted, see `phase_lines`.
+        search: for the shortest step.
+        lines: along which borders shift, see `phase_lines`.
     """
-    end = search.left() * (1 - CRITICAL_SHARE)
+    end = search.budget_left() * (1 - CRITICAL_SHARE)
     before = None
-    while search.best is not before and search.incumbent.feasible and search.left() > end:
+    while search.best is not before and search.incumbent.feasible and search.budget_left() > end:
         before = search.incumbent
         _first_better(search, before, lines, end)
 
@@ -56,34 +56,34 @@ def phase_lines(problem: Problem) -> list[Units]:
     """Units along the folded line: all, then those of each phase."""
     line, first = folded_order(problem).astype(np.int64), np.zeros(problem.units, np.int64)
     phases = {phase: i for i, phase in enumerate(dict.fromkeys(o.phase for o in problem.graph.ops))}
-    # Backwards, so that the first op of a unit is the one that decides its phase.
+    # Backwards, so that the first op of a unit decides its phase.
     first[problem.unit[::-1]] = [phases[op.phase] for op in reversed(problem.graph.ops)]
     return [line, *(line[first[line] == phase] for phase in phases.values())]
 
 
-def _first_better(search: Search, found: Found, lines: list[Units], end: float) -> None:
-    """Offer the first move that makes the plan better."""
+def _first_better(search: Search, incumbent: Candidate, lines: list[Units], end: float) -> None:
+    """Offer moves until one improves the plan."""
     problem = search.problem
-    of_unit = unit_devices(problem, found.placement)
-    tried: set[tuple[bytes, int]] = set()
-    for units, device in _moves(problem, found.schedule, lines, of_unit):
+    of_unit = unit_devices(problem, incumbent.placement)
+    visited: set[tuple[bytes, int]] = set()
+    for units, device in _moves(problem, incumbent.schedule, lines, of_unit):
         units = np.sort(units[problem.allowed[units, device]])
-        if not len(units) or (key := (units.tobytes(), device)) in tried:
+        if not len(units) or (key := (units.tobytes(), device)) in visited:
             continue
-        if search.left() <= end:
+        if search.budget_left() <= end:
             return
-        tried.add(key)
+        visited.add(key)
         moved = of_unit.copy()
         moved[units] = device
-        search.consider(op_devices(problem, moved), found.order, found.decoder)
-        if search.best is not found:
+        search.consider(op_devices(problem, moved), incumbent.order, incumbent.decoder)
+        if search.best is not incumbent:
             return
 
 
 def _moves(
     problem: Problem, schedule: Schedule, lines: list[Units], of_unit: NDArray[np.int32]
 ) -> Iterator[Move]:
-    """For every critical transfer, the sender's side to the receiver and the other way round."""
+    """Moves for every critical transfer: units of the sender to the receiver, and the reverse."""
     for transfer in critical_transfers(problem, schedule):
         tensor = schedule.tensor[transfer]
         source, target = int(schedule.source[transfer]), int(schedule.target[transfer])
@@ -111,46 +111,48 @@ def _around(lines: list[Units], of_unit: NDArray[np.int32], unit: int) -> Iterat
 
 
 def critical_transfers(problem: Problem, schedule: Schedule) -> list[int]:
-    """Transfers on the way back from what ends last over what each item waited for longest: an
-    input, or its device or channel. The longest first."""
+    """Transfers on the critical path, the longest first.
+
+    The path leads back from the last end; each item's predecessor is the input, or the item on its
+    device or channel, that it waited for longest.
+    """
     ends = np.concatenate((schedule.end, schedule.transfer_end))
     waited = _waited(problem, schedule, ends)
-    # The walk ends at an item that waited for nothing.
-    found, item = [], int(ends.argmax())
+    # The path ends at an item that waited for nothing.
+    transfers, item = [], int(ends.argmax())
     while item >= 0:
         if item >= problem.n:
-            found.append(item - problem.n)
+            transfers.append(item - problem.n)
         item = int(waited[item])
     seconds = schedule.transfer_end - schedule.transfer_start
-    return sorted(found, key=lambda transfer: -float(seconds[transfer]))
+    return sorted(transfers, key=lambda transfer: -float(seconds[transfer]))
 
 
 def _waited(problem: Problem, schedule: Schedule, ends: NDArray[np.float64]) -> Units:
-    """(n + k,) the item that each waited for longest, or -1; see `situate.schedule.items`."""
+    """(n + k,) the item that each item waited for longest, or -1; see `situate.schedule.items`."""
     order = item_order(schedule, problem)
     by_turns = [items(schedule, problem) for items in (device_items, channel_items)]
-    pairs = [*(turns(*taken, order) for taken in by_turns), _inputs(problem, schedule)]
+    pairs = [*(turns(*occupied, order) for occupied in by_turns), _inputs(problem, schedule)]
     before, after = np.concatenate(pairs, axis=1)
     rising = np.lexsort((ends[before], after))
-    # (n + k,) from pairs (p,): sorted by end, so that the latest of an item's predecessors is the
-    # last that is written.
+    # (n + k,) from pairs (p,) sorted by end, so that an item's latest predecessor is written last.
     waited = np.full(len(ends), -1)
     waited[after[rising]] = before[rising]
     return waited
 
 
 def _inputs(problem: Problem, schedule: Schedule) -> Units:
-    """(2, ...) each item, and one that takes in what it makes or brings."""
+    """(2, pairs) items and their successors by data: producers, transfers and readers."""
     edge = edge_tensors(problem)
     moved = problem.n + np.arange(len(schedule.tensor))
     to = zip(schedule.tensor.tolist(), schedule.target.tolist(), strict=True)
-    # The transfer that brings a tensor to a device, by both; without one the producer is there.
+    # The transfer by (tensor, device); without one, the producer is on that device.
     brought = dict(zip(to, moved.tolist(), strict=True))
     places = schedule.placement[problem.consumers].tolist()
-    made = problem.producer[edge].tolist()
+    producers = problem.producer[edge].tolist()
     before = [
         brought.get((tensor, place), producer)
-        for tensor, place, producer in zip(edge.tolist(), places, made, strict=True)
+        for tensor, place, producer in zip(edge.tolist(), places, producers, strict=True)
     ]
     # (2, k) each transfer waits for the op that makes its tensor.
     sent = np.stack((problem.producer[schedule.tensor], moved))

@@ -1,4 +1,4 @@
-"""Device swap: two devices trade all their units, where the plan gets better by it."""
+"""Device swap: two devices exchange all their units if the plan gets better."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from situate.data.topology import accelerators, may_run, op_devices, unit_device
 from situate.solvers.search import Search
 
 SWAP_SHARE = 0.02
-"""Share of the budget that swapping takes at most."""
+"""Largest share of the budget for swaps."""
 
 
 def swap_devices(search: Search) -> None:
-    """Let pair after pair trade, until no pair makes the best plan better.
+    """Swap pairs of devices until no swap improves the best plan.
 
-    Rules place segments in the order in which devices are listed; over slow links, or on devices of
-    different speeds, another order may be far better, and no segment finds it by moving alone.
+    Rules place segments in the order of the devices. Over slow links, or on devices of different
+    speeds, another order may be far better, and no move of a single segment reaches it.
     """
-    least = search.left() - SWAP_SHARE
+    least = search.budget_left() - SWAP_SHARE
     before = None
     while search.best is not before:
         before = search.best
         for a, b in unlike_pairs(search.problem):
-            if search.finished() or search.left() < least:
+            if search.finished() or search.budget_left() < least:
                 return
-            found = search.incumbent
-            traded = swapped(search.problem, found.placement, a, b)
-            if not np.array_equal(traded, found.placement):
-                search.consider(traded, found.order, found.decoder)
+            incumbent = search.incumbent
+            traded = swapped(search.problem, incumbent.placement, a, b)
+            if not np.array_equal(traded, incumbent.placement):
+                search.consider(traded, incumbent.order, incumbent.decoder)
 
 
 def swapped(problem: Problem, placement: Placement, a: int, b: int) -> Placement:
-    """The placement (n,) with the units of a and b where the other's are, as far as they may."""
+    """The placement (n,) with the units of a and b exchanged, as far as they are allowed."""
     of_unit = unit_devices(problem, placement)
-    # (units,) the device of each unit after the trade.
+    # (units,) the device of each unit after the swap.
     to = np.select([of_unit == a, of_unit == b], [b, a], of_unit)
     return op_devices(problem, np.where(may_run(problem, to), to, of_unit))
 
 
 def unlike_pairs(problem: Problem) -> Iterator[tuple[int, int]]:
-    """Pairs of accelerators of which one cannot stand for the other.
+    """Pairs of accelerators that are not interchangeable.
 
-    Devices that can stand for one another are alike to all others, so each is compared with the
-    first of every kind alone.
+    Interchangeability is an equivalence, so each device is compared only with the first of every
+    kind.
     """
     first: dict[int, int] = {}
     for a, b in combinations(accelerators(problem), 2):
@@ -64,9 +64,9 @@ def _alike(problem: Problem, a: int, b: int) -> bool:
 
 
 def _linked_alike(problem: Problem, a: int, b: int) -> bool:
-    """True where links, and what shares a channel, are the same once the two have traded places;
-    only rows and columns of the two can differ."""
-    # (d,) the devices with a and b traded: row a must equal row b in that order of columns.
+    """True if links and shared channels stay the same when the two devices are exchanged; only
+    their rows and columns can differ."""
+    # (d,) the devices with a and b exchanged: row a must equal row b in that order of columns.
     turn = np.arange(problem.d)
     turn[[a, b]] = b, a
     tables = (problem.latency, problem.bandwidth)
@@ -78,13 +78,13 @@ def _linked_alike(problem: Problem, a: int, b: int) -> bool:
 
 
 def _joined_alike(channel: NDArray[np.int32], a: int, b: int, turn: NDArray[np.int64]) -> bool:
-    """True where the trade maps channels to channels one to one."""
-    # (4 d,) channels of all links of the two, and what each becomes by the trade.
+    """True if the exchange maps channels to channels one to one."""
+    # (4 d,) channels of all links of the two devices, before and after the exchange.
     before = np.concatenate((channel[a], channel[b], channel[:, a], channel[:, b]))
     after = np.concatenate((channel[b, turn], channel[a, turn], channel[turn, b], channel[turn, a]))
     others = np.delete(np.delete(channel, [a, b], 0), [a, b], 1)
     became = set(zip(before.tolist(), after.tolist(), strict=True))
-    # Channels that other devices use as well stay as they are.
+    # Channels that other devices also use must map to themselves.
     became |= {(c, c) for c in before[np.isin(before, others)].tolist()}
     return len(became) == len(set(before.tolist()))
 

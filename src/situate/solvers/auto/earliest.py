@@ -1,4 +1,4 @@
-"""Baechi's list rules, which keep to memory and to accelerators, and wait for children."""
+"""Baechi's list rules, which respect memory, prefer accelerators and wait for children."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from situate.solvers.heuristics.m_etf import offer_earliest
 from situate.solvers.search import Search
 
 OFFERS = 60
-"""Offers that take three times as long as both rules: what has no time for so many needs it for
-other parts."""
+"""Time needed for both rules, in offers: three times their duration. Shorter searches need the time
+for other parts."""
 
 
 def offer_earliest_rules(search: Search) -> None:
-    """Offer the plan of `m_etf`, and that of `m_sct` where the favourite child of an op is the one
-    that the longest rest of the step waits for: no linear program has to be solved for that.
+    """Offer the plan of `m_etf`, and that of `m_sct` with critical children as favourites, which
+    need no linear program.
 
-    Where nothing fits these plans do not count: a device that is filled in the order of the step
-    lacks few bytes, and yet is far from what fits.
+    If nothing fits, these plans are dropped. A device that fills up in the order of the step lacks
+    few bytes but may be far from a feasible plan.
     """
     problem, before = search.problem, search.best
     if problem.objective != "time" or problem.transfers == "atomic":

@@ -1,5 +1,5 @@
-"""Islands: searches in the processes of workers, which every so often go on from the best of all
-(the island model of evolutionary computation, with a single migrant)."""
+"""Islands: searches in worker processes that periodically restart from the best plan of all (the
+island model of evolutionary computation, with a single migrant)."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from situate.evaluators.workers.places import Place
 from situate.evaluators.workers.terms import Terms
 from situate.evaluators.workers.workers import NoWorkers
 from situate.simulation.transfer_order import TransferOrder
-from situate.solvers.search import Found, Search
+from situate.solvers.search import Candidate, Search
 
 ROUNDS = (0.5, 0.25, 0.25)
-"""Shares of what is left of the budget after which islands exchange their best."""
+"""Shares of the remaining budget per round; islands exchange their best plan after each."""
 
 ISLANDS = 4
-"""Islands of a search that is limited by evaluations alone: as many on any number of workers."""
+"""Islands of a search that is limited by evaluations alone, whatever its workers."""
 
 STARTING_SHARE = 0.2
-"""Share of what is left of the time in which workers must be ready to take part."""
+"""Share of the remaining time within which workers must be ready to take part."""
 
 LATE_SHARE, LATE_SECONDS = 0.5, 1.0
-"""Share of its seconds, and seconds beside, by which an island may end late."""
+"""An island may end late by this share of its seconds plus this many seconds."""
 
 Improve = Callable[[Search, bool, bool], None]
 """Improves the best plan of a search until its budget ends; see `on_island` of `auto`."""
@@ -38,19 +38,19 @@ Improve = Callable[[Search, bool, bool], None]
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """A decision as it is sent; see `Found`."""
+    """A decision in the form that workers receive; see `Candidate`."""
 
     placement: Placement
     order: Order
     transfers: TransferOrder | None
 
     @classmethod
-    def of(cls, found: Found) -> Decision:
-        """That of a plan."""
-        return cls(found.placement, found.order, found.transfers)
+    def of(cls, candidate: Candidate) -> Decision:
+        """The decision of a candidate."""
+        return cls(candidate.placement, candidate.order, candidate.transfers)
 
     def offer(self, search: Search) -> None:
-        """Offer it."""
+        """Offer the decision to a search."""
         search.offer(self.placement, self.order, transfers=self.transfers)
 
 
@@ -72,7 +72,7 @@ def improved(
     first: bool,
     full: bool,
 ) -> tuple[Decision, int]:
-    """The best decision that a share of the budget finds from `start`, and its evaluations."""
+    """(best decision from `start` within a share of the budget, number of evaluations)."""
     search = Search(
         problem,
         lower_bound,
@@ -91,11 +91,11 @@ class Islands:
     """The islands of a search.
 
     Args:
-        improve: what each does.
+        improve: the improvement on each island.
         jobs: of `improved`.
 
     Attributes:
-        left_out: calls of `improved` at which workers failed, and that were not made again.
+        left_out: number of calls of `improved` that were dropped after failures of workers.
     """
 
     def __init__(self, search: Search, improve: Function, jobs: Jobs) -> None:
@@ -103,12 +103,12 @@ class Islands:
         self.left_out = 0
 
     def start(self) -> None:
-        """Start the workers, which takes as long as it does, while plans are constructed here."""
+        """Start the workers in the background, while this process constructs plans."""
         self._jobs.ready(0.0)
 
     def improve(self, full: bool) -> bool:
-        """Improve the best plan until the budget ends; False where no worker is ready in time, or
-        none is left meanwhile.
+        """Improve the best plan until the budget ends; False if no worker is ready in time, or all
+        are lost.
 
         Args:
             full: see `on_island`.
@@ -127,13 +127,13 @@ class Islands:
         return True
 
     def _count(self, number: int) -> int:
-        """One for each worker that is ready; with a limit of evaluations alone the workers must not
-        decide."""
+        """Number of islands: one per ready worker, but fixed with a limit of evaluations alone, so
+        that the result does not depend on the workers."""
         limit = self._search.time_limit
         if limit is None:
             return ISLANDS
         share = STARTING_SHARE if number == 0 else 0.0
-        return self._jobs.ready(share * self._search.left() * limit)
+        return self._jobs.ready(share * self._search.budget_left() * limit)
 
     def _round(self, number: int, count: int, full: bool) -> None:
         search = self._search
@@ -143,30 +143,32 @@ class Islands:
             (self._improve, self._share(share, number, island, count), start, number == 0, full)
             for island in range(count)
         ]
-        for found in self._found(calls, self._terms(calls[0][1])):
-            if found is not None:
-                decision, evaluations = found
+        for result in self._results(calls, self._terms(calls[0][1])):
+            if result is not None:
+                decision, evaluations = result
                 search.evaluations += evaluations
                 decision.offer(search)
 
-    def _found(self, calls: list[Any], terms: Terms) -> Iterator[tuple[Decision, int] | None]:
-        """The findings of every island, None of one left out. With a limit of evaluations alone
-        this process searches where no worker is left."""
-        done = 0
+    def _results(self, calls: list[Any], terms: Terms) -> Iterator[tuple[Decision, int] | None]:
+        """The results of all islands; None for one that is left out.
+
+        If all workers are lost and evaluations alone are limited, this process searches instead.
+        """
+        count = 0
         try:
-            for found in self._jobs.map(calls, terms):
-                done += 1
-                yield found
+            for result in self._jobs.map(calls, terms):
+                count += 1
+                yield result
         except NoWorkers as error:
             if self._search.time_limit is not None:
                 raise
             _warn_of_none(error)
             self._jobs = self._jobs.here()
-            yield from self._jobs.map(calls[done:])
+            yield from self._jobs.map(calls[count:])
 
     def _terms(self, share: Share) -> Terms:
-        """The terms of a round: in a time limit no island is searched again, for that would take as
-        long once more."""
+        """The terms of a round. With a time limit no island is repeated, because a repetition would
+        take as long again."""
         if share.seconds is None:
             return Terms(lost=self._leave_out)
         limit = (1 + LATE_SHARE) * share.seconds + LATE_SECONDS
@@ -179,19 +181,19 @@ class Islands:
         search = self._search
         seconds = evaluations = None
         if search.time_limit is not None:
-            left = search.time_limit * (1 - search.reserve) - search.seconds
-            # What each finds is offered here, one after the other.
-            seconds = max(0.0, share * left - count * search.offer_seconds())
+            budget = search.time_limit * (1 - search.reserve) - search.seconds
+            # This process offers the results of all islands in turn, which takes time too.
+            seconds = max(0.0, share * budget - count * search.offer_seconds())
         if search.evaluation_limit is not None:
-            left = search.evaluation_limit * (1 - search.reserve) - search.evaluations
-            evaluations = max(1, int(share * left / count) - len(search.decoders))
+            budget = search.evaluation_limit * (1 - search.reserve) - search.evaluations
+            evaluations = max(1, int(share * budget / count) - len(search.decoders))
         words = np.random.SeedSequence(search.seed, spawn_key=(number, island)).generate_state(1)
         return Share(seconds, evaluations, int(words[0]))
 
 
 @contextmanager
 def islands(search: Search, improve: Improve) -> Iterator[Islands | None]:
-    """The islands where there are to be workers; None for this process alone.
+    """The islands of a search with workers; None without workers.
 
     Raises:
         SituateError: see `Place.jobs`.
@@ -203,11 +205,11 @@ def islands(search: Search, improve: Improve) -> Iterator[Islands | None]:
     function = Function.of(improve, ())
     shared = (search.problem, search.lower_bound)
     with Place.parse(workers).jobs(improved, shared=shared, alike=True) as jobs:
-        made = Islands(search, function, jobs)
-        yield made
+        group = Islands(search, function, jobs)
+        yield group
         then = (
-            f"islands left out of a round: {made.left_out}"
-            if made.left_out
+            f"islands left out of a round: {group.left_out}"
+            if group.left_out
             else "no island was lost"
         )
         if failures := jobs.counts.failures_text(then):

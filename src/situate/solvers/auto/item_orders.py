@@ -1,4 +1,4 @@
-"""Orders of ops and transfers of small problems that block, by branch and bound."""
+"""Branch and bound for orders of ops and transfers of small problems with blocking transfers."""
 
 from __future__ import annotations
 
@@ -13,29 +13,33 @@ from situate.simulation.transfer_order import TransferOrder
 from situate.solvers.search import Search
 
 STEPS = 2_000_000
-"""Items at most that are tried for one placement."""
+"""Largest number of items to try for one placement."""
 
 ITEMS_SHARE = 0.5
-"""Share of what is left of the budget that this takes at most."""
+"""Largest share of the remaining budget for this search."""
 
 Goal = Literal["time", "memory", "fit"]
-"""The value that an order decides; under `fit` it decides only what fits."""
+"""The value that an order decides; with `fit` it only decides feasibility."""
 
 
 def order_items(search: Search, placements: Sequence[tuple[Placement, float]]) -> bool:
-    """Offer the best order of ops and transfers of every placement, and return whether no plan of
-    these is better.
+    """Offer the best order of ops and transfers of every placement; True if the search was
+    exhaustive.
 
     Args:
-        placements: (n,) each, with a value that none of its plans is below; the most promising
+        placements: (n,) each, with a lower bound on the value of its plans; the most promising
             first.
     """
-    end = search.left() * (1 - ITEMS_SHARE)
+    end = search.budget_left() * (1 - ITEMS_SHARE)
     for placement, least in placements:
         if search.proved() or not _promises(search, least):
             continue
         steps = _steps_left(search, end)
-        if search.left() <= end or not steps or not _offer_best(search, placement, least, steps):
+        if (
+            search.budget_left() <= end
+            or not steps
+            or not _offer_best(search, placement, least, steps)
+        ):
             return False
     return True
 
@@ -45,24 +49,24 @@ def _promises(search: Search, least: float) -> bool:
 
 
 def _to_beat(search: Search) -> float:
-    """A value that is better than the best by more than rounding."""
+    """A value that is better than the incumbent by more than rounding."""
     return search.incumbent.value * (1 - 2 * rounding(search.problem))
 
 
 def _steps_left(search: Search, end: float) -> int:
-    """Items that may be tried: an evaluation is as many as a decoding takes, an op each."""
+    """Remaining number of items to try; an evaluation counts as n items, like a decoding."""
     if search.evaluation_limit is None:
         return STEPS
-    left = (search.left() - end) * search.evaluation_limit * (1 - search.reserve)
-    return min(STEPS, max(0, int(left)) * search.problem.n)
+    budget = (search.budget_left() - end) * search.evaluation_limit * (1 - search.reserve)
+    return min(STEPS, max(0, int(budget)) * search.problem.n)
 
 
 def _offer_best(search: Search, placement: Placement, least: float, steps: int) -> bool:
-    """Offer the best order of a placement where it is better than the best plan; False where there
-    was no time for all orders."""
+    """Offer the best order of a placement if it beats the incumbent; False if there was no time for
+    all orders."""
     objective = search.problem.objective
     goal: Goal = "fit" if objective == "throughput" else objective
-    exhausted, tried, order, sent = _core.best_item_order(
+    exhausted, steps_taken, order, sent = _core.best_item_order(
         search.simulator.core,
         placement,
         goal,
@@ -72,7 +76,7 @@ def _offer_best(search: Search, placement: Placement, least: float, steps: int) 
         steps=steps,
         seconds=_seconds_left(search),
     )
-    search.evaluations += math.ceil(tried / search.problem.n)
+    search.evaluations += math.ceil(steps_taken / search.problem.n)
     if len(order):
         _offer(search, placement, order, TransferOrder(*sent))
     return exhausted

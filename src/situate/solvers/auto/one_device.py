@@ -1,5 +1,5 @@
-"""A plan on one device in place of one on several, where devices that work at once cost one another
-as much as the several gain."""
+"""A plan on one device instead of several, if contention between devices costs as much as the
+parallel plan gains."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from situate.solvers.search import Search
 
 
 def candidates(search: Search) -> int:
-    """Plans that `keep_to_one_device` may look at."""
+    """Number of plans that `keep_to_one_device` may evaluate."""
     problem = search.problem
     if problem.costs is None or problem.objective != "time":
         return 0
@@ -18,8 +18,8 @@ def candidates(search: Search) -> int:
 
 
 def keep_to_one_device(search: Search) -> None:
-    """Take the best plan on one device where that on several is faster by no more than what devices
-    are expected to cost one another."""
+    """Take the best plan on one device if a plan on several is faster by no more than the expected
+    contention between devices."""
     problem, best = search.problem, search.best
     if not candidates(search) or best is None or not best.feasible:
         return

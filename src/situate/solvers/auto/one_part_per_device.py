@@ -1,4 +1,4 @@
-"""As many parts of the network as accelerators, each of units that exchange most bytes."""
+"""One part of the network per accelerator, with few bytes between parts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from situate.solvers.search import Search
 
 
 def offer_one_part_per_device(search: Search, label: NDArray[np.int64]) -> None:
-    """Offer the plan of parts (units,), as an eager scheduler runs it in the graph's order or by
-    rank, if it is better.
+    """Offer a plan from the parts (units,) of units, in the graph's order and by rank, if it is
+    better under an eager scheduler.
 
-    Of an unrolled network a part is a layer at all its steps, as the papers' experts place it.
+    In an unrolled network a part is a layer at all its steps, as in the papers' expert placements.
     """
     placement = one_part_each(search.problem, label)
     for order in (np.array(search.problem.graph.order, np.int32), by_rank(search)):
@@ -25,8 +25,8 @@ def offer_one_part_per_device(search: Search, label: NDArray[np.int64]) -> None:
 
 
 def one_part_each(problem: Problem, label: NDArray[np.int64]) -> Placement:
-    """Placement (n,) of parts (units,), in the order of their first units, on an accelerator each;
-    a unit that may not go there is on the first device that it may run on."""
+    """Placement (n,) with one part (units,) per accelerator, in the order of their first units; a
+    unit that may not run there goes to its first allowed device."""
     _, first, part = np.unique(label, return_index=True, return_inverse=True)
     devices = np.array(accelerators(problem))
     # (parts,) rank of each part by its first unit -> (units,) the device of its part.

@@ -1,4 +1,4 @@
-"""Optimistic scores: a placement scores no better by any order of the ops and any decoder."""
+"""Lower bounds on the score of a placement, for any order of the ops and any decoder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from situate.solvers.search import Search
 
 
 def least_scores(search: Search, placements: Placements) -> list[tuple[int, float]]:
-    """Least score of every placement: the bytes that it exceeds capacities by, and its value."""
+    """Lower bound on the score (excess bytes, value) of every placement."""
     problem = search.problem
     peak = _least_peaks(problem, placements)
     excess = [sum(row) for row in np.maximum(0, peak - problem.capacity).tolist()]
@@ -26,7 +26,7 @@ def least_scores(search: Search, placements: Placements) -> list[tuple[int, floa
         value = _periods(problem, placements) * (1 - rounding(problem))
     elif problem.transfers == "atomic":
         value = np.array(
-            [_core.atomic_calls(search.simulator.core, each)[0] for each in placements]
+            [_core.atomic_calls(search.simulator.core, placement)[0] for placement in placements]
         )
     else:
         value = _least_makespans(problem, placements) * (1 - rounding(problem))
@@ -34,8 +34,8 @@ def least_scores(search: Search, placements: Placements) -> list[tuple[int, floa
 
 
 def _periods(problem: Problem, placements: Placements) -> Floats:
-    """(k,) seconds between steps, which no order changes: as `Schedule.period`, of many at once."""
-    # Row by row of (k, d + channels): which entry an op adds to differs between placements.
+    """(k,) periods of placements, independent of the order; a batched `Schedule.period`."""
+    # (k, d + channels) loads; each op adds to one device per placement.
     every = np.arange(len(placements))
     load = np.zeros((len(placements), problem.d + len(problem.cluster.channels)))
     for op in range(problem.n):
@@ -53,7 +53,7 @@ def _add_transfers(problem: Problem, tensor: int, placements: Placements, load: 
     for target in range(problem.d):
         sent = _read_on(problem, tensor, target, placements) & (source != target)
         seconds = np.where(sent, moves[source, target], 0.0)
-        # (k,) a tensor leaves an accelerator once, at the cost of its slowest receiver.
+        # (k,) a tensor leaves an accelerator once, in the time of its slowest receiver.
         leaving = np.maximum(leaving, seconds)
         if problem.transfers == "blocking":
             load[every, source] += seconds
@@ -68,13 +68,13 @@ def _add_transfers(problem: Problem, tensor: int, placements: Placements, load: 
 def _read_on(
     problem: Problem, tensor: int, device: int, placements: Placements
 ) -> NDArray[np.bool_]:
-    """(k,) whether the device has a reader of the tensor."""
+    """(k,) True if the device has a reader of the tensor."""
     first, last = problem.consumer_start[tensor : tensor + 2]
     return np.asarray((placements[:, problem.consumers[first:last]] == device).any(axis=1))
 
 
 def _least_makespans(problem: Problem, placements: Placements) -> Floats:
-    """(k,) the longest path, transfers that nothing delays included, or the busiest device."""
+    """(k,) the larger of the longest path, with undelayed transfers, and the busiest device."""
     every = np.arange(len(placements))
     # (k, n) earliest ends, with every device free and every channel idle, and (k, d) loads.
     end, load = np.zeros(placements.shape), np.zeros((len(placements), problem.d))
@@ -90,22 +90,25 @@ def _least_makespans(problem: Problem, placements: Placements) -> Floats:
 
 
 def _least_peaks(problem: Problem, placements: Placements) -> NDArray[np.int64]:
-    """(k, d) what devices hold for the whole step, and what is there beside it while an op runs
-    that takes time: its inputs, its outputs and its workspace, and what others before it have made
-    for others behind it on the same device."""
+    """(k, d) lower bounds on peak bytes.
+
+    They count persistent bytes, plus the largest need of an op that takes time. An op's need is its
+    inputs, outputs and workspace, and tensors from its ancestors to its descendants on the same
+    device.
+    """
     every = np.arange(len(placements))
-    held = np.zeros((len(placements), problem.d), np.int64)
+    persistent = np.zeros((len(placements), problem.d), np.int64)
     for op in range(problem.n):
-        held[every, placements[:, op]] += problem.persistent[op]
+        persistent[every, placements[:, op]] += problem.persistent[op]
     if problem.rules.memory == "persistent":
-        return held
-    peak, before = held.copy(), _before(problem)
+        return persistent
+    peak, before = persistent.copy(), _before(problem)
     for op in np.flatnonzero(takes_time(problem)).tolist():
         here = placements[:, op]
-        need = held[every, here] + problem.workspace[op]
+        need = persistent[every, here] + problem.workspace[op]
         for tensor in range(len(problem.size)):
             need += _live(problem, tensor, op, placements, before)
-        # Of the ops on a device the one that needs most; each runs alone there.
+        # Ops on a device run one at a time, so the largest need counts.
         peak[every, here] = np.maximum(peak[every, here], need)
     return peak
 
@@ -113,7 +116,7 @@ def _least_peaks(problem: Problem, placements: Placements) -> NDArray[np.int64]:
 def _live(
     problem: Problem, tensor: int, op: int, placements: Placements, before: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """(k,) bytes of a tensor that are on the device of an op while that runs, in any schedule."""
+    """(k,) bytes of a tensor that are on the device of a running op in any schedule."""
     first, last = problem.consumer_start[tensor : tensor + 2]
     producer, readers = problem.producer[tensor], problem.consumers[first:last]
     here, size = placements[:, op], problem.size[tensor]
@@ -125,17 +128,19 @@ def _live(
     if not before[producer, op]:
         return np.zeros(len(placements), np.int64)
     behind = readers[before[op, readers]]
-    wanted = (placements[:, behind] == here[:, None]).any(axis=1) | (problem.output[tensor] == 1)
-    return np.where(at_home & wanted, size, 0)
+    needed_later = (placements[:, behind] == here[:, None]).any(axis=1) | (
+        problem.output[tensor] == 1
+    )
+    return np.where(at_home & needed_later, size, 0)
 
 
 def _before(problem: Problem) -> NDArray[np.bool_]:
-    """(n, n) whether an op must have ended when another starts."""
+    """(n, n) True if the first op must end before the second starts."""
     before = np.zeros((problem.n, problem.n), np.bool_)
     for op in problem.graph.order:
         for tensor in _inputs(problem, op):
             producer = problem.producer[tensor]
-            # Ancestors of a producer are ancestors of its reader; ops come in topological order.
+            # Ancestors of a producer are ancestors of its reader; ops are in topological order.
             before[:, op] |= before[:, producer]
             before[producer, op] = True
     return before

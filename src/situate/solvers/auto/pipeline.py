@@ -1,4 +1,4 @@
-"""Pipelines: contiguous segments of the network, one a device."""
+"""Pipelines: contiguous segments of the network, one per device."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from situate.solvers.line_cut import live_bytes
 from situate.solvers.search import Search
 
 SPLIT_MOVES = 4_000_000
-"""Moves of a unit that weighing all segments takes, about: the longer the line, the fewer places
+"""Approximate limit on the moves of a unit to weigh all segments; longer lines have fewer places
 where a segment may begin."""
 
 OFFERS_TO_SPLIT = 400
-"""Offers that take longer than that."""
+"""These moves take less time than so many offers."""
 
 SPLIT_SHARES = (1, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
-"""Shares of these moves, the largest that there is time for."""
+"""Shares of these moves; the largest that fits in the time is used."""
 
 
 def offer_pipelines(search: Search) -> None:
-    """Offer the pipeline that fills device after device, and, where busy times count or nothing
-    has fitted yet, the one with the shortest period."""
+    """Offer the pipeline that fills device after device; if loads count or nothing fits yet, also
+    the pipeline with the shortest period."""
     problem = search.problem
     order = np.array(problem.graph.order, np.int32)
     search.offer(fill(problem), order)
@@ -50,8 +50,10 @@ def offer_pipelines(search: Search) -> None:
 
 
 def _step(search: Search) -> int | None:
-    """Units between two places where a segment may begin: 1 up to about a thousand units, more in
-    little time; None where there is not enough for any."""
+    """Distance in units between two places where a segment may begin; None without enough time.
+
+    It is 1 up to about a thousand units, and more if time is short.
+    """
     problem = search.problem
     share = next((s for s in SPLIT_SHARES if search.affords(OFFERS_TO_SPLIT * s)), None)
     if share is None:
@@ -61,8 +63,8 @@ def _step(search: Search) -> int | None:
 
 
 def turns(problem: Problem) -> list[NDArray[np.int32]]:
-    """Orders of the devices along a pipeline: accelerators in file order, and the CPUs behind
-    them, or one CPU at each place before and between them."""
+    """Orders of the devices along a pipeline: accelerators in file order with the CPUs behind them,
+    or with one CPU at each place before or between them."""
     fast = accelerators(problem)
     slow = [d for d in range(problem.d) if d not in fast]
     lines = [fast + slow]
@@ -72,15 +74,15 @@ def turns(problem: Problem) -> list[NDArray[np.int32]]:
 
 
 def fill(problem: Problem) -> Placement:
-    """Placement (n,): along the pipeline's order every device is filled before the next is used.
+    """Placement (n,) that fills every device before the next, along the pipeline's order.
 
-    Counts persistent bytes, and unless the rules count nothing else, all outputs of its ops.
+    A unit counts with its persistent bytes and, unless the rules ignore them, its output bytes.
     """
     weight = problem.unit_persistent.astype(np.float64)
     if problem.rules.memory != "persistent":
         weight = live_bytes(problem)
     fast = accelerators(problem)
-    # CPUs take what is left over.
+    # CPUs take the remaining units.
     turn = fast + [d for d in range(problem.d) if d not in fast]
     room, needed = problem.capacity.astype(np.float64).tolist(), weight.tolist()
     allowed, of_unit = problem.allowed, problem.allowed.argmax(axis=1)

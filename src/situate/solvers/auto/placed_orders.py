@@ -1,4 +1,4 @@
-"""Placed orders: a placement that is given, run by a list scheduler that keeps within memory."""
+"""Placed orders: list schedules of a fixed placement that respect memory."""
 
 from __future__ import annotations
 
@@ -13,44 +13,43 @@ from situate.simulation.decoding import priority_of
 from situate.solvers.search import Search
 
 URGENCIES = ((1.0, 2.0), (1.0, 1.0), (1.0, 0.0), (0.0, 1.0))
-"""Weights of an op's turn, and of the longest way from it to the end of the step: the first two
-suit pipelines, the third runs as few slices at once as devices have work for, the last is upward
-rank."""
+"""Weights of an op's place in depth-first order and of its longest path to the end. The first two
+suit pipelines, the third keeps few slices in flight, and the last is upward rank."""
 
 TRIES = 4
-"""Schedules by one urgency at most, each with so much less room as the one before lacked."""
+"""Largest number of schedules per urgency, each with less room by the excess of the one before."""
 
 ORDERS_SHARE = 0.05
-"""Share of what is left of the budget after which no other urgency is tried."""
+"""Share of the remaining budget after which no further urgency starts."""
 
 OFFERS_TO_LIST = 5
-"""Offers that take longer than one list schedule."""
+"""One list schedule takes less time than so many offers."""
 
 MOST_EVALUATIONS = 40
-"""Evaluations that all urgencies take at most."""
+"""Largest number of evaluations for all urgencies."""
 
 
 MOST_PLACEMENTS = 6
-"""Placements that are listed anew at most."""
+"""Largest number of placements to schedule again."""
 
 
 def offer_placed_orders(search: Search) -> None:
-    """Offer the best plan's placement in other orders, if they are better, where transfers are
-    overlapped: each device runs the most urgent op after which all others can still run in turn.
+    """Offer the incumbent's placement in other orders if they are better and transfers overlap.
 
-    Where activations of slices fill memory a list scheduler without such foresight takes in what
-    it cannot finish, and local search finds no way out.
+    Each device runs the most urgent op after which all others can still run in turn. Without this
+    foresight, a list scheduler starts slices that it cannot finish once activations fill memory,
+    and local search does not repair that.
     """
     if _affordable(search):
         _list_anew(search, search.incumbent.placement, URGENCIES)
 
 
 def list_pipelines(search: Search, placements: Sequence[Placement]) -> None:
-    """Offer placements of slices in the first of these orders, if they are better, those first
-    whose busiest device has the least to do, then the best plan's in all.
+    """Offer placements of slices by the first urgency if they are better, then the incumbent's by
+    all urgencies.
 
-    A pipeline that waits long in the order that was laid down for it may be the shortest without
-    it.
+    Placements with the least busiest device come first. A pipeline that waits long in its published
+    order may be the shortest in another one.
     """
     problem = search.problem
     if problem.objective != "time" or problem.transfers != "overlapped":
@@ -65,7 +64,7 @@ def list_pipelines(search: Search, placements: Sequence[Placement]) -> None:
 
 
 def _busiest(problem: Problem, placement: Placement) -> float:
-    """Seconds that the busiest device of a placement has to do."""
+    """Seconds of work of a placement's busiest device."""
     seconds = problem.seconds[np.arange(problem.n), placement]
     return float(np.bincount(placement, seconds).max())
 
@@ -80,21 +79,24 @@ def _affordable(search: Search) -> bool:
 def _list_anew(
     search: Search, placement: Placement, urgencies: Sequence[tuple[float, float]]
 ) -> None:
-    """Offer a placement in the order by each urgency, for a share of what is left."""
+    """Offer a placement in the order of each urgency, within a share of the remaining budget."""
     line = np.array(search.problem.depth_first, np.int32)
     orders = _core.make_placed_orders(search.simulator.core, placement, line)
-    end = search.left() * (1 - ORDERS_SHARE)
+    end = search.budget_left() * (1 - ORDERS_SHARE)
     for urgency in urgencies:
         _offer_listed(search, orders, placement, urgency)
-        if search.finished() or search.left() < end or not search.affords(OFFERS_TO_LIST):
+        if search.finished() or search.budget_left() < end or not search.affords(OFFERS_TO_LIST):
             return
 
 
 def _offer_listed(
     search: Search, orders: _core.PlacedOrders, placement: Placement, urgency: tuple[float, float]
 ) -> None:
-    """Offer the order by an urgency. A device that waits for room elsewhere does not wait when the
-    order is decoded, so the first one may not fit."""
+    """Offer a placement in the order of an urgency.
+
+    The list schedule may wait for room on another device, but decoders do not wait. So the first
+    order may not fit, and later ones reserve room.
+    """
     problem, reserved = search.problem, np.zeros(search.problem.d, np.int64)
     for _ in range(TRIES):
         order = orders.order(*urgency, reserved)

@@ -1,5 +1,5 @@
-"""Proportional cuts: the network in a segment a device, each with its share of the work or of the
-bytes; units that do not fit spill to other devices."""
+"""Proportional cuts: one segment of the network per device, with its share of the work or of the
+bytes. Units that do not fit spill to other devices."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from situate.data.problem import Problem
 from situate.data.topology import accelerators, op_devices, pipeline_order, unit_devices
 from situate.solvers.auto.stages import follow
 from situate.solvers.line_cut import cut
-from situate.solvers.search import Found, Search
+from situate.solvers.search import Candidate, Search
 
 SPILL_ROUNDS = 30
-"""Rounds of moving what does not fit."""
+"""Largest number of rounds of spilling."""
 
 SPILL_MARGIN = 1.02
-"""A device that is over its limit gives up this many times what it is over by."""
+"""A device above its limit gives up this many times its excess."""
 
 
 def offer_proportional_cuts(search: Search) -> None:
-    """Offer a cut by seconds and one by persistent bytes, each until it fits by spilling; where a
-    device cannot hold everything also stages by bytes; while nothing fits the best plan, spilled.
+    """Offer a cut by seconds and one by persistent bytes, with spilling until they fit.
+
+    If a device cannot hold everything, also offer stages by bytes. While nothing fits, also spill
+    the best plan.
     """
     problem = search.problem
     order = np.array(problem.graph.order, np.int32)
@@ -32,13 +34,13 @@ def offer_proportional_cuts(search: Search) -> None:
             return
     if problem.persistent.sum() > problem.capacity.min():
         search.offer(follow(problem, _along_the_pipeline(problem)), order)
-    found = search.incumbent
-    if not found.feasible:
-        offer_until_it_fits(search, found.placement, found.order)
+    incumbent = search.incumbent
+    if not incumbent.feasible:
+        offer_until_it_fits(search, incumbent.placement, incumbent.order)
 
 
 def by_seconds(problem: Problem) -> Placement:
-    """Placement (n,) along the pipeline, accelerators' segments as long as they are fast."""
+    """Placement (n,) along the pipeline; segments are proportional to the accelerators' speeds."""
     devices = accelerators(problem)
     seconds = np.where(np.isfinite(problem.seconds), problem.seconds, 0)[:, devices]
     weight = np.zeros(problem.units)
@@ -48,9 +50,9 @@ def by_seconds(problem: Problem) -> Placement:
 
 
 def by_bytes(problem: Problem) -> Placement:
-    """Placement (n,) in topological order, accelerators' segments as heavy as their memory."""
+    """Placement (n,) in topological order; segments are proportional to accelerators' memory."""
     units = problem.unit[list(problem.graph.order)]
-    # (n,) units of the ops in order -> (units,) each where its first op stands.
+    # (n,) units of the ops in order -> (units,) units by their first op.
     _, first = np.unique(units, return_index=True)
     line = units[np.sort(first)]
     return _cut_by_bytes(problem, line)
@@ -68,37 +70,37 @@ def _cut_by_bytes(problem: Problem, line: NDArray[np.int32]) -> Placement:
 
 def offer_until_it_fits(search: Search, placement: Placement, order: NDArray[np.int32]) -> None:
     """Offer the plan; while it does not fit, move units that cost little time for their bytes."""
-    found = search.offer(placement, order)
+    candidate = search.offer(placement, order)
     for _ in range(SPILL_ROUNDS):
-        if found.feasible or search.finished():
+        if candidate.feasible or search.finished():
             return
-        spilled = spill(search.problem, found)
-        if (spilled == found.placement).all():
+        spilled = spill(search.problem, candidate)
+        if (spilled == candidate.placement).all():
             return
-        found = search.offer(spilled, order)
+        candidate = search.offer(spilled, order)
 
 
-def spill(problem: Problem, found: Found) -> Placement:
-    """Placement (n,) in which every device that is over its limit has given up about as much.
+def spill(problem: Problem, candidate: Candidate) -> Placement:
+    """Placement (n,) in which every device above its limit has given up about its excess.
 
-    The units that lose the fewest seconds for each persistent byte go first, to the device with
-    the most room.
+    Units that lose the fewest seconds per persistent byte move first, to the device with the most
+    room.
     """
-    over = found.schedule.overflow(problem)
-    room = (problem.capacity - found.schedule.peak).astype(np.float64)
-    of_unit = unit_devices(problem, found.placement)
-    held, seconds = problem.unit_persistent.astype(np.float64), problem.unit_seconds
+    over = candidate.schedule.overflow(problem)
+    room = (problem.capacity - candidate.schedule.peak).astype(np.float64)
+    of_unit = unit_devices(problem, candidate.placement)
+    persistent, seconds = problem.unit_persistent.astype(np.float64), problem.unit_seconds
     for device in np.flatnonzero(over):
         target = int(room.argmax())
         if room[target] <= 0:
             break
-        units = np.flatnonzero((of_unit == device) & (held > 0) & problem.allowed[:, target])
-        # (candidates,) seconds lost for each byte that leaves the device.
-        loss = (seconds[units, target] - seconds[units, device]) / held[units]
+        units = np.flatnonzero((of_unit == device) & (persistent > 0) & problem.allowed[:, target])
+        # (candidates,) seconds lost per byte that leaves the device.
+        loss = (seconds[units, target] - seconds[units, device]) / persistent[units]
         units = units[np.argsort(loss, kind="stable")]
-        # (candidates,) bytes given up with every unit so far; enough of them are moved, no more.
-        given = np.cumsum(held[units])
-        enough = np.searchsorted(given, min(over[device] * SPILL_MARGIN, room[target])) + 1
+        # (candidates,) cumulative bytes freed; just enough units move.
+        freed = np.cumsum(persistent[units])
+        enough = np.searchsorted(freed, min(over[device] * SPILL_MARGIN, room[target])) + 1
         of_unit[units[:enough]] = target
-        room[target] -= given[:enough][-1] if len(units) else 0.0
+        room[target] -= freed[:enough][-1] if len(units) else 0.0
     return op_devices(problem, of_unit)

@@ -1,4 +1,4 @@
-"""The order by upward rank, in which plans are tried beside their own for time."""
+"""The order by upward rank, the second order of plans for the objective time."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from situate.solvers.search import Search
 
 
 def by_rank(search: Search) -> Order:
-    """Ops by upward rank, the highest first (Topcuoglu et al., HEFT, IEEE TPDS 13(3), 2002, Eq. 8);
-    a topological order, for no op takes less than no time.
+    """Ops by upward rank, the highest first (Topcuoglu et al., HEFT, IEEE TPDS 13(3), 2002, Eq. 8).
 
-    A graph lists a layer of an unrolled network at all its steps before the next layer. Run in that
-    order, a device with a part of both keeps those waiting that need the next layer's first steps.
+    It is a topological order because durations are not negative. The graph's order of an unrolled
+    network runs all steps of a layer before the next layer. A device with parts of both layers then
+    delays the readers of the next layer's first steps.
     """
     return rising(search.problem, -_core.upward_rank(search.simulator.core))

@@ -1,4 +1,4 @@
-"""Segments of the network on other devices, where the fastest one cannot hold all of it."""
+"""Segments of the network on other devices, if the fastest one cannot hold all of it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ from situate.solvers.line_cut import cut, live_bytes, on_devices
 from situate.solvers.search import Search
 
 PLACES, LONGEST = 20, 8
-"""Places of the line where a segment may begin and end, and places that it spans at most unless
-nothing fits."""
+"""Number of places on the line where a segment may begin or end, and its largest length in places
+once a plan fits."""
 
 SEGMENT_SHARE, SEGMENT_SHARE_TO_FIT = 0.1, 0.3
-"""Shares of what is left of the budget that cuts and segments may take, the latter while nothing
-fits."""
+"""Shares of the remaining budget for cuts and segments; the second applies while nothing fits."""
 
 
 def outgrown(search: Search) -> bool:
-    """True where the shortest step is sought, and the fastest of several accelerators cannot hold
-    the network alone."""
+    """True if the objective is time and the fastest of several accelerators cannot hold the network
+    alone."""
     problem = search.problem
     by_time = problem.objective == "time" and problem.rules.memory != "persistent"
     if len(accelerators(problem)) < 2 or not by_time or problem.transfers == "atomic":
@@ -35,12 +34,15 @@ def outgrown(search: Search) -> bool:
 
 
 def offer_segments(search: Search) -> None:
-    """Where a network has outgrown the fastest accelerator, offer cuts of the folded line into a
-    segment an accelerator, and all on the fastest one but a segment of the line on another; the
-    plan that would be faster than the best one and comes nearest to fitting is repaired.
+    """For a network that has outgrown the fastest accelerator, offer cuts and segments of the
+    folded line.
 
-    Where the fastest device is full, a search that moves a little at a time has nowhere to go
-    from a plan that gives slower ones the wrong part.
+    Cuts give each accelerator a segment. Other plans put everything on the fastest accelerator but
+    one segment. Of the infeasible plans that would be faster than the incumbent, the one closest to
+    feasible is repaired.
+
+    If the fastest device is full and slower ones have the wrong part, small moves do not improve
+    the plan.
     """
     problem = search.problem
     order = np.array(problem.graph.order, np.int32)
@@ -50,7 +52,7 @@ def offer_segments(search: Search) -> None:
 
 
 def _seconds(problem: Problem) -> NDArray[np.float64]:
-    """(units, d) on every device, none where a unit cannot run."""
+    """(units, d) seconds on every device; zero if a unit cannot run there."""
     return np.where(np.isfinite(problem.unit_seconds), problem.unit_seconds, 0)
 
 
@@ -60,27 +62,27 @@ def _fastest(problem: Problem) -> int:
 
 
 def _nearest(search: Search, order: Order, placements: Iterator[Placement]) -> Placement | None:
-    """Offer the placements that are better than the best, and return, of those that would be faster
-    if they fitted, the one that does so most nearly."""
+    """Offer placements that beat the incumbent; of the others, return the one closest to feasible
+    that would be faster."""
     nearest, least = None, (np.inf, np.inf)
-    begin = search.left()
+    begin = search.budget_left()
     for placement in placements:
-        known = search.incumbent
-        if search.left() <= begin * (
-            1 - (SEGMENT_SHARE if known.feasible else SEGMENT_SHARE_TO_FIT)
+        incumbent = search.incumbent
+        if search.budget_left() <= begin * (
+            1 - (SEGMENT_SHARE if incumbent.feasible else SEGMENT_SHARE_TO_FIT)
         ):
             break
         score = search.estimate(placement, order, "eager")
-        if score < known.score:
+        if score < incumbent.score:
             search.offer(placement, order)
-        elif score < least and (score[1] < known.value or not known.feasible):
+        elif score < least and (score[1] < incumbent.value or not incumbent.feasible):
             nearest, least = placement, score
     return nearest
 
 
 def _placements(search: Search) -> Iterator[Placement]:
-    """Cuts by seconds and by bytes, then segments by both, while nothing fits also long ones on
-    devices that can hold the rest."""
+    """Cuts by seconds and by bytes, then segments by both; while nothing fits, also long segments
+    on devices with enough memory."""
     problem, line = search.problem, folded_order(search.problem)
     devices, fast, seconds = accelerators(problem), _fastest(problem), _seconds(problem)
     weights, work = (seconds[:, devices].mean(axis=1), live_bytes(problem)), seconds.sum(axis=0)
@@ -89,7 +91,7 @@ def _placements(search: Search) -> Iterator[Placement]:
         for way in (slice(None), slice(None, None, -1)):
             for share in (problem.capacity[devices].astype(np.float64), speed):
                 yield cut(problem, devices[way], line, weight, share[way])
-    # One device of each size and speed: the others of its kind give the same plans.
+    # One device of each size and speed, because others of its kind give equivalent plans.
     kinds = {(problem.capacity[d], work[d]): d for d in reversed(devices) if d != fast}
     lines = [(weight, device) for weight in weights for device in kinds.values()]
     for weight, device in lines:
@@ -108,8 +110,8 @@ def _segments(
     device: int,
     lengths: range,
 ) -> Iterator[Placement]:
-    """All on the fast device but what lies between two places of the line."""
-    # (units,) the middle of each unit along the line, in `PLACES` of the whole weight.
+    """Placements with a segment of the line on `device` and everything else on `fast`."""
+    # (units,) the middle of each unit along the line, from 0 to `PLACES`.
     place = (np.cumsum(weight[line]) - weight[line] / 2) / max(weight.sum(), 1e-300) * PLACES
     for begin in range(PLACES):
         for end in range(begin + lengths.start, min(PLACES + 1, begin + lengths.stop)):

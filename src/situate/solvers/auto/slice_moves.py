@@ -1,5 +1,5 @@
-"""Moves of parts of a slice: where every device runs slices of its own, what one of them cannot do
-by then another that idles takes over."""
+"""Moves of parts of a slice: if every device runs slices of its own, an idle device takes over work
+from a late one."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from situate.solvers.auto.climb import best_order
 from situate.solvers.search import Search
 
 SHARE = 0.8
-"""Share of what is left of the budget that moves take at most."""
+"""Largest share of the remaining budget for these moves."""
 
 TARGETS = 2
-"""Devices that a block is tried on: those that have the least to do."""
+"""Number of devices to try for a block, the least busy first."""
 
 LEAST_GAIN = 1e-3
-"""Share of the value by which a pass over all blocks must be better for another."""
+"""Least relative gain of a pass over all blocks for another pass."""
 
 
 def move_slices(search: Search) -> None:
-    """Move the modules of one slice, whole or of one phase, each to a device that has less to do,
-    and keep what is better; pass after pass, as long as one helps."""
+    """Move the modules of one slice, whole or by phase, each to a less busy device, and keep
+    improvements; repeat as long as a pass helps."""
     if search.problem.graph.slices is None or search.finished():
         return
     descent = _Descent(search, best_order(search, search.incumbent))
-    end = (1 - SHARE) * search.left()
+    end = (1 - SHARE) * search.budget_left()
     before = np.inf
-    while descent.score[1] < (1 - LEAST_GAIN) * before and search.left() > end:
+    while descent.score[1] < (1 - LEAST_GAIN) * before and search.budget_left() > end:
         before = descent.score[1]
         descent.run(end)
     search.offer(op_devices(search.problem, descent.of_unit), descent.order)
 
 
 class _Descent:
-    """A placement that gets better block by block.
+    """Descent of a placement, block by block.
 
     Attributes:
-        order: of the ops, for all placements.
-        of_unit: (units,) the placement so far.
-        score: of it, as an eager scheduler runs it.
+        order: (n,) of the ops, for all placements.
+        of_unit: (units,) the current placement.
+        score: its score under an eager scheduler.
     """
 
     def __init__(self, search: Search, order: Order) -> None:
@@ -57,18 +57,18 @@ class _Descent:
         self._random = np.random.default_rng(search.seed)
 
     def run(self, end: float) -> None:
-        """One pass over all blocks, which ends when no more than `end` of the budget is left."""
+        """Make one pass over all blocks; stop when only `end` of the budget is left."""
         for number in self._random.permutation(len(self._blocks)):
             block = self._blocks[number]
             for device in self._targets(block):
-                if self._search.finished() or self._search.left() <= end:
+                if self._search.finished() or self._search.budget_left() <= end:
                     return
                 if self._try(block, device):
                     break
 
     def _targets(self, block: NDArray[np.int64]) -> Iterator[int]:
-        """Devices that may run a block and have the least to do, and still less than a step takes
-        when they do."""
+        """The least busy devices that may run a block and would still work less than a step
+        takes."""
         problem, at = self._search.problem, np.arange(self._search.problem.units)
         busy = np.bincount(self.of_unit, self._seconds[at, self.of_unit], problem.d)
         after = busy + self._seconds[block].sum(axis=0)
@@ -79,11 +79,11 @@ class _Descent:
                 yield device
 
     def _try(self, block: NDArray[np.int64], device: int) -> bool:
-        tried = self.of_unit.copy()
-        tried[block] = device
-        placement = op_devices(self._search.problem, tried)
+        changed = self.of_unit.copy()
+        changed[block] = device
+        placement = op_devices(self._search.problem, changed)
         score = self._search.estimate(placement, self.order, "eager")
         if score >= self.score:
             return False
-        self.of_unit, self.score = tried, score
+        self.of_unit, self.score = changed, score
         return True

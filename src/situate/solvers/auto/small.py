@@ -1,4 +1,4 @@
-"""Small problems: every decision that may be better than the best is evaluated."""
+"""Small problems: enumeration of every decision that may beat the incumbent."""
 
 from __future__ import annotations
 
@@ -17,23 +17,22 @@ from situate.solvers.auto.optimistic import least_scores
 from situate.solvers.search import Search
 
 MOST_OPS, MOST_PLACEMENTS = 8, 10_000
-"""Ops, and placements, that a small problem has at most."""
+"""Largest numbers of ops and of placements of a small problem."""
 
 ENUMERATION_SHARE = 0.7
-"""Share of what is left of the budget that enumeration takes at most."""
+"""Largest share of the remaining budget for enumeration."""
 
 Orders = NDArray[np.int32]
 """(k, n) ops, the most urgent first."""
 
 
 def look_at_all(search: Search) -> bool:
-    """Offer the best of every placement that may be better than what is known, the most promising
-    first, and return whether none is left.
+    """Offer the best order of every placement that may beat the incumbent, the most promising
+    first; True if the enumeration is complete.
 
-    Orders are all there are, by every decoder: also those in which an op comes before what it
-    reads, which is then done no earlier than it is needed. With a limit of evaluations nothing is
-    looked at unless there are enough of them for all. Where transfers are blocking, orders are of
-    ops and transfers.
+    It tries all permutations of the ops with every decoder. In some an op precedes its inputs,
+    which then run only when needed. With a limit of evaluations, it starts only if the limit
+    suffices for all. If transfers block, orders are of ops and transfers.
     """
     problem = search.problem
     if problem.n > MOST_OPS or math.prod(problem.allowed.sum(axis=1).tolist()) > MOST_PLACEMENTS:
@@ -46,11 +45,11 @@ def look_at_all(search: Search) -> bool:
         return order_items(search, [(placements[i], least[i][1]) for i in promising])
     if not _affordable(search, len(promising) * len(orders) * len(search.decoders)):
         return False
-    end = search.left() * (1 - ENUMERATION_SHARE)
+    end = search.budget_left() * (1 - ENUMERATION_SHARE)
     for i in promising:
         if not _promises(search, least[i]) or search.proved():
             break
-        if search.left() <= end:
+        if search.budget_left() <= end:
             return False
         for decoder in search.decoders:
             _offer_best_order(search, placements[i], least[i][1], orders, decoder)
@@ -58,13 +57,13 @@ def look_at_all(search: Search) -> bool:
 
 
 def _promises(search: Search, least: tuple[int, float]) -> bool:
-    """True where a score is better than the best by more than rounding."""
+    """True if a score beats the incumbent by more than rounding."""
     excess, value = search.incumbent.score
     return least < (excess, value * (1 - 2 * rounding(search.problem)))
 
 
 def _transfers_are_ordered(problem: Problem) -> bool:
-    """True where an order of transfers may change what is sought."""
+    """True if transfers block and their order may change the score."""
     by_order = problem.rules.memory != "persistent" or problem.objective == "time"
     return problem.transfers == "blocking" and by_order
 
@@ -75,14 +74,14 @@ def _affordable(search: Search, evaluations: int) -> bool:
 
 
 def _placements(problem: Problem) -> Placements:
-    """(k, n) all that respect pins and groups."""
-    # (k, units) -> (k, n): all combinations of devices, one a unit.
+    """(k, n) all placements that respect pins and groups."""
+    # (k, units) -> (k, n): all combinations of one device per unit.
     choices = [np.flatnonzero(may) for may in problem.allowed]
     return np.array(list(product(*choices)), np.int32)[:, problem.unit]
 
 
 def _orders(problem: Problem) -> Orders:
-    """All; one where none changes what is sought."""
+    """All orders of the ops; a single one if the order does not change the score."""
     if problem.transfers == "atomic" and problem.objective == "time":
         return np.array([problem.graph.order], np.int32)
     if problem.rules.memory == "persistent" and problem.objective != "time":
@@ -93,10 +92,10 @@ def _orders(problem: Problem) -> Orders:
 def _offer_best_order(
     search: Search, placement: Placement, period: float, orders: Orders, decoder: DecoderName
 ) -> None:
-    """Offer a placement in the order that is best by this decoder, if that is better than the best.
+    """Offer a placement in its best order by this decoder if that beats the incumbent.
 
     Args:
-        period: the placement's; counts for throughput alone.
+        period: of the placement; only used for throughput.
     """
     if decoder == "calls":
         search.offer(placement, orders[0])

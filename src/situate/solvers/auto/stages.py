@@ -1,5 +1,5 @@
-"""Stages by bytes: units that hold bytes for the whole step are cut into segments of a line, and
-all other ops follow them."""
+"""Stages by bytes: units with persistent bytes form segments of a line, and all other units follow
+them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from situate.data.topology import op_devices, places, unit_devices
 
 
 def follow(problem: Problem, placement: Placement) -> Placement:
-    """The placement (n,) of units that hold bytes; each other unit goes, along the graph, where a
-    parameter that it reads is, or else where the last of its inputs is, as far as it may.
+    """The placement (n,) in which units without persistent bytes follow their inputs.
 
-    A cut by bytes says nothing of ops that hold none, and would send them all to its last segment.
+    In the graph's order, each such unit goes to a parameter that it reads, or else to the last of
+    its inputs, if it may run there. A cut by bytes ignores these units and would put them all into
+    the last segment.
     """
     of_unit = unit_devices(problem, placement)
     settled = problem.unit_persistent > 0
@@ -28,16 +29,15 @@ def follow(problem: Problem, placement: Placement) -> Placement:
 
 
 def _inputs(problem: Problem) -> list[tuple[list[int], list[int]]]:
-    """Units whose parameters, and units whose other tensors, each op of the graph's order reads, in
-    that order too."""
+    """(parameter units, other input units) of each op, in the graph's order."""
     place = places(problem.graph.order)
-    found: list[tuple[list[int], list[int]]] = [([], []) for _ in range(problem.n)]
-    # (tensors,) in the order in which they are made, so that the last input of an op comes last.
+    units: list[tuple[list[int], list[int]]] = [([], []) for _ in range(problem.n)]
+    # (tensors,) in the order of their producers, so that the last input of an op comes last.
     by_place = np.argsort(place[problem.producer], kind="stable")
     for tensor in by_place.tolist():
         unit = int(problem.unit[problem.producer[tensor]])
         kind = 0 if problem.resident[tensor] else 1
         start, end = problem.consumer_start[tensor : tensor + 2]
         for reader in problem.consumers[start:end]:
-            found[place[reader]][kind].append(unit)
-    return found
+            units[place[reader]][kind].append(unit)
+    return units

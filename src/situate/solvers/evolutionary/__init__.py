@@ -1,1 +1,1 @@
-"""Methods that breed decisions."""
+"""Evolutionary methods."""

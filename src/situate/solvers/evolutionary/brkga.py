@@ -20,10 +20,10 @@ from situate.solvers.evolutionary.settings import BRKGA, TUNED_BRKGA, BrkgaSetti
 from situate.solvers.search import Search
 
 FIRST_OFFER = 1000
-"""Evaluations before the first decision is offered, and then twice as many each time."""
+"""Evaluations before the first offer; the number doubles for each further one."""
 
 SLICE_SECONDS = 0.25
-"""Seconds after which the user is told how far the search is."""
+"""Seconds between two progress reports."""
 
 
 KEY_BYTES = 4
@@ -36,12 +36,12 @@ def brkga(search: Search) -> None:
 
 
 def tuned_brkga(search: Search) -> None:
-    """Search until the budget ends, with the settings that a grid search found."""
+    """Search until the budget ends, with settings from a grid search."""
     _evolve(search, TUNED_BRKGA[search.learning.settings])
 
 
 def _evolve(search: Search, settings: BrkgaSettings) -> None:
-    """Breed until the budget ends, and offer what is best."""
+    """Breed until the budget ends, and offer the best decisions."""
     check_problem(search.problem)
     goal = search.problem.objective
     population = evolution(search.simulator, settings, goal=goal, seed=search.seed)
@@ -51,8 +51,8 @@ def _evolve(search: Search, settings: BrkgaSettings) -> None:
 def breed(
     search: Search, population: _core.Brkga, decoder: Decoder, evaluations: float = inf
 ) -> None:
-    """Let populations evolve until the budget ends or so many chromosomes more were evaluated, and
-    offer what is best."""
+    """Evolve populations until the budget ends or `evaluations` more chromosomes are evaluated, and
+    offer the best decisions."""
     breeding = _Breeding(search, population, decoder, evaluations)
     try:
         breeding.run()
@@ -70,30 +70,30 @@ class _Breeding:
         self._before = search.evaluations
         limits = (search.evaluation_limit, evaluations + self._before)
         self._limit = min(limit for limit in limits if limit is not None)
-        # The first is looked at whatever the budget, so that there is a plan.
+        # One chromosome is evaluated whatever the budget, so that there is a plan.
         self._population.run(1, inf, 1)
         self._offered, self._offer_seconds = (inf, inf), 0.0
 
     @property
     def _evaluations(self) -> int:
-        """Evaluations of the search so far, those of other populations included."""
+        """Evaluations of the search so far, including those of other populations."""
         return self._before + self._population.evaluations
 
     def run(self) -> None:
-        """Breed, and offer what is best again and again."""
-        wanted = FIRST_OFFER
+        """Breed, and offer the best decision at intervals."""
+        target = FIRST_OFFER
         self.offer()
         while not self._finished():
-            self._advance(wanted)
+            self._advance(target)
             self.offer()
-            if self._evaluations >= wanted:
-                wanted *= 2
+            if self._evaluations >= target:
+                target *= 2
 
-    def _advance(self, wanted: int) -> None:
-        """Evaluate until there are so many evaluations, the budget ends or, with a time limit, for
-        a slice."""
+    def _advance(self, target: int) -> None:
+        """Evaluate until there are `target` evaluations or the budget ends; with a time limit, for
+        at most `SLICE_SECONDS`."""
         search = self._search
-        most = int(min(wanted, self._limit))
+        most = int(min(target, self._limit))
         while self._evaluations < most and not self._finished():
             seconds = min(SLICE_SECONDS, self._seconds_left())
             self._population.run(most - self._evaluations, seconds, search.threads)
@@ -107,22 +107,22 @@ class _Breeding:
         return spent or self._search.finished() or self._seconds_left() <= 0
 
     def _seconds_left(self) -> float:
-        """Seconds until the last offer must begin."""
+        """Seconds until the latest start of the last offer."""
         search = self._search
         if search.time_limit is None:
             return inf
         limit = search.time_limit * (1 - search.reserve)
-        return search.left() * limit - self._offer_seconds
+        return search.budget_left() * limit - self._offer_seconds
 
     def offer(self) -> None:
-        """Offer the best chromosome, unless one as good was offered."""
+        """Offer the best chromosome if it is better than the last offer."""
         search, begin = self._search, self._search.seconds
         excess, value, placement, of_ops, of_transfers = self._population.best()
         if (excess, value) >= self._offered:
             return
         self._offered = excess, value
         order, transfers = by_priority(search.problem, placement, of_ops, of_transfers)
-        # Decoding what was evaluated already is no further evaluation.
+        # The core has already counted this evaluation; decoding it again adds none.
         search.evaluations = self._evaluations - 1
         search.offer(placement, order, [self._decoder], transfers=transfers)
         search.evaluations = self._evaluations
@@ -139,25 +139,23 @@ def evolution(
     biases: NDArray[np.float32] | None = None,
     begin: Iterable[tuple[Placement, Order]] = (),
 ) -> _core.Brkga:
-    """Populations that are yet to be drawn.
+    """New populations, before their first generation.
 
     A chromosome has `_core.key_count` keys: (n, d) affinities of ops to devices, (n,) priorities of
-    ops, then (t, d) priorities of the tensors that may be sent.
+    ops, then (t, d) priorities of transferable tensors.
 
     Args:
         simulator: of a problem of n ops, t tensors and d devices.
         settings: see `BrkgaSettings`.
         goal: `time` or `memory`.
         seed: of all draws.
-        proposals: alpha and beta (keys,) of the distribution that each key is drawn from; None for
-            those of the settings.
+        proposals: alpha and beta (keys,) of the distribution of each key; None for the settings'.
         biases: (keys,) the probability that a child has its elite's key; None for the settings'.
-        begin: placements (n,) and orders (n,) that are among the first generation.
+        begin: placements (n,) and orders (n,) to include in the first generation.
 
     Raises:
-        SituateError: the chromosomes are too many bytes for this machine.
-        ValueError: arrays of another length or with numbers out of their range; decisions that are
-            not valid.
+        SituateError: the chromosomes exceed this machine's memory.
+        ValueError: arrays of a wrong length or with values out of range; invalid decisions.
     """
     _check_memory(simulator, settings)
     alpha, beta = proposals or _distribution(simulator, settings)
@@ -192,7 +190,10 @@ def _distribution(
 
 
 def _check_memory(simulator: Simulator, settings: BrkgaSettings) -> None:
-    """Raise where the chromosomes of two generations, elites once, fill half of the memory."""
+    """
+    Raises:
+        SituateError: the chromosomes of two generations, elites once, fill half of the memory.
+    """
     members, elites, _ = settings.sizes
     count, keys = settings.populations * (2 * members - elites), _core.key_count(simulator.core)
     memory = usable_memory()
@@ -206,7 +207,7 @@ def _check_memory(simulator: Simulator, settings: BrkgaSettings) -> None:
 def check_problem(problem: Problem) -> None:
     """
     Raises:
-        SituateError: BRKGA does not know the objective, or the schedules of the rules.
+        SituateError: BRKGA does not support the objective or the rules.
     """
     if problem.objective == "throughput":
         raise SituateError(

@@ -15,21 +15,19 @@ Name = Literal["paper", "tuned"]
 
 @dataclass(frozen=True)
 class BrkgaSettings:
-    """The parts of a generation, and the decoder that makes a schedule of a chromosome.
+    """The parts of a generation, and the decoder of chromosomes.
 
     Attributes:
-        population: chromosomes.
-        elites: share of them that go on to the next generation as they are.
-        mutants: share of them that are drawn anew.
+        population: number of chromosomes.
+        elites: share of them that pass to the next generation unchanged.
+        mutants: share of random new chromosomes in each generation.
         bias: probability that a child has a key of its elite parent.
-        populations: how many of them evolve side by side, without exchange.
-        alpha, beta: of the beta distribution that the keys of ops are drawn from; those of
-            transfers are uniform.
+        populations: number of populations that evolve in parallel, without exchange.
+        alpha, beta: of the beta distribution of the keys of ops; keys of transfers are uniform.
         decoder: `serial`, as in REGAL, or `eager`.
 
     Raises:
-        SituateError: a population without an elite, a child or a mutant, or all of elites; shares
-            or a bias out of their range.
+        SituateError: a population that is too small; shares or a bias out of range.
     """
 
     population: int = 100
@@ -53,7 +51,7 @@ class BrkgaSettings:
 
     @property
     def sizes(self) -> tuple[int, int, int]:
-        """Members, elites and mutants of a generation: at least one elite, and one other."""
+        """(members, elites, mutants) of a generation, with at least one elite and one other."""
         elites = min(max(1, round(self.elites * self.population)), self.population - 1)
         mutants = min(round(self.mutants * self.population), self.population - elites)
         return self.population, elites, mutants
@@ -71,5 +69,5 @@ TUNED_BRKGA: Mapping[Name, BrkgaSettings] = MappingProxyType(
         "tuned": BrkgaSettings(50, elites=0.3, mutants=0.1, alpha=0.5, beta=30, decoder="eager"),
     }
 )
-"""Settings of the method `tuned_brkga`: of 648 those that are best with each decoder.
+"""Settings of the method `tuned_brkga`: the best of 648 with each decoder.
 `python -m benchmarks.search.tune_brkga` found them; see benchmarks/results/tune_brkga.json."""

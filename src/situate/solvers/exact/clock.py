@@ -22,7 +22,7 @@ three. The product of both sums, too, is below the 2^63 beyond which it refuses 
 SMALLEST_EXPONENT = -1074
 """The exponent of the least power of two that is a float."""
 
-EXACT = 2**53
+MAX_EXACT_INTEGER = 2**53
 """Whole numbers up to this one are floats, and their sums exact."""
 
 
@@ -31,20 +31,20 @@ class Clock(Protocol):
 
     @property
     def horizon(self) -> int:
-        """No schedule that is sought ends later."""
+        """Latest end of a schedule of interest."""
         ...
 
     def ticks(self, seconds: Floats) -> Ints:
-        """Durations of any shape, none longer than it is in any schedule."""
+        """Durations of any shape, rounded so that none exceeds its value in any schedule."""
         ...
 
     def delay(self, seconds: float) -> int:
-        """The least that passes between the end of an op and the arrival of its signal, where that
-        is later by so many seconds."""
+        """Lower bound on the delay of so many seconds between the end of an op and the arrival of
+        its signal."""
         ...
 
     def at(self, instants: Floats) -> Ints:
-        """When the ops and transfers of a schedule start, of all that it consists of."""
+        """Instants of the starts (k,) of all ops and transfers of a schedule."""
         ...
 
 
@@ -52,8 +52,8 @@ class Clock(Protocol):
 class Ticking:
     """Time in ticks of `unit` seconds, rounded down.
 
-    `slack` seconds are taken off every duration first: what rounding to floats may have taken off
-    the end of an op or transfer in a schedule that ends by the horizon.
+    First every duration loses `slack` seconds, the largest rounding error of an end in a schedule
+    that ends by the horizon.
     """
 
     unit: float
@@ -62,8 +62,11 @@ class Ticking:
 
     @classmethod
     def until(cls, end: float, durations: Floats) -> Ticking:
-        """The clock of schedules that end by `end` and consist of these durations; exact where
-        all are multiples of a tick that is long enough, and floats round no sum of them."""
+        """The clock of schedules with these durations that end by `end`.
+
+        It is exact if all durations are multiples of a long enough tick and floats represent their
+        sums exactly.
+        """
         durations = durations[(durations > 0) & np.isfinite(durations)]
         total = max(end, float(np.minimum(durations, end).sum()))
         if not total:
@@ -71,7 +74,7 @@ class Ticking:
         exact = _common_measure(end, durations[durations <= end])
         if exact and total / exact <= LARGEST_SUM:
             return cls(exact, 0.0, int(end / exact))
-        # A power of two: dividing by it rounds nothing. The least that there is, where it is less.
+        # A power of two, because division by it is exact; at least the smallest float.
         exponent = math.ceil(math.log2(total)) - math.frexp(LARGEST_SUM)[1] + 1
         unit = 2.0 ** max(exponent, SMALLEST_EXPONENT)
         # Half an EPSILON of `end` for the schedule's sum, one for the subtraction below.
@@ -79,7 +82,7 @@ class Ticking:
 
     def ticks(self, seconds: Floats) -> Ints:
         shorter = np.maximum(0.0, seconds - self.slack) / self.unit
-        # What is longer than all there is time for is as good as one tick longer.
+        # Durations beyond the horizon all count as one tick more than the horizon.
         return np.minimum(np.floor(shorter), self.horizon + 1.0).astype(np.int64)
 
     def delay(self, seconds: float) -> int:
@@ -90,12 +93,12 @@ class Ticking:
 
 
 def _common_measure(end: float, durations: Floats) -> float:
-    """The largest number that all durations are whole multiples of, to the last bit; zero where
-    floats round sums of them up to `end`."""
-    parts = [each.as_integer_ratio() for each in np.unique(durations).tolist()]
+    """The largest exact common divisor of all durations; zero if floats round their sums below
+    `end`."""
+    parts = [duration.as_integer_ratio() for duration in np.unique(durations).tolist()]
     # All denominators are powers of two, so the largest is a multiple of the others.
     below = max((denominator for _, denominator in parts), default=1)
-    if not parts or Fraction(end) * below > EXACT:
+    if not parts or Fraction(end) * below > MAX_EXACT_INTEGER:
         return 0.0
     common = math.gcd(*(numerator * (below // denominator) for numerator, denominator in parts))
     return common / below
@@ -103,11 +106,13 @@ def _common_measure(end: float, durations: Floats) -> float:
 
 @dataclass(frozen=True)
 class Turns:
-    """Time as the turn of each op or transfer: the number of instants before its own at which one
-    starts. All that takes time takes one turn, for what waits for its end has a later one.
+    """Time as turns: the number of earlier instants at which an op or transfer starts.
+
+    Every op or transfer that takes time takes one turn, because its successors start later.
 
     Attributes:
-        shortest: seconds; what takes less may end at the very instant at which it starts.
+        shortest: seconds; shorter ops and transfers may end at the instant at which they start.
+        horizon: see `Clock`.
     """
 
     shortest: float
@@ -117,7 +122,7 @@ class Turns:
         return (seconds > self.shortest).astype(np.int64)
 
     def delay(self, seconds: float) -> int:
-        return 0  # nothing need start meanwhile
+        return 0  # no other item has to start during the delay
 
     def at(self, instants: Floats) -> Ints:
         return np.searchsorted(np.unique(instants), instants)
@@ -125,11 +130,11 @@ class Turns:
 
 @dataclass(frozen=True)
 class Bytes:
-    """Bytes in multiples of `unit`, rounded down: what fits still fits then.
+    """Bytes in multiples of `unit`, rounded down so that every feasible plan stays feasible.
 
     Attributes:
         unit: in bytes.
-        total: multiples of it that all sizes add up to at most.
+        total: upper bound on the sum of all sizes, in units.
     """
 
     unit: int
@@ -137,7 +142,7 @@ class Bytes:
 
     @classmethod
     def of(cls, problem: Problem) -> Bytes:
-        """Exact where all that a problem may hold at once is not too many multiples of a unit."""
+        """The unit of a problem; exact unless the sum of all sizes would exceed `LARGEST_SUM`."""
         sizes = [problem.size, problem.workspace, problem.unit_persistent]
         # A tensor may be on every device.
         total = sum(int(array.sum()) for array in sizes) + int(problem.size.sum()) * problem.d
@@ -146,5 +151,5 @@ class Bytes:
         return cls(unit, total // unit)
 
     def whole(self, size: int) -> int:
-        """Multiples of the unit in a number of bytes."""
+        """A number of bytes in units, rounded down."""
         return size // self.unit

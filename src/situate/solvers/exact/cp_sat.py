@@ -1,4 +1,4 @@
-"""`cp_sat`: an exact search by OR-tools' CP-SAT, whose bound certifies what is found."""
+"""`cp_sat`: an exact search by OR-tools' CP-SAT, whose bound certifies plans."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ from situate.solvers.heuristics import etf, heft, single, topological
 from situate.solvers.search import Search
 
 LARGEST = 10_000
-"""Intervals that a model has at most: ops by devices, and transfers by pairs of devices."""
+"""Largest number of intervals of a model: ops by devices, and transfers by pairs of devices."""
 
 SECONDS_AN_INTERVAL = 1e-4
-"""Seconds that a model takes to be made, for each of its intervals; no model is begun in less."""
+"""Seconds to build a model, per interval; no model begins with less time left."""
 
-ENDING = 0.2
-"""Seconds that the solver takes to begin and to end, for each that its model took to be made."""
+ENDING_RATIO = 0.2
+"""Seconds of the solver's start and end, per second of building its model."""
 
 EVALUATIONS_A_SECOND = 1000
-"""Evaluations that a deterministic second of CP-SAT counts as."""
+"""Evaluations per deterministic second of CP-SAT."""
 
 FIT_SHARE = 0.5
-"""Share of the budget that the search for a plan that fits may take."""
+"""Largest share of the budget for the search for a feasible plan."""
 
 OTHER_PLACEMENTS = 20
-"""Placements at most that are tried after a model's best."""
+"""Largest number of further placements after a model's best."""
 
 VARIATIONS = 64
-"""Orders near that of a solution that are tried."""
+"""Number of orders to try near that of a solution."""
 
 LOAD_SHARE = 0.3
 """Share of the budget after which the search for loads that bound the time ends."""
 
 DECODING_SHARE = 0.1
-"""Share of the evaluations left that goes to decoding solutions."""
+"""Share of the remaining evaluations for decoding solutions."""
 
 
 def run(search: Search) -> None:
-    """Offer the plans of list rules, then every solution that CP-SAT finds, and raise the search's
-    bound to CP-SAT's where that is better.
+    """Offer the plans of list rules, then every solution of CP-SAT, and adopt CP-SAT's bound if it
+    is tighter.
 
     Raises:
         MissingExtra: OR-tools is not installed.
@@ -66,7 +66,7 @@ def run(search: Search) -> None:
         if search.finished():
             return
     if not search.incumbent.feasible:
-        # A plan of calls that wait for one another is none, though no bytes are too many.
+        # Calls that wait for one another make a plan infeasible even if its bytes fit.
         with search.reserving(FIT_SHARE):
             _solve(cp, search, "time" if search.incumbent.excess == 0 else "shortfall")
     if search.incumbent.feasible:
@@ -74,7 +74,7 @@ def run(search: Search) -> None:
 
 
 def _improve(cp: Any, search: Search) -> None:
-    """Solve for the objective; for time first for loads alone, whose bound is there soon."""
+    """Solve for the objective; for time, first for loads alone, whose bound is cheap."""
     problem = search.problem
     if problem.objective == "time" and problem.transfers != "atomic":
         with search.reserving(1 - LOAD_SHARE):
@@ -83,7 +83,7 @@ def _improve(cp: Any, search: Search) -> None:
 
 
 def takes(problem: Problem) -> bool:
-    """True for a problem that is small enough for the method."""
+    """True if the problem is small enough for the method."""
     return size_of_model(problem) <= LARGEST
 
 
@@ -97,44 +97,58 @@ def _check_size(problem: Problem) -> None:
 
 
 def _solve(cp: Any, search: Search, goal: Goal) -> None:
-    """Solve one model within the search's budget, and offer what it finds; then, where no decoder
-    comes to its best value, the model without the placements that were tried."""
-    left = _seconds_left(search)
+    """Solve one model within the search's budget and offer its solutions.
+
+    If no decoder reaches the model's best value, solve it again without the tried placements.
+    """
+    seconds_left = _seconds_left(search)
     making = size_of_model(search.problem) * SECONDS_AN_INTERVAL
-    if search.finished() or (left is not None and left < making):
+    if search.finished() or (seconds_left is not None and seconds_left < making):
         return
     begin = search.seconds
     try:
-        built = build(cp, search, goal)
+        model = build(cp, search, goal)
     except OutOfTime:
         return
-    ending = ENDING * (search.seconds - begin)
+    ending = ENDING_RATIO * (search.seconds - begin)
     if not _has_time(search, ending):
         return
-    run = _run(cp, search, built, ending, bounds=goal in (search.problem.objective, "load"))
-    for _ in range(OTHER_PLACEMENTS if built.start else 0):
+    run = _run(cp, search, model, ending, bounds=goal in (search.problem.objective, "load"))
+    for _ in range(OTHER_PLACEMENTS if model.start else 0):
         if not _has_time(search, ending) or not run.optimal or run.best is None:
             return
-        built.forbid(run.best.device)
-        built.limit(search.incumbent.excess if goal == "shortfall" else search.incumbent.value)
-        run = _run(cp, search, built, ending, bounds=False)
+        model.forbid(run.best.device)
+        model.limit(search.incumbent.excess if goal == "shortfall" else search.incumbent.value)
+        run = _run(cp, search, model, ending, bounds=False)
 
 
 def _has_time(search: Search, ending: float) -> bool:
-    """True where a run of the solver that takes so many seconds to end may begin."""
-    left = _seconds_left(search)
-    return not search.finished() and (left is None or left > ending)
+    """True if there is time for a run of the solver that takes `ending` seconds to end."""
+    seconds_left = _seconds_left(search)
+    return not search.finished() and (seconds_left is None or seconds_left > ending)
 
 
-def _run(cp: Any, search: Search, built: Model, ending: float, bounds: bool) -> Run:
-    """One run of the solver, which takes so many seconds to end: its solutions are offered, and its
-    bound is taken if it `bounds` the objective."""
-    seconds, left = _seconds_left(search), _evaluations_left(search)
-    effort = None if left is None else (1 - DECODING_SHARE) * left / EVALUATIONS_A_SECOND
+def _run(cp: Any, search: Search, model: Model, ending: float, bounds: bool) -> Run:
+    """Run the solver and offer its solutions.
+
+    Args:
+        ending: seconds that the solver takes to end.
+        bounds: True if the model's bound is one on the search's objective.
+    """
+    seconds, evaluations_left = _seconds_left(search), _evaluations_left(search)
+    effort = (
+        None
+        if evaluations_left is None
+        else (1 - DECODING_SHARE) * evaluations_left / EVALUATIONS_A_SECOND
+    )
     if seconds is not None:
         seconds = max(0.0, seconds - ending)
-    run = Run(cp, built, seconds, effort, search.threads, search.seed)
-    most = math.inf if left is None else search.evaluations + DECODING_SHARE * left
+    run = Run(cp, model, seconds, effort, search.threads, search.seed)
+    most = (
+        math.inf
+        if evaluations_left is None
+        else search.evaluations + DECODING_SHARE * evaluations_left
+    )
     offered = None
     try:
         with closing(run.solutions()) as solutions:
@@ -156,15 +170,18 @@ def _run(cp: Any, search: Search, built: Model, ending: float, bounds: bool) -> 
 
 
 def _count(search: Search, run: Run) -> None:
-    """Count the solver's work as evaluations, where these are limited."""
+    """Count the solver's work as evaluations if these are limited."""
     if search.evaluation_limit is not None:
         spent = search.evaluations + round(run.effort * EVALUATIONS_A_SECOND)
         search.evaluations = max(search.evaluations, min(search.evaluation_limit, spent))
 
 
 def _vary(search: Search, solution: Solution) -> None:
-    """Offer the solution's devices in orders near its own: no decoder waits as a solution may, and
-    what it puts where the solution waited may be better elsewhere."""
+    """Offer the solution's devices in orders near its own.
+
+    A solution may leave a device idle, but no decoder does. The op that a decoder runs in that gap
+    may be better elsewhere.
+    """
     if solution.start is None:
         return
     rng = np.random.default_rng(search.seed)
@@ -188,8 +205,8 @@ def _seconds_left(search: Search) -> float | None:
 
 
 def _offer(search: Search, solution: Solution) -> None:
-    """Decode a solution: its devices, in the order of its starts, which where transfers are
-    blocking is one of ops and transfers too."""
+    """Offer a solution's devices in the order of its starts; if transfers block, also with its
+    order of transfers."""
     problem = search.problem
     placement = op_devices(problem, solution.device)
     if solution.start is None:
@@ -207,13 +224,16 @@ def _items_by_start(
     start: Ints,
     sent_at: Mapping[tuple[int, int], int],
 ) -> tuple[Order, TransferOrder]:
-    """The order (n,) of ops and that of a placement's transfers, the first to start first. At one
-    instant an op comes before the transfers of its results, and these before their readers."""
+    """The order (n,) of ops and the order of a placement's transfers, by start.
+
+    At the same instant an op precedes the transfers of its results, and these precede their
+    readers.
+    """
     tensor, target = transfer_pairs(problem, placement)
     place = places(problem.graph.order)
     # (n + k,) ops and transfers: their starts, and a topological rank.
     arrivals = zip(tensor.tolist(), target.tolist(), strict=True)
-    starts = np.concatenate((start, np.array([sent_at[each] for each in arrivals], np.int64)))
+    starts = np.concatenate((start, np.array([sent_at[arrival] for arrival in arrivals], np.int64)))
     rank = np.concatenate((2 * place, 2 * place[problem.producer[tensor]] + 1))
     priority = np.empty(len(starts), np.float32)
     priority[np.lexsort((rank, starts))] = np.arange(len(starts), 0, -1)

@@ -1,4 +1,4 @@
-"""The best plan so far as the solver's first guess."""
+"""The incumbent as the solver's first guess."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from situate.data.topology import unit_devices
 from situate.solvers.exact.clock import Clock
 from situate.solvers.exact.placing import Placing
 from situate.solvers.exact.timing import Timing
-from situate.solvers.search import Found
+from situate.solvers.search import Candidate
 
 
-def hint_placement(placing: Placing, found: Found) -> None:
-    """Hint where units are, and the transfers that follow."""
+def hint_placement(placing: Placing, incumbent: Candidate) -> None:
+    """Hint the devices of units and the transfers that follow from them."""
     problem, model = placing.problem, placing.model
-    device_of = unit_devices(problem, found.placement).tolist()
+    device_of = unit_devices(problem, incumbent.placement).tolist()
     for (unit, device), here in placing.on.items():
         model.add_hint(here, device_of[unit] == device)
-    sent = {arrival: _sent(placing, found, *arrival) for arrival in placing.received}
+    sent = {arrival: _sent(placing, incumbent, *arrival) for arrival in placing.received}
     for arrival, received in placing.received.items():
         model.add_hint(received, sent[arrival])
-    for move, made in zip(placing.moves, placing.made, strict=True):
+    for move, literal in zip(placing.moves, placing.occurs, strict=True):
         at_home = device_of[placing.home(move.tensor)] == move.source
-        model.add_hint(made, at_home and sent[move.arrival])
+        model.add_hint(literal, at_home and sent[move.arrival])
 
 
-def _sent(placing: Placing, found: Found, tensor: int, target: int) -> bool:
-    """True where the plan sends a tensor to a device."""
-    if found.placement[placing.problem.producer[tensor]] == target:
+def _sent(placing: Placing, incumbent: Candidate, tensor: int, target: int) -> bool:
+    """True if the plan sends a tensor to a device."""
+    if incumbent.placement[placing.problem.producer[tensor]] == target:
         return False
-    return any(found.placement[op] == target for op in placing.readers(tensor, target))
+    return any(incumbent.placement[op] == target for op in placing.readers(tensor, target))
 
 
-def hint_times(placing: Placing, timing: Timing, clock: Clock, found: Found) -> None:
-    """Hint when ops and transfers start."""
-    schedule, model = found.schedule, placing.model
-    # Signals start at instants of their own, which are none of the model's.
+def hint_times(placing: Placing, timing: Timing, clock: Clock, incumbent: Candidate) -> None:
+    """Hint the starts of ops and transfers."""
+    schedule, model = incumbent.schedule, placing.model
+    # Signals start at instants that the model does not have.
     moves = np.flatnonzero(~placing.problem.signal[schedule.tensor])
     ticks = clock.at(np.concatenate((schedule.start, schedule.transfer_start[moves]))).tolist()
     arrivals = zip(schedule.tensor[moves].tolist(), schedule.target[moves].tolist(), strict=True)

@@ -12,11 +12,11 @@ from situate.data.problem import Problem
 
 @dataclass(frozen=True)
 class Move:
-    """A tensor on its way from one device to another, in placements that need it there.
+    """A possible transfer of a tensor from one device to another.
 
     Attributes:
         tensor, source, target: indices.
-        seconds: that it takes.
+        seconds: its duration.
     """
 
     tensor: int
@@ -26,12 +26,12 @@ class Move:
 
     @property
     def arrival(self) -> tuple[int, int]:
-        """The tensor and the target: a tensor is sent to a device once, from wherever it is."""
+        """(tensor, target): a device receives a tensor once, from whichever source."""
         return self.tensor, self.target
 
 
 def moves_of(problem: Problem) -> Iterator[Move]:
-    """All transfers that some placement needs, by tensor; signals are none."""
+    """All transfers that some placement needs, by tensor, without signals."""
     signal = problem.signal
     for tensor in np.flatnonzero(~signal).tolist():
         sources = np.flatnonzero(problem.allowed[problem.unit[problem.producer[tensor]]]).tolist()
@@ -53,13 +53,13 @@ def remote_units(problem: Problem, tensor: int) -> list[int]:
 def consumers_of(problem: Problem, tensor: int) -> list[int]:
     """Ops that read a tensor."""
     first, last = problem.consumer_start[tensor : tensor + 2]
-    found: list[int] = problem.consumers[first:last].tolist()
-    return found
+    readers: list[int] = problem.consumers[first:last].tolist()
+    return readers
 
 
 def size_of_model(problem: Problem) -> int:
     """Intervals of the model: ops by the devices that they may run on, and transfers."""
-    # (units,) devices of each; producers and readers of every tensor are counted, no move is made.
+    # (units,) number of devices of each. Counting producers and readers needs no `Move` objects.
     devices = problem.allowed.sum(axis=1)
     count = int(devices[problem.unit].sum())
     for tensor in np.flatnonzero(~problem.signal).tolist():

@@ -13,24 +13,25 @@ from situate.solvers.exact.moves import Move, consumers_of, moves_of, remote_uni
 
 
 class OutOfTime(Exception):
-    """The time to make a model is spent."""
+    """The time to build a model is spent."""
 
 
 class Placing:
-    """The part of a model that says where units are.
+    """The placement of units in a model.
 
     Args:
-        problem: what is planned.
-        model: a `CpModel`, to which variables and constraints are added.
-        finished: true where the time to make the model is spent.
+        problem: the problem to plan.
+        model: a `CpModel`; receives variables and constraints.
+        finished: returns True if the time to build the model is spent.
 
     Attributes:
-        on: the literal of a unit and a device that it may run on.
+        on: by (unit, allowed device), the literal that the unit runs there.
         moves: all transfers that some placement needs.
-        made: (moves,) their literals. One that the placement does not need may be true: it only
-            takes time and memory.
-        received: the literal of a tensor and a device other than its producer's: it is sent there.
-        moves_from_home, arrivals_of: indices of the moves, and keys of `received`, of a tensor.
+        occurs: (moves,) the literals that transfers take place. A needless transfer may be true; it
+            only costs time and memory.
+        received: by (tensor, device), the literal that the device receives the tensor.
+        moves_from_home, arrivals_of: by tensor, the indices of its moves, and its keys in
+            `received`.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class Placing:
         for unit in range(problem.units):
             model.add_exactly_one(self.on[unit, d] for d in self.devices(unit))
         self.moves: list[Move] = list(moves_of(problem))
-        self.made = [model.new_bool_var("") for _ in self.moves]
+        self.occurs = [model.new_bool_var("") for _ in self.moves]
         self.received = {move.arrival: model.new_bool_var("") for move in self.moves}
         self.moves_from_home: defaultdict[int, list[int]] = defaultdict(list)
         self.arrivals_of: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -58,18 +59,18 @@ class Placing:
     def go_on(self) -> None:
         """
         Raises:
-            OutOfTime: the time to make the model is spent.
+            OutOfTime: the time to build the model is spent.
         """
         if self._finished():
             raise OutOfTime
 
     def devices(self, unit: int) -> list[int]:
         """Devices that a unit may run on."""
-        found: list[int] = np.flatnonzero(self.problem.allowed[unit]).tolist()
-        return found
+        allowed: list[int] = np.flatnonzero(self.problem.allowed[unit]).tolist()
+        return allowed
 
     def home(self, tensor: int) -> int:
-        """The unit that makes a tensor."""
+        """The unit of a tensor's producer."""
         return int(self.problem.unit[self.problem.producer[tensor]])
 
     def readers(self, tensor: int, device: int) -> list[int]:
@@ -78,7 +79,7 @@ class Placing:
         return [op for op in consumers_of(self.problem, tensor) if allowed[unit[op], device]]
 
     def _send(self) -> None:
-        """Send every tensor to all devices that have a reader of it and not its producer."""
+        """Send every tensor to all devices that have a reader but not its producer."""
         for (tensor, target), received in self.received.items():
             self.go_on()
             there = self.on.get((self.home(tensor), target))
@@ -86,11 +87,11 @@ class Placing:
             for unit in remote_units(self.problem, tensor):
                 if (unit, target) in self.on:
                     self.model.add_bool_or(~self.on[unit, target], *present)
-        for move, made in zip(self.moves, self.made, strict=True):
+        for move, occurs in zip(self.moves, self.occurs, strict=True):
             received, here = (
                 self.received[move.arrival],
                 self.on[self.home(move.tensor), move.source],
             )
-            self.model.add_bool_or(~received, ~here, made)
-            self.model.add_implication(made, received)
-            self.model.add_implication(made, here)
+            self.model.add_bool_or(~received, ~here, occurs)
+            self.model.add_implication(occurs, received)
+            self.model.add_implication(occurs, here)

@@ -1,4 +1,4 @@
-"""CP-SAT at work in a thread of its own, so that Ctrl-C and progress come through."""
+"""CP-SAT in a thread of its own, so that Ctrl-C and progress reports work."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from situate.errors import SituateError
 from situate.solvers.exact.model import Model
 
 MOST_WORKERS = 8
-"""Threads of the solver at most: each holds the model, and so many run all its main strategies."""
+"""Largest number of solver threads, enough for its main strategies; each holds the model."""
 
 POLL = 0.05
-"""Seconds between two looks at what the solver has found."""
+"""Seconds between two polls for new solutions."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Solution:
 
     Attributes:
         device: (units,) indices.
-        start: (n,) of the ops; None where the model knows none.
-        sent: starts of transfers, by tensor and target; also of some that the placement needs not.
+        start: (n,) of the ops; None if the model has no times.
+        sent: starts of transfers by (tensor, target), including needless ones.
     """
 
     device: Ints
@@ -40,7 +40,7 @@ class Run:
 
     Args:
         cp: the module `cp_model`.
-        built: what is solved.
+        model: the model to solve.
         seconds: wall seconds at most, or None.
         effort: deterministic seconds at most, or None; with them it is one thread.
         threads, seed: of the solver.
@@ -49,13 +49,13 @@ class Run:
     def __init__(
         self,
         cp: Any,
-        built: Model,
+        model: Model,
         seconds: float | None,
         effort: float | None,
         threads: int,
         seed: int,
     ) -> None:
-        self._cp, self._built = cp, built
+        self._cp, self._model = cp, model
         self._solver = cp.CpSolver()
         parameters = self._solver.parameters
         parameters.random_seed = seed & 0x7FFFFFFF
@@ -68,29 +68,29 @@ class Run:
             parameters.max_deterministic_time = effort
         if seconds is not None:
             parameters.max_time_in_seconds = seconds
-        self._found: list[Solution] = []
+        self._solutions: list[Solution] = []
         self._status: Any = None
         self._error: BaseException | None = None
 
     def solutions(self) -> Generator[Solution | None]:
-        """Solutions, each better than the one before, and None whenever there is none yet.
+        """Solutions, each better than the one before, and None at each poll without a new one.
 
         Raises:
-            SituateError: the solver takes the model to be wrong.
+            SituateError: the solver rejects the model as invalid.
         """
         thread = threading.Thread(target=self._solve, daemon=True)
         thread.start()
-        taken = 0
+        count = 0
         try:
-            while thread.is_alive() or taken < len(self._found):
-                if taken < len(self._found):
-                    taken += 1
-                    yield self._found[taken - 1]
+            while thread.is_alive() or count < len(self._solutions):
+                if count < len(self._solutions):
+                    count += 1
+                    yield self._solutions[count - 1]
                 else:
                     thread.join(POLL)
                     yield None
         finally:
-            # Again and again: the solver may not have begun yet, and then it hears nothing.
+            # Repeated, because the solver ignores a request to stop before it has begun.
             while thread.is_alive():
                 self._solver.stop_search()
                 thread.join(POLL)
@@ -98,47 +98,47 @@ class Run:
 
     def _solve(self) -> None:
         try:
-            self._status = self._solver.solve(self._built.model, _callback(self._cp, self))
+            self._status = self._solver.solve(self._model.model, _callback(self._cp, self))
         except BaseException as error:  # raised again in the thread that listens
             self._error = error
 
     def keep(self, value: Any) -> None:
-        """Keep the solution that a function tells the values of variables of."""
-        placing = self._built.placing
+        """Store a solution; `value` maps a variable to its value."""
+        placing = self._model.placing
         device = np.zeros(placing.problem.units, np.int64)
         for (unit, where), here in placing.on.items():
             if value(here):
                 device[unit] = where
-        start = [value(variable) for variable in self._built.start]
-        timing = self._built.timing
+        start = [value(variable) for variable in self._model.start]
+        timing = self._model.timing
         sent = {arrival: value(at) for arrival, at in timing.sent.items()} if timing else {}
-        self._found.append(Solution(device, np.array(start, np.int64) if start else None, sent))
+        self._solutions.append(Solution(device, np.array(start, np.int64) if start else None, sent))
 
     def _check(self) -> None:
         cp = self._cp
         if self._error is not None:
             raise self._error
         if self._status == cp.MODEL_INVALID:
-            why = self._built.model.validate().strip().splitlines() or ["no reason given"]
+            why = self._model.model.validate().strip().splitlines() or ["no reason given"]
             raise SituateError(f"CP-SAT cannot take the model ({why[0]}): use another method")
 
     @property
     def best(self) -> Solution | None:
         """The last and best solution so far."""
-        return self._found[-1] if self._found else None
+        return self._solutions[-1] if self._solutions else None
 
     @property
     def optimal(self) -> bool:
-        """True where the best solution was proved to be the best there is."""
+        """True if the best solution is proved optimal."""
         return bool(self._status == self._cp.OPTIMAL)
 
     @property
     def bound(self) -> float | None:
-        """No solution is smaller; None where the solver says nothing."""
-        known = (self._cp.OPTIMAL, self._cp.FEASIBLE, self._cp.UNKNOWN)
-        if self._status not in known:
+        """Lower bound on the objective, in seconds or bytes; None if the solver has none."""
+        with_bound = (self._cp.OPTIMAL, self._cp.FEASIBLE, self._cp.UNKNOWN)
+        if self._status not in with_bound:
             return None
-        return max(0.0, float(self._solver.best_objective_bound)) * self._built.unit
+        return max(0.0, float(self._solver.best_objective_bound)) * self._model.unit
 
     @property
     def effort(self) -> float:

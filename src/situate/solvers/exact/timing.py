@@ -1,4 +1,4 @@
-"""Starts of ops and transfers: devices and channels carry one at a time, in any order."""
+"""Starts of ops and transfers: devices and channels process one at a time, in any order."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from situate.solvers.exact.placing import Placing
 
 
 class Timing:
-    """The part of a model that says when ops and transfers run.
+    """The times of ops and transfers in a model.
 
     Every schedule of the execution model, its times rounded down, is a solution. Not every solution
     is a schedule: devices and channels may idle, and channels take transfers in any order.
 
     Args:
-        placing: where they run.
-        clock: what they take.
+        placing: devices of units.
+        clock: for durations.
 
     Attributes:
         start, end: (n,) a variable and an expression for every op.
         ticks: (n, d) durations.
-        sent: the variable of the start of a transfer, by tensor and target.
+        sent: by (tensor, target), the variable of the transfer's start.
         move_ticks: (moves,) durations of transfers.
         makespan: a variable.
-        running: the interval of an op on a device that it may run on.
+        running: by (op, allowed device), the interval of the op.
     """
 
     def __init__(self, placing: Placing, clock: Clock) -> None:
@@ -49,14 +49,14 @@ class Timing:
         self._run_ops()
         self._run_moves()
         self._wait_for_inputs()
-        # Said by what does not overlap already; as sums they help the linear relaxation.
+        # Implied by the no-overlap constraints, but these sums tighten the linear relaxation.
         for load in loads(placing, clock).values():
             self._model.add(load <= self.makespan)
         for intervals in self._occupied.values():
             self._model.add_no_overlap(intervals)
 
     def instant(self) -> Any:
-        """A variable between the begin of the step and the horizon."""
+        """A variable between the start of the step and the horizon."""
         self._placing.go_on()
         return self._model.new_int_var(0, self._horizon, "")
 
@@ -84,15 +84,15 @@ class Timing:
         return self._model.new_optional_fixed_size_interval_var(start, ticks, present, "")
 
     def _run_moves(self) -> None:
-        """A transfer begins when its producer has ended, and occupies what the rules say."""
+        """A transfer begins after its producer and occupies devices or a channel, by the rules."""
         problem = self._problem
         blocking = problem.transfers == "blocking"
-        moves = zip(self._placing.moves, self._placing.made, self.move_ticks, strict=True)
-        for move, made, ticks in moves:
+        moves = zip(self._placing.moves, self._placing.occurs, self.move_ticks, strict=True)
+        for move, occurs, ticks in moves:
             start, model = self.sent[move.arrival], self._model
-            model.add(start >= self.end[problem.producer[move.tensor]]).only_enforce_if(made)
-            model.add(start + ticks <= self.makespan).only_enforce_if(made)
-            interval = self._interval(start, ticks, made)
+            model.add(start >= self.end[problem.producer[move.tensor]]).only_enforce_if(occurs)
+            model.add(start + ticks <= self.makespan).only_enforce_if(occurs)
+            interval = self._interval(start, ticks, occurs)
             if blocking:
                 self._occupied["device", move.source].append(interval)
                 self._occupied["device", move.target].append(interval)
@@ -101,20 +101,20 @@ class Timing:
                 self._occupied["channel", channel].append(interval)
 
     def _wait_for_inputs(self) -> None:
-        """An op starts when what it reads is made and, from another device, has arrived."""
+        """An op starts when its inputs exist and those from other devices have arrived."""
         problem, model, on = self._problem, self._model, self._placing.on
         for tensor, producer in enumerate(problem.producer.tolist()):
             self._placing.go_on()
             for op in consumers_of(problem, tensor):
                 model.add(self.start[op] >= self.end[producer])
-        for move, made, ticks in zip(
-            self._placing.moves, self._placing.made, self.move_ticks, strict=True
+        for move, occurs, ticks in zip(
+            self._placing.moves, self._placing.occurs, self.move_ticks, strict=True
         ):
             self._placing.go_on()
             arrived = self.sent[move.arrival] + ticks
             for op in self._placing.readers(move.tensor, move.target):
                 here = on[int(problem.unit[op]), move.target]
-                model.add(self.start[op] >= arrived).only_enforce_if(made, here)
+                model.add(self.start[op] >= arrived).only_enforce_if(occurs, here)
         if self._delay:
             self._wait_for_signals()
 

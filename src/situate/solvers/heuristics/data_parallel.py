@@ -22,24 +22,24 @@ from situate.solvers.slice_placement import (
 
 
 def run(search: Search) -> None:
-    """Slices, or replicas with their slices, in shares by speed; parameters that are there once
-    where updates end earliest.
+    """Share slices, or replicas with their slices, by speed; put each unreplicated parameter where
+    its update ends earliest.
 
     Raises:
-        SituateError: the step takes its batch whole.
+        SituateError: the step does not slice its batch.
     """
     offer_on(search, accelerators(search.problem))
 
 
 def offer_on(search: Search, among: Sequence[int]) -> None:
-    """The same among any devices.
+    """Offer the plans of data parallelism on these devices.
 
     Raises:
-        SituateError: the step takes its batch whole.
+        SituateError: the step does not slice its batch.
     """
     problem = search.problem
     slices, devices = slice_of_units(problem), np.array(among)
-    # (units, devices): what cannot run on a device is sent elsewhere, and takes no time there.
+    # (units, devices): a unit that cannot run on a device takes no time there; it goes elsewhere.
     seconds = np.where(np.isfinite(problem.unit_seconds), problem.unit_seconds, 0)[:, devices]
     of_slice = slice_seconds(slices, seconds)
     for device in _assignments(problem, of_slice):
@@ -50,8 +50,8 @@ def offer_on(search: Search, among: Sequence[int]) -> None:
 
 
 def _assignments(problem: Problem, of_slice: NDArray[np.float64]) -> Iterator[Ints]:
-    """(slices,) the device of each slice: every slice for itself; where there are replicas, also
-    all slices of one together."""
+    """(slices,) the device of each slice, with slices apart; with replicas, also with the slices of
+    each replica together."""
     cut, apart = problem.graph.slices, shared_out(of_slice)
     yield apart
     if cut is not None and cut.replicas:

@@ -8,10 +8,9 @@ from situate.solvers.search import Search
 
 
 def run(search: Search) -> None:
-    """Place the ready op on the device where, of all such pairs, it can start first; ties go to the
-    higher rank.
+    """Take the pair of a ready op and a device that can start first; ties go to the higher rank.
 
-    One heap a device holds the ops on their way to it, another those that wait for it.
+    Each device has two heaps: ops whose inputs are in transit to it, and ops that wait for it.
     """
     for room in MEMORY_SHARES:
         placement, order = _core.etf(search.simulator.core, room, search.seconds_left())

@@ -20,19 +20,19 @@ def run(search: Search) -> None:
 
 
 def expert_placement(problem: Problem) -> Placement:
-    """Placement (n,) by the network's rule, see docs/zoo.md; pins and groups go first."""
+    """Placement (n,) by the network's rule, see docs/zoo.md; pins and groups take precedence."""
     from situate.zoo import expert
 
     devices = accelerators(problem)
     stage = np.array(expert(problem.graph, len(devices)))
-    return wished(problem, np.array(devices)[stage])
+    return wish_placement(problem, np.array(devices)[stage])
 
 
-def wished(problem: Problem, wanted: Ints) -> Placement:
-    """Placement (n,) of ops on the devices wanted (n,) for them; pins and groups go first."""
+def wish_placement(problem: Problem, wishes: Ints) -> Placement:
+    """Placement (n,) of ops on the devices of `wishes` (n,); pins and groups take precedence."""
     of_unit = problem.allowed.argmax(axis=1)
-    # Backwards, so that a unit goes where the first of its ops is wanted.
+    # Backwards, so that the wish of a unit's first op decides.
     for op in reversed(problem.graph.order):
-        if problem.allowed[problem.unit[op], wanted[op]]:
-            of_unit[problem.unit[op]] = wanted[op]
+        if problem.allowed[problem.unit[op], wishes[op]]:
+            of_unit[problem.unit[op]] = wishes[op]
     return op_devices(problem, of_unit)

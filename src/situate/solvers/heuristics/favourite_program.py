@@ -18,15 +18,16 @@ from situate.errors import MissingExtra
 
 @dataclass(frozen=True, eq=False)
 class FavouriteProgram:
-    """Variables: x (e,), 1 where the ops of an edge are apart and 0 where the consumer is the
-    producer's favourite child, relaxed to what is between; starts (n,) of ops; the makespan, which
-    is least.
+    """The program minimises the makespan over starts (n,) of ops and x (e,) of edges.
+
+    x is 0 if the consumer is the producer's favourite child, and 1 if the two are apart. The
+    relaxation allows all values between.
 
     Attributes:
         seconds: (n,) of the ops.
         producer, consumer: (e,) ops of the edges.
-        transfer: (e,) seconds from producer to consumer where they are apart.
-        free: (e,) whether the edge may be a favourite child's; x of others is 0.
+        transfer: (e,) seconds from producer to consumer if they are apart.
+        free: (e,) True if x is free; otherwise x is 0.
     """
 
     seconds: Floats
@@ -36,7 +37,7 @@ class FavouriteProgram:
     free: Bools
 
     def apart(self, time_limit: float | None) -> Floats:
-        """x (e,) of the relaxed program; ones where it is not solved within so many seconds.
+        """x (e,) of the relaxed program; ones if it is not solved within so many seconds.
 
         Raises:
             MissingExtra: highspy is not installed.
@@ -46,7 +47,7 @@ class FavouriteProgram:
         except ImportError as error:
             raise MissingExtra("highspy", "baselines") from error
         none = np.ones(len(self.producer))
-        # Times in units of the longest one: HiGHS takes very small numbers for 0.
+        # Times in units of the longest one, because HiGHS treats very small numbers as 0.
         unit = max(self.seconds.max(initial=0), self.transfer.max(initial=0))
         if unit == 0 or not self.free.any():
             return none
@@ -86,13 +87,13 @@ class FavouriteProgram:
         )
 
     def _add_one_favourite(self, rows: _Rows, end: Ints) -> None:
-        """All but one of the edges that one op is at this end of are apart."""
+        """At most one free edge of each op at this end has x = 0."""
         edge = np.flatnonzero(self.free)
         _, row, count = np.unique(end[edge], return_inverse=True, return_counts=True)
         rows.add(row, edge, np.ones(len(edge)), np.asarray(count - 1, np.float64))
 
     def _add_ends(self, rows: _Rows, unit: float) -> None:
-        """Makespan - start >= seconds of an op that no edge leaves; other ops end before one."""
+        """Makespan - start >= seconds, for ops without outgoing edges; other ops end before one."""
         first, ops = len(self.producer), len(self.seconds)
         last = np.setdiff1d(np.arange(ops), self.producer)
         row = np.arange(len(last))
@@ -105,7 +106,7 @@ class FavouriteProgram:
 
 
 class _Rows:
-    """Rows of a sparse matrix, with the least value of each."""
+    """Rows of a sparse matrix, with a lower bound for each."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -113,21 +114,21 @@ class _Rows:
         self._entries: list[tuple[Ints, Ints, Floats]] = []
 
     def add(self, row: Ints, column: Ints, value: Floats, least: Floats) -> None:
-        """Entries (k,) of rows that are counted from the last one on, and the least values."""
+        """Append rows with entries (k,) and lower bounds; `row` counts from the first new row."""
         self._entries.append((row + self.count, column, value))
         self.least.append(least)
         self.count += len(least)
 
     def compressed(self) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats]:
-        """Start (rows + 1,) of every row, columns (k,) and values (k,)."""
-        row, column, value = (np.concatenate(each) for each in zip(*self._entries, strict=True))
+        """Compressed rows: starts (rows + 1,), columns (k,) and values (k,)."""
+        row, column, value = (np.concatenate(parts) for parts in zip(*self._entries, strict=True))
         by_row = np.argsort(row, kind="stable")
         start = np.searchsorted(row[by_row], np.arange(self.count + 1))
         return start.astype(np.int32), column[by_row].astype(np.int32), value[by_row]
 
 
 def _solver(highspy: Any, time_limit: float | None) -> Any:
-    """One thread and no output: the same solution in every run."""
+    """A silent solver on one thread, which gives the same solution in every run."""
     # `Highs` itself writes a banner to standard output before any option can forbid it.
     solver = highspy._Highs()
     solver.setOptionValue("output_flag", False)

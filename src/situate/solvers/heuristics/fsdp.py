@@ -15,14 +15,16 @@ from situate.solvers.slice_placement import (
 
 
 def run(search: Search) -> None:
-    """Slices and bytes in equal shares, whatever the devices.
+    """Give every accelerator an equal share of the slices and of the persistent bytes.
 
     Raises:
-        SituateError: the step takes its batch whole.
+        SituateError: the step does not slice its batch.
     """
     problem = search.problem
     slices, devices = slice_of_units(problem), np.array(accelerators(problem))
     device = shared_out(np.ones((int(slices.max()) + 1, len(devices))))
-    held = np.repeat(problem.unit_persistent.astype(np.float64)[:, None], len(devices), axis=1)
-    home = homes(problem, slices, device, devices, held, np.zeros(len(devices)))
+    persistent = np.repeat(
+        problem.unit_persistent.astype(np.float64)[:, None], len(devices), axis=1
+    )
+    home = homes(problem, slices, device, devices, persistent, np.zeros(len(devices)))
     offer_slices(search, slices, devices[device], home)

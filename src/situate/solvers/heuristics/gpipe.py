@@ -11,13 +11,13 @@ def run(search: Search) -> None:
     """Y. Huang et al., *GPipe*, NeurIPS 2019, Section 2.2.
 
     Raises:
-        SituateError: the step takes its batch whole.
+        SituateError: the step does not slice its batch.
     """
     offer_slice_pipelines(search, ORDERS)
 
 
 def passes(devices: int, slices: int, device: int) -> list[Pass]:
-    """Those of a device as it runs them."""
+    """The passes of a device, in the order it runs them."""
     forward = [Pass("F", part, device) for part in range(slices)]
     return forward + [Pass("B", part, device) for part in range(slices)]
 

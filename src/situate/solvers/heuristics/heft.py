@@ -6,8 +6,8 @@ from situate import _core
 from situate.solvers.search import Search
 
 MEMORY_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
-"""Shares of the devices' memory that a list rule may foresee to fill, one after the other until
-the plan fits: what it cannot foresee needs the rest."""
+"""Shares of the devices' memory that a list rule plans to fill, tried in turn until the plan fits.
+The rest is for bytes that the rule cannot foresee."""
 
 
 def run(search: Search) -> None:

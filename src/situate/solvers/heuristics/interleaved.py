@@ -10,7 +10,7 @@ from situate.solvers.slice_pipelines.offering import offer_slice_pipelines
 from situate.solvers.slice_pipelines.passes import Pass, PassOrder
 
 CHUNKS = (2, 3, 4)
-"""Chunks on a device that are tried."""
+"""Numbers of chunks per device to try."""
 
 
 def run(search: Search) -> None:
@@ -18,29 +18,34 @@ def run(search: Search) -> None:
     Megatron-LM*, SC 2021, Section 2.2.2.
 
     Raises:
-        SituateError: the step takes its batch whole.
+        SituateError: the step does not slice its batch.
     """
     offer_slice_pipelines(search, ORDERS)
 
 
 def passes(devices: int, slices: int, device: int, chunks: int) -> list[Pass]:
-    """Those of a device as it runs them: forward and backward by turns as in 1F1B, but the slices
-    of a round go through one chunk before the device takes the next chunk."""
+    """The passes of a device, in the order it runs them.
+
+    Forward and backward passes alternate as in 1F1B, but the slices of a round go through one chunk
+    before the device starts the next chunk.
+    """
     rounds = _rounds(devices, slices)
-    way = [(part, chunk) for each in rounds for chunk in range(chunks) for part in each]
+    way = [
+        (part, chunk) for round_slices in rounds for chunk in range(chunks) for part in round_slices
+    ]
     stages = range(device, chunks * devices, devices)
     forward = [Pass("F", part, stages[chunk]) for part, chunk in way]
     backward = [Pass("B", part, stages[-1 - chunk]) for part, chunk in way]
     ahead = min(2 * (devices - device - 1) + (chunks - 1) * len(rounds[0]), len(way))
-    found = forward[:ahead]
+    turn = forward[:ahead]
     for number, back in enumerate(backward):
-        found += [*forward[ahead + number : ahead + number + 1], back]
-    return found
+        turn += [*forward[ahead + number : ahead + number + 1], back]
+    return turn
 
 
 def _rounds(devices: int, slices: int) -> list[range]:
-    """Slices that go through a chunk together: as many as there are devices, or, where slices are
-    no multiple of them, a few more."""
+    """Slices that go through a chunk together: one per device, or a few more if the number of
+    slices is no multiple of the devices."""
     count = max(1, slices // devices)
     ends = [-(-slices * number // count) for number in range(count + 1)]
     return [range(begin, end) for begin, end in pairwise(ends)]

@@ -14,5 +14,5 @@ def run(search: Search) -> None:
     Raises:
         MissingExtra: highspy is not installed.
     """
-    seconds = None if search.time_limit is None else search.time_limit * search.left()
+    seconds = None if search.time_limit is None else search.time_limit * search.budget_left()
     offer_earliest(search, favourite_children(search.problem, seconds))

@@ -12,16 +12,17 @@ from situate.solvers.search import Search
 
 
 def run(search: Search) -> None:
-    """One plan, whose ops are run in the graph's order."""
+    """Offer one plan, with ops in the graph's order."""
     search.offer(_fill(search.problem), np.array(search.problem.graph.order, np.int32))
 
 
 def _fill(problem: Problem) -> Placement:
-    """Placement (n,): units in the order of their first ops go to one accelerator after the other,
-    each up to its share of all bytes and the bytes of the largest unit, or up to its capacity.
+    """Placement (n,) that fills one accelerator after the other with units in the order of their
+    first ops.
 
-    A unit that may not run there, or for which no accelerator has room, goes to the device with
-    most room of those that it may use, the CPUs among them; a full device is not returned to.
+    An accelerator takes its share of all bytes plus the bytes of the largest unit, up to its
+    capacity. A unit that may not run there, or finds no room, goes to its allowed device with the
+    most room, CPUs included. The fill never returns to a full device.
     """
     need, turn = bytes_of_units(problem), accelerators(problem)
     room = problem.capacity.astype(np.float64)
@@ -44,10 +45,13 @@ def _fill(problem: Problem) -> Placement:
 
 
 def equal_share(total: float, capacity: Floats) -> float:
-    """The least bytes that devices of these capacities (k,) may each hold so that they hold the
-    total: an equal part of it, or of what smaller devices leave; infinite where they cannot."""
-    for taken, least in enumerate(np.sort(capacity).tolist()):
-        part = total / (len(capacity) - taken)
+    """The least limit b such that devices of these capacities (k,) hold the total with at most b
+    bytes each; infinite if they cannot.
+
+    Small devices are full, and the others share the rest equally.
+    """
+    for full_devices, least in enumerate(np.sort(capacity).tolist()):
+        part = total / (len(capacity) - full_devices)
         if least >= part:
             return part
         total -= least
@@ -55,12 +59,12 @@ def equal_share(total: float, capacity: Floats) -> float:
 
 
 def bytes_of_units(problem: Problem) -> Floats:
-    """(units,) bytes that a unit's ops hold for the whole step, make and need while they run: all
-    that they may hold at once, for m-TOPO looks at no lifetimes."""
+    """(units,) persistent, output and workspace bytes of each unit: all that it may hold at once,
+    because m-TOPO ignores lifetimes."""
     need = problem.unit_persistent.astype(np.float64)
     if problem.rules.memory == "persistent":
         return need
     np.add.at(need, problem.unit, problem.workspace.astype(np.float64))
-    made = np.where(problem.resident == 1, 0, problem.size).astype(np.float64)
-    np.add.at(need, problem.unit[problem.producer], made)
+    outputs = np.where(problem.resident == 1, 0, problem.size).astype(np.float64)
+    np.add.at(need, problem.unit[problem.producer], outputs)
     return need

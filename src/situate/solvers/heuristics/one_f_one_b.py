@@ -1,5 +1,5 @@
-"""`one_f_one_b`: slices through stages, one an accelerator, each of which runs a forward and a
-backward pass by turns."""
+"""`one_f_one_b`: slices through stages, one per accelerator, which alternate forward and backward
+passes."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ def run(search: Search) -> None:
     2021), which Megatron-LM calls 1F1B without interleaving (SC 2021, Section 2.2.1).
 
     Raises:
-        SituateError: the step takes its batch whole.
+        SituateError: the step does not slice its batch.
     """
     offer_slice_pipelines(search, ORDERS)
 
 
 def passes(devices: int, slices: int, device: int) -> list[Pass]:
-    """Those of a device as it runs them: a forward pass for each device behind it, then a forward
-    and a backward pass by turns, and the backward passes that are left."""
+    """The passes of a device, in the order it runs them: a forward pass for each device behind it,
+    then forward and backward passes in turn, then the remaining backward passes."""
     ahead = min(devices - device - 1, slices)
-    found = [Pass("F", part, device) for part in range(ahead)]
+    turn = [Pass("F", part, device) for part in range(ahead)]
     for part in range(slices):
         if ahead + part < slices:
-            found.append(Pass("F", ahead + part, device))
-        found.append(Pass("B", part, device))
-    return found
+            turn.append(Pass("F", ahead + part, device))
+        turn.append(Pass("B", part, device))
+    return turn
 
 
 ORDERS = (PassOrder(passes),)

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from situate.data.topology import op_devices
-from situate.solvers.search import Found, Search
+from situate.solvers.search import Candidate, Search
 
 SAMPLES = 1000
-"""Decisions drawn where no number of evaluations is given."""
+"""Number of random decisions if no number of evaluations is given."""
 
 
 def run(search: Search) -> None:
@@ -20,14 +20,14 @@ def run(search: Search) -> None:
             return
 
 
-def draw(search: Search, samples: int) -> Iterator[Found]:
-    """Offer a device for every unit, among those it may run on, and an order of the ops, again and
-    again; the same ones for the same seed."""
+def draw(search: Search, samples: int) -> Iterator[Candidate]:
+    """Offer so many decisions with a random allowed device for every unit and a random order of
+    the ops; equal seeds give equal decisions."""
     problem = search.problem
     generator = np.random.default_rng(search.seed)
     choices = problem.allowed.sum(axis=1)
-    # (units, d) devices of each unit, those it may run on first; an index below its number of
-    # choices is then one of these.
+    # (units, d) devices of each unit, allowed ones first, so that indices below its number of
+    # choices are allowed devices.
     ranked = np.argsort(~problem.allowed, axis=1, kind="stable")
     for _ in range(samples):
         pick = generator.integers(choices)

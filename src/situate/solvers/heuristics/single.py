@@ -14,13 +14,13 @@ from situate.solvers.search import Search
 
 
 def run(search: Search) -> None:
-    """Try every device that differs from those before it; what must be elsewhere goes elsewhere."""
+    """Try one device of every kind; ops that may not run there go elsewhere."""
     for placement, order in plans(search.problem):
         search.offer(placement, order)
 
 
 def plans(problem: Problem) -> Iterator[tuple[Placement, Order]]:
-    """Placements (n,) on each device that differs from those before it, with an order (n,)."""
+    """Placements (n,) on one device of every kind, each with an order (n,)."""
     order = np.array(problem.graph.program_order, np.int32)
     for device in distinct_devices(problem):
         yield everything_on(problem, device), order
@@ -35,10 +35,10 @@ def everything_on(problem: Problem, device: int) -> Placement:
 
 def distinct_devices(problem: Problem) -> list[int]:
     """The first device of every kind: equal kind, seconds, capacity and links."""
-    seen: dict[bytes, int] = {}
+    first_devices: dict[bytes, int] = {}
     for device in range(problem.d):
-        seen.setdefault(_signature(problem, device), device)
-    return list(seen.values())
+        first_devices.setdefault(_signature(problem, device), device)
+    return list(first_devices.values())
 
 
 def _signature(problem: Problem, device: int) -> bytes:
@@ -46,7 +46,7 @@ def _signature(problem: Problem, device: int) -> bytes:
         problem.seconds[:, device],
         problem.allowed[:, device],
         problem.capacity[device : device + 1],
-        # Sorted: devices that differ in the order of their neighbours alone are of one kind.
+        # Sorted, because devices of one kind may list their neighbours in different orders.
         np.sort(problem.latency[device]),
         np.sort(problem.latency[:, device]),
         np.sort(problem.bandwidth[device]),

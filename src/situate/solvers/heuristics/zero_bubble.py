@@ -1,5 +1,5 @@
-"""`zero_bubble`: 1F1B with backward passes in two halves, so that gradients of weights run where a
-device would wait; `zero_bubble_h2`: the same with more slices in flight."""
+"""`zero_bubble`: 1F1B with backward passes in two halves, so that weight gradients fill idle times;
+`zero_bubble_h2`: the same with more slices in flight."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ def h2(search: Search) -> None:
 
 
 def passes(devices: int, slices: int, device: int, ahead: int) -> list[Pass]:
-    """Those of a device as it runs them.
+    """The passes of a device, in the order it runs them.
 
     Args:
-        ahead: slices that a device takes in before its first way back for each device behind it,
-            and whose gradients of weights it leaves to the end for each device before it.
+        ahead: number of slices per later device that a device starts before its first backward
+            pass. It is also the number per earlier device whose weight gradients run last.
     """
     early, late = min(ahead * (devices - device - 1), slices), ahead * device
-    found = [Pass("F", part, device) for part in range(early)]
+    turn = [Pass("F", part, device) for part in range(early)]
     for part in range(slices):
         if early + part < slices:
-            found.append(Pass("F", early + part, device))
-        found.append(Pass("I", part, device))
+            turn.append(Pass("F", early + part, device))
+        turn.append(Pass("I", part, device))
         if part >= late:
-            found.append(Pass("W", part - late, device))
-    return found + [Pass("W", part, device) for part in range(max(0, slices - late), slices)]
+            turn.append(Pass("W", part - late, device))
+    return turn + [Pass("W", part, device) for part in range(max(0, slices - late), slices)]
 
 
 H1 = (PassOrder(partial(passes, ahead=1)),)

@@ -1,4 +1,4 @@
-"""Checks of a checkpoint before a learner takes its state from there."""
+"""Checks of a checkpoint before a learner restores it."""
 
 from __future__ import annotations
 
@@ -11,43 +11,42 @@ from situate.errors import SituateError
 from situate.solvers.learned.learner import State
 
 MOST_COUNTED = 2**48
-"""No learner counts further."""
+"""Largest plausible count in a checkpoint."""
 
 AVERAGES = frozenset({"baseline", "numbers"})
-"""Names of arrays whose numbers are NaN until something was measured."""
+"""Names of arrays that hold NaN before the first measurement."""
 
 
 def restored(state: State, own: State, free: Collection[str] = ()) -> State:
-    """The state, if it has the names, types and shapes of the learner's own, and numbers that a
-    learner may have.
+    """The state, after checks that its names, types, shapes and numbers fit the learner.
 
     Args:
         state: of the checkpoint.
-        own: of the learner now.
+        own: the learner's current state.
         free: names whose first dimension may differ.
 
     Raises:
-        SituateError: the name that is missing, unknown, of another shape or of such numbers.
+        SituateError: an array is missing, unknown, of another type or shape, or has impossible
+            numbers.
     """
     for name in sorted(own.keys() ^ state.keys()):
         which = "lacks" if name in own else "has an unknown"
         raise SituateError(f"the checkpoint {which} {name!r}; it is another learner's")
-    for name, array in own.items():
-        got, wanted = state[name], array
+    for name, expected in own.items():
+        array = state[name]
         skip = 1 if name in free else 0
-        if got.dtype != wanted.dtype or got.shape[skip:] != wanted.shape[skip:]:
+        if array.dtype != expected.dtype or array.shape[skip:] != expected.shape[skip:]:
             raise SituateError(
-                f"the checkpoint's {name!r} is {got.dtype} {got.shape}, not {wanted.dtype} "
-                f"{wanted.shape}; it is another learner's"
+                f"the checkpoint's {name!r} is {array.dtype} {array.shape}, not {expected.dtype} "
+                f"{expected.shape}; it is another learner's"
             )
-        if not _is_possible(name, np.asarray(got)):
+        if not _is_possible(name, np.asarray(array)):
             raise SituateError(f"the checkpoint's {name!r} holds numbers that no learner has")
     return state
 
 
 def _is_possible(name: str, array: NDArray[np.generic]) -> bool:
-    """True without NaN, but for averages, and without counts or indices that are negative or beyond
-    all counting."""
+    """True if integers are between 0 and `MOST_COUNTED`, and only averages hold NaN."""
     if array.dtype.kind in "iu":
         return bool((np.greater_equal(array, 0) & np.less_equal(array, MOST_COUNTED)).all())
     return name.partition(" of ")[0] in AVERAGES or not np.isnan(array).any()

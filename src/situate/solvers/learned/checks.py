@@ -1,4 +1,4 @@
-"""Checks of what learners and evaluators return: both may be the user's own."""
+"""Checks of the answers of learners and evaluators, which may be the user's own."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from situate.results.result import Knowledge
 from situate.solvers.learned.learner import Learner, State
 
 
-class Asking:
-    """Asks a method's learner for placements.
+class CheckedLearner:
+    """A method's learner, with checks of its answers.
 
     Attributes:
-        method: its name.
-        learner: is asked.
-        name: the learner's own, with its settings; None without one.
-        knows: whether it is told costs, as far as it says so.
+        method: name of the method.
+        learner: the learner itself.
+        name: the learner's own name, which includes its settings; None without one.
+        knows: the learner's knowledge of costs; None if it does not say.
 
     Raises:
-        SituateError: it lacks a part of `Learner`, or its name is not a string.
+        SituateError: the learner lacks a part of `Learner`, or its name is not a string.
     """
 
     def __init__(self, method: str, problem: Problem, learner: Learner) -> None:
@@ -44,7 +44,7 @@ class Asking:
         self._restrictions = Restrictions(problem)
 
     def batch(self) -> int:
-        """Number of placements that the learner wants.
+        """Number of placements that the learner wants to ask for next.
 
         Raises:
             SituateError: not an integer of at least one.
@@ -57,25 +57,26 @@ class Asking:
         return int(batch)
 
     def ask(self, first: int, k: int) -> NDArray[np.int32]:
-        """Placements (k, n), the samples number `first` and on.
+        """Placements (k, n) of the samples from number `first` on.
 
         Raises:
-            SituateError: not k rows of n device indices; a device that an op may not run on, a
-                group on several. Names the method, the sample and the op.
+            SituateError: not k rows of n device indices; an op on a device that may not run it; a
+                group on several devices. Names the method, the sample and the op.
         """
         what = f"{self._who}: sample{'s' * (k > 1)} {first}{f' to {first + k - 1}' * (k > 1)}"
-        given = integers(self.learner.ask(k), (k, self._n), f"{what}: what ask({k}) returns")
-        return self.check(given, f"{self._who}: sample", first)
+        placements = integers(self.learner.ask(k), (k, self._n), f"{what}: what ask({k}) returns")
+        return self.check(placements, f"{self._who}: sample", first)
 
     def check(self, placements: NDArray[Any], what: str, first: int) -> NDArray[np.int32]:
-        """A copy of placements (k, n) of integers as 32-bit ones.
+        """A copy of integer placements (k, n) as 32-bit integers.
 
         Args:
-            what: what they are called in an error, before their numbers.
-            first: the number of the first.
+            what: name of a sample in an error, before its number.
+            first: number of the first sample.
 
         Raises:
-            SituateError: a device that an op may not run on, a group on several. Names the op.
+            SituateError: an op on a device that may not run it, or a group on several devices.
+                Names the op.
         """
         return self._restrictions.check(placements, lambda row: f"{what} {first + row}: ")
 
@@ -98,9 +99,9 @@ def _knowledge(told_costs: bool | None) -> Knowledge | None:
     return "told costs" if told_costs else "measured times only"
 
 
-def _is_array(given: object) -> bool:
+def _is_array(value: object) -> bool:
     try:
-        return not np.asarray(given).dtype.hasobject
+        return not np.asarray(value).dtype.hasobject
     except ValueError:  # rows of different lengths
         return False
 
@@ -108,7 +109,7 @@ def _is_array(given: object) -> bool:
 def check_evaluator(machine: Evaluator) -> None:
     """
     Raises:
-        SituateError: it lacks a part of `Evaluator`, or one is not what that says.
+        SituateError: the evaluator lacks a part of `Evaluator`, or a part has a wrong value.
     """
     who = f"evaluator {type(machine).__name__!r}"
     _check_parts(machine, Evaluator, who)
@@ -123,43 +124,44 @@ def check_evaluator(machine: Evaluator) -> None:
 def measure(
     machine: Evaluator, placements: NDArray[np.int32], rows: NDArray[np.int64], first: int
 ) -> Iterator[tuple[NDArray[np.int64], Measurements]]:
-    """Measure some rows (j,) of placements (k, n), which are the samples number `first` and on;
-    yields rows with what was measured of them, as they are measured.
+    """Measure some rows (j,) of placements (k, n), the samples from number `first` on.
+
+    Yields rows with their measurements as these become available.
 
     Raises:
-        SituateError: not one finite time or failure for each.
+        SituateError: a row has not exactly one finite time or failure.
     """
     if isinstance(machine, MeasuresEach):
         yield from _measure_each(machine, placements, rows, first)
         return
     for run in consecutive(rows, machine.at_once):
         together = rows[run]
-        found = machine.measure(placements[together], first + int(together[0]))
-        yield together, checked(machine, found, len(together))
+        measurements = machine.measure(placements[together], first + int(together[0]))
+        yield together, checked(machine, measurements, len(together))
 
 
 def _measure_each(
     machine: MeasuresEach, placements: NDArray[np.int32], rows: NDArray[np.int64], first: int
 ) -> Iterator[tuple[NDArray[np.int64], Measurements]]:
-    left = set(range(len(rows)))
-    for ended, found in machine.measure_each(placements[rows], first + rows):
-        new = set(ended.tolist())
-        if len(new) < len(ended) or not new <= left:
+    missing = set(range(len(rows)))
+    for measured_rows, measurements in machine.measure_each(placements[rows], first + rows):
+        new = set(measured_rows.tolist())
+        if len(new) < len(measured_rows) or not new <= missing:
             raise SituateError(
                 f"evaluator {machine.name!r}: measure_each must yield rows 0 to {len(rows) - 1}, "
-                f"each once, got {ended.tolist()} where {sorted(left)} were left"
+                f"each once, got {measured_rows.tolist()} where {sorted(missing)} were left"
             )
-        left -= new
-        yield rows[ended], checked(machine, found, len(ended))
-    if left:
+        missing -= new
+        yield rows[measured_rows], checked(machine, measurements, len(measured_rows))
+    if missing:
         raise SituateError(
-            f"evaluator {machine.name!r}: measure_each ended without rows {sorted(left)}"
+            f"evaluator {machine.name!r}: measure_each ended without rows {sorted(missing)}"
         )
 
 
-def _check_parts(given: object, protocol: type, what: str) -> None:
+def _check_parts(value: object, protocol: type, what: str) -> None:
     missing = [
-        name for name in vars(protocol) if not name.startswith("_") and not hasattr(given, name)
+        name for name in vars(protocol) if not name.startswith("_") and not hasattr(value, name)
     ]
     if missing:
         raise SituateError(f"{what} lacks {missing[0]!r}, see situate.{protocol.__name__}")

@@ -26,7 +26,7 @@ from situate.evaluators.references import References
 from situate.evaluators.simulated import SimulatedMachine
 from situate.evaluators.steps import CountsSteps
 from situate.evaluators.workers.places import Place
-from situate.solvers.learned.checks import Asking, check_evaluator, measure
+from situate.solvers.learned.checks import CheckedLearner, check_evaluator, measure
 from situate.solvers.learned.learner import Learner, Learning, MakeLearner, State
 from situate.solvers.learned.paper_steps import PAPER_STEPS
 from situate.solvers.registry import METHODS
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
     from situate.solvers.learned.asynchronous.controllers import Controllers
 
 SAMPLES = 2400
-"""Placements measured where no number of evaluations is given (Post, section 4)."""
+"""Samples if no number of evaluations is given (Post, section 4)."""
 
 SAMPLES_EACH = 8
-"""For one placement that is measured again in the end, four to five times in the mean."""
+"""Samples per finalist. Each finalist is measured again four to five times on average."""
 
 LEAST_ROUND_SECONDS, FAILED_SECONDS = 1e-9, 1e100
-"""Seconds that a round of finalists counts as at least, and that one which failed counts as."""
+"""Least seconds of a round of finalists, and the seconds of a failed measurement."""
 
 PLANNING_EVALUATIONS = 5000
-"""Evaluations of `auto` for the plan that a machine measures first: seconds on a thousand ops."""
+"""Evaluations of `auto` for the plan to measure first; takes seconds on a thousand ops."""
 
 REPORT_SECONDS = 0.2
 """Seconds between two reports on workers."""
@@ -61,18 +61,18 @@ REMEDIES = {
     "timeout": "give a measurement more time",
     "nan": "run a plan of one device first, to see where its loss ceases to be a number",
 }
-"""Advice where no placement ran, by outcome."""
+"""Advice by outcome if no placement ran."""
 
 
 def learn(search: Search, method: str, make: MakeLearner, run: type[Run] | None = None) -> None:
-    """Ask, measure, keep, tell, until the budget ends; the best placement measured is the plan.
+    """Ask, measure, save and tell until the budget ends; the plan is the best measured placement.
 
     Args:
         run: the class of the run; None for `Run`.
 
     Raises:
-        SituateError: an objective other than `time`; a study of another problem or method; answers
-            of the learner or the evaluator that are none.
+        SituateError: an objective other than `time`; a study of another problem or method; an
+            invalid answer of the learner or the evaluator.
     """
     problem = search.problem
     if problem.objective != "time":
@@ -96,29 +96,29 @@ def _learn_from(
     study: StudyFile | NoStudy = NoStudy()
     if learning.evaluator is not None and problem.costs is not None and learning.start is None:
         learning = replace(learning, start=lambda: _start(search, study))
-    learner = _made(search, method, make, learning, samples)
-    asking = Asking(method, problem, learner)
-    search.knows = asking.knows
-    header = _header(search, asking, machine, samples)
+    learner = _make_learner(search, method, make, learning, samples)
+    checked_learner = CheckedLearner(method, problem, learner)
+    search.knows = checked_learner.knows
+    header = _header(search, checked_learner, machine, samples)
     with StudyFile.open(learning.study, header) as opened:
         study = opened
         if learning.controllers is not None:
             search.asynchrony = cast("Controllers", learner).asynchrony
-        run(search, asking, machine, study, learning.start is not None).until(samples)
+        run(search, checked_learner, machine, study, learning.start is not None).until(samples)
     _warn_of_failures(search, method)
 
 
-def _made(
+def _make_learner(
     search: Search, method: str, make: MakeLearner, learning: Learning, samples: int
 ) -> Learner:
-    """The learner, or several controllers of one."""
+    """The learner, or several controllers as one learner."""
     if learning.controllers is None:
         return make(search.problem, learning, samples, search.seed)
     if method not in METHODS or not METHODS[method].asynchronous:
-        known = ", ".join(name for name, known in METHODS.items() if known.asynchronous)
+        names = ", ".join(name for name, other in METHODS.items() if other.asynchronous)
         raise SituateError(
             f"controllers: method {method!r} has one, which waits for what it asked for; those "
-            f"that learn asynchronously: {known}"
+            f"that learn asynchronously: {names}"
         )
     if learning.controllers > samples:
         raise SituateError(
@@ -132,9 +132,9 @@ def _made(
 
 @contextmanager
 def _machine(search: Search, method: str) -> Iterator[Evaluator]:
-    """The evaluator, with as many workers as there are to be."""
-    given, workers = search.learning.evaluator, search.learning.workers
-    machine = _simulated(search, search.threads) if given is None else given
+    """The evaluator, on workers if there are any."""
+    evaluator, workers = search.learning.evaluator, search.learning.workers
+    machine = _simulated(search, search.threads) if evaluator is None else evaluator
     check_evaluator(machine)
     machine = _as_papers_measure(search, method, machine)
     if workers is None:
@@ -143,7 +143,7 @@ def _machine(search: Search, method: str) -> Iterator[Evaluator]:
         yield machine
         return
     copied, here = machine, None
-    if given is None:
+    if evaluator is None:
         copied, here = _as_papers_measure(search, method, _simulated(search, threads=1)), machine
     with Place.parse(workers).machine(copied, here) as shared:
         search.workers = shared.progress
@@ -157,18 +157,19 @@ def _simulated(search: Search, threads: int) -> SimulatedMachine:
 
 
 def _as_papers_measure(search: Search, method: str, machine: Evaluator) -> Evaluator:
-    """In `paper` settings the machine that takes the steps of the method's paper, if it can."""
+    """The machine; in `paper` settings it takes the steps of the method's paper if it can."""
     steps = PAPER_STEPS.get(method) if search.learning.settings == "paper" else None
     return machine.by(steps) if steps and isinstance(machine, CountsSteps) else machine
 
 
 def _start(search: Search, study: StudyFile | NoStudy) -> Placement:
-    """The placement that a machine other than the simulated one measures first where costs were
-    measured: the plan of `auto`, and if the search was interrupted the plan of then, for its time
-    may be limited."""
-    held = study.first()
-    if held is not None:
-        return held
+    """The placement that a real machine with measured costs runs first: the plan of `auto`.
+
+    A resumed study keeps its first plan, because a time limit may make `auto` find another.
+    """
+    placement = study.first()
+    if placement is not None:
+        return placement
     planning = search.beside(PLANNING_EVALUATIONS)
     METHODS["auto"].run(planning)
     assert planning.best is not None
@@ -181,17 +182,17 @@ class Run:
     def __init__(
         self,
         search: Search,
-        asking: Asking,
+        checked_learner: CheckedLearner,
         machine: Evaluator,
         study: StudyFile | NoStudy,
-        planned: bool,
+        has_start: bool,
     ) -> None:
         self.search, self.machine, self.study = search, machine, study
-        self.asking, self.learner = asking, asking.learner
+        self.checked_learner, self.learner = checked_learner, checked_learner.learner
         self.order = np.array(search.problem.graph.order, np.int32)
-        self.planned = planned
+        self.has_start = has_start
         self.best = np.inf
-        self.done = 0
+        self.sample_count = 0
         self.measured_again = 0
         self.references = References(study.workers)
         self.reported_at = 0.0
@@ -200,36 +201,35 @@ class Run:
     def until(self, samples: int) -> None:
         resumed = self._resume()
         self._learn(samples)
-        if self.done > resumed:
+        if self.sample_count > resumed:
             self._keep(now=True)
         if self.times:
-            # What is measured last is kept of a complete study alone: a longer one has others.
-            self.study = self.study if self.done == samples else NoStudy()
+            # Only a complete study records its finals: a longer one would have other finalists.
+            self.study = self.study if self.sample_count == samples else NoStudy()
             self._settle()
 
     def _learn(self, samples: int) -> None:
-        while self.done < samples and not (self.done and self._finished()):
-            self._step(min(self.asking.batch(), samples - self.done))
+        while self.sample_count < samples and not (self.sample_count and self._finished()):
+            self._step(min(self.checked_learner.batch(), samples - self.sample_count))
 
     def _keep(self, now: bool = False) -> None:
-        self.study.keep(self.done, self.asking.state, now)
+        self.study.keep(self.sample_count, self.checked_learner.state, now)
 
     def _finished(self) -> bool:
-        """True where the budget is spent or the bound met, which says nothing of another machine
-        than the simulated one."""
+        """True if the budget is spent. On the simulated machine a plan that meets the bound also
+        ends the search; the bound does not hold for other machines."""
         simulated = self.search.learning.evaluator is None
-        return self.search.finished() if simulated else self.search.left() <= 0
+        return self.search.finished() if simulated else self.search.budget_left() <= 0
 
     def _resume(self) -> int:
-        """Go on from the last checkpoint, the number of samples before which is returned; what
-        was measured of those counts as it did then."""
-        self.done, state = self.study.checkpoint()
-        for first, placements, measurements in self.study.batches(self.done):
-            self.asking.check(placements, f"{self.search.learning.study}: sample", first)
+        """Resume from the last checkpoint and count its samples again; return their number."""
+        self.sample_count, state = self.study.checkpoint()
+        for first, placements, measurements in self.study.batches(self.sample_count):
+            self.checked_learner.check(placements, f"{self.search.learning.study}: sample", first)
             self._count(first, placements, self._confirmed(placements, measurements))
         if state is not None:
             self._restore(state)
-        return self.done
+        return self.sample_count
 
     def _restore(self, state: State) -> None:
         try:
@@ -241,25 +241,28 @@ class Run:
 
     def _step(self, k: int) -> None:
         begin = self.search.seconds
-        placements = self.asking.ask(self.done, k)
-        measurements = self._confirmed(placements, self._measure(self.done, placements))
-        self._count(self.done, placements, measurements)
+        placements = self.checked_learner.ask(self.sample_count, k)
+        measurements = self._confirmed(placements, self._measure(self.sample_count, placements))
+        self._count(self.sample_count, placements, measurements)
         self.learner.tell(placements, measurements)
-        self.done += k
+        self.sample_count += k
         self._keep()
-        self.search.took(self.search.seconds - begin)
+        self.search.record_seconds(self.search.seconds - begin)
 
     def _measure(self, first: int, placements: Placement, of: Of = "samples") -> Measurements:
-        """Measurements of these samples: those that the study holds, the rest from the machine,
-        each recorded as it comes, so that a search that is killed loses no other."""
-        held, known = self.study.stored_samples(first, placements, of)
+        """Measurements of these samples, from the study or else from the machine.
+
+        Each new measurement is recorded at once, so that a killed search loses only those in
+        progress.
+        """
+        recorded_rows, recorded = self.study.stored_samples(first, placements, of)
         seconds, outcome = np.empty(len(placements)), np.empty(len(placements), np.uint8)
-        seconds[held], outcome[held] = known.seconds, known.outcome
-        origins = dict(zip(held.tolist(), known.origins, strict=False))
-        left = np.setdiff1d(np.arange(len(placements)), held)
-        begin = first + (self.done if of == "finals" else 0)
-        for rows, found in measure(self.machine, placements, left, begin):
-            new = self.references.compared(found)
+        seconds[recorded_rows], outcome[recorded_rows] = recorded.seconds, recorded.outcome
+        origins = dict(zip(recorded_rows.tolist(), recorded.origins, strict=False))
+        missing = np.setdiff1d(np.arange(len(placements)), recorded_rows)
+        begin = first + (self.sample_count if of == "finals" else 0)
+        for rows, measurements in measure(self.machine, placements, missing, begin):
+            new = self.references.compared(measurements)
             self.study.record(first + rows, placements[rows], new, first, of)
             seconds[rows], outcome[rows] = new.seconds, new.outcome
             origins |= dict(zip(rows.tolist(), new.origins, strict=False))
@@ -267,36 +270,38 @@ class Run:
         by = tuple(map(origins.get, range(len(placements)))) if origins else ()
         return Measurements(seconds, outcome, by)
 
-    def _confirmed(self, placements: Placement, measured: Measurements) -> Measurements:
-        """Measurements in which those that would be the best so far are what another worker
-        measured since: they were chosen for being small."""
+    def _confirmed(self, placements: Placement, measurements: Measurements) -> Measurements:
+        """The measurements, in which another worker has measured each new best again.
+
+        The minimum of noisy times is biased, so the second measurement replaces the first.
+        """
         if not isinstance(self.machine, MeasuresElsewhere):
-            return measured
-        seconds, outcome, best = measured.times(np.inf), measured.outcome.copy(), self.best
-        origins = measured.origins or (None,) * len(measured)
+            return measurements
+        seconds, outcome, best = measurements.times(np.inf), measurements.outcome.copy(), self.best
+        origins = measurements.origins or (None,) * len(measurements)
         for row in np.argsort(seconds, kind="stable").tolist():
             if not seconds[row] < best:
                 break
             again = self._elsewhere(self.machine, placements[row], origins[row])
             seconds[row], outcome[row] = again.times(np.inf)[0], again.outcome[0]
             best = min(best, seconds[row])
-        return replace(measured, seconds=seconds, outcome=outcome)
+        return replace(measurements, seconds=seconds, outcome=outcome)
 
     def _elsewhere(
         self, machine: MeasuresElsewhere, placement: Placement, origin: Origin | None
     ) -> Measurements:
         number, one = self.measured_again, placement[None]
         self.measured_again += 1
-        held, known = self.study.stored_samples(number, one, "again")
-        if len(held):
-            return known
-        found = checked(machine, machine.measure_elsewhere(placement, number, origin), 1)
-        new = self.references.compared(found)
+        recorded_rows, recorded = self.study.stored_samples(number, one, "again")
+        if len(recorded_rows):
+            return recorded
+        measurements = checked(machine, machine.measure_elsewhere(placement, number, origin), 1)
+        new = self.references.compared(measurements)
         self.study.record(np.array([number]), one, new, number, "again")
         return new
 
     def _report_workers(self) -> None:
-        """Tell of the workers now and then while they measure a batch, which may take long."""
+        """Report the workers' progress now and then, because a batch may take long."""
         late = self.search.seconds - self.reported_at >= REPORT_SECONDS
         if late and self.search.workers() is not None:
             self.reported_at = self.search.seconds
@@ -304,13 +309,13 @@ class Run:
             self._show_figures()
 
     def _show_figures(self) -> None:
-        """Show on the workers' own board, if they have one, how the search does."""
+        """Show the search's figures on the workers' own board, if they have one."""
         if isinstance(self.machine, HasWorkers):
             best = {"best_seconds": self.best} if np.isfinite(self.best) else {}
             self.machine.show({**best, **self.search.progress().figures})
 
     def _count(self, first: int, placements: Placement, measurements: Measurements) -> None:
-        self.search.measured(measurements)
+        self.search.add_measurements(measurements)
         if self.search.learning.on_measured is not None:
             self.search.learning.on_measured(first, measurements)
         seconds = measurements.times(np.inf)
@@ -319,53 +324,64 @@ class Run:
             self.best = float(seconds[best])
             self.search.adopt(placements[best], self.order, self.best)
         if self.machine.finalists:
-            for placement, taken in zip(placements, seconds.tolist(), strict=True):
-                if np.isfinite(taken):
-                    self.times.setdefault(placement.tobytes(), []).append(taken)
+            for placement, duration in zip(placements, seconds.tolist(), strict=True):
+                if np.isfinite(duration):
+                    self.times.setdefault(placement.tobytes(), []).append(duration)
         self.search.report()
 
     def _settle(self) -> None:
-        """Measure the placements that took least again: all of them in turn, then the better half
-        twice as often, until of two one is chosen (sequential halving, Karnin, Koren and Somekh,
-        2013). What decides was measured since: of many noisy times the smallest is a lucky one."""
-        left, measured = self._finalists(), 0
-        most = len(left)
+        """Choose the plan among the finalists by sequential halving (Karnin, Koren and Somekh,
+        2013).
+
+        All finalists are measured in turn, then the better half twice as often, until one of two
+        is chosen. Only new measurements decide, because the minimum of noisy times is biased.
+        """
+        finalists, count = self._finalists(), 0
+        most = len(finalists)
         seconds = np.empty((most, 0))
         while True:
-            for _ in range(most // len(left)):
-                found = self._measure(measured, left, "finals").times(np.inf)
-                measured += len(left)
-                # (left, rounds) grows by a column a round.
-                seconds = np.column_stack((seconds, found))
-            # Half of them go on to twice as many rounds, so that every round costs about the same.
+            for _ in range(most // len(finalists)):
+                times = self._measure(count, finalists, "finals").times(np.inf)
+                count += len(finalists)
+                # (finalists, rounds): one more column per round.
+                seconds = np.column_stack((seconds, times))
+            # Half of the finalists get twice as many rounds, so the stages cost about the same.
             ranked = np.argsort(_paces(seconds), kind="stable")
-            if len(left) <= 2:
+            if len(finalists) <= 2:
                 break
-            ranked = ranked[: (len(left) + 1) // 2]
-            left, seconds = left[ranked], seconds[ranked]
+            ranked = ranked[: (len(finalists) + 1) // 2]
+            finalists, seconds = finalists[ranked], seconds[ranked]
         best = ranked[0]
-        self.search.adopt(left[best], self.order, float(np.median(seconds[best])))
+        self.search.adopt(finalists[best], self.order, float(np.median(seconds[best])))
 
     def _finalists(self) -> Placement:
-        """(k, n) those that took least, at most one of `SAMPLES_EACH`; and whatever they took, for
-        a machine may be slow for a while: all on one device, and where there was a plan to start
-        with the first that ran."""
+        """(k, n) finalists: the fastest placements, at most one per `SAMPLES_EACH` samples.
+
+        A machine may be slow for a while. So all placements on one device are finalists whatever
+        their times, and so is the first placement that ran if there was a plan to start with.
+        """
         ranked = sorted(self.times, key=lambda placement: float(np.median(self.times[placement])))
-        chosen = ranked[: min(self.machine.finalists, -(-self.done // SAMPLES_EACH))]
+        fastest = ranked[: min(self.machine.finalists, -(-self.sample_count // SAMPLES_EACH))]
         simple = [placement for placement in self.times if _on_one_device(placement)]
-        known = [*list(self.times)[: int(self.planned)], *simple]
-        # A placement that is here for two reasons is measured once.
-        all_of_them = dict.fromkeys([*chosen, *known])
+        others = [*list(self.times)[: int(self.has_start)], *simple]
+        # A placement that qualifies twice is measured once.
+        all_of_them = dict.fromkeys([*fastest, *others])
         return np.array([np.frombuffer(placement, np.int32) for placement in all_of_them])
 
 
 def _paces(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(k,) of placements measured in rounds (k, rounds): the median of what each took over what all
-    took in its round, for a machine may be slow for a while; infinite if it ever failed."""
-    # Finite, for an infinite time over an infinite median is no number.
-    taken = np.minimum(seconds, FAILED_SECONDS)
-    rounds = np.maximum(np.median(taken, axis=0), LEAST_ROUND_SECONDS)
-    paces = np.median(taken / rounds, axis=1)
+    """(k,) median over rounds of a placement's seconds relative to the median of its round;
+    infinite if it ever failed.
+
+    Times are relative to their round because a machine may be slow for a while.
+
+    Args:
+        seconds: (k, rounds) of the placements.
+    """
+    # Failures become finite, because inf / inf is NaN.
+    finite = np.minimum(seconds, FAILED_SECONDS)
+    rounds = np.maximum(np.median(finite, axis=0), LEAST_ROUND_SECONDS)
+    paces = np.median(finite / rounds, axis=1)
     return np.where(np.isfinite(seconds).all(axis=1), paces, np.inf)
 
 
@@ -374,18 +390,20 @@ def _on_one_device(placement: bytes) -> bool:
     return bool((devices == devices[0]).all())
 
 
-def _header(search: Search, asking: Asking, machine: Evaluator, samples: int) -> dict[str, str]:
-    """Everything that decides the samples to come, by which a study knows its search."""
+def _header(
+    search: Search, checked_learner: CheckedLearner, machine: Evaluator, samples: int
+) -> dict[str, str]:
+    """All settings that decide the samples; a study identifies its search by them."""
     problem, learning = search.problem, search.learning
     costs = {"costs": problem.costs.hash} if problem.costs else {}
     shared = {} if learning.controllers is None else {"controllers": _controllers(learning)}
-    named = {} if asking.name is None else {"learner": asking.name}
+    learner_name = {} if checked_learner.name is None else {"learner": checked_learner.name}
     return {
         "graph": f"{problem.graph.name} {problem.graph.hash}",
         "cluster": f"{problem.cluster.name} {problem.cluster.hash}",
         "rules": problem.rules.name,
         "unit": problem.graph.unit,
-        "method": asking.method,
+        "method": checked_learner.method,
         "settings": learning.settings,
         "grouping": str(learning.grouping),
         "groups": str(learning.groups),
@@ -397,12 +415,12 @@ def _header(search: Search, asking: Asking, machine: Evaluator, samples: int) ->
         "situate": VERSION,
         **costs,
         **shared,
-        **named,
+        **learner_name,
     }
 
 
 def _controllers(learning: Learning) -> str:
-    """Their number and their clock, in words."""
+    """The number of controllers and their clock, in words."""
     stale = "" if learning.stalest is None else f", at most {learning.stalest} updates stale"
     return f"{learning.controllers}, {learning.clock or 'clock of their own'}{stale}"
 
@@ -411,9 +429,9 @@ def _warn_of_failures(search: Search, method: str) -> None:
     outcomes = np.concatenate([m.outcome for m in search.measurements] or [np.zeros(1, np.uint8)])
     if (outcomes == 0).any():
         return
-    found = [OUTCOMES[i] for i in np.unique(outcomes)]
-    reasons = ", ".join(outcome.replace("_", " ") for outcome in found)
-    remedies = "; ".join(REMEDIES[outcome] for outcome in found)
+    kinds = [OUTCOMES[i] for i in np.unique(outcomes)]
+    reasons = ", ".join(outcome.replace("_", " ") for outcome in kinds)
+    remedies = "; ".join(REMEDIES[outcome] for outcome in kinds)
     warnings.warn(
         f"{method}: none of {len(outcomes)} placements ran ({reasons}), so there was nothing to "
         f"learn from; {remedies}",

@@ -14,27 +14,35 @@ from situate.solvers.learned.levels import block_of, op_weights
 
 
 def grouped(problem: Problem, learning: Learning, rule: str, count: int | None) -> Groups:
-    """The groups that were asked for, or else those of a rule and its number, which also holds for
-    another rule that takes one."""
-    chosen = learning.grouping or rule
-    default = count if chosen in METHODS_WITH_COUNT else None
-    return group(problem, chosen, default if learning.groups is None else learning.groups)
+    """The groups that `learning` asks for; `rule` and `count` are the defaults.
+
+    The default count also applies to another rule that takes a count.
+    """
+    name = learning.grouping or rule
+    default = count if name in METHODS_WITH_COUNT else None
+    return group(problem, name, default if learning.groups is None else learning.groups)
 
 
 def coarser_groups(
     problem: Problem, groups: Groups, rule: str, counts: Sequence[int]
 ) -> list[Groups]:
-    """About so many groups each, rising: unions of the next ones, and the last ones of `groups`. A
-    group is in the union that holds most of its weight where the rule makes so many groups."""
+    """Nested levels of about `counts` groups each, in rising order; the last ones are unions of
+    `groups`.
+
+    Each level consists of unions of the next one. A group joins the union that holds most of its
+    weight in the rule's own grouping of that count.
+    """
     weights = op_weights(problem, groups.told_costs)
-    # (units,) an op of each unit: any, for all of them are in one group.
+    # (units,) any op of each unit, because all ops of a unit are in one group.
     op_of_unit = np.unique(problem.unit, return_index=True)[1]
     levels: list[Groups] = []
-    # Finest first: each level is made of unions of the level that it refines into.
+    # Finest first: each level consists of unions of the finer level before it.
     for count in reversed(counts):
         few = group(problem, rule, count).of_op.astype(np.int64)
         union = block_of(groups, few, weights)
-        told = groups.told_costs
-        groups = replace(make_groups(problem, union[groups.of_op[op_of_unit]]), told_costs=told)
+        told_costs = groups.told_costs
+        groups = replace(
+            make_groups(problem, union[groups.of_op[op_of_unit]]), told_costs=told_costs
+        )
         levels.insert(0, groups)
     return levels

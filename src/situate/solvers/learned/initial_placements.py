@@ -1,4 +1,4 @@
-"""Placements that a learner measures first, before it knows any."""
+"""Placements that a learner measures first."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from situate.grouping import Groups
 from situate.solvers.learned.learner import Learning
 
 Devices = NDArray[np.int32]
-"""(g,) of groups."""
+"""(g,) device of each group."""
 
 
 class InitialPlacements:
-    """The plan to begin with, if there is one, then everything on one device, each device once.
+    """The start plan, if there is one, then everything on each single device in turn.
 
     Args:
-        groups: what is placed as one.
-        start: makes the devices of groups to begin with, or is None.
+        groups: the groups to place.
+        start: returns the devices of groups in the start plan; None without one.
     """
 
     def __init__(self, groups: Groups, start: Callable[[], Devices] | None = None) -> None:
@@ -28,28 +28,30 @@ class InitialPlacements:
         self._start = start
 
     @property
-    def planned(self) -> bool:
-        """True if a plan is the first of them."""
+    def has_plan(self) -> bool:
+        """True if a start plan comes first."""
         return self._start is not None
 
     def __len__(self) -> int:
-        return int(self.planned) + len(self._groups.allowed[0])
+        return int(self.has_plan) + len(self._groups.allowed[0])
 
-    def put(self, drawn: NDArray[np.int32]) -> None:
-        """Put them into the first of some draws (k, g); where a group may not go it stays where it
-        was drawn."""
-        wanted = [] if self._start is None else [self._start()]
+    def write_into(self, draws: NDArray[np.int32]) -> None:
+        """Overwrite the first of some draws (k, g) with these placements.
+
+        A group that may not run on its device keeps the drawn one.
+        """
+        placements = [] if self._start is None else [self._start()]
         g, d = self._groups.allowed.shape
-        wanted += [np.full(g, device, np.int32) for device in range(d)]
-        # A batch may be smaller than the list of placements: those that come first are kept.
-        for devices, row in zip(wanted, drawn, strict=False):
-            # (g,) whether each group may run on its wanted device; the others keep what was drawn.
+        placements += [np.full(g, device, np.int32) for device in range(d)]
+        # A batch may be smaller than the list of placements: the first ones take precedence.
+        for devices, row in zip(placements, draws, strict=False):
+            # (g,) True where a group may run on its device; the others keep the drawn one.
             allowed = self._groups.allowed[np.arange(g), devices]
             row[allowed] = devices[allowed]
 
 
 def initial_placements(problem: Problem, learning: Learning, groups: Groups) -> InitialPlacements:
-    """Those of a learner that can begin with `Learning.start`; the plan is made when it is put."""
+    """The initial placements of a learner; `Learning.start` makes its plan when it is needed."""
     if learning.start is None:
         return InitialPlacements(groups)
     start = learning.start
@@ -57,5 +59,5 @@ def initial_placements(problem: Problem, learning: Learning, groups: Groups) -> 
 
 
 def _coarsened(placement: NDArray[np.int32], problem: Problem, groups: Groups) -> Devices:
-    """Devices of groups, by where most of their seconds are."""
+    """(g,) the device on which most of a group's seconds run in a placement (n,)."""
     return groups.majority(placement, problem.seconds[np.arange(problem.n), placement])

@@ -1,4 +1,4 @@
-"""Methods that learn from measured step times: ask for placements, tell how they did."""
+"""The protocol of methods that learn from measured step times, and their options."""
 
 from __future__ import annotations
 
@@ -22,39 +22,40 @@ from situate.validation import check_items
 
 Settings = Literal["paper", "tuned"]
 OWN_CHECKS = ("grouping", "groups", "noise", "evaluator", "workers", "controllers", "clock")
-"""Fields of `Learning` whose lines say more than their types."""
+"""Fields of `Learning` with checks of their own, beyond their types."""
 
 MOST_GROUPS = 10**6
-"""More than a network has ops."""
+"""Largest number of groups, more than any network has ops."""
 
 State = Mapping[str, NDArray[np.generic]]
 """The state of a learner, as named arrays."""
 
 
 class Learner(Protocol):
-    """A method that is told of placements and their measured times, and of nothing else of the
-    machine.
+    """A method that sees placements and their measured times, and nothing else of the machine.
 
-    All its randomness comes from its seed and the number of samples asked for so far, so that
-    `state` need not hold a generator's insides.
+    All its randomness comes from its seed and the number of samples so far, so that `state` need
+    not hold the state of a generator.
 
-    A learner may have an attribute `name`: a string with all its settings that change what it asks
-    for. A study keeps it, and is refused to a learner of another name. It may have an attribute
-    `told_costs`: whether what ops take went into its groups or its first placements.
+    A learner may have an attribute `name`: a string with all settings that change its samples. A
+    study stores the name and refuses a learner with another one. It may also have an attribute
+    `told_costs`: True if op durations went into its groups or its first placements.
     """
 
     @property
     def batch(self) -> int:
-        """Samples that it wants next before it is told of them, at least one."""
+        """Number of samples in the next batch, at least one."""
         ...
 
     def ask(self, k: int) -> NDArray[np.int32]:
-        """Placements (k, n) to measure next: integers, the indices of devices that
-        `Problem.allowed` lets the ops run on, one for all ops of a colocation group."""
+        """Placements (k, n) to measure next, as integer device indices.
+
+        They respect `Problem.allowed`, and all ops of a colocation group are on one device.
+        """
         ...
 
     def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
-        """Learn from what was measured of the placements of the last `ask`, in their order."""
+        """Learn from the measurements of the placements of the last `ask`, in their order."""
         ...
 
     def state(self) -> State:
@@ -62,7 +63,7 @@ class Learner(Protocol):
         ...
 
     def restore(self, state: State) -> None:
-        """Become what `state` says.
+        """Load `state`.
 
         Raises:
             SituateError: arrays of other names or shapes.
@@ -75,34 +76,32 @@ class Learning:
     """Options of a method that learns from measurements.
 
     Attributes:
-        settings: `paper`, what the paper says, or `tuned`, see the method's page.
+        settings: `paper` for the paper's, or `tuned`, see the method's page.
         grouping: a rule of `situate.grouping.GROUPINGS`, or None for the method's own.
-        groups: how many groups to coarsen to, or None for the rule's own number.
+        groups: number of groups to coarsen to, or None for the rule's own number.
         noise: standard deviation of the logarithm of simulated measurements; 0 with an evaluator.
-        study: a file that keeps every measurement, and from which an interrupted search goes on.
-        evaluator: what measures; None for the simulator.
-        workers: processes that measure side by side, each with a copy of the evaluator: how many on
-            this machine, or a Ray cluster, `ray`, `ray:N` or `ray://HOST:PORT`; None for this
-            process alone. What is measured does not depend on them. Those of `auto` search.
-        controllers: how many learn the policy asynchronously, of `colocrl` and `hierarchical`; None
-            for one that waits for all that it asked for.
-        clock: the virtual clock of their workers, in whose order all happens; None for as many
-            workers a controller as it asks for placements, which take their steps' seconds and no
-            more. `wall`: gradients are applied as the `workers`, which all share, end.
-        stalest: most updates, since a controller pulled the parameters, with which its gradient is
-            still applied; None for any.
-        on_measured: called with the number of the first sample and what was measured, batch by
-            batch.
-        start: makes a placement (n,) that is worth measuring first, for methods that can begin with
-            one.
-        weights: a file of trained weights, for methods that bring a network, or `real` or
-            `synthetic` for those of the package that such graphs trained; None for its own, of
-            real ones where there are some.
+        study: a file that records every measurement; an interrupted search resumes from it.
+        evaluator: measures placements; None for the simulator.
+        workers: parallel processes, each with a copy of the evaluator: their number on this
+            machine, or a Ray cluster, `ray`, `ray:N` or `ray://HOST:PORT`; None for this process
+            alone. Measurements do not depend on them. Workers of `auto` search.
+        controllers: number of controllers that learn the policy of `colocrl` or `hierarchical`
+            asynchronously; None for one that waits for its whole batch.
+        clock: virtual clock of the controllers' workers, which orders all events. None for one
+            worker per placement of a batch, with no setup time. `wall`: all controllers share the
+            `workers`, and gradients are applied in the order in which batches end.
+        stalest: largest number of updates since the pull of the parameters with which a gradient
+            is still applied; None for any.
+        on_measured: called after each batch with the number of its first sample and its
+            measurements.
+        start: makes a placement (n,) to measure first, for methods that can begin with one.
+        weights: a file of trained weights for methods with a network, or `real` or `synthetic` for
+            the package's weights trained on such graphs. None for the package's default weights.
 
     Raises:
-        SituateError: unknown settings or grouping, groups below one or above `MOST_GROUPS`, noise
-            below zero or not finite, or beside an evaluator; a number of workers or controllers
-            that is none, a clock without controllers.
+        SituateError: unknown settings or grouping; groups below one or above `MOST_GROUPS`; noise
+            that is negative, infinite or beside an evaluator; an invalid number of workers or
+            controllers; a clock without controllers.
     """
 
     settings: Settings = "tuned"
@@ -156,12 +155,12 @@ class Learning:
 
 
 MakeLearner = Callable[[Problem, Learning, int, int], Learner]
-"""A learner for a problem, from settings, the number of samples to come and a seed."""
+"""Makes a learner from a problem, its options, the number of samples to come and a seed."""
 
 
-def _check_name(what: str, name: str, known: tuple[str, ...]) -> None:
-    if name not in known:
-        raise SituateError(f"unknown {what} {name!r}{nearest(str(name), known)}")
+def _check_name(what: str, name: str, names: tuple[str, ...]) -> None:
+    if name not in names:
+        raise SituateError(f"unknown {what} {name!r}{nearest(str(name), names)}")
 
 
 def _is(value: Any, kind: type, least: int) -> bool:

@@ -1,4 +1,4 @@
-"""The steps that the papers measure a placement by."""
+"""The steps by which the papers measure a placement."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from situate.evaluators.steps import Steps
 
 POST = Steps(dropped=1, timed=10, window=10)
 """11 steps, the first dropped, the mean of the others (Post, section 4). Spotlight's Algorithm 1
-trains for ten steps, of which it does not say more."""
+trains for ten steps, without details."""
 
 COLOCRL = Steps(dropped=5, timed=10, window=5)
-"""Ten repetitions after five that are discarded, the smallest moving average (ColocRL); the window
-is ours."""
+"""Ten repetitions after five discarded ones, the smallest moving average (ColocRL); the window is
+ours."""
 
 PAPER_STEPS = {
     "policy_gradient": POST,

@@ -26,7 +26,7 @@ class Update(Protocol):
     """The change of a policy after a batch of placements.
 
     Attributes:
-        numbers: all that it keeps from one update to the next.
+        numbers: its state between two updates.
     """
 
     numbers: Floats
@@ -39,7 +39,7 @@ class Update(Protocol):
         times: Floats,
         ok: NDArray[np.bool_],
     ) -> None:
-        """Learn from devices (k, g), their seconds (k,) and whether they ran (k,)."""
+        """Learn from devices (k, g), their seconds (k,) and their successes `ok` (k,)."""
         ...
 
 
@@ -53,7 +53,7 @@ class SequenceSettings(Protocol):
 
     @property
     def grouping(self) -> str:
-        """Rule by which ops are placed as one."""
+        """Rule of grouping."""
         ...
 
     @property
@@ -80,16 +80,16 @@ class SequenceSettings(Protocol):
 class SequenceLearner:
     """A `GroupPolicy` as a `Learner`.
 
-    PyTorch computes on one thread here, so that placements do not depend on how many there are.
+    PyTorch computes on one thread here, so that placements do not depend on the number of threads.
 
     Args:
-        groups: what is placed as one.
+        groups: the groups to place.
         policy: over these groups.
         ascent: on the policy's parameters.
-        update: what becomes of the policy after every batch.
+        update: of the policy after every batch.
         placements: in a batch.
-        failure: seconds that a failing placement counts as, and that no placement exceeds.
-        seed: of the samples drawn.
+        failure: seconds of a failed placement, and the upper limit of all others.
+        seed: of the samples.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class SequenceLearner:
 
     @property
     def told_costs(self) -> bool:
-        """True if its groups were made with what ops take."""
+        """True if its groups were made with op durations."""
         return self.groups.told_costs
 
     @property
@@ -130,8 +130,8 @@ class SequenceLearner:
     def ask(self, k: int) -> NDArray[np.int32]:
         """Placements (k, n) drawn from the policy."""
         with arithmetic():
-            drawn = self.policy.sample(k, generator(self._seed, 1, self._n))
-        return self.groups.expand(drawn.numpy().astype(np.int32))
+            devices = self.policy.sample(k, generator(self._seed, 1, self._n))
+        return self.groups.expand(devices.numpy().astype(np.int32))
 
     def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
         """Update the policy."""
@@ -142,12 +142,12 @@ class SequenceLearner:
             self._update.update(self.policy, self._ascent, devices, times, measurements.ok)
 
     def state(self) -> State:
-        """The parameters, what the ascent and the update keep, and the number of samples."""
+        """The parameters, the state of the ascent and of the update, and the number of samples."""
         own = {"numbers": self._update.numbers.copy(), "samples": np.array([self._n], np.int64)}
         return {**self._ascent.state(), **own}
 
     def restore(self, state: State) -> None:
-        """Become what `state` says."""
+        """Load `state`."""
         values = restored(state, self.state())
         self._ascent.restore(values)
         self._update.numbers = np.array(values["numbers"], np.float64)
@@ -163,8 +163,8 @@ def sequence_learner(
     *,
     ascent: Literal["plain", "adam"],
 ) -> SequenceLearner:
-    """The learner of a problem, whose method is its update; a grouping asked for goes before that
-    of the settings."""
+    """The learner of a problem with a method's update; `learning.grouping` overrides the
+    settings."""
     groups = grouped(problem, learning, settings.grouping, settings.groups)
     policy = GroupPolicy(problem, groups, settings.shape, generator(seed, 0))
     return SequenceLearner(
@@ -179,6 +179,6 @@ def sequence_learner(
 
 
 def generator(seed: int, *purpose: int) -> torch.Generator:
-    """PyTorch's generator of a seed, another one for every purpose."""
+    """A PyTorch generator for a seed and a purpose; purposes have independent streams."""
     words = np.random.SeedSequence(seed, spawn_key=purpose).generate_state(1, np.uint64)
     return torch.Generator().manual_seed(int(words[0] >> np.uint64(1)))

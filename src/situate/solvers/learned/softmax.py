@@ -1,4 +1,4 @@
-"""Independent softmaxes over devices: Post's Algorithm 1 and the methods that it joins.
+"""Independent softmaxes over devices: Post's Algorithm 1 and the methods that it combines.
 
 Gao, Chen and Li, *Post: Device Placement with Cross-Entropy Minimization and Proximal Policy
 Optimization*, NeurIPS 2018. Every group m of ops has a distribution f(d_m = j | u_m) over the
@@ -12,8 +12,8 @@ devices j, the softmax of its preferences u_m (Eq. 2), and is placed independent
   frequencies of devices among the fraction rho of placements that took least (Eq. 10), mixed with a
   share epsilon of the uniform distribution (line 12).
 
-`PAPER` and `TUNED` say which of these a method does and with which numbers. The distributions and
-their gradients in closed form are `situate.policies.softmax`.
+`PAPER` and `TUNED` hold each method's choice of these and their numbers. The distributions and
+their gradients in closed form are in `situate.policies.softmax`.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ from situate.solvers.learned.penalty import failure_seconds
 from situate.solvers.learned.rewards import normalised
 
 Levels = Sequence[tuple[Groups, float]]
-"""Groups, and the share of all samples up to which they are what is placed; the shares rise."""
+"""(groups, share): the groups to place until this share of all samples; shares rise."""
 
 LEAST_SPREAD = 1e-12
-"""Seconds: step times that scatter by less are equal."""
+"""Step times whose standard deviation is below this, in seconds, are equal."""
 
 MOST_BETA = 1024.0
-"""The weight of the KL penalty stays below this and above its inverse."""
+"""Largest weight of the KL penalty; its inverse is the least."""
 
 
 @dataclass(frozen=True)
@@ -66,23 +66,21 @@ class SoftmaxSettings:
     Attributes:
         gradient: the ascent every K samples: `proximal` (Eq. 11), `plain` for one step along the
             policy gradient, or None.
-        cross_entropy: whether to minimise the cross-entropy every N samples (Eq. 10).
+        cross_entropy: True to minimise the cross-entropy every N samples (Eq. 10).
         K, N: samples between two gradient updates and between two minimisations.
-        minimisations: how many there are at least, for which N is a smaller multiple of K where
-            samples are few.
+        minimisations: least number of minimisations; with few samples N becomes a smaller multiple
+            of K.
         steps: ascent steps of a proximal update.
         learning_rate: of every ascent step.
         elite: fraction of the N samples that is promising (rho).
         memory: minimisations for which a sample stays a candidate, its own included.
         epsilon: share of the uniform distribution, falling linearly to zero.
-        beta, target: first weight of the KL penalty, and the divergence that it is adapted to.
-        single_first: whether the first samples are `InitialPlacements`.
-        normalise: advantages are relative to the K samples' own mean, over their standard
-            deviation.
-        grouping, groups: the rule by which ops are placed as one, and its number; `none` is a
-            softmax for every op, as in the paper.
-        coarser: fewer groups to begin with, each number with the share of all samples up to which
-            it holds, both rising.
+        beta, target: first weight of the KL penalty, and the divergence that it adapts to.
+        single_first: True if the first samples are `InitialPlacements`.
+        normalise: standardise the advantages over the K samples.
+        grouping, groups: rule of grouping and its number of groups; `none` is a softmax for every
+            op, as in the paper.
+        coarser: (number of groups, share of all samples up to which it applies), both rising.
     """
 
     gradient: Literal["proximal", "plain"] | None = "proximal"
@@ -104,8 +102,10 @@ class SoftmaxSettings:
     coarser: tuple[tuple[int, float], ...] = ()
 
     def within(self, samples: int) -> SoftmaxSettings:
-        """The same with the N of a search of so many samples, which leaves an ascent before each
-        minimisation."""
+        """The settings with the N of a search of so many samples.
+
+        An ascent remains before each minimisation.
+        """
         # N is a multiple of K, and an ascent every K samples leaves the N-th to the minimisation.
         often = samples // (self.minimisations * self.K) if self.minimisations else self.N
         least = 2 if self.gradient else 1
@@ -118,7 +118,7 @@ PAPER = {
     "cross_entropy": SoftmaxSettings(gradient=None),
     "post": SoftmaxSettings(),
 }
-"""By method the settings of the paper."""
+"""Settings of the paper, by method."""
 
 _TUNED: dict[str, dict[str, Any]] = {
     "policy_gradient": {"learning_rate": 2.0, "normalise": True},
@@ -144,21 +144,21 @@ TUNED = {
     )
     for method, changes in _TUNED.items()
 }
-"""By method the settings chosen on networks that no paper measures, see docs/methods/post.md."""
+"""Tuned settings by method, from networks that no paper measures; see docs/methods/post.md."""
 
 
 class SoftmaxLearner:
     """Independent softmaxes over the devices of every group, as a `Learner`.
 
     Args:
-        groups: what is placed as one, in the end.
-        settings: which updates, and when.
-        samples: placements to be measured in all (L).
-        failure: seconds that a failing placement counts as, and that no placement exceeds.
-        seed: of the samples drawn.
-        first: what is measured first where the settings say so; None for single devices.
-        coarser: unions of these groups to begin with, unions of one another, the fewest first;
-            each with the share of the samples up to which it holds.
+        groups: the final groups.
+        settings: of the updates.
+        samples: number of placements in all (L).
+        failure: seconds of a failed placement, and the upper limit of all others.
+        seed: of the samples.
+        first: initial placements if the settings ask for them; None for single devices.
+        coarser: nested unions of these groups, the fewest first, each with the share of the
+            samples up to which it applies.
     """
 
     def __init__(
@@ -187,13 +187,13 @@ class SoftmaxLearner:
 
     @property
     def told_costs(self) -> bool:
-        """True if its groups were made with what ops take, or a plan is measured first."""
-        planned = self.settings.single_first and self._first.planned
-        return planned or any(groups.told_costs for groups, _ in self._levels)
+        """True if its groups were made with op durations, or it measures a plan first."""
+        has_plan = self.settings.single_first and self._first.has_plan
+        return has_plan or any(groups.told_costs for groups, _ in self._levels)
 
     @property
     def batch(self) -> int:
-        """As many as are missing to the next multiple of K, or of N where that is nearer."""
+        """Number of samples until the next multiple of K or N."""
         periods = [self.settings.K] if self.settings.gradient else []
         periods += [self.settings.N] if self.settings.cross_entropy else []
         return min(period - self._n % period for period in periods)
@@ -202,7 +202,7 @@ class SoftmaxLearner:
         """Placements (k, n) drawn from the policy (Algorithm 1, line 3)."""
         devices = self.policy.sample(k, np.random.default_rng([self._seed, self._n]))
         if self._n == 0 and self.settings.single_first:
-            self._first.put(devices)
+            self._first.write_into(devices)
         return self.groups.expand(devices)
 
     def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
@@ -222,12 +222,12 @@ class SoftmaxLearner:
         self._refine()
 
     def _groups_now(self) -> Groups:
-        """Those of the first level that holds for longer."""
+        """The groups of the current level."""
         longer = (groups for groups, share in self._levels if self._n < share * self._samples)
         return next(longer, self._levels[-1][0])
 
     def _refine(self) -> None:
-        """Where it is time for finer groups, each goes where the one did that it is a part of."""
+        """Switch to finer groups when it is time; each inherits the distribution of its union."""
         coarse, self.groups = self.groups, self._groups_now()
         if self.groups is not coarse:
             # (finer groups,) the coarser group that each was a part of.
@@ -236,14 +236,16 @@ class SoftmaxLearner:
             self._devices = self._devices.take(whole, axis=1)
 
     def _minimise(self) -> None:
-        """Lines 10 and 12: the promising placements' frequencies, and exploration. What failed is
-        not promising, however little ran."""
-        chosen = max(1, round(self.settings.elite * min(self.settings.N, len(self._times))))
+        """Lines 10 and 12: the promising placements' frequencies, and exploration.
+
+        A failed placement is never promising, even if few placements ran.
+        """
+        count = max(1, round(self.settings.elite * min(self.settings.N, len(self._times))))
         # Candidates (m,): all samples since the last minimisations, at most `memory` times N.
-        best = np.argsort(self._times, kind="stable")[:chosen]
+        best = np.argsort(self._times, kind="stable")[:count]
         best = best[self._times[best] < self._failure]
         if len(best):
-            # Line 12: exploration falls linearly with the samples that are left.
+            # Line 12: exploration falls linearly with the remaining samples.
             epsilon = self.settings.epsilon * max(0.0, 1 - self._n / self._samples)
             self.policy.estimate(self._devices[best], epsilon)
         old = max(0, len(self._times) - self.settings.N * (self.settings.memory - 1))
@@ -294,9 +296,9 @@ class SoftmaxLearner:
         }
 
     def restore(self, state: State) -> None:
-        """Become what `state` says."""
-        with suppress(KeyError, IndexError, TypeError):  # what it lacks is said next
-            # The number of samples decides the level, and so the shapes that are compared next.
+        """Load `state`."""
+        with suppress(KeyError, IndexError, TypeError):  # `restored` reports missing arrays
+            # The number of samples decides the level, and so the shapes that `restored` expects.
             self._n = int(state["numbers"][0])
         self._refine()
         values = restored(state, self.state(), free=("devices", "times"))
@@ -311,7 +313,7 @@ class SoftmaxLearner:
 def make(
     settings: SoftmaxSettings, problem: Problem, learning: Learning, samples: int, seed: int
 ) -> SoftmaxLearner:
-    """The learner of a problem in any settings; a grouping asked for goes before theirs."""
+    """The learner of a problem in any settings; `learning.grouping` overrides theirs."""
     groups = grouped(problem, learning, settings.grouping, settings.groups)
     coarser = _coarser(problem, learning, settings, groups)
     first = initial_placements(problem, learning, coarser[0][0] if coarser else groups)
@@ -322,8 +324,11 @@ def make(
 def _coarser(
     problem: Problem, learning: Learning, settings: SoftmaxSettings, groups: Groups
 ) -> Levels:
-    """The levels of the settings, unless a number of groups or a rule that takes none was asked
-    for, or a plan is there to begin with, of which few groups would leave little."""
+    """The coarser levels of the settings.
+
+    There are none if `learning` fixes the number of groups, its rule takes no number, or there is
+    a start plan, which few groups could not express.
+    """
     rule = learning.grouping or settings.grouping
     if learning.groups or learning.start or rule not in METHODS_WITH_COUNT:
         return ()

@@ -16,17 +16,17 @@ from situate.data.topology import op_devices, pipeline_order, topological_by
 from situate.solvers.search import Search
 
 EVALUATIONS_AN_OP = 200
-"""Moves that are tried for every op before the search begins anew from another plan."""
+"""Moves per op before the search restarts from another plan."""
 
 CHAINS = 1
-"""Plans that are improved at once where evaluations alone are limited: as many at any number of
-threads, and one goes furthest. With a time limit there is one a thread."""
+"""Chains of a search that is limited by evaluations alone, whatever its threads: one chain gets the
+furthest. With a time limit there is one per thread."""
 
 INTERVAL = 0.05
-"""Wall seconds between two looks at the clock."""
+"""Wall seconds between two checks of the clock."""
 
 CHAIN_LIMIT = 2**31
-"""Moves of a chain between two looks at what it found, at most."""
+"""Largest number of moves of a chain between two offers of its best plan."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +36,7 @@ class _Plan:
 
 
 def run(search: Search) -> None:
-    """Improve random plans, several at once, and begin with others again and again until the budget
-    ends."""
+    """Improve several random plans at once, and restart from new ones until the budget ends."""
     generator = np.random.default_rng(search.seed)
     first = _random_plan(search.problem, generator)
     search.offer(first.placement, first.order)
@@ -55,23 +54,25 @@ class _Climb:
         self._search = search
         self._count = CHAINS if search.time_limit is None else search.threads
         self._chains = _chains(search, first, self._count)
-        self._known = [(True, math.inf)] * self._count
+        self._best_costs = [(True, math.inf)] * self._count
 
     def go(self, moves: int) -> bool:
-        """So many moves of every chain, each taken if it is no worse; then the best plans are
-        offered. False where the budget ended before, or there is nothing to move."""
+        """Try so many moves in every chain, keep those that are no worse, and offer the best plans.
+
+        Returns False if the budget ended first, or there is nothing to move.
+        """
         try:
             while moves > 0 and not self._search.finished() and self._search.affords(self._count):
-                tried = self._run(min(moves, self._allowed()))
-                if not tried:
+                moves_made = self._run(min(moves, self._allowed()))
+                if not moves_made:
                     break
-                moves -= max(1, tried // self._count)
+                moves -= max(1, moves_made // self._count)
         finally:
             self._offer()
         return moves <= 0 and not self._search.finished()
 
     def restart(self, generator: Generator) -> None:
-        """Go on from other random plans."""
+        """Restart all chains from new random plans."""
         for chain in range(self._count):
             plan = _random_plan(self._search.problem, generator)
             if isinstance(self._chains, _core.LoadAnnealers):
@@ -80,20 +81,20 @@ class _Climb:
                 self._chains.restart(chain, plan.placement, plan.order)
 
     def _run(self, moves: int) -> int:
-        """The moves of all chains in an interval."""
+        """Run all chains for an interval; the number of moves that they tried."""
         search, before = self._search, self._chains.evaluations
         try:
             self._chains.run(0.0, moves, self._seconds(), search.threads)
         finally:
-            tried = self._chains.evaluations - before
-            search.evaluations += tried
+            moves_made = self._chains.evaluations - before
+            search.evaluations += moves_made
         search.report()
-        return tried
+        return moves_made
 
     def _allowed(self) -> int:
         limit = self._search.evaluation_limit
-        left = CHAIN_LIMIT if limit is None else limit - self._search.evaluations
-        return max(1, min(CHAIN_LIMIT, left // self._count))
+        budget = CHAIN_LIMIT if limit is None else limit - self._search.evaluations
+        return max(1, min(CHAIN_LIMIT, budget // self._count))
 
     def _seconds(self) -> float:
         """Without a time limit the clock must not decide."""
@@ -101,17 +102,17 @@ class _Climb:
         return math.inf if limit is None else max(0.0, min(INTERVAL, limit - self._search.seconds))
 
     def _offer(self) -> None:
-        for chain, before in enumerate(self._known):
+        for chain, before in enumerate(self._best_costs):
             best = self._chains.best(chain)
             feasible, cost, placement = best[:3]
             if (not feasible, cost) < before:
-                self._known[chain] = not feasible, cost
+                self._best_costs[chain] = not feasible, cost
                 by_graph = np.array(self._search.problem.graph.order, np.int32)
                 self._search.offer(placement, best[3] if len(best) > 3 else by_graph)
 
 
 def _chains(search: Search, first: _Plan, count: int) -> _core.Annealers | _core.LoadAnnealers:
-    """Annealing of single moves, which is greedy at temperature 0."""
+    """Chains of single moves: annealing at temperature 0 is greedy."""
     core, problem = search.simulator.core, search.problem
     if problem.objective == "throughput":
         line = pipeline_order(problem)
@@ -130,12 +131,13 @@ def _chains(search: Search, first: _Plan, count: int) -> _core.Annealers | _core
 
 
 def _random_plan(problem: Problem, generator: Generator) -> _Plan:
-    """A device for every unit, all that may run it equally likely, and a topological order."""
-    # (units, d) random numbers where a unit may run; the device of the largest is drawn.
-    drawn = np.where(problem.allowed, generator.random(problem.allowed.shape), -1.0)
-    return _Plan(op_devices(problem, drawn.argmax(axis=1)), _random_order(problem, generator))
+    """A random device for every unit, uniform over those that may run it, and a random topological
+    order."""
+    # (units, d) random keys where a unit may run; each unit takes the device of its largest key.
+    keys = np.where(problem.allowed, generator.random(problem.allowed.shape), -1.0)
+    return _Plan(op_devices(problem, keys.argmax(axis=1)), _random_order(problem, generator))
 
 
 def _random_order(problem: Problem, generator: Generator) -> Order:
-    """A topological order: of the ops whose inputs are there, one drawn at random is next."""
+    """A topological order in which a random ready op is next."""
     return topological_by(problem, generator.random(problem.n))

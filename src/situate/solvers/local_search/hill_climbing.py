@@ -1,7 +1,7 @@
 """Hill climbing over blocks of groups, as a `Learner`.
 
-From the fastest placement so far it goes to the best of a few neighbours, each with one block of
-groups on another device, if that takes no longer.
+It moves from the fastest placement so far to the best of a few neighbours if that is no slower. A
+neighbour has one block of groups on another device.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from situate.solvers.learned.learner import Learning, State
 from situate.solvers.learned.levels import Level, levels
 
 GROUPS = 384
-"""Groups, where no others are asked for."""
+"""Default number of groups."""
 
 BATCH = 4
-"""Neighbours that are measured before the best of them is gone to."""
+"""Neighbours per batch."""
 
 MEASUREMENTS = 4
-"""Times that the placement it is at is measured, where two of them differ."""
+"""Measurements of the current placement if repeated times differ."""
 
 
 class HillClimber:
-    """From the fastest placement so far to a neighbour that takes no longer, as a `Learner`.
+    """Moves from the fastest placement so far to a neighbour that is no slower, as a `Learner`.
 
-    A neighbour has one block of groups on another device. Until a placement runs, blocks are drawn
-    a device each.
+    A neighbour has one block of groups on another device. Until a placement runs, each block of a
+    random level gets a random device.
 
     Args:
-        groups: what is placed as one.
-        levels: their blocks, first of single groups.
-        first: what is measured first, and then a draw of each level.
+        groups: the groups to place.
+        levels: blocks of groups; the first level has single groups.
+        first: initial placements; a random draw of each level follows them.
         seed: of the draws.
-        alone: part of the neighbours that move a single group; the others move a block of any
+        alone: share of the neighbours that move a single group; the others move a block of any
             level.
     """
 
@@ -59,16 +59,16 @@ class HillClimber:
         self._alone = alone
         self._n = 0
         self._best: NDArray[np.int32] = groups.allowed.argmax(axis=1).astype(np.int32)
-        self._seconds, self._measured, self._noisy = np.inf, 0, True
+        self._seconds, self._measurement_count, self._noisy = np.inf, 0, True
 
     @property
     def told_costs(self) -> bool:
-        """True if its groups were made with what ops take, or a plan is measured first."""
-        return self.groups.told_costs or self._first.planned
+        """True if its groups were made with op durations, or it measures a plan first."""
+        return self.groups.told_costs or self._first.has_plan
 
     @property
     def batch(self) -> int:
-        """All that is measured first, then `BATCH`."""
+        """The number of initial placements, then `BATCH`."""
         return BATCH if self._n else len(self._first) + len(self._levels)
 
     def ask(self, k: int) -> NDArray[np.int32]:
@@ -77,7 +77,9 @@ class HillClimber:
         if self._n == 0:
             devices = self._begin(k, generator)
         elif np.isinf(self._seconds):
-            devices = np.stack([self._drawn(self._level(generator), generator) for _ in range(k)])
+            devices = np.stack(
+                [self._random_devices(self._level(generator), generator) for _ in range(k)]
+            )
         else:
             devices = np.stack([self._neighbour(generator) for _ in range(k)])
             devices[: self._again()] = self._best
@@ -86,79 +88,82 @@ class HillClimber:
     def _begin(self, k: int, generator: Generator) -> NDArray[np.int32]:
         # The first batch (k, g): the initial placements, then a random draw of each level, coarsest
         # first.
-        drawn = [self._drawn(level, generator) for level in reversed(self._levels)]
-        devices = np.stack([self._best] * len(self._first) + drawn)
-        self._first.put(devices)
+        draws = [self._random_devices(level, generator) for level in reversed(self._levels)]
+        devices = np.stack([self._best] * len(self._first) + draws)
+        self._first.write_into(devices)
         return devices[:k]
 
     def _again(self) -> int:
-        """Copies of the current placement among the next ones: 1 while its time is uncertain, for
-        the least of noisy times is a lucky one, which nothing would be below."""
-        return int(self._noisy and 0 < self._measured < MEASUREMENTS)
+        """Copies of the current placement in the next batch: 1 while its time is uncertain.
+
+        The minimum of noisy times is biased, and no neighbour would beat it.
+        """
+        return int(self._noisy and 0 < self._measurement_count < MEASUREMENTS)
 
     def _neighbour(self, generator: Generator) -> NDArray[np.int32]:
         near = self._best.copy()
         while any(self._levels) and (near == self._best).all():
             alone = generator.random() < self._alone
             level = self._levels[0] if alone else self._level(generator)
-            self._put(level[generator.integers(len(level))], near, generator)
+            self._move_block(level[generator.integers(len(level))], near, generator)
         return near
 
-    def _drawn(self, level: Level, generator: Generator) -> NDArray[np.int32]:
-        drawn = self._best.copy()
+    def _random_devices(self, level: Level, generator: Generator) -> NDArray[np.int32]:
+        devices = self._best.copy()
         for block in level:
-            self._put(block, drawn, generator)
-        return drawn
+            self._move_block(block, devices, generator)
+        return devices
 
     def _level(self, generator: Generator) -> Level:
         return self._levels[generator.integers(len(self._levels))]
 
-    def _put(
+    def _move_block(
         self, block: NDArray[np.int64], devices: NDArray[np.int32], generator: Generator
     ) -> None:
-        """A block on a device, as far as its groups may go there."""
+        """Move a block to a random device; groups that may not run there stay."""
         allowed = self.groups.allowed
         device = generator.integers(allowed.shape[1])
         # Of the block's groups (b,), those that may run on the device.
         devices[block[allowed[block, device]]] = device
 
     def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
-        """Go to the fastest, unless it takes longer than the mean of where it is."""
+        """Move to the fastest neighbour unless it is slower than the mean at the current
+        placement."""
         self._n += len(placements)
         seconds, again = measurements.times(np.inf), self._again()
         for more in seconds[:again].tolist():
             self._add(more)
-        # The first `again` rows were measured at the placement it is at, not at neighbours.
+        # The first `again` rows are measurements of the current placement, not of neighbours.
         seconds, placements = seconds[again:], placements[again:]
         if len(seconds) and seconds.min() <= self._seconds:
             fastest = int(seconds.argmin())
             self._best = self.groups.devices(placements[fastest : fastest + 1])[0]
             self._seconds = float(seconds[fastest])
-            self._measured = int(np.isfinite(self._seconds))
+            self._measurement_count = int(np.isfinite(self._seconds))
 
     def _add(self, seconds: float) -> None:
-        """Another measurement of where it is; one that failed says nothing of its time."""
+        """Add a measurement of the current placement; a failure leaves its mean time as it is."""
         self._noisy = seconds != self._seconds
         if np.isfinite(seconds):
             # The running mean of the times at one placement.
-            self._seconds += (seconds - self._seconds) / (self._measured + 1)
-        self._measured += 1
+            self._seconds += (seconds - self._seconds) / (self._measurement_count + 1)
+        self._measurement_count += 1
 
     def state(self) -> State:
-        """The placement that it stands at, and what was measured of it."""
-        numbers = [self._n, self._seconds, self._measured, self._noisy]
+        """The current placement, its mean time and the number of its measurements."""
+        numbers = [self._n, self._seconds, self._measurement_count, self._noisy]
         return {"best": self._best, "numbers": np.array(numbers, np.float64)}
 
     def restore(self, state: State) -> None:
-        """Become what `state` says."""
+        """Load `state`."""
         values = restored(state, self.state())
         self._best = values["best"].astype(np.int32)
-        n, self._seconds, measured, noisy = map(float, values["numbers"])
-        self._n, self._measured, self._noisy = int(n), int(measured), bool(noisy)
+        n, self._seconds, measurement_count, noisy = map(float, values["numbers"])
+        self._n, self._measurement_count, self._noisy = int(n), int(measurement_count), bool(noisy)
 
 
 def _movable(level: Level, groups: Groups) -> Level:
-    """The blocks of which a group has a choice."""
+    """The blocks with a group that may run on several devices."""
     choice = groups.allowed.sum(axis=1) > 1
     return [block for block in level if choice[block].any()]
 

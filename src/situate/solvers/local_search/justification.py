@@ -11,27 +11,27 @@ from situate.errors import SituateError
 from situate.solvers.search import Search
 
 CHAINS = 2
-"""Chains where evaluations alone are limited: as many at any number of threads. With a time limit
-there is one a thread."""
+"""Chains of a search that is limited by evaluations alone, whatever its threads. With a time limit
+there is one per thread."""
 
 INTERVAL = 0.05
-"""Wall seconds between two looks at the clock."""
+"""Wall seconds between two checks of the clock."""
 
 MOST_EVALUATIONS = 2**31
-"""Plans that a chain lists between two looks at the clock, at most."""
+"""Largest number of plans that a chain lists between two checks of the clock."""
 
-FIRST_LISTS, FAR = 5, 1.25
-"""Lists of a chain after which finding a start ends if it is so many times as long as the best plan
-known."""
+FIRST_LISTS, MAX_FIRST_RATIO = 5, 1.25
+"""The search for a start ends after so many lists if it is still longer than the best plan by this
+factor."""
 
-TRIAL_SHARE, NEAR = 0.02, 1.05
-"""The same after a share of what is left of the budget."""
+TRIAL_SHARE, MAX_TRIAL_RATIO = 0.02, 1.05
+"""The same after this share of the remaining budget."""
 
 START_SHARE = 0.1
-"""Share of what is left of the budget that finding a start takes at most."""
+"""Largest share of the remaining budget for the search for a start."""
 
 OFFERS_TO_SET_UP = 20
-"""Offers that take longer than to run the problem backwards and to list the first plans."""
+"""Setup of the chains takes less time than so many offers."""
 
 
 def run(search: Search) -> None:
@@ -52,25 +52,25 @@ def run(search: Search) -> None:
 
 
 def offer_start(search: Search) -> None:
-    """Offer what justification finds in a share of the budget; in less where that is far from the
-    best plan known."""
+    """Offer the plans of justification in a share of the budget; stop early if they are far from
+    the incumbent."""
     if not applies(search.problem) or not search.affords(OFFERS_TO_SET_UP):
         return
-    chains, known, left = _Chains(search), search.incumbent.value, search.left()
+    chains, best, budget = _Chains(search), search.incumbent.value, search.budget_left()
     chains.go(FIRST_LISTS)
-    if chains.seconds > FAR * known:
+    if chains.seconds > MAX_FIRST_RATIO * best:
         return
-    for share, most in ((TRIAL_SHARE, NEAR), (START_SHARE, math.inf)):
-        until = (1 - share) * left
-        while search.left() > until and not search.finished():
+    for share, most in ((TRIAL_SHARE, MAX_TRIAL_RATIO), (START_SHARE, math.inf)):
+        until = (1 - share) * budget
+        while search.budget_left() > until and not search.finished():
             if not chains.go(MOST_EVALUATIONS, until):
                 break
-        if chains.seconds > most * known:
+        if chains.seconds > most * best:
             return
 
 
 def applies(problem: Problem) -> bool:
-    """True where time is the objective and transfers overlap with ops."""
+    """True if time is the objective and transfers overlap with ops."""
     return problem.objective == "time" and problem.transfers == "overlapped"
 
 
@@ -78,23 +78,26 @@ class _Chains:
     """Independent chains.
 
     Attributes:
-        count: how many there are.
-        seconds: of the best plan that fits; infinite while there is none.
+        count: number of chains.
+        seconds: of the best plan that fits; infinite if there is none.
     """
 
     def __init__(self, search: Search) -> None:
         self._search = search
         self.count = CHAINS if search.time_limit is None else search.threads
         self._core = _core.make_justifications(search.simulator.core, search.seed, self.count)
-        self._known = [(True, math.inf)] * self.count
+        self._best_costs = [(True, math.inf)] * self.count
 
     @property
     def seconds(self) -> float:
-        return min(math.inf if misfit else cost for misfit, cost in self._known)
+        return min(math.inf if misfit else cost for misfit, cost in self._best_costs)
 
     def go(self, most: int, until: float = 0.0) -> int:
-        """Let every chain list so many plans, fewer in an interval's time or where as little of the
-        budget would be left, and offer those that are better than all before; how many were listed.
+        """Let every chain list plans, offer new best ones, and return the number of lists.
+
+        Args:
+            most: lists per chain, fewer if an interval is over first.
+            until: share of the budget that must remain.
         """
         search, before = self._search, self._core.evaluations
         try:
@@ -110,22 +113,22 @@ class _Chains:
         search = self._search
         if search.evaluation_limit is None:
             return most
-        left = (search.left() - until) * search.evaluation_limit * (1 - search.reserve)
-        return max(0, min(most, round(left) // self.count))
+        budget = (search.budget_left() - until) * search.evaluation_limit * (1 - search.reserve)
+        return max(0, min(most, round(budget) // self.count))
 
     def _interval(self, until: float) -> float:
         """Without a time limit the clock must not decide."""
         search = self._search
         if search.time_limit is None:
             return math.inf
-        return max(0.0, min(INTERVAL, (search.left() - until) * search.time_limit))
+        return max(0.0, min(INTERVAL, (search.budget_left() - until) * search.time_limit))
 
     def _offer(self) -> None:
         evaluations = self._search.evaluations
-        for chain, before in enumerate(self._known):
+        for chain, before in enumerate(self._best_costs):
             feasible, cost, placement, order = self._core.best(chain)
             if len(order) and (not feasible, cost) < before:
-                self._known[chain] = not feasible, cost
+                self._best_costs[chain] = not feasible, cost
                 self._search.offer(placement, order, ["eager"])
-        # Decoding what was evaluated already is no further evaluation.
+        # The core has already counted these evaluations; decoding them again adds none.
         self._search.evaluations = evaluations

@@ -10,8 +10,8 @@ from situate.solvers.idle_sources import idle_sources
 
 
 def depth_first_order(problem: Problem) -> Order:
-    """Ops (n,) in post-order: each just behind what it waits for, the largest of that first, as
-    `_weights` has it."""
+    """Ops (n,) in post-order: each directly follows its inputs, visited by decreasing
+    `_weights`."""
     before = _inputs(problem)
     for producer, consumer in problem.graph.control:
         before[consumer].append(producer)
@@ -20,28 +20,27 @@ def depth_first_order(problem: Problem) -> Order:
 
 
 def _weights(problem: Problem) -> list[tuple[int, int]]:
-    """For each op, summed over it and all paths that lead to it: its readers beyond the first, then
-    the bytes it makes.
+    """For each op, (extra readers, output bytes), summed over the op and all paths that lead to it.
 
-    Both are limited as in XLA, for the number of paths is exponential: to the number of ops, and to
-    the bytes of all ops up to there. Sources without work count nothing.
+    Extra readers are those beyond the first. The number of paths is exponential, so XLA limits the
+    sums to the number of ops and to the bytes of all ops so far. Sources without work count zero.
     """
-    readers, made = _readers(problem), _bytes_made(problem)
+    readers, output_bytes = _readers(problem), _output_bytes(problem)
     before, ignored = _inputs(problem), idle_sources(problem)
     weight, total = [(0, 0)] * problem.n, 0
     for op in problem.graph.order:
         if ignored[op]:
             continue
-        total += made[op]
+        total += output_bytes[op]
         inputs = set(before[op])
         extra = max(0, readers[op] - 1) + sum(weight[i][0] for i in inputs)
-        size = made[op] + sum(weight[i][1] for i in inputs)
+        size = output_bytes[op] + sum(weight[i][1] for i in inputs)
         weight[op] = min(extra, problem.n), min(size, total)
     return weight
 
 
 def _inputs(problem: Problem) -> list[list[int]]:
-    """For each op, the ops whose tensors it reads."""
+    """For each op, the producers of the tensors that it reads."""
     before: list[list[int]] = [[] for _ in range(problem.n)]
     for tensor in problem.graph.tensors:
         for consumer in tensor.consumers:
@@ -50,16 +49,16 @@ def _inputs(problem: Problem) -> list[list[int]]:
 
 
 def _readers(problem: Problem) -> list[int]:
-    """For each op, how many ops read its tensors."""
+    """For each op, the number of ops that read its tensors."""
     readers: list[set[int]] = [set() for _ in range(problem.n)]
     for tensor in problem.graph.tensors:
         readers[tensor.producer].update(tensor.consumers)
     return [len(ops) for ops in readers]
 
 
-def _bytes_made(problem: Problem) -> list[int]:
+def _output_bytes(problem: Problem) -> list[int]:
     """For each op, the bytes of all its tensors."""
-    made = [0] * problem.n
+    nbytes = [0] * problem.n
     for tensor in problem.graph.tensors:
-        made[tensor.producer] += tensor.size
-    return made
+        nbytes[tensor.producer] += tensor.size
+    return nbytes

@@ -1,4 +1,4 @@
-"""A problem as a graph to partition, and the placement that a partition stands for."""
+"""A problem as a graph to partition, and the placement of a partition."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Mapping:
     """A problem as a graph of units to map onto devices of related speeds.
 
     Attributes:
-        problem: what is mapped.
-        devices: (k,) indices of the devices to map onto, those left out on which nothing can run.
+        problem: the problem to map.
+        devices: (k,) indices of the devices to map onto, without devices that can run nothing.
     """
 
     problem: Problem
@@ -31,10 +31,10 @@ class Mapping:
 
     @classmethod
     def onto(cls, problem: Problem, devices: list[int]) -> Mapping:
-        """Onto these devices; onto all where nothing can run on these."""
+        """The mapping onto these devices; onto all usable devices if nothing can run on these."""
         useful = np.flatnonzero(problem.allowed.any(axis=0))
-        chosen = np.intersect1d(useful, devices)
-        return cls(problem, chosen if chosen.size else useful)
+        usable = np.intersect1d(useful, devices)
+        return cls(problem, usable if usable.size else useful)
 
     @cached_property
     def graph(self) -> UnitGraph:
@@ -43,27 +43,29 @@ class Mapping:
 
     @cached_property
     def load(self) -> NDArray[np.float64]:
-        """(units,) seconds on the fastest of the devices; of all, where none of them can."""
+        """(units,) seconds on the fastest of the devices; if none can run it, on the fastest of
+        all."""
         best = self.problem.unit_seconds[:, self.devices].min(axis=1)
         return np.asarray(np.where(np.isfinite(best), best, self.problem.unit_seconds.min(axis=1)))
 
     @cached_property
     def speed(self) -> NDArray[np.float64]:
-        """(k,) how fast a device is: the load of what it can run over the seconds it takes."""
+        """(k,) speed of each device: the load of the units that it can run, over its own seconds
+        for them."""
         seconds = self.problem.unit_seconds[:, self.devices]
-        # (units, k) -> (k,): over units that a device can run, their load over its own seconds.
+        # (units, k) -> (k,) sums over the units that a device can run.
         can = np.isfinite(seconds)
         load = np.where(can, self.load[:, None], 0.0).sum(axis=0)
-        taken = np.where(can, seconds, 0.0).sum(axis=0)
-        speed = np.divide(load, taken, out=np.ones_like(load), where=taken > 0)
+        duration = np.where(can, seconds, 0.0).sum(axis=0)
+        speed = np.divide(load, duration, out=np.ones_like(load), where=duration > 0)
         fastest = float(speed.max()) or 1.0
         return np.asarray(np.maximum(speed, LEAST_SPEED * fastest))
 
     def placement(self, processor: NDArray[np.int64]) -> Placement:
-        """Placement (n,) of the ops, from the processor (units,), of k, of each unit.
+        """Placement (n,) of the ops, from the processor (units,) of each unit, below k.
 
-        A unit that may not or cannot run there goes, of the devices it may use, to the one with
-        which it shares most bytes, and of equal ones to the one that runs it fastest.
+        A unit that cannot run there goes to the allowed device with which it exchanges the most
+        bytes. Ties go to the device that runs it fastest.
         """
         device = self.devices[processor]
         allowed = self.problem.allowed

@@ -12,7 +12,7 @@ from situate.solvers.search import Search
 
 
 def run(search: Search) -> None:
-    """One plan: what METIS makes of the graph, part i on accelerator i.
+    """Offer one plan: METIS's partition of the graph, with part i on accelerator i.
 
     Raises:
         MissingExtra: pymetis is not installed.

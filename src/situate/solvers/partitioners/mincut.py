@@ -11,7 +11,7 @@ from situate.solvers.search import Search
 
 
 def run(search: Search) -> None:
-    """One plan: as `scotch`, without the CPUs.
+    """Offer one plan: as `scotch`, without the CPUs.
 
     Raises:
         SituateError: Scotch is not installed, or its program fails.

@@ -16,33 +16,35 @@ from situate.solvers.partitioners.mapping import Mapping
 from situate.solvers.search import Search
 
 STARTS = 4
-"""Random partitions that are improved; the one with the least cut is taken."""
+"""Number of random partitions to improve; the least cut wins."""
 
 FREE, FIRST, SECOND, OUTSIDE = -1, 0, 1, 2
 """Sides of units for the core's bisection."""
 
 
 def run(search: Search) -> None:
-    """One plan: part i on accelerator i, ops in the order of a depth-first walk, which devices keep
-    to where the rules have a decoder for that."""
+    """Offer one plan: part i on accelerator i, with ops in depth-first order.
+
+    Devices keep to that order if the rules have a serial decoder.
+    """
     mapping = Mapping.onto(search.problem, accelerators(search.problem))
     placement = mapping.placement(_least_cut(search, mapping))
-    kept = [decoder for decoder in search.decoders if decoder == "serial"]
-    search.offer(placement, depth_first_order(search.problem), kept or None)
+    serial = [decoder for decoder in search.decoders if decoder == "serial"]
+    search.offer(placement, depth_first_order(search.problem), serial or None)
 
 
 def _least_cut(search: Search, mapping: Mapping) -> Ints:
-    """The part (units,) of every unit, in the best of several partitions."""
+    """(units,) the part of each unit in the best of several partitions."""
     bisection = _Bisection(search, mapping)
     generator = np.random.default_rng(search.seed)
     best, least = np.zeros(search.problem.units, np.int64), np.inf
     for start in range(STARTS):
-        # One takes as long as another, and the first is made in any case.
+        # All starts take about as long, and the first one always runs.
         if start and (search.finished() or least == 0):
             break
         begin = search.seconds
         part = bisection.parts(generator)
-        search.took(search.seconds - begin)
+        search.record_seconds(search.seconds - begin)
         cut = _cut(mapping.graph, part)
         if cut < least:
             best, least = part, cut
@@ -56,19 +58,18 @@ def _cut(graph: UnitGraph, part: Ints) -> float:
 
 
 class _Bisection:
-    """Partitions by one bisection after the other, each with the units that must be on a side there
-    from the start."""
+    """Partitions by recursive bisection, in which units with one allowed side begin there."""
 
     def __init__(self, search: Search, mapping: Mapping) -> None:
         problem = search.problem
         self._graph = mapping.graph.in_core(problem, seconds=mapping.load)
         self._speed: Floats = mapping.speed
-        # (units, k) whether a unit may run on the device of a part.
+        # (units, k) True if a unit may run on the device of a part.
         self._may: Bools = problem.allowed[:, mapping.devices]
 
     def parts(self, generator: Generator) -> Ints:
-        """The part (units,), of k, of every unit: parts have the shares of load of their devices'
-        speeds. The first partition is random."""
+        """(units,) the part of each unit, below k, from a random start; the load of a part is
+        proportional to the speed of its device."""
         part = np.zeros(len(self._may), np.int64)
         self._split(part, 0, len(self._speed), generator)
         return part
@@ -79,18 +80,18 @@ class _Bisection:
             return
         middle = first + (end - first) // 2
         share = self._speed[first:middle].sum() / self._speed[first:end].sum()
-        found = _core.bisect(
+        side = _core.bisect(
             self._graph,
             side=self._sides(part == first, first, middle, end),
             order=generator.permutation(len(part)),
             share=float(share),
         )
-        part[found == SECOND] = middle
+        part[side == SECOND] = middle
         self._split(part, first, middle, generator)
         self._split(part, middle, end, generator)
 
     def _sides(self, inside: Bools, first: int, middle: int, end: int) -> NDArray[np.int8]:
-        """The side (units,) on which each unit begins: free where it may run on devices of both, or
+        """(units,) the initial side of each unit; free if it may run on devices of both sides, or
         of neither."""
         here = self._may[:, first:middle].any(axis=1)
         there = self._may[:, middle:end].any(axis=1)

@@ -1,2 +1,2 @@
-"""Pipelines of slices: the model in stages along a line, and every slice through all of them, in an
-order of passes that a method lays down for each device."""
+"""Pipelines of slices: the model in stages along a line, with every slice through all of them. Each
+method defines the order of passes on each device."""

@@ -1,4 +1,5 @@
-"""The line of a step of slices: what takes time, is held, kept and handed on at each place."""
+"""The line of a step of slices: seconds, persistent bytes, activations and crossing bytes by
+place."""
 
 from __future__ import annotations
 
@@ -15,18 +16,18 @@ from situate.solvers.slice_placement import beside, slice_of_units
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """Places along the forward pass of a slice, which stages are pieces of.
+    """Places along the forward pass of a slice; a stage is a segment of the line.
 
     Attributes:
-        slices: (n,) the slice of each op, -1 of those that run once a step.
-        backward: (n,) whether an op is of the backward pass of a slice.
+        slices: (n,) the slice of each op; -1 for ops that run once a step.
+        backward: (n,) True for ops in the backward pass of a slice.
         place: (n,) see `places`.
-        of_unit: (units,) the place of each unit; what runs once stands beside its parameter.
+        of_unit: (units,) the place of each unit; a unit that runs once is beside its parameter.
         seconds: (length, devices) of all units at a place.
-        held: (length,) bytes, for the whole step.
-        kept: (length,) bytes that forward ops of a slice make for backward ops.
-        crossing: (length + 1,) bytes that slices hand on from what is before a place to what is
-            not, or back.
+        persistent: (length,) persistent bytes.
+        activations: (length,) bytes that forward ops of a slice make for backward ops.
+        crossing: (length + 1,) bytes of all slices that cross the border before each place, in
+            either direction.
     """
 
     slices: Ints
@@ -34,13 +35,13 @@ class Line:
     place: Ints
     of_unit: Ints
     seconds: Floats
-    held: Floats
-    kept: Floats
+    persistent: Floats
+    activations: Floats
     crossing: Floats
 
     @property
     def count(self) -> int:
-        """Slices."""
+        """Number of slices."""
         return int(self.slices.max()) + 1
 
 
@@ -48,7 +49,7 @@ def line_of(problem: Problem) -> Line:
     """The line of a step.
 
     Raises:
-        SituateError: it takes its batch whole.
+        SituateError: the step does not slice its batch.
     """
     slices = slice_of_units(problem)[problem.unit]
     backward = (slices >= 0) & np.array([op.phase == "backward" for op in problem.graph.ops])
@@ -62,7 +63,7 @@ def line_of(problem: Problem) -> Line:
         of_unit,
         np.stack([_sums(of_unit, of_device, length) for of_device in seconds.T], axis=1),
         _sums(of_unit, problem.unit_persistent, length),
-        _kept(problem, slices, backward, place, length) / (slices.max() + 1),
+        _activations(problem, slices, backward, place, length) / (slices.max() + 1),
         _crossing(problem, slices, place, length),
     )
 
@@ -72,7 +73,7 @@ def _of_units(problem: Problem, place: Ints) -> Ints:
     on = place >= 0
     np.minimum.at(first, problem.unit[on], place[on])
     first[first == problem.n] = NOWHERE
-    # What exchanges no tensor with anything goes anywhere.
+    # A unit that exchanges no tensors may go anywhere.
     return np.maximum(0, beside(problem, first))
 
 
@@ -81,19 +82,23 @@ def _sums(place: Ints, weight: Floats | Ints, length: int) -> Floats:
     return np.bincount(place, weight, length).astype(np.float64)
 
 
-def _kept(problem: Problem, slices: Ints, backward: Bools, place: Ints, length: int) -> Floats:
-    """(length,) bytes of all slices."""
-    read = np.zeros(len(problem.size), bool)
-    read[edge_tensors(problem)[backward[problem.consumers]]] = True
+def _activations(
+    problem: Problem, slices: Ints, backward: Bools, place: Ints, length: int
+) -> Floats:
+    """(length,) activation bytes of all slices, by place."""
+    read_backward = np.zeros(len(problem.size), bool)
+    read_backward[edge_tensors(problem)[backward[problem.consumers]]] = True
     maker = problem.producer
-    kept = read & (slices[maker] >= 0) & ~backward[maker] & (problem.resident == 0)
-    return _sums(place[maker[kept]], problem.size[kept], length)
+    is_activation = (
+        read_backward & (slices[maker] >= 0) & ~backward[maker] & (problem.resident == 0)
+    )
+    return _sums(place[maker[is_activation]], problem.size[is_activation], length)
 
 
 def _crossing(problem: Problem, slices: Ints, place: Ints, length: int) -> Floats:
     edges = (slices[edge_producers(problem)] >= 0) & (slices[problem.consumers] >= 0)
     tensor = edge_tensors(problem)[edges]
-    # (tensors,) the first and the last place between which each is handed on.
+    # (tensors,) the first and the last place of each tensor's producer and readers.
     begin = place[problem.producer].copy()
     end = begin.copy()
     np.minimum.at(begin, tensor, place[problem.consumers[edges]])

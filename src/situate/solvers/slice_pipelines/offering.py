@@ -1,4 +1,4 @@
-"""Plans of pipelines of slices: on which devices their stages are, and where they are cut."""
+"""Plans of pipelines of slices: the devices of their stages, and the cuts between them."""
 
 from __future__ import annotations
 
@@ -19,51 +19,51 @@ from situate.solvers.slice_pipelines.passes import PassOrder, in_flight, ranks
 from situate.solvers.slice_pipelines.stage_cut import cut, weights_of
 
 SLACKS = (0.0, 0.1)
-"""Shares by which the slowest stage may be slower than it need be, for the sake of fewer bytes from
-stage to stage."""
+"""Shares by which the slowest stage may exceed its optimum, to reduce bytes between stages."""
 
 TRIES = 4
-"""Cuts at most, each with as much less room on a device as those before held there beyond what they
-were counted for."""
+"""Largest number of cuts. Each reduces a device's room by the bytes that earlier cuts
+underestimated there."""
 
 
 def offer_slice_pipelines(search: Search, orders: Sequence[PassOrder]) -> list[Placement]:
-    """Offer pipelines in which every device keeps to its order of passes: along the accelerators as
-    the cluster lists them and, where that is another machine, in the opposite direction, cut with
-    each of `SLACKS`. One of each order is offered in any case, the others while there is time.
-    Their placements, each once.
+    """Offer pipelines in which every device keeps to its order of passes, and return their distinct
+    placements.
+
+    Stages go along the accelerators as listed and, if the cluster is not symmetric, in reverse.
+    Each is cut with each of `SLACKS`. Every order is offered once; further offers need time.
 
     Raises:
-        SituateError: the step takes its batch whole.
+        SituateError: the step does not slice its batch.
     """
     problem = search.problem
     line = line_of(problem)
     of_ops = OpOrders(problem, line)
     pipelines = [_Pipeline(problem, line, of_ops, order) for order in orders]
-    found: dict[bytes, Placement] = {}
+    placements: dict[bytes, Placement] = {}
     for number, (along, slack) in enumerate(product(_directions(problem), SLACKS)):
         for pipeline in pipelines:
             if search.evaluated() or (number and search.finished()):
-                return list(found.values())
+                return list(placements.values())
             placement = pipeline.offer(search, along, slack)
-            found[placement.tobytes()] = placement
-    return list(found.values())
+            placements[placement.tobytes()] = placement
+    return list(placements.values())
 
 
 def _directions(problem: Problem) -> list[Ints]:
-    """The accelerators as they are listed, and from the last to the first."""
+    """The accelerators as listed, and in reverse unless that is equivalent."""
     ahead = np.array(accelerators(problem))
     back = ahead[::-1]
     of_devices = (problem.capacity, problem.unit_seconds.T, problem.allowed.T)
     of_pairs = (problem.latency, problem.bandwidth)
-    same = all(np.array_equal(each[ahead], each[back]) for each in of_devices) and all(
-        np.array_equal(each[np.ix_(ahead, ahead)], each[np.ix_(back, back)]) for each in of_pairs
+    same = all(np.array_equal(table[ahead], table[back]) for table in of_devices) and all(
+        np.array_equal(table[np.ix_(ahead, ahead)], table[np.ix_(back, back)]) for table in of_pairs
     )
     return [ahead] if same else [ahead, back]
 
 
 class _Pipeline:
-    """An order of passes of a step, whose stages may be cut anywhere on its line."""
+    """A step with an order of passes, whose stages may be cut anywhere on its line."""
 
     def __init__(self, problem: Problem, line: Line, of_ops: OpOrders, order: PassOrder) -> None:
         self._problem, self._line, self._of_ops = problem, line, of_ops
@@ -77,8 +77,8 @@ class _Pipeline:
             self._in_flight[:] = 0
 
     def offer(self, search: Search, along: Ints, slack: float) -> Placement:
-        """Offer it along these devices, cut anew while one of them lacks memory; the placement that
-        was offered last."""
+        """Offer the pipeline along these devices, cut again while one of them lacks memory; return
+        the last placement."""
         devices = np.tile(along, self._chunks)
         decoder = "serial" if "serial" in search.decoders else search.decoders[0]
         beyond = np.zeros(self._problem.d)
@@ -91,8 +91,8 @@ class _Pipeline:
             excess = search.consider(placement, order, decoder)
             if not excess or decoder == "calls" or search.finished():
                 break
-            counted = np.bincount(devices, weights.held(borders), self._problem.d)
-            beyond = np.maximum(beyond, _peaks(search, placement, order) - counted)
+            expected = np.bincount(devices, weights.stage_bytes(borders), self._problem.d)
+            beyond = np.maximum(beyond, _peaks(search, placement, order) - expected)
         return placement
 
     def _placement(self, devices: Ints, borders: Ints) -> Placement:
@@ -101,7 +101,7 @@ class _Pipeline:
 
 
 def _peaks(search: Search, placement: Placement, order: Order) -> Ints:
-    """(devices,) the most bytes that each holds."""
+    """(devices,) peak bytes of each."""
     _, [peak] = search.simulator.evaluate(
         placement[None], priority_of(order)[None], decoder="serial", threads=1
     )

@@ -29,28 +29,29 @@ class OpOrders:
         self._late = _late(problem, line.place)
 
     def order(self, ranks: Mapping[Kind, Ints], borders: Ints) -> Order:
-        """(n,) ops by their pass, and within it as in the program. What reads from no slice, as a
-        parameter, comes with the first pass that reads it, and what runs once behind slices, as an
-        update, with the last pass that it reads from.
+        """(n,) ops by their pass, and within a pass in program order.
+
+        An op that reads from no slice, such as a parameter, joins the first pass that reads it. An
+        op that runs once after slices, such as an update, joins the last pass that it reads from.
 
         Args:
             ranks: of passes, see `ranks`.
-            borders: (stages - 1,) places at which all stages but the first begin.
+            borders: (stages - 1,) first places of all stages but the first.
         """
         line = self._line
         stage = np.searchsorted(borders, line.place, "right")
         rank = ranks["F"].min(axis=0)[stage]
         for kind, ops in self._ops.items():
             rank[ops] = ranks[kind][line.slices[ops], stage[ops]]
-        for op, read in self._late:
-            rank[op] = max((rank[other] for other in read), default=0)
+        for op, producers in self._late:
+            rank[op] = max((rank[other] for other in producers), default=0)
         return np.lexsort((self._program, rank)).astype(np.int32)
 
 
 def _late(problem: Problem, place: Ints) -> list[tuple[int, list[int]]]:
-    """Ops without a place, along the graph, each with those that it reads from."""
-    read: dict[int, list[int]] = {op: [] for op in problem.graph.order if place[op] < 0}
+    """Ops without a place, in the graph's order, each with the producers of its inputs."""
+    producers: dict[int, list[int]] = {op: [] for op in problem.graph.order if place[op] < 0}
     for producer, reader in problem.graph.edges():
-        if reader in read:
-            read[reader].append(producer)
-    return list(read.items())
+        if reader in producers:
+            producers[reader].append(producer)
+    return list(producers.items())

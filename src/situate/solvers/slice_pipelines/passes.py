@@ -1,4 +1,4 @@
-"""Passes of slices through stages: what every device of a pipeline does, one after the other."""
+"""Passes of slices through stages, in the order in which each device of a pipeline runs them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from situate.data.arrays import Ints
 
 Kind = Literal["F", "B", "I", "W"]
-"""The forward pass, the whole backward pass, or its two halves: the gradients of a stage's inputs,
-and those of its weights."""
+"""F: forward pass; B: whole backward pass; I and W: its halves, the gradients of a stage's inputs
+and of its weights."""
 
 UNITS: dict[Kind, int] = {"F": 1, "B": 2, "I": 1, "W": 1}
-"""Time of a pass where all stages are alike, in units of a forward pass."""
+"""Duration of a pass in units of a forward pass, if all stages are alike."""
 
-HELD: dict[Kind, int] = {"F": 1, "B": -1, "I": 0, "W": -1}
-"""Slices of whose activations a stage holds more when a pass has ended."""
+ACTIVATION_CHANGE: dict[Kind, int] = {"F": 1, "B": -1, "I": 0, "W": -1}
+"""Change of the number of slices whose activations a stage holds, by kind of pass."""
 
 
 class Pass(NamedTuple):
@@ -32,9 +32,8 @@ class PassOrder(NamedTuple):
     """A published order of passes.
 
     Attributes:
-        passes: those of a device as it runs them, from the numbers of devices and of slices and the
-            number of the device.
-        chunks: stages on a device; between two of them every other device has one.
+        passes: (devices, slices, device) -> the passes of a device, in the order it runs them.
+        chunks: stages per device, assigned to the devices in rounds.
     """
 
     passes: Callable[[int, int, int], list[Pass]]
@@ -42,58 +41,58 @@ class PassOrder(NamedTuple):
 
 
 Turns = Sequence[Sequence[Pass]]
-"""By device, its passes as it runs them."""
+"""The passes of each device, in the order it runs them."""
 
 
 def ranks(turns: Turns, slices: int, stages: int) -> dict[Kind, Ints]:
-    """By kind (slices, stages) ranks of all passes, each behind those that it waits for; a whole
-    backward pass is both of its halves.
+    """(slices, stages) ranks of all passes by kind; each pass ranks behind its predecessors.
 
-    Passes rank by when they start where all stages are alike, and then by device.
+    Passes rank by their start if all stages are alike, then by device. A whole backward pass has
+    the same rank for both halves.
     """
-    found: dict[Kind, Ints] = {
+    ranks_of: dict[Kind, Ints] = {
         kind: np.zeros((slices, stages), np.int64) for kind in ("F", "I", "W")
     }
     starts = sorted(_starts(turns, slices, stages))
     for rank, (_, _, (kind, part, stage)) in enumerate(starts):
         halves: tuple[Kind, ...] = ("I", "W") if kind == "B" else (kind,)
         for half in halves:
-            found[half][part, stage] = rank
-    return found
+            ranks_of[half][part, stage] = rank
+    return ranks_of
 
 
 def in_flight(turns: Turns, stages: int) -> Ints:
-    """(stages,) the most slices of which a stage holds the activations at once."""
+    """(stages,) largest number of slices whose activations a stage holds at once."""
     now, most = np.zeros(stages, np.int64), np.zeros(stages, np.int64)
     for passes in turns:
         for kind, _, stage in passes:
-            now[stage] += HELD[kind]
+            now[stage] += ACTIVATION_CHANGE[kind]
             most[stage] = max(most[stage], now[stage])
     return most
 
 
 def _starts(turns: Turns, slices: int, stages: int) -> Iterator[tuple[float, int, Pass]]:
-    """The start of every pass, with its device."""
-    # A slice goes through all stages and back: (slices, legs + 1) when each leg of that way may
-    # begin; infinite while the one before it has not run.
+    """(start, device, pass) of every pass."""
+    # A slice goes through all stages and back: (slices, legs + 1) the time at which each leg may
+    # begin; infinite until the leg before it has run.
     ready = np.full((slices, 2 * stages + 1), np.inf)
     ready[:, 0] = 0
-    done, free = [0] * len(turns), [0.0] * len(turns)
+    passes_begun, free = [0] * len(turns), [0.0] * len(turns)
     progress = True
     while progress:
         progress = False
         for device, passes in enumerate(turns):
-            for each in passes[done[device] :]:
+            for one_pass in passes[passes_begun[device] :]:
                 start = free[device]
-                leg = each.stage if each.kind == "F" else 2 * stages - 1 - each.stage
-                if each.kind != "W":
-                    start = max(start, ready[each.slice, leg])
+                leg = one_pass.stage if one_pass.kind == "F" else 2 * stages - 1 - one_pass.stage
+                if one_pass.kind != "W":
+                    start = max(start, ready[one_pass.slice, leg])
                 if np.isinf(start):
                     break
-                yield start, device, each
-                free[device] = start + UNITS[each.kind]
-                if each.kind != "W":
-                    ready[each.slice, leg + 1] = free[device]
-                done[device] += 1
+                yield start, device, one_pass
+                free[device] = start + UNITS[one_pass.kind]
+                if one_pass.kind != "W":
+                    ready[one_pass.slice, leg + 1] = free[device]
+                passes_begun[device] += 1
                 progress = True
-    assert done == [len(passes) for passes in turns], "passes wait for one another"
+    assert passes_begun == [len(passes) for passes in turns], "passes wait for one another"

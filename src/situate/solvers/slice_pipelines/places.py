@@ -1,5 +1,4 @@
-"""Places of a step of slices along the forward pass of one of them: those of its forward ops one by
-one, and of all else that belongs to a stage beside these."""
+"""Places of the ops of a step of slices, along the forward pass of one slice."""
 
 from __future__ import annotations
 
@@ -13,126 +12,137 @@ from situate.data.graph import Op
 from situate.data.problem import Problem
 
 NOWHERE = -1
-"""The place, or the slice, of what has none."""
+"""The place or slice of an op without one."""
 
 Ops = Sequence[int]
 
 
 def places(problem: Problem, slices: Ints, backward: Bools) -> Ints:
-    """(n,) the place of every op of a slice, and of what waits for no slice where a slice first
-    reads it, as a parameter; -1 of all others, as of sums of gradients.
+    """(n,) the place of each op; -1 for ops after slices, such as sums of gradients.
 
-    No forward op stands before one that it reads from, and no backward op behind one.
+    An op that depends on no slice, such as a parameter, is at the place of its first reader. No
+    forward op precedes its inputs, and no backward op follows its inputs.
 
     Args:
-        slices: (n,) of each op, -1 of those that run once a step.
-        backward: (n,) whether an op is of the backward pass of a slice.
+        slices: (n,) of each op; -1 for ops that run once a step.
+        backward: (n,) True for ops in the backward pass of a slice.
     """
-    return _Places(problem, slices, backward).found
+    return _Places(problem, slices, backward).place
 
 
 class _Places:
-    """Places of the ops of the first slice; ops of others stand where they do.
+    """Places of the first slice's ops; similar ops of other slices have the same places.
 
     Attributes:
-        found: see `places`.
+        place: (n,) see `places`.
     """
 
     def __init__(self, problem: Problem, slices: Ints, backward: Bools) -> None:
         self._ops, self._order = problem.graph.ops, problem.graph.order
         self._slices, self._backward = slices, backward
-        self._read: list[list[int]] = [[] for _ in range(problem.n)]
+        self._producers: list[list[int]] = [[] for _ in range(problem.n)]
         self._readers: list[list[int]] = [[] for _ in range(problem.n)]
         for producer, reader in problem.graph.edges():
-            self._read[reader].append(producer)
+            self._producers[reader].append(producer)
             self._readers[producer].append(reader)
-        self.found = np.full(problem.n, NOWHERE)
+        self.place = np.full(problem.n, NOWHERE)
         self._first = slices == slices[slices >= 0].min()
         self._forward = self._first & ~backward
         self._like = _likes(self._ops, slices, problem.graph.program_order)
         along = problem.depth_first[self._forward[problem.depth_first]]
-        self.found[along] = np.arange(len(along))
+        self.place[along] = np.arange(len(along))
         self._last = len(along) - 1
         self._place_shared()
         self._place_backward([op for op in self._order if self._first[op] and backward[op]])
         self._place_alike()
 
     def _place_shared(self) -> None:
-        """Give what waits for no slice the place where it is first read."""
+        """Give each op that depends on no slice the place of its first reader."""
         waits = self._slices >= 0
         for op in self._order:
-            waits[op] |= any(waits[other] for other in self._read[op])
+            waits[op] |= any(waits[other] for other in self._producers[op])
         self._shared = ~waits
         for op in reversed(self._order):
             if self._shared[op]:
-                seen = [self.found[other] for other in self._readers[op]]
-                self.found[op] = min((place for place in seen if place >= 0), default=NOWHERE)
+                reader_places = [self.place[other] for other in self._readers[op]]
+                self.place[op] = min(
+                    (place for place in reader_places if place >= 0), default=NOWHERE
+                )
 
     def _place_backward(self, ops: Ops) -> None:
-        """A backward op goes beside the last forward op whose result it reads, in its own module,
-        and not before what waits for it; one that reads none of those beside the forward op that
-        reads the same parameter, or else behind what it waits for."""
+        """Place the backward ops.
+
+        A backward op goes to the last forward op whose result it reads, within its own module, and
+        never before its readers. If it reads no forward result, it goes to the forward op that
+        reads the same parameter, or else to its inputs.
+        """
         spans, least = self._spans(), dict[int, int]()
         for op in reversed(ops):
             begin, end = spans.get(self._ops[op].module, (NOWHERE, self._last))
-            own = max((self.found[each] for each in self._kept(op)), default=begin)
-            after = [least[each] for each in self._readers[op] if each in least]
+            own = max((self.place[other] for other in self._forward_producers(op)), default=begin)
+            after = [least[other] for other in self._readers[op] if other in least]
             least[op] = max([min(max(own, begin), end), *after])
         for op in ops:
-            before = [self.found[each] for each in self._read[op] if each in least]
+            before = [self.place[other] for other in self._producers[op] if other in least]
             most = min(before, default=self._last)
-            self.found[op] = least[op]
-            if not self._kept(op):
+            self.place[op] = least[op]
+            if not self._forward_producers(op):
                 _, end = spans.get(self._ops[op].module, (NOWHERE, self._last))
                 beside = [place for place in self._uses(op) if place <= most]
-                self.found[op] = max([least[op], *(beside or [min(most, end)])])
+                self.place[op] = max([least[op], *(beside or [min(most, end)])])
 
-    def _kept(self, op: int) -> list[int]:
-        """Forward ops of the slice that an op reads from."""
-        return [other for other in self._read[op] if self._forward[other]]
+    def _forward_producers(self, op: int) -> list[int]:
+        """The forward ops of the slice whose results an op reads."""
+        return [other for other in self._producers[op] if self._forward[other]]
 
     def _uses(self, op: int) -> list[int]:
-        """Places of the forward ops that read the parameters which an op reads."""
-        readers = (self._readers[each] for each in self._read[op] if self._shared[each])
-        return [self.found[op] for ops in readers for op in ops if self._forward[op]]
+        """Places of the forward ops that read the same parameters as an op."""
+        readers = (
+            self._readers[producer] for producer in self._producers[op] if self._shared[producer]
+        )
+        return [self.place[op] for ops in readers for op in ops if self._forward[op]]
 
     def _spans(self) -> dict[str, tuple[int, int]]:
-        """The first and the last place of each module's own forward ops; none of the model's."""
-        found: dict[str, tuple[int, int]] = {}
+        """(first, last) place of each module's own forward ops, without the root module."""
+        spans: dict[str, tuple[int, int]] = {}
         for op in np.flatnonzero(self._forward).tolist():
-            module, place = self._ops[op].module, int(self.found[op])
-            begin, end = found.get(module, (place, place))
-            found[module] = min(begin, place), max(end, place)
-        found.pop("", None)
-        return found
+            module, place = self._ops[op].module, int(self.place[op])
+            begin, end = spans.get(module, (place, place))
+            spans[module] = min(begin, place), max(end, place)
+        spans.pop("", None)
+        return spans
 
     def _place_alike(self) -> None:
-        """Ops of other slices go where those like them in the first slice are, but not before what
-        they wait for on the way in, nor behind it on the way back."""
-        known = {self._like[op]: int(self.found[op]) for op in self._order if self._first[op]}
+        """Place ops of other slices like their counterparts in the first slice.
+
+        A forward op still never precedes its inputs, and a backward op never follows them.
+        """
+        place_of = {self._like[op]: int(self.place[op]) for op in self._order if self._first[op]}
         for op in self._order:
             if self._slices[op] >= 0 and not self._first[op]:
                 back = self._backward[op]
-                place = known.get(self._like[op], self._last if back else 0)
+                place = place_of.get(self._like[op], self._last if back else 0)
                 before = [
-                    int(self.found[each])
-                    for each in self._read[op]
-                    if self._slices[each] >= 0 and self._backward[each] == back
+                    int(self.place[other])
+                    for other in self._producers[op]
+                    if self._slices[other] >= 0 and self._backward[other] == back
                 ]
-                self.found[op] = (min if back else max)([place, *before])
+                self.place[op] = (min if back else max)([place, *before])
 
 
 _Like = tuple[str, str, str, int]
 
 
 def _likes(ops: Sequence[Op], slices: Ints, program: Ops) -> dict[int, _Like]:
-    """By op of a slice its module, kind and phase, and its number among the slice's ops of these:
-    the same for ops of all slices that are alike."""
-    seen: Counter[tuple[int, str, str, str]] = Counter()
-    found: dict[int, _Like] = {}
+    """For each op of a slice: its module, kind and phase, and its number among such ops.
+
+    Corresponding ops of different slices have equal values.
+    """
+    counts: Counter[tuple[int, str, str, str]] = Counter()
+    likes: dict[int, _Like] = {}
     for op in program:
         if slices[op] >= 0:
             like = ops[op].module, ops[op].kind, ops[op].phase
-            found[op] = (*like, seen[slices[op], *like])
-            seen[slices[op], *like] += 1
-    return found
+            likes[op] = (*like, counts[slices[op], *like])
+            counts[slices[op], *like] += 1
+    return likes

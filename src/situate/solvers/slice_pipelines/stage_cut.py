@@ -1,4 +1,4 @@
-"""Cuts of a line into stages: the slowest stage as fast as its devices and their memory allow."""
+"""Cuts of a line into stages that minimise the slowest stage within the devices' memory."""
 
 from __future__ import annotations
 
@@ -10,16 +10,21 @@ from situate.data.arrays import Floats, Ints
 from situate.solvers.slice_pipelines.line import Line
 
 HALVINGS = 40
-"""Halvings of the interval that the seconds of the slowest stage are searched in."""
+"""Bisection steps for the seconds of the slowest stage."""
 
 ROUNDING = 1e-9
-"""Share by which sums of times that are equal may differ."""
+"""Relative rounding error between equal sums of times."""
 
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Running sums (stages, length + 1) along a line, in seconds on the device of each stage and in
-    bytes there, and the room (stages,) for these."""
+    """Weights along a line for each stage on its device.
+
+    Attributes:
+        seconds: (stages, length + 1) running sums of seconds.
+        bytes: (stages, length + 1) running sums of bytes.
+        room: (stages,) bytes available.
+    """
 
     seconds: Floats
     bytes: Floats
@@ -32,24 +37,26 @@ class Weights:
 
     @property
     def length(self) -> int:
-        """Places of the line."""
+        """Number of places on the line."""
         return int(self.seconds.shape[1]) - 1
 
-    def held(self, borders: Ints) -> Floats:
-        """(stages,) bytes of each between borders (stages - 1,)."""
+    def stage_bytes(self, borders: Ints) -> Floats:
+        """(stages,) bytes of each stage, given the borders (stages - 1,) between them."""
         stage = np.arange(self.stages)
         begin, end = np.append(0, borders), np.append(borders, self.length)
         return np.asarray(self.bytes[stage, end] - self.bytes[stage, begin])
 
     def longest(self, stage: int, begin: int, limit: float) -> int:
-        """The last end of a stage that begins at a place, within so many seconds and its room."""
+        """The last possible end of a stage that begins at a place, within `limit` seconds and its
+        room."""
         seconds, size = self.seconds[stage], self.bytes[stage]
         by_time = np.searchsorted(seconds, seconds[begin] + limit, "right") - 1
         by_size = np.searchsorted(size, size[begin] + self.room[stage], "right") - 1
         return int(max(begin, min(by_time, by_size)))
 
     def earliest(self, stage: int, end: int, limit: float) -> int:
-        """The first place at which a stage may begin that ends at a place."""
+        """The first possible begin of a stage that ends at a place, within `limit` seconds and its
+        room."""
         seconds, size = self.seconds[stage], self.bytes[stage]
         by_time = np.searchsorted(seconds, seconds[end] - limit, "left")
         by_size = np.searchsorted(size, size[end] - self.room[stage], "left")
@@ -61,20 +68,20 @@ def weights_of(line: Line, devices: Ints, in_flight: Ints, room: Floats) -> Weig
 
     Args:
         devices: (stages,) of each stage.
-        in_flight: (stages,) slices of which each keeps activations.
-        room: (stages,) bytes.
+        in_flight: (stages,) number of slices whose activations each holds.
+        room: (stages,) bytes available.
     """
     seconds = _running(line.seconds[:, devices].T)
-    size = _running(line.held + in_flight[:, None] * line.kept)
+    size = _running(line.persistent + in_flight[:, None] * line.activations)
     return Weights(seconds, size, room)
 
 
 def cut(line: Line, weights: Weights, slack: float) -> Ints:
-    """(stages - 1,) the places at which all stages but the first begin.
+    """(stages - 1,) first places of all stages but the first.
 
-    The slowest stage takes at most `1 + slack` times as long as it must. Of the cuts that keep to
-    this, stage by stage the border that the fewest bytes cross is taken, and of equal ones the one
-    that leaves stages most alike. Memory is left aside where no cut keeps to it.
+    The slowest stage takes at most `1 + slack` times its optimum. Within that limit each border in
+    turn is the one that the fewest bytes cross; ties go to the most even stages. If no cut fits in
+    memory, the cut ignores memory.
     """
     if not _fits(weights, np.inf):
         weights = Weights(weights.seconds, weights.bytes, np.full(weights.stages, np.inf))
@@ -83,7 +90,7 @@ def cut(line: Line, weights: Weights, slack: float) -> Ints:
     starts = _earliest_starts(weights, limit)
     for stage in range(weights.stages - 1):
         last = weights.longest(stage, begin, limit)
-        # Sums of bytes from the line's end may be rounded otherwise than from its beginning.
+        # Sums from the line's end may round differently from those from its beginning.
         first = min(max(begin, starts[stage + 1]), last)
         seconds = weights.seconds[stage]
         even = seconds[begin] + (seconds[-1] - seconds[begin]) / (weights.stages - stage)
@@ -95,7 +102,7 @@ def cut(line: Line, weights: Weights, slack: float) -> Ints:
 
 
 def _running(weight: Floats) -> Floats:
-    """(stages, length + 1) sums of weights (stages, length) before every place."""
+    """(stages, length + 1) running sums of weights (stages, length), from zero."""
     return np.pad(np.cumsum(weight, axis=1), ((0, 0), (1, 0)))
 
 
@@ -107,7 +114,7 @@ def _fits(weights: Weights, limit: float) -> bool:
 
 
 def _least(weights: Weights) -> float:
-    """Seconds of the slowest stage at least."""
+    """Least possible seconds of the slowest stage."""
     low, high = 0.0, float(weights.seconds[:, -1].max())
     for _ in range(HALVINGS):
         middle = (low + high) / 2
@@ -116,7 +123,7 @@ def _least(weights: Weights) -> float:
 
 
 def _earliest_starts(weights: Weights, limit: float) -> list[int]:
-    """(stages,) the first place at which each may begin, so that what follows suffices."""
+    """(stages,) the first place at which each stage may begin such that all later stages fit."""
     starts, end = [], weights.length
     for stage in reversed(range(weights.stages)):
         end = weights.earliest(stage, end, limit)

@@ -115,8 +115,8 @@ def check_hooks(model: torch.nn.Module) -> None:
         own: Any = parameter
         if own._backward_hooks or getattr(own, "_post_accumulate_grad_hooks", None):
             raise Unsupported(
-                f"parameter {name!r} has a hook on its gradient, which capture does not see: change "
-                "the gradient by an op of the model, or in the optimizer"
+                f"parameter {name!r} has a hook on its gradient, which capture does not see: "
+                "change the gradient by an op of the model, or in the optimizer"
             )
 
 

@@ -33,8 +33,8 @@ def about(settings: RegalSettings = SETTINGS["paper", "time"], **changes: Any) -
 
 def test_parameters_are_those_of_the_best_reward_in_validation() -> None:
     curve = [(500, -0.9, -0.95), (1000, -0.8, -0.95), (1500, -0.7, -0.97)]
-    assert about(curve=curve, steps=1500).kept == 1000
-    assert about(curve=[(500, -1.0, None)], steps=600).kept == 600
+    assert about(curve=curve, steps=1500).best_steps == 1000
+    assert about(curve=[(500, -1.0, None)], steps=600).best_steps == 600
 
 
 def policy(of: weights.About, seed: int = 1) -> Any:

@@ -14,7 +14,7 @@ from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.evaluators.simulated import SimulatedMachine
-from situate.solvers.learned.hierarchical import chosen, make
+from situate.solvers.learned.hierarchical import make, with_grouping
 from situate.solvers.learned.hierarchical.settings import PAPER, TUNED
 from situate.solvers.learned.learner import Learning
 from situate.solvers.learned.penalty import failure_seconds
@@ -219,8 +219,8 @@ def test_the_moving_average_begins_at_a_failure_and_keeps_nine_tenths():
 
 
 def test_a_number_of_groups_and_a_rule_to_begin_with_can_be_asked_for():
-    assert chosen(PAPER, Learning()).groups == 256
-    asked = chosen(PAPER, Learning(grouping="metis", groups=12))
+    assert with_grouping(PAPER, Learning()).groups == 256
+    asked = with_grouping(PAPER, Learning(grouping="metis", groups=12))
     assert (asked.groups, asked.grouping, asked.trust) == (12, "metis", TUNED.trust)
 
 

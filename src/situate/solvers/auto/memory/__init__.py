@@ -1,1 +1,1 @@
-"""The parts of `auto` where memory is sought or short."""
+"""The parts of `auto` for memory as the objective, and for problems short of memory."""

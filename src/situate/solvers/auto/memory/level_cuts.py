@@ -1,4 +1,4 @@
-"""Segments of the network, one a device, whose peaks are level: for the objective memory."""
+"""Segments of the network, one per device, with equal peaks: for the objective memory."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ from situate.solvers.line_cut import cut, live_bytes
 from situate.solvers.search import Search
 
 ROUNDS = 12
-"""Cuts of a line at most, each after the peaks of the one before."""
+"""Largest number of cuts of a line, each adjusted by the peaks of the one before."""
 
 SHARE = 0.5
 """Share of the budget after which cuts end."""
 
 ROOM_FILLED = 0.98
-"""Share of a device's memory that it should fill at most: a segment consists of whole units."""
+"""Target share of a device's memory; the rest allows for segments of whole units."""
 
 LEAST_CHANGE = 0.1
-"""Least share of its level that a device counts as full, so that one that is almost empty does not
-take all."""
+"""Least ratio of a device's peak to its level, so that an almost empty device does not take
+everything."""
 
 
 def offer_level_cuts(search: Search) -> None:
-    """Offer cuts of lines of units by the bytes that their ops hold and hand on, with the devices
-    in both orders unless these have equal memory; then what becomes of stages whose ends move."""
+    """Offer cuts of lines of units by their live bytes, then pipelines with shifted borders.
+
+    Devices come in both orders unless their memory is equal.
+    """
     problem = search.problem
     if problem.objective != "memory" or problem.d < 2:
         return
@@ -49,8 +51,7 @@ def _in_turn(problem: Problem) -> list[int]:
 
 
 def _level(search: Search, line: Order, turn: list[int]) -> None:
-    """Offer cuts of a line; a segment shrinks by as much as its device is fuller than it should
-    be."""
+    """Offer cuts of a line; a segment shrinks by the ratio of its device's peak to its target."""
     problem = search.problem
     weight, order = live_bytes(problem), np.array(problem.graph.order, np.int32)
     room = ROOM_FILLED * problem.capacity[turn].astype(np.float64)
@@ -63,7 +64,6 @@ def _level(search: Search, line: Order, turn: list[int]) -> None:
 
 
 def _level_peaks(peak: Ints, room: Floats) -> Floats:
-    """(devices,) peaks of the same sum that are equal, where those that have not the room are full;
-    at most all of the room."""
+    """(devices,) equal peaks with the same sum; devices without room for that are full."""
     equal = level_share(int(peak.sum()), room.astype(np.int64).tolist())
     return np.asarray(np.minimum(np.maximum(room, 1.0), max(1, equal)))

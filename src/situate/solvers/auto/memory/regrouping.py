@@ -1,4 +1,4 @@
-"""Orders regrouped: parts of an order around its fullest moment, each put in its best order."""
+"""Regrouped orders: parts of an order around its peak, each rearranged optimally."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ from situate import _core
 from situate.data.arrays import Order
 from situate.simulation.decoding import order_of
 from situate.solvers.auto.memory.frugal_order import frugal_order
-from situate.solvers.search import Found, Search
+from situate.solvers.search import Candidate, Search
 
 SHARE = 0.1
-"""Share of the time left that regrouping one order may take at most."""
+"""Largest share of the remaining time for regrouping one order."""
 
 SETS, SETS_IN_TIME = 50_000, 2**40
-"""Sets of ops that may be looked at for one order: without a time limit, for then the clock must
-not decide, and with one, which is spent long before so many."""
+"""Largest number of sets of ops per order, without and with a time limit. A time limit ends the
+search long before its number is reached."""
 
 OFFERS_TO_REGROUP = 5
-"""Offers that take longer than the work before the first part."""
+"""Setup takes less time than so many offers."""
 
 
 def offer_regrouped(search: Search) -> None:
-    """Offer the best plan's placement in its own order, regrouped, where that is on one device, and
-    in the frugal order, regrouped. Where plans are tried in the frugal order beside their own, they
-    are in the regrouped one from now on."""
+    """Offer the incumbent's placement in its own order, regrouped, if it is on one device; then in
+    the frugal order, regrouped.
+
+    If the frugal order is the search's second order, the regrouped one replaces it.
+    """
     offer_own_regrouped(search)
     if _worthwhile(search):
         frugal = frugal_order(search) if search.second_order is None else search.second_order
@@ -34,45 +36,47 @@ def offer_regrouped(search: Search) -> None:
 
 
 def offer_own_regrouped(search: Search) -> None:
-    """Offer the best plan in its own order, regrouped, where it is on one device."""
+    """Offer the incumbent in its own order, regrouped, if it is on one device."""
     best = search.incumbent
     if _worthwhile(search) and _on_one_device(best):
         _offer(search, order_of(search.problem, best.schedule))
 
 
 def _worthwhile(search: Search) -> bool:
-    """True where fewer bytes in use are sought and there is time to look for them."""
+    """True if fewer live bytes would help and there is time to find them."""
     problem = search.problem
-    sought = problem.objective == "memory" or not search.incumbent.feasible
+    saves_bytes = problem.objective == "memory" or not search.incumbent.feasible
     live = problem.rules.memory != "persistent"
-    return sought and live and not search.finished() and search.affords(OFFERS_TO_REGROUP)
+    return saves_bytes and live and not search.finished() and search.affords(OFFERS_TO_REGROUP)
 
 
-def _on_one_device(found: Found) -> bool:
-    return bool((found.placement == found.placement[0]).all())
+def _on_one_device(candidate: Candidate) -> bool:
+    return bool((candidate.placement == candidate.placement[0]).all())
 
 
 def _offer(search: Search, order: Order) -> Order:
-    """Offer the best plan's placement in an order, regrouped, if it is better; the order."""
+    """Regroup an order and offer the incumbent's placement in it if it is better; the new order."""
     best, limit = search.incumbent, search.time_limit
-    left = math.inf if limit is None else limit * (1 - search.reserve) - search.seconds
+    seconds_left = math.inf if limit is None else limit * (1 - search.reserve) - search.seconds
     regrouped = _core.regrouped_order(
         search.simulator.core,
         order,
         target=_few_enough(search, best),
         sets=SETS if limit is None else SETS_IN_TIME,
-        seconds=SHARE * left,
+        seconds=SHARE * seconds_left,
     )
     search.consider(best.placement, regrouped, "serial")
     return regrouped
 
 
-def _few_enough(search: Search, found: Found) -> int:
-    """Bytes of tensors and workspaces that need not be fewer: on the one device of a plan those
-    that the bound leaves, or where another objective is sought the device's memory."""
+def _few_enough(search: Search, candidate: Candidate) -> int:
+    """Target bytes of tensors and workspaces for a plan on one device; 0 for other plans.
+
+    The target is the lower bound for memory, else the device's capacity, less persistent bytes.
+    """
     problem = search.problem
-    if not _on_one_device(found):
+    if not _on_one_device(candidate):
         return 0
     by_memory = problem.objective == "memory"
-    room = int(search.lower_bound if by_memory else problem.capacity[found.placement[0]])
+    room = int(search.lower_bound if by_memory else problem.capacity[candidate.placement[0]])
     return room - int(problem.persistent.sum())

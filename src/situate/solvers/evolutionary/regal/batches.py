@@ -1,4 +1,4 @@
-"""Encoded problems as PyTorch reads them."""
+"""Batches of encoded problems for PyTorch."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from situate.solvers.evolutionary.regal.encoding import Encoding
 
 
 def batch_of(encodings: Sequence[Encoding]) -> GraphBatch:
-    """Problems side by side, their ops numbered one problem after the other."""
-    sizes = [len(each.nodes) for each in encodings]
+    """A batch of problems, with their ops numbered consecutively."""
+    sizes = [len(encoding.nodes) for encoding in encodings]
     begin = np.cumsum([0, *sizes[:-1]])
     source, target = (
-        np.concatenate([getattr(each, of) + at for each, at in zip(encodings, begin, strict=True)])
+        np.concatenate(
+            [getattr(encoding, of) + at for encoding, at in zip(encodings, begin, strict=True)]
+        )
         for of in ("source", "target")
     )
     return GraphBatch(
-        torch.from_numpy(np.concatenate([each.nodes for each in encodings])),
-        torch.from_numpy(np.concatenate([each.edges for each in encodings])),
+        torch.from_numpy(np.concatenate([encoding.nodes for encoding in encodings])),
+        torch.from_numpy(np.concatenate([encoding.edges for encoding in encodings])),
         torch.from_numpy(source),
         torch.from_numpy(target),
         torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes)),
-        torch.from_numpy(np.concatenate([each.place for each in encodings])),
+        torch.from_numpy(np.concatenate([encoding.place for encoding in encodings])),
         len(sizes),
     )

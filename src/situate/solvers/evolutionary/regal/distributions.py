@@ -1,4 +1,4 @@
-"""Beta distributions of random keys from categories: the paper's (REGAL, A.6), and around ranks."""
+"""Beta distributions of random keys from categories: as in REGAL, A.6, and around ranks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from situate.data.topology import places
 Keys = NDArray[np.float32]
 
 EDGE = 0.01
-"""Least mean of a key around a rank; one less this is the greatest."""
+"""Least mean of a key around a rank; the greatest is one minus this."""
 
 
 def beta_distributions(categories: Ints, levels: int) -> tuple[Keys, Keys]:
@@ -30,7 +30,7 @@ def distributions_around(rank: Floats, categories: Ints, levels: int) -> tuple[K
     quantised variance.
 
     With x = (m + 1) / (k + 1) and y = (v + 1) / (k + 1) the mean mu is (2 x - 1)^3 / 8 away from
-    the rank, and the variance mu (1 - mu) y^3 / 8: near a good order small steps count.
+    the rank, and the variance mu (1 - mu) y^3 / 8. The cubes favour small steps around the rank.
     """
     shift, share = _steps(categories, levels)
     mean = EDGE + (1 - 2 * EDGE) * rank + (2 * shift - 1) ** 3 / 8
@@ -38,7 +38,7 @@ def distributions_around(rank: Floats, categories: Ints, levels: int) -> tuple[K
 
 
 def _steps(categories: Ints, levels: int) -> Floats:
-    """(2, k) the levels of pairs (2 k,), as steps between 0 and 1."""
+    """(2, k) the categories of pairs (2 k,), scaled to between 0 and 1."""
     return np.asarray((categories.reshape(-1, 2).T + 1) / (levels + 1))
 
 
@@ -50,8 +50,10 @@ def _of_moments(mean: Floats, share: Floats) -> tuple[Keys, Keys]:
 
 
 def ranks(problem: Problem) -> Floats:
-    """(n,) how urgent ops are, from 0 to 1: by the longest path after them, and equal ones, for
-    memory all, by their place in a depth-first order."""
+    """(n,) urgency of ops from 0 to 1, by the longest path after them.
+
+    Ties, and all ops for memory, rank by their place in a depth-first order.
+    """
     n, place = problem.n, places(problem.depth_first)
     tail = Paths.of(problem).tail if problem.objective == "time" else np.zeros(n)
     return places(np.lexsort((-place, tail))) / max(1, n - 1)

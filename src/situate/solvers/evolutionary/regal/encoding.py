@@ -19,20 +19,21 @@ EDGE_FEATURES = 3
 
 
 def node_features(objective: Objective, devices: int, places: bool) -> int:
-    """The number of features of an op: the paper's are 11 for time on two devices."""
+    """The number of features of an op; 11 for time on two devices, as in the paper."""
     return (8 if objective == "time" else 4) + devices + 1 + (3 if places else 0)
 
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """A problem of n ops as the policy reads it. Each triple of a producer, a tensor and a consumer
-    is an edge, control edges too.
+    """Features of a problem of n ops for the policy.
+
+    Each triple of a producer, a tensor and a consumer is an edge, including control edges.
 
     Attributes:
         nodes: (n, f) features.
         edges: (e, 3) features.
         source, target: (e,) ops.
-        place: (n,) of the ops in the graph's topological order.
+        place: (n,) places of the ops in the graph's topological order.
     """
 
     nodes: Features
@@ -43,12 +44,12 @@ class Encoding:
 
 
 def encoding(problem: Problem, expected: Features, with_places: bool) -> Encoding:
-    """The features of a problem, with those (n, d + 1) that come of plain BRKGA.
+    """The features of a problem, including those from plain BRKGA.
 
     Args:
         problem: of n ops and d devices.
-        expected: see `expected`.
-        with_places: with three features that the paper does not have, see `_places`.
+        expected: (n, d + 1) see `expected`.
+        with_places: True to add three features that the paper does not have, see `_places`.
     """
     tensor, target = edge_tensors(problem), problem.consumers.astype(np.int64)
     of_ops = op_bytes(problem)
@@ -64,17 +65,17 @@ def encoding(problem: Problem, expected: Features, with_places: bool) -> Encodin
 
 
 def op_bytes(problem: Problem) -> Floats:
-    """(n, 3) bytes of inputs, of outputs and of what an op needs beside them."""
-    read = problem.size[edge_tensors(problem)]
-    inputs = np.bincount(problem.consumers, read, minlength=problem.n)
+    """(n, 3) bytes of inputs, of outputs, and of persistent data and workspace."""
+    sizes = problem.size[edge_tensors(problem)]
+    inputs = np.bincount(problem.consumers, sizes, minlength=problem.n)
     outputs = np.bincount(problem.producer, problem.size, minlength=problem.n)
     inside = problem.persistent + problem.workspace
     return np.column_stack([inputs, outputs, inside]).astype(np.float64)
 
 
 def _times(problem: Problem) -> Floats:
-    """(n, 3) times of direct predecessors and of direct successors in sum, and the op's own, as
-    shares of the longest."""
+    """(n, 3) summed times of direct predecessors, of direct successors, and the op's own time,
+    relative to the longest op."""
     pairs = np.unique(np.stack([edge_producers(problem), problem.consumers]), axis=1)
     before, after = pairs.astype(np.int64)
     own = problem.fastest / max(float(problem.fastest.max()), np.finfo(np.float64).tiny)
@@ -84,8 +85,8 @@ def _times(problem: Problem) -> Floats:
 
 
 def _places(problem: Problem) -> Floats:
-    """(n, 3) times of the longest path before an op and of the one after it, as shares of the
-    longest of all, and its place in a depth-first order, from 0 to 1."""
+    """(n, 3) longest paths before and after each op, relative to the longest of all, and its place
+    in a depth-first order from 0 to 1."""
     paths = Paths.of(problem)
     longest = max(paths.longest, np.finfo(np.float64).tiny)
     place = places(problem.depth_first) / max(1, problem.n - 1)
@@ -93,15 +94,14 @@ def _places(problem: Problem) -> Floats:
 
 
 def _greatest(of_ops: Floats) -> Floats:
-    """(n, 1) one for the op that has most, the first of equal ones."""
-    found = np.zeros((len(of_ops), 1))
-    found[of_ops.argmax()] = 1
-    return found
+    """(n, 1) one for the op with the largest value, the first of equal ones; else zero."""
+    indicator = np.zeros((len(of_ops), 1))
+    indicator[of_ops.argmax()] = 1
+    return indicator
 
 
 def _edges(problem: Problem, tensor: Ints, largest: float) -> Features:
-    """(e, 3) the size of the tensor, whether the edge is a control edge, and the tensor's number,
-    from 0 to 1."""
+    """(e, 3) size of the tensor, 1 for control edges, and the tensor's number from 0 to 1."""
     own = len(problem.graph.tensors)
     number = tensor / max(1, len(problem.size) - 1)
     return np.column_stack([problem.size[tensor] / largest, tensor >= own, number]).astype(
@@ -110,7 +110,7 @@ def _edges(problem: Problem, tensor: Ints, largest: float) -> Features:
 
 
 def expected(population: _core.Brkga) -> Features:
-    """(n, d + 1) means over the chromosomes of a population: the shares of the devices on which an
-    op is, and its place in the order, from 0 to 1."""
+    """(n, d + 1) means over a population: the share of chromosomes with each op on each device, and
+    its place in the order from 0 to 1."""
     shares, place = population.expectation()
     return np.column_stack([shares, place])

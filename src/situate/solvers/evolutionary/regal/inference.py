@@ -1,4 +1,4 @@
-"""A trained policy, asked for what it proposes."""
+"""Inference with a trained policy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from situate.solvers.evolutionary.regal.encoding import Encoding
 
 
 class Proposer:
-    """The policy of a file of weights, for a problem.
+    """A trained policy from a file of weights, checked against a problem.
 
     Raises:
         SituateError: see `weights.read` and `weights.check_for`.
@@ -30,6 +30,6 @@ class Proposer:
         """(n, c) the category of each choice at each op, drawn from the policy."""
         with arithmetic():
             generator = torch.Generator().manual_seed(seed)
-            [drawn] = self._policy.sample(batch_of([encoded]), 1, generator)
-        actions: Ints = drawn.numpy()
+            [sample] = self._policy.sample(batch_of([encoded]), 1, generator)
+        actions: Ints = sample.numpy()
         return actions

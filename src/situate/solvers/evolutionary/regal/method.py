@@ -1,4 +1,4 @@
-"""The methods `regal`, `gas` and `idrs`: they draw from what a trained network proposes."""
+"""The methods `regal`, `gas` and `idrs`, which draw from a trained network's proposals."""
 
 from __future__ import annotations
 
@@ -25,31 +25,30 @@ if TYPE_CHECKING:
     from situate.solvers.evolutionary.regal.inference import Proposer
 
 WEIGHTS = Path(__file__).parent / "weights"
-"""The folder of the package's own."""
+"""The folder of the package's own weights."""
 
 SETS = ("synthetic", "real")
-"""The sets of graphs that trained them, the default first; see docs/methods/regal.md."""
+"""Names of their training sets, the default first; see docs/methods/regal.md."""
 
 FEATURES_SHARE = 0.5
-"""Share of the budget that the features which the network reads take at most."""
+"""Largest share of the budget for the plain run that makes the network's features."""
 
 OFFERS_TO_ASK = 25
-"""Offers that take longer than to encode a large problem and to ask the network."""
+"""Encoding a large problem and inference take less time than so many offers."""
 
 
 def regal(search: Search) -> None:
-    """Evaluate plain chromosomes for the features that the network reads, then search where it
-    proposes."""
+    """Run plain BRKGA for the network's features, then BRKGA with the network's proposals."""
     _breed_where_proposed(search, "regal")
 
 
 def gas(search: Search) -> None:
-    """The same with a recurrent network over the ops in topological order."""
+    """As `regal`, with a recurrent network over the ops in topological order."""
     _breed_where_proposed(search, "gas")
 
 
 def idrs(search: Search) -> None:
-    """Draw at random from what the network proposes, without breeding: all chromosomes are of a
+    """Draw at random from the network's proposals without breeding: all chromosomes belong to a
     first generation."""
     proposer = _proposer(search, "idrs")
     actions = _actions(search, proposer)
@@ -71,7 +70,7 @@ def _breed_where_proposed(search: Search, method: str) -> None:
 
 
 def _proposer(search: Search, method: str) -> Proposer:
-    """The network of the weights."""
+    """The trained network of a method."""
     check_torch("safetensors")
     check_problem(search.problem)
     from situate.solvers.evolutionary.regal.inference import Proposer
@@ -88,8 +87,8 @@ def _proposer(search: Search, method: str) -> Proposer:
 
 
 def _actions(search: Search, proposer: Proposer) -> Ints | None:
-    """The network's proposals, after its features have been paid for; None where no time is left
-    to ask it."""
+    """(n, c) the network's proposals, after the plain run for its features; None if no time is left
+    for inference."""
     settings = proposer.settings
     population = _population_for_features(search, settings)
     _offer_one_device(search, settings.breeding.decoder)
@@ -100,8 +99,10 @@ def _actions(search: Search, proposer: Proposer) -> Ints | None:
 
 
 def _offer_one_device(search: Search, decoder: Decoder) -> None:
-    """Evaluate plans on one device each, where transfers take time: what is drawn and bred sends
-    tensors to and fro, which may take longer than all ops."""
+    """Offer plans on one device if transfers take time.
+
+    Random plans send many tensors, which may take longer than all ops on one device.
+    """
     problem = search.problem
     if (instant(problem) | problem.signal).all():
         return
@@ -112,16 +113,16 @@ def _offer_one_device(search: Search, decoder: Decoder) -> None:
 
 
 def _weights(search: Search, method: str) -> Path:
-    """The file that was given, or the package's own for such problems."""
-    given, problem = search.learning.weights, search.problem
-    if given is not None and given not in SETS:
-        return Path(given)
+    """The weights that `Learning.weights` names, or the package's own for such problems."""
+    source, problem = search.learning.weights, search.problem
+    if source is not None and source not in SETS:
+        return Path(source)
     settings = "gas" if method == "gas" else search.learning.settings
-    for trained in SETS if given is None else (given,):
+    for trained in SETS if source is None else (source,):
         name = f"{problem.objective}-{problem.d}-{settings}-{trained}.safetensors"
         if (path := WEIGHTS / name).is_file():
             return path
-    which = "" if given is None else f" of the {given} set"
+    which = "" if source is None else f" of the {source} set"
     raise SituateError(
         f"{method}: no weights{which} for {_purpose(problem.objective, problem.d, settings)} come "
         f"with situate, only for {', '.join(_purposes())}: train some with situate train regal, "

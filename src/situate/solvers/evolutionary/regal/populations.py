@@ -1,4 +1,4 @@
-"""The three runs of BRKGA around the network: plain, for features, and where it proposes."""
+"""The three runs of BRKGA around the network: plain, for its features, and with its proposals."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ from situate.solvers.evolutionary.settings import BRKGA
 
 
 def plain(simulator: Simulator, settings: RegalSettings, seed: int) -> _core.Brkga:
-    """BRKGA with common settings and the same decoder, what proposals are compared with."""
+    """BRKGA with common settings and the same decoder: the reference of the reward."""
     common = replace(BRKGA["paper"], decoder=settings.breeding.decoder)
     return evolution(simulator, common, goal=simulator.problem.objective, seed=seed)
 
 
 def for_features(simulator: Simulator, settings: RegalSettings, seed: int) -> _core.Brkga:
-    """BRKGA with uniform distributions, but that the anchor is on the first device."""
+    """BRKGA with uniform distributions and the anchor on the first device."""
     keys = _core.key_count(simulator.core)
-    made = uniform(simulator.problem, keys, settings.breeding.bias)
-    return _guided(simulator, settings, made, seed)
+    guide = uniform(simulator.problem, keys, settings.breeding.bias)
+    return _guided(simulator, settings, guide, seed)
 
 
 def proposed(
     simulator: Simulator, settings: RegalSettings, actions: Ints, seed: int
 ) -> _core.Brkga:
-    """BRKGA with the distributions that actions (n, c) of the policy stand for."""
+    """BRKGA with the distributions of the policy's actions (n, c)."""
     keys = _core.key_count(simulator.core)
-    made = proposals(simulator.problem, actions, settings.proposed, keys, settings.breeding.bias)
-    # Another seed than that of the features: chromosomes share no draws.
-    return _guided(simulator, settings, made, derived(seed, 1))
+    guide = proposals(simulator.problem, actions, settings.proposed, keys, settings.breeding.bias)
+    # A seed of its own, so that its chromosomes share no draws with those of the features.
+    return _guided(simulator, settings, guide, derived(seed, 1))
 
 
 def derived(seed: int, *purpose: int) -> int:
-    """Another seed, for every purpose another one."""
+    """An independent seed for each purpose."""
     words = np.random.SeedSequence(seed, spawn_key=purpose).generate_state(1, np.uint64)
     return int(words[0] >> np.uint64(1))
 
 
 def _guided(
-    simulator: Simulator, settings: RegalSettings, made: Proposals, seed: int
+    simulator: Simulator, settings: RegalSettings, guide: Proposals, seed: int
 ) -> _core.Brkga:
     return evolution(
         simulator,
         settings.breeding,
         goal=simulator.problem.objective,
         seed=seed,
-        proposals=(made.alpha, made.beta),
-        biases=made.bias,
+        proposals=(guide.alpha, guide.beta),
+        biases=guide.bias,
     )

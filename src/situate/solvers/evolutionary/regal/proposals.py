@@ -1,4 +1,4 @@
-"""Distributions of random keys from what the policy chose (REGAL, A.6)."""
+"""Distributions of random keys from the policy's actions (REGAL, A.6)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,18 @@ from situate.solvers.evolutionary.regal.distributions import (
 from situate.solvers.evolutionary.regal.encoding import op_bytes
 from situate.solvers.evolutionary.regal.settings import Proposed
 
-CERTAIN = 1e4, 1e-2
-"""Alpha and beta of a key that is one, all but surely; the other way round of one that is zero."""
+ALMOST_ONE = 1e4, 1e-2
+"""Alpha and beta of a key that is almost surely one; swapped, of one that is almost surely zero."""
 
 
 @dataclass(frozen=True, eq=False)
 class Proposals:
-    """Alpha and beta of the distribution that each key (keys,) is drawn from, and the probability
-    that a child has its elite's."""
+    """Distributions and biases of keys.
+
+    Attributes:
+        alpha, beta: (keys,) of the beta distribution of each key.
+        bias: (keys,) the probability that a child has its elite's key.
+    """
 
     alpha: Keys
     beta: Keys
@@ -32,48 +36,48 @@ class Proposals:
 
 
 def uniform(problem: Problem, keys: int, bias: float) -> Proposals:
-    """Uniform distributions but of the `anchor`, which is on the first device, and one bias."""
+    """Uniform distributions with the `anchor` on the first device, and one bias for all keys."""
     alpha, beta = np.ones((2, keys), np.float32)
-    made = Proposals(alpha, beta, np.full(keys, bias, np.float32))
-    _fix(problem, made)
-    return made
+    guide = Proposals(alpha, beta, np.full(keys, bias, np.float32))
+    _fix(problem, guide)
+    return guide
 
 
 def proposals(
     problem: Problem, actions: Ints, proposed: Proposed, keys: int, bias: float
 ) -> Proposals:
-    """Distributions as the policy proposes them.
+    """The distributions that the policy proposes.
 
     Args:
         problem: of n ops and d devices.
         actions: (n, c) the category of each of `Proposed.choices`.
-        proposed: see there.
-        keys: of a chromosome.
-        bias: where none is proposed.
+        proposed: see `Proposed`.
+        keys: number of keys of a chromosome.
+        bias: default bias if the policy proposes none.
     """
     n, d = problem.n, problem.d
-    made = uniform(problem, keys, bias)
+    guide = uniform(problem, keys, bias)
     of_ops = of_affinities, of_priorities = slice(0, n * d), slice(n * d, n * (d + 1))
     columns = iter(np.split(actions, np.cumsum(_widths(proposed, d))[:-1], axis=1))
     if levels := proposed.placement:
-        distributions = beta_distributions(next(columns).ravel(), levels)
-        made.alpha[of_affinities], made.beta[of_affinities] = distributions
+        pair = beta_distributions(next(columns).ravel(), levels)
+        guide.alpha[of_affinities], guide.beta[of_affinities] = pair
     if levels := proposed.scheduling:
-        distributions = _of_priorities(problem, next(columns).ravel(), levels, proposed.ranked)
-        made.alpha[of_priorities], made.beta[of_priorities] = distributions
+        pair = _of_priorities(problem, next(columns).ravel(), levels, proposed.ranked)
+        guide.alpha[of_priorities], guide.beta[of_priorities] = pair
     if proposed.transfers:
         sent = slice(n * (d + 1), keys)
-        # (keys of transfers, 2): every tensor's, once for each device, are its producer's choice.
+        # (keys of transfers, 2): a producer's choice holds for all its tensors and all devices.
         of_sent = next(columns)[problem.producer[: (keys - sent.start) // d].repeat(d)]
-        distributions = beta_distributions(of_sent.ravel(), proposed.transfers)
-        made.alpha[sent], made.beta[sent] = distributions
+        pair = beta_distributions(of_sent.ravel(), proposed.transfers)
+        guide.alpha[sent], guide.beta[sent] = pair
     if proposed.crossover:
         of_crossover = next(columns)
-        chosen = [of_crossover[:, :d].ravel(), of_crossover[:, d]]
-        for part, category in zip(of_ops, chosen, strict=True):
-            made.bias[part] = 0.5 * (1 + (category + 1) / proposed.crossover)
-    _fix(problem, made)
-    return made
+        categories = [of_crossover[:, :d].ravel(), of_crossover[:, d]]
+        for part, category in zip(of_ops, categories, strict=True):
+            guide.bias[part] = 0.5 * (1 + (category + 1) / proposed.crossover)
+    _fix(problem, guide)
+    return guide
 
 
 def _of_priorities(
@@ -86,7 +90,7 @@ def _of_priorities(
 
 
 def _widths(proposed: Proposed, d: int) -> list[int]:
-    """Columns of actions that are of placement, of scheduling, of transfers and of crossover."""
+    """Numbers of action columns for placement, scheduling, transfers and crossover, if any."""
     widths = [
         (proposed.placement, 2 * d),
         (proposed.scheduling, 2),
@@ -96,21 +100,23 @@ def _widths(proposed: Proposed, d: int) -> list[int]:
     return [width for levels, width in widths if levels]
 
 
-def _fix(problem: Problem, made: Proposals) -> None:
+def _fix(problem: Problem, guide: Proposals) -> None:
     """Put the anchor on the first device."""
     op = anchor(problem)
     if op is None:
         return
-    (one, zero), first = CERTAIN, op * problem.d
+    (one, zero), first = ALMOST_ONE, op * problem.d
     others = slice(first + 1, first + problem.d)
-    made.alpha[first], made.beta[first] = one, zero
-    made.alpha[others], made.beta[others] = zero, one
+    guide.alpha[first], guide.beta[first] = one, zero
+    guide.alpha[others], guide.beta[others] = zero, one
 
 
 def anchor(problem: Problem) -> int | None:
-    """The op that is on the first device in every chromosome, for plans that differ by the names of
-    equal devices are one: the op that takes longest, for memory the one with most bytes, its own
-    and of tensors. None where devices differ."""
+    """The op pinned to device 0 in every chromosome, which breaks the symmetry between identical
+    devices; None if devices differ.
+
+    It is the longest op, or for memory the op with the most bytes, including its tensors.
+    """
     if not _interchangeable(problem):
         return None
     of_ops = op_bytes(problem).sum(axis=1) if problem.objective == "memory" else problem.fastest
@@ -118,7 +124,7 @@ def anchor(problem: Problem) -> int | None:
 
 
 def _interchangeable(problem: Problem) -> bool:
-    """True where any permutation of the devices is as good."""
+    """True if all permutations of the devices are equivalent."""
     between = ~np.eye(problem.d, dtype=bool)
     links = (problem.latency[between], problem.bandwidth[between])
     columns = (problem.seconds, problem.allowed[problem.unit], problem.capacity[None])
@@ -130,7 +136,7 @@ def _interchangeable(problem: Problem) -> bool:
 
 
 def _channels_alike(problem: Problem) -> bool:
-    """True where one channel is all pairs', or each pair has its own, for both ways or for each."""
+    """True if all pairs share one channel, or each pair has its own, per direction or for both."""
     between, channel = ~np.eye(problem.d, dtype=bool), problem.channel
     if not problem.rules.contention:
         return True

@@ -1,4 +1,4 @@
-"""Settings of REGAL: the network, what it proposes, and how it is trained (A.14 to A.16)."""
+"""Settings of REGAL: the network, its proposals and its training (A.14 to A.16)."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Name = Literal["paper", "paper_synthetic", "tuned", "gas"]
 
 @dataclass(frozen=True)
 class Proposed:
-    """The numbers of quantisation levels, k in A.6; zero where nothing is proposed.
+    """The numbers of quantisation levels, k in A.6; zero for no proposals.
 
     Attributes:
         placement: of mean and variance of every affinity.
         scheduling: of mean and variance of every priority.
-        transfers: of mean and variance of the priorities of the transfers of what an op makes,
-            which the paper does not propose.
+        transfers: of mean and variance of the priorities of an op's output transfers; not in the
+            paper.
         crossover: of the probability that a child has its elite's key.
-        ranked: the policy chooses how far the mean of a priority is from the op's rank, see
-            `distributions.ranks`; the paper's chooses the mean itself.
+        ranked: True if the policy chooses the distance of a priority's mean from the op's rank,
+            see `distributions.ranks`; the paper's policy chooses the mean itself.
     """
 
     placement: int = 2
@@ -35,9 +35,11 @@ class Proposed:
     ranked: bool = False
 
     def choices(self, devices: int) -> list[int]:
-        """The number of categories of each choice at an op: for every device, for the priority and
-        for transfers, mean and variance; then for each device and the priority a probability of
-        crossover."""
+        """The number of categories of each choice at an op.
+
+        Means and variances come first: for every device, for the priority and for transfers. The
+        crossover probabilities for each device and the priority follow.
+        """
         keys = [self.placement] * (2 * devices) + [self.scheduling] * 2 + [self.transfers] * 2
         return [k for k in keys + [self.crossover] * (devices + 1) if k]
 
@@ -48,22 +50,22 @@ class RegalSettings:
 
     Attributes:
         shape: of both networks.
-        proposed: what the policy proposes.
-        places: it reads where in the graph an op is, too, which the paper's does not.
-        feature_evaluations: of plain BRKGA, whose population is a part of what the network reads.
-        evaluations: of a training run of BRKGA in all, those for features included, and of the
-            plain BRKGA that it is compared with.
-        free_features: in training those for features come on top of `evaluations`.
-        validation_evaluations: as `evaluations` in validation, those for features included; None
-            where validation is as training.
-        batch: graphs in a step of training.
-        samples: proposals for each of them. The reward of one is compared with what the baseline
-            expects; those of several with one another.
+        proposed: the kinds of proposals.
+        places: True to give the policy each op's place in the graph, which the paper does not.
+        feature_evaluations: of the plain BRKGA whose population gives features.
+        evaluations: of a training run of BRKGA, including those for features, and of the plain
+            BRKGA of the reward.
+        free_features: in training, True if evaluations for features are on top of `evaluations`.
+        validation_evaluations: `evaluations` in validation, including those for features; None for
+            the same as in training.
+        batch: graphs per step of training.
+        samples: proposals per graph. A single reward is compared with the baseline; several are
+            compared with one another.
         steps: of training.
         learning_rate: of Adam.
         clip: largest norm of a gradient.
         baseline_weight: of the baseline's mean squared error in the loss.
-        breeding: of BRKGA with what is proposed, and of that for features.
+        breeding: settings of BRKGA with proposals and for features.
     """
 
     shape: GraphShape = field(default_factory=GraphShape)
@@ -83,12 +85,12 @@ class RegalSettings:
 
     @property
     def proposed_evaluations(self) -> int:
-        """Evaluations of a training run with what the policy proposes."""
+        """Evaluations of a training run with the policy's proposals."""
         return self.evaluations - (0 if self.free_features else self.feature_evaluations)
 
     @property
     def in_validation(self) -> RegalSettings:
-        """The same, with the evaluations of validation."""
+        """The settings with the evaluations of validation."""
         if self.validation_evaluations is None:
             return self
         return replace(self, evaluations=self.validation_evaluations, free_features=False)

@@ -1,4 +1,4 @@
-"""Trained weights of REGAL's policy, with what they are for and how they were made."""
+"""Trained weights of REGAL's policy, with their purpose and origin."""
 
 from __future__ import annotations
 
@@ -24,23 +24,22 @@ from situate.solvers.evolutionary.regal.settings import RegalSettings
 VERSION = 2
 
 MOST_BYTES = 2**24
-"""Size of a file that is read, at most. Trained weights take less than 2^20."""
+"""Largest size of a weights file. Trained weights take less than 2^20 bytes."""
 
 MOST_WIDTH, MOST_ROUNDS, MOST_LEVELS, MOST_DEVICES = 1024, 256, 1024, 64
 
 
 class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The purpose of weights and their making, which their file tells.
+    """The purpose and origin of weights, stored in their file.
 
     Attributes:
         objective, devices: of the problems that the weights are for.
         settings: of the policy and its training.
         data: SHA-256 of the graphs that trained the policy, in hexadecimal.
         command: that trained it.
-        situate: version of situate that did.
-        steps: of training so far, see `kept`.
-        curve: steps, and means since the one before of the reward and, where there are graphs for
-            validation, of their reward.
+        situate: version of situate that trained it.
+        steps: of training so far, see `best_steps`.
+        curve: (steps, mean reward since the point before, mean validation reward or None).
     """
 
     objective: Objective
@@ -55,9 +54,11 @@ class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: int = VERSION
 
     @property
-    def kept(self) -> int:
-        """Steps after which the parameters were these: the last of those with the best reward in
-        validation, or all where there are no graphs for that."""
+    def best_steps(self) -> int:
+        """Number of steps of training of these parameters.
+
+        It is the last point with the best validation reward; without validation, all steps.
+        """
         validated = [(reward, steps) for steps, _, reward in self.curve if reward is not None]
         return max(validated)[1] if validated else self.steps
 
@@ -65,7 +66,7 @@ class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def new_policy(
     objective: Objective, devices: int, settings: RegalSettings, generator: torch.Generator
 ) -> ProposalPolicy:
-    """A policy that is yet to be trained."""
+    """An untrained policy."""
     features = features_of(objective, devices, settings)
     return ProposalPolicy(features, settings.proposed.choices(devices), settings.shape, generator)
 
@@ -86,11 +87,11 @@ def write(path: str | Path, policy: ProposalPolicy, about: About) -> None:
 
 
 def read(path: str | Path) -> tuple[ProposalPolicy, About]:
-    """The policy and what is known of it.
+    """The policy of a file, and its purpose and origin.
 
     Raises:
-        ReadError: the file cannot be read, or is no safetensors file.
-            Weights of something else, of another version or of other shapes than they say.
+        ReadError: the file cannot be read or is no safetensors file; its weights are not REGAL's,
+            of another version, or of other shapes than their settings.
     """
     arrays, texts = safetensors.read(path, MOST_BYTES)
     about = _about(path, texts)
@@ -154,11 +155,11 @@ def _about(path: str | Path, texts: Mapping[str, str]) -> About:
 def _check_shapes(
     path: str | Path, arrays: Mapping[str, NDArray[np.float32]], policy: ProposalPolicy
 ) -> None:
-    wanted = {name: tuple(parameter.shape) for name, parameter in policy.state_dict().items()}
-    for name in sorted(arrays.keys() ^ wanted.keys()):
-        which = "lacks" if name in wanted else "has an unknown"
+    expected = {name: tuple(parameter.shape) for name, parameter in policy.state_dict().items()}
+    for name in sorted(arrays.keys() ^ expected.keys()):
+        which = "lacks" if name in expected else "has an unknown"
         raise ReadError(f"{path}: {which} tensor {one_line(name)!r}")
-    for name, shape in wanted.items():
+    for name, shape in expected.items():
         if arrays[name].shape != shape:
             raise ReadError(
                 f"{path}: tensor {name!r} is {arrays[name].shape}, and its settings say {shape}"

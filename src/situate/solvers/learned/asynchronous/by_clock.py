@@ -1,4 +1,4 @@
-"""The controllers of a learner, by the clock that they are given."""
+"""The controllers of a learner, for a virtual clock or the wall clock."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from situate.solvers.learned.learner import Learning, MakeLearner
 def make_controllers(
     make: MakeLearner, problem: Problem, learning: Learning, samples: int, seed: int
 ) -> Controllers:
-    """As many controllers as `learning` says, of the learner that `make` makes."""
+    """The controllers that `learning` asks for, each a learner from `make` with its own seed."""
     assert learning.controllers is not None
     seeds = np.random.SeedSequence(seed).generate_state(learning.controllers - 1)
-    learners = [make(problem, learning, samples, each) for each in (seed, *map(int, seeds))]
-    made = cast(list[Controller], learners)
+    learners = [make(problem, learning, samples, one_seed) for one_seed in (seed, *map(int, seeds))]
+    controllers = cast(list[Controller], learners)
     if learning.clock == "wall":
-        return WallControllers(made, learning.stalest)
-    clock = learning.clock or VirtualClock(workers=made[0].batch)
-    return VirtualControllers(made, clock, learning.stalest)
+        return WallControllers(controllers, learning.stalest)
+    clock = learning.clock or VirtualClock(workers=controllers[0].batch)
+    return VirtualControllers(controllers, clock, learning.stalest)

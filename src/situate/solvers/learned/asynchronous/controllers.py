@@ -2,9 +2,9 @@
 2017) and of the Hierarchical Planner (ICLR 2018) do.
 
 A parameter server holds the policy. Each of N controllers pulls its parameters, draws placements
-and has them measured by workers. When the last of these is measured, it computes a gradient by the
-parameters that it drew with, which the server applies at once, whatever other controllers did
-meanwhile; then it pulls again. Which controller ends next, a virtual clock says or the workers do.
+and has workers measure them. It then computes a gradient at the parameters that it drew with. The
+server applies the gradient at once, whatever other controllers did meanwhile, and the controller
+pulls again. A virtual clock or the workers decide which controller is next.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from situate.solvers.learned.checkpoint import restored
 from situate.solvers.learned.learner import Learner, State
 
 SHARED = ("parameters", "mean", "square", "steps")
-"""The part of a controller's state that is the server's."""
+"""The entries of a controller's state that belong to the server."""
 
 
 class Controller(Learner, Protocol):
@@ -38,7 +38,7 @@ class Controller(Learner, Protocol):
 
     @property
     def told_costs(self) -> bool:
-        """True if its groups were made with what ops take."""
+        """True if its groups were made with op durations."""
         ...
 
 
@@ -46,11 +46,11 @@ class Controllers(ABC):
     """N controllers as one `Learner`.
 
     Args:
-        controllers: of one policy and settings, each with a seed of its own.
+        controllers: with the same policy and settings, each with a seed of its own.
         stalest: see `ParameterServer`.
 
     Attributes:
-        seconds: that the clock showed when the last batch was told, or the study was left.
+        seconds: time on the clock at the last `tell`, or at the end of the last session.
     """
 
     def __init__(self, controllers: Sequence[Controller], stalest: int | None = None) -> None:
@@ -63,12 +63,12 @@ class Controllers(ABC):
 
     @property
     def told_costs(self) -> bool:
-        """That of a controller, all being alike."""
+        """The value of any controller; all have the same."""
         return self._controllers[0].told_costs
 
     @property
     def batch(self) -> int:
-        """That of a controller."""
+        """The batch size of a controller."""
         return self._controllers[0].batch
 
     @abstractmethod
@@ -81,7 +81,7 @@ class Controllers(ABC):
 
     @abstractmethod
     def asynchrony(self) -> Asynchrony:
-        """The time by the clock, and how stale gradients were."""
+        """The time on the clock, and the staleness of gradients."""
 
     @abstractmethod
     def _awaited(self, number: int) -> State:
@@ -89,14 +89,13 @@ class Controllers(ABC):
 
     @abstractmethod
     def _await_again(self, number: int, own: State) -> None:
-        """Have a controller wait for the batch of `own`, which has its arrays among others."""
+        """Make a controller wait for the batch whose arrays are in `own`."""
 
     def _staleness(self) -> dict[int, int]:
         return dict(sorted(self._server.staleness.items()))
 
     def state(self) -> State:
-        """The server, and of every controller what it pulled, what it keeps and what it waits
-        for."""
+        """The server's state, and for every controller its parameters, state and pending batch."""
         state = self._server.state()
         state["clock"] = np.array([self.seconds])
         counts = sorted(self._server.staleness.items())
@@ -115,8 +114,7 @@ class Controllers(ABC):
         }
 
     def restore(self, state: State) -> None:
-        """Become what `state` says. What controllers wait for is drawn once more, of the parameters
-        that they had pulled."""
+        """Load `state`. Controllers draw their pending batches again from the pulled parameters."""
         values = restored(state, self.state(), free=("staleness",))
         shared = {name: values[name] for name in SHARED}
         self.seconds = float(np.array(values["clock"])[0])
@@ -124,8 +122,8 @@ class Controllers(ABC):
         for number, controller in enumerate(self._controllers):
             suffix = f" of {number}"
             own = {k.removesuffix(suffix): v for k, v in values.items() if k.endswith(suffix)}
-            kept = controller.state().keys()
-            controller.restore({**shared, **{k: v for k, v in own.items() if k in kept}})
+            own_names = controller.state().keys()
+            controller.restore({**shared, **{k: v for k, v in own.items() if k in own_names}})
             parameters = torch.tensor(own["pulled"])
             controller.ascent.hold(parameters, int(np.array(own["pulled at"])[0]))
             self._await_again(number, own)

@@ -1,4 +1,4 @@
-"""The clock of workers that take the seconds of the steps that they measure."""
+"""A virtual clock: workers take as long as the steps that they measure."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from situate.evaluators.measurements import Measurements
 from situate.validation import check_items
 
 STEPS = 11
-"""Steps that a worker runs of a placement, the first of them to set it up (Post, section 4)."""
+"""Steps that a worker runs per placement, including one warm-up step (Post, section 4)."""
 
 
 @dataclass(frozen=True)
 class VirtualClock:
-    """Seconds that workers take, side by side.
+    """Durations of measurements by parallel workers.
 
     Attributes:
-        workers: of a controller; each takes the next placement when it has ended one.
+        workers: number per controller; each takes the next placement when it is free.
         setup: seconds before the first step of a placement.
-        slowness: what the seconds of each worker, in turn, are multiplied by; none for 1.
+        slowness: factors on the seconds of the workers, in turn; empty for 1.
 
     Raises:
-        SituateError: no workers; a setup that is negative or a slowness that is not positive; one
-            that is not finite.
+        SituateError: no workers; a negative setup; a slowness that is not positive; a value that is
+            not finite.
     """
 
     workers: int
@@ -48,16 +48,16 @@ class VirtualClock:
                 )
 
     def seconds(self, measurements: Measurements, first: int = 0) -> float:
-        """Seconds until all of a batch is measured; a placement that fails takes its setup.
+        """Seconds until a whole batch is measured; a failed placement takes only its setup.
 
         Args:
-            first: number of the controller's first worker, among those of all controllers.
+            first: number of the controller's first worker among all workers.
         """
-        each = self.setup + STEPS * measurements.times(0.0)
+        durations = self.setup + STEPS * measurements.times(0.0)
         free = np.zeros(self.workers)
-        for taken in each:
+        for duration in durations:
             worker = int(free.argmin())
-            free[worker] += taken * self._slowness(first + worker)
+            free[worker] += duration * self._slowness(first + worker)
         return float(free.max())
 
     def _slowness(self, worker: int) -> float:

@@ -1,5 +1,5 @@
-"""Controllers in the order of a virtual clock: workers take the seconds of what they measure. So
-the order of all that happens, and with it the result, depends on the seed alone."""
+"""Controllers in the order of a virtual clock, on which workers take as long as the steps that they
+measure. So the order of events, and with it the result, depends on the seed alone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class VirtualControllers(Controllers):
         clock: of their workers.
 
     Attributes:
-        seconds: what the virtual clock says: when the controller asked last began to draw.
+        seconds: time on the virtual clock at which the current controller began to draw.
     """
 
     def __init__(
@@ -42,35 +42,34 @@ class VirtualControllers(Controllers):
         super().__init__(controllers, stalest)
         self._clock = clock
         self._measuring: dict[int, _Measuring] = {}
-        self._asked = 0
+        self._current = 0
 
     def asynchrony(self) -> Asynchrony:
-        """The time by the virtual clock until all is measured, and how stale gradients were."""
-        end = max((each.end for each in self._measuring.values()), default=self.seconds)
+        """The virtual time when all batches are measured, and the staleness of gradients."""
+        end = max((batch.end for batch in self._measuring.values()), default=self.seconds)
         return Asynchrony(end, self._staleness(), stalest=self._server.stalest)
 
     def ask(self, k: int) -> NDArray[np.int32]:
-        """Placements (k, n) of the controller that is free first, once it has learnt from those
-        before."""
-        self._asked = self._free()
-        return self._controllers[self._asked].ask(k)
+        """Placements (k, n) of the first free controller, after it has learnt from its last
+        batch."""
+        self._current = self._free()
+        return self._controllers[self._current].ask(k)
 
     def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
-        """The workers of the controller that was asked last begin to measure."""
-        taken = self._clock.seconds(measurements, self._asked * self._clock.workers)
-        end = self.seconds + taken
-        self._measuring[self._asked] = _Measuring(placements, measurements, end)
+        """Start the current controller's workers on a batch."""
+        duration = self._clock.seconds(measurements, self._current * self._clock.workers)
+        end = self.seconds + duration
+        self._measuring[self._current] = _Measuring(placements, measurements, end)
 
     def _free(self) -> int:
-        """A controller that has not begun yet, or the one whose workers end first, once it has
-        learnt from them."""
+        """An idle controller, or the one whose workers end first, after it has learnt from them."""
         for number in range(len(self._controllers)):
             if number not in self._measuring:
                 return number
-        number, ended = min(self._measuring.items(), key=lambda item: (item[1].end, item[0]))
+        number, batch = min(self._measuring.items(), key=lambda item: (item[1].end, item[0]))
         del self._measuring[number]
-        self.seconds = ended.end
-        self._controllers[number].tell(ended.placements, ended.measurements)
+        self.seconds = batch.end
+        self._controllers[number].tell(batch.placements, batch.measurements)
         return number
 
     def _awaited(self, number: int) -> State:
@@ -89,6 +88,6 @@ class VirtualControllers(Controllers):
         if np.isnan(end):
             return
         count = int((~np.isnan(seconds)).sum())
-        measured = Measurements(seconds[:count], np.array(own["outcome"], np.uint8)[:count])
+        measurements = Measurements(seconds[:count], np.array(own["outcome"], np.uint8)[:count])
         placements = self._controllers[number].ask(count)
-        self._measuring[number] = _Measuring(placements, measured, end)
+        self._measuring[number] = _Measuring(placements, measurements, end)

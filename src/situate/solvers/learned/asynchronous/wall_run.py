@@ -1,4 +1,4 @@
-"""A run of controllers that do not wait for one another: what ends first is learnt from first."""
+"""A run of controllers that do not wait for one another; each learns when its batch ends."""
 
 from __future__ import annotations
 
@@ -19,36 +19,37 @@ from situate.solvers.search import Search
 
 @dataclass
 class _Batch:
-    """Samples of a controller under way; those that are not measured have no time yet.
+    """A controller's batch in progress; unmeasured samples have undefined seconds.
 
     Attributes:
-        left: how many are not measured.
+        first: number of its first sample.
+        remaining: number of unmeasured samples.
     """
 
     first: int
     placements: NDArray[np.int32]
     seconds: NDArray[np.float64]
     outcome: NDArray[np.uint8]
-    left: int
+    remaining: int
 
     def holds(self, number: int) -> bool:
-        """True where a sample is one of them."""
+        """True if the batch has the sample of this number."""
         return self.first <= number < self.first + len(self.placements)
 
 
 class _WallRun(Run):
-    """Controllers against workers, which answer in any order."""
+    """A run of controllers on workers that answer in any order."""
 
     def _learn(self, samples: int) -> None:
         self._batches: dict[int, _Batch] = {}
         self._tasks: list[Task] = []
-        for number in self._controllers.asked:
+        for number in self._controllers.pending:
             self._begin(number, self._controllers.again(number))
         self._ask(samples)
         self._keep()
         self._learn_from_whole(samples)
-        for task, measured in cast(WorkerMachine, self.machine).measure_growing(self._tasks):
-            self._take(task, measured)
+        for task, measurements in cast(WorkerMachine, self.machine).measure_growing(self._tasks):
+            self._take(task, measurements)
             self._report_workers()
             self._learn_from_whole(samples)
             if self._finished():
@@ -58,69 +59,78 @@ class _WallRun(Run):
     def _controllers(self) -> WallControllers:
         return cast(WallControllers, self.learner)
 
-    def _take(self, task: Task, measured: Measurements) -> None:
-        """Keep what was measured of a sample, for the controller that waits for it."""
+    def _take(self, task: Task, measurements: Measurements) -> None:
+        """Record the measurement of a sample in its batch and in the study."""
         [number] = task.numbers.tolist()
-        batch = next(each for each in self._batches.values() if each.holds(number))
-        self.study.record(task.numbers, task.placements, measured, batch.first)
+        batch = next(waiting for waiting in self._batches.values() if waiting.holds(number))
+        self.study.record(task.numbers, task.placements, measurements, batch.first)
         row = number - batch.first
-        batch.seconds[row], batch.outcome[row] = measured.seconds[0], measured.outcome[0]
-        batch.left -= 1
+        batch.seconds[row], batch.outcome[row] = measurements.seconds[0], measurements.outcome[0]
+        batch.remaining -= 1
 
     def _ask(self, samples: int) -> None:
-        """Ask the free controllers, while there are samples to come."""
+        """Draw batches from the free controllers, up to so many samples in all."""
         while (number := self._controllers.free()) is not None:
-            first = self._controllers.done
-            k = min(self.asking.batch(), samples - first)
+            first = self._controllers.samples_asked
+            k = min(self.checked_learner.batch(), samples - first)
             if k < 1:
                 return
-            self._begin(number, self.asking.ask(first, k))
+            self._begin(number, self.checked_learner.ask(first, k))
 
     def _begin(self, number: int, placements: NDArray[np.int32]) -> None:
-        """Have workers measure what the study does not hold."""
-        first, count = self._controllers.asked[number].first, len(placements)
-        held, known = self.study.stored_samples(first, placements)
+        """Queue the samples of a batch that the study does not hold."""
+        first, count = self._controllers.pending[number].first, len(placements)
+        recorded_rows, recorded = self.study.stored_samples(first, placements)
         batch = _Batch(first, placements, np.empty(count), np.empty(count, np.uint8), count)
-        batch.seconds[held], batch.outcome[held] = known.seconds, known.outcome
-        batch.left -= len(held)
+        batch.seconds[recorded_rows], batch.outcome[recorded_rows] = (
+            recorded.seconds,
+            recorded.outcome,
+        )
+        batch.remaining -= len(recorded_rows)
         self._batches[number] = batch
-        for row in np.setdiff1d(np.arange(count), held).tolist():
+        for row in np.setdiff1d(np.arange(count), recorded_rows).tolist():
             self._tasks.append(Task(placements[row : row + 1], np.array([first + row])))
 
     def _learn_from_whole(self, samples: int) -> None:
-        """Tell controllers of the batches that are measured, and ask them again."""
-        while whole := [number for number, batch in self._batches.items() if not batch.left]:
+        """Let controllers learn from their complete batches, and draw new ones."""
+        while whole := [number for number, batch in self._batches.items() if not batch.remaining]:
             begin = self.search.seconds
             batch = self._batches.pop(whole[0])
             measurements = Measurements(batch.seconds, batch.outcome)
             self._count(batch.first, batch.placements, measurements)
             self._controllers.end(whole[0], batch.placements, measurements)
-            self.done += len(batch.placements)
+            self.sample_count += len(batch.placements)
             self._ask(samples)
             self._keep()
-            self.search.took(self.search.seconds - begin)
+            self.search.record_seconds(self.search.seconds - begin)
 
     def _keep(self, now: bool = False) -> None:
-        """Keep the state whenever controllers were asked: what they ask for next hangs on who ended
-        first, so no sample that it does not know of may come into the study. Those before the first
-        that a controller waits for are all there."""
-        waited = (asked.first for asked in self._controllers.asked.values())
-        self.study.keep(min(waited, default=self._controllers.done), self.asking.state, now=True)
+        """Save the state after every draw, whatever `now` says.
+
+        The next draws depend on the order in which batches end. So the study must not hold a
+        sample that the saved state does not know. All samples before the first pending one are
+        complete.
+        """
+        waited = (batch.first for batch in self._controllers.pending.values())
+        self.study.keep(
+            min(waited, default=self._controllers.samples_asked),
+            self.checked_learner.state,
+            now=True,
+        )
 
     def _resume(self) -> int:
-        """Go on from the last checkpoint: batches that controllers still wait for count when they
-        are whole."""
+        """Resume from the last checkpoint; pending batches count when they are complete."""
         _, state = self.study.checkpoint()
         if state is None:
             return 0
         self._restore(state)
-        waited = {asked.first for asked in self._controllers.asked.values()}
-        for first, placements, measurements in self.study.batches(self._controllers.done):
-            self.asking.check(placements, f"{self.search.learning.study}: sample", first)
+        waited = {batch.first for batch in self._controllers.pending.values()}
+        for first, placements, measurements in self.study.batches(self._controllers.samples_asked):
+            self.checked_learner.check(placements, f"{self.search.learning.study}: sample", first)
             if first not in waited:
                 self._count(first, placements, measurements)
-                self.done += len(placements)
-        return self.done
+                self.sample_count += len(placements)
+        return self.sample_count
 
 
 def learn_by_wall_clock(search: Search, method: str, make: MakeLearner) -> None:

@@ -19,7 +19,7 @@ def learner(problem: Problem, learning: Learning, samples: int, seed: int) -> Le
 
 
 def make(problem: Problem, learning: Learning, settings: ColocSettings, seed: int) -> Learner:
-    """The learner in any settings; a grouping asked for goes before theirs."""
+    """The learner in any settings; `learning.grouping` overrides theirs."""
     check_torch()
     from situate.solvers.learned.colocrl.update import colocrl_learner
 

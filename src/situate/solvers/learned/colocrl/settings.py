@@ -16,16 +16,16 @@ class ColocSettings:
 
     Attributes:
         shape: of the policy; ours.
-        grouping, groups: what is placed as one, as `situate.grouping.group` takes them; the paper's
-            are colocation groups.
-        K: placements between two updates, one for each worker of a controller; the paper's have 4
-            to 8.
+        grouping, groups: rule and number, as `situate.grouping.group` takes them; the paper places
+            colocation groups.
+        K: placements between two updates, one for each worker of a controller; 4 to 8 in the
+            paper.
         learning_rate: of Adam; ours.
         clip: largest norm of a gradient; None for no limit; ours.
-        decay: of the moving average that is the baseline; ours.
-        late: updates after which placements that fail are left out; 5,000 in the paper.
-        normalise: take for r - B how many standard deviations the logarithm of a placement's
-            seconds is above the mean of its batch, or where all are equal above the baseline.
+        decay: of the moving average that serves as the baseline; ours.
+        late: updates after which failed placements are ignored; 5,000 in the paper.
+        normalise: replace r - B by the logarithm of the seconds, standardised over the batch. If
+            all are equal, it is relative to the baseline.
         entropy: weight of the policy's entropy; 0 for none, as in the paper's settings.
     """
 

@@ -1,13 +1,13 @@
 """ColocRL's update: REINFORCE with a moving average for a baseline (Mirhoseini et al., 2017).
 
 The policy draws K placements P_1, ..., P_K, and r(P) is the square root of a step's seconds. The
-expectation J = E[r(P)] is to become small. After every K placements, one step of Adam against
+goal is to minimise the expectation J = E[r(P)]. Every K placements, Adam takes a step against
 
     dJ/dtheta  ~  1/K sum_i (r(P_i) - B) d/dtheta log p(P_i)
 
-and then B <- 0.9 B + 0.1 mean(r), the baseline. docs/methods/colocrl.md says what the source leaves
-open; `settings.py` has the numbers, `situate.policies.seq2seq` the network, and
-`situate.solvers.learned.sequence_learner` asks and tells.
+and then the baseline becomes B <- 0.9 B + 0.1 mean(r). docs/methods/colocrl.md lists the choices
+that the source leaves open. `settings.py` has the numbers, `situate.policies.seq2seq` the network,
+and `situate.solvers.learned.sequence_learner` the learner.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Reinforce:
     """One step against the gradient of E[r(P)] after every batch, with r the root of the seconds.
 
     Attributes:
-        numbers: the baseline B, zero before there is one, and how many updates there were.
+        numbers: (baseline B, number of updates); B is zero before the first update.
     """
 
     def __init__(self, settings: ColocSettings) -> None:
@@ -47,12 +47,12 @@ class Reinforce:
         times: Floats,
         ok: NDArray[np.bool_],
     ) -> None:
-        """Learn from devices (k, g), their seconds (k,) and whether they ran (k,)."""
-        # Late in the search placements that fail are left out, of the gradient and of the baseline.
-        learnt = ok | (self.numbers[1] < self._settings.late)
-        if learnt.any():
-            gains = torch.from_numpy(self._gains(times[learnt]).astype(np.float32))
-            self._step(policy, ascent, devices[torch.from_numpy(learnt)], gains)
+        """Learn from devices (k, g), their seconds (k,) and their successes `ok` (k,)."""
+        # Late in the search neither the gradient nor the baseline includes failed placements.
+        mask = ok | (self.numbers[1] < self._settings.late)
+        if mask.any():
+            gains = torch.from_numpy(self._gains(times[mask]).astype(np.float32))
+            self._step(policy, ascent, devices[torch.from_numpy(mask)], gains)
         self.numbers[1] += 1
 
     def _step(self, policy: GroupPolicy, ascent: Ascent, devices: Tensor, gains: Tensor) -> None:
@@ -63,18 +63,18 @@ class Reinforce:
         ascent.step(goal)
 
     def _gains(self, times: Floats) -> Floats:
-        """(k,) what the baseline is above the reward; the reward is to become small."""
+        """(k,) advantages B - r; the reward r is minimised."""
         rewards = np.sqrt(times)
         mean, decay = float(rewards.mean()), self._settings.decay
-        # The baseline of this batch is that of the batches before; the first batch is its own.
+        # The baseline is the average before this batch; the first batch is its own baseline.
         before = float(self.numbers[0]) or mean
         self.numbers[0] = decay * before + (1 - decay) * mean
         if not self._settings.normalise:
             return np.asarray(before - rewards)
         if np.ptp(times) > 0:
             return normalised(log_rewards(times))
-        # Equal rewards say nothing of one another: a policy that is sure of a placement which fails
-        # would stay there, so it is compared with the baseline.
+        # Equal rewards have no mean to compare with. A policy that always draws one failing
+        # placement would never change, so the rewards are compared with the baseline.
         return normalised(-rewards, baseline=-before)
 
 
@@ -86,7 +86,7 @@ def objective(log_probs: Tensor, devices: Tensor, gains: Tensor) -> Tensor:
         devices: (k, g) the placements P.
         gains: (k,) B - r(P).
     """
-    # (k, g, d) to (k, g), the drawn devices alone, to (k,) log p(P) = sum_n log q(a_n | s_n).
+    # (k, g, d) -> (k, g) of the drawn devices -> (k,) log p(P) = sum_n log q(a_n | s_n).
     of_placements = log_probs.gather(2, devices.unsqueeze(2)).sum((1, 2))
     return (gains * of_placements).mean()
 

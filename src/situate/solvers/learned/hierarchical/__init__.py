@@ -12,17 +12,17 @@ from situate.solvers.learned.learner import Learner, Learning
 
 
 def learner(problem: Problem, learning: Learning, samples: int, seed: int) -> Learner:
-    """The learner in one of its settings; `learning.grouping` is what the grouper begins with.
+    """The learner in one of its settings; the grouper begins with `learning.grouping`.
 
     Raises:
         MissingExtra: PyTorch is not installed.
     """
     settings = PAPER if learning.settings == "paper" else TUNED
-    return make(problem, chosen(settings, learning), seed)
+    return make(problem, with_grouping(settings, learning), seed)
 
 
-def chosen(settings: HierarchicalSettings, learning: Learning) -> HierarchicalSettings:
-    """The settings with the groups that were asked for."""
+def with_grouping(settings: HierarchicalSettings, learning: Learning) -> HierarchicalSettings:
+    """The settings with the grouping that `learning` asks for."""
     groups = settings.groups if learning.groups is None else learning.groups
     if learning.grouping is None:
         return replace(settings, groups=groups)

@@ -7,7 +7,7 @@ average b. One step of Adam follows the poster's two estimators of the gradient 
     by theta_g:  1/m sum_i grad log p(g_i; theta_g) 1/k sum_j A_ij
     by theta_d:  1/k sum_j 1/m sum_i grad log p(d_ij | g_i; theta_d) A_ij
 
-both of which are the gradient of `Hierarchy.objective`. docs/methods/hierarchical.md says what the
+Both are gradients of `Hierarchy.objective`. docs/methods/hierarchical.md lists the choices that the
 source leaves open; `settings.py` has the numbers, `situate.policies.hierarchical` the policy.
 """
 
@@ -42,13 +42,13 @@ from situate.solvers.learned.sequence_learner import generator
 class HierarchicalLearner:
     """A `Hierarchy` that ascends the expectation of -sqrt(seconds).
 
-    PyTorch computes on one thread here, so that placements do not depend on how many there are.
+    PyTorch computes on one thread here, so that placements do not depend on the number of threads.
 
     Args:
         hierarchy: the policy.
-        settings: how it learns, and the rule whose groups the grouper begins with.
-        failure: seconds that a failing placement counts as, and that no placement exceeds.
-        seed: of the samples drawn.
+        settings: of the updates, and the rule whose groups the grouper begins with.
+        failure: seconds of a failed placement, and the upper limit of all others.
+        seed: of the samples.
     """
 
     def __init__(
@@ -59,11 +59,11 @@ class HierarchicalLearner:
         self._failure = failure
         self._seed = seed
         self._ascent = Ascent(hierarchy, "adam", settings.learning_rate, settings.clip)
-        # Not a number until the first rewards are known, unless it begins at a failure's.
+        # NaN before the first rewards, unless it begins at the reward of a failure.
         self._baseline = -float(np.sqrt(failure)) if settings.pessimistic else math.nan
         self._samples = 0
         self._updates = 0
-        self._drawn: Drawn | None = None
+        self._last_draw: Drawn | None = None
 
     @property
     def ascent(self) -> Ascent:
@@ -72,12 +72,12 @@ class HierarchicalLearner:
 
     @property
     def told_costs(self) -> bool:
-        """True if the grouper begins with groups that were made with what ops take."""
+        """True if the grouper begins with groups that were made with op durations."""
         return self._settings.grouping in TOLD_COSTS
 
     @property
     def batch(self) -> int:
-        """m k."""
+        """m k, the placements of an update."""
         return self._settings.groupings * self._settings.placements
 
     def ask(self, k: int) -> NDArray[np.int32]:
@@ -85,33 +85,33 @@ class HierarchicalLearner:
         noise = self._settings.exploration(self._updates)
         with arithmetic():
             draws = generator(self._seed, 1, self._samples)
-            self._drawn = self.hierarchy.draw(k, self._settings.placements, draws, noise)
-            return self.hierarchy.expand(self._drawn)
+            self._last_draw = self.hierarchy.draw(k, self._settings.placements, draws, noise)
+            return self.hierarchy.expand(self._last_draw)
 
     def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
         """One step of both networks along the poster's estimators."""
-        assert self._drawn is not None, "nothing was asked for"
+        assert self._last_draw is not None, "nothing was asked for"
         late = self._settings.late is not None and self._updates >= self._settings.late
-        learnt = measurements.ok | (not late)
-        if learnt.any():
+        mask = measurements.ok | (not late)
+        if mask.any():
             seconds = np.minimum(measurements.times(self._failure), self._failure)
-            # (k,) with zeros for what is left out; the rest counts more, so that the mean over all
-            # is the mean over what is learnt from.
+            # (k,) zero outside the mask; the others are scaled so that the mean over all samples
+            # is the mean over the mask.
             advantage = np.zeros(len(seconds))
-            advantage[learnt] = self._advantage(seconds[learnt]) / learnt.mean()
-            self._ascend(self._drawn, advantage)
-        self._drawn = None
+            advantage[mask] = self._advantage(seconds[mask]) / mask.mean()
+            self._ascend(self._last_draw, advantage)
+        self._last_draw = None
         self._updates += 1
         self._samples += len(placements)
 
-    def _ascend(self, drawn: Drawn, advantage: Floats) -> None:
+    def _ascend(self, draw: Drawn, advantage: Floats) -> None:
         self._ascent.learning_rate = self._settings.rate(self._updates)
         with arithmetic():
             weights = torch.from_numpy(advantage.astype(np.float32))
-            self._ascent.step(self.hierarchy.objective(drawn, weights, self._settings.entropy))
+            self._ascent.step(self.hierarchy.objective(draw, weights, self._settings.entropy))
 
     def _advantage(self, seconds: Floats) -> Floats:
-        """(k,) rewards, less what was expected."""
+        """(k,) advantages: rewards less the baseline."""
         rewards = -np.sqrt(seconds)
         mean, decay = float(rewards.mean()), self._settings.baseline
         before = mean if math.isnan(self._baseline) else self._baseline
@@ -121,17 +121,17 @@ class HierarchicalLearner:
         )
 
     def state(self) -> State:
-        """Parameters, what Adam keeps, the baseline, and how much was learnt from."""
-        done = np.array([self._samples, self._updates], np.int64)
-        return {**self._ascent.state(), "baseline": np.array([self._baseline]), "done": done}
+        """Parameters, Adam's moments, the baseline, and the numbers of samples and updates."""
+        counts = np.array([self._samples, self._updates], np.int64)
+        return {**self._ascent.state(), "baseline": np.array([self._baseline]), "done": counts}
 
     def restore(self, state: State) -> None:
-        """Become what `state` says."""
+        """Load `state`."""
         values = restored(state, self.state())
         self._ascent.restore(values)
         self._baseline = float(np.array(values["baseline"])[0])
         self._samples, self._updates = map(int, np.array(values["done"]))
-        self._drawn = None
+        self._last_draw = None
 
 
 def hierarchical_learner(
@@ -146,7 +146,7 @@ def hierarchical_learner(
 def _make_hierarchy(
     problem: Problem, settings: HierarchicalSettings, draws: torch.Generator
 ) -> Hierarchy:
-    """The policy before it has learnt anything."""
+    """The initial policy."""
     start = _start(problem, settings)
     count = max(settings.groups, len(start) if start else 0)
     membership, ops = Membership(problem, count), op_features(problem)
@@ -176,7 +176,7 @@ def _make_hierarchy(
 
 
 def _start(problem: Problem, settings: HierarchicalSettings) -> Groups | None:
-    """The groups that the grouper begins with; rules that take no number make their own."""
+    """The groups that the grouper begins with; None for random ones."""
     if settings.grouping is None:
         return None
     count = settings.groups if settings.grouping in METHODS_WITH_COUNT else None

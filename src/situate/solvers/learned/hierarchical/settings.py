@@ -13,27 +13,27 @@ class HierarchicalSettings:
     docs/methods/hierarchical.md.
 
     Attributes:
-        groups: how many.
-        grouping: the rule whose groups the grouper begins with, or None for groups at random.
-        trust: logit of a unit's group in `grouping`.
+        groups: number of groups.
+        grouping: the rule whose groups the grouper begins with; None for random groups.
+        trust: initial logit of a unit's group in `grouping`.
         grouper_hidden: width of the grouper's hidden layer.
-        relu: whether that layer is rectified.
+        relu: True if that layer is rectified.
         hidden, width, score, aligned: of the placer, see `Placer`.
         tanh_constant, temperature: C and T of the placer's logits C tanh(l / T), or l / T where C
             is None.
-        groupings, placements: drawn for an update, the latter for each of the former (m and k).
+        groupings, placements: groupings per update (m), and placements per grouping (k).
         learning_rate: of Adam.
-        decay, decay_every, decay_from: what the learning rate is multiplied by every so many
-            updates, from that update on.
+        decay, decay_every, decay_from: factor on the learning rate, the updates between two
+            decays, and the first update with decay.
         clip: largest norm of a gradient.
-        noise, noise_until: of the logits when drawing, relative to their root mean square, and the
-            last update that has it.
+        noise, noise_until: noise of the logits when drawing, relative to their root mean square,
+            and the last update that has it.
         baseline: decay of the rewards' moving average.
-        pessimistic: whether that average begins at the reward of a failure, else at the mean of the
-            first update's.
-        late: updates after which nothing is learnt from placements that fail; None for never.
-        normalise: advantages are relative to the update's own mean, or where all rewards are equal
-            to the moving average, and divided by their root mean square.
+        pessimistic: True if that average begins at the reward of a failure; else it begins at the
+            mean of the first update.
+        late: updates after which failed placements are ignored; None for never.
+        normalise: take advantages relative to the update's own mean, and divide them by their root
+            mean square. If all rewards are equal, they are relative to the moving average.
         entropy: weight of the entropy of the placer's distributions, in nats a group; 0 for none.
     """
 

@@ -19,7 +19,7 @@ def learner(problem: Problem, learning: Learning, samples: int, seed: int) -> Le
 
 
 def make(problem: Problem, learning: Learning, settings: SpotlightSettings, seed: int) -> Learner:
-    """The learner in any settings; a grouping asked for goes before theirs."""
+    """The learner in any settings; `learning.grouping` overrides theirs."""
     check_torch()
     from situate.solvers.learned.spotlight.update import spotlight_learner
 

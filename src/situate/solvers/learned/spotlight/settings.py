@@ -17,16 +17,16 @@ class SpotlightSettings:
 
     Attributes:
         shape: of the policy; its two layers are the paper's, the widths ours.
-        grouping, groups: what is placed as one, as `situate.grouping.group` takes them; the paper's
-            share a two-level prefix of names.
+        grouping, groups: rule and number, as `situate.grouping.group` takes them; the paper groups
+            ops by a two-level prefix of their names.
         K: trials between two updates; one in Algorithm 1.
         steps: of ascent in an update; ten in Algorithm 1, line 21.
         ascent: rule of each step; plain in Algorithm 1.
         learning_rate: of each step; ours.
         clip: largest norm of a gradient; None for no limit.
         beta: weight of the KL penalty; 1 in Algorithm 1, line 3.
-        normalise: take for a reward how many standard deviations the logarithm of a trial's
-            seconds is below the mean of its batch.
+        normalise: the reward is minus the logarithm of a trial's seconds, standardised over its
+            batch.
     """
 
     shape: Shape = PAPER_SHAPE

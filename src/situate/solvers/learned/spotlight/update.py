@@ -5,9 +5,9 @@ R_bar their mean over all trials before. After K trials (Algorithm 1: one) the n
 
     G / N  =  1/N sum_n [ q'(a_n | s_n) / q(a_n | s_n) (R_bar - R)  -  beta D_KL(q || q') ]
 
-averaged over the trials, in `steps` steps (lines 17 to 21). docs/methods/spotlight.md says what the
-source leaves open; `settings.py` has the numbers, `situate.policies.seq2seq` the network, and
-`situate.solvers.learned.sequence_learner` asks and tells.
+averaged over the trials, in `steps` steps (lines 17 to 21). docs/methods/spotlight.md lists the
+choices that the source leaves open. `settings.py` has the numbers, `situate.policies.seq2seq` the
+network, and `situate.solvers.learned.sequence_learner` the learner.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Proximal:
     """Ascent on G / N (Algorithm 1, lines 17 to 22).
 
     Attributes:
-        numbers: the seconds of all trials so far, added up, and how many there were.
+        numbers: (sum of the seconds of all trials so far, number of trials).
     """
 
     def __init__(self, settings: SpotlightSettings) -> None:
@@ -52,13 +52,13 @@ class Proximal:
         old: Tensor | None = None
         for _ in range(self._settings.steps):
             new = policy.log_probs(devices)
-            # q is the policy that drew the trials, which is what `new` is before the first step.
+            # q is the policy that drew the trials: the value of `new` before the first step.
             old = new.detach() if old is None else old
             ascent.step(objective(new, old, devices, rewards, self._settings.beta))
 
     def _rewards(self, times: Floats) -> Floats:
-        """(k,) R_bar - R, where R_bar is the mean of all trials before; or, normalised, relative to
-        these trials alone."""
+        """(k,) R_bar - R, where R_bar is the mean of all earlier trials; with `normalise`, rewards
+        standardised over these trials."""
         total, count = self.numbers
         self.numbers += float(times.sum()), len(times)
         if self._settings.normalise:
@@ -75,9 +75,9 @@ def objective(new: Tensor, old: Tensor, devices: Tensor, rewards: Tensor, beta: 
         rewards: (k,) R_bar - R.
         beta: weight of the penalty.
     """
-    chosen = devices.unsqueeze(2)
+    actions = devices.unsqueeze(2)
     # (k, g) ratios of the drawn devices; the reward of a trial holds for all its stages.
-    ratios = (new.gather(2, chosen) - old.gather(2, chosen)).exp().squeeze(2)
+    ratios = (new.gather(2, actions) - old.gather(2, actions)).exp().squeeze(2)
     return (ratios * rewards.unsqueeze(1)).mean() - beta * divergence(old, new)
 
 

@@ -12,7 +12,7 @@ from situate.solvers.search import Search
 
 
 def run(search: Search) -> None:
-    """One plan: what Scotch's own program makes of the graph and all devices.
+    """Offer one plan: Scotch's static mapping of the graph onto all devices.
 
     Raises:
         SituateError: Scotch is not installed, or its program fails.

@@ -1,4 +1,4 @@
-"""A problem in the words of Scotch's user's guide: a source graph and a target architecture."""
+"""A problem as files of Scotch: a source graph and a target architecture."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from situate.grouping.integer_weights import LARGEST_SUM, as_integers
 from situate.solvers.partitioners.mapping import Mapping
 
 FARTHEST = 100
-"""The most that one distance of an architecture is of another."""
+"""Largest ratio between two distances of an architecture."""
 
-SPEEDS = 1000
+FASTEST_LOAD = 1000
 """The load of an architecture's fastest device; Scotch counts in whole numbers."""
 
 
 def source_file(mapping: Mapping) -> str:
     """The units as a `.grf` file: seconds are the loads of vertices, bytes those of edges.
 
-    An edge counts at least 1. Distances multiply the loads of edges, and leave them that much less
-    room.
+    An edge weighs at least 1. Scotch multiplies edge loads by distances, so their sum must stay
+    below `LARGEST_SUM / FARTHEST`.
     """
     graph = mapping.graph
     load = as_integers(mapping.load).tolist()
@@ -38,12 +38,12 @@ def source_file(mapping: Mapping) -> str:
 def target_file(mapping: Mapping) -> str:
     """The devices as a `.tgt` file, a decomposition-defined architecture.
 
-    Each device has its speed as load and its place in a tree of halves; then come the distances of
-    each to those before it.
+    Each device has its speed as load and its place in a tree of halves. The distances of each
+    device to those before it follow.
     """
     count = len(mapping.devices)
     domain = dict(_domains(0, count, 1))
-    load = np.maximum(1, np.rint(mapping.speed / mapping.speed.max() * SPEEDS)).astype(int)
+    load = np.maximum(1, np.rint(mapping.speed / mapping.speed.max() * FASTEST_LOAD)).astype(int)
     lines = ["deco", f"0 {count} {max(domain.values())}"]
     lines += [f"{device} {load[device]} {domain[device]}" for device in range(count)]
     distance = distances(mapping).tolist()
@@ -52,8 +52,8 @@ def target_file(mapping: Mapping) -> str:
 
 
 def distances(mapping: Mapping) -> NDArray[np.int64]:
-    """(k, k) of the devices: seconds that a tensor of the mean size takes from one to the other
-    and back, in those of the nearest two, from 1 to `FARTHEST`."""
+    """(k, k) round-trip seconds of a tensor of mean size between devices, relative to the nearest
+    pair; from 1 to `FARTHEST`."""
     bytes_moved = mapping.graph.bytes
     mean = float(bytes_moved[bytes_moved > 0].mean()) if bytes_moved.any() else 0.0
     problem, devices = mapping.problem, np.ix_(mapping.devices, mapping.devices)
@@ -67,7 +67,7 @@ def distances(mapping: Mapping) -> NDArray[np.int64]:
 
 
 def _domains(first: int, last: int, domain: int) -> Iterator[tuple[int, int]]:
-    """Devices and their numbers in the tree: domain i has the halves 2 i and 2 i + 1."""
+    """(device, domain number) in the tree of halves: domain i has the halves 2 i and 2 i + 1."""
     if last - first == 1:
         yield first, domain
         return

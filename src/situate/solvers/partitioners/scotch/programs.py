@@ -17,14 +17,14 @@ PROGRAMS = ("scotch_gmap", "gmap")
 """Names of the static mapper: Debian's, whose `gmap` is another program, and Scotch's own."""
 
 LONGEST = 600.0
-"""Wall seconds after which a mapping is given up."""
+"""Default limit on the wall seconds of a mapping."""
 
 
 def find_mapper() -> str:
     """Path of the static mapper.
 
     Raises:
-        SituateError: it is not on the PATH; with how to get it.
+        SituateError: it is not on the PATH; the message says how to install it.
     """
     for name in PROGRAMS:
         if path := shutil.which(name):
@@ -45,32 +45,31 @@ def static_mapping(
     Args:
         source: the graph, as the text of a `.grf` file.
         target: the machine, as the text of a `.tgt` file.
-        vertices, processors: of the two.
-        longest: wall seconds after which the mapping is given up.
+        vertices, processors: numbers in the graph and in the machine.
+        longest: limit on the wall seconds.
 
     Raises:
-        SituateError: no program, or one that fails, takes too long or maps amiss.
+        SituateError: the program is missing, fails, takes too long or writes no valid mapping.
     """
     mapper = find_mapper()
     try:
         with TemporaryDirectory(prefix="situate-scotch-") as folder:
             Path(folder, "graph.grf").write_text(source, "ascii")
             Path(folder, "machine.tgt").write_text(target, "ascii")
-            said = _call(mapper, folder, longest)
+            message = _call(mapper, folder, longest)
             mapping = Path(folder, "graph.map")
             text = mapping.read_text("ascii", "replace") if mapping.exists() else ""
     except OSError as error:
         raise SituateError(f"{mapper} cannot be run: {error}") from error
-    return _checked(text, vertices, processors, f"{mapper}{said}")
+    return _checked(text, vertices, processors, f"{mapper}{message}")
 
 
 def _call(mapper: str, folder: str, longest: float) -> str:
-    """Run the mapper, and return the first line of what it says, which is where it fails: its
-    exit status is zero even then."""
+    """Run the mapper and return the first line of its errors; its exit status is always zero."""
     command = [mapper, "-Cd", "graph.grf", "machine.tgt", "graph.map"]
     environment = os.environ | {"SCOTCH_PTHREAD_NUMBER": "1"}
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             cwd=folder,
             env=environment,
@@ -81,12 +80,12 @@ def _call(mapper: str, folder: str, longest: float) -> str:
         )
     except subprocess.TimeoutExpired as error:
         raise SituateError(f"{mapper} was stopped after {longest:g} s") from error
-    lines = done.stderr.decode("ascii", "replace").strip().splitlines()
+    lines = process.stderr.decode("ascii", "replace").strip().splitlines()
     return f" says {lines[0][:200]!r} and" if lines else ""
 
 
 def _checked(text: str, vertices: int, processors: int, mapper: str) -> NDArray[np.int64]:
-    """A `.map` file: how many vertices, then vertex and processor of each."""
+    """(vertices,) processors of a `.map` file: a count, then a vertex and processor per line."""
     try:
         count, *rest = map(int, text.split())
         pairs = np.array(rest, np.int64).reshape(-1, 2)

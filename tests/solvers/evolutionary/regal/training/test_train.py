@@ -33,7 +33,7 @@ from tests.solvers.evolutionary.regal.training.test_trainer import SMALL  # noqa
 @pytest.fixture
 def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
     monkeypatch.setattr(module, "SETTINGS", {("tuned", "time"): SMALL})
-    monkeypatch.setattr(module, "EVERY", 3)
+    monkeypatch.setattr(module, "POINT_STEPS", 3)
     filled(tmp_path / "data" / "train", a=graph("a", 5), b=graph("b", 6))
     filled(tmp_path / "data" / "valid", c=graph("c", 7), a=graph("a", 5))
     return Options(tmp_path / "data", tmp_path / "out", TIME, steps=9, copies=1, command="this")
@@ -197,7 +197,7 @@ def test_points_may_be_closer_together_in_another_training(options: Options) -> 
 
 def test_points_as_close_as_they_are_anyway_are_no_other_training(options: Options) -> None:
     made = train(options, ignored, ignored)
-    assert train(replace(options, every=module.EVERY), ignored, ignored) == made
+    assert train(replace(options, every=module.POINT_STEPS), ignored, ignored) == made
 
 
 @pytest.mark.parametrize("change", ["added", "removed", "another"])

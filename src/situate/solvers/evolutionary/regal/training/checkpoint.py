@@ -1,4 +1,4 @@
-"""The file that a training goes on from: arrays, and what they belong to."""
+"""The checkpoint of a training: arrays, and the settings of the training."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from situate.files.contents import one_line, reason_of
 Arrays = Mapping[str, NDArray[np.generic]]
 
 Training = Mapping[str, object]
-"""By name what makes a training another one, as JSON knows it."""
+"""Settings that must match for a checkpoint to be resumed, by name, as JSON values."""
 
 TRAINING = "training"
-"""The name of the array that holds that, as a text."""
+"""The name of the array that holds these settings as JSON text."""
 
 
 def write(path: Path, training: Training, arrays: Arrays) -> None:
     """Write arrays of a training, whole or not at all.
 
     Raises:
-        SituateError: the file cannot be written; the last one is left as it was.
+        SituateError: the file cannot be written; the last one stays as it was.
     """
     stream = io.BytesIO()
     text = msgspec.json.encode(training).decode()
@@ -36,7 +36,7 @@ def write(path: Path, training: Training, arrays: Arrays) -> None:
 
 
 def read(path: Path, training: Training) -> dict[str, NDArray[np.generic]] | None:
-    """The arrays; None where there is no such file.
+    """The arrays of a checkpoint; None if there is no such file.
 
     Raises:
         ReadError: the file cannot be read, or is damaged.
@@ -52,8 +52,8 @@ def read(path: Path, training: Training) -> dict[str, NDArray[np.generic]] | Non
         arrays, belongs = _unpacked(data)
     except MemoryError:
         raise
-    except Exception:  # those of zip files, of NumPy's headers, and of Python's own parser
-        # NumPy's own messages advise to open the file unsafely.
+    except Exception:  # from zip files, NumPy's headers and Python's own parser
+        # NumPy's own messages advise opening the file unsafely.
         raise damaged(path) from None
     if others := list(_others(belongs, msgspec.to_builtins(training))):
         raise SituateError(
@@ -66,7 +66,7 @@ def read(path: Path, training: Training) -> dict[str, NDArray[np.generic]] | Non
 
 
 def damaged(path: Path) -> ReadError:
-    """The error for a file that no training can go on from."""
+    """The error for a checkpoint that cannot be resumed."""
     return ReadError(f"{path}: is no checkpoint, or damaged: remove it to begin anew")
 
 
@@ -78,7 +78,7 @@ def _unpacked(data: bytes) -> tuple[dict[str, NDArray[np.generic]], dict[str, ob
 
 
 def _others(belongs: Training, training: Training) -> Iterator[str]:
-    """The names of what differs."""
+    """The names of the settings that differ."""
     for name in sorted(belongs.keys() | training.keys()):
         if belongs.get(name) != training.get(name):
             yield name

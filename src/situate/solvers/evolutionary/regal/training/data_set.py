@@ -1,4 +1,4 @@
-"""Folders of graphs that a policy is trained on."""
+"""Folders of graphs for training a policy."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOISE = (0.5, 1.5)
 
 @dataclass(frozen=True)
 class Machine:
-    """The cluster, rules and objective that all graphs of a training are planned for."""
+    """The cluster, rules and objective of all problems of a training."""
 
     cluster: Cluster
     rules: str
@@ -35,7 +35,7 @@ class Machine:
     def problem(self, graph: Graph) -> Problem:
         """
         Raises:
-            SituateError: the graph cannot be planned for it.
+            SituateError: the graph cannot be planned for this machine.
         """
         return Problem(graph, self.cluster, self.objective, find_rules(self.rules))
 
@@ -45,8 +45,8 @@ class DataSet:
     """The graphs of a folder.
 
     Attributes:
-        graphs: by the names of their files.
-        skipped: numbers of files that were not taken, by the reason.
+        graphs: sorted by the names of their files.
+        skipped: number of skipped files by reason.
     """
 
     graphs: list[Graph]
@@ -59,39 +59,39 @@ class DataSet:
 
 
 def read_data(
-    folder: str | Path, machine: Machine, report: Report, known: set[str] | None = None
+    folder: str | Path, machine: Machine, report: Report, hashes: set[str] | None = None
 ) -> DataSet:
-    """The graphs of all files of a folder. Files that are no graph, and graphs that cannot be
-    planned, have a single op or nothing to plan for, or are there already, are reported, skipped
-    and counted.
+    """The graphs of all files of a folder.
+
+    Files without a graph are reported, skipped and counted. So are graphs that are duplicates,
+    cannot be planned, have a single op or have nothing to optimise.
 
     Args:
-        folder: whose files are of any format that situate reads.
-        machine: that graphs are planned for.
-        report: is told of each file that is skipped, and of the counts.
-        known: hashes of graphs that count as there already; those that are read are added.
+        folder: with files of any format that situate reads.
+        machine: of the problems.
+        report: called with a line for each skipped file, and for the counts.
+        hashes: of graphs that count as duplicates; the hashes of new graphs are added.
 
     Raises:
         MissingExtra: a format needs a package that is not installed.
-        SituateError: there is no such folder, or no graph in it.
+        SituateError: there is no such folder, or no usable graph in it.
     """
-    found = DataSet([], Counter())
-    seen = set[str]() if known is None else known
+    data = DataSet([], Counter())
+    visited = set[str]() if hashes is None else hashes
     for path in _files(Path(folder)):
-        graph, reason, line = _read(path, machine, seen)
+        graph, reason, line = _read_graph(path, machine, visited)
         if graph is not None and not reason:
-            found.graphs.append(graph)
-            seen.add(graph.hash)
+            data.graphs.append(graph)
+            visited.add(graph.hash)
             continue
-        found.skipped[reason] += 1
+        data.skipped[reason] += 1
         report(f"skipped: {line}")
-    _tell(found, folder, report)
-    return found
+    _report_counts(data, folder, report)
+    return data
 
 
-def _read(path: Path, machine: Machine, seen: set[str]) -> tuple[Graph | None, str, str]:
-    """The graph of a file, the reason why it is not taken, if there is one, and a line that says
-    so."""
+def _read_graph(path: Path, machine: Machine, visited: set[str]) -> tuple[Graph | None, str, str]:
+    """(graph of a file, reason to skip it or an empty string, line for the report)."""
     try:
         graph = read(path)
     except MissingExtra:
@@ -99,18 +99,18 @@ def _read(path: Path, machine: Machine, seen: set[str]) -> tuple[Graph | None, s
     except SituateError as error:
         return None, "broken", str(error)
     try:
-        reason = _reason(machine.problem(graph), seen)
+        reason = _reason(machine.problem(graph), visited)
     except SituateError as error:
         return graph, "that cannot be planned", f"{path}: {error}"
     return graph, reason, f"{path}: {reason}"
 
 
-def _tell(found: DataSet, folder: str | Path, report: Report) -> None:
-    if not found.graphs:
+def _report_counts(data: DataSet, folder: str | Path, report: Report) -> None:
+    if not data.graphs:
         raise SituateError(f"{folder}: holds no graph to train on: give a folder of graph files")
-    if found.skipped:
-        counts = ", ".join(f"{count:,} {reason}" for reason, count in found.skipped.items())
-        report(f"{folder}: {plural(len(found.graphs), 'graph')}; skipped: {counts}")
+    if data.skipped:
+        counts = ", ".join(f"{count:,} {reason}" for reason, count in data.skipped.items())
+        report(f"{folder}: {plural(len(data.graphs), 'graph')}; skipped: {counts}")
 
 
 def _files(folder: Path) -> list[Path]:
@@ -120,40 +120,42 @@ def _files(folder: Path) -> list[Path]:
         raise SituateError(f"{folder}: cannot be read: {error.strerror or error}") from None
 
 
-def _reason(problem: Problem, seen: set[str]) -> str:
-    """The reason why a graph is not taken; empty where it is."""
+def _reason(problem: Problem, visited: set[str]) -> str:
+    """The reason to skip a graph; empty for a usable one."""
     if problem.n < 2:
         return "of a single op"
     if problem.objective == "time" and not problem.fastest.any():
         return "without times"
     if problem.objective == "memory" and not (problem.size.any() or problem.persistent.any()):
         return "without sizes"
-    return "twice" if problem.graph.hash in seen else ""
+    return "twice" if problem.graph.hash in visited else ""
 
 
 def copied(graph: Graph, seed: int) -> Graph:
-    """A copy whose times and sizes are multiplied by uniform noise: one draw for the time of an op,
-    one for what it holds, with tensors that are a part of that, and one for every other tensor and
-    the time of its transfer."""
+    """A copy whose times and sizes are multiplied by uniform noise.
+
+    Each op has one draw for its time and one for its bytes, including resident tensors. Every other
+    tensor has one draw for its size and the time of its transfer.
+    """
     draw = np.random.default_rng(seed)
-    of_time, held = draw.uniform(*NOISE, (2, len(graph.ops))).tolist()
+    of_time, of_bytes = draw.uniform(*NOISE, (2, len(graph.ops))).tolist()
     of_tensors = draw.uniform(*NOISE, len(graph.tensors)).tolist()
-    ops = [_op(op, *noise) for op, *noise in zip(graph.ops, of_time, held, strict=True)]
+    ops = [_op(op, *noise) for op, *noise in zip(graph.ops, of_time, of_bytes, strict=True)]
     tensors = [
-        _tensor(tensor, held[tensor.producer] if tensor.resident else noise)
+        _tensor(tensor, of_bytes[tensor.producer] if tensor.resident else noise)
         for tensor, noise in zip(graph.tensors, of_tensors, strict=True)
     ]
     return replace(graph, ops=tuple(ops), tensors=tuple(tensors))
 
 
-def _op(op: Op, of_time: float, held: float) -> Op:
+def _op(op: Op, of_time: float, of_bytes: float) -> Op:
     return replaced(
         op,
         flops=_whole(op.flops, of_time),
         traffic=_whole(op.traffic, of_time),
         seconds=op.seconds and {key: of_time * value for key, value in op.seconds.items()},
-        persistent=_whole(op.persistent, held),
-        workspace=_whole(op.workspace, held),
+        persistent=_whole(op.persistent, of_bytes),
+        workspace=_whole(op.workspace, of_bytes),
     )
 
 
@@ -163,5 +165,6 @@ def _tensor(tensor: Tensor, noise: float) -> Tensor:
 
 
 def _whole(number: int, noise: float) -> int:
-    """A whole number, which stays above zero: a tensor of no bytes would be a signal."""
+    """A number times noise, rounded; a positive number stays positive, because a tensor of zero
+    bytes would be a signal."""
     return min(max(round(number * noise), min(number, 1)), BYTES_LIMIT)

@@ -1,4 +1,4 @@
-"""Graphs made ready for training: their features, and what plain BRKGA reaches on them."""
+"""Training instances: graphs with their features and the value of plain BRKGA."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from situate.solvers.evolutionary.regal.settings import RegalSettings
 from situate.solvers.evolutionary.regal.training.data_set import Machine, copied
 
 KEPT_OPS = 2_000_000
-"""Ops of all graphs that are kept ready, some kilobytes each; others are made again."""
+"""Total ops of cached instances, at some kilobytes each; other instances are built again."""
 
 DRAWS = 20
-"""Draws of a copy; where none of them can be planned, the graph itself stands for it."""
+"""Attempts to draw a plannable copy; if all fail, the graph itself replaces it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """A graph made ready.
+    """A graph with its features.
 
     Attributes:
         simulator: of the problem.
-        encoded: what the policy reads of it.
+        encoded: features for the policy.
         plain: the value that plain BRKGA reaches.
     """
 
@@ -50,17 +50,17 @@ class Instance:
 
 
 class Instances:
-    """Graphs, each with so many copies with noise, as instances.
+    """Instances of graphs and of their noisy copies.
 
     Args:
-        graphs: which are planned for `machine`.
-        copies: of each graph; the number `i` is copy `i % (copies + 1)` of its graph, and copy 0 is
-            the graph itself.
+        graphs: that can be planned for `machine`.
+        copies: number per graph; instance `i` is copy `i % (copies + 1)` of its graph, and copy 0
+            is the graph itself.
         seed: of noise, features and plain BRKGA.
 
     Attributes:
-        machine, settings: what the graphs are planned for, and how long by BRKGA.
-        values: (all instances,) what plain BRKGA reaches, NaN where it was not run yet.
+        machine, settings: of the problems and of BRKGA.
+        values: (instances,) the values of plain BRKGA; NaN before its run.
     """
 
     def __init__(
@@ -80,12 +80,12 @@ class Instances:
             if number in self._ready:
                 self._ready.move_to_end(number)
                 return self._ready[number]
-        instance = self.made(number)
+        instance = self.build(number)
         self._keep(number, instance)
         return instance
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy knows the graphs, and has none ready."""
+        """Pickle the graphs without the cached instances."""
         return Instances, (
             self._graphs,
             self.machine,
@@ -95,13 +95,13 @@ class Instances:
         )
 
     def simulator(self, number: int) -> Simulator:
-        """The simulator of an instance alone."""
+        """The simulator of an instance, without its features."""
         which, copy = divmod(number, self._copies + 1)
         graph = self._graphs[which]
         return Simulator(self._copy(graph, number) if copy else self.machine.problem(graph))
 
     def _copy(self, graph: Graph, number: int) -> Problem:
-        """A copy with noise; one that holds more than its device is drawn anew."""
+        """A noisy copy; copies that cannot be planned are drawn again."""
         for draw in range(DRAWS):
             seed = derived(self._seed, 0, number, *[draw] * (draw > 0))
             with suppress(SituateError):
@@ -109,10 +109,10 @@ class Instances:
         return self.machine.problem(graph)
 
     def rewards(self, number: int, plain: float, actions: Ints, seed: int) -> list[float]:
-        """The `reward` of each of actions (samples, n, c) for an instance, which is not made
-        ready."""
+        """The `reward` of each sample of actions (samples, n, c) for an instance, without its
+        features."""
         simulator = self.simulator(number)
-        return [reward(simulator, plain, self.settings, each, seed) for each in actions]
+        return [reward(simulator, plain, self.settings, of_sample, seed) for of_sample in actions]
 
     def _keep(self, number: int, instance: Instance) -> None:
         with self._lock:
@@ -124,8 +124,8 @@ class Instances:
                 _, oldest = self._ready.popitem(last=False)
                 self._ops -= oldest.simulator.problem.n
 
-    def made(self, number: int) -> Instance:
-        """An instance, which is not kept."""
+    def build(self, number: int) -> Instance:
+        """A new instance, outside the cache."""
         simulator, seed = self.simulator(number), derived(self._seed, 1, number)
         features = for_features(simulator, self.settings, seed)
         features.run(self.settings.feature_evaluations, inf, 1)
@@ -138,7 +138,7 @@ class Instances:
 
 
 def value(population: _core.Brkga) -> float:
-    """The best value of a population; twice of that where nothing fits in memory."""
+    """The best value of a population, doubled if nothing fits in memory."""
     excess, best, *_ = population.best()
     return best * 2 if excess else best
 
@@ -146,7 +146,7 @@ def value(population: _core.Brkga) -> float:
 def reward(
     simulator: Simulator, plain: float, settings: RegalSettings, actions: Ints, seed: int
 ) -> float:
-    """Minus what BRKGA reaches with what actions (n, c) propose, over what `plain` BRKGA reaches
+    """Minus the value of BRKGA with the proposals of actions (n, c), relative to the `plain` value
     (REGAL, 4.1)."""
     population = proposed(simulator, settings, actions, seed)
     population.run(settings.proposed_evaluations, inf, 1)

@@ -1,4 +1,4 @@
-"""Checks of a checkpoint's arrays before a trainer goes on from them."""
+"""Checks of a checkpoint's arrays before a trainer restores them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from numpy.typing import NDArray
 
 State = Mapping[str, NDArray[np.generic]]
 
-MEASURED = frozenset({"curve", "plain", "plain_valid"})
-"""Arrays with NaN for numbers that nobody measured yet."""
+WITH_NAN = frozenset({"curve", "plain", "plain_valid"})
+"""Arrays with NaN for missing measurements."""
 
 
 def is_sound(state: State, own: State) -> bool:
-    """True if a trainer may go on from `state`.
+    """True if a trainer may restore `state`.
 
     Args:
-        state: arrays by name, of a checkpoint.
-        own: arrays of the trainer now: those of `state` have the same names, types and shapes, but
-            for the number of points of the curve.
+        state: arrays of a checkpoint by name.
+        own: arrays of the trainer. Both must have the same names, types and shapes, except for the
+            number of points of the curve.
     """
     return state.keys() == own.keys() and (
         all(_is_alike(name, state[name], array) for name, array in own.items())
@@ -35,12 +35,12 @@ def _is_alike(name: str, array: NDArray[np.generic], own: NDArray[np.generic]) -
 
 
 def _has_numbers(name: str, array: NDArray[np.generic]) -> bool:
-    known = array[~np.isnan(array)] if name in MEASURED else array
-    return bool(np.isfinite(known).all())
+    numbers = array[~np.isnan(array)] if name in WITH_NAN else array
+    return bool(np.isfinite(numbers).all())
 
 
 def _is_consistent(state: State) -> bool:
-    """True if the numbers of steps agree, and rewards and times are what they can be."""
+    """True if the numbers of steps agree, and rewards and times are possible."""
     step, curve = int(state["step"]), state["curve"]
     steps, rewards, validations = curve.T
     times = np.concatenate([state[name] for name in ("plain", "plain_valid") if name in state])

@@ -1,4 +1,4 @@
-"""A training from folders of graphs to a file of weights, which goes on where it stopped."""
+"""Training from folders of graphs to a file of weights, resumable from a checkpoint."""
 
 from __future__ import annotations
 
@@ -27,27 +27,26 @@ from situate.version import VERSION
 CHECKPOINT, WEIGHTS = "checkpoint.npz", "weights.safetensors"
 """Names of the files in the folder of a training."""
 
-EVERY = 500
-"""Steps between two points of the curve, each of which is written, where not said otherwise."""
+POINT_STEPS = 500
+"""Default number of steps between two points of the curve; each point is written."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """A training as it is asked for.
+    """Options of a training.
 
     Attributes:
-        data: a folder with folders `train` and, for validation, `valid` of graph files; or one of
-            graph files alone.
-        out: the folder of the training, which is made.
-        machine: what graphs are planned for.
-        settings: by name, or others than those that have one.
+        data: a folder of graph files; or one with the folders `train` and, for validation, `valid`.
+        out: output folder, created if missing.
+        machine: of the problems.
+        settings: a name, or the settings themselves.
         steps: of training; None for those of the settings.
-        copies: of each graph with noise on times and sizes.
+        copies: number of noisy copies of each graph.
         seed: of all draws.
-        threads: that run BRKGA, where no workers do.
-        command: as it is told by the weights.
+        threads: that run BRKGA without workers.
+        command: to record in the weights.
         workers: that run BRKGA, see `Learning.workers`; None for this process.
-        every: steps between two points of the curve; None for `EVERY`.
+        every: steps between two points of the curve; None for `POINT_STEPS`.
     """
 
     data: Path
@@ -63,12 +62,19 @@ class Options:
     every: int | None = None
 
 
-def train(options: Options, report: Callable[[str], None], told: Callable[[Point], None]) -> Path:
-    """Train, and write weights at each point of the curve; the path of their file.
+def train(
+    options: Options, report: Callable[[str], None], on_point: Callable[[Point], None]
+) -> Path:
+    """Train, write weights at each point of the curve, and return the path of their file.
+
+    Args:
+        options: of the training.
+        report: called with lines about the data.
+        on_point: called with each point of the curve.
 
     Raises:
-        SituateError: no data, or a training of something else in the folder; a machine that no
-            policy plans for; a file that cannot be written.
+        SituateError: no data; a different training in the folder; a machine that no policy can
+            plan for; a file that cannot be written.
     """
     settings = options.settings
     if not isinstance(settings, RegalSettings):
@@ -76,41 +82,41 @@ def train(options: Options, report: Callable[[str], None], told: Callable[[Point
     train_set, valid_set = _data(options, report)
     _check(options.machine.problem(train_set.graphs[0]))
     with arithmetic():
-        learnt, held = _instances(options, settings, train_set, valid_set)
-        sets = [each for each in (learnt, held) if each is not None]
+        training, validation = _instances(options, settings, train_set, valid_set)
+        sets = [instances for instances in (training, validation) if instances is not None]
         with trials(options.workers, options.threads, sets) as running:
-            trainer = _trainer(options, settings, learnt, held, running)
+            trainer = _trainer(options, settings, training, validation, running)
             about = _about(options, settings, train_set)
-            _run(trainer, options, about, _identity(options, about, valid_set), told)
+            _run(trainer, options, about, _identity(options, about, valid_set), on_point)
     return options.out / WEIGHTS
 
 
 def settings_of(name: Name, objective: Objective) -> RegalSettings:
     """
     Raises:
-        SituateError: there are none of that name for the objective.
+        SituateError: there are no settings of that name for the objective.
     """
-    found = SETTINGS.get((name, objective))
-    if found is None:
-        known = ", ".join(f"{name} for {objective}" for name, objective in SETTINGS)
-        raise SituateError(f"settings: none of name {name!r} for {objective}; there are {known}")
-    return found
+    settings = SETTINGS.get((name, objective))
+    if settings is None:
+        names = ", ".join(f"{name} for {objective}" for name, objective in SETTINGS)
+        raise SituateError(f"settings: none of name {name!r} for {objective}; there are {names}")
+    return settings
 
 
 def _data(options: Options, report: Callable[[str], None]) -> tuple[DataSet, DataSet | None]:
-    """Graphs to learn from, and others for validation, none of which is among the first."""
-    folder, known = options.data, set[str]()
-    read = partial(read_data, machine=options.machine, report=report, known=known)
+    """(graphs to learn from, disjoint graphs for validation or None)."""
+    folder, hashes = options.data, set[str]()
+    read_folder = partial(read_data, machine=options.machine, report=report, hashes=hashes)
     if not (folder / "train").is_dir():
-        return read(folder), None
-    found = read(folder / "train")
-    return found, read(folder / "valid") if (folder / "valid").is_dir() else None
+        return read_folder(folder), None
+    train_set = read_folder(folder / "train")
+    return train_set, read_folder(folder / "valid") if (folder / "valid").is_dir() else None
 
 
 def _check(problem: Problem) -> None:
     """
     Raises:
-        SituateError: no plan could be made with what is learnt.
+        SituateError: no trained policy could plan for such a problem.
     """
     check_problem(problem)
     if problem.d > weights.MOST_DEVICES:
@@ -124,24 +130,24 @@ def _instances(
     options: Options, settings: RegalSettings, train_set: DataSet, valid_set: DataSet | None
 ) -> tuple[Instances, Instances | None]:
     machine, seed = options.machine, options.seed
-    learnt = Instances(train_set.graphs, machine, settings, options.copies, seed)
+    training = Instances(train_set.graphs, machine, settings, options.copies, seed)
     if valid_set is None:
-        return learnt, None
-    return learnt, Instances(valid_set.graphs, machine, settings.in_validation, 0, seed)
+        return training, None
+    return training, Instances(valid_set.graphs, machine, settings.in_validation, 0, seed)
 
 
 def _trainer(
     options: Options,
     settings: RegalSettings,
-    learnt: Instances,
-    held: Instances | None,
+    training: Instances,
+    validation: Instances | None,
     running: Trials,
 ) -> Trainer:
     machine, seed = options.machine, options.seed
     policy = weights.new_policy(
         machine.objective, len(machine.cluster.devices), settings, generator(seed, 0)
     )
-    return Trainer(policy, learnt, held, settings, seed, running)
+    return Trainer(policy, training, validation, settings, seed, running)
 
 
 def _run(
@@ -149,7 +155,7 @@ def _run(
     options: Options,
     about: weights.About,
     identity: checkpoint.Training,
-    told: Callable[[Point], None],
+    on_point: Callable[[Point], None],
 ) -> None:
     path = options.out / CHECKPOINT
     _make_folder(options.out)
@@ -162,10 +168,10 @@ def _run(
     def keep(point: Point) -> None:
         checkpoint.write(path, identity, trainer.state())
         _write(trainer, options, about)
-        told(point)
+        on_point(point)
 
     steps = about.settings.steps if options.steps is None else options.steps
-    trainer.run(steps, options.every or EVERY, keep)
+    trainer.run(steps, options.every or POINT_STEPS, keep)
     _write(trainer, options, about)
 
 
@@ -180,8 +186,8 @@ def _write(trainer: Trainer, options: Options, about: weights.About) -> None:
     curve = [
         (p.steps, p.reward, None if isnan(p.validation) else p.validation) for p in trainer.curve
     ]
-    made = msgspec.structs.replace(about, steps=trainer.step, curve=curve)
-    weights.write(options.out / WEIGHTS, trainer.best(), made)
+    complete = msgspec.structs.replace(about, steps=trainer.step, curve=curve)
+    weights.write(options.out / WEIGHTS, trainer.best(), complete)
 
 
 def _about(options: Options, settings: RegalSettings, data: DataSet) -> weights.About:
@@ -200,7 +206,7 @@ def _about(options: Options, settings: RegalSettings, data: DataSet) -> weights.
 def _identity(
     options: Options, about: weights.About, valid_set: DataSet | None
 ) -> checkpoint.Training:
-    """By name what is the same where a training may be gone on with."""
+    """Settings that must match for a checkpoint to be resumed, by name."""
     return {
         "objective": about.objective,
         "data": about.data,
@@ -210,6 +216,6 @@ def _identity(
         "settings": about.settings,
         "copies": options.copies,
         "seed": options.seed,
-        # A step that ends a span is not begun while the one before it is learnt from.
-        "points": options.every or EVERY,
+        # A span begins after its predecessor is learnt from, so its length changes the samples.
+        "points": options.every or POINT_STEPS,
     }

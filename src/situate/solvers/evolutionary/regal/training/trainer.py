@@ -23,18 +23,23 @@ from situate.solvers.evolutionary.regal.training.trials import Trials
 from situate.solvers.evolutionary.regal.weights import features_of
 
 AS_PLAIN = -1.0
-"""The reward of proposals that are as good as none."""
+"""The reward of proposals that equal plain BRKGA."""
 
 VALIDATION = 100
-"""Graphs at most whose reward decides which parameters are kept."""
+"""Largest number of validation graphs whose reward selects the parameters."""
 
 State = Mapping[str, NDArray[np.generic]]
 
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a curve: steps so far, the mean reward of the steps since the point before, and
-    that of graphs for validation, NaN where there are none."""
+    """A point of the learning curve.
+
+    Attributes:
+        steps: number so far.
+        reward: mean over the steps since the point before.
+        validation: mean reward of the validation graphs; NaN without any.
+    """
 
     steps: int
     reward: float
@@ -43,8 +48,13 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class _Outcome:
-    """Graphs of a step, proposals (samples, n, c) for all their ops, and rewards (samples, graphs)
-    of these."""
+    """The result of a step.
+
+    Attributes:
+        batch: graphs of the step.
+        actions: (samples, n, c) proposals for all their ops.
+        rewards: (samples, graphs) of the proposals.
+    """
 
     batch: GraphBatch
     actions: Tensor
@@ -52,17 +62,17 @@ class _Outcome:
 
 
 class Trainer:
-    """A policy and its baseline under way.
+    """Trains a policy and its baseline.
 
-    While BRKGA runs with what the policy proposes for the graphs of a step, the networks learn from
-    the step before, so actions come of parameters that are one step older.
+    While BRKGA runs with the proposals of a step, the networks learn from the step before. So
+    actions come from parameters that are one step older.
 
     Args:
-        policy: what is trained.
-        train, valid: graphs to learn from, and those whose reward says how well; these may be none.
+        policy: to train.
+        train, valid: graphs for training and for validation; None for no validation.
         settings: see `RegalSettings`.
         seed: of all draws.
-        trials: run BRKGA.
+        trials: runs BRKGA.
     """
 
     def __init__(
@@ -85,34 +95,34 @@ class Trainer:
         self.step, self.curve = 0, list[Point]()
         self._best = flat(policy)
 
-    def run(self, steps: int, every: int, told: Callable[[Point], None]) -> None:
-        """Train until there were so many steps, and tell of every `every` of them."""
+    def run(self, steps: int, every: int, on_point: Callable[[Point], None]) -> None:
+        """Train up to so many steps, and call `on_point` every `every` steps."""
         while self.step < steps:
             rewards = self._span(min(self.step + every, steps))
             point = Point(self.step, float(np.mean(rewards)), self._validated())
             if not point.validation < max((p.validation for p in self.curve), default=-np.inf):
                 self._best = flat(self.policy)
             self.curve.append(point)
-            told(point)
+            on_point(point)
 
     def _span(self, end: int) -> list[Floats]:
-        """Rewards of the steps up to `end`."""
-        begun, rewards = self._begin(self.step), list[Floats]()
+        """Train up to step `end`; the rewards of these steps."""
+        outcome_of, rewards = self._begin(self.step), list[Floats]()
         for step in range(self.step, end):
-            outcome = begun()
+            outcome = outcome_of()
             if step + 1 < end:
-                begun = self._begin(step + 1)
+                outcome_of = self._begin(step + 1)
             self._learn(outcome)
             rewards.append(outcome.rewards)
         self.step = end
         return rewards
 
     def _begin(self, step: int) -> Callable[[], _Outcome]:
-        """Run BRKGA with what the policy proposes now; the function waits for that."""
+        """Start BRKGA with the policy's current proposals; the returned function waits for it."""
         return self._run(self._train, self._numbers(step), 2, step)
 
     def _numbers(self, step: int) -> list[int]:
-        """The graphs of a step: all of them once, in a random order, then again in another."""
+        """Numbers of a step's graphs; each epoch has a random order of all graphs."""
         size, total = self._settings.batch, len(self._train)
         rounds, places = np.divmod(np.arange(step * size, (step + 1) * size), total)
         orders = {i: np.random.default_rng((self._seed, i)).permutation(total) for i in set(rounds)}
@@ -125,7 +135,7 @@ class Trainer:
         batch = batch_of(encoded)
         actions = self.policy.sample(batch, self._settings.samples, generator(self._seed, *purpose))
         seed = derived(self._seed, *purpose, 0)
-        ends = np.cumsum([len(each.nodes) for each in encoded])
+        ends = np.cumsum([len(encoding.nodes) for encoding in encoded])
         # (samples, all ops, c) -> by graph (samples, n, c).
         of_graphs = np.split(actions.numpy(), ends[:-1], axis=1)
         rewards = self._trials.rewards(among, numbers, of_graphs, seed)
@@ -136,31 +146,34 @@ class Trainer:
         rewards = torch.tensor(outcome.rewards, dtype=torch.float32)
         advantage, error = self._advantage(rewards, outcome.batch)
         log_probs = self.policy.log_probs(outcome.batch)
-        chosen = log_prob(log_probs, outcome.actions, outcome.batch)
-        self._ascent.step((advantage * chosen).mean() - self._settings.baseline_weight * error)
+        log_probability = log_prob(log_probs, outcome.actions, outcome.batch)
+        self._ascent.step(
+            (advantage * log_probability).mean() - self._settings.baseline_weight * error
+        )
 
     def _advantage(self, rewards: Tensor, batch: GraphBatch) -> tuple[Tensor, Tensor]:
-        """By how much each reward (samples, graphs) is better than expected, and the baseline's
-        mean squared error."""
+        """(samples, graphs) advantages, and the baseline's mean squared error."""
         samples = len(rewards)
         if samples > 1:
-            # Each reward less the mean of the others, up to a factor.
+            # Each reward less the mean of the others.
             return (rewards - rewards.mean(dim=0)) * samples / (samples - 1), torch.zeros(())
         expected = self._baseline(batch)
         return rewards - expected.detach(), (rewards - expected).square().mean()
 
     def _validated(self) -> float:
-        """The mean reward of graphs for validation."""
+        """The mean reward of the validation graphs; NaN without any."""
         if self._valid is None:
             return float("nan")
         numbers = range(min(VALIDATION, len(self._valid)))
         size = self._settings.batch
         parts = [numbers[at : at + size] for at in range(0, len(numbers), size)]
         running = [self._run(self._valid, part, 3, part[0]) for part in parts]
-        return float(np.mean(np.concatenate([each().rewards for each in running], axis=1)))
+        return float(
+            np.mean(np.concatenate([outcome_of().rewards for outcome_of in running], axis=1))
+        )
 
     def state(self) -> State:
-        """All that a training goes on from."""
+        """The state to resume from."""
         return {
             **self._ascent.state(),
             "step": np.array(self.step),
@@ -173,7 +186,7 @@ class Trainer:
         }
 
     def restore(self, state: State) -> None:
-        """Become what `state` says."""
+        """Load `state`."""
         self._ascent.restore(state)
         self.step = int(state["step"])
         self._best = np.array(state["best"], np.float32)
@@ -183,18 +196,18 @@ class Trainer:
             self._valid.values[:] = state["plain_valid"]
 
     def best(self) -> ProposalPolicy:
-        """The policy of the best reward in validation; without such graphs the last one."""
-        made = copy.deepcopy(self.policy)
-        torch.nn.utils.vector_to_parameters(torch.from_numpy(self._best), made.parameters())
-        return made
+        """The policy with the best validation reward; without validation, the last one."""
+        policy = copy.deepcopy(self.policy)
+        torch.nn.utils.vector_to_parameters(torch.from_numpy(self._best), policy.parameters())
+        return policy
 
 
 def flat(policy: ProposalPolicy) -> NDArray[np.float32]:
-    """(p,) a copy of all parameters."""
+    """(p,) a copy of all parameters as one vector."""
     vector = torch.nn.utils.parameters_to_vector(policy.parameters()).detach()
     return np.array(vector.numpy())
 
 
 def generator(seed: int, *purpose: int) -> torch.Generator:
-    """PyTorch's generator of a seed, another one for every purpose."""
+    """A PyTorch generator for a seed and a purpose; purposes have independent streams."""
     return torch.Generator().manual_seed(derived(seed, *purpose))

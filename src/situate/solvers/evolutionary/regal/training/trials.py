@@ -1,4 +1,4 @@
-"""The runs of BRKGA around a policy that learns: on threads of this process, or by workers."""
+"""Runs of BRKGA for a policy in training: on threads of this process, or on workers."""
 
 from __future__ import annotations
 
@@ -17,23 +17,22 @@ from situate.solvers.evolutionary.regal.training.instances import KEPT_OPS, Inst
 
 
 class Trials(Protocol):
-    """Makes instances ready, and finds the rewards of actions, side by side."""
+    """Builds instances and computes rewards of actions in parallel."""
 
     def encoded(self, among: Instances, numbers: Sequence[int]) -> list[Encoding]:
-        """Make instances ready, and give the encodings that the policy reads; `values` of `among`
-        knows then what plain BRKGA reaches."""
+        """The encodings of instances; also sets the values of plain BRKGA in `among.values`."""
         ...
 
     def rewards(
         self, among: Instances, numbers: Sequence[int], actions: Sequence[Ints], seed: int
     ) -> Callable[[], Floats]:
-        """Begin to find the rewards (samples, graphs) of actions (samples, n, c) for each of some
-        instances; the function waits for them."""
+        """Start to compute the rewards (samples, graphs) of actions (samples, n, c) for each of
+        some instances; the returned function waits for them."""
         ...
 
 
 class ThreadTrials:
-    """Trials on so many threads."""
+    """Trials on threads."""
 
     def __init__(self, threads: int) -> None:
         self._pool = ThreadPoolExecutor(threads)
@@ -49,17 +48,17 @@ class ThreadTrials:
         instances = [among[number] for number in numbers]
         running = [
             self._pool.submit(
-                reward, instance.simulator, instance.plain, among.settings, each, seed
+                reward, instance.simulator, instance.plain, among.settings, of_sample, seed
             )
             for instance, of_instance in zip(instances, actions, strict=True)
-            for each in of_instance
+            for of_sample in of_instance
         ]
 
-        def found() -> Floats:
-            rewards = np.array([each.result() for each in running])
+        def collect() -> Floats:
+            rewards = np.array([future.result() for future in running])
             return np.ascontiguousarray(rewards.reshape(len(numbers), -1).T)
 
-        return found
+        return collect
 
     def close(self) -> None:
         """End the threads."""
@@ -67,38 +66,38 @@ class ThreadTrials:
 
 
 class WorkerTrials:
-    """Trials by workers.
+    """Trials on workers.
 
     Args:
-        sets: all instances that there are to be.
-        jobs: of `_trial`, with these sets in common.
+        sets: all instances of the training.
+        jobs: of `_trial`, with these sets as shared data.
     """
 
     def __init__(self, sets: Sequence[Instances], jobs: Jobs) -> None:
         self._sets, self._jobs = sets, jobs
-        # One thread hears the workers, while the policy learns in another.
+        # One thread listens to the workers while the policy learns in another.
         self._hears = ThreadPoolExecutor(1)
-        self._kept: dict[tuple[int, int], Encoding] = {}
+        self._encodings: dict[tuple[int, int], Encoding] = {}
         self._ops = 0
 
     def encoded(self, among: Instances, numbers: Sequence[int]) -> list[Encoding]:
         """See `Trials`."""
         which = self._which(among)
-        known = {number: self._kept.get((which, number)) for number in numbers}
-        new = [number for number, encoded in known.items() if encoded is None]
+        encodings = {number: self._encodings.get((which, number)) for number in numbers}
+        new = [number for number, encoded in encodings.items() if encoded is None]
         calls = [(which, number, float(among.values[number])) for number in new]
-        found = self._hears.submit(lambda: list(self._jobs.map(calls))).result()
-        for number, (encoded, plain) in zip(new, found, strict=True):
-            known[number], among.values[number] = encoded, plain
+        results = self._hears.submit(lambda: list(self._jobs.map(calls))).result()
+        for number, (encoded, plain) in zip(new, results, strict=True):
+            encodings[number], among.values[number] = encoded, plain
             self._keep((which, number), encoded)
-        return [cast(Encoding, known[number]) for number in numbers]
+        return [cast(Encoding, encodings[number]) for number in numbers]
 
     def _keep(self, key: tuple[int, int], encoded: Encoding) -> None:
-        """Keep as much as `Instances` do."""
-        self._kept[key] = encoded
+        """Cache an encoding, with the same limit as `Instances`."""
+        self._encodings[key] = encoded
         self._ops += len(encoded.nodes)
         while self._ops > KEPT_OPS:
-            self._ops -= len(self._kept.pop(next(iter(self._kept))).nodes)
+            self._ops -= len(self._encodings.pop(next(iter(self._encodings))).nodes)
 
     def rewards(
         self, among: Instances, numbers: Sequence[int], actions: Sequence[Ints], seed: int
@@ -106,17 +105,17 @@ class WorkerTrials:
         """See `Trials`."""
         which = self._which(among)
         calls = [
-            (which, number, float(among.values[number]), each, seed)
-            for number, each in zip(numbers, actions, strict=True)
+            (which, number, float(among.values[number]), of_instance, seed)
+            for number, of_instance in zip(numbers, actions, strict=True)
         ]
         running = self._hears.submit(lambda: list(self._jobs.map(calls)))
         return lambda: np.ascontiguousarray(np.array(running.result()).T)
 
     def _which(self, among: Instances) -> int:
-        return next(number for number, each in enumerate(self._sets) if each is among)
+        return next(number for number, instances in enumerate(self._sets) if instances is among)
 
     def close(self) -> None:
-        """End the thread; the workers are ended by who started them."""
+        """End the thread; the workers stay with their owner."""
         self._hears.shutdown(cancel_futures=True)
 
 
@@ -128,21 +127,23 @@ def _trial(
     actions: Ints | None = None,
     seed: int = 0,
 ) -> tuple[Encoding, float] | list[float]:
-    """The encoding of an instance and what plain BRKGA reaches, which is run if `plain` is NaN; or,
-    with actions (samples, n, c), their rewards."""
+    """The encoding of an instance and its value of plain BRKGA, which runs if `plain` is NaN.
+
+    With actions (samples, n, c), their rewards instead.
+    """
     among = sets[which]
     if actions is not None:
         return among.rewards(number, plain, actions, seed)
     among.values[number] = plain
-    made = among.made(number)
-    return made.encoded, made.plain
+    instance = among.build(number)
+    return instance.encoded, instance.plain
 
 
 @contextmanager
 def trials(
     workers: int | str | None, threads: int, sets: Sequence[Instances]
 ) -> Iterator[ThreadTrials | WorkerTrials]:
-    """Trials where they are to be; they are ended.
+    """Trials on workers, or on threads of this process if `workers` is None; closed at the end.
 
     Raises:
         SituateError: see `Place.jobs`.
