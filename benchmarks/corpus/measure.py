@@ -46,6 +46,8 @@ EVALUATIONS = 60
 STEPS = 2
 TOLERANCE = 1e-4
 """Error that `situate verify` allows where a module is captured as other ops."""
+SHORT_TOLERANCE = 1e-2
+"""The same of numbers of 16 bits."""
 LIMIT = 240.0
 """Seconds for the steps of a placement."""
 
@@ -250,7 +252,8 @@ def _verified(subject: Subject, seeds: int) -> Row:
     finally:
         processes.close()
     exact = all(one.within(0.0) for one in found)
-    within = all(one.within(TOLERANCE if one.apart else 0.0) for one in found)
+    rounding = SHORT_TOLERANCE if subject.autocast else TOLERANCE
+    within = all(one.within(rounding if one.apart else 0.0) for one in found)
     worst = max(max(o.loss_difference, o.parameter_difference, o.kept_difference) for o in found)
     return {
         "verify": "equal" if exact else "within tolerance" if within else "differs",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 pytest.importorskip("torch")
 
-from situate.cli.commands.verify import TOLERANCE, _threads
+from situate.cli.commands.verify import TOLERANCE, _threads, _tolerance
+from situate.data.graph import Graph, Op
 from situate.data.slices import Slices
 from situate.evaluators.hardware.workers import HardwareWorkers
 from situate.runtime import step
@@ -153,6 +156,15 @@ def test_the_unplaced_step_has_the_threads_of_the_cpus():
     assert _threads([gpu]) is None
     assert _threads([gpu, RealDevice("a", "cpu", None)]) is None
     assert _threads([gpu, RealDevice("a", "cpu", 2), RealDevice("b", "cpu", 4)]) == 4
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-4), ("bfloat16", 1e-2)])
+def test_numbers_of_16_bits_have_a_tolerance_of_their_own(dtype, tolerance):
+    graph = Graph(name="short", ops=(Op("a"), Op("b", dtype=dtype)))
+    cpu = SimpleNamespace(torch="cpu", threads=1)
+    assert _tolerance(None, [cpu], ["torch.nn.LSTM"], graph)[0] == tolerance
+    assert _tolerance(None, [cpu], [], graph)[0] == 0.0
+    assert _tolerance(0.5, [cpu], [], graph) == (0.5, "as given")
 
 
 def test_what_is_captured_op_by_op_has_a_tolerance(situate, tmp_path, started):

@@ -99,6 +99,16 @@ def test_a_step_that_asks_for_it_is_told_what_holds() -> None:
             assert torch.get_autocast_dtype("cuda") is torch.bfloat16
 
 
+def test_that_of_the_cpu_is_none_of_another_device() -> None:
+    with autocast_of_the_cpu(NamedDevices()):
+        default = torch.get_autocast_dtype("cuda")
+        with torch.autocast("cpu", torch.bfloat16):
+            assert not torch.is_autocast_enabled()
+            assert torch.is_autocast_enabled("cpu")
+            assert torch.get_autocast_dtype("cuda") is default
+        assert not torch.is_autocast_enabled("cpu")
+
+
 def decorated() -> Graph:
     class Net(nn.Linear):
         @torch.autocast("cuda", dtype=torch.bfloat16)

@@ -21,10 +21,12 @@ from situate.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from situate.data.graph import Graph
     from situate.runtime.hardware import RealDevice
 
-TOLERANCE = 1e-4
-"""Where the placed step's kernels are not those of the unplaced one; float32 has 1e-7."""
+TOLERANCE, SHORT_TOLERANCE = 1e-4, 1e-2
+"""Where the placed step's kernels are not those of the unplaced one, and where these compute in 16
+bits too; float32 has 1e-7, bfloat16 8e-3."""
 
 
 def verify(
@@ -41,7 +43,7 @@ def verify(
             "devices are CPUs with equally many threads, no GRU runs, no LSTM trains, no "
             "nn.MultiheadAttention or nn.TransformerEncoderLayer infers and transformers repeats "
             "no keys for a mask, else "
-            f"{TOLERANCE:g}.",
+            f"{TOLERANCE:g}, or {SHORT_TOLERANCE:g} with numbers of 16 bits.",
         ),
     ] = None,
     seed: Seed = 0,
@@ -94,7 +96,7 @@ def verify(
             named=prepared.placed.program.named,
             slices=prepared.problem.graph.slices,
         )
-    passing, why = _tolerance(tolerance, used, found.apart)
+    passing, why = _tolerance(tolerance, used, found.apart, graph)
     if as_json:
         figures = equality_figures(found, passing)
         if batch is not None:
@@ -115,18 +117,20 @@ def _threads(used: Collection[RealDevice]) -> int | None:
 
 
 def _tolerance(
-    given: float | None, used: Collection[RealDevice], apart: Sequence[str]
+    option: float | None, used: Collection[RealDevice], apart: Sequence[str], graph: Graph
 ) -> tuple[float, str]:
-    """The largest difference that passes, and what it follows from."""
+    """The largest difference that passes, and the reason for it."""
     threads = {device.threads for device in used}
-    if given is not None:
-        return given, "as given"
+    is_short = any(op.dtype in ("bfloat16", "float16") for op in graph.ops)
+    rounding = SHORT_TOLERANCE if is_short else TOLERANCE
+    if option is not None:
+        return option, "as given"
     if any(device.torch != "cpu" for device in used):
-        return TOLERANCE, "not all devices are CPUs, and others add in another order"
+        return rounding, "not all devices are CPUs, and others add in another order"
     if len(threads) > 1:
-        return TOLERANCE, "the devices have unequal threads, which add in another order"
+        return rounding, "the devices have unequal threads, which add in another order"
     if apart:
-        return TOLERANCE, f"captured as other ops, which round otherwise: {', '.join(apart)}"
+        return rounding, f"captured as other ops, which round otherwise: {', '.join(apart)}"
     count = next(iter(threads))
     have = f" with {count} thread{'s' * (count > 1)} each" if count else ""
     return 0.0, f"all devices are CPUs{have}, and the unplaced step has as many threads"

@@ -21,11 +21,16 @@ def autocast_of_the_cpu(named: NamedDevices) -> Iterator[None]:
     make, enter, leave = kind.__init__, kind.__enter__, kind.__exit__
     enabled, dtype_of = torch.is_autocast_enabled, torch.get_autocast_dtype
 
+    # By open region of another device, whether it is enabled; the innermost one is the last.
+    regions: list[bool] = []
+
     def is_enabled(device: str = "cuda") -> bool:
-        return enabled(device if device in HERE else "cpu")
+        if device in HERE:
+            return enabled(device)
+        return bool(regions) and regions[-1] and enabled("cpu")
 
     def dtype(device: str) -> torch.dtype:
-        return dtype_of("cpu" if device not in HERE and enabled("cpu") else device)
+        return dtype_of("cpu" if device not in HERE and is_enabled(device) else device)
 
     def made(self: Any, device_type: str, dtype: Any = None, *given: Any, **options: Any) -> None:
         elsewhere = isinstance(device_type, str) and device_type not in HERE
@@ -38,10 +43,14 @@ def autocast_of_the_cpu(named: NamedDevices) -> Iterator[None]:
     def entered(self: Any) -> Any:
         if self.device not in HERE and self._enabled:
             named.add(self.device)
+        if self.device not in HERE:
+            regions.append(self._enabled)
         with _on_cpu(self):
             return enter(self)  # type: ignore[no-untyped-call]
 
     def left(self: Any, *raised: Any) -> Any:
+        if self.device not in HERE and regions:
+            regions.pop()
         with _on_cpu(self):
             return leave(self, *raised)
 
