@@ -10,11 +10,21 @@ UNEQUAL = BatchDifference(0.01234, 0.5, "fc\x1b.weight", 1e-3)
 WARNINGS = ("slices: batch normalisation\n (an op of 0)", "memory is short")
 
 
-def test_equal_steps_are_green_whatever_the_warnings():
-    text = batch_text(EQUAL, WARNINGS)
+def test_equal_steps_are_green():
+    text = batch_text(EQUAL, WARNINGS[1:])
     assert text.plain == "Slices against the whole batch: equal but for rounding."
     assert text.style == "green"
     assert not is_unexplained(EQUAL, ())
+
+
+def test_steps_that_are_equal_once_are_yellow_where_others_may_differ():
+    text = batch_text(EQUAL, WARNINGS)
+    assert text.plain == (
+        "Slices against the whole batch: equal but for rounding in one step without chance; others "
+        r"may differ: batch normalisation\n (an op of 0)."
+    )
+    assert text.style == "yellow"
+    assert not is_unexplained(EQUAL, WARNINGS)
 
 
 def test_a_difference_that_warnings_explain_is_yellow_with_its_reasons():

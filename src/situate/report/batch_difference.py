@@ -22,6 +22,13 @@ def batch_text(difference: BatchDifference, warnings: Sequence[str]) -> Text:
         difference: the difference.
         warnings: of the graph; they name the ops that depend on the whole batch.
     """
+    reasons = "; ".join(map(printable, _reasons(warnings)))
+    if difference.is_rounding and reasons:
+        return Text(
+            "Slices against the whole batch: equal but for rounding in one step without chance; "
+            f"others may differ: {reasons}.",
+            "yellow",
+        )
     if difference.is_rounding:
         return Text("Slices against the whole batch: equal but for rounding.", "green")
     where = f", in {printable(difference.name)}" if difference.name else ""
@@ -29,10 +36,9 @@ def batch_text(difference: BatchDifference, warnings: Sequence[str]) -> Text:
         f"Slices against the whole batch: the loss differs by {difference.loss:.3g}, gradients by "
         f"up to {difference.gradient:.3g} of their largest number{where}"
     )
-    reasons = _reasons(warnings)
     if not reasons:
         return Text(f"{text}; nothing that situate knows of explains it.", "bold red")
-    return Text(f"{text}: {'; '.join(map(printable, reasons))}.", "yellow")
+    return Text(f"{text}: {reasons}.", "yellow")
 
 
 def is_unexplained(difference: BatchDifference, warnings: Sequence[str]) -> bool:

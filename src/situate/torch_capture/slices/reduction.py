@@ -23,6 +23,10 @@ POWERS: dict[int, Reduction] = {1: "mean", 0: "sum"}
 WHY = {
     Reason.TOGETHER: "it takes in all samples",
     Reason.CLASSES: "it weighs samples by their class",
+    Reason.PRODUCT: (
+        "it multiplies or divides by what depends on the samples (exact: a sum, divided by a count "
+        "of the whole batch that is an input)"
+    ),
     Reason.NUMBER: "it has a number that changes with the batch's size in another way",
     Reason.UNPROVED: "situate cannot tell how it relates samples",
 }
