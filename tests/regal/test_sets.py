@@ -99,7 +99,7 @@ def test_a_costgraphdef_is_the_graph_again(tmp_path: Path) -> None:
 def test_an_op_takes_time_for_all_its_tensors_or_for_its_outputs_alone() -> None:
     """Both readings, up to noise whose standard deviation is a tenth."""
     for counted in ("inputs and outputs", "outputs"):
-        of = drawn("ws", 200, 1, counted=counted)
+        of = drawn("ws", 200, 1, count_rule=counted)
         units = [0] * len(of.ops)
         for tensor in of.tensors:
             units[tensor.producer] += tensor.size

@@ -80,7 +80,7 @@ def test_a_worker_that_says_nothing_in_time_is_named(executing):
 
 def test_a_device_that_failed_is_named_in_one_line(executing):
     pool = executing(r"parent.send(Failed('out_of_memory', 'too much\nat 0x1'))")
-    with pytest.raises(OutOfMemory, match=r"^device 'gpu0': out of memory \(too much\)$"):
+    with pytest.raises(OutOfMemory, match=r"^device 'gpu0': out of memory \(too much\): end other"):
         pool.answers(pool.workers)
     pool = executing("parent.send(Failed('error', ''))")
     with pytest.raises(StepFailed, match=r"^device 'gpu0': error$"):
