@@ -164,8 +164,8 @@ def _trained(name: str, path: Path) -> Row:
     """The steps that the training had made when it wrote these weights, and those of the best
     parameters, which it wrote."""
     _, about = weights.read(path)
-    made = {"steps": about.steps, "kept": about.best_steps, "of": about.settings.steps}
-    return {"weights": name, **made}
+    steps = {"steps": about.steps, "kept": about.best_steps, "of": about.settings.steps}
+    return {"weights": name, **steps}
 
 
 def _bound(found: Found, reference: Values) -> Row:

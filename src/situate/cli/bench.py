@@ -119,9 +119,9 @@ def run_bench(wanted: Wanted, outputs: Outputs) -> int:
     before = dict(known.entries)
     rows, complete = _rows(bench)
     _say_improved(known, before, outputs.best_known is not None)
-    found = row_gaps(rows, known)
-    print_json(_content(runs, found)) if outputs.as_json else print_table(tables.comparison(found))
-    outputs.draw(found)
+    gaps = row_gaps(rows, known)
+    print_json(_content(runs, gaps)) if outputs.as_json else print_table(tables.comparison(found))
+    outputs.draw(gaps)
     return 0 if complete else _interrupted(outputs.out)
 
 

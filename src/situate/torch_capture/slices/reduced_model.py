@@ -92,9 +92,9 @@ def few_layers(model: torch.nn.Module, count: int) -> Iterator[None]:
     try:
         for each in lists:
             layers = list(each._modules.values())
-            kept = [k for _, run in _runs(layers) for k in run[:count]]
+            first = [k for _, run in _runs(layers) for k in run[:count]]
             each._modules.clear()
-            each._modules.update({str(i): layers[k] for i, k in enumerate(kept)})
+            each._modules.update({str(i): layers[k] for i, k in enumerate(first)})
         yield
     finally:
         for each, layers_before in before:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -38,7 +38,7 @@ SAMPLES = 6
 """Samples of the small batch, of which slices have two thirds and one third."""
 
 LENGTHS = (64, 16, 4)
-"""Entries that are kept of a sequence: the first number with which the step is short enough."""
+"""Entries of a sequence that is cut: the first number with which the step is short enough."""
 
 LARGE_IMAGE = 128
 """Pixels a side of an image that is cut to half of them."""
@@ -103,11 +103,11 @@ def witness(
         if len(part.graph.nodes) * count > MAX_NODES * whole:
             continue
         for sizes in _smaller_sizes(what, axes):
-            affordable = MAX_FLOPS / max(flops * count / whole * _kept(what, sizes), 1)
+            affordable = MAX_FLOPS / max(flops * count / whole * _remaining_share(what, sizes), 1)
             cut = _cut(what, axes, affordable)
             if cut is not None:
                 inputs = [_input(what, k, cut, form, sizes) for k in range(len(what.tensors))]
-                run = partial(_compared, what, inputs, cut, loss, form)
+                run = partial(_on_numbers, partial(_trial, what, cut, loss, form), inputs)
                 # A model may take no other sizes than its own, which is no fault of its slices.
                 with contextlib.suppress(Exception), few_layers(what.model, form.layers):
                     return in_precision(_dtype(count), run)
@@ -160,11 +160,11 @@ def _smaller_sizes(what: Built, axes: Sequence[int | None]) -> list[dict[int, in
     return [*shorter, *([halves] if halves else []), {}]
 
 
-def _kept(what: Built, smaller: Mapping[int, int]) -> float:
-    """The part of the numbers of a sample that is left where sizes are smaller."""
+def _remaining_share(what: Built, smaller: Mapping[int, int]) -> float:
+    """The share of the numbers of a sample that remains where sizes are smaller."""
     shapes = [tensor.shape for tensor in what.tensors]
-    left = sum(math.prod(smaller.get(size, size) for size in shape) for shape in shapes)
-    return left / max(sum(map(math.prod, shapes)), 1)
+    numbers_left = sum(math.prod(smaller.get(size, size) for size in shape) for shape in shapes)
+    return numbers_left / max(sum(map(math.prod, shapes)), 1)
 
 
 def _input(
@@ -189,31 +189,26 @@ def _input(
     return form.indices(values).contiguous()
 
 
-def _compared(
-    what: Built,
+def _on_numbers(
+    trial: Callable[[Sequence[torch.Tensor], torch.dtype | None], Witness | None],
     inputs: Sequence[torch.Tensor],
-    cut: Cut,
-    loss: Reduction,
-    form: SmallForm,
     dtype: torch.dtype | None,
 ) -> Witness | None:
-    """The two steps, compared on these inputs, or on positive ones where these give no numbers, as
-    to a logarithm; None where neither does."""
-    trial = _trial(what, inputs, cut, loss, form, dtype)
-    if trial is None:
-        positive = [t.abs() + 0.5 if t.is_floating_point() else t for t in inputs]
-        trial = _trial(what, positive, cut, loss, form, dtype)
-    return trial
+    """A trial on these inputs, or on positive ones where these give no numbers, as to a logarithm;
+    None where neither does."""
+    positive = [t.abs() + 0.5 if t.is_floating_point() else t for t in inputs]
+    return trial(inputs, dtype) or trial(positive, dtype)
 
 
 def _trial(
     what: Built,
-    inputs: Sequence[torch.Tensor],
     cut: Cut,
     loss: Reduction,
     form: SmallForm,
+    inputs: Sequence[torch.Tensor],
     dtype: torch.dtype | None,
 ) -> Witness | None:
+    """The step of the batch beside that of its slices; None where gradients are no numbers."""
     import torch
 
     model = model_in(dtype, real(what, form))

@@ -56,6 +56,11 @@ def test_blocks_of_samples_stand_one_behind_the_other():
     assert labels == by_sample(0, blocks=3)
 
 
+def test_blocks_that_do_not_fit_the_batch_are_none():
+    assert relation(lambda n: torch.linspace(0, 1, n), Cutting(4, 5, (0,))) == UNKNOWN
+    assert relation(lambda n: torch.linspace(0, 1, n), Cutting(6, 8, (0,))) == UNKNOWN
+
+
 def test_a_count_of_samples_has_a_power():
     assert relation(torch.tensor) == SHARED.with_power(-1)
     assert relation(lambda n: torch.tensor(1 / n**2), Cutting(6, 8, (0,))) == SHARED.with_power(2)

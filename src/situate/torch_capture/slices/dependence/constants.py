@@ -150,7 +150,7 @@ def _in_blocks(
     as the labels of real samples and of generated ones behind them."""
     own, rest = divmod(ours.shape[axis], blocks)
     begins = [start / blocks for start in starts]
-    if rest or any(begin.denominator != 1 for begin in begins):
+    if rest or theirs.shape[axis] % blocks or any(begin.denominator != 1 for begin in begins):
         return UNKNOWN
     relations = []
     for part, whole in zip(ours.chunk(blocks, axis), theirs.chunk(blocks, axis), strict=True):

@@ -36,6 +36,9 @@ SUMS = frozenset({"add", "sub", "rsub"})
 FILLING = frozenset({"fill", "copy"})
 """Operators that write over all numbers of a tensor."""
 
+CASTS = frozenset({"_to_copy", "copy"})
+"""Operators whose result may be of another type than what they read."""
+
 LOOKUPS = frozenset({"isin", "bucketize"})
 """Operators that read the whole of their second tensor for each number of the first."""
 
@@ -114,8 +117,9 @@ def _has_unknown_number(call: Call) -> bool:
 
 
 def _rounds(call: Call) -> bool:
-    """True for a cast that changes numbers: to integers, or to booleans."""
-    ours, theirs = call.node.meta["val"].dtype, call.first.meta["val"].dtype
+    """True for a cast, or a copy, that changes numbers: to integers, or to booleans."""
+    source = call.arguments["src"] if call.name == "copy" else call.first
+    ours, theirs = call.node.meta["val"].dtype, source.meta["val"].dtype
     if ours.is_floating_point or ours.is_complex:
         return False
     return str(ours) == "torch.bool" or theirs.is_floating_point
@@ -138,7 +142,7 @@ def _power(call: Call, operands: Sequence[Relation]) -> int | None:
     """The power of r_s in a pointwise result."""
     name = call.name
     powers = [relation.power for relation in operands]
-    if name == "_to_copy" and _rounds(call):
+    if name in CASTS and _rounds(call):
         return one_power([*powers, 0])
     if name == "mul":
         return reduce(_times, powers)
@@ -200,7 +204,7 @@ def _of_reduced(call: Call, operands: Sequence[Relation]) -> Relation:
     if call.growing[0] != ():
         raise Unrelated(Reason.TOGETHER)
     sums = [relation for relation in operands if relation.kind == "reduced"]
-    if name == "copy" or (name in SIGNED and not (name == "_to_copy" and _rounds(call))):
+    if name in SIGNED | CASTS and not (name in CASTS and _rounds(call)):
         return sums[0]
     if name == "mul" and len(sums) == 1:
         return reduced(reduce(_times, (relation.power for relation in operands)))
