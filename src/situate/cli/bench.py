@@ -120,7 +120,7 @@ def run_bench(wanted: Wanted, outputs: Outputs) -> int:
     rows, complete = _rows(bench)
     _say_improved(known, before, outputs.best_known is not None)
     gaps = row_gaps(rows, known)
-    print_json(_content(runs, gaps)) if outputs.as_json else print_table(tables.comparison(found))
+    print_json(_content(runs, gaps)) if outputs.as_json else print_table(tables.comparison(gaps))
     outputs.draw(gaps)
     return 0 if complete else _interrupted(outputs.out)
 
