@@ -14,7 +14,7 @@ from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.results.result import Progress
 from situate.solvers import solve
-from situate.solvers.search import Candidate, OutOfTime, Search
+from situate.solvers.search import OFFERS_REMEMBERED, Candidate, OutOfTime, Search
 from tests.solvers.families import apart, chain, devices, graph, problem
 
 
@@ -231,6 +231,15 @@ def test_a_limit_that_is_kept_ends_the_search_after_its_first_plan(
     search.offer(*_on(0, 0, 0, 0))
     assert search.evaluations == 1
     assert search.overtime == "first plan"
+    with pytest.raises(OutOfTime):
+        search.offer(*_on(0, 0, 0, 1))
+
+
+def test_an_offer_that_would_end_after_the_limit_does_not_begin():
+    search = _search(time_limit=60.0, evaluations=None, keeps_limit=True)
+    search.offer(*_on(0, 0, 0, 0))
+    for _ in range(OFFERS_REMEMBERED):
+        search.record_seconds(90.0)
     with pytest.raises(OutOfTime):
         search.offer(*_on(0, 0, 0, 1))
 

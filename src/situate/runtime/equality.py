@@ -18,6 +18,7 @@ from situate.runtime.unplaced import Unplaced, leaves
 from situate.torch_capture.patches.devices import devices_stand
 from situate.torch_capture.patches.grouped_query_attention import repeated
 from situate.torch_capture.patches.named_devices import NamedDevices
+from situate.torch_capture.patches.padding_masks import masks_left_out
 from situate.torch_capture.refusals.errors import explained
 from situate.torch_capture.side_effects.environment import Environment
 
@@ -176,14 +177,14 @@ def compare(
         unplaced = Unplaced(
             copied, inputs, loss, made, clip=clip, seed=seed, name=name, slices=slices
         )
-        with (ran := _recorder()), repeated() as heads, on_cpu(named):
+        with (ran := _recorder()), repeated() as heads, masks_left_out() as masks, on_cpu(named):
             expected = [unplaced() for _ in range(steps)]
     before = {} if made is None else _kept(copied, made)
     tensors, separate = unplaced.tensors, unplaced.separate
     left_out = tuple(reached.kept())
     # All that the unplaced step holds goes before the placed one needs memory.
     del made, unplaced, reached
-    apart = (*taken_apart(copied, optimizer is not None), *_fused(ran.names), *heads)
+    apart = (*taken_apart(copied, optimizer is not None), *_fused(ran.names), *heads, *masks)
     losses = [finite_loss(found[0], k)[0] for k, found in enumerate(expected, 1) if optimizer]
     changed = sum(difference > 0 for difference in _differences(copied, model).values())
     with step(model, optimizer(list(model.parameters())) if optimizer else None) as placed:

@@ -261,12 +261,15 @@ class Search:
             end = max(end, DECODINGS_TO_FIT * self._decoding_seconds)
         return end - self.seconds
 
-    def keep_to_limit(self) -> None:
+    def keep_to_limit(self, seconds: float = 0.0) -> None:
         """
+        Args:
+            seconds: expected duration of the work ahead, where it exceeds a decoding's.
+
         Raises:
-            OutOfTime: there is a plan, and no time to decode another.
+            OutOfTime: there is a plan, and no time for that work.
         """
-        if self.seconds_left() < self._decoding_seconds:
+        if self.seconds_left() < max(self._decoding_seconds, seconds):
             raise OutOfTime("the time limit is over")
 
     @property
@@ -328,7 +331,7 @@ class Search:
         The candidate becomes the incumbent if it is better, or with `ties` as good. If memory
         counts, the decision is decoded in more ways, see `_decoded`.
         """
-        self.keep_to_limit()
+        self.keep_to_limit(self.offer_seconds())
         begin = self.seconds
         placement = self._checked(placement)
         best = self._decoded(placement, order, decoders or self.decoders, transfers=transfers)

@@ -42,7 +42,7 @@ def verify(
             help="The largest difference that passes, |a - b| / max(1, |a|). Default: 0 where all "
             "devices are CPUs with equally many threads, no GRU runs, no LSTM trains, no "
             "nn.MultiheadAttention or nn.TransformerEncoderLayer infers and transformers repeats "
-            "no keys for a mask, else "
+            "no keys for a mask and leaves no mask out under autocast, else "
             f"{TOLERANCE:g}, or {SHORT_TOLERANCE:g} with numbers of 16 bits.",
         ),
     ] = None,
