@@ -20,7 +20,7 @@ def masks_left_out() -> Iterator[list[str]]:
     number, but in an autocast region their float32 makes the scores float32.
     """
     masks, names = sys.modules.get(MASKS), list[str]()
-    decision = getattr(masks, DECISION, None)  # absent from older versions of transformers
+    decision: Any = getattr(masks, DECISION, None)  # absent from older versions of transformers
 
     def noted(*arguments: Any, **named: Any) -> Any:
         ignored = decision(*arguments, **named)
