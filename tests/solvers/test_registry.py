@@ -17,7 +17,7 @@ def test_it_is_what_users_see():
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 def test_a_method_has_its_function_and_says_what_it_is(method):
-    assert callable(method._function())
+    assert callable(method.function())
     assert " " in method.summary
     assert not method.summary.endswith(".")
 

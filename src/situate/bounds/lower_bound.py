@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from situate.bounds.deadline import least_deadline
 from situate.bounds.groups import least_group
@@ -15,7 +16,7 @@ from situate.bounds.joins import with_joins
 from situate.bounds.load import Load, least_load
 from situate.bounds.memory import needs
 from situate.bounds.narrow import least_narrow
-from situate.bounds.paths import Paths
+from situate.bounds.paths import Paths, expected_seconds
 from situate.bounds.rounding import rounding
 from situate.bounds.split import least_split
 from situate.bounds.together import least_together
@@ -24,6 +25,9 @@ from situate.data.problem import Problem
 
 BOUNDING, BOUNDING_AT_LEAST = 0.2, 0.5
 """Share of a search's time limit for its lower bound, and the least seconds for it."""
+
+BOUNDED_BY = 0.75
+"""Share of the time limit after which the first bound must not end."""
 
 REFINING, REFINING_AT_LEAST = 0.1, 0.05
 """Share of the time limit for the bounds by joins, deadlines and splits, and the seconds below
@@ -59,12 +63,11 @@ def bound_in_time(problem: Problem, begin: float, time_limit: float | None) -> B
             result must not depend on the clock.
     """
     limit = math.inf if time_limit is None else time_limit
+    until = max(min(BOUNDING_AT_LEAST, limit), BOUNDING * limit)
+    until = min(until, BOUNDED_BY * limit - expected_seconds(problem))
     refining = REFINING * limit
-    return tightest_bound(
-        problem,
-        begin + max(min(BOUNDING_AT_LEAST, limit), BOUNDING * limit),
-        begin + (refining if refining >= REFINING_AT_LEAST else 0.0),
-    )
+    refined_until = refining if refining >= REFINING_AT_LEAST else 0.0
+    return tightest_bound(problem, begin + until, begin + refined_until)
 
 
 def lower_bound(problem: Problem, until: float = math.inf) -> float:
@@ -161,9 +164,14 @@ def _whole_numbers(problem: Problem) -> bool:
     # whole numbers only if links take no time at all.
     links_count = bool((np.isnan(own) & ~problem.signal).any())
     links_free = not problem.latency.any() and bool(np.isinf(problem.bandwidth).all())
-    times = [problem.seconds[np.isfinite(problem.seconds)], own[~np.isnan(own)]]
-    times.append(np.array([problem.cluster.synchronisation]))
+    times = [problem.seconds.ravel(), own, np.array([problem.cluster.synchronisation])]
     # A few times first: if some times are no whole numbers, most are none.
-    times = [part for t in times for part in (t[:FEW], t[FEW:])]
-    whole = all(bool((t == np.floor(t)).all()) for t in times)
+    parts = [t[:FEW] for t in times] + [t[FEW:] for t in times]
+    whole = all(_are_whole(part) for part in parts)
     return whole and (links_free or not links_count)
+
+
+def _are_whole(times: NDArray[np.float64]) -> bool:
+    """True if all finite times are whole numbers."""
+    finite = times[np.isfinite(times)]
+    return bool((finite == np.floor(finite)).all())

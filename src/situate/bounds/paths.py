@@ -13,7 +13,10 @@ from situate.data.core_problem import core_problem
 from situate.data.problem import Problem
 
 PAIRS = 40_000_000
-"""Pairs of devices, of all edges, that may be looked at: in half a second."""
+"""Most pairs of devices, over all edges, that longest paths may visit; takes half a second."""
+
+STEPS_PER_SECOND = 4e7
+"""Pairs of devices, or ops on a device, that longest paths visit in a second at least."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Paths:
     @classmethod
     def of(cls, problem: Problem) -> Paths:
         """The paths of a problem's graph."""
-        free = problem.transfers == "atomic" or len(problem.consumers) * problem.d**2 > PAIRS
+        free = transfers_are_free(problem)
         return cls.through(problem, *_core.longest_paths(core_problem(problem), free=free))
 
     @classmethod
@@ -60,3 +63,14 @@ class Paths:
         """Empty paths, for ops without dependencies, as of different steps in a pipeline."""
         nothing = np.zeros((problem.n, problem.d))
         return cls(nothing, nothing, 0.0)
+
+
+def transfers_are_free(problem: Problem) -> bool:
+    """True if the longest paths of a problem leave out the time of transfers."""
+    return problem.transfers == "atomic" or len(problem.consumers) * problem.d**2 > PAIRS
+
+
+def expected_seconds(problem: Problem) -> float:
+    """Expected seconds of `Paths.of`, from above."""
+    edges = len(problem.consumers) * (1 if transfers_are_free(problem) else problem.d)
+    return (edges + problem.n) * problem.d / STEPS_PER_SECOND

@@ -156,7 +156,8 @@ def _resolve(method: str | MakeLearner, learning: Learning) -> tuple[str, Callab
         raise SituateError(f"unknown method {method!r}{nearest(method, METHODS)}")
     if method in LEARNERS:
         return method, _learned(method, METHODS[method].learner(), learning)
-    return method, METHODS[method].run
+    # Imported before the search measures what it can afford.
+    return method, METHODS[method].function()
 
 
 def _learned(name: str, make: MakeLearner, learning: Learning) -> Callable[[Search], None]:

@@ -70,15 +70,16 @@ class Method:
             MissingExtra: a package that the method needs is not installed.
             SituateError: the method does not apply to the problem.
         """
-        self._function()(search)
+        self.function()(search)
 
     def learner(self) -> MakeLearner:
         """The function that makes the learner of a method that learns;
         `situate.solvers.learned.driver.learn` runs it."""
-        make: MakeLearner = self._function()
+        make: MakeLearner = self.function()
         return make
 
-    def _function(self) -> Callable[..., Any]:
+    def function(self) -> Callable[..., Any]:
+        """The function that implements the method; its module is imported now."""
         module, _, function = self.module.partition(":")
         implementation: Callable[..., Any] = getattr(
             import_module(f"situate.solvers.{module}"), function

@@ -49,8 +49,11 @@ LIMIT_AT_LEAST = 0.25
 OutOfTime = _core.OutOfTime
 """Raised when the time limit is over and the search has a plan."""
 
-DECODINGS_TO_FIT = 16
+DECODINGS_TO_FIT = 32
 """While nothing fits, a search may last as long as this many decodings, whatever its limit."""
+
+WORK_MARGIN = 1.5
+"""Safety factor on the expected seconds of work that begins near an enforced limit."""
 
 OVERTIME_SHARE = 0.02
 """Share of a search's time that may pass after its limit without a notice of overtime."""
@@ -269,7 +272,7 @@ class Search:
         Raises:
             OutOfTime: there is a plan, and no time for that work.
         """
-        if self.seconds_left() < max(self._decoding_seconds, seconds):
+        if self.seconds_left() < WORK_MARGIN * max(self._decoding_seconds, seconds):
             raise OutOfTime("the time limit is over")
 
     @property
@@ -465,7 +468,7 @@ class Search:
 
     def _hurried(self, candidates: list[Candidate]) -> bool:
         """True if a candidate or the incumbent fits and there is no time to decode another."""
-        if self._seconds_to_end(True) >= self._decoding_seconds:
+        if self._seconds_to_end(True) >= WORK_MARGIN * self._decoding_seconds:
             return False
         return any(
             candidate.feasible for candidate in [*candidates, *([self.best] if self.best else [])]
