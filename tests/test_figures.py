@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks.lib.record import RESULTS
-from benchmarks.papers.page import TEXT
+from research.papers.page import TEXT
 from tests.test_tuning import SCORE, page, recorded
 
 SEEDS = ("post", "spotlight", "colocrl", "hierarchical")

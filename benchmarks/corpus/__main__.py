@@ -20,7 +20,7 @@ from benchmarks.corpus import limits, listed, totals
 from benchmarks.corpus.configuration import Configuration
 from benchmarks.corpus.measure import Subject, measure
 from benchmarks.lib.record import RESULTS, Row, show, write
-from benchmarks.papers.runs import kept
+from research.papers.runs import kept
 
 TABLE = "configurations"
 COLUMNS: Row = {

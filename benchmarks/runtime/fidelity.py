@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 import situate
 from benchmarks.lib import placements
 from benchmarks.lib.record import RESULTS, Row, Target, show, write
-from benchmarks.papers.runs import kept
+from research.papers.runs import kept
 from benchmarks.runtime.runtime_cases import Case, cpus, profiled
 from situate.data.problem import Problem
 from situate.report.measured_run import measured_run

@@ -16,7 +16,7 @@ import torch
 
 from benchmarks.lib import placements
 from benchmarks.lib.record import RESULTS, Row, Target, show, write
-from benchmarks.papers.runs import kept
+from research.papers.runs import kept
 from benchmarks.runtime.runtime_cases import Case, cpus
 from situate.data.problem import Problem
 from situate.evaluators.hardware.workers import HardwareWorkers

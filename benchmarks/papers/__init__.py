@@ -1,1 +1,0 @@
-"""The papers' experiments: `python -m benchmarks.papers.post_table` and its neighbours."""

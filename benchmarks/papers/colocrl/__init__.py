@@ -1,1 +1,0 @@
-"""ColocRL: `python -m benchmarks.papers.colocrl.colocrl_table`."""

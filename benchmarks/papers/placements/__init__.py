@@ -1,1 +1,0 @@
-"""Placements looked at: `python -m benchmarks.papers.placements.learned_placements`."""

@@ -1,1 +1,0 @@
-"""Beyond the planner's table: `python -m benchmarks.papers.planner.planner_ablation`."""

@@ -1,0 +1,1 @@
+"""ColocRL: `python -m research.papers.colocrl.colocrl_table`."""

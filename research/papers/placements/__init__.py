@@ -1,0 +1,1 @@
+"""Placements looked at: `python -m research.papers.placements.learned_placements`."""

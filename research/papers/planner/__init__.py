@@ -1,0 +1,1 @@
+"""Beyond the planner's table: `python -m research.papers.planner.planner_ablation`."""

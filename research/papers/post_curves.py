@@ -1,0 +1,37 @@
+"""Fig. 2 of Post: learning curves of the four softmax methods, from what post_table recorded."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from benchmarks.lib.record import RESULTS, ROOT
+from research.papers import curves, published
+from research.papers.checks import SOFTMAX
+from research.papers.tables import Results
+
+IMAGES = ROOT / "docs" / "images"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Draw docs/images/post_curves_SETTINGS.svg."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--results", type=Path, default=RESULTS, metavar="FOLDER")
+    parser.add_argument("--images", type=Path, default=IMAGES, metavar="FOLDER")
+    options = parser.parse_args(arguments)
+    results = Results.read(options.results / "post_table.json")
+    titles = {f"{n}/{g}": f"{published.TITLES[n]}, {g} GPUs" for n, g in published.CURVES}
+    for settings in ("paper", "tuned"):
+        columns = [
+            (case, settings, title)
+            for case, title in titles.items()
+            if results.of(case, "post", settings)
+        ]
+        if columns:
+            path = options.images / f"post_curves_{settings}.svg"
+            curves.draw(path, results, columns, SOFTMAX)
+            print(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,228 @@
+"""Writes docs/regal.md: text from `text/`, every number of ours from benchmarks/results.
+
+What has not been measured has the command that does so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.lib.record import RESULTS, ROOT
+from research.regal import tables
+from research.regal.published import IN_PAPER_SETTINGS, set_of
+from research.regal.tables import Content
+
+PAGE = ROOT / "docs" / "regal.md"
+TEXT = Path(__file__).parent / "text"
+IMAGES = "images"
+"""The folder of pictures beside the page."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the page, from one record.
+
+    Attributes:
+        title: its heading; empty for none.
+        record: regal_RECORD.json.
+        arguments: of the command in `research.regal` that writes it.
+        made: makes a table of its content.
+        picture: of docs/images, which `research.regal.figures` draws; empty where there is none.
+    """
+
+    title: str
+    record: str
+    arguments: str
+    made: Callable[[Content], str]
+    picture: str = ""
+
+
+TITLES = {
+    "synthetic_time": "Synthetic set, time",
+    "synthetic_time_paper": "Synthetic set, time, in the paper's settings",
+    "real_time": "Real set, time",
+    "real_time_paper": "Real set, time, in the paper's settings",
+    "real_memory": "Real set, peak memory",
+    "real_memory_paper": "Real set, peak memory, in the paper's settings",
+    "real_time_by_synthetic": "Real set, time, by weights of the synthetic set",
+    "synthetic_time_by_real": "Synthetic set, time, by weights of the real set",
+    "synthetic_time_by_one_step": "Synthetic set, time, by weights after one step of training",
+    "real_time_by_one_step": "Real set, time, by weights after one step of training",
+    "published_time": "Published graphs, time",
+    "larger_time": "Larger graphs, time",
+    "larger_memory": "Larger graphs, peak memory",
+}
+FOLDERS = {
+    "synthetic_time": "SYNTHETIC",
+    "synthetic_time_paper": "SYNTHETIC",
+    "real_time": "REAL/time",
+    "real_time_paper": "REAL/time",
+    "real_memory": "REAL/memory",
+    "real_memory_paper": "REAL/memory",
+    "real_time_by_synthetic": "REAL/time",
+    "synthetic_time_by_real": "SYNTHETIC",
+    "synthetic_time_by_one_step": "SYNTHETIC",
+    "real_time_by_one_step": "REAL/time",
+}
+OURS = ("synthetic_time", "real_time", "real_memory")
+"""The paper's three sets."""
+
+OURS_IN_PAPER_SETTINGS = tuple(f"{name}{IN_PAPER_SETTINGS}" for name in OURS)
+
+OF_CHOICES = (*OURS, *OURS_IN_PAPER_SETTINGS)
+"""Records that show what weights choose."""
+
+
+def _of_sets(
+    command: str,
+    made: Callable[[Content], str],
+    sets: tuple[str, ...] = OURS,
+    record: str = "",
+    picture: str = "",
+) -> tuple[Part, ...]:
+    """A part for each of some sets."""
+    return tuple(
+        Part(
+            TITLES[name],
+            f"{record}{name}",
+            command.format(set=FOLDERS.get(name, "LARGER"), name=name, objective=objective),
+            made,
+            f"{picture}_{name}" if picture else "",
+        )
+        for name in sets
+        for objective in ["memory" if set_of(name).endswith("memory") else "time"]
+    )
+
+
+EVALUATION = "evaluation {set}/test --name {name} --objective {objective} --weights tuned=WEIGHTS"
+LARGER = "evaluation {set} --name {name} --objective {objective} --limits --weights tuned=WEIGHTS"
+PUBLISHED = (
+    "evaluation tests/instances/dnn-partitioning/throughput-inputs --name {name} --limits "
+    "--weights real=WEIGHTS synthetic=WEIGHTS"
+)
+PAPER = EVALUATION.replace("tuned=WEIGHTS", "paper=WEIGHTS gas=WEIGHTS --exact 5")
+ACTIONS = "actions {set}/test --name {name} --weights WEIGHTS"
+AUTO = "auto {set}/test --name {name} --objective {objective} --weights WEIGHTS"
+FOUR_UNEQUAL = "--cluster identical:4 --slowness 1 1 2 4 --bandwidth 1e6 --memory 0.4"
+EIGHT_UNEQUAL = "--cluster identical:8 --slowness 1 1 1 1 2 2 4 4 --bandwidth 1e6 --memory 0.4"
+TRAINED = "{set} --name {name} --objective {objective} --out FOLDER"
+
+
+def _compared(made: Callable[[Content], str], picture: str = "") -> tuple[Part, ...]:
+    """Two parts for each of the paper's sets, the second for weights in the paper's settings."""
+    sets = _of_sets(EVALUATION, made, picture=picture)
+    return *sets, *_of_sets(
+        PAPER,
+        lambda content: made(tables.in_paper_settings(content)),
+        OURS_IN_PAPER_SETTINGS,
+        picture=picture,
+    )
+
+
+SECTIONS: dict[str, tuple[Part, ...]] = {
+    "table_1": _compared(tables.methods),
+    "transfer": (
+        *_of_sets(
+            EVALUATION,
+            tables.methods,
+            ("real_time_by_synthetic", "synthetic_time_by_real"),
+            picture="regal_improvements",
+        ),
+        *_of_sets(PUBLISHED, tables.methods, ("published_time",), picture="regal_improvements"),
+        *_of_sets(
+            LARGER, tables.methods, ("larger_time", "larger_memory"), picture="regal_improvements"
+        ),
+    ),
+    "untrained": _of_sets(
+        EVALUATION, tables.methods, ("synthetic_time_by_one_step", "real_time_by_one_step")
+    ),
+    "figure_2": _compared(tables.improvements, "regal_improvements"),
+    "figure_3": _compared(tables.evaluations, "regal_evaluations"),
+    "figure_4a": _of_sets(ACTIONS, tables.entropies, OF_CHOICES, "actions_", "regal_entropies"),
+    "figure_4b": _of_sets(
+        f"ablations rounds {TRAINED}",
+        tables.variants,
+        ("synthetic_time", "real_time"),
+        "rounds_",
+        "regal_rounds",
+    ),
+    "figure_11": _of_sets(ACTIONS, tables.choices, OF_CHOICES, "actions_"),
+    "figure_12": _of_sets(
+        "topologies {set}/test --name {name} --objective {objective} --weights WEIGHTS",
+        tables.topologies,
+        ("real_time", "real_memory"),
+        "topologies_",
+        "regal_topologies",
+    ),
+    "table_3": (Part("", "speed", "speed --weights WEIGHTS", tables.seconds),),
+    "table_4": _of_sets(
+        f"ablations proposals {TRAINED}",
+        tables.variants,
+        ("real_memory", "synthetic_time"),
+        "proposals_",
+    ),
+    "auto": (
+        *_of_sets(AUTO, tables.starts, record="auto_"),
+        *(
+            Part(
+                f"Synthetic set, {what}",
+                f"auto_{name}",
+                f"auto SYNTHETIC/test --name {name} {option} --weights WEIGHTS",
+                tables.starts,
+            )
+            for what, name, option in (
+                ("transfers that take a microsecond a byte", "bandwidth", "--bandwidth 1e6"),
+                ("devices of limited memory", "memory_limit", "--memory 0.7"),
+                ("four devices", "four_devices", "--cluster identical:4"),
+                ("four unequal devices of limited memory", "unequal_devices", FOUR_UNEQUAL),
+                ("eight unequal devices of limited memory", "eight_devices", EIGHT_UNEQUAL),
+            )
+        ),
+    ),
+}
+"""By text, the parts below it."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--results", type=Path, default=RESULTS, metavar="FOLDER")
+    parser.add_argument("--out", type=Path, default=PAGE, metavar="FILE")
+    options = parser.parse_args(arguments)
+    options.out.write_text(page(options.results))
+
+
+def page(results: Path = RESULTS) -> str:
+    """The page from the JSON files of a folder."""
+    return "\n".join(_blocks(results))
+
+
+def _blocks(results: Path) -> Iterator[str]:
+    yield (TEXT / "introduction.md").read_text()
+    for text, parts in SECTIONS.items():
+        yield (TEXT / f"{text}.md").read_text()
+        for part in parts:
+            yield _part(part, results / f"regal_{part.record}.json")
+
+
+def _part(part: Part, path: Path) -> str:
+    heading = f"### {part.title}\n" if part.title else ""
+    if not path.is_file():
+        return f"{heading}Not measured yet: `python -m research.regal.{part.arguments}`.\n"
+    content = json.loads(path.read_bytes())
+    made = f"`{path.name}`, commit {content['commit'][:7]}, {content['date'][:10]}.\n"
+    picture = f"{IMAGES}/{part.picture}.svg"
+    shown = part.picture and (PAGE.parent / picture).is_file()
+    return f"{heading}{made}\n{part.made(content)}\n" + (
+        f"\n![{part.title}]({picture})\n" if shown else ""
+    )
+
+
+if __name__ == "__main__":
+    main()

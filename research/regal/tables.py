@@ -1,0 +1,235 @@
+"""Tables of docs/regal.md, each from the content of a record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from research.papers import markdown
+from research.regal.compared import BRED
+from research.regal.published import LEAST, MOST, NO_WORSE, SECONDS, set_of, table_1
+
+Content = dict[str, Any]
+
+
+def in_paper_settings(content: Content) -> Content:
+    """A comparison without weights in `tuned` settings."""
+    tables = content["tables"]
+    return content | {
+        "tables": tables
+        | {
+            "methods": [row for row in tables["methods"] if not _tuned(row["method"])],
+            "evaluations": [
+                {column: value for column, value in row.items() if not _tuned(column)}
+                for row in tables["evaluations"]
+            ],
+        }
+    }
+
+
+def _tuned(label: str) -> bool:
+    return ", tuned" in label
+
+
+def methods(content: Content) -> str:
+    """Table 1."""
+    rows = content["tables"]["methods"]
+    graphs = len(content["tables"]["graphs"])
+    head = (
+        f"{graphs} graphs", "improvement, %", "the paper's", "over the same decoder, %",
+        "no worse, % of graphs", "gap to the best known, %", "the paper's", "seconds",
+    )  # fmt: skip
+    lines: list[tuple[str, ...]] = [
+        (
+            _taken(row, graphs),
+            spread(row["improvement_%"], row["interval_%"]),
+            figure(row["paper_improvement_%"], 2),
+            _over_same(row),
+            figure(row["no_worse_%"]),
+            figure(row["gap_to_best_known_%"]),
+            figure(row["paper_gap_%"], 2),
+            figure(row["seconds"], 3),
+        )
+        for row in rows
+    ]
+    for bound in content["tables"].get("bound", []):
+        most = spread(bound["improvement_%"], bound["interval_%"])
+        lines.append(("lower bound, at most", most, *[markdown.NONE] * (len(head) - 2)))
+    run = {row["method"].partition(",")[0] for row in rows}
+    for method, (improvement, gap) in table_1(content["options"]["name"]).items():
+        if method not in run:
+            cells = [markdown.NONE] * len(head)
+            cells[2], cells[6] = figure(improvement, 2), figure(gap, 2)
+            lines.append((f"`{method}`, not run", *cells[1:]))
+    return markdown.table(head, lines) + "".join(map(_unfinished, _weights(content)))
+
+
+def _taken(row: Mapping[str, Any], graphs: int) -> str:
+    """A method, and how many of the graphs it takes where that is not all."""
+    taken = row.get("graphs", graphs)
+    return _code(row["method"]) + (f", {taken} of the graphs" if taken < graphs else "")
+
+
+def _weights(content: Content) -> list[dict[str, Any]]:
+    """Rows of weights whose training has not come to its end."""
+    rows = content["tables"].get("weights", [])
+    return [row for row in rows if row["steps"] < row["of"]]
+
+
+def _unfinished(row: Mapping[str, Any]) -> str:
+    after = f"\n\n`{row['weights']}` is after {row['steps']:,} of {row['of']:,} steps of training."
+    if row.get("kept", row["steps"]) == row["steps"]:
+        return after
+    return f"{after} Its parameters are those after {row['kept']:,}, the best in validation."
+
+
+def improvements(content: Content) -> str:
+    """Fig. 2 in figures: of methods with weights, over BRKGA with the same decoder."""
+    name = set_of(content["options"]["name"])
+    head = ("", "no worse, % of graphs", "least, %", "most, %")
+    lines = [
+        (_code(row["method"]), *(figure(row[c]) for c in ("no_worse_%", "least_%", "most_%")))
+        for row in content["tables"]["methods"]
+        if row["method"].startswith(("regal", "gas", "idrs"))
+    ]
+    if name in NO_WORSE:
+        lines.append(("the paper's `regal`", *(figure(of[name]) for of in (NO_WORSE, LEAST, MOST))))
+    return markdown.table(head, lines)
+
+
+def evaluations(content: Content) -> str:
+    """Fig. 3: per cent over BRKGA with the common budget, by evaluations."""
+    rows = content["tables"]["evaluations"]
+    graphs = min(content["options"]["limit_graphs"], len(content["tables"]["graphs"]))
+    labels = [column.removesuffix(", %") for column in rows[0] if column.endswith(", %")]
+    lines = [
+        (
+            f"{row['evaluations']:,}",
+            *(spread(row[f"{label}, %"], row.get(f"{label}, ±")) for label in labels),
+        )
+        for row in rows
+    ]
+    return markdown.table((f"evaluations, {graphs} graphs", *map(_code, labels)), lines)
+
+
+def entropies(content: Content) -> str:
+    """Fig. 4a."""
+    head = (
+        "choices", "mean, nats", "least", "most", "the paper's mean", "most frequent", "% of ops",
+    )  # fmt: skip
+    lines = [
+        (
+            row["choices"],
+            *(figure(row[c], 2) for c in ("mean", "least", "most", "paper_mean")),
+            f"{row['usual']} of {row['levels']}",
+            figure(row["usual_%"]),
+        )
+        for row in content["tables"]["entropy, nats"]
+    ]
+    return markdown.table(head, lines)
+
+
+def choices(content: Content) -> str:
+    """Fig. 11."""
+    head = ("prefers", "priority", "% of ops", "mean weight")
+    lines = [
+        (row["prefers"], row["priority"], figure(row["ops_%"]), figure(row["mean_weight"], 2))
+        for row in content["tables"]["choices"]
+    ]
+    return markdown.table(head, lines, 2)
+
+
+def topologies(content: Content) -> str:
+    """Fig. 12: all rewards, and the best, the middle and the worst topology by their medians."""
+    rows = content["tables"]["topologies"]
+    shown = {0, len(rows) // 2, len(rows) - 1}
+    columns = ("mean", "least", "lower_quartile", "median", "upper_quartile", "most")
+    lines = [
+        (row["graph"], f"{row['rewards']:,}", *(figure(row[c], 3) for c in columns))
+        for row in [*content["tables"]["all"], *(rows[i] for i in sorted(shown))]
+    ]
+    head = ("graph", "rewards", *(column.replace("_", " ") for column in columns))
+    return markdown.table(head, lines)
+
+
+def variants(content: Content) -> str:
+    """Table 4 and Fig. 4b."""
+    rows = content["tables"]["variants"]
+    paper = any(row["paper_test_%"] is not None for row in rows)
+    differs = {"rounds": "T", "proposals": "proposed"}[content["options"]["which"]]
+    head = (differs, "steps", "seeds", "best reward in validation", "test, %")
+    lines = [
+        (
+            row["variant"],
+            f"{row['steps']:,}",
+            str(row["seeds"]),
+            f"{row['best_reward']:.4f}",
+            spread(row["test_%"], row["interval_%"]),
+            *((figure(row["paper_valid_%"], 2), figure(row["paper_test_%"], 2)) if paper else ()),
+        )
+        for row in rows
+    ]
+    return markdown.table(
+        (*head, "the paper's validation, %", "its test, %")[: len(lines[0])], lines
+    )
+
+
+def seconds(content: Content) -> str:
+    """Table 3."""
+    head = (f"{content['options']['ops']} ops", "threads", "seconds", "the paper's")
+    lines = [
+        (
+            _code(row["method"]),
+            str(row["threads"]),
+            figure(row["seconds"], 3),
+            f"{SECONDS[row['method']]:g}",
+        )
+        for row in content["tables"]["plans"]
+    ]
+    run = {row["method"] for row in content["tables"]["plans"]}
+    lines += [
+        (f"`{method}`, not run", markdown.NONE, markdown.NONE, f"{seconds:g}")
+        for method, seconds in SECONDS.items()
+        if method not in run
+    ]
+    return markdown.table(head, lines)
+
+
+def starts(content: Content) -> str:
+    """`auto` with a start and without."""
+    head = ("budget", "first", "graphs", "improvement, %", "better, % of graphs", "worse")
+    lines = [
+        (
+            row["budget"],
+            _code(row["first"]),
+            str(row["graphs"]),
+            spread(row["improvement_%"], row["interval_%"], 2),
+            figure(row["better_%"]),
+            figure(row["worse_%"]),
+        )
+        for row in content["tables"]["budgets"]
+    ]
+    return markdown.table(head, lines, 2)
+
+
+def figure(value: float | None, decimals: int = 1) -> str:
+    """A number, or a dash where there is none."""
+    return markdown.NONE if value is None else f"{value + 0.0:.{decimals}f}"
+
+
+def spread(value: float, half: float | None, decimals: int = 1) -> str:
+    """A mean with half the width of its interval, where that is known and not zero."""
+    return figure(value, decimals) + (f" ± {half:.{decimals}f}" if half else "")
+
+
+def _over_same(row: Mapping[str, Any]) -> str:
+    """Over BRKGA with the same decoder, of methods that breed chromosomes."""
+    if row["method"].partition(",")[0] not in BRED:
+        return markdown.NONE
+    return spread(row["over_same_decoder_%"], row["its_interval_%"])
+
+
+def _code(label: str) -> str:
+    """The label of a method, its name in code: `regal`, tuned."""
+    name, comma, rest = label.partition(",")
+    return f"`{name}`{comma}{rest}"

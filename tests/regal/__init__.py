@@ -1,1 +1,0 @@
-"""REGAL's experiments, in `benchmarks.regal`."""

@@ -1,0 +1,1 @@
+"""REGAL's experiments, in `research.regal`."""
