@@ -96,4 +96,4 @@ FORCE:
 
 clean:
 	rm -rf build .sanitize .hypothesis .mypy_cache .pytest_cache .ruff_cache demo
-	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
+	find src tests benchmarks research -name __pycache__ -prune -exec rm -rf {} +

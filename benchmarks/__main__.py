@@ -8,31 +8,31 @@ import subprocess
 from benchmarks.lib import child
 
 BENCHMARKS = (
-    "search.simulator_speed",
-    "search.startup",
-    "search.known_optima",
-    "search.zoo_presets",
-    "search.peers",
-    "search.scale",
+    "benchmarks.search.simulator_speed",
+    "benchmarks.search.startup",
+    "benchmarks.search.known_optima",
+    "benchmarks.search.zoo_presets",
+    "benchmarks.search.peers",
+    "benchmarks.search.scale",
 )
 
 PAPERS = (
-    "papers.memory_limits",
-    "papers.post_table",
-    "papers.hierarchical_table",
-    "papers.heuristics",
-    "papers.planner.planner_ablation",
-    "papers.spotlight_cifar",
-    "papers.clocks.wall_times",
-    "papers.clocks.spotlight_hours",
-    "papers.clocks.search_hours",
-    "papers.colocrl.colocrl_table",
-    "papers.placements.learned_placements",
-    "papers.placements.sliced_steps",
-    "papers.placements.model_statistics",
-    "papers.post_curves",
-    "papers.post_timeline",
-    "papers.page",
+    "research.papers.memory_limits",
+    "research.papers.post_table",
+    "research.papers.hierarchical_table",
+    "research.papers.heuristics",
+    "research.papers.planner.planner_ablation",
+    "research.papers.spotlight_cifar",
+    "research.papers.clocks.wall_times",
+    "research.papers.clocks.spotlight_hours",
+    "research.papers.clocks.search_hours",
+    "research.papers.colocrl.colocrl_table",
+    "research.papers.placements.learned_placements",
+    "research.papers.placements.sliced_steps",
+    "research.papers.placements.model_statistics",
+    "research.papers.post_curves",
+    "research.papers.post_timeline",
+    "research.papers.page",
 )
 """They take hours, so they run where they are asked for; the last write pictures and the page."""
 
@@ -47,8 +47,8 @@ def main() -> None:
     names = PAPERS if options.pop("papers") else BENCHMARKS
     folders = [f"--{name}={folder}" for name, folder in options.items() if folder]
     for name in names:
-        arguments = folders if name == "search.known_optima" else []
-        subprocess.run(child.module(f"benchmarks.{name}", *arguments), check=True)
+        arguments = folders if name == "benchmarks.search.known_optima" else []
+        subprocess.run(child.module(name, *arguments), check=True)
 
 
 if __name__ == "__main__":

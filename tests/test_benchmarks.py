@@ -10,13 +10,14 @@ import pytest
 
 from tests.test_rooms import SOURCES
 
-FOLDER = Path(__file__).parents[1] / "benchmarks"
+ROOT = Path(__file__).parents[1]
+SCRIPTS = sorted([*(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "research").rglob("*.py")])
 
 MODULES = SOURCES | {
-    ".".join(path.relative_to(FOLDER.parent).with_suffix("").parts).removesuffix(".__init__"): path
-    for path in FOLDER.rglob("*.py")
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in SCRIPTS
 }
-"""Files by the names of their modules, those of the package and of benchmarks."""
+"""Files by the names of their modules, those of the package, of benchmarks and of research."""
 
 
 @cache
@@ -33,12 +34,12 @@ def _names(module: str) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("script", sorted(FOLDER.rglob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_a_script_imports_what_there_is(script: Path) -> None:
     tree = ast.parse(script.read_text("utf-8"))
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     names = {(str(node.module), each.name) for node in imports for each in node.names}
-    roots = ("situate", "benchmarks")
+    roots = ("situate", "benchmarks", "research")
     ours = {(module, name) for module, name in names if module.split(".")[0] in roots}
     assert {
         pair for pair in ours if pair[0] not in MODULES or pair[1] not in _names(pair[0])

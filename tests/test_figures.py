@@ -3,14 +3,16 @@ not looked up here, in `test_tuning` (tables of candidates) or in `papers`."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks.lib.record import RESULTS
+from benchmarks.lib.record import RESULTS as BENCHMARKS
+from benchmarks.lib.record import read_record
+from research import RESULTS
 from research.papers.page import TEXT
 from tests.test_tuning import SCORE, page, recorded
 
@@ -61,8 +63,14 @@ def of_post() -> list[str]:
     ]
 
 
+def of_name(record: str) -> Path:
+    """The file of a record of research or, failing that, of benchmarks."""
+    paths = [folder / f"{record}.json" for folder in (RESULTS, BENCHMARKS)]
+    return next(path for path in paths if path.is_file())
+
+
 def table(record: str, name: str) -> list[dict[str, Any]]:
-    content: dict[str, Any] = json.loads((RESULTS / f"{record}.json").read_bytes())
+    content: dict[str, Any] = read_record(of_name(record))
     rows: list[dict[str, Any]] = content["tables"][name]
     return rows
 
@@ -130,11 +138,11 @@ def test_no_figure_stands_outside_of_tables_that_is_not_looked_up(seed: str) -> 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_command_that_is_named_with_a_commit_was_recorded_at_it(seed: str) -> None:
     cited = re.findall(
-        r"`python -m benchmarks\.learning\.(\w+)( --samples \d+)?`[^`]*?commit (\w{7})", page(seed)
+        r"`python -m research\.learning\.(\w+)( --samples \d+)?`[^`]*?commit (\w{7})", page(seed)
     )
     for name, samples, commit in cited:
         record = f"{name}{samples.replace(' --samples ', '_')}"
-        assert json.loads((RESULTS / f"{record}.json").read_bytes())["commit"].startswith(commit)
+        assert read_record(RESULTS / f"{record}.json")["commit"].startswith(commit)
 
 
 def test_the_text_of_the_papers_page_has_no_per_cents_but_those_that_records_fill_in() -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import fields
 from typing import Any
 
 import pytest
 
-from benchmarks.learning import tune_climbing, tune_sequence, tune_softmax, tuning
-from benchmarks.lib.record import RESULTS, ROOT
+from benchmarks.lib.record import ROOT, read_record
+from research import RESULTS
+from research.learning import tune_climbing, tune_sequence, tune_softmax, tuning
 from situate.bounds.lower_bound import lower_bound
 
 EASY, HARD = ("vit", "k80-4"), ("gpt2", "k80-4")
@@ -23,7 +23,7 @@ SCORE = "best, % above"
 
 def recorded(name: str) -> dict[str, dict[str, Any]]:
     """By candidate, what a search for settings found."""
-    found = json.loads((RESULTS / f"{name}.json").read_text())
+    found = read_record(RESULTS / f"{name}.json")
     return {row["candidate"]: row for row in found["tables"]["candidates"]}
 
 

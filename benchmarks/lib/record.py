@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import os
-import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -12,7 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec import structs
 from rich.console import Console
 from rich.table import Table
@@ -23,8 +23,20 @@ from situate.bench import provenance
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
 
-WRITTEN = ("benchmarks/results", "docs/images", "docs/papers.md", "docs/regal.md")
+WRITTEN = (
+    "benchmarks/results",
+    "docs/images",
+    "research/results",
+    "research/images",
+    "research/*.md",
+)
 """Files that benchmarks write: they may differ from the commit that the benchmarks are run at."""
+
+DIGITS = 9
+"""Significant digits of the numbers of a record."""
+
+LEVELS = 3
+"""Levels of a record's objects that have a line for each key."""
 
 Row = dict[str, Any]
 """Figures by column: text, numbers, yes or no, or None where there is none."""
@@ -46,19 +58,21 @@ def record(
     targets: Sequence[Target] = (),
     *,
     options: argparse.Namespace | None = None,
+    folder: Path | None = None,
 ) -> None:
-    """Print the tables and the targets, and write benchmarks/results/NAME.json.
+    """Print the tables and the targets, and write NAME.json.
 
     Args:
         name: the benchmark's.
         tables: rows by title; the rows of one table have the same columns.
         targets: may be empty.
-        options: what the benchmark was run with; folders are left out.
+        options: of the run; folders are left out.
+        folder: for the file; None for benchmarks/results.
     """
     for title, rows in tables.items():
         show(f"{name}: {title}", rows)
     show(f"{name}: targets", [asdict(target) for target in targets])
-    write(RESULTS / f"{name}.json", tables, targets, options=options)
+    write((folder or RESULTS) / f"{name}.json", tables, targets, options=options)
 
 
 def write(
@@ -94,19 +108,63 @@ def write_origin(
         "benchmark": path.stem,
         **origin,
         "targets": [asdict(target) for target in targets],
-        "tables": tables,
+        "tables": {title: _columns(rows) for title, rows in tables.items()},
     }
     path.parent.mkdir(exist_ok=True)
     temporary = path.with_suffix(".json.part")
-    plain = msgspec.json.encode(content, enc_hook=lambda number: number.item())
-    temporary.write_bytes(_in_lines(msgspec.json.format(plain, indent=1)) + b"\n")
+    temporary.write_text(_lines(_rounded(content)) + "\n")
     os.replace(temporary, path)
 
 
-def _in_lines(text: bytes) -> bytes:
-    """Lists of numbers on one line each."""
-    numbers = rb"\[\s+((?:(?:null|[-+.\deE]+),?\s+)+)\]"
-    return re.sub(numbers, lambda found: b"[" + b" ".join(found[1].split()) + b"]", text)
+def read_record(path: Path) -> dict[str, Any]:
+    """A record that `write` wrote, with each row of its tables by column."""
+    content: dict[str, Any] = json.loads(path.read_bytes())
+    content["tables"] = {title: _rows(table) for title, table in content["tables"].items()}
+    return content
+
+
+def _columns(rows: Sequence[Row]) -> dict[str, Any] | Sequence[Row]:
+    """A table whose rows repeat no names; rows of unequal columns stay as they are."""
+    names = list(rows[0]) if rows else []
+    if any(list(row) != names for row in rows):
+        return rows
+    return {"columns": names, "rows": [list(row.values()) for row in rows]}
+
+
+def _rows(table: Any) -> list[Row]:
+    if isinstance(table, list):
+        return table
+    return [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+
+
+def _rounded(value: Any) -> Any:
+    """The value with at most `DIGITS` significant digits in each number."""
+    match value:
+        case bool() | int() | str() | None:
+            return value
+        case Mapping():
+            return {key: _rounded(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_rounded(item) for item in value]
+        case float() if math.isfinite(value):
+            return float(f"{value:.{DIGITS}g}")
+        case float():
+            return None  # JSON has no infinities
+    return _rounded(value.item())  # of numpy
+
+
+def _lines(value: Any, depth: int = 0) -> str:
+    """JSON with a line for each key of the first levels and for each row of a table."""
+    if depth < LEVELS and isinstance(value, dict) and value:
+        items = [f"{json.dumps(key)}: {_lines(item, depth + 1)}" for key, item in value.items()]
+        return "{\n" + ",\n".join(items) + "\n}"
+    if depth < LEVELS + 1 and isinstance(value, list) and any(map(_is_nested, value)):
+        return "[\n" + ",\n".join(_lines(item, LEVELS + 1) for item in value) + "\n]"
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, list | dict)
 
 
 def commit() -> str:

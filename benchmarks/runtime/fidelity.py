@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 import situate
 from benchmarks.lib import placements
 from benchmarks.lib.record import RESULTS, Row, Target, show, write
-from research.papers.runs import kept
 from benchmarks.runtime.runtime_cases import Case, cpus, profiled
+from research.papers.runs import kept
 from situate.data.problem import Problem
 from situate.report.measured_run import measured_run
 from situate.runtime.measure import STEPS, measure

@@ -16,8 +16,8 @@ import torch
 
 from benchmarks.lib import placements
 from benchmarks.lib.record import RESULTS, Row, Target, show, write
-from research.papers.runs import kept
 from benchmarks.runtime.runtime_cases import Case, cpus
+from research.papers.runs import kept
 from situate.data.problem import Problem
 from situate.evaluators.hardware.workers import HardwareWorkers
 from situate.runtime.equality import difference

@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 import situate
-from benchmarks.lib.record import Row, Target, record
+from benchmarks.lib.record import Row, Target, read_record, record
 from situate.solvers import LEARNERS
 
 NETWORKS = (
@@ -124,13 +124,13 @@ def _unchanged(rows: list[Row], against: Path) -> Target:
     before = {row["plan"]: row["hash"] for row in _plans(against)}
     differ = [row["plan"] for row in rows if before.get(row["plan"]) != row["hash"]]
     missing = before.keys() - {row["plan"] for row in rows}
-    what = f"plans as at {json.loads(against.read_bytes())['commit'][:7]}"
+    what = f"plans as at {read_record(against)['commit'][:7]}"
     differ += sorted(missing)
     return Target(what, f"all {len(before)}", f"differ: {', '.join(differ) or 'none'}", not differ)
 
 
 def _plans(path: Path) -> list[Row]:
-    rows: list[Row] = json.loads(path.read_bytes())["tables"]["plans"]
+    rows: list[Row] = read_record(path)["tables"]["plans"]
     return rows
 
 

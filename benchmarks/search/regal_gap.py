@@ -12,10 +12,8 @@ import random
 import statistics
 from collections.abc import Iterator
 
-import msgspec
-
 import situate
-from benchmarks.lib.record import RESULTS, Row, Target, commit, record
+from benchmarks.lib.record import RESULTS, Row, Target, commit, read_record, record
 from situate import Cluster, Problem
 from situate.bench.families.regal import MODELS, NODES, synthetic
 
@@ -92,7 +90,7 @@ def _solved(problem: Problem, taking: str, limit: float, seed: int) -> Row:
 def _known() -> dict[tuple[str, int], Row]:
     """Best known values where transfers take time, by graph and number of devices."""
     path = RESULTS / "regal_gap.json"
-    tables = msgspec.json.decode(path.read_bytes())["tables"] if path.exists() else {}
+    tables = read_record(path)["tables"] if path.exists() else {}
     return {(row["graph"], row["devices"]): row for row in tables.get("best known", [])}
 
 

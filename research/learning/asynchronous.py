@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import situate
 from benchmarks.lib.record import Row, Target, record
+from research import RESULTS
 from situate.evaluators.measurements import Measurements
 from situate.results.result import Result
 from situate.solvers.learned.asynchronous.virtual_clock import VirtualClock, hours
@@ -45,7 +46,7 @@ def main(arguments: list[str] | None = None) -> None:
     ]
     targets = [_target(method, rows) for method in METHODS]
     tables = {"asynchronous and synchronous": rows}
-    record("asynchronous", tables, targets, options=options)
+    record("asynchronous", tables, targets, options=options, folder=RESULTS)
 
 
 def _pair(problem: situate.Problem, method: str, samples: int, seed: int) -> Row:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.lib.record import Row, Target, record
+from research import RESULTS
 from situate import Cluster, Problem, solve
 from situate.bounds.lower_bound import lower_bound
 from situate.data.graph import Graph
@@ -51,6 +52,7 @@ def main(arguments: list[str] | None = None) -> None:
         {"searches": rows, "by hand": others},
         [_target(row, problem.n) for row in rows],
         options=options,
+        folder=RESULTS,
     )
 
 

@@ -7,8 +7,9 @@ beside the candidates. Results with `--noise` are recorded under a name of their
 from __future__ import annotations
 
 import situate
-from benchmarks.learning import tune_softmax, tuning
 from benchmarks.lib.record import record
+from research import RESULTS
+from research.learning import tune_softmax, tuning
 from situate.evaluators.workers.jobs import Function
 from situate.grouping import group
 from situate.solvers.learned.initial_placements import InitialPlacements
@@ -50,7 +51,7 @@ def main(arguments: list[str] | None = None) -> None:
     trials = tuning.trials(candidates(), tune_softmax.PROBLEMS, options)
     found = tuning.outcomes(trials, options)
     name = "tune_climbing_noisy" if options.noise else "tune_climbing"
-    record(name, {"candidates": tuning.scores(found)}, options=options)
+    record(name, {"candidates": tuning.scores(found)}, options=options, folder=RESULTS)
 
 
 if __name__ == "__main__":

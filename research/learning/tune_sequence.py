@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 import situate
-from benchmarks.learning import tuning
 from benchmarks.lib.record import Row, Target, record
+from research import RESULTS
+from research.learning import tuning
 from situate.evaluators.workers.jobs import Function
 from situate.solvers.learned import colocrl, hierarchical, spotlight
 from situate.solvers.learned.colocrl import settings as colocrl_settings
@@ -125,7 +126,7 @@ def main(arguments: list[str] | None = None) -> None:
     found = tuning.outcomes(once, options)
     rows = list(methods(found))
     tables = {"candidates": tuning.scores(found), "methods": rows}
-    record("tune_sequence", tables, [target(row) for row in rows], options=options)
+    record("tune_sequence", tables, [target(row) for row in rows], options=options, folder=RESULTS)
 
 
 def methods(found: Mapping[str, tuning.Outcomes]) -> Iterator[Row]:

@@ -15,8 +15,9 @@ from functools import cache
 from typing import Any
 
 import situate
-from benchmarks.learning import tuning
 from benchmarks.lib.record import record
+from research import RESULTS
+from research.learning import tuning
 from situate.evaluators.workers.jobs import Function
 from situate.grouping import Groups, group
 from situate.solvers.learned.grouped import coarser_groups
@@ -133,7 +134,7 @@ def main(arguments: list[str] | None = None) -> None:
     wanted = candidates(options.samples, options.grouping)
     makes = {name: make(settings) for name, settings in wanted.items()}
     found = tuning.outcomes(tuning.trials(makes, PROBLEMS, options), options)
-    record(name_of(options), {"candidates": tuning.scores(found)}, options=options)
+    record(name_of(options), {"candidates": tuning.scores(found)}, options=options, folder=RESULTS)
 
 
 def name_of(options: argparse.Namespace) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from research.papers.runs import BATCH
 from research.papers.tables import Results
+from situate.report.pictures.formats import compact_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,8 +60,7 @@ def svg(figure: Figure) -> bytes:
     """The figure as an SVG file without a date."""
     stream = io.BytesIO()
     figure.savefig(stream, format="svg", metadata={"Date": None})
-    lines = (line.rstrip() for line in stream.getvalue().splitlines())
-    return b"\n".join(lines) + b"\n"
+    return compact_svg(stream.getvalue())
 
 
 def _panel(

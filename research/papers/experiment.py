@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.lib.record import RESULTS, Row, Target, show, write
+from benchmarks.lib.record import Row, Target, show, write
 from benchmarks.lib.workers import add_workers
+from research import RESULTS
 from research.papers import rules
 from research.papers.cases import Case
 from research.papers.runs import Run, by_workers, kept

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.lib.record import RESULTS, Row, show, write
+from benchmarks.lib.record import Row, show, write
 from benchmarks.lib.workers import add_workers
+from research import RESULTS
 from research.papers import baselines, published, rules
 from research.papers.cases import Case, calibrated
 from research.papers.hierarchical_table import SAMPLES as PLANNER_SAMPLES

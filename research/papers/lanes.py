@@ -48,7 +48,7 @@ def draw(path: Path, problem: Problem, schedules: Mapping[str, Schedule], parts:
     grid[-1].set_xlabel("time [s]", fontsize=8.5, color=PALE)
     _legend(figure, colours)
     with matplotlib.rc_context({"svg.hashsalt": "situate"}):
-        path.write_bytes(coarse(svg(figure)))
+        path.write_bytes(svg(figure))
 
 
 def shades(problem: Problem, parts: Parts) -> OpColors:
@@ -97,8 +97,3 @@ def _legend(figure: Figure, colours: OpColors) -> None:
     figure.legend(
         keys, labels, loc="outside upper right", ncols=len(labels), frameon=False, fontsize=8
     )
-
-
-def coarse(picture: bytes) -> bytes:
-    """Coordinates of paths to a hundredth of a point: a third of the file."""
-    return re.sub(rb' d="[^"]*"', lambda path: re.sub(rb"(\.\d\d)\d+", rb"\1", path[0]), picture)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from benchmarks.lib.record import Row, record
+from research import RESULTS
 from research.papers import published
 from research.papers.cases import Case, calibrated
 from situate.data.arrays import Placement
@@ -40,7 +41,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--rows", nargs="+", choices=names, default=names, metavar="ROW")
     options = parser.parse_args(arguments)
     rows = [row for case in CASES if _name(case) in options.rows for row in cells(calibrated(case))]
-    record("memory_limits", {"placements": rows}, options=options)
+    record("memory_limits", {"placements": rows}, options=options, folder=RESULTS)
 
 
 def _name(case: Case) -> str:

@@ -1,4 +1,4 @@
-"""Writes docs/papers.md: text from `text/`, every number of ours from benchmarks/results.
+"""Writes research/papers.md: text from `text/`, every number of ours from research/results.
 
 A section of which nothing has been measured says how to measure it.
 """
@@ -6,14 +6,14 @@ A section of which nothing has been measured says how to measure it.
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from benchmarks.lib.record import RESULTS, ROOT
+from benchmarks.lib.record import ROOT, read_record
+from research import RESULTS
 from research.papers import markdown
 from research.papers.pages import (
     clocks,
@@ -32,7 +32,7 @@ from research.papers.pages import (
 )
 from research.papers.tables import apart
 
-PAGE = ROOT / "docs" / "papers.md"
+PAGE = ROOT / "research" / "papers.md"
 TEXT = Path(__file__).parent / "text"
 
 Content = Mapping[str, Any]
@@ -124,7 +124,7 @@ def _section(name: str, paths: Sequence[Path], fill: Fill) -> str:
 
 def _content(path: Path) -> Content:
     """The content of a file, with those of the ones that hold runs in other settings apart."""
-    content = json.loads(path.read_bytes())
+    content = read_record(path)
     made = _made(content)
     for name, other in apart(path).items():
         content["tables"]["runs"] += other["tables"]["runs"]

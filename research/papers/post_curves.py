@@ -5,16 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks.lib.record import RESULTS, ROOT
+from research import IMAGES, RESULTS
 from research.papers import curves, published
 from research.papers.checks import SOFTMAX
 from research.papers.tables import Results
 
-IMAGES = ROOT / "docs" / "images"
-
 
 def main(arguments: list[str] | None = None) -> None:
-    """Draw docs/images/post_curves_SETTINGS.svg."""
+    """Draw research/images/post_curves_SETTINGS.svg."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", type=Path, default=RESULTS, metavar="FOLDER")
     parser.add_argument("--images", type=Path, default=IMAGES, metavar="FOLDER")

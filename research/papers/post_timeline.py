@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks.lib.record import RESULTS, ROOT, Row, show, write
+from benchmarks.lib.record import ROOT, Row, show, write
+from research import IMAGES, RESULTS
 from research.papers import lanes, published
 from research.papers.cases import Case, calibrated
 from research.papers.placements import shares
-from research.papers.post_curves import IMAGES
 from situate.data.problem import Problem
 from situate.results.result import Result
 from situate.solvers import solve
@@ -34,7 +34,7 @@ CASES: dict[tuple[str, int], lanes.Parts] = {
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Learn, record, draw docs/images/post_timeline_NETWORK.svg, and write a trace of each."""
+    """Learn, record, draw research/images/post_timeline_NETWORK.svg, and write a trace of each."""
     options = _parser().parse_args(arguments)
     tables: dict[str, list[Row]] = {"placements": []}
     pictures = []

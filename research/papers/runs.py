@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.lib.record import Row, commit
+from benchmarks.lib.record import Row, commit, read_record
 from benchmarks.lib.workers import jobs
 from research.papers.cases import Case
 from situate.data.problem import Problem
@@ -128,5 +127,5 @@ def kept(path: Path, table: str) -> list[dict[str, Any]]:
     """Rows of an earlier, perhaps interrupted, invocation at this very commit; else none."""
     if not path.is_file() or (now := commit()).endswith("+dirty"):
         return []
-    content = json.loads(path.read_bytes())
+    content = read_record(path)
     return list(content["tables"].get(table, [])) if content["commit"] == now else []

@@ -9,10 +9,10 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
+from research import IMAGES
 from research.papers import curves, rules
 from research.papers.cases import Case
 from research.papers.experiment import SETTINGS, Experiment, parser
-from research.papers.post_curves import IMAGES
 from research.papers.runs import Run
 from research.papers.tables import Results
 
@@ -21,7 +21,7 @@ LEARNERS = ("spotlight", "ppo")
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run, print, record, and draw docs/images/spotlight_curves.svg."""
+    """Run, print, record, and draw research/images/spotlight_curves.svg."""
     options = parser(__doc__, "spotlight_cifar", [CASE.name])
     options.add_argument("--images", type=Path, default=IMAGES, metavar="FOLDER")
     chosen = options.parse_args(arguments)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.lib.record import Row
+from benchmarks.lib.record import Row, read_record
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ def apart(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _only(settings: str, path: Path) -> dict[str, Any]:
-    content = json.loads(path.read_bytes())
+    content = read_record(path)
     runs = [run for run in content["tables"]["runs"] if run["settings"] == settings]
     return {**content, "tables": {"runs": runs}}
 
@@ -57,7 +56,7 @@ class Results:
         """The tables of a file of benchmarks/results and its `apart`; empty where there is none."""
         if not path.is_file():
             return cls([], [])
-        tables = json.loads(path.read_bytes())["tables"]
+        tables = read_record(path)["tables"]
         others = [run for other in apart(path).values() for run in other["tables"]["runs"]]
         return cls(tables["rules"], tables["runs"] + others)
 

@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.lib.record import RESULTS, Row, show, write
+from benchmarks.lib.record import Row, show, write
+from research import RESULTS
 from research.regal.compared import DEVICES
 from research.regal.published import ENTROPY
 from situate import RULES, Cluster, Problem

@@ -26,8 +26,9 @@ import numpy as np
 import torch
 from msgspec import structs
 
-from benchmarks.lib.record import RESULTS, Row, show, write
+from benchmarks.lib.record import Row, show, write
 from benchmarks.lib.workers import add_workers, jobs
+from research import RESULTS
 from research.regal.evaluation import NO_WORSE, Values, interval
 from research.regal.tasks import outcome
 from situate import Cluster, Learning, Problem, Result, solve

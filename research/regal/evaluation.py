@@ -31,8 +31,9 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.lib.record import RESULTS, Row, show, write
+from benchmarks.lib.record import Row, show, write
 from benchmarks.lib.workers import add_workers, jobs
+from research import RESULTS
 from research.regal.compared import REFERENCE, Compared, Planned, Task, guided, methods, plain
 from research.regal.published import set_of, table_1
 from research.regal.tasks import outcome

@@ -1,4 +1,4 @@
-"""Pictures of docs/regal.md from the records: Fig. 2, 3, 4 and 12 of REGAL.
+"""Pictures of research/regal.md from the records: Fig. 2, 3, 4 and 12 of REGAL.
 
 A picture is drawn of every record that is there.
 """
@@ -6,14 +6,14 @@ A picture is drawn of every record that is there.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.lib.record import RESULTS, ROOT
+from benchmarks.lib.record import read_record
+from research import IMAGES, RESULTS
 from research.papers.curves import GRID, INK, PALE, svg
 from research.regal.compared import REFERENCE
 from research.regal.published import IN_PAPER_SETTINGS
@@ -22,17 +22,22 @@ from research.regal.tables import Content, in_paper_settings
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PICTURES = ROOT / "docs" / "images"
 
 BETTER, WORSE = "#006B1B", "#AA3377"
 LINES = ("#4477AA", "#EE7733", "#006B1B", "#AA3377", "#66CCEE", "#777777")
 """Tol's qualitative colours, as in situate's pictures."""
 
 BINS = 24
+SHOWN = (
+    *("regal_improvements_synthetic_time", "regal_improvements_real_time"),
+    *("regal_improvements_real_memory", "regal_evaluations_synthetic_time"),
+    *("regal_evaluations_real_time", "regal_entropies_real_time"),
+)
+"""Pictures on the page; its tables have the numbers of the others."""
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Draw docs/images/regal_FIGURE_SET.svg."""
+    """Draw research/images/regal_FIGURE_SET.svg of the page, or of every record."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -40,9 +45,12 @@ def main(arguments: list[str] | None = None) -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--results", type=Path, default=RESULTS, metavar="FOLDER")
-    parser.add_argument("--images", type=Path, default=PICTURES, metavar="FOLDER")
+    parser.add_argument("--images", type=Path, default=IMAGES, metavar="FOLDER")
+    parser.add_argument("--all", action="store_true", help="also those that the page leaves out")
     options = parser.parse_args(arguments)
     for name, content, draw in drawings(options.results):
+        if not options.all and name not in SHOWN:
+            continue
         figure = Figure(figsize=(5.6, 3.2), layout="constrained")
         axes = figure.subplots()
         draw(axes, content)
@@ -59,7 +67,7 @@ Draw = Callable[["Axes", Content], None]
 def drawings(results: Path) -> Iterator[tuple[str, Content, Draw]]:
     """By picture, its name, the record that it is of, and what draws it."""
     for path in sorted(results.glob("regal_*.json")):
-        content = json.loads(path.read_bytes())
+        content = read_record(path)
         name, tables = content["options"].get("name", ""), content["tables"]
         if "methods" in tables:
             yield from _compared(path.stem.removeprefix("regal_"), content)

@@ -1,4 +1,4 @@
-"""Writes docs/regal.md: text from `text/`, every number of ours from benchmarks/results.
+"""Writes research/regal.md: text from `text/`, every number of ours from research/results.
 
 What has not been measured has the command that does so.
 """
@@ -6,17 +6,17 @@ What has not been measured has the command that does so.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.lib.record import RESULTS, ROOT
+from benchmarks.lib.record import ROOT, read_record
+from research import RESULTS
 from research.regal import tables
 from research.regal.published import IN_PAPER_SETTINGS, set_of
 from research.regal.tables import Content
 
-PAGE = ROOT / "docs" / "regal.md"
+PAGE = ROOT / "research" / "regal.md"
 TEXT = Path(__file__).parent / "text"
 IMAGES = "images"
 """The folder of pictures beside the page."""
@@ -215,7 +215,7 @@ def _part(part: Part, path: Path) -> str:
     heading = f"### {part.title}\n" if part.title else ""
     if not path.is_file():
         return f"{heading}Not measured yet: `python -m research.regal.{part.arguments}`.\n"
-    content = json.loads(path.read_bytes())
+    content = read_record(path)
     made = f"`{path.name}`, commit {content['commit'][:7]}, {content['date'][:10]}.\n"
     picture = f"{IMAGES}/{part.picture}.svg"
     shown = part.picture and (PAGE.parent / picture).is_file()

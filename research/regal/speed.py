@@ -14,6 +14,7 @@ import torch
 
 from benchmarks.lib.graphs import TWO_DEVICES
 from benchmarks.lib.record import Row, Target, record
+from research import RESULTS
 from research.regal.published import SECONDS
 from situate import RULES, Cluster, Learning, Problem, solve
 from situate.bench.families.regal import synthetic
@@ -45,7 +46,7 @@ def main(arguments: list[str] | None = None) -> None:
             f"network, {options.network_ops} ops", WANTED_NETWORK_SECONDS, network[0]["seconds"]
         ),
     ]
-    record("regal_speed", tables, targets, options=options)
+    record("regal_speed", tables, targets, options=options, folder=RESULTS)
 
 
 def _plans(options: argparse.Namespace) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""Tables of docs/regal.md, each from the content of a record."""
+"""Tables of research/regal.md, each from the content of a record."""
 
 from __future__ import annotations
 

@@ -19,8 +19,9 @@ from typing import get_args
 import numpy as np
 import torch
 
-from benchmarks.lib.record import RESULTS, Row, show, write
+from benchmarks.lib.record import Row, show, write
 from benchmarks.lib.workers import add_workers, jobs
+from research import RESULTS
 from research.regal.compared import DEVICES, Compared, guided, plain
 from research.regal.tasks import outcome
 from situate import RULES, Cluster, Problem

@@ -11,8 +11,9 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.lib.record import RESULTS, Row, show, write
+from benchmarks.lib.record import Row, show, write
 from benchmarks.lib.workers import add_workers, jobs
+from research import RESULTS
 from research.papers import published
 from research.papers.cases import Case, calibrated
 from research.papers.clocks.search import Search, row

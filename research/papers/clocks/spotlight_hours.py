@@ -15,12 +15,12 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.lib.record import RESULTS, Row, show, write
+from benchmarks.lib.record import Row, show, write
 from benchmarks.lib.workers import add_workers, jobs
+from research import IMAGES, RESULTS
 from research.papers.clocks import hour_curves
 from research.papers.clocks.batches import ends, until_best
 from research.papers.placements import shares
-from research.papers.post_curves import IMAGES
 from research.papers.runs import BATCH, Run, learnt
 from research.papers.spotlight_cifar import CASE
 from situate.evaluators.measurements import Measurements
@@ -40,7 +40,7 @@ MINUTES = 500
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Learn, print, record, and draw docs/images/spotlight_hours.svg."""
+    """Learn, print, record, and draw research/images/spotlight_hours.svg."""
     options = _parser().parse_args(arguments)
     wanted = [
         Run(CASE, method, settings, seed, options.samples)

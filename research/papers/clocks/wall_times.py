@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from benchmarks.lib.record import Row, record
 from benchmarks.lib.workers import add_workers, jobs
+from research import RESULTS
 from research.papers.cases import Case, calibrated
 from research.papers.clocks.batches import at_once
 from situate.evaluators.measurements import Measurements
@@ -84,7 +85,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     with jobs(options, row, options.samples) as searches:
         rows = list(searches.map((search,) for search in SEARCHES))
-    record("wall_times", {"searches": rows}, options=options)
+    record("wall_times", {"searches": rows}, options=options, folder=RESULTS)
 
 
 def row(samples: int | None, search: Timed) -> Row:

@@ -10,13 +10,13 @@ import argparse
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from benchmarks.lib.record import RESULTS, Row, show, write
+from benchmarks.lib.record import Row, show, write
 from benchmarks.lib.workers import add_workers, jobs
+from research import IMAGES, RESULTS
 from research.papers.cases import Case, calibrated
 from research.papers.hierarchical_table import SAMPLES as PLANNER_SAMPLES
 from research.papers.placements import charts, on_graph
 from research.papers.placements.placed import Placed, Wanted, place
-from research.papers.post_curves import IMAGES
 from situate.solvers.learned.driver import SAMPLES
 
 INCEPTION, NMT = Case("inception_v3", 4, "k80"), Case("nmt2", 2, "k80")

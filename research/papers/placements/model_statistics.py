@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks.lib.record import RESULTS, Row, show, write
+from benchmarks.lib.record import Row, show, write
+from research import RESULTS
 from research.papers.cases import graph
 from research.papers.published import STATISTICS, Statistics
 from situate.data.cluster import Cluster

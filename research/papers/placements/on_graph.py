@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from research.papers.curves import INK, PALE, svg
-from research.papers.lanes import coarse
 from research.papers.placements.placed import Placed
 from situate.data.problem import Problem
 from situate.data.topology import accelerators, inputs_of_ops
@@ -46,7 +45,7 @@ def draw(path: Path, found: Sequence[Placed]) -> None:
     panels[0].set_yticks(np.arange(len(names)) + 0.5, names, fontsize=5.5)
     panels[0].set_ylim(len(names), 0)
     with matplotlib.rc_context({"svg.hashsalt": "situate"}):
-        path.write_bytes(coarse(svg(figure)))
+        path.write_bytes(svg(figure))
 
 
 def cells(problem: Problem) -> tuple[list[str], NDArray[np.int64]]:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.lib.record import RESULTS, Row, show, write
+from benchmarks.lib.record import Row, show, write
+from research import RESULTS
 from research.papers.cases import Case, calibrated
 from research.papers.placements import by_hand
 from situate.bounds.lower_bound import lower_bound

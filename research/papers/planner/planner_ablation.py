@@ -12,8 +12,9 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.lib.record import RESULTS, Row, Target, show, write
+from benchmarks.lib.record import Row, Target, show, write
 from benchmarks.lib.workers import add_workers, jobs
+from research import RESULTS
 from research.papers.cases import Case, calibrated
 from research.papers.planner.candidates import (
     CANDIDATES,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from situate.errors import SituateError
-from situate.report.pictures.formats import format_of
+from situate.report.pictures.formats import compact_svg, format_of
 
 
 def test_the_suffix_says_the_format() -> None:
@@ -19,3 +19,23 @@ def test_the_suffix_says_the_format() -> None:
 def test_another_suffix_is_an_error(name: str) -> None:
     with pytest.raises(SituateError, match=r"^curves '.*': its name must end in \.svg or \.png$"):
         format_of(name, "curves")
+
+
+# A picture of thousands of ops is mostly paths: matplotlib writes six decimals and a line a point.
+
+
+def test_an_svg_file_is_compact_and_draws_the_same():
+    picture = b"""<svg>
+ <metadata>
+  <rdf/>
+ </metadata>
+ <path d="M 108.123456 266.4
+L 838.8 -6.998
+z
+" style="fill: #fff"/>
+</svg>
+"""
+    assert compact_svg(picture) == (
+        b'<svg>\n<path d="M108.12 266.4L838.8 -6.99 z " style="fill: #fff"/>\n</svg>\n'
+    )
+    assert compact_svg(compact_svg(picture)) == compact_svg(picture)

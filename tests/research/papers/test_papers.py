@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from importlib import import_module
 
 import numpy as np
 import pytest
 
-from benchmarks.lib.record import RESULTS
+from benchmarks.lib.record import read_record
+from research import RESULTS
 from research.papers import (
     checks,
     markdown,
@@ -46,7 +46,7 @@ def test_the_experiments_pictures_are_small():
 @pytest.mark.parametrize("name", ["post_table", "hierarchical_table", "spotlight_cifar"])
 def test_a_record_names_all_settings_that_its_methods_were_run_in(name):
     for path in sorted(RESULTS.glob(f"{name}*.json")):
-        content = json.loads(path.read_bytes())
+        content = read_record(path)
         run: dict[str, set[str]] = {}
         for row in content["tables"]["runs"]:
             run.setdefault(row["method"], set()).add(row["settings"])
@@ -62,13 +62,13 @@ def test_a_file_that_grew_over_several_invocations_names_the_settings_and_cases_
     experiment._runs["a", "spotlight", "tuned", 0] = row
     experiment.options.out = tmp_path / "x.json"
     experiment._write()
-    found = json.loads((tmp_path / "x.json").read_bytes())["options"]
+    found = read_record(tmp_path / "x.json")["options"]
     assert (found["settings"], found["rows"]) == (["tuned", "paper"], ["a", "b"])
 
 
 def test_the_timelines_show_the_best_runs_of_the_table():
     table = Results.read(RESULTS / "post_table.json")
-    shown = json.loads((RESULTS / "post_timeline.json").read_bytes())["tables"]["placements"]
+    shown = read_record(RESULTS / "post_timeline.json")["tables"]["placements"]
     learnt = {row["case"]: row["seconds"] for row in shown if row["placement"] == "post"}
     spreads = {case: table.spread(case, "post", "tuned") for case in learnt}
     best = {case: found.low for case, found in spreads.items() if found is not None}

@@ -15,6 +15,7 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("safetensors")
 pytest.importorskip("torch")
 
+from benchmarks.lib.record import read_record
 from research.regal import (
     ablations,
     auto,
@@ -66,7 +67,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def content(results: Path, name: str) -> dict[str, Any]:
-    return dict(json.loads((results / f"regal_{name}.json").read_text()))
+    return dict(read_record(results / f"regal_{name}.json"))
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -288,7 +289,7 @@ def test_a_picture_is_drawn_of_each_record(
     for name, made in records.items():
         record = {"options": {"name": "x"}, "tables": made}
         (results / f"regal_{name}.json").write_text(json.dumps(record))
-    figures.main(["--results", str(results), "--images", str(results)])
+    figures.main(["--results", str(results), "--images", str(results), "--all"])
     assert {path.name for path in results.glob("*.svg")} == {
         f"regal_{figure}_x.svg"
         for figure in ("topologies", "rounds", "entropies", "improvements", "evaluations")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,4 +36,17 @@ def image(figure: Figure, form: str, dots: int) -> bytes:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         figure.savefig(stream, format=form, dpi=dots, metadata=metadata)
-    return stream.getvalue()
+    return compact_svg(stream.getvalue()) if form == "svg" else stream.getvalue()
+
+
+def compact_svg(picture: bytes) -> bytes:
+    """An SVG file of matplotlib in half the bytes: paths to a hundredth of a point, one line each,
+    without metadata and indentation."""
+    picture = re.sub(rb"<metadata>.*?</metadata>", b"", picture, flags=re.DOTALL)
+    picture = re.sub(rb' d="[^"]*"', lambda match: _compact_path(match[0]), picture)
+    return re.sub(rb"\s*\n\s*", b"\n", picture)
+
+
+def _compact_path(path: bytes) -> bytes:
+    path = re.sub(rb"(\.\d\d)\d+", rb"\1", path)
+    return re.sub(rb"\s*([A-Za-z])\s+(?=[-\d])", rb"\1", re.sub(rb"\s*\n", b" ", path))

@@ -1,0 +1,1 @@
+"""Settings of the methods that learn, and what their costs depend on."""
