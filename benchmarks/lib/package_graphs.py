@@ -2,7 +2,7 @@
 
     python benchmarks/lib/package_graphs.py [NAME ...]
 
-writes src/situate/zoo/graphs/NAME.json.gz for all packaged networks, or those named, and prints a
+writes src/situate/zoo/graphs/NAME.json.xz for all packaged networks, or those named, and prints a
 JSON line for each: ops, tensors, seconds, peak resident MB, bytes of parameters, of what is held
 for the whole step and of all tensors, and bytes of the file. The same code and the same torch give
 the same files.
@@ -11,6 +11,7 @@ the same files.
 from __future__ import annotations
 
 import json
+import lzma
 import resource
 import subprocess
 import sys
@@ -39,7 +40,8 @@ def package(name: str) -> None:
     start = time.perf_counter()
     graph = captured(name, found, training, found.optimizer)
     seconds = time.perf_counter() - start
-    graph_json.write(graph, packaged(name))
+    packed = lzma.compress(graph_json.encode(graph), preset=9 | lzma.PRESET_EXTREME)
+    packaged(name).write_bytes(packed)
     print(json.dumps({**figures(graph), "seconds": round(seconds, 1), "peak_mb": peak_mb(),
                       "file_bytes": packaged(name).stat().st_size}), flush=True)  # fmt: skip
 

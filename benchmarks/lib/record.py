@@ -126,9 +126,9 @@ def read_record(path: Path) -> dict[str, Any]:
 def _columns(rows: Sequence[Row]) -> dict[str, Any] | Sequence[Row]:
     """A table whose rows repeat no names; rows of unequal columns stay as they are."""
     names = list(rows[0]) if rows else []
-    if any(list(row) != names for row in rows):
+    if any(row.keys() != rows[0].keys() for row in rows):
         return rows
-    return {"columns": names, "rows": [list(row.values()) for row in rows]}
+    return {"columns": names, "rows": [[row[name] for name in names] for row in rows]}
 
 
 def _rows(table: Any) -> list[Row]:

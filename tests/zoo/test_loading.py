@@ -14,7 +14,7 @@ from situate.data.graph import Graph
 from situate.errors import MissingExtra, SituateError
 from situate.zoo import loading
 
-PACKAGED = sorted(path.name.removesuffix(".json.gz") for path in loading.GRAPHS.glob("*.gz"))
+PACKAGED = sorted(path.name.removesuffix(".json.xz") for path in loading.GRAPHS.glob("*.xz"))
 
 PARAMETERS = {
     "inception_v3": 27_161_264,

@@ -6,6 +6,7 @@ A graph from the package needs nothing of the capture, which is imported for the
 from __future__ import annotations
 
 import hashlib
+import lzma
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,6 @@ from situate.data.graph import Graph
 from situate.data.slices import Slices
 from situate.data.update_rule import update_rule
 from situate.errors import SituateError
-from situate.files.contents import contents
 from situate.readers import situate_json
 from situate.zoo.networks import Network, network
 
@@ -60,7 +60,7 @@ def load(
     path = packaged(name)
     as_packaged = not (fresh or signed or slices or recompute)
     if as_packaged and path.is_file() and optimizer in (None, found.optimizer):
-        graph = situate_json.read(contents(path), name)
+        graph = situate_json.read(lzma.decompress(path.read_bytes()), name)
         # Files that come with situate do not name the update.
         return replace(graph, optimizer=update if training else "")
     from situate.torch_capture import check_installed
@@ -82,7 +82,7 @@ def load(
 
 def packaged(name: str) -> Path:
     """Where the graph of a network lies if it comes with situate."""
-    return GRAPHS / f"{name.replace(':', '-')}.json.gz"
+    return GRAPHS / f"{name.replace(':', '-')}.json.xz"
 
 
 def network_key(
