@@ -12,7 +12,7 @@ from torch import Tensor, nn  # noqa: E402
 
 from situate.errors import SituateError  # noqa: E402
 from situate.torch_capture import capture  # noqa: E402
-from situate.torch_capture.build import Built, from_real, set_mode  # noqa: E402
+from situate.torch_capture.build import FakeStep, from_real, set_mode  # noqa: E402
 
 X, Y = torch.ones(2, 3), torch.zeros(2)
 
@@ -22,7 +22,7 @@ def loss(model: nn.Module, *inputs: Any, **named: Any) -> Tensor:
     return value
 
 
-def built(inputs: Any) -> Built:
+def built(inputs: Any) -> FakeStep:
     return from_real(nn.Linear(3, 1), inputs, loss, "m")
 
 

@@ -1,14 +1,19 @@
-"""Bytes that captured ops read and write, against figures worked out by hand."""
+"""FLOPs and traffic of captured ops, and warnings about operators without a FLOP formula."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-pytest.importorskip("torch")
+from situate.torch_capture import capture, cost
 
-import torch
+torch = pytest.importorskip("torch")
 
-from situate.torch_capture import cost
+from torch import Tensor, nn  # noqa: E402
+from torch.utils import flop_counter  # noqa: E402
+
+from situate.data.graph import Graph  # noqa: E402
 
 TABLE = torch.empty(50_000, 64, device="meta")
 """Rows of 256 bytes."""
@@ -72,3 +77,199 @@ BYTES, HALF, SINGLE = torch.int8, torch.bfloat16, torch.float32
 )
 def test_the_dtype_of_a_product_is_that_of_what_is_multiplied(kind, given, made, dtype):
     assert cost.product_dtype(kind, of(*given), *of(made)) == dtype
+
+
+def formula_empty(*shape, dtype=None):
+    return torch.empty(shape, dtype=dtype, device="meta")
+
+
+def flops(packet, *args, value, **kwargs):
+    return cost.flops(packet, args, kwargs, value)
+
+
+def convolution_backward(out, image, weight, transposed, groups, asked):
+    """FLOPs of the gradients of image and weight, those that are `asked` for."""
+    sides = len(image) - 2
+    wanted = zip(asked, (image, weight), strict=True)
+    return flops(
+        torch.ops.aten.convolution_backward,
+        *(formula_empty(*out), formula_empty(*image), formula_empty(*weight), None),
+        *([1] * sides, [0] * sides, [1] * sides, transposed, [0] * sides, groups),
+        [*asked, False],
+        value=(*(formula_empty(*shape) if want else None for want, shape in wanted), None),
+    )
+
+
+class TestConvolutionBackward:
+    """Each of two gradients takes what the convolution took: two FLOPs for every element of its
+    output and weight of one channel."""
+
+    @pytest.mark.parametrize("asked", [(True, True), (False, True), (True, False)])
+    @pytest.mark.parametrize("groups", [1, 4, 64])
+    def test_of_groups(self, groups, asked):
+        weight = (64, 64 // groups, 3, 3)
+        once = 2 * (2 * 64 * 8 * 8) * (64 // groups * 3 * 3)
+        found = convolution_backward((2, 64, 8, 8), (2, 64, 10, 10), weight, False, groups, asked)
+        assert found == once * sum(asked)
+
+    @pytest.mark.parametrize("groups", [1, 4])
+    def test_of_a_transposed_one_every_element_of_its_input_counts(self, groups):
+        weight = (64, 32 // groups, 3, 3)
+        once = 2 * (2 * 64 * 8 * 8) * (32 // groups * 3 * 3)
+        both = (True, True)
+        found = convolution_backward((2, 32, 10, 10), (2, 64, 8, 8), weight, True, groups, both)
+        assert found == 2 * once
+
+    def test_of_one_dimension_with_unequal_channels(self):
+        found = convolution_backward((2, 16, 16), (2, 8, 20), (16, 8, 5), False, 1, (True, True))
+        assert found == 2 * 2 * (2 * 16 * 16) * (8 * 5)
+
+
+class TestGroupedProduct:
+    """128 tokens of width 64 go to 4 experts of width 32: every token meets one expert."""
+
+    once = 2 * 128 * 64 * 32
+
+    @pytest.mark.parametrize(
+        ("a", "b", "out"),
+        [
+            ((128, 64), (4, 64, 32), (128, 32)),
+            ((4, 32, 64), (64, 128), (32, 128)),
+            ((4, 32, 64), (4, 64, 32), (4, 32, 32)),
+        ],
+    )
+    def test_every_token_meets_one_expert(self, a, b, out):
+        found = flops(
+            torch.ops.aten._grouped_mm,
+            formula_empty(*a),
+            formula_empty(*b),
+            value=formula_empty(*out),
+        )
+        assert found == self.once
+
+    def test_so_it_does_in_the_gradient_of_the_weights(self):
+        """Whose 128 tokens the experts share, though each has a product of its own."""
+        given = formula_empty(64, 128), formula_empty(128, 32)
+        assert (
+            flops(torch.ops.aten._grouped_mm, *given, value=formula_empty(4, 64, 32)) == self.once
+        )
+
+
+class TestOtherProducts:
+    def test_of_integers(self):
+        given = (formula_empty(5, 64, dtype=torch.int8), formula_empty(64, 32, dtype=torch.int8))
+        out = formula_empty(5, 32, dtype=torch.int32)
+        assert flops(torch.ops.aten._int_mm, *given, value=out) == 2 * 5 * 64 * 32
+
+    def test_with_weights_of_eight_bits(self):
+        weight = formula_empty(32, 64, dtype=torch.int8)
+        given = formula_empty(5, 64), weight, formula_empty(32)
+        found = flops(torch.ops.aten._weight_int8pack_mm, *given, value=formula_empty(5, 32))
+        assert found == 2 * 5 * 64 * 32
+
+    def test_that_are_added_up(self):
+        given = formula_empty(8, 16), formula_empty(4, 8, 32), formula_empty(4, 32, 16)
+        found = flops(torch.ops.aten.addbmm, *given, value=formula_empty(8, 16), beta=1, alpha=1)
+        assert found == 2 * 4 * 8 * 32 * 16
+
+    def test_of_three(self):
+        """`torch.nn.Bilinear` of 5 and 6 features to 7, for 3 rows."""
+        given = formula_empty(3, 5), formula_empty(7, 5, 6), formula_empty(3, 6)
+        places = [1, 3], [0], [1, 2], [2, 3]
+        found = flops(torch.ops.aten._trilinear, *given, *places, value=formula_empty(3, 7))
+        assert found == 2 * 3 * 7 * 5 * 6
+
+
+def test_experts_of_transformers_count_in_any_dtype():
+    """64 tokens go to 2 of 8 experts each, which multiply them by two matrices each."""
+    transformers = pytest.importorskip("transformers")
+    config = transformers.MixtralConfig(
+        hidden_size=64,
+        intermediate_size=32,
+        num_hidden_layers=1,
+        vocab_size=10,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+    )
+
+    def build(dtype):
+        model = transformers.AutoModelForCausalLM.from_config(config, dtype=dtype)
+        tokens = torch.zeros(1, 64, dtype=torch.int64)
+        return model, (tokens,), lambda m, x: m(x, use_cache=False).logits.float().mean()
+
+    for dtype in (torch.float32, torch.bfloat16):
+        ops = capture(lambda dtype=dtype: build(dtype), name="m").ops
+        products = [op for op in ops if "grouped_mm" in op.kind]
+        for phase, times in (("forward", 1), ("backward", 2)):
+            found = sum(op.flops for op in products if op.phase == phase)
+            assert found == times * 2 * (2 * 64) * 64 * (2 * 32 + 32)
+
+
+X = torch.ones(4, 8)
+
+
+@torch.library.custom_op("situate_brought::gate", mutates_args=())
+def gate(x: Tensor, weight: Tensor) -> Tensor:
+    """A product."""
+    return x @ weight
+
+
+@gate.register_fake
+def _gate(x: Tensor, weight: Tensor) -> Tensor:
+    return x.new_empty(len(x), weight.shape[1])
+
+
+@torch.library.custom_op("situate_brought::double_", mutates_args={"x"})
+def double_(x: Tensor) -> None:
+    """Writes over its input."""
+    x.mul_(2)
+
+
+class Gated(nn.Module):
+    """Calls both operators, the first of them twice."""
+
+    def __init__(self, overwrites: bool = False) -> None:
+        super().__init__()
+        self.weight, self.overwrites = nn.Parameter(torch.ones(8, 8)), overwrites
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = gate(gate(x, self.weight), self.weight)
+        if self.overwrites:
+            double_(y)
+        return y
+
+
+def captured(model: nn.Module) -> Graph:
+    return capture(lambda: (model, X, None), training=False)
+
+
+def test_operators_whose_flops_are_not_known_are_named_once() -> None:
+    assert captured(Gated()).warnings == (
+        "counted as memory traffic only: situate_brought::gate; register FLOPs by "
+        "torch.utils.flop_counter.register_flop_formula, or measure (situate profile)",
+    )
+
+
+def test_flops_that_were_registered_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    packet = torch.ops.situate_brought.gate
+
+    def flops(x: Any, weight: Any, *_: Any, **__: Any) -> int:
+        return int(2 * x[0] * x[1] * weight[1])
+
+    assert captured(Gated()).warnings
+    monkeypatch.setattr(flop_counter, "flop_registry", {**flop_counter.flop_registry})
+    flop_counter.register_flop_formula(packet)(flops)
+    graph = captured(Gated())
+    assert graph.warnings == ()
+    assert [op.flops for op in graph.ops if op.flops] == [2 * 4 * 8 * 8] * 2
+
+
+def test_operators_that_write_over_their_inputs_are_named_too() -> None:
+    assert captured(Gated(overwrites=True)).warnings[1] == (
+        "counted as memory traffic only, and run by no plan, because inputs are written over: "
+        "situate_brought::double_; return new tensors instead"
+    )
+
+
+def test_pytorchs_own_operators_are_known() -> None:
+    assert captured(nn.Sequential(nn.Linear(8, 8), nn.GELU(), nn.Softmax(-1))).warnings == ()

@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.torch_capture.sequences import replaced, sequences  # noqa: E402
+from situate.torch_capture.trees import replace_sequences, sequences  # noqa: E402
 
 X = torch.ones(2)
 
@@ -33,6 +33,6 @@ def test_an_array_of_numpy_is_one():
 
 def test_others_take_their_places():
     inputs = X, {"x": X, "words": ["a", "b"]}, (3, 4)
-    x, named, numbers = replaced(inputs, {"1['words']": ["a"], "2": (4,)})
+    x, named, numbers = replace_sequences(inputs, {"1['words']": ["a"], "2": (4,)})
     assert x is X
     assert (named["x"] is X, named["words"], numbers) == (True, ["a"], (4,))

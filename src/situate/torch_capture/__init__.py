@@ -13,8 +13,8 @@ from situate.data.recompute import checked_modules
 from situate.data.slices import Slices
 from situate.data.update_rule import update_rule
 from situate.errors import MissingExtra, SituateError
-from situate.torch_capture import capture_cache
-from situate.torch_capture.build import Build, built
+from situate.torch_capture.build import Build, build_fake
+from situate.torch_capture.cache import Loading, find_function_graph
 from situate.torch_capture.function import current_directory, find_function
 from situate.torch_capture.graph import to_graph
 from situate.torch_capture.recompute import recomputed
@@ -122,11 +122,11 @@ class Captures:
         """
         check_installed()
         with quiet(), explained(name, "cutting the batch"):
-            return batch_of(self._of(build, name).what, axes)[1]
+            return batch_of(self._of(build, name).fake, axes)[1]
 
     def _of(self, build: Build, name: str) -> Traces:
         if name not in self._traces:
-            self._traces[name] = Traces(built(build, name), name, self.check)
+            self._traces[name] = Traces(build_fake(build, name), name, self.check)
         return self._traces[name]
 
 
@@ -148,14 +148,14 @@ def step_of(
 
 
 def _step_of(traces: Traces, training: bool, slices: Slices | None) -> tuple[Trace, Separate]:
-    what = traces.what
+    fake = traces.fake
     if slices is None:
-        traced = copied(traces.whole) if training else joint(what, False, traces.name)
-        return traced, what.separate
+        traced = copied(traces.whole) if training else joint(fake, False, traces.name)
+        return traced, fake.separate
     if not training:
         raise SituateError(NO_UPDATE)
     traced, cut = sliced(traces, slices)
-    return traced, lambda given: cut.pieces(what.separate(given))
+    return traced, lambda inputs: cut.pieces(fake.separate(inputs))
 
 
 def capture_function(
@@ -192,9 +192,9 @@ def capture_function(
     # A graph on disk has been checked.
     cache = cache and captures.check
     with current_directory():
-        if cache and (graph := capture_cache.find(text, optimizer, slices, recompute)):
+        if cache and (graph := find_function_graph(text, optimizer, slices, recompute)):
             return graph
-        loading = capture_cache.Loading()
+        loading = Loading()
         function, module = find_function(text.removesuffix(INFERENCE))
         graph = captures.capture(
             function,
@@ -205,10 +205,10 @@ def capture_function(
             recompute=recompute,
         )
         if cache:
-            told = graph.slices, graph.recompute
+            resolved = graph.slices, graph.recompute
             loading.keep(text, optimizer, module, graph, slices, recompute)
-            if told != (slices, tuple(recompute)):  # by which plans name what was found out
-                loading.keep(text, optimizer, module, graph, *told)
+            if resolved != (slices, tuple(recompute)):  # by which plans name what was found out
+                loading.keep(text, optimizer, module, graph, *resolved)
         return graph
 
 
@@ -220,9 +220,15 @@ def checked(graph: Graph, training: bool, traced: Trace) -> Graph:
     """
     if training and all(op.phase != "update" for op in graph.ops):
         raise SituateError("the loss depends on no parameter that takes a gradient")
-    taken = (each.warning for each in traced.taken)
-    told = (*_warnings(), *traced.named.warnings, *taken, *traced.notes, *graph.warnings)
-    return dataclasses.replace(graph, warnings=told)
+    required_values = (values.warning for values in traced.required)
+    warnings = (
+        *_warnings(),
+        *traced.devices.warnings,
+        *required_values,
+        *traced.notes,
+        *graph.warnings,
+    )
+    return dataclasses.replace(graph, warnings=warnings)
 
 
 def check_installed(*packages: str) -> None:

@@ -1,4 +1,4 @@
-"""Captured graphs on disk, because capturing a large model takes a minute."""
+"""Captured graphs on disk. A graph of a user's function is found without importing the function."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import contextlib
 import hashlib
 import math
 import os
+import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
+from importlib.machinery import PathFinder
 from pathlib import Path
+from types import ModuleType
 from typing import TypeVar
 
 import msgspec
@@ -20,6 +24,8 @@ from situate.errors import SituateError
 from situate.files.atomic import write_bytes
 from situate.files.contents import contents
 from situate.readers import situate_json
+from situate.torch_capture import cache
+from situate.torch_capture.function import versions
 from situate.version import VERSION
 
 T = TypeVar("T")
@@ -51,16 +57,16 @@ def cached(key: Key, capture: Callable[[], Graph]) -> Graph:
     return graph
 
 
-def sliced(slices: Slices | None) -> dict[str, str]:
+def slices_key(slices: Slices | None) -> dict[str, str]:
     """The part of a key that names the slices of a step's batch, where there are any."""
     if slices is None:
         return {}
     common = math.gcd(*slices.shares)
-    named = msgspec.structs.replace(slices, shares=tuple(s // common for s in slices.shares))
-    return {"slices": msgspec.json.encode(named).decode()}
+    reduced = msgspec.structs.replace(slices, shares=tuple(s // common for s in slices.shares))
+    return {"slices": msgspec.json.encode(reduced).decode()}
 
 
-def repeated(recompute: Sequence[str]) -> dict[str, str]:
+def recompute_key(recompute: Sequence[str]) -> dict[str, str]:
     """The part of a key that names the modules that run again, where there are any."""
     return {"recompute": ",".join(recompute)} if recompute else {}
 
@@ -76,7 +82,7 @@ def find(key: Key) -> Graph | None:
 def keep(key: Key, graph: Graph) -> None:
     """Let `find` find a graph; a folder that cannot be written is no error."""
     with contextlib.suppress(SituateError, OSError):
-        write(graph, _made(_graph(key)))
+        write(graph, _with_folder(_graph(key)))
 
 
 def find_note(key: Key, kind: type[T]) -> T | None:
@@ -90,10 +96,10 @@ def keep_note(key: Key, note: object) -> None:
     """Let `find_note` find a note; a folder that cannot be written is no error, nor is a text that
     JSON cannot hold, such as a path that is no UTF-8."""
     with contextlib.suppress(SituateError, OSError, UnicodeEncodeError):
-        write_bytes(_made(_note(key)), msgspec.json.encode(note))
+        write_bytes(_with_folder(_note(key)), msgspec.json.encode(note))
 
 
-def _made(path: Path) -> Path:
+def _with_folder(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
 
@@ -112,3 +118,107 @@ def _digest(key: Key) -> str:
     content = {**key, **versions}
     text = "\0".join(f"{name}={content[name]}" for name in sorted(content))
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
+
+
+PROCESS_START = time.time()
+
+Source = tuple[str, str, str]
+"""A module, its file, and where Python would find it."""
+
+
+def find_function_graph(
+    text: str, optimizer: str, slices: Slices | None = None, recompute: Sequence[str] = ()
+) -> Graph | None:
+    """The graph of `package.module:function` if what Python would load for it is what it was
+    captured from.
+
+    The current directory is to be among `sys.path` if the function may lie there.
+    """
+    key = _function_key(text, optimizer, slices, recompute)
+    sources = cache.find_note(key, list[Source])
+    if not sources or any(_place(name) != place for name, _, place in sources):
+        return None
+    try:
+        return cache.find(_with_contents(key, sources))
+    except OSError:
+        return None
+
+
+class Loading:
+    """Modules that are loaded from now on."""
+
+    def __init__(self) -> None:
+        self._before = frozenset(sys.modules)
+        self._now = time.time()
+
+    def keep(
+        self,
+        text: str,
+        optimizer: str,
+        module: ModuleType,
+        graph: Graph,
+        slices: Slices | None = None,
+        recompute: Sequence[str] = (),
+    ) -> None:
+        """Let `find` find a graph until the function's module, or a loaded one of the current
+        directory, changes. It is not kept if one was written since it was loaded, or cannot be
+        read."""
+        sources = _sources(module)
+        key = _function_key(text, optimizer, slices, recompute)
+        try:
+            full = _with_contents(key, sources)
+            stale = any(os.path.getmtime(file) > self._loaded(name) for name, file, _ in sources)
+        except OSError:
+            return
+        if not stale:
+            cache.keep(full, graph)
+            cache.keep_note(key, sources)
+
+    def _loaded(self, name: str) -> float:
+        """A time before which a module was not loaded."""
+        return PROCESS_START if name in self._before else self._now
+
+
+def _function_key(
+    text: str, optimizer: str, slices: Slices | None, recompute: Sequence[str]
+) -> Key:
+    return {
+        "function": text,
+        "optimizer": optimizer,
+        "packages": versions("torch", "transformers"),
+        "folder": str(Path.cwd()),
+        **slices_key(slices),
+        **recompute_key(recompute),
+    }
+
+
+def _place(name: str) -> str:
+    """The file that Python finds a module in by the path alone; empty if it does not."""
+    path: Sequence[str] | None = None
+    origin, parts = "", name.split(".")
+    for i in range(len(parts)):
+        spec = PathFinder.find_spec(".".join(parts[: i + 1]), path)
+        if spec is None:
+            return ""
+        origin, path = spec.origin or "", spec.submodule_search_locations or ()
+    return origin
+
+
+def _with_contents(key: Key, sources: Sequence[Source]) -> Key:
+    digest = hashlib.sha256()
+    for _, file, _ in sources:
+        digest.update(hashlib.sha256(Path(file).read_bytes()).digest())
+    return {**key, "modules": repr(sources), "contents": digest.hexdigest()}
+
+
+def _sources(module: ModuleType) -> list[Source]:
+    """The module and every loaded one of the current directory."""
+    loaded = ((name, getattr(m, "__file__", None)) for name, m in [*sys.modules.items()])
+    files = {name: file for name, file in loaded if file and _is_local(Path(file))}
+    if module.__file__:
+        files[module.__name__] = module.__file__
+    return [(name, file, _place(name)) for name, file in sorted(files.items())]
+
+
+def _is_local(file: Path) -> bool:
+    return file.is_relative_to(Path.cwd()) and "site-packages" not in file.parts

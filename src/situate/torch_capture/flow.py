@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from situate.torch_capture.names import held, path
+from situate.torch_capture.names import path, state_name
 from situate.torch_capture.tracing import Trace
 
 if TYPE_CHECKING:
@@ -44,11 +44,11 @@ class Flow:
     @cached_property
     def readers(self) -> dict[Storage, list[fx.Node]]:
         """The nodes that read a storage, in order."""
-        found: dict[Storage, list[fx.Node]] = {}
+        readers: dict[Storage, list[fx.Node]] = {}
         for node in self.ops:
             for storage in self.reads[node]:
-                found.setdefault(storage, []).append(node)
-        return found
+                readers.setdefault(storage, []).append(node)
+        return readers
 
     @cached_property
     def used(self) -> set[Storage]:
@@ -61,9 +61,9 @@ def flow(trace: Trace) -> Flow:
     """Follow every view, alias and tied parameter of a trace to the storage behind it."""
     storage = storages(trace)
     results, gradients, mutations = _outputs(trace, storage)
-    wanted = [*results, *mutations.values(), *(g for gs in gradients.values() for g in gs)]
+    live = [*results, *mutations.values(), *(g for gs in gradients.values() for g in gs)]
     reads: dict[fx.Node, tuple[Storage, ...]] = {}
-    pending = [node for node, _ in wanted]
+    pending = [node for node, _ in live]
     while pending:
         node = pending.pop()
         if node.op == "call_function" and node not in reads:
@@ -80,7 +80,7 @@ def storages(trace: Trace) -> dict[fx.Node, Storage]:
     parameters: dict[str, Storage] = {}
     for node in trace.graph.nodes:
         storage[node] = (node, 0)
-        if node.op == "placeholder" and (name := trace.canonical.get(held(node))):
+        if node.op == "placeholder" and (name := trace.canonical.get(state_name(node))):
             storage[node] = parameters.setdefault(name, (node, 0))
         elif node.op == "call_function" and (source := base(node)) is not None:
             storage[node] = storage[source]
@@ -125,16 +125,19 @@ def keep_apart(trace: Trace) -> None:
         if type(descriptor).__name__ == "PlainAOTOutput":
             *aliases, origin = _aliases(node)
             copies = [alias for alias in aliases if alias.target is torch.ops.aten.clone.default]
-            if copies and trace.canonical.get(held(origin), held(origin)) in overwritten:
+            if (
+                copies
+                and trace.canonical.get(state_name(origin), state_name(origin)) in overwritten
+            ):
                 copies[-1].meta[APART] = True
 
 
 def _aliases(node: fx.Node) -> list[fx.Node]:
     """The node and all that it is an alias of, to the owner of the storage."""
-    found = [node]
-    while found[-1].op == "call_function" and (source := base(found[-1])) is not None:
-        found.append(source)
-    return found
+    aliases = [node]
+    while aliases[-1].op == "call_function" and (source := base(aliases[-1])) is not None:
+        aliases.append(source)
+    return aliases
 
 
 def is_plain_copy(node: fx.Node, source: fx.Node) -> bool:

@@ -43,21 +43,21 @@ def find_function(text: str) -> tuple[Build, ModuleType]:
     module = _imported(module_name, text)
     function: Any = getattr(module, name, None)
     if not callable(function):
-        known = [key for key, value in vars(module).items() if callable(value)]
+        functions = [key for key, value in vars(module).items() if callable(value)]
         what = "is no function" if hasattr(module, name) else "does not exist"
-        raise SituateError(f"{text}: {name!r} {what} in {module_name}{nearest(name, known)}")
+        raise SituateError(f"{text}: {name!r} {what} in {module_name}{nearest(name, functions)}")
     return function, module
 
 
 def versions(*packages: str) -> str:
     """Versions of those of the packages that are installed."""
-    found = []
+    installed = []
     for package in packages:
         try:
-            found.append(f"{package} {importlib.metadata.version(package)}")
+            installed.append(f"{package} {importlib.metadata.version(package)}")
         except importlib.metadata.PackageNotFoundError:
             continue
-    return ", ".join(found)
+    return ", ".join(installed)
 
 
 def _imported(name: str, text: str) -> ModuleType:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from situate.data.update_rule import CLIP
-from situate.torch_capture.added_nodes import add_call, module_of
 from situate.torch_capture.flow import described_outputs
 from situate.torch_capture.names import path
+from situate.torch_capture.nodes import add_call, module_of
 from situate.torch_capture.tracing import Trace
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ TINY = 1e-6
 """PyTorch adds this to the norm, so that no gradient is divided by zero."""
 
 
-def clip_gradients(trace: Trace, most: float) -> None:
+def clip_gradients(trace: Trace, max_norm: float) -> None:
     """Let a trace return its gradients g as g · min(1, most / (‖all g‖ + `TINY`)).
 
     The norm is that of the norms of the gradients, in PyTorch's order, each laid out as its
@@ -30,9 +30,9 @@ def clip_gradients(trace: Trace, most: float) -> None:
         gradients = _gradients(trace)
         if not gradients:
             return
-        factor = _factor(trace, gradients, most)
+        factor = _factor(trace, gradients, max_norm)
         clipped = {
-            name: _shortened(trace, module_of(name), gradient, factor)
+            name: _clipped(trace, module_of(name), gradient, factor)
             for name, gradient in gradients.items()
         }
     returned: list[tuple[Any, Any]] = []
@@ -48,18 +48,20 @@ def clip_gradients(trace: Trace, most: float) -> None:
 
 def _gradients(trace: Trace) -> dict[str, fx.Node]:
     """By parameter, in the model's order: the sum over the names it goes by, in its layout."""
-    held = {path(node.meta.get("desc")): node for node in trace.graph.nodes}
-    found: dict[str, fx.Node] = {}
+    placeholders = {path(node.meta.get("desc")): node for node in trace.graph.nodes}
+    gradients: dict[str, fx.Node] = {}
     for node, descriptor in described_outputs(trace.graph):
         if name := _parameter(trace, descriptor):
-            before = found.get(name)
+            before = gradients.get(name)
             module = module_of(name)
-            found[name] = (
+            gradients[name] = (
                 add_call(trace.graph, module, "add.Tensor", before, node) if before else node
             )
     order = dict.fromkeys(trace.canonical.values())
     return {
-        name: _laid_out(trace, name, found[name], held[name]) for name in order if name in found
+        name: _laid_out(trace, name, gradients[name], placeholders[name])
+        for name in order
+        if name in gradients
     }
 
 
@@ -88,27 +90,27 @@ def _laid_out(trace: Trace, name: str, gradient: fx.Node, parameter: fx.Node) ->
     return gradient
 
 
-def _shortened(trace: Trace, module: str, gradient: fx.Node, factor: fx.Node) -> fx.Node:
+def _clipped(trace: Trace, module: str, gradient: fx.Node, factor: fx.Node) -> fx.Node:
     """The product, of the gradient's type also where that has no dimensions either."""
-    found = add_call(trace.graph, module, "mul.Tensor", gradient, factor)
+    product = add_call(trace.graph, module, "mul.Tensor", gradient, factor)
     dtype = gradient.meta["val"].dtype
-    if found.meta["val"].dtype == dtype:
-        return found
-    return add_call(trace.graph, module, "_to_copy.default", found, dtype=dtype)
+    if product.meta["val"].dtype == dtype:
+        return product
+    return add_call(trace.graph, module, "_to_copy.default", product, dtype=dtype)
 
 
-def _factor(trace: Trace, gradients: dict[str, fx.Node], most: float) -> fx.Node:
+def _factor(trace: Trace, gradients: dict[str, fx.Node], max_norm: float) -> fx.Node:
     """The number that the gradients are multiplied by."""
     norms = [
         add_call(trace.graph, module_of(name), "linalg_vector_norm.default", gradients[name])
         for name in _by_type(gradients)
     ]
-    where = f"{CLIP}{most!r}"
+    where = f"{CLIP}{max_norm!r}"
     stacked = add_call(trace.graph, where, "stack.default", norms)
     norm = add_call(trace.graph, where, "linalg_vector_norm.default", stacked)
     longer = add_call(trace.graph, where, "add.Tensor", norm, TINY)
     inverse = add_call(trace.graph, where, "reciprocal.default", longer)
-    factor = add_call(trace.graph, where, "mul.Tensor", inverse, most)
+    factor = add_call(trace.graph, where, "mul.Tensor", inverse, max_norm)
     return add_call(trace.graph, where, "clamp.default", factor, None, 1.0)
 
 

@@ -36,7 +36,7 @@ def path(descriptor: object) -> str:
     return path_of(str(getattr(descriptor, "target", "")))
 
 
-def held(node: fx.Node) -> str:
+def state_name(node: fx.Node) -> str:
     """The name of the parameter or buffer behind a placeholder or constant; empty for others."""
     return str(node.target) if node.op == "get_attr" else path(node.meta.get("desc"))
 
@@ -65,7 +65,7 @@ def kind(node: fx.Node) -> str:
     return str(getattr(node.target, "overloadpacket", node.target))
 
 
-def wanted(module_path: str, kind_name: str) -> str:
+def op_name(module_path: str, kind_name: str) -> str:
     """`layer1.0.conv2/convolution`; the number that makes it unique comes later."""
     last = kind_name.rpartition(".")[2].strip("_")
     return f"{module_path}/{last}" if module_path else last

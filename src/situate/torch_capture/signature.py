@@ -25,9 +25,9 @@ def of_node(node: fx.Node) -> str:
 
 def call(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None) -> str:
     """The signature of an op on these arguments."""
-    named = sorted((kwargs or {}).items())
+    options = sorted((kwargs or {}).items())
     texts = [_text(value) for value in args]
-    texts += [f"{key}={_text(value)}" for key, value in named if not _is_device(value)]
+    texts += [f"{key}={_text(value)}" for key, value in options if not _is_device(value)]
     return f"{name}({', '.join(texts)})"
 
 

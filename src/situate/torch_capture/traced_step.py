@@ -9,7 +9,7 @@ from situate.data.graph import Graph
 from situate.data.slices import Slices
 from situate.data.update_rule import update_rule
 from situate.torch_capture import check_installed, checked, step_of
-from situate.torch_capture.build import Build, built
+from situate.torch_capture.build import Build, build_fake
 from situate.torch_capture.graph import to_graph
 from situate.torch_capture.recompute import recomputed
 from situate.torch_capture.refusals.errors import explained, quiet
@@ -53,5 +53,5 @@ def trace_step(
     update_rule(optimizer)
     check_installed(*packages)
     with quiet(), explained(name, "capturing the step"):
-        traced, _ = step_of(Traces(built(build, name), name), True, slices)
+        traced, _ = step_of(Traces(build_fake(build, name), name), True, slices)
     return TracedStep(traced, name, optimizer)

@@ -14,7 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode  # noqa: E4
 from situate.errors import SituateError  # noqa: E402
 from situate.runtime.equality import compare  # noqa: E402
 from situate.torch_capture import capture  # noqa: E402
-from situate.torch_capture.build import built  # noqa: E402
+from situate.torch_capture.build import build_fake  # noqa: E402
 from situate.torch_capture.patches.constant_values import (  # noqa: E402
     MAX_KEPT_NUMBERS,
     MAX_KEPT_TOTAL,
@@ -132,7 +132,7 @@ def test_a_model_that_looks_at_rates_of_its_own_is_built_without_memory():
         model = nn.Sequential(*(nn.Dropout(rate) for rate in rates), nn.Linear(4, 4))
         return model, (torch.randn(2, 4),), lambda model, x: model(x).mean()
 
-    model = built(build, "m").model
+    model = build_fake(build, "m").model
     assert [part.p for part in model[:3]] == pytest.approx([0, 0.1, 0.2])
     assert isinstance(model[3].weight.data, FakeTensor)
 

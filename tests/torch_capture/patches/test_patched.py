@@ -11,10 +11,14 @@ torch = pytest.importorskip("torch")
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 from situate.torch_capture.patches.constant_values import constants_known  # noqa: E402
-from situate.torch_capture.patches.interpolation import interpolation_whole  # noqa: E402
-from situate.torch_capture.patches.kernel_layouts import layouts_as_computed  # noqa: E402
-from situate.torch_capture.patches.margin_losses import margins_whole  # noqa: E402
-from situate.torch_capture.patches.norm_statistics import statistics_as_computed  # noqa: E402
+from situate.torch_capture.patches.eager_kernels import (  # noqa: E402
+    interpolation_whole,
+    margins_whole,
+)
+from situate.torch_capture.patches.kernel_results import (  # noqa: E402
+    layouts_as_computed,
+    statistics_as_computed,
+)
 from situate.torch_capture.patches.patched import REPLACEMENT, code_replaced  # noqa: E402
 
 WHOLE = {

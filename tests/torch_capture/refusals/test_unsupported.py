@@ -1,8 +1,9 @@
-"""A step that capture would get wrong is refused by name."""
+"""Steps and models that are refused, each with its remedy."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from threading import Event, Thread
 from typing import Any
 
@@ -10,13 +11,27 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import torch.distributed as dist  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import (  # noqa: E402
+    checkpoint_wrapper,
+)
+from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
+from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard  # noqa: E402
+from torch.distributed.tensor.parallel import (  # noqa: E402
+    ColwiseParallel,
+    parallelize_module,
+)
+from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 from situate.errors import SituateError  # noqa: E402
+from situate.runtime.equality import compare  # noqa: E402
+from situate.runtime.programs.program import capture_program  # noqa: E402
 from situate.torch_capture import capture  # noqa: E402
 from situate.torch_capture.refusals.unsupported import one_thread  # noqa: E402
 from tests.readers.calling import X, mean, of  # noqa: E402
+from tests.runtime.placing import placed_step, sgd  # noqa: E402
 
 
 def hooked(model: Any, x: Tensor) -> Tensor:
@@ -283,3 +298,170 @@ def test_averages_over_all_steps_are_refused_where_they_are_taken() -> None:
     )
     assert capture(averaging, training=False)
     assert capture(lambda: averaging(track_running_stats=False))
+
+
+POINTS = torch.linspace(-1, 1, 12).reshape(4, 3)
+
+
+def networks() -> nn.ModuleDict:
+    torch.manual_seed(0)
+    return nn.ModuleDict({"maker": nn.Linear(3, 3), "judge": nn.Linear(3, 1)})
+
+
+def adversarial(model: Any, x: Tensor, judge: Callable[[Tensor], Tensor]) -> Tensor:
+    """The loss of the judge less that of the maker, by a judge that does not learn from it."""
+    made = model["maker"](x)
+    learned: Tensor = model["judge"](made.detach()).sigmoid() - model["judge"](x).sigmoid()
+    return (learned - judge(made).sigmoid()).mean()
+
+
+def by_method(model: Any, x: Tensor) -> Tensor:
+    model["judge"].requires_grad_(False)
+    loss = adversarial(model, x, model["judge"])
+    model["judge"].requires_grad_(True)
+    return loss
+
+
+def by_attribute(model: Any, x: Tensor) -> Tensor:
+    model["judge"].weight.requires_grad = False
+    return adversarial(model, x, model["judge"])
+
+
+def by_call(model: Any, x: Tensor) -> Tensor:
+    fixed = {name: p.detach() for name, p in model["judge"].named_parameters()}
+    judge = partial(torch.func.functional_call, model["judge"], fixed)
+    return adversarial(model, x, lambda made: judge((made,)))
+
+
+def unchanged(model: Any, x: Tensor) -> Tensor:
+    model.requires_grad_(True)
+    return adversarial(model, x.clone().requires_grad_(False), model["judge"])
+
+
+@pytest.mark.parametrize("loss", [by_method, by_attribute])
+def test_it_is_refused_with_its_line(loss: Callable[[Any, Tensor], Tensor]) -> None:
+    message = r"^net: .*test_freezing\.py:\d+: the step freezes a parameter, .*: freeze it where"
+    with pytest.raises(SituateError, match=message):
+        capture(lambda: (networks(), POINTS, loss), name="net")
+
+
+@pytest.mark.parametrize("loss", [by_call, unchanged])
+def test_the_remedy_is_equal_to_the_last_bit(loss: Callable[[Any, Tensor], Tensor]) -> None:
+    step = partial(placed_step, given=((POINTS,), loss))
+    assert compare(networks(), (POINTS,), loss, sgd, step, threads=1).within(0.0)
+
+
+def test_parameters_are_frozen_as_before_even_after_an_error() -> None:
+    with pytest.raises(SituateError):
+        capture(lambda: (networks(), POINTS, by_method), name="net")
+    assert not nn.Linear(2, 2).requires_grad_(False).weight.requires_grad
+    (weight := torch.ones(1, requires_grad=True)).requires_grad = False
+    assert not weight.requires_grad
+
+
+MIXED = {
+    "layer": lambda model, x: model.layer(x.double()),
+    "product": lambda model, x: model.layer(x) @ torch.ones(3, 3, dtype=torch.bfloat16),
+    "batched": lambda model, x: torch.bmm(x[None], torch.ones(1, 3, 3).half())[0].float() + x,
+    "convolution": lambda model, x: torch.conv1d(
+        model.layer(x)[None], torch.ones(2, 4, 1).double()
+    ),
+}
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("case", MIXED)
+def test_it_is_refused_with_its_line_product(case, training):
+    with pytest.raises(
+        SituateError, match=r"test_matrix_products\.py:\d+: a product of .*: cast one$"
+    ):
+        of(MIXED[case], training)
+
+
+def test_eager_pytorch_refuses_it_too():
+    with pytest.raises(RuntimeError):
+        torch.ones(3, 3) @ torch.ones(3, 3).double()
+
+
+def test_the_remedy_helps_and_sums_may_be_mixed():
+    assert of(lambda model, x: model.layer(x.double().float()) + torch.ones(3).double()).ops
+
+
+SPREAD_INPUT = torch.ones(2, 4)
+
+
+@pytest.fixture
+def process_group(tmp_path):
+    """A process group of this process alone."""
+    dist.init_process_group(
+        "gloo", init_method=f"file://{tmp_path / 'group'}", rank=0, world_size=1
+    )
+    yield
+    dist.destroy_process_group()
+
+
+def layers():
+    return nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+
+
+def sharded():
+    fully_shard(model := layers(), mesh=init_device_mesh("cpu", (1,)))
+    return model
+
+
+def split():
+    return parallelize_module(layers(), init_device_mesh("cpu", (1,)), {"0": ColwiseParallel()})
+
+
+SPREAD = {
+    "DistributedDataParallel": lambda: DistributedDataParallel(layers()),
+    "FullyShardedDataParallel": lambda: FullyShardedDataParallel(
+        layers(), device_id=torch.device("cpu")
+    ),
+    "FSDPSequential": sharded,
+    "DTensor": split,
+}
+
+
+def mean_output(model, x):
+    return model(x).mean()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("how", SPREAD)
+@pytest.mark.usefixtures("process_group")
+def test_it_is_refused_where_it_is_built_without_values(how, training):
+    with pytest.raises(
+        SituateError, match=rf"^net: .*(model|module '0') is spread .* by {how}, .*"
+    ):
+        capture(lambda: (SPREAD[how](), SPREAD_INPUT, mean_output), training=training, name="net")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("how", SPREAD)
+@pytest.mark.usefixtures("process_group")
+def test_it_is_refused_where_it_exists(how):
+    with pytest.raises(SituateError, match=rf" is spread over processes by {how}, .* as it was be"):
+        capture_program(SPREAD[how](), (SPREAD_INPUT,), mean_output)
+
+
+@pytest.mark.usefixtures("process_group")
+def test_so_is_a_part_by_its_name():
+    with pytest.raises(SituateError, match="module '1' is spread over processes"):
+        capture_program(
+            nn.Sequential(layers(), DistributedDataParallel(layers())), (SPREAD_INPUT,), mean_output
+        )
+
+
+@pytest.mark.usefixtures("process_group")
+def test_one_that_recomputes_is_of_one_process():
+    assert capture_program(
+        nn.Sequential(checkpoint_wrapper(layers())), (SPREAD_INPUT,), mean_output
+    ).graph.ops
+
+
+@pytest.mark.usefixtures("process_group")
+def test_the_remedy_helps():
+    model = DistributedDataParallel(layers())
+    assert capture_program(model.module, (SPREAD_INPUT,), mean_output).graph.ops

@@ -11,7 +11,7 @@ from torch.nn import functional as F  # noqa: E402
 
 from situate.data.slices import Slices  # noqa: E402
 from situate.torch_capture import Captures  # noqa: E402
-from situate.torch_capture.build import built  # noqa: E402
+from situate.torch_capture.build import build_fake  # noqa: E402
 from situate.torch_capture.slices.cut import Cut  # noqa: E402
 from situate.torch_capture.slices.traces import Traces  # noqa: E402
 
@@ -37,7 +37,7 @@ def build(loss, model=None):
 
 
 def tried(loss, model=None, reduction="mean", check=True):
-    traces = Traces(built(build(loss, model), "model"), "model", check)
+    traces = Traces(build_fake(build(loss, model), "model"), "model", check)
     return traces.witness(traces.parts(HALVES)[0], HALVES, reduction)
 
 
@@ -89,7 +89,7 @@ def test_a_step_that_takes_positive_numbers_alone_is_tried_on_such():
 
 def test_the_model_stays_as_it_is():
     layers = nn.Sequential(*(nn.Linear(6, 6) for _ in range(4)), nn.Linear(6, 3))
-    traces = Traces(built(build(mse, layers), "model"), "model", True)
+    traces = Traces(build_fake(build(mse, layers), "model"), "model", True)
     before = [*traces.what.model.named_modules()]
     assert traces.witness(traces.parts(HALVES)[0], HALVES, "mean").line == ""
     assert [*traces.what.model.named_modules()] == before
@@ -103,7 +103,7 @@ def shapes_tried(model, inputs):
         shapes.append(tuple(x.shape))
         return model(x).mean(1).sub(y).square().mean()
 
-    traces = Traces(built(lambda: (model, inputs, loss), "model"), "model", True)
+    traces = Traces(build_fake(lambda: (model, inputs, loss), "model"), "model", True)
     part = traces.parts(HALVES)[0]
     shapes.clear()
     trial = traces.witness(part, HALVES, "mean")

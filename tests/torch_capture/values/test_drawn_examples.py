@@ -9,12 +9,12 @@ torch = pytest.importorskip("torch")
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 from situate.torch_capture.patches.constant_values import constants_known  # noqa: E402
-from situate.torch_capture.values.drawn_examples import MAX_DRAWN, examples_drawn  # noqa: E402
+from situate.torch_capture.values.drawn_examples import MAX_DRAWN, random_examples  # noqa: E402
 
 
 def found(make):
     """The values of what `make` makes on fake tensors."""
-    with FakeTensorMode(), constants_known(), examples_drawn() as values:
+    with FakeTensorMode(), constants_known(), random_examples() as values:
         made = make()
         return values(made).values
 
@@ -56,7 +56,7 @@ def draws(*shapes, seed=3):
 
 
 def known(make):
-    with FakeTensorMode(), constants_known(), examples_drawn() as values:
+    with FakeTensorMode(), constants_known(), random_examples() as values:
         return values(make())
 
 

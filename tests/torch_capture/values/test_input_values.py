@@ -1,4 +1,4 @@
-"""A step may look at integers and booleans of its inputs, and then holds for those values alone."""
+"""Steps that read values of their inputs, or numbers in lists of tensors."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from situate.errors import SituateError  # noqa: E402
 from situate.runtime.equality import compare  # noqa: E402
 from situate.runtime.programs.program import capture_program  # noqa: E402
 from situate.torch_capture import capture  # noqa: E402
+from tests.readers.calling import of  # noqa: E402
 from tests.runtime.placing import placed_step, sgd  # noqa: E402
 
 X = torch.arange(12.0).reshape(4, 3)
@@ -270,3 +271,19 @@ def test_a_warning_says_that_capture_drew_the_values():
     drawn = "they are drawn, by capture here and anew by whatever runs the plan"
     assert drawn in warning()
     assert drawn not in warning(3)
+
+
+@pytest.mark.parametrize("dtype", [None, torch.float64])
+def test_numbers_that_the_step_makes_are_read(dtype):
+    def step(model, x):
+        two, three = torch.tensor([2, 3])
+        made = torch.tensor([[two, three.max()], [two, 1]], dtype=dtype)
+        assert made.dtype == (dtype or torch.int64)
+        return model.layer(x) * made.sum()
+
+    assert of(step).ops
+
+
+def test_others_are_not_known():
+    with pytest.raises(SituateError, match=r"test_numbers_of_tensors.py:\d+: .*values"):
+        of(lambda model, x: model.layer(x) * torch.tensor([x.sum(), 1.0]).sum())

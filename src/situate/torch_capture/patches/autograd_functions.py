@@ -51,20 +51,20 @@ def _operator(
     numbers: Iterator[int],
     apply: Callable[..., Any],
     kind: type,
-    *given: Any,
-    **named: Any,
+    *args: Any,
+    **options: Any,
 ) -> Any:
     """Call a function by way of an operator on the tensors among its arguments."""
     import torch
 
     if kind.__name__ == "CheckpointFunction":
         raise Unsupported("torch.utils.checkpoint: call it with use_reentrant=False")
-    function = partial(apply, kind, **named)
+    function = partial(apply, kind, **options)
     if kind.__module__.partition(".")[0] == "torch":
-        return function(*given)
-    call = _Call(function, kind, given)
+        return function(*args)
+    call = _Call(function, kind, args)
     if not call.tensors:
-        return function(*given)
+        return function(*args)
     name = f"f{next(numbers)}"
     arguments = ", ".join(f"Tensor t{k}" for k in range(len(call.tensors)))
     library.define(f"{name}({arguments}) -> Tensor[]")  # type: ignore[no-untyped-call]
@@ -77,11 +77,11 @@ def _operator(
 class _Call:
     """A function with all that it is called with but the tensors."""
 
-    def __init__(self, function: Callable[..., Any], kind: type, given: tuple[Any, ...]) -> None:
+    def __init__(self, function: Callable[..., Any], kind: type, args: tuple[Any, ...]) -> None:
         import torch
 
         self._function = function
-        self._leaves, self._structure = flatten(given)
+        self._leaves, self._structure = flatten(args)
         self._is_tensor = [isinstance(leaf, torch.Tensor) for leaf in self._leaves]
         self.tensors = [leaf for leaf in self._leaves if isinstance(leaf, torch.Tensor)]
         for leaf in self._leaves:
@@ -96,14 +96,14 @@ class _Call:
         """The tensors that it returns."""
         import torch
 
-        given = self._structure.unflatten(_filled(self._leaves, self._is_tensor, tensors))
-        self._found, self._returned = flatten(self._function(*given))
-        self._out = [isinstance(leaf, torch.Tensor) for leaf in self._found]
-        return [leaf for leaf in self._found if isinstance(leaf, torch.Tensor)]
+        args = self._structure.unflatten(_filled(self._leaves, self._is_tensor, tensors))
+        self._results, self._returned = flatten(self._function(*args))
+        self._out = [isinstance(leaf, torch.Tensor) for leaf in self._results]
+        return [leaf for leaf in self._results if isinstance(leaf, torch.Tensor)]
 
     def returned(self, tensors: Sequence[torch.Tensor]) -> Any:
         """The function's return value, with these tensors in it."""
-        return self._returned.unflatten(_filled(self._found, self._out, tensors))
+        return self._returned.unflatten(_filled(self._results, self._out, tensors))
 
 
 def _plain() -> tuple[type, ...]:
@@ -117,8 +117,8 @@ def _plain() -> tuple[type, ...]:
 def _filled(
     leaves: Sequence[Any], is_tensor: Sequence[bool], tensors: Sequence[torch.Tensor]
 ) -> list[Any]:
-    left = iter(tensors)
-    return [next(left) if t else leaf for leaf, t in zip(leaves, is_tensor, strict=True)]
+    rest = iter(tensors)
+    return [next(rest) if t else leaf for leaf, t in zip(leaves, is_tensor, strict=True)]
 
 
 def _refuse_writing(*_: Any) -> Any:

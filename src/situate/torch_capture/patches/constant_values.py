@@ -36,17 +36,17 @@ def constants_known() -> Iterator[None]:
     may_keep = _keeping()
 
     def filled(run: Any, mode: Any, func: Any, args: Sequence[object], kwargs: Any) -> Any:
-        made, name = run(func, args, kwargs), getattr(func, "_opname", None)
-        if name in EMPTY and made.constant is not None:
+        result, name = run(func, args, kwargs), getattr(func, "_opname", None)
+        if name in EMPTY and result.constant is not None:
             # PyTorch runs operators on fake tensors with known values for real, these too, and
             # would take what the new memory happened to hold for a value.
-            mode.fake_tensor_converter.invalidate_constant_aliases(made.constant)
-        fills = name in FILLING and may_keep(mode, made)
-        return _with_values(mode, made, func, args, kwargs) if fills else made
+            mode.fake_tensor_converter.invalidate_constant_aliases(result.constant)
+        fills = name in FILLING and may_keep(mode, result)
+        return _with_values(mode, result, func, args, kwargs) if fills else result
 
     forget = FakeTensorMode.invalidate_written_to_constants
 
-    def written(mode: Any, func: Any, tensors: Any, args: Any, kwargs: Any) -> None:
+    def forget_written(mode: Any, func: Any, tensors: Any, args: Any, kwargs: Any) -> None:
         forget(mode, func, tensors, args, kwargs)
         # PyTorch forgets the values of tensors that an operator writes to only where they are
         # arguments of their own.
@@ -57,7 +57,7 @@ def constants_known() -> Iterator[None]:
         replaced(torch.Tensor, "data", _data()),
         dispatched(filled),
         replaced(FakeTensorMode, "may_turn_const", may_keep),
-        replaced(FakeTensorMode, "invalidate_written_to_constants", written),
+        replaced(FakeTensorMode, "invalidate_written_to_constants", forget_written),
     ):
         yield
 
@@ -67,14 +67,14 @@ def _keeping() -> Callable[[Any, Any], bool]:
     kept."""
     import torch
 
-    left = MAX_KEPT_TOTAL
+    budget = MAX_KEPT_TOTAL
 
     def may_keep(_: Any, tensor: Any) -> bool:
-        nonlocal left
+        nonlocal budget
         dense = tensor.layout == torch.strided and tensor.device.type == "cpu"
-        if not dense or tensor.numel() > min(MAX_KEPT_NUMBERS, max(left, 1)):
+        if not dense or tensor.numel() > min(MAX_KEPT_NUMBERS, max(budget, 1)):
             return False
-        left -= tensor.numel()
+        budget -= tensor.numel()
         return True
 
     return may_keep
@@ -87,25 +87,27 @@ def _data() -> property:
 
     of_base: Any = torch._C.TensorBase.data
 
-    def put(tensor: Any, value: torch.Tensor) -> None:
+    def assign(tensor: Any, value: torch.Tensor) -> None:
         if isinstance(tensor, FakeTensor) and tensor.constant is not None:
             converter = tensor.fake_mode.fake_tensor_converter
             converter.invalidate_constant_aliases(tensor.constant)
         of_base.__set__(tensor, value)
 
-    return property(of_base.__get__, put)
+    return property(of_base.__get__, assign)
 
 
 def _forget_listed(mode: Any, arguments: Sequence[object]) -> None:
     """Forget the values of tensors in lists: PyTorch does so of those that stand alone."""
-    lists = (each for each in arguments if isinstance(each, (list, tuple)))
-    for constant in [getattr(tensor, "constant", None) for each in lists for tensor in each]:
+    lists = (argument for argument in arguments if isinstance(argument, (list, tuple)))
+    for constant in [
+        getattr(tensor, "constant", None) for argument in lists for tensor in argument
+    ]:
         if constant is not None:
             mode.fake_tensor_converter.invalidate_constant_aliases(constant)
 
 
 def _with_values(
-    mode: Any, made: Any, func: Any, args: Sequence[object], kwargs: Mapping[str, object]
+    mode: Any, result: Any, func: Any, args: Sequence[object], kwargs: Mapping[str, object]
 ) -> Any:
     """`made`, and what is really in it. Of a tensor that is given only its kind, or where it is of
     the same size its strides, matter."""
@@ -114,11 +116,11 @@ def _with_values(
     from torch.utils._mode_utils import no_dispatch
     from torch.utils._pytree import tree_map_only
 
-    def like(given: torch.Tensor) -> torch.Tensor:
-        return torch.empty_strided(made.shape, made.stride(), dtype=given.dtype)
+    def like(tensor: torch.Tensor) -> torch.Tensor:
+        return torch.empty_strided(result.shape, result.stride(), dtype=tensor.dtype)
 
     # Outside of the fake mode, so that the operator runs and gives values.
     with no_dispatch():
-        given, named = tree_map_only(FakeTensor, like, (tuple(args), dict(kwargs)))
-        real = func(*given, **named)
+        real_args, options = tree_map_only(FakeTensor, like, (tuple(args), dict(kwargs)))
+        real = func(*real_args, **options)
     return mode.fake_tensor_converter.from_real_tensor(mode, real, make_constant=True)

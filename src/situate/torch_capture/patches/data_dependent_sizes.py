@@ -41,14 +41,14 @@ def fold_sized(
     """
     folded: dict[str, torch.Tensor] = {}
     if any(_is_sized(node) for node in module.graph.nodes):
-        known = _Known(constants, find)
+        values = _ConstantValues(constants, find)
         for node in [*module.graph.nodes]:
-            known.narrow(node)
-            value = known.compute(node)
+            values.narrow(node)
+            value = values.compute(node)
             if _is_made(node) and value is not UNKNOWN:
                 name = NAME.format(len(folded))
                 folded[name] = value.clone()
-                known.put(_replace(module, node, name, folded[name]), value)
+                values.replace(_replace(module, node, name, folded[name]), value)
         _erase_calls(module)
     return folded
 
@@ -77,9 +77,9 @@ def _replace(module: fx.GraphModule, node: fx.Node, name: str, value: torch.Tens
 
     module.register_buffer(name, value)
     with module.graph.inserting_before(node):
-        read = module.graph.get_attr(name)
+        buffer = module.graph.get_attr(name)
         # A copy, as the call made a new tensor that later ops may write to.
-        copy = module.graph.call_function(aten.lift_fresh_copy.default, (read,))
+        copy = module.graph.call_function(aten.lift_fresh_copy.default, (buffer,))
     node.replace_all_uses_with(copy, propagate_meta=True)
     return copy
 
@@ -90,7 +90,7 @@ def _erase_calls(module: fx.GraphModule) -> None:
             module.graph.erase_node(node)
 
 
-class _Known:
+class _ConstantValues:
     """Values of nodes that depend on constants alone, node by node in the order of the graph."""
 
     def __init__(
@@ -100,7 +100,7 @@ class _Known:
         self._values: dict[fx.Node, Any] = {}
         self._overwritten: set[int] = set()  # storages that something unknown was written to
 
-    def put(self, node: fx.Node, value: torch.Tensor) -> None:
+    def replace(self, node: fx.Node, value: torch.Tensor) -> None:
         """Know the value of a node that was put in."""
         self._values[node] = value
 
@@ -126,10 +126,10 @@ class _Known:
         if node.op == "get_attr":
             return _copied(self._constants.get(str(node.target)))
         filled = _is_filled(node)
-        if (found := self._find(node)) is not None:
-            return found.clone()
-        known = filled or all(map(self._is_known, node.all_input_nodes))
-        if not known or not _is_computed(node):
+        if (value := self._find(node)) is not None:
+            return value.clone()
+        is_known = filled or all(map(self._is_known, node.all_input_nodes))
+        if not is_known or not _is_computed(node):
             self._overwrite(node)
             return UNKNOWN
         values = _like if filled else self._values.__getitem__
@@ -140,8 +140,8 @@ class _Known:
         """Forget what a node writes to, and what shares memory with that."""
         schema = getattr(node.target, "_schema", None)
         if schema and schema.is_mutable:
-            given = (self._values.get(each) for each in node.all_input_nodes)
-            self._overwritten |= {each for value in given for each in _storages(value)}
+            inputs = (self._values.get(source) for source in node.all_input_nodes)
+            self._overwritten |= {key for value in inputs for key in _storages(value)}
 
     def _is_known(self, node: fx.Node) -> bool:
         value = self._values[node]

@@ -29,13 +29,13 @@ def modules_convertible(mode: FakeTensorMode) -> Iterator[None]:
     swap: Any = torch.utils.swap_tensors
     share: Any = torch.Tensor.share_memory_
 
-    def put(old: Any, new: Any) -> None:
+    def exchange(old: Any, new: Any) -> None:
         if not (isinstance(old, FakeTensor) and isinstance(new, FakeTensor)):
             swap(old, new)
         # The same memory kind: the parameter keeps its identity and takes the new tensor's content,
         # which is what PyTorch does with real tensors by default.
         elif torch._has_compatible_shallow_copy_type(old, new):
-            _put(old, new, mode)
+            _replace_content(old, new, mode)
         else:
             _forget((old, new), mode)
             swap(old, new)
@@ -44,18 +44,18 @@ def modules_convertible(mode: FakeTensorMode) -> Iterator[None]:
         return tensor if isinstance(tensor, FakeTensor) else share(tensor)
 
     with (
-        replaced(torch.utils, "swap_tensors", put),
+        replaced(torch.utils, "swap_tensors", exchange),
         replaced(torch.Tensor, "share_memory_", shared),
     ):
         yield
 
 
-def _put(old: Any, new: Any, mode: FakeTensorMode) -> None:
+def _replace_content(old: Any, new: Any, mode: FakeTensorMode) -> None:
     """Put `new`, and the values known of it, in the place of `old`, as on real tensors."""
-    known = new.constant
+    constant = new.constant
     old.data = new
-    if known is not None:
-        old.constant = known
+    if constant is not None:
+        old.constant = constant
         mode.fake_tensor_converter.add_constant_storage_mapping(old)
 
 
@@ -76,9 +76,9 @@ def modules_stay_as_built() -> Iterator[None]:
 
     def apply(module: Any, change: Any, recurse: bool = True) -> Any:
         for part in module.modules() if recurse else (module,):
-            for name, held in (*part._parameters.items(), *part._buffers.items()):
-                if held is not None and (made := change(held)) is not held:
-                    raise Unsupported(CASTS.format(name, _described(held), _described(made)))
+            for name, tensor in (*part._parameters.items(), *part._buffers.items()):
+                if tensor is not None and (changed := change(tensor)) is not tensor:
+                    raise Unsupported(CASTS.format(name, _described(tensor), _described(changed)))
         return module
 
     with replaced(torch.nn.Module, "_apply", apply):

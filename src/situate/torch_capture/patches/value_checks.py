@@ -1,4 +1,4 @@
-"""Checks of all that is in a tensor, which look at values."""
+"""Checks of tensors that read values, which fake tensors do not have."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def tensors_unchecked() -> Iterator[None]:
     tensor: Any = torch.Tensor
     truth = tensor.__bool__
 
-    def holds(asked: Any) -> bool:
-        known = getattr(asked, ANSWER, None)
-        return bool(truth(asked) if known is None else known)
+    def holds(question: Any) -> bool:
+        answer = getattr(question, ANSWER, None)
+        return bool(truth(question) if answer is None else answer)
 
     with contextlib.ExitStack() as stack:
         # `torch._check_tensor_all` calls this and reads the result with `item()`.
@@ -40,8 +40,8 @@ def tensors_unchecked() -> Iterator[None]:
             # `torch.isfinite(x)` and `x.isfinite()` are two functions, and a library may call
             # either.
             for owner in (torch, tensor):
-                asked = _answered(getattr(owner, name), answer)
-                stack.enter_context(replaced(owner, name, asked))
+                question = _answered(getattr(owner, name), answer)
+                stack.enter_context(replaced(owner, name, question))
         for name in ("all", "any"):
             stack.enter_context(replaced(tensor, name, _passed_on(getattr(tensor, name))))
         yield
@@ -50,12 +50,12 @@ def tensors_unchecked() -> Iterator[None]:
 def _answered(ask: Callable[..., Any], answer: bool) -> Callable[..., Any]:
     """The same, and where a library asks the tensor has the answer with it."""
 
-    def call(*given: Any, **named: Any) -> Any:
-        found = ask(*given, **named)
+    def call(*args: Any, **options: Any) -> Any:
+        result = ask(*args, **options)
         filename = sys._getframe(1).f_code.co_filename
         if inside_package(filename) and is_users(filename):
-            setattr(found, ANSWER, answer)
-        return found
+            setattr(result, ANSWER, answer)
+        return result
 
     return call
 
@@ -63,11 +63,11 @@ def _answered(ask: Callable[..., Any], answer: bool) -> Callable[..., Any]:
 def _passed_on(reduce: Callable[..., Any]) -> Callable[..., Any]:
     """The same, whose result has the answer that its tensor has."""
 
-    def call(tensor: Any, *given: Any, **named: Any) -> Any:
-        found = reduce(tensor, *given, **named)
+    def call(tensor: Any, *args: Any, **options: Any) -> Any:
+        result = reduce(tensor, *args, **options)
         if (answer := getattr(tensor, ANSWER, None)) is not None:
-            setattr(found, ANSWER, answer)
-        return found
+            setattr(result, ANSWER, answer)
+        return result
 
     return call
 
@@ -79,3 +79,13 @@ class _Holds:
     def item() -> bool:
         """Its value."""
         return True
+
+
+@contextlib.contextmanager
+def arguments_unchecked() -> Iterator[None]:
+    """Distributions take parameters and samples as they are, but where a program says
+    `validate_args=True`. PyTorch reads the values by default; fake tensors have none."""
+    from torch.distributions import Distribution
+
+    with replaced(Distribution, "_validate_args", False):
+        yield

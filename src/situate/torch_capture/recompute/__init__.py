@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from situate.torch_capture.recompute.copies import with_copies
-from situate.torch_capture.recompute.modules import chosen
+from situate.torch_capture.recompute.modules import choose_modules
 from situate.torch_capture.recompute.parts import parts
 from situate.torch_capture.recompute.saved import Saved
 from situate.torch_capture.tracing import Trace
@@ -29,6 +29,6 @@ def recomputed(trace: Trace, patterns: Sequence[str]) -> Trace:
         SituateError: no module is called so, or has anything to run again.
     """
     saved = Saved(trace)
-    modules = chosen(saved, patterns)
+    modules = choose_modules(saved, patterns)
     graph = with_copies(saved, parts(saved, modules))
     return replace(trace, graph=graph, recompute=modules)

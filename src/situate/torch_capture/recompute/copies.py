@@ -1,4 +1,4 @@
-"""Ops of the forward pass once more, among a step's other nodes."""
+"""A step's graph, rewritten so that ops of the forward pass run a second time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from situate.torch_capture.flow import Storage
 from situate.torch_capture.names import AFTER, AGAIN
-from situate.torch_capture.recompute.batch_norm import statistics_only_here
 from situate.torch_capture.recompute.parts import Part
 from situate.torch_capture.recompute.saved import Saved, is_backward
 
@@ -50,7 +49,7 @@ class _Step:
 
     def add(self, node: fx.Node) -> None:
         """Write a node; one of the backward pass reads what is made again, where it is."""
-        source = self._read if is_backward(node) else self._first.__getitem__
+        source = self._source if is_backward(node) else self._first.__getitem__
         self._first[node] = self.graph.node_copy(node, source)
 
     def repeat(self, part: Part) -> None:
@@ -58,7 +57,7 @@ class _Step:
         self._repeated |= part.values
         for node in part.ops:
             begins = part.values.isdisjoint(map(self._of, node.all_input_nodes))
-            copied = self._copied(node, self._read)
+            copied = self._copied(node, self._source)
             statistics_only_here(copied)
             copied.meta[AGAIN] = self._first[node]
             if begins:
@@ -67,16 +66,28 @@ class _Step:
     def _of(self, node: fx.Node) -> Storage:
         return self._storage[node]
 
-    def _read(self, node: fx.Node) -> fx.Node:
+    def _source(self, node: fx.Node) -> fx.Node:
         """The node that stands for a value where it is read in the backward pass."""
-        return self._made(node) if self._of(node) in self._repeated else self._first[node]
+        return self._again_or_view(node) if self._of(node) in self._repeated else self._first[node]
 
-    def _made(self, node: fx.Node) -> fx.Node:
+    def _again_or_view(self, node: fx.Node) -> fx.Node:
         """A node that is made again, or a view of one."""
-        found = self._again.get(node)
-        return self._copied(node, self._made) if found is None else found
+        copied = self._again.get(node)
+        return self._copied(node, self._again_or_view) if copied is None else copied
 
     def _copied(self, node: fx.Node, source: Source) -> fx.Node:
         copied = self._again[node] = self.graph.node_copy(node, source)
         copied.meta["partitioner_tag"] = "is_backward"
         return copied
+
+
+def statistics_only_here(node: fx.Node) -> None:
+    """Let a batch norm that trains neither read nor return running statistics; other nodes stay as
+    they are."""
+    import torch
+
+    aten = torch.ops.aten
+    if node.target is aten._native_batch_norm_legit_functional.default and node.args[5]:
+        node.target = aten._native_batch_norm_legit.no_stats
+        node.args = (*node.args[:3], *node.args[5:])
+        node.meta["val"] = node.meta["val"][:3]

@@ -33,50 +33,52 @@ class Part:
 
 def parts(saved: Saved, modules: Sequence[str]) -> list[Part]:
     """The parts of all modules, in each slice that has something to run again."""
-    stays: dict[tuple[str, int | None], set[Storage]] = {}
+    inner_values: dict[tuple[str, int | None], set[Storage]] = {}
     for value, inner in saved.within.items():
         for module in {*enclosing(inner)}.intersection(modules):
-            stays.setdefault((module, slice_of(value[0])), set()).add(value)
+            inner_values.setdefault((module, slice_of(value[0])), set()).add(value)
     gradients = _gradients(saved)
-    found = (_part(saved, values, gradients) for values in stays.values())
-    return [part for part in found if part is not None]
+    candidates = (_part(saved, values, gradients) for values in inner_values.values())
+    return [part for part in candidates if part is not None]
 
 
-def _part(saved: Saved, stays: set[Storage], gradients: frozenset[fx.Node]) -> Part | None:
+def _part(saved: Saved, inner_values: set[Storage], gradients: frozenset[fx.Node]) -> Part | None:
     """The part of a module of whose values these are read by no op of the forward pass outside."""
-    ops = _makers(saved, stays)
+    ops = _makers(saved, inner_values)
     if not ops:
         return None
-    values = frozenset(value for value in stays if value[0] in ops)
+    values = frozenset(value for value in inner_values if value[0] in ops)
     before = next(_dependent(saved, values))
     after = _entering(saved, values, gradients) or _last(saved, before, slice_of(ops[0]))
     return Part(ops, values, after, before)
 
 
-def _makers(saved: Saved, stays: set[Storage]) -> tuple[fx.Node, ...]:
+def _makers(saved: Saved, inner_values: set[Storage]) -> tuple[fx.Node, ...]:
     """The ops that make the values that are needed again, of those that stay in a module, from what
     comes into it and what it hands out, which is there in any case."""
-    found: set[fx.Node] = set()
-    pending = [value[0] for value in stays if saved.is_kept(value)]
+    makers: set[fx.Node] = set()
+    pending = [value[0] for value in inner_values if saved.is_kept(value)]
     while pending:
         node = pending.pop()
-        if node not in found:
-            found.add(node)
-            pending += [value[0] for value in saved.flow.reads[node] if value in stays]
-    return tuple(sorted(found, key=saved.number.__getitem__))
+        if node not in makers:
+            makers.add(node)
+            pending += [value[0] for value in saved.flow.reads[node] if value in inner_values]
+    return tuple(sorted(makers, key=saved.number.__getitem__))
 
 
 def _dependent(saved: Saved, values: frozenset[Storage]) -> Iterator[fx.Node]:
     """The nodes of the backward pass that need values, in order."""
     nodes = list(saved.number)
-    shown = {node for value in values for node in saved.shown[value]}
-    pending = sorted({saved.number[n] for node in shown for n in node.users if is_backward(n)})
-    seen = {*pending}
+    nodes_of_values = {node for value in values for node in saved.nodes_of[value]}
+    pending = sorted(
+        {saved.number[n] for node in nodes_of_values for n in node.users if is_backward(n)}
+    )
+    queued = {*pending}
     while pending:
         node = nodes[heappop(pending)]
         yield node
-        for number in {saved.number[user] for user in node.users if is_backward(user)} - seen:
-            seen.add(number)
+        for number in {saved.number[user] for user in node.users if is_backward(user)} - queued:
+            queued.add(number)
             heappush(pending, number)
 
 

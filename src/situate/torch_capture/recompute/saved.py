@@ -39,47 +39,47 @@ class Saved:
     @cached_property
     def module(self) -> dict[fx.Node, str]:
         """By op of the forward pass, the path of its module; empty outside of all modules."""
-        found: dict[fx.Node, str] = {}
+        modules: dict[fx.Node, str] = {}
         for node in self.forward:
             path = names.module(node) or ""
-            found[node] = "" if names.is_outside(path) else path
-        return found
+            modules[node] = "" if names.is_outside(path) else path
+        return modules
 
     @cached_property
     def within(self) -> dict[Storage, str]:
         """By value of the forward pass that anything reads, the innermost module that has its op
         and all ops of the forward pass that read it; empty where there is none, or the step returns
         the value."""
-        given = (value for values in self.flow.gradients.values() for value in values)
-        kept = {*self.flow.results, *self.flow.mutations.values(), *given}
+        gradients = (value for values in self.flow.gradients.values() for value in values)
+        external = {*self.flow.results, *self.flow.mutations.values(), *gradients}
         return {
-            value: "" if value in kept else self._common(value)
+            value: "" if value in external else self._common(value)
             for value in self.flow.readers
             if value[0] in self.module
         }
 
     @cached_property
-    def shown(self) -> dict[Storage, list[fx.Node]]:
+    def nodes_of(self) -> dict[Storage, list[fx.Node]]:
         """By value, the nodes that stand for it or for a view of it."""
-        found: dict[Storage, list[fx.Node]] = {}
+        nodes: dict[Storage, list[fx.Node]] = {}
         for node, value in self.storage.items():
-            found.setdefault(value, []).append(node)
-        return found
+            nodes.setdefault(value, []).append(node)
+        return nodes
 
     def is_kept(self, value: Storage) -> bool:
         """True if the backward pass reads a value."""
         return any(map(is_backward, self.flow.readers.get(value, ())))
 
     @cached_property
-    def held(self) -> dict[str, int]:
+    def saved_bytes(self) -> dict[str, int]:
         """By path of a module, the bytes that it alone keeps for the backward pass."""
-        found: dict[str, int] = {}
+        total: dict[str, int] = {}
         for (node, k), inner in self.within.items():
             if self.is_kept((node, k)):
                 size = cost.nbytes(cost.outputs(node.meta["val"])[k])
                 for path in enclosing(inner):
-                    found[path] = found.get(path, 0) + size
-        return found
+                    total[path] = total.get(path, 0) + size
+        return total
 
     def _common(self, value: Storage) -> str:
         """The innermost module that an op and its readers in the forward pass have in common."""
@@ -108,5 +108,5 @@ def enclosing(path: str) -> Iterator[str]:
 
 def slice_of(node: fx.Node) -> int | None:
     """The number of the slice that a node works on."""
-    found: int | None = node.meta.get(names.SLICE)
-    return found
+    number: int | None = node.meta.get(names.SLICE)
+    return number

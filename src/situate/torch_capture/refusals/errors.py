@@ -29,7 +29,7 @@ def quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def explained(
-    name: str, doing: str, called: str = "the step is loss(model, *inputs)"
+    name: str, doing: str, signature: str = "the step is loss(model, *inputs)"
 ) -> Iterator[None]:
     """Turn whatever is raised inside into one line: graph name, what was being done, where, why;
     after a call with wrong arguments also what is `called` how.
@@ -45,11 +45,11 @@ def explained(
             raise
         raise SituateError(f"{name}: {error}") from None
     except (Exception, SystemExit) as error:
-        reason = remedy(error, handled) or _said(error) + f" ({called})" * _is_call(error)
+        reason = remedy(error, handled) or _message(error) + f" ({signature})" * _is_call(error)
         raise SituateError(f"{name}: {doing}: {user_line(error)}{reason}") from None
 
 
-def _said(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     line, frame = first_line(error), user_frame(error)
     if isinstance(error, Unsupported):
         return line + not_ours(frame, line)

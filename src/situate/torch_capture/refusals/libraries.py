@@ -38,7 +38,7 @@ PICTURES = (
     "give the model image_hidden_states in place of pixel_values, and compute them in the step: "
     "connector(vision_model(pixel_values=..., patch_attention_mask=...).last_hidden_state)"
 )
-KNOWN = (
+BY_WORD = (
     ("layerdrop", "set layerdrop (encoder_layerdrop, decoder_layerdrop) to 0 in its configuration"),
     ("expert_", EXPERTS),
     ("linear_sum_assignment", LABELS),
@@ -54,7 +54,7 @@ KNOWN = (
 )
 """By an expression found in the line or just before it, what has been tried and works."""
 
-FILES = (
+BY_FILE = (
     ("/loss/", LABELS),
     ("/idefics3/", PICTURES),
     ("/encodec/", BUFFERS),
@@ -63,7 +63,7 @@ FILES = (
 )
 """The same by a part of the file's path."""
 
-FUNCTIONS = {
+BY_FUNCTION = {
     "get_rope_index": "give the model its position_ids too, as its get_rope_index computes them "
     "outside of the step"
 }
@@ -72,7 +72,7 @@ FUNCTIONS = {
 IMPLEMENTATIONS = "use_experts_implementation"
 """A word in the files of models whose experts can be computed in several ways."""
 
-SAID = (
+BY_MESSAGE = (
     (
         "layers_are_rescaled",
         "set rescale_every to 0 in its configuration, or call the model once where it is built, "
@@ -104,21 +104,21 @@ def library_remedy(frame: FrameSummary) -> str:
     """The remedy for a line of a library that depends on values; empty for a line of the user's
     own."""
     inside = inside_package(frame.filename)
-    return VALUES.format(_package(inside), _known(frame)) if inside else ""
+    return VALUES.format(_package(inside), _remedy(frame)) if inside else ""
 
 
 def value_remedy(frame: FrameSummary | None) -> str:
     """The way to do without what a line looks at."""
-    return _known(frame) if frame and inside_package(frame.filename) else OWN
+    return _remedy(frame) if frame and inside_package(frame.filename) else OWN
 
 
-def not_ours(frame: FrameSummary | None, said: str) -> str:
+def not_ours(frame: FrameSummary | None, message: str) -> str:
     """The addition to a refusal of a library's line that does not name the library."""
     inside = inside_package(frame.filename) if frame else ""
-    if not inside or _package(inside) in said:
+    if not inside or _package(inside) in message:
         return ""
     line = linecache.getline(frame.filename, frame.lineno or 0) if frame else ""
-    remedy = next((remedy for part, remedy in SAID if part in said + line), LEFT_OUT)
+    remedy = next((remedy for part, remedy in BY_MESSAGE if part in message + line), LEFT_OUT)
     return f"; the line is {_package(inside)}'s own: {remedy}"
 
 
@@ -126,7 +126,7 @@ def mask_remedy(frame: FrameSummary | None) -> str:
     """The addition to an error of a library's line that reads a mask, which it may read only of a
     model that is captured."""
     inside = inside_package(frame.filename) if frame else ""
-    fits = inside and frame is not None and _known(frame) == MASKS
+    fits = inside and frame is not None and _remedy(frame) == MASKS
     return f"; the line is {_package(inside)}'s own: {MASKS}" if fits else ""
 
 
@@ -137,20 +137,20 @@ def function_remedy(kind: type) -> str:
     return FUNCTION.format(_package(inside)) if inside else ""
 
 
-def _known(frame: FrameSummary) -> str:
+def _remedy(frame: FrameSummary) -> str:
     line = frame.lineno or 0
     lines = (linecache.getline(frame.filename, k) for k in range(line, line - 1 - BEFORE, -1))
     code = [text.partition("#")[0] for text in lines]
-    by_file = (remedy for part, remedy in FILES if part in frame.filename)
+    by_file = (remedy for part, remedy in BY_FILE if part in frame.filename)
     by_word = (
         remedy
         for text in code
-        for word, remedy in KNOWN
+        for word, remedy in BY_WORD
         if re.search(word, text) and (remedy != MASKS or _mentions(frame.filename, "attention"))
     )
-    found = FUNCTIONS.get(frame.name) or next(by_file, None) or next(by_word, OTHER)
-    lacks = found == EXPERTS and not _mentions(frame.filename, IMPLEMENTATIONS)
-    return (DENSE if lacks else found).replace("{}", _class_around(frame))
+    first = BY_FUNCTION.get(frame.name) or next(by_file, None) or next(by_word, OTHER)
+    lacks = first == EXPERTS and not _mentions(frame.filename, IMPLEMENTATIONS)
+    return (DENSE if lacks else first).replace("{}", _class_around(frame))
 
 
 def _mentions(filename: str, word: str) -> bool:
@@ -160,8 +160,8 @@ def _mentions(filename: str, word: str) -> bool:
 def _class_around(frame: FrameSummary) -> str:
     """The name of the class that a line is in."""
     above = linecache.getlines(frame.filename)[: frame.lineno or 0]
-    found = (re.match(r"class (\w+)", text) for text in reversed(above))
-    return next((match[1] for match in found if match), "the model")
+    matches = (re.match(r"class (\w+)", text) for text in reversed(above))
+    return next((match[1] for match in matches if match), "the model")
 
 
 def _package(inside: str) -> str:

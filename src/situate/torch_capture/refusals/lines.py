@@ -20,7 +20,7 @@ _ORIGINAL = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)', re.MUL
 def user_line(error: BaseException) -> str:
     """`file.py:12: ` of the innermost line outside PyTorch, Python and situate; empty if none."""
     frame = user_frame(error)
-    return written(frame.filename, frame.lineno) if frame else user_line_in(str(error))
+    return format_line(frame.filename, frame.lineno) if frame else user_line_in(str(error))
 
 
 def user_line_in(text: str) -> str:
@@ -29,7 +29,7 @@ def user_line_in(text: str) -> str:
         if match["file"].startswith(SITUATE):
             break
         if is_users(match["file"]):
-            return written(match["file"], int(match["line"]))
+            return format_line(match["file"], int(match["line"]))
     return ""
 
 
@@ -66,10 +66,10 @@ def inside_package(filename: str) -> str:
     """The path of a file in what is installed, such as `timm/layers/norm.py`; empty if it is not
     there."""
     path = filename.replace("\\", "/")
-    _, found, inside = path.rpartition("/site-packages/")
+    _, separator, inside = path.rpartition("/site-packages/")
     folders = (folder.replace("\\", "/").rstrip("/") + "/" for folder in sys.path if folder)
     beside = (path.removeprefix(f) for f in folders if path.startswith(f) and _installs(f))
-    return inside if found else next(beside, "")
+    return inside if separator else next(beside, "")
 
 
 @cache
@@ -78,7 +78,7 @@ def _installs(folder: str) -> bool:
     return any(Path(folder).glob("*.dist-info"))
 
 
-def written(filename: str, line: int | None) -> str:
+def format_line(filename: str, line: int | None) -> str:
     """`file.py:12: ` of a line."""
     path = Path(filename)
     here = str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else filename

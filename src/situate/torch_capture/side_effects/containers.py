@@ -21,19 +21,19 @@ def entries(container: Any) -> dict[Any, Any] | list[Any]:
 
 def values(container: Any) -> Iterable[Any]:
     """The values in a container, without keys."""
-    held = entries(container)
-    return held.values() if isinstance(held, dict) else held
+    contents = entries(container)
+    return contents.values() if isinstance(contents, dict) else contents
 
 
-def refill(container: Any, held: Any) -> None:
+def refill(container: Any, contents: Any) -> None:
     """Let a container hold what `entries` had found in it."""
     kind: Any = _kind(container)
     kind.clear(container)
     if issubclass(kind, dict):
-        for key, value in held.items():
+        for key, value in contents.items():
             kind.__setitem__(container, key, value)
     else:
-        (kind.update if kind is set else kind.extend)(container, held)
+        (kind.update if kind is set else kind.extend)(container, contents)
 
 
 def _kind(container: object) -> type:

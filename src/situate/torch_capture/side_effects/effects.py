@@ -1,10 +1,10 @@
-"""Steps that do, beside computing, what a captured graph does not, and steps that compute something
-else when they are called again."""
+"""Refusals of steps whose repeated calls, or whose effects besides computing, a captured graph
+would not reproduce."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
@@ -19,7 +19,6 @@ from situate.torch_capture.side_effects.random_state import (
 )
 from situate.torch_capture.side_effects.replaced_buffers import Assigned
 from situate.torch_capture.side_effects.runs import Failed, Outcome, Runs
-from situate.torch_capture.side_effects.sharing import check_apart
 from situate.torch_capture.side_effects.value_numbering import Run
 
 if TYPE_CHECKING:
@@ -35,12 +34,12 @@ NUMBER = (
     "{again}, because of a number that Python gives it, such as the time: make it outside of the "
     "step, and give it as an input or a buffer of the model"
 )
-DRAWN = (
+PYTHON_NUMBERS = (
     "the step draws a number by {module}, not by torch: it would be the same in every placed step; "
     "draw it by torch, or outside of the step and give it as an input, or leave it out, as "
     "apply_spec_augment=False does in a model of transformers that masks sound by chance"
 )
-KEPT = (
+STORED_TENSOR = (
     "the step keeps a tensor in {place}, where a placed step would leave none: return it from the "
     "model, keep it in a buffer of the model, or leave it out"
 )
@@ -104,10 +103,10 @@ class _Checks:
             return
         states.append(numbers_of_python())
         check_apart(self._runs.state, self._runs.changed)
-        self._check_kept()
+        self._check_stored()
         again = self._again(Run())
         states.append(numbers_of_python())
-        self._check_drawn(outcome, *states)
+        self._check_draws(outcome, *states)
         if again != outcome:
             self._refuse(first)
 
@@ -119,13 +118,13 @@ class _Checks:
             assert cause is not None
             raise Unsupported(self._why()).with_traceback(cause.__traceback__) from None
 
-    def _check_kept(self) -> None:
+    def _check_stored(self) -> None:
         """Refuse tensors of the step in objects that are not the model's."""
         values, changed = self._runs.values, self._runs.changed
-        for place, tensors in self._environment.kept().items():
+        for place, tensors in self._environment.new_tensors().items():
             outside = place.partition(".")[0] != "model"
             if outside and any(values.varies(tensor, changed) for tensor in tensors):
-                raise SituateError(KEPT.format(place=repr(place)))
+                raise SituateError(STORED_TENSOR.format(place=repr(place)))
 
     def _draws_idly(self, outcome: Outcome) -> bool:
         """True if Python's random numbers decide nothing, as a chance to skip a layer that is not
@@ -140,27 +139,27 @@ class _Checks:
                     return False
         return numbers_of_python() == states
 
-    def _check_drawn(self, outcome: Outcome, *states: dict[str, State]) -> None:
+    def _check_draws(self, outcome: Outcome, *states: dict[str, State]) -> None:
         """Refuse numbers of Python that are others in every run, but for those that decide
         nothing."""
         before, between, after = states
-        drawn = [m for m in after if before.get(m) != between.get(m) != after[m]]
-        for module in drawn:
+        modules = [m for m in after if before.get(m) != between.get(m) != after[m]]
+        for module in modules:
             if not self._draws_idly(outcome):
                 start = numbers_of_python()[module]
 
                 def look(_: str, module: str = module, start: State = start) -> None:
                     if numbers_of_python()[module] != start:
-                        raise Unsupported(DRAWN.format(module=module))
+                        raise Unsupported(PYTHON_NUMBERS.format(module=module))
 
                 self._again(Run(look=look))
-                raise SituateError(DRAWN.format(module=module))
+                raise SituateError(PYTHON_NUMBERS.format(module=module))
 
     def _refuse(self, first: Run) -> None:
         """Name the line at which it begins to compute something else."""
 
         def look(number: str) -> None:
-            if number not in first.seen:
+            if number not in first.numbers:
                 raise Unsupported(self._why())
 
         self._again(Run(look=look))
@@ -175,3 +174,30 @@ class _Checks:
         if not places:
             return NUMBER.format(again=AGAIN)
         return STATE.format(again=AGAIN, places=", ".join(places[:3]))
+
+
+def check_apart(state: Mapping[str, torch.Tensor], changed: Collection[str]) -> None:
+    """Raises SituateError for two tensors of a model that are not one, and of whose common memory
+    the step writes a part: each would be written alone."""
+    spans: dict[int, list[tuple[int, int, str]]] = {}
+    for name, tensor in state.items():
+        if tensor.numel():
+            spans.setdefault(tensor.untyped_storage()._cdata, []).append((*_span(tensor), name))
+    for shared in spans.values():
+        reached, last = 0, ""
+        for begin, end, name in sorted(shared):
+            apart = begin >= reached or state[name] is state[last]
+            if not apart and not {name, last}.isdisjoint(changed):
+                raise SituateError(
+                    f"the model's {last!r} and {name!r} share memory, which the step writes: make "
+                    "them one tensor and take its parts in the step, or clone one"
+                )
+            reached, last = max((reached, last), (end, name))
+
+
+def _span(tensor: torch.Tensor) -> tuple[int, int]:
+    """The bytes of its storage between which it lies."""
+    steps = zip(tensor.shape, tensor.stride(), strict=True)
+    extent = 1 + sum((int(length) - 1) * int(step) for length, step in steps)
+    begin = int(tensor.storage_offset())
+    return begin * tensor.itemsize, (begin + extent) * tensor.itemsize

@@ -43,8 +43,8 @@ class _Place:
     """
 
     name: str
-    read: Callable[[], Any]
-    write: Callable[[Any], None]
+    load: Callable[[], Any]
+    store: Callable[[Any], None]
     attributes: bool = False
 
 
@@ -59,35 +59,35 @@ class Environment:
         walk = _Walk()
         for name, root in roots.items():
             walk.visit(root, name)
-        self._before = [(place, place.read()) for place in walk.places]
+        self._before = [(place, place.load()) for place in walk.places]
 
     def changed(self) -> dict[str, tuple[Any, Any]]:
         """By name of a variable, container or attribute (`model.layer.count`), what was there in
         the beginning and what is there now."""
-        found: dict[str, tuple[Any, Any]] = {}
+        changes: dict[str, tuple[Any, Any]] = {}
         for place, before in self._before:
-            after = place.read()
+            after = place.load()
             if place.attributes:
                 names = [*before, *(after.keys() - before.keys())]
                 parts = {n: (before.get(n, MISSING), after.get(n, MISSING)) for n in names}
-                found |= {f"{place.name}.{n}": p for n, p in parts.items() if not same(*p)}
+                changes |= {f"{place.name}.{n}": p for n, p in parts.items() if not same(*p)}
             elif not same(before, after):
-                found[place.name] = before, after
-        return found
+                changes[place.name] = before, after
+        return changes
 
-    def kept(self) -> dict[str, list[torch.Tensor]]:
+    def new_tensors(self) -> dict[str, list[torch.Tensor]]:
         """The tensors that are there now and were not in the beginning, by name."""
-        found = {}
+        by_place = {}
         for place, (before, after) in self.changed().items():
             old = {id(tensor) for tensor in tensors_in(before)}
-            found[place] = [tensor for tensor in tensors_in(after) if id(tensor) not in old]
-        return {place: tensors for place, tensors in found.items() if tensors}
+            by_place[place] = [tensor for tensor in tensors_in(after) if id(tensor) not in old]
+        return {place: tensors for place, tensors in by_place.items() if tensors}
 
     def restore(self) -> None:
         """Let all be as it was in the beginning."""
         for place, before in self._before:
-            if not same(before, place.read()):
-                place.write(before)
+            if not same(before, place.load()):
+                place.store(before)
 
 
 def same(one: Any, other: Any) -> bool:
@@ -112,21 +112,25 @@ class _Walk:
 
     def __init__(self) -> None:
         self.places: list[_Place] = []
-        self._seen: dict[int, object] = {}
+        self._visited: dict[int, object] = {}
         self._pending: list[tuple[object, str]] = []
 
     def visit(self, root: object, name: str) -> None:
         self._pending = [(root, name)]
-        most = len(self._seen) + LARGEST
-        while self._pending and len(self._seen) < most:
+        most = len(self._visited) + LARGEST
+        while self._pending and len(self._visited) < most:
             value, name = self._pending.pop()
             if self._is_new(value):
                 self._look(value, name)
 
     def _is_new(self, value: object) -> bool:
-        if value is None or isinstance(value, (int, float, str, bytes)) or id(value) in self._seen:
+        if (
+            value is None
+            or isinstance(value, (int, float, str, bytes))
+            or id(value) in self._visited
+        ):
             return False
-        self._seen[id(value)] = value
+        self._visited[id(value)] = value
         return True
 
     def _look(self, value: Any, name: str) -> None:
@@ -146,17 +150,17 @@ class _Walk:
         elif not self._numbers(value, name):
             self._object(value, name)
 
-    def _follow(self, found: Iterable[object], name: str) -> None:
-        self._pending += [(value, name) for value in found]
+    def _follow(self, values: Iterable[object], name: str) -> None:
+        self._pending += [(value, name) for value in values]
 
     def _watch(
         self,
         name: str,
-        read: Callable[[], Any],
-        write: Callable[[Any], None],
+        load: Callable[[], Any],
+        store: Callable[[Any], None],
         attributes: bool = False,
     ) -> None:
-        self.places.append(_Place(name, read, write, attributes))
+        self.places.append(_Place(name, load, store, attributes))
 
     def _container(self, value: Any, name: str) -> None:
         if len(value) > LARGEST:
@@ -183,8 +187,8 @@ class _Walk:
         value = space.get(name, MISSING)
         if isinstance(value, ModuleType):
             if not _is_foreign(value.__name__) and self._is_new(value):
-                for each in [name for name in vars(value) if not name.startswith("__")]:
-                    self._variable(vars(value), each)
+                for variable in [name for name in vars(value) if not name.startswith("__")]:
+                    self._variable(vars(value), variable)
             return
         self._watch(name, partial(space.get, name, MISSING), partial(_assign, space, name))
         self._pending.append((value, name))
@@ -192,8 +196,8 @@ class _Walk:
     def _class(self, kind: type) -> None:
         if _is_foreign(kind.__module__):
             return
-        read, write = partial(_attributes, kind), partial(_set_attributes, kind)
-        self._watch(kind.__name__, read, write, attributes=True)
+        load, store = partial(_attributes, kind), partial(_set_attributes, kind)
+        self._watch(kind.__name__, load, store, attributes=True)
         for value in vars(kind).values():
             self._pending.append((_function(value), kind.__name__))
         self._follow(kind.__bases__, kind.__name__)
@@ -219,29 +223,31 @@ class _Walk:
         """An instance of a user's class, a module of PyTorch, or a namespace."""
         import torch
 
-        held = _own_attributes(value)
-        if isinstance(value, torch.Tensor) or held is None:
+        attributes = _own_attributes(value)
+        if isinstance(value, torch.Tensor) or attributes is None:
             return
-        known = isinstance(value, (torch.nn.Module, SimpleNamespace, argparse.Namespace))
-        if not known and _is_foreign(type(value).__module__):
+        is_namespace = isinstance(value, (torch.nn.Module, SimpleNamespace, argparse.Namespace))
+        if not is_namespace and _is_foreign(type(value).__module__):
             return
-        self._watch(name, partial(entries, held), partial(refill, held), attributes=True)
+        self._watch(
+            name, partial(entries, attributes), partial(refill, attributes), attributes=True
+        )
         self._pending.append((type(value), name))
-        for key, each in held.items():
+        for key, content in attributes.items():
             inner = isinstance(value, torch.nn.Module) and key == "_modules"
             if inner:
-                self._watch(name, partial(entries, each), partial(refill, each))
-            parts = each if inner else {key: each}
+                self._watch(name, partial(entries, content), partial(refill, content))
+            parts = content if inner else {key: content}
             self._pending += [(part, f"{name}.{label}") for label, part in parts.items()]
 
 
 def _own_attributes(value: Any) -> dict[str, Any] | None:
     """The attributes of an object, without a call of its `__getattr__`, which may raise."""
     try:
-        held = object.__getattribute__(value, "__dict__")
+        attributes = object.__getattribute__(value, "__dict__")
     except AttributeError:
         return None
-    return held if isinstance(held, dict) else None
+    return attributes if isinstance(attributes, dict) else None
 
 
 def _function(value: Any) -> Any:

@@ -16,8 +16,8 @@ LARGEST = 2**26
 def storages(tensor: torch.Tensor) -> list[Any]:
     """The storage; of a fake tensor whose values are known that of the values, too, which alone it
     has in common with views of it."""
-    known = getattr(tensor, "constant", None)
-    return [_storage(each) for each in (tensor, known) if each is not None]
+    constant = getattr(tensor, "constant", None)
+    return [_storage(t) for t in (tensor, constant) if t is not None]
 
 
 def _storage(tensor: torch.Tensor) -> Any:
@@ -59,8 +59,8 @@ def content(tensor: torch.Tensor) -> str:
     if not hasattr(memory, "nbytes") or memory.nbytes() > LARGEST or tensor.device.type != "cpu":
         return digest("real", key(memory))
     with no_dispatch():
-        found = torch.empty(0, dtype=torch.uint8).set_(memory).numpy()
-    return digest("real", hashlib.blake2b(found.tobytes(), digest_size=16).hexdigest())
+        bytes_ = torch.empty(0, dtype=torch.uint8).set_(memory).numpy()
+    return digest("real", hashlib.blake2b(bytes_.tobytes(), digest_size=16).hexdigest())
 
 
 def digest(*parts: object) -> str:
@@ -73,12 +73,12 @@ def leaves(value: Any) -> Iterator[Any]:
     """The leaves of nested lists, tuples and dicts, with texts of how they are nested."""
     if isinstance(value, (list, tuple)):
         yield f"of {len(value)}"
-        for each in value:
-            yield from leaves(each)
+        for entry in value:
+            yield from leaves(entry)
     elif isinstance(value, dict):
-        for key, each in value.items():
+        for key, entry in value.items():
             yield repr(key)
-            yield from leaves(each)
+            yield from leaves(entry)
     else:
         yield value
 

@@ -38,7 +38,7 @@ STRANGER = (
 
 
 @dataclass
-class Held:
+class StorageValue:
     """The value in a storage.
 
     Attributes:
@@ -54,7 +54,7 @@ class Held:
     depends: frozenset[str] | None
     stranger: bool = False
     real: bool = False
-    written: bool = False
+    is_overwritten: bool = False
     storages: dict[int, Any] = field(default_factory=dict)
 
 
@@ -68,7 +68,7 @@ class Run:
         look: is called with the number of each operator that makes tensors.
     """
 
-    seen: set[str] = field(default_factory=set)
+    numbers: set[str] = field(default_factory=set)
     draws: int = 0
     look: Callable[[str], None] | None = None
 
@@ -82,7 +82,7 @@ class Values:
 
     def __init__(self, mode: FakeTensorMode) -> None:
         self._mode = mode
-        self._held: dict[int, Held] = {}
+        self._values: dict[int, StorageValue] = {}
         self.run = Run()
 
     def begin(
@@ -99,10 +99,10 @@ class Values:
                 inputs or of chance in runs before is told apart from what is made now.
         """
         self.run = run
-        self._held = {key: held for key, held in self._held.items() if not held.real}
-        for held in {id(held): held for held in self._held.values()}.values():
-            if held.depends is None or not held.depends.isdisjoint(changed):
-                held.number, held.depends = digest("earlier", held.number), None
+        self._values = {key: value for key, value in self._values.items() if not value.real}
+        for value in {id(value): value for value in self._values.values()}.values():
+            if value.depends is None or not value.depends.isdisjoint(changed):
+                value.number, value.depends = digest("earlier", value.number), None
         for name, tensor in reversed([*state.items()]):
             self._hold(tensor, digest("state", name), frozenset((name,)))
         for k, tensor in enumerate(inputs):
@@ -110,29 +110,29 @@ class Values:
 
     def of(self, tensor: torch.Tensor) -> str:
         """The number of what a tensor shows of its storage."""
-        return digest(self.held(tensor).number, *geometry(tensor))
+        return digest(self.value_of(tensor).number, *geometry(tensor))
 
-    def held(self, tensor: torch.Tensor) -> Held:
+    def value_of(self, tensor: torch.Tensor) -> StorageValue:
         """The value in the storage of a tensor."""
-        known = (self._held.get(key(storage)) for storage in storages(tensor))
-        found = next(filter(None, known), None)
-        if found is None:
+        values = (self._values.get(key(storage)) for storage in storages(tensor))
+        value = next(filter(None, values), None)
+        if value is None:
             real = not is_fake(tensor)
-            number = content(tensor) if real else digest("given", len(self._held))
-            found = Held(number, frozenset(), stranger=True, real=real)
-        self._put(tensor, found)
-        return found
+            number = content(tensor) if real else digest("given", len(self._values))
+            value = StorageValue(number, frozenset(), stranger=True, real=real)
+        self._store(tensor, value)
+        return value
 
     def is_written(self, tensor: torch.Tensor) -> bool:
         """True if this run has written over the storage of a tensor."""
-        return self.held(tensor).written
+        return self.value_of(tensor).is_overwritten
 
     def varies(self, tensor: torch.Tensor, changed: Collection[str]) -> bool:
         """True if a tensor is made of inputs, chance, or state of these names."""
-        depends = self.held(tensor).depends
+        depends = self.value_of(tensor).depends
         return depends is None or not depends.isdisjoint(changed)
 
-    def called(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def run_operator(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Run an operator, and number what it makes and what it writes.
 
         Raises:
@@ -143,59 +143,59 @@ class Values:
 
         if getattr(func, "_opname", "") != "lift_fresh":  # which keeps a real tensor's values
             args, kwargs = tree_map_only(torch.Tensor, self._faked, (args, kwargs))
-        given = list(leaves((args, kwargs)))
-        tensors = [leaf for leaf in given if isinstance(leaf, torch.Tensor)]
-        if any(isinstance(leaf, torch.Generator) for leaf in given):
+        leaves_ = list(leaves((args, kwargs)))
+        tensors = [leaf for leaf in leaves_ if isinstance(leaf, torch.Tensor)]
+        if any(isinstance(leaf, torch.Generator) for leaf in leaves_):
             raise Unsupported(GENERATOR)
-        written = list(written_by(func, args, kwargs))
-        if any(self.held(tensor).stranger for tensor in written):
+        overwritten = list(tensors_written_by(func, args, kwargs))
+        if any(self.value_of(tensor).stranger for tensor in overwritten):
             raise Unsupported(STRANGER)
-        number, depends = self._number(func, given, tensors)
-        known = {key(storage) for tensor in tensors for storage in storages(tensor)}
-        made = func(*args, **kwargs)
-        results = list(tensors_in(made))
+        number, depends = self._number(func, leaves_, tensors)
+        input_keys = {key(storage) for tensor in tensors for storage in storages(tensor)}
+        result = func(*args, **kwargs)
+        results = list(tensors_in(result))
         if results and self.run.look is not None:  # PyTorch minds what questions of it raise
             self.run.look(number)
-        self.run.seen.add(number)
+        self.run.numbers.add(number)
         for k, tensor in enumerate(results):
-            if known.isdisjoint(map(key, storages(tensor))):
+            if input_keys.isdisjoint(map(key, storages(tensor))):
                 self._hold(tensor, digest(number, k), depends)
-        for k, tensor in enumerate(written):
-            held = self.held(tensor)
-            held.number = digest(number, "written", k, held.number, *geometry(tensor))
-            held.depends, held.written = _joined((held.depends, depends)), True
-        return made
+        for k, tensor in enumerate(overwritten):
+            value = self.value_of(tensor)
+            value.number = digest(number, "written", k, value.number, *geometry(tensor))
+            value.depends, value.is_overwritten = _joined((value.depends, depends)), True
+        return result
 
     def _faked(self, tensor: torch.Tensor) -> torch.Tensor:
         """A tensor that is fake, and the same for the same real one: only then are views of it
         known as such."""
         if is_fake(tensor):
             return tensor
-        held, fake = self.held(tensor), self._mode.from_tensor(tensor)
-        self._put(fake, held)
+        value, fake = self.value_of(tensor), self._mode.from_tensor(tensor)
+        self._store(fake, value)
         return fake
 
     def _number(
-        self, func: Any, given: Sequence[Any], tensors: Sequence[torch.Tensor]
+        self, func: Any, arguments: Sequence[Any], tensors: Sequence[torch.Tensor]
     ) -> tuple[str, frozenset[str] | None]:
         import torch
 
-        depends = _joined(self.held(tensor).depends for tensor in tensors)
+        depends = _joined(self.value_of(tensor).depends for tensor in tensors)
         draw = ""
         if torch.Tag.nondeterministic_seeded in getattr(func, "tags", ()):
             draw, depends = f"draw {self.run.draws}", None
             self.run.draws += 1
-        parts = (self.of(g) if isinstance(g, torch.Tensor) else _text(g) for g in given)
+        parts = (self.of(g) if isinstance(g, torch.Tensor) else _text(g) for g in arguments)
         number = digest(func, draw, *parts)
         return number, depends
 
     def _hold(self, tensor: torch.Tensor, number: str, depends: frozenset[str] | None) -> None:
-        self._put(tensor, Held(number, depends))
+        self._store(tensor, StorageValue(number, depends))
 
-    def _put(self, tensor: torch.Tensor, held: Held) -> None:
+    def _store(self, tensor: torch.Tensor, value: StorageValue) -> None:
         for storage in storages(tensor):
-            held.storages[key(storage)] = storage
-            self._held[key(storage)] = held
+            value.storages[key(storage)] = storage
+            self._values[key(storage)] = value
 
 
 def numbered(values: Values) -> Any:
@@ -208,21 +208,23 @@ def numbered(values: Values) -> Any:
         def __torch_dispatch__(
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
-            return values.called(func, args, kwargs or {})
+            return values.run_operator(func, args, kwargs or {})
 
     return Numbered()  # type: ignore[no-untyped-call]
 
 
 def _joined(depends: Any) -> frozenset[str] | None:
-    found: frozenset[str] = frozenset()
-    for each in depends:
-        if each is None:
+    names: frozenset[str] = frozenset()
+    for part in depends:
+        if part is None:
             return None
-        found |= each
-    return found
+        names |= part
+    return names
 
 
-def written_by(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[torch.Tensor]:
+def tensors_written_by(
+    func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Iterator[torch.Tensor]:
     """The tensors that an operator writes over; the averages of a batch-norm that trains, of which
     its schema says nothing, are its fourth and fifth."""
     if getattr(func, "_opname", "") == "native_batch_norm" and args[5]:

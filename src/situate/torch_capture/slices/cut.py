@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from situate.data.slices import Reduction, Slices
 from situate.errors import SituateError, nearest
-from situate.torch_capture.build import Built
-from situate.torch_capture.values.taken import Example
+from situate.torch_capture.build import FakeStep
+from situate.torch_capture.values.required import Example
 
 if TYPE_CHECKING:
     import torch
@@ -72,30 +72,30 @@ class Cut:
             return [1] * len(self.samples)
         return [batch / n if batch % n else batch // n for n in self.samples]
 
-    def slice_of(self, what: Built, s: int) -> Built:
+    def slice_of(self, fake: FakeStep, s: int) -> FakeStep:
         """A model with the inputs of one slice, which share no memory with the others."""
-        tensors = [self._apart(what, piece) for piece in self.of_slice(what.tensors, s)]
-        examples = {k: self._example(example, s, k) for k, example in what.examples.items()}
-        call = self.call_of(what, s)
-        return replace(what, tensors=tuple(tensors), examples=examples, call=call)
+        tensors = [self._apart(fake, piece) for piece in self.of_slice(fake.tensors, s)]
+        examples = {k: self._example(example, s, k) for k, example in fake.examples.items()}
+        call = self.call_of(fake, s)
+        return replace(fake, tensors=tuple(tensors), examples=examples, call=call)
 
-    def call_of(self, what: Built, s: int) -> Callable[..., Any]:
+    def call_of(self, fake: FakeStep, s: int) -> Callable[..., Any]:
         """The call of a slice, with its part of each sequence that is cut."""
-        if not self.sequences or what.call_with is None:
-            return what.call
+        if not self.sequences or fake.call_with is None:
+            return fake.call
         begin = sum(self.samples[:s])
         end = begin + self.samples[s]
-        return what.call_with({name: what.sequences[name][begin:end] for name in self.sequences})
+        return fake.call_with({name: fake.sequences[name][begin:end] for name in self.sequences})
 
     def _piece(self, tensor: torch.Tensor, s: int, axis: int | None) -> torch.Tensor:
         if axis is None:
             return tensor
         return tensor.narrow(axis, sum(self.samples[:s]), self.samples[s])
 
-    def _apart(self, what: Built, piece: torch.Tensor) -> torch.Tensor:
+    def _apart(self, fake: FakeStep, piece: torch.Tensor) -> torch.Tensor:
         import torch
 
-        with what.mode:
+        with fake.mode:
             apart = torch.empty_strided(piece.shape, piece.stride(), dtype=piece.dtype)
         return apart.requires_grad_(piece.requires_grad)
 
@@ -103,19 +103,21 @@ class Cut:
         return replace(example, values=self._piece(example.values, s, self.axes[k]).clone())
 
 
-def cut_inputs(what: Built, slices: Slices) -> Cut:
+def cut_inputs(fake: FakeStep, slices: Slices) -> Cut:
     """The cut of a step's inputs.
 
     Raises:
         SituateError: an input that has no such dimension, or another number of samples; fewer
             samples than slices.
     """
-    axes, batch = batch_of(what, slices.axes)
-    sequences = tuple(name for name in what.sequences if slices.axes.get(name) is not None)
+    axes, batch = batch_of(fake, slices.axes)
+    sequences = tuple(name for name in fake.sequences if slices.axes.get(name) is not None)
     return Cut(slices.samples(batch), axes, sequences)
 
 
-def batch_of(what: Built, named: Mapping[str, int | None]) -> tuple[tuple[int | None, ...], int]:
+def batch_of(
+    fake: FakeStep, dimensions: Mapping[str, int | None]
+) -> tuple[tuple[int | None, ...], int]:
     """By number of an input the dimension along which it is cut, None where every slice reads all
     of it; and the samples of the batch.
 
@@ -127,14 +129,14 @@ def batch_of(what: Built, named: Mapping[str, int | None]) -> tuple[tuple[int | 
         SituateError: an input that has no such dimension, or another number of samples; no input
             is cut.
     """
-    names = what.names
-    known = (*names, *what.sequences)
-    for name in named:
-        if name not in known:
-            raise SituateError(f"slices: no input is called {name!r}{nearest(name, known)}")
-    axes = tuple(named.get(name, 0) for name in names)
+    names = fake.names
+    input_names = (*names, *fake.sequences)
+    for name in dimensions:
+        if name not in input_names:
+            raise SituateError(f"slices: no input is called {name!r}{nearest(name, input_names)}")
+    axes = tuple(dimensions.get(name, 0) for name in names)
     batch = 0
-    for tensor, name, axis in zip(what.tensors, names, axes, strict=True):
+    for tensor, name, axis in zip(fake.tensors, names, axes, strict=True):
         if axis is None:
             continue
         shape = list(tensor.shape)
@@ -156,8 +158,8 @@ def batch_of(what: Built, named: Mapping[str, int | None]) -> tuple[tuple[int | 
             "slices: no input is cut, so that all slices are the same: leave --slices out, or let "
             "the samples be an input"
         )
-    for name, entries in what.sequences.items():
-        _check_sequence(name, len(entries), named.get(name), batch)
+    for name, entries in fake.sequences.items():
+        _check_sequence(name, len(entries), dimensions.get(name), batch)
     return axes, batch
 
 

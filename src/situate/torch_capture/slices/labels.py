@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from situate.torch_capture.slices.call import given, name_of
+from situate.torch_capture.nodes import bound_arguments, operator_name, places
 from situate.torch_capture.slices.dependence.analysis import Dependence
 from situate.torch_capture.slices.dependence.indexing import READS
 from situate.torch_capture.slices.dependence.losses import MEAN, OF_CLASSES
@@ -14,8 +14,7 @@ from situate.torch_capture.slices.dependence.pointwise import IDENTITIES
 from situate.torch_capture.slices.dependence.reductions import kept_labels
 from situate.torch_capture.slices.dependence.relation import Reason
 from situate.torch_capture.slices.dependence.views import VIEWS
-from situate.torch_capture.slices.locations import places
-from situate.torch_capture.values.taken import Example
+from situate.torch_capture.values.required import Example
 
 if TYPE_CHECKING:
     from torch import fx
@@ -43,11 +42,11 @@ def label_notes(step: Dependence, samples: int, examples: Mapping[int, Example])
     """
     nodes = []
     for node in step.relations:
-        counted = _counted_labels(node)
-        if counted is not None and _may_leave_out(step, *counted, samples, examples):
+        labels = _counted_labels(node)
+        if labels is not None and _may_leave_out(step, *labels, samples, examples):
             nodes.append(node)
     if nodes:
-        text = Reason.LABELS.value.format(f"aten.{name_of(nodes[0])}")
+        text = Reason.LABELS.value.format(f"aten.{operator_name(nodes[0])}")
         yield f"slices: {text} ({places(nodes)})"
 
 
@@ -55,9 +54,9 @@ def _counted_labels(node: fx.Node) -> tuple[fx.Node, int] | None:
     """The labels that a mean counts, and the one that it leaves out; None for any other op."""
     if node.op != "call_function":
         return None
-    if name_of(node) not in OF_CLASSES:
+    if operator_name(node) not in OF_CLASSES:
         return kept_labels(node)
-    arguments = given(node)
+    arguments = bound_arguments(node)
     return (
         (arguments["target"], arguments["ignore_index"]) if arguments["reduction"] == MEAN else None
     )
@@ -75,7 +74,7 @@ def _may_leave_out(
         return False
     number = _input(target)
     if number is None:
-        return ignored != USUAL or name_of(target) not in NEVER_NEGATIVE
+        return ignored != USUAL or operator_name(target) not in NEVER_NEGATIVE
     example = examples.get(number)
     if example is not None and bool((example.values == ignored).any()):
         return True
@@ -87,7 +86,7 @@ def _may_leave_out(
 
 def _source(node: fx.Node) -> fx.Node:
     """The node that labels are a view, a copy or a selection of."""
-    while node.op == "call_function" and name_of(node) in VIEWS | IDENTITIES | READS:
+    while node.op == "call_function" and operator_name(node) in VIEWS | IDENTITIES | READS:
         node = node.all_input_nodes[0]
     return node
 
@@ -100,6 +99,6 @@ def _input(node: fx.Node) -> int | None:
 def _is_looked_up(node: fx.Node) -> bool:
     """True for rows of a table, of which none is negative."""
     return any(
-        user.op == "call_function" and name_of(user) == "embedding" and user.args[1] is node
+        user.op == "call_function" and operator_name(user) == "embedding" and user.args[1] is node
         for user in node.users
     )

@@ -44,8 +44,8 @@ def batch_norm_statistics(
     # Running variances are those of a sample.
     new = (mean, variance * (total / (total - 1))) if running else ()
     averaged = (
-        torch.lerp(old, found.to(old.dtype), momentum)
-        for old, found in zip(running, new, strict=True)
+        torch.lerp(old, statistic.to(old.dtype), momentum)
+        for old, statistic in zip(running, new, strict=True)
     )
     return [mean, variance, *averaged]
 
@@ -58,7 +58,7 @@ def _(
     running: Sequence[Tensor],
     momentum: float,
 ) -> list[Tensor]:
-    return [torch.empty_like(each) for each in (means[0], variances[0], *running)]
+    return [torch.empty_like(addends) for addends in (means[0], variances[0], *running)]
 
 
 @torch.library.custom_op(
@@ -89,7 +89,7 @@ def batch_norm_gradients(
     scale = torch.rsqrt(variance + eps) / -count
     if weight is not None:
         scale = scale * weight
-    return [(scale * reduce(add, each)).to(variance.dtype) for each in (weights, biases)]
+    return [(scale * reduce(add, addends)).to(variance.dtype) for addends in (weights, biases)]
 
 
 @batch_norm_gradients.register_fake

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from situate.torch_capture import names
-from situate.torch_capture.added_nodes import add_operator
-from situate.torch_capture.patches.kernel_layouts import layouts_as_computed
-from situate.torch_capture.slices.call import given
+from situate.torch_capture.nodes import add_operator, bound_arguments
+from situate.torch_capture.patches.kernel_results import layouts_as_computed
 
 if TYPE_CHECKING:
     from torch import fx
@@ -31,10 +30,13 @@ def meet(passes: Sequence[Forward | Backward]) -> None:
         passes: of one norm, in the order of the slices.
     """
     first = passes[0]
-    found = first.together([each.found for each in passes], sum(each.count for each in passes))
-    values = [first.item(found, i) for i in range(len(found.meta["val"]))]
-    for each in passes:
-        each.finish(values)
+    combined = first.together(
+        [direction.local_values for direction in passes],
+        sum(direction.count for direction in passes),
+    )
+    values = [first.item(combined, i) for i in range(len(combined.meta["val"]))]
+    for direction in passes:
+        direction.finish(values)
 
 
 class _Pass:
@@ -47,15 +49,15 @@ class _Pass:
     """
 
     count: int
-    found: tuple[Any, ...]
+    local_values: tuple[Any, ...]
     meets = True
 
     def __init__(self, graph: fx.Graph, node: fx.Node, nodes: Nodes, number: int) -> None:
         from torch import fx
 
         self._graph, self._node, self._nodes, self._number = graph, node, nodes, number
-        self.given = fx.map_arg(given(node), nodes.__getitem__)
-        shape = self.given["input"].meta["val"].shape
+        self.arguments = fx.map_arg(bound_arguments(node), nodes.__getitem__)
+        shape = self.arguments["input"].meta["val"].shape
         self.count = shape.numel() // shape[1]
 
     def call(self, op: Any, *args: Any, **kwargs: Any) -> fx.Node:
@@ -70,18 +72,18 @@ class _Pass:
 
     def item(self, node: fx.Node, k: int) -> fx.Node:
         """An output of a node."""
-        found = self._graph.call_function(operator.getitem, (node, k))
-        found.meta["val"] = node.meta["val"][k]
+        output = self._graph.call_function(operator.getitem, (node, k))
+        output.meta["val"] = node.meta["val"][k]
         if names.SLICE in node.meta:
-            self._of_slice(found)
-        return self._in_place(found)
+            self._of_slice(output)
+        return self._in_place(output)
 
     def normalised(self, weight: Any, bias: Any, mean: fx.Node, variance: fx.Node) -> fx.Node:
         """The slice's input normalised, times a weight and plus a bias."""
         import torch
 
         norm = torch.ops.aten._native_batch_norm_legit_no_training.default
-        x, eps = self.given["input"], self.given["eps"]
+        x, eps = self.arguments["input"], self.arguments["eps"]
         return self.item(self.call(norm, x, weight, bias, mean, variance, 0.0, eps), 0)
 
     def stand_for(self, values: Sequence[fx.Node]) -> None:
@@ -109,31 +111,31 @@ class Forward(_Pass):
 
         super().__init__(graph, node, nodes, number)
         aten = torch.ops.aten
-        x, dtype = self.given["input"], node.meta["val"][1].dtype
+        x, dtype = self.arguments["input"], node.meta["val"][1].dtype
         others = [i for i in range(x.meta["val"].dim()) if i != 1]
         if x.meta["val"].dtype != dtype:
             x = self.call(aten._to_copy.default, x, dtype=dtype)
         both = self.call(aten.var_mean.correction, x, others, correction=0)
-        self.found = self.item(both, 1), self.item(both, 0), self.count
+        self.local_values = self.item(both, 1), self.item(both, 0), self.count
 
-    def together(self, found: Sequence[tuple[Any, ...]], _: int) -> fx.Node:
+    def together(self, local_values: Sequence[tuple[Any, ...]], _: int) -> fx.Node:
         """The statistics of the batch, and the new running averages where there are any."""
         from situate.torch_capture.slices.norm_operators import batch_norm_statistics
 
-        running = [self.given.get(name) for name in ("running_mean", "running_var")]
-        means, variances, counts = map(list, zip(*found, strict=True))
+        running = [self.arguments.get(name) for name in ("running_mean", "running_var")]
+        means, variances, counts = map(list, zip(*local_values, strict=True))
         return self.once(
             batch_norm_statistics._opoverload,
             means,
             variances,
             counts,
-            [each for each in running if each is not None],
-            self.given["momentum"],
+            [average for average in running if average is not None],
+            self.arguments["momentum"],
         )
 
     def finish(self, values: Sequence[fx.Node]) -> None:
         """Normalise with the statistics of the batch."""
-        y = self.normalised(self.given["weight"], self.given["bias"], *values[:2])
+        y = self.normalised(self.arguments["weight"], self.arguments["bias"], *values[:2])
         # A gradient is made of the variance itself, where the trace has its inverse root.
         self.stand_for([y, *values])
 
@@ -145,26 +147,26 @@ class Backward(_Pass):
         import torch
 
         super().__init__(graph, node, nodes, number)
-        own, wanted = self.given, self.given["output_mask"]
+        own, output_mask = self.arguments, self.arguments["output_mask"]
         self._statistics = own["save_mean"], own["save_invstd"]
         self._parts = self.call(
             torch.ops.aten.native_batch_norm_backward.default,
             *(own[name] for name in ("grad_out", "input", "weight")),
-            *(*self._statistics, None, None, False, own["eps"], [wanted[0], True, True]),
+            *(*self._statistics, None, None, False, own["eps"], [output_mask[0], True, True]),
         )
-        self.found = self.item(self._parts, 1), self.item(self._parts, 2)
-        self.meets = bool(wanted[0])
+        self.local_values = self.item(self._parts, 1), self.item(self._parts, 2)
+        self.meets = bool(output_mask[0])
         if not self.meets:
-            self.stand_for([self._parts, *self.found])
+            self.stand_for([self._parts, *self.local_values])
 
-    def together(self, found: Sequence[tuple[Any, ...]], count: int) -> fx.Node:
+    def together(self, local_values: Sequence[tuple[Any, ...]], count: int) -> fx.Node:
         """A factor and an addend that make of the normalised input what its gradient lacks."""
         from situate.torch_capture.slices.norm_operators import batch_norm_gradients
 
-        weights, biases = map(list, zip(*found, strict=True))
-        variance, weight = self._statistics[1], self.given["weight"]
+        weights, biases = map(list, zip(*local_values, strict=True))
+        variance, weight = self._statistics[1], self.arguments["weight"]
         op = batch_norm_gradients._opoverload
-        return self.once(op, weights, biases, weight, variance, self.given["eps"], count)
+        return self.once(op, weights, biases, weight, variance, self.arguments["eps"], count)
 
     def finish(self, values: Sequence[fx.Node]) -> None:
         """Add what goes through the statistics."""
@@ -173,4 +175,4 @@ class Backward(_Pass):
         factor, addend = values
         missing = self.normalised(factor, addend, *self._statistics)
         whole = self.call(torch.ops.aten.add.Tensor, self.item(self._parts, 0), missing)
-        self.stand_for([whole, *self.found])
+        self.stand_for([whole, *self.local_values])

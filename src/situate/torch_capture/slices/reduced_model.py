@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from situate.torch_capture.build import Built
+from situate.torch_capture.build import FakeStep
 
 if TYPE_CHECKING:
     import torch
@@ -88,18 +88,18 @@ def few_layers(model: torch.nn.Module, count: int) -> Iterator[None]:
     lists = [
         m for m in model.modules() if isinstance(m, (torch.nn.ModuleList, torch.nn.Sequential))
     ]
-    before = [(each, dict(each._modules)) for each in lists]
+    before = [(layer_list, dict(layer_list._modules)) for layer_list in lists]
     try:
-        for each in lists:
-            layers = list(each._modules.values())
+        for layer_list in lists:
+            layers = list(layer_list._modules.values())
             first = [k for _, run in _runs(layers) for k in run[:count]]
-            each._modules.clear()
-            each._modules.update({str(i): layers[k] for i, k in enumerate(first)})
+            layer_list._modules.clear()
+            layer_list._modules.update({str(i): layers[k] for i, k in enumerate(first)})
         yield
     finally:
-        for each, layers_before in before:
-            each._modules.clear()
-            each._modules.update(layers_before)
+        for layer_list, layers_before in before:
+            layer_list._modules.clear()
+            layer_list._modules.update(layers_before)
 
 
 def _runs(layers: list[Any]) -> Iterator[tuple[object, list[int]]]:
@@ -116,20 +116,20 @@ def _outline(layer: torch.nn.Module | None) -> object:
     return str(layer), shapes
 
 
-def real(what: Built, form: SmallForm) -> torch.nn.Module:
+def real(fake: FakeStep, form: SmallForm) -> torch.nn.Module:
     """A copy of a model on fake tensors with numbers in their place: those of the model that it is
     a copy of, if there is one; else random ones."""
     from torch._subclasses.fake_tensor import FakeTensor
     from torch.utils._pytree import tree_leaves
 
     memo: dict[int, Any] = {}
-    for module in what.model.modules():
+    for module in fake.model.modules():
         stores = (module._parameters, module._buffers, vars(module))
         for leaf in (leaf for store in stores for leaf in tree_leaves(list(store.values()))):
             if isinstance(leaf, FakeTensor) and id(leaf) not in memo:
-                original = what.originals.get(id(leaf))
+                original = fake.originals.get(id(leaf))
                 memo[id(leaf)] = _number(leaf, original, form, len(memo))
-    return copy.deepcopy(what.model, memo)
+    return copy.deepcopy(fake.model, memo)
 
 
 def _number(fake: Any, original: torch.Tensor | None, form: SmallForm, seed: int) -> torch.Tensor:
@@ -138,7 +138,7 @@ def _number(fake: Any, original: torch.Tensor | None, form: SmallForm, seed: int
     if original is None:
         original = fake.constant
     if original is None:
-        values = _drawn(form.part(fake), seed)
+        values = _random_values(form.part(fake), seed)
     else:
         values = form.part(original.detach()).clone()
     if isinstance(fake, torch.nn.Parameter):
@@ -146,7 +146,7 @@ def _number(fake: Any, original: torch.Tensor | None, form: SmallForm, seed: int
     return values.requires_grad_(fake.requires_grad)
 
 
-def _drawn(fake: torch.Tensor, seed: int) -> torch.Tensor:
+def _random_values(fake: torch.Tensor, seed: int) -> torch.Tensor:
     """Matrices of the size that keeps what they multiply, vectors near one, integers of zero."""
     import torch
 

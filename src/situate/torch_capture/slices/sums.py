@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from situate.data.slices import Sums
-from situate.torch_capture.added_nodes import add_call, module_of
 from situate.torch_capture.names import NAME, REPLICA
+from situate.torch_capture.nodes import add_call, module_of
 
 if TYPE_CHECKING:
     from torch import fx
@@ -64,11 +64,11 @@ class GradientSums:
         """An addition for a parameter, of a replica or of all."""
 
         def plus(one: fx.Node, other: fx.Node) -> fx.Node:
-            found = add_call(self._graph, module_of(name), "add.Tensor", one, other)
-            found.meta[NAME] = f"{name}/add"
+            total = add_call(self._graph, module_of(name), "add.Tensor", one, other)
+            total.meta[NAME] = f"{name}/add"
             if r is not None:
-                found.meta[REPLICA] = r
-            return found
+                total.meta[REPLICA] = r
+            return total
 
         return plus
 

@@ -14,7 +14,7 @@ from situate.torch_capture.patches.constant_values import (
     MAX_KEPT_TOTAL,
 )
 from situate.torch_capture.patches.patched import replaced
-from situate.torch_capture.side_effects.value_numbering import written_by
+from situate.torch_capture.side_effects.value_numbering import tensors_written_by
 
 if TYPE_CHECKING:
     import torch
@@ -37,15 +37,15 @@ class Followed:
         self._made_of: dict[int, set[int]] = {}
         self._memory: dict[int, Any] = {}  # held, so that no other has the same key
         self._lost: set[int] = set()
-        self._written: set[int] = set()
-        self._given: dict[int, torch.Tensor] = {}
-        self._left = MAX_KEPT_TOTAL
+        self._overwritten: set[int] = set()
+        self._assigned: dict[int, torch.Tensor] = {}
+        self._budget = MAX_KEPT_TOTAL
         self.depth = 0
 
-    def give(self, tensor: torch.Tensor, values: torch.Tensor, number: int) -> None:
+    def assign(self, tensor: torch.Tensor, values: torch.Tensor, number: int) -> None:
         """Let a fake tensor have the values of another, in memory of its own."""
-        self._given[number] = real = copied(values)
-        self._put(tensor, real, {number})
+        self._assigned[number] = real = copied(values)
+        self._store(tensor, real, {number})
 
     def of(self, tensor: object) -> torch.Tensor | None:
         """The values of a tensor, which are not to be changed; None if they are not known."""
@@ -57,20 +57,20 @@ class Followed:
 
     def is_written(self, number: int) -> bool:
         """True if something was written over the values that were given for this number."""
-        given = self._given.get(number)
-        return given is not None and _key(given) in self._written
+        original = self._assigned.get(number)
+        return original is not None and _key(original) in self._overwritten
 
-    def is_given(self, tensor: object, number: int) -> bool:
+    def is_assigned(self, tensor: object, number: int) -> bool:
         """True for all of a tensor that values of this number were given to, if nothing was written
         over it."""
-        real, given = self.of(tensor), self._given.get(number)
-        if real is None or given is None or _key(real) in self._written:
+        real, original = self.of(tensor), self._assigned.get(number)
+        if real is None or original is None or _key(real) in self._overwritten:
             return False
-        alike = real.stride() == given.stride() and (real.shape, real.dtype) == (
-            given.shape,
-            given.dtype,
+        alike = real.stride() == original.stride() and (real.shape, real.dtype) == (
+            original.shape,
+            original.dtype,
         )
-        return alike and real.data_ptr() == given.data_ptr()
+        return alike and real.data_ptr() == original.data_ptr()
 
     def made_of(self, real: torch.Tensor) -> set[int]:
         """The numbers of what values were made of."""
@@ -91,7 +91,7 @@ class Followed:
             return None
         if not all(map(self._is_known, tensors)) or _has_symbols((args, kwargs)):
             return None
-        for tensor in written_by(func, args, kwargs):
+        for tensor in tensors_written_by(func, args, kwargs):
             self._adopt(tensor)
         return tree_map_only(_fake_kind(), self._real, (tuple(args), dict(kwargs)))
 
@@ -112,7 +112,7 @@ class Followed:
                 copy = memory.clone()
             for alias in [ref() for ref in sharing.get(StorageWeakRef(memory), ())]:  # type: ignore[no-untyped-call]
                 if alias is not None and alias.constant is not None:
-                    self._put(alias, _view(alias.constant, copy), set())
+                    self._store(alias, _view(alias.constant, copy), set())
 
     def _real(self, tensor: Any) -> torch.Tensor:
         from torch.utils._mode_utils import no_dispatch
@@ -142,40 +142,42 @@ class Followed:
 
         def fake(value: torch.Tensor) -> torch.Tensor:
             with mode:
-                made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
-            self._put(made, value, numbers)
-            return made
+                result = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
+            self._store(result, value, numbers)
+            return result
 
         return tree_map_only(torch.Tensor, fake, real)
 
-    def follow(self, func: Any, made: Any, reals: Any, numbers: set[int], args: Any) -> None:
+    def follow(self, func: Any, result: Any, reals: Any, numbers: set[int], args: Any) -> None:
         """Know the values of what an operator made of known values, and of what it wrote."""
         from torch.utils._mode_utils import no_dispatch
         from torch.utils._pytree import tree_leaves
 
-        results, written = tree_leaves(made), list(written_by(func, *args))
-        sizes = [tensor.numel() for tensor in _tensors(made)]
-        if sum(sizes) > self._left or max(sizes, default=0) > MAX_KEPT_NUMBERS:
+        results, overwritten = tree_leaves(result), list(tensors_written_by(func, *args))
+        sizes = [tensor.numel() for tensor in _tensors(result)]
+        if sum(sizes) > self._budget or max(sizes, default=0) > MAX_KEPT_NUMBERS:
             self.lose(func, *args)
             return
-        self._left -= sum(sizes)
+        self._budget -= sum(sizes)
         with no_dispatch():
             real = func(*reals[0], **reals[1])
-        places = list(written_by(func, *reals))
-        self._written.update(map(_key, places))
-        for fake, value in zip((*results, *written), (*tree_leaves(real), *places), strict=False):
+        places = list(tensors_written_by(func, *reals))
+        self._overwritten.update(map(_key, places))
+        for fake, value in zip(
+            (*results, *overwritten), (*tree_leaves(real), *places), strict=False
+        ):
             if isinstance(fake, _fake_kind()) and getattr(fake, "constant", None) is None:
-                self._put(fake, value, numbers)
+                self._store(fake, value, numbers)
 
     def lose(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Something unknown is in what an operator writes."""
-        for tensor in written_by(func, args, kwargs):
+        for tensor in tensors_written_by(func, args, kwargs):
             real = getattr(tensor, VALUES, None)
             if real is not None:
                 self._lost.add(_key(real))
-                self._written.add(_key(real))
+                self._overwritten.add(_key(real))
 
-    def _put(self, fake: Any, real: torch.Tensor, numbers: set[int]) -> None:
+    def _store(self, fake: Any, real: torch.Tensor, numbers: set[int]) -> None:
         setattr(fake, VALUES, real)
         key = _key(real)
         self._memory[key] = real.untyped_storage()
@@ -192,14 +194,14 @@ def followed(
     numbers = values.made_of_all(args, kwargs) if reals is not None else set()
     values.depth += 1
     try:
-        made = run(func, args, kwargs)
+        result = run(func, args, kwargs)
     finally:
         values.depth -= 1
     if reals is not None:
-        values.follow(func, made, reals, numbers, (args, kwargs))
+        values.follow(func, result, reals, numbers, (args, kwargs))
     elif outermost:
         values.lose(func, args, kwargs)
-    return made
+    return result
 
 
 @contextmanager
@@ -209,12 +211,12 @@ def data_forgotten() -> Iterator[None]:
 
     before = inspect.getattr_static(torch.Tensor, "data")
 
-    def put(tensor: Any, value: torch.Tensor) -> None:
+    def assign(tensor: Any, value: torch.Tensor) -> None:
         if hasattr(tensor, VALUES):
             delattr(tensor, VALUES)
         before.__set__(tensor, value)
 
-    with replaced(torch.Tensor, "data", property(before.__get__, put)):
+    with replaced(torch.Tensor, "data", property(before.__get__, assign)):
         yield
 
 

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
-from situate.torch_capture.build import built  # noqa: E402
+from situate.torch_capture.build import build_fake  # noqa: E402
 from situate.torch_capture.slices.cut import Cut  # noqa: E402
 from situate.torch_capture.slices.dependence.alignment import aligned  # noqa: E402
 from situate.torch_capture.slices.traces import Traces  # noqa: E402
@@ -42,7 +42,7 @@ def traces(samples, loss=mse):
     def build():
         return Positions(), (torch.randn(8, 6), torch.randn(8, 6)), loss
 
-    both = Traces(built(build, "model"), "model")
+    both = Traces(build_fake(build, "model"), "model")
     return both.parts(Cut((samples,) * (8 // samples), (0, 0)))[0], both.whole
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from situate.torch_capture.flow import described_outputs
-from situate.torch_capture.names import held
+from situate.torch_capture.names import state_name
 from situate.torch_capture.slices.dependence.alignment import aligned
 from situate.torch_capture.slices.dependence.constants import (
     Cutting,
@@ -85,13 +85,13 @@ class Dependence:
         them goes into nothing that is computed for each."""
         if finding.backward or finding.reason not in OF_LOSSES or self._grows(finding.node):
             return False
-        seen, pending = {finding.node}, [finding.node]
+        visited, pending = {finding.node}, [finding.node]
         while pending:
             for user in pending.pop().users:
-                if user in self.relations and user not in seen and user not in self.backward:
+                if user in self.relations and user not in visited and user not in self.backward:
                     if self._grows(user):
                         return False
-                    seen.add(user)
+                    visited.add(user)
                     pending.append(user)
         return True
 
@@ -108,7 +108,7 @@ class Dependence:
         relation = self.relation(node)
         if relation.kind != "shared" or relation.power or relation.assumed:
             return False
-        return all(held(source) not in buffers for source in _sources([node]))
+        return all(state_name(source) not in buffers for source in _sources([node]))
 
     def _grows(self, node: fx.Node) -> bool:
         pairs = zip(shapes(node), shapes(self.whole[node]), strict=False)
@@ -151,7 +151,7 @@ def dependence(
         if node.op == "output":
             break
         if node.op in ("placeholder", "get_attr"):
-            relations[node] = constants.get(node) or _given(node, part, whole, axes)
+            relations[node] = constants.get(node) or _source_relation(node, part, whole, axes)
             continue
         call = Call(node, other, cutting.samples, cutting.ratio, relations)
         if node in constants:
@@ -165,17 +165,17 @@ def dependence(
                 findings.append(finding)
             relations[node] = _marked(call, error.otherwise) or _assumption(assumed(call))
     live = _sources(node for node, _ in described_outputs(part.graph))
-    reaching = tuple(_causes([each for each in findings if each.node in live]))
+    reaching = tuple(_causes([finding for finding in findings if finding.node in live]))
     return Dependence(part, others, relations, reaching, frozenset(backward))
 
 
 def _causes(findings: Sequence[Finding]) -> Iterator[Finding]:
     """The findings of the forward pass, and those of the backward pass where these say nothing of
     them."""
-    forward = {each.reason for each in findings if not each.backward}
-    for each in findings:
-        if not each.backward or forward <= {Reason.STATISTICS}:
-            yield each
+    forward = {finding.reason for finding in findings if not finding.backward}
+    for finding in findings:
+        if not finding.backward or forward <= {Reason.STATISTICS}:
+            yield finding
 
 
 def _constants(
@@ -193,13 +193,15 @@ def _constants(
     }
 
 
-def _given(node: fx.Node, part: Trace, whole: Trace, axes: tuple[int | None, ...]) -> Relation:
+def _source_relation(
+    node: fx.Node, part: Trace, whole: Trace, axes: tuple[int | None, ...]
+) -> Relation:
     """The relation of a parameter, a buffer, an input or the gradient of the loss."""
     descriptor: Any = node.meta.get("desc")
     if type(descriptor).__name__ == "PlainAOTInput":
         axis = axes[descriptor.idx]
         return SHARED if axis is None else by_sample(axis)
-    name = held(node)
+    name = state_name(node)
     same = part.constants.get(name) is whole.constants.get(name)
     return SHARED if same else UNKNOWN
 
@@ -217,19 +219,19 @@ def _is_consequence(call: Call, finding: Finding) -> bool:
     sources = call.node.all_input_nodes
     if any(call.relation(n).assumed and len(call.growing_of(n)) > 1 for n in sources):
         return True
-    follows = any(each.assumed for each in call.inputs)
+    follows = any(relation.assumed for relation in call.inputs)
     return follows and (finding.backward or finding.reason in CONSEQUENCES)
 
 
 def _marked(call: Call, related: Relations) -> Relations:
     """The relation, marked as an assumption where it follows from one."""
-    return _assumption(related) if any(each.assumed for each in call.inputs) else related
+    return _assumption(related) if any(relation.assumed for relation in call.inputs) else related
 
 
 def _assumption(related: Relations) -> Relations:
     if isinstance(related, Relation):
         return dataclasses.replace(related, assumed=True)
-    return tuple(dataclasses.replace(each, assumed=True) for each in related)
+    return tuple(dataclasses.replace(relation, assumed=True) for relation in related)
 
 
 def _backward(part: Trace) -> set[fx.Node]:

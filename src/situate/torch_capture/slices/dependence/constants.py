@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from situate.torch_capture.names import held
+from situate.torch_capture.names import state_name
 from situate.torch_capture.slices.dependence.operator_call import MAX_POWER, RELATIVE_ROUNDING
 from situate.torch_capture.slices.dependence.relation import (
     SHARED,
@@ -37,7 +37,7 @@ def constant_values(nodes: Sequence[fx.Node], constants: Mapping[str, Any]) -> d
     values: dict[fx.Node, Any] = {}
     with no_dispatch(), torch.no_grad():
         for node in nodes:
-            value = _held_value(constants.get(held(node)))
+            value = _held_value(constants.get(state_name(node)))
             if value is not None:
                 values[node] = value
             elif node.op == "call_function" and _is_computable(node, values):
@@ -60,10 +60,10 @@ def _held_value(value: Any) -> Any:
 def _is_computable(node: fx.Node, values: Mapping[fx.Node, Any]) -> bool:
     import torch
 
-    from situate.torch_capture.slices.call import name_of
+    from situate.torch_capture.nodes import operator_name
 
     tags: Any = getattr(node.target, "tags", ())
-    is_empty = name_of(node).startswith(("empty", "new_empty"))
+    is_empty = operator_name(node).startswith(("empty", "new_empty"))
     if torch.Tag.nondeterministic_seeded in tags or is_empty:
         return False
     sizes = (getattr(v, "numel", int)() for v in _listed(node.meta.get("val")))
@@ -123,14 +123,14 @@ def constant_relation(ours: torch.Tensor, theirs: torch.Tensor, cutting: Cutting
     axis = axes[0]
     if ours.shape[axis] * cutting.ratio != theirs.shape[axis]:
         return UNKNOWN
-    each = Fraction(ours.shape[axis], cutting.samples)
-    starts = [start * each for start in cutting.starts]
+    entries = Fraction(ours.shape[axis], cutting.samples)
+    starts = [start * entries for start in cutting.starts]
     if any(start.denominator != 1 for start in starts):
         return UNKNOWN
     begin = theirs.narrow(axis, 0, ours.shape[axis])
-    counted = _counted(theirs, axis, int(each)) if each.denominator == 1 else 0
-    if counted and torch.equal(ours, begin):
-        return Relation("places", axis=axis, scale=counted)
+    scale = _step_of_integers(theirs, axis, int(entries)) if entries.denominator == 1 else 0
+    if scale and torch.equal(ours, begin):
+        return Relation("places", axis=axis, scale=scale)
     for blocks in range(1, MAX_BLOCKS + 1):
         relation = _in_blocks(ours, theirs, axis, starts, blocks, cutting)
         if relation.kind != "unknown":
@@ -164,15 +164,15 @@ def _in_blocks(
     return by_sample(axis, next(iter(powers), None), blocks)
 
 
-def _counted(whole: torch.Tensor, axis: int, each: int) -> int:
+def _step_of_integers(whole: torch.Tensor, axis: int, entries: int) -> int:
     """The step from the integers of each sample to those of the next; 0 where steps differ."""
     import torch
 
     if whole.is_floating_point() or whole.dtype == torch.bool:
         return 0
     rows = whole.movedim(axis, 0)
-    steps = torch.unique(rows[each:] - rows[:-each])
-    own = bool(((rows[:each] >= 0) & (rows[:each] < max(int(steps[0]), 1))).all())
+    steps = torch.unique(rows[entries:] - rows[:-entries])
+    own = bool(((rows[:entries] >= 0) & (rows[:entries] < max(int(steps[0]), 1))).all())
     return int(steps[0]) if len(steps) == 1 and own else 0
 
 

@@ -38,7 +38,7 @@ BAG_GRADIENTS = frozenset(
 )
 
 
-def read(call: Call) -> Relations:
+def read_relation(call: Call) -> Relations:
     """The relation of what is read at indices."""
     if call.name == "embedding":
         return _embedding(call)
@@ -108,7 +108,7 @@ def _indexed(call: Call, source: Relation, indices: Sequence[fx.Node | None]) ->
         return source
     by_samples = (r for r in (source, *relations) if r is not None and r.kind == "by_sample")
     # Whichever dimensions these have their samples along, `axes` says where they come to lie.
-    batch = common((replace(each, axis=0) for each in by_samples), otherwise=by_sample(0))
+    batch = common((replace(relation, axis=0) for relation in by_samples), otherwise=by_sample(0))
     return call.check_grows(by_sample(axes.pop(), source.power, batch.blocks))
 
 
@@ -158,11 +158,11 @@ def _axes_by_sample(
     return axes
 
 
-def written(call: Call) -> Relations:
+def write_relation(call: Call) -> Relations:
     """The relation of a tensor in which entries are replaced, or added to, at indices."""
     target = call.relation(call.arguments["self"])
     if call.name in ("index_put", "_unsafe_index_put"):
-        return _put(call, target)
+        return _put_relation(call, target)
     index = call.relation(call.arguments["index"])
     value = next((n for n in ("src", "source", "value") if n in call.arguments), "src")
     entry = call.operand(value) or SHARED
@@ -205,13 +205,13 @@ def _scattered(
     raise Unrelated(Reason.TOGETHER)
 
 
-def _put(call: Call, target: Relation) -> Relation:
+def _put_relation(call: Call, target: Relation) -> Relation:
     indices, values = call.arguments["indices"], call.relation(call.arguments["values"])
     relations = [None if node is None else call.relation(node) for node in indices]
     if not {target.kind, values.kind} <= {"shared", "by_sample"}:
         raise Unrelated(Reason.TOGETHER)
     by_samples = [r for r in (values, *relations) if r is not None and r.kind == "by_sample"]
-    batch = common((replace(each, axis=0) for each in by_samples), otherwise=by_sample(0))
+    batch = common((replace(relation, axis=0) for relation in by_samples), otherwise=by_sample(0))
     _check_axes(call, target, relations, values)
     if target.kind == "by_sample":
         _check_indices(call, target, relations)

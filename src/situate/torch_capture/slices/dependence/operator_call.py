@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from situate.torch_capture import cost
-from situate.torch_capture.slices.call import given, name_of
+from situate.torch_capture.nodes import bound_arguments, operator_name
 from situate.torch_capture.slices.dependence.relation import (
     SHARED,
     UNKNOWN,
@@ -55,17 +55,17 @@ class Call:
     @cached_property
     def name(self) -> str:
         """The name of the operator, such as `mean`."""
-        return name_of(self.node)
+        return operator_name(self.node)
 
     @cached_property
     def arguments(self) -> dict[str, Any]:
         """The arguments by name, those that are left out among them."""
-        return given(self.node)
+        return bound_arguments(self.node)
 
     @cached_property
     def whole_arguments(self) -> dict[str, Any]:
         """The arguments at the size of the batch."""
-        return given(self.whole)
+        return bound_arguments(self.whole)
 
     @property
     def inputs(self) -> list[Relation]:

@@ -214,7 +214,7 @@ def _of_reduced(call: Call, operands: Sequence[Relation]) -> Relation:
     if name in ("mul", "div", "true_divide"):
         raise Unrelated(Reason.PRODUCT)
     if name in SUMS:
-        return reduced(one_power((each.summed().power for each in operands), Reason.POWERS))
+        return reduced(one_power((relation.summed().power for relation in operands), Reason.POWERS))
     if name in CHOICES:
         at = 0 if name == "where" else 1
         if operands[at].kind == "shared" and not operands[at].power:

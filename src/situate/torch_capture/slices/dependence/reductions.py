@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from situate.torch_capture.slices.call import name_of
+from situate.torch_capture.nodes import operator_name
 from situate.torch_capture.slices.dependence.operator_call import Call, Relations
 from situate.torch_capture.slices.dependence.relation import (
     SHARED,
@@ -73,14 +73,14 @@ def reduction(call: Call) -> Relations:
 def kept_labels(node: fx.Node) -> tuple[fx.Node, int] | None:
     """The labels that a sum counts and the one that it leaves out, as `(y != -100).sum()` does;
     None for any other op."""
-    if name_of(node) != "sum" or len(node.args) != 1:
+    if operator_name(node) != "sum" or len(node.args) != 1:
         return None
     mask: Any = node.args[0]
-    while mask.op == "call_function" and name_of(mask) in ("_to_copy", "view", "reshape"):
+    while mask.op == "call_function" and operator_name(mask) in ("_to_copy", "view", "reshape"):
         mask = mask.args[0]
-    is_inverse = name_of(mask) in ("bitwise_not", "logical_not")
+    is_inverse = operator_name(mask) in ("bitwise_not", "logical_not")
     comparison: Any = mask.args[0] if is_inverse else mask
-    if name_of(comparison) != ("eq" if is_inverse else "ne"):
+    if operator_name(comparison) != ("eq" if is_inverse else "ne"):
         return None
     labels, ignored = comparison.args
     is_label = isinstance(ignored, int) and not labels.meta["val"].is_floating_point()

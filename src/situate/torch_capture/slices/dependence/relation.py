@@ -79,14 +79,14 @@ def common(relations: Iterable[Relation], otherwise: Relation | None = None) -> 
     Raises:
         Unrelated: they have their samples elsewhere, or are related in another way.
     """
-    counted = [relation for relation in relations if relation.kind != "shared"]
-    if any(relation.kind != "by_sample" for relation in counted):
-        is_reduced = any(relation.kind == "reduced" for relation in counted)
+    relevant = [relation for relation in relations if relation.kind != "shared"]
+    if any(relation.kind != "by_sample" for relation in relevant):
+        is_reduced = any(relation.kind == "reduced" for relation in relevant)
         raise Unrelated(Reason.TOGETHER if is_reduced else Reason.PLACE)
-    if not counted and otherwise is not None:
+    if not relevant and otherwise is not None:
         return otherwise
-    first = next((each for each in counted if not each.uniform), counted[0])
-    for other in counted:
+    first = next((relation for relation in relevant if not relation.uniform), relevant[0])
+    for other in relevant:
         if other.axis != first.axis:
             raise Unrelated(Reason.PAIRS)
         if not other.uniform and other.blocks != first.blocks:
@@ -119,7 +119,7 @@ class Reason(Enum):
         "{} depends on the place of a sample in the batch, and a sample has another place in its "
         "slice"
     )
-    DRAWN = "{} is drawn once a slice, and not once for the batch"
+    RANDOM = "{} is drawn once a slice, and not once for the batch"
     LABELS = (
         "{} may leave out labels, and each slice is divided by the labels of its own; exact: a "
         "sum, divided by a count of the whole batch that is an input"

@@ -69,7 +69,7 @@ def trailing(call: Call, dims: int) -> Relations:
     Results that hold no samples are gradients of weights, which add up over them.
     """
     if any(relation.kind == "reduced" for relation in call.inputs):
-        together = any(each.kind == "by_sample" for each in call.inputs) or call.growing[0]
+        together = any(relation.kind == "by_sample" for relation in call.inputs) or call.growing[0]
         raise Unrelated(Reason.TOGETHER if together else Reason.LOSS)
     batch = common(call.inputs, otherwise=SHARED)
     if batch is SHARED:

@@ -35,9 +35,9 @@ RANGES = frozenset(
 def view(call: Call) -> Relations:
     """The relation of a view or a copy of one tensor."""
     source = call.relation(call.first)
-    written = _written(call)
-    if source.kind in ("shared", "reduced") and written is not None:
-        return _together(call, [source, written])
+    replacement = _replacement(call)
+    if source.kind in ("shared", "reduced") and replacement is not None:
+        return _together(call, [source, replacement])
     if source.kind == "shared":
         return _expanded(call, source)
     if source.kind == "reduced":
@@ -69,7 +69,7 @@ def joined(call: Call) -> Relation:
     return call.check_grows(replace(batch, axis=moved, uniform=False))
 
 
-def _written(call: Call) -> Relation | None:
+def _replacement(call: Call) -> Relation | None:
     """The relation of the tensor that replaces a part, or of the number that pads; None for other
     views."""
     if call.name in ("slice_scatter", "select_scatter"):
@@ -110,8 +110,8 @@ def _reshaped(call: Call, source: Relation, k: int = 0) -> Relation:
     if len(dims) != 1 or len(after) != len(whole) or after[dims[0]] * call.ratio != whole[dims[0]]:
         raise Unrelated(Reason.VIEW)
     axis = dims[0]
-    blocks, left = divmod(outer, prod(after[:axis]))
-    if left or not blocks or after[axis] % blocks:
+    blocks, remainder = divmod(outer, prod(after[:axis]))
+    if remainder or not blocks or after[axis] % blocks:
         raise Unrelated(Reason.VIEW)
     keeps = (before[source.axis], prod(before[: source.axis])) == (after[axis], prod(after[:axis]))
     same = source.uniform and keeps
