@@ -103,7 +103,7 @@ def of_size(step: Step) -> tuple[Step, str]:
 
 
 def taken(step: Step) -> tuple[Step, str]:
-    return step, remedies.TAKEN
+    return step, remedies.READ_OUT
 
 
 def number(x: Tensor) -> Any:

@@ -19,11 +19,11 @@ Nodes = tuple["fx.Node", ...]
 
 @dataclass(frozen=True)
 class Folded:
-    """A step without the buffers that only one op touches and without ops that only count.
+    """A step without the buffers that only one op touches, and without ops that only count.
 
     Attributes:
-        held: by op, the buffers that it holds instead.
-        counters: by op, the ops that count with it, in order.
+        buffers: by op, the buffers that it holds instead.
+        counters: by op, the counting ops that are part of it, in order.
     """
 
     flow: Flow
@@ -36,7 +36,7 @@ class Folded:
 
 
 def fold(step: Flow) -> Folded:
-    """Give small state to the op that it belongs to."""
+    """Assign small state to the op that uses it."""
     hosts = _hosts(step)
     held_buffers: dict[fx.Node, Nodes] = {}
     counters: dict[fx.Node, Nodes] = {}
@@ -63,7 +63,7 @@ def is_buffer(node: fx.Node) -> bool:
 
 
 def _single_users(step: Flow) -> dict[fx.Node, fx.Node]:
-    """Buffers that one op alone reads, and overwrites if anybody does, with that op."""
+    """Buffers that exactly one op reads and, if any op does, overwrites; with that op."""
     users = {}
     for (node, _), ops in step.readers.items():
         new = step.mutations.get(names.state_name(node), (ops[0], 0))
@@ -73,10 +73,15 @@ def _single_users(step: Flow) -> dict[fx.Node, fx.Node]:
 
 
 def _hosts(step: Flow) -> dict[fx.Node, fx.Node]:
-    """An op that only overwrites buffers with what it makes of buffers goes to the first other op
-    of its module: a kernel of a few bytes, such as batch-norm's count of batches. So do those of
-    all slices, of which each counts on from the one before."""
+    """By counter, the first other op of its module, which takes the counter over.
+
+    A counter computes a few bytes from buffers and only overwrites buffers, such as batch norm's
+    count of batches. The counters of all slices are included; each continues the count of the slice
+    before.
+    """
     counters = _counters(step)
+    # A counter is a kernel of a few bytes. As an op of its own it would only add launches and
+    # edges.
     hosts: dict[str | None, fx.Node] = {}
     for op in step.ops:
         if op not in counters:
@@ -107,6 +112,6 @@ def _slice(op: fx.Node) -> object:
 
 
 def _only_updates_buffer(op: fx.Node, step: Flow) -> bool:
-    """True if the result of an op is the new value of a buffer, and nothing else."""
+    """True if an op's result becomes the new value of a buffer and is used nowhere else."""
     new: Storage = (op, 0)
     return new in step.mutations.values() and new not in step.readers and new not in step.results

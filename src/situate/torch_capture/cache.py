@@ -1,4 +1,5 @@
-"""Captured graphs on disk. A graph of a user's function is found without importing the function."""
+"""Captured graphs on disk, because the capture of a large model takes a minute. The graph of a
+user's function is found again without an import of the function."""
 
 from __future__ import annotations
 
@@ -34,14 +35,14 @@ Key = Mapping[str, str]
 """The source and the options of a captured graph, by name."""
 
 CAPTURES = "products of groups and of 8 bits, buffers in order, caches, FLOPs warned of, generators"
-"""Another word whenever the same model is captured as another graph."""
+"""Changes whenever the same model is captured as another graph."""
 
 
 def directory() -> Path:
     """`situate` under $XDG_CACHE_HOME, or under ~/.cache.
 
     Raises:
-        SituateError: there is neither; then nothing is kept.
+        SituateError: neither exists; nothing is cached then.
     """
     try:
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "situate"
@@ -50,7 +51,7 @@ def directory() -> Path:
 
 
 def cached(key: Key, capture: Callable[[], Graph]) -> Graph:
-    """The graph that was captured under the same key, else a new one, kept for the next time."""
+    """The graph that was stored under the same key, otherwise a new one, which is stored."""
     if (graph := find(key)) is None:
         graph = capture()
         keep(key, graph)
@@ -58,7 +59,7 @@ def cached(key: Key, capture: Callable[[], Graph]) -> Graph:
 
 
 def slices_key(slices: Slices | None) -> dict[str, str]:
-    """The part of a key that names the slices of a step's batch, where there are any."""
+    """The part of a key that names the slices of a step's batch, if there are any."""
     if slices is None:
         return {}
     common = math.gcd(*slices.shares)
@@ -67,12 +68,12 @@ def slices_key(slices: Slices | None) -> dict[str, str]:
 
 
 def recompute_key(recompute: Sequence[str]) -> dict[str, str]:
-    """The part of a key that names the modules that run again, where there are any."""
+    """The part of a key that names the modules that run again, if there are any."""
     return {"recompute": ",".join(recompute)} if recompute else {}
 
 
 def find(key: Key) -> Graph | None:
-    """The graph that was kept under this key; None also where its file is damaged."""
+    """The graph that was stored under this key; None if its file is missing or damaged."""
     with contextlib.suppress(SituateError):
         path = _graph(key)
         return situate_json.read(contents(path), path.name)
@@ -80,21 +81,21 @@ def find(key: Key) -> Graph | None:
 
 
 def keep(key: Key, graph: Graph) -> None:
-    """Let `find` find a graph; a folder that cannot be written is no error."""
+    """Store a graph for `find`. A folder that cannot be written is no error."""
     with contextlib.suppress(SituateError, OSError):
         write(graph, _with_folder(_graph(key)))
 
 
 def find_note(key: Key, kind: type[T]) -> T | None:
-    """The note stored under this key; None also where the file is damaged."""
+    """The note that was stored under this key; None if its file is missing or damaged."""
     with contextlib.suppress(ValueError, RecursionError):  # msgspec's errors, and ours
         return msgspec.json.decode(contents(_note(key)), type=kind)
     return None
 
 
 def keep_note(key: Key, note: object) -> None:
-    """Let `find_note` find a note; a folder that cannot be written is no error, nor is a text that
-    JSON cannot hold, such as a path that is no UTF-8."""
+    """Store a note for `find_note`. A folder that cannot be written is no error; nor is text that
+    JSON cannot hold, such as a path that is not UTF-8."""
     with contextlib.suppress(SituateError, OSError, UnicodeEncodeError):
         write_bytes(_with_folder(_note(key)), msgspec.json.encode(note))
 
@@ -113,7 +114,7 @@ def _note(key: Key) -> Path:
 
 
 def _digest(key: Key) -> str:
-    """The versions of situate and of its captures are part of every key."""
+    """A digest of the key and of the versions of situate, its file format and its captures."""
     versions = {"situate": VERSION, "format": str(FORMAT_VERSION), "captures": CAPTURES}
     content = {**key, **versions}
     text = "\0".join(f"{name}={content[name]}" for name in sorted(content))
@@ -123,16 +124,16 @@ def _digest(key: Key) -> str:
 PROCESS_START = time.time()
 
 Source = tuple[str, str, str]
-"""A module, its file, and where Python would find it."""
+"""A module, its file, and the file that Python would load for it."""
 
 
 def find_function_graph(
     text: str, optimizer: str, slices: Slices | None = None, recompute: Sequence[str] = ()
 ) -> Graph | None:
-    """The graph of `package.module:function` if what Python would load for it is what it was
+    """The graph of `package.module:function`, if Python would still load the sources it was
     captured from.
 
-    The current directory is to be among `sys.path` if the function may lie there.
+    The current directory must be in `sys.path` if the function may lie there.
     """
     key = _function_key(text, optimizer, slices, recompute)
     sources = cache.find_note(key, list[Source])
@@ -145,7 +146,7 @@ def find_function_graph(
 
 
 class Loading:
-    """Modules that are loaded from now on."""
+    """Records the modules that are loaded from now on."""
 
     def __init__(self) -> None:
         self._before = frozenset(sys.modules)
@@ -160,9 +161,11 @@ class Loading:
         slices: Slices | None = None,
         recompute: Sequence[str] = (),
     ) -> None:
-        """Let `find` find a graph until the function's module, or a loaded one of the current
-        directory, changes. It is not kept if one was written since it was loaded, or cannot be
-        read."""
+        """Store a graph until its sources change: the function's module and all loaded modules of
+        the current directory.
+
+        The graph is not stored if a source was written after it was loaded, or cannot be read.
+        """
         sources = _sources(module)
         key = _function_key(text, optimizer, slices, recompute)
         try:
@@ -175,7 +178,7 @@ class Loading:
             cache.keep_note(key, sources)
 
     def _loaded(self, name: str) -> float:
-        """A time before which a module was not loaded."""
+        """A time in seconds before which the module was not loaded."""
         return PROCESS_START if name in self._before else self._now
 
 
@@ -193,9 +196,10 @@ def _function_key(
 
 
 def _place(name: str) -> str:
-    """The file that Python finds a module in by the path alone; empty if it does not."""
+    """The file in which Python finds a module by the path alone; empty if it finds none."""
     path: Sequence[str] | None = None
     origin, parts = "", name.split(".")
+    # `PathFinder` reads folders only. `importlib.util.find_spec` would import the packages around.
     for i in range(len(parts)):
         spec = PathFinder.find_spec(".".join(parts[: i + 1]), path)
         if spec is None:
@@ -212,7 +216,7 @@ def _with_contents(key: Key, sources: Sequence[Source]) -> Key:
 
 
 def _sources(module: ModuleType) -> list[Source]:
-    """The module and every loaded one of the current directory."""
+    """The module and every loaded module of the current directory."""
     loaded = ((name, getattr(m, "__file__", None)) for name, m in [*sys.modules.items()])
     files = {name: file for name, file in loaded if file and _is_local(Path(file))}
     if module.__file__:

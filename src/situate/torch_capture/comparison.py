@@ -13,24 +13,26 @@ if TYPE_CHECKING:
 
 
 class Draws:
-    """The operators of a step without chance, and the precision of its numbers.
+    """Operators of a step without randomness, and the precision of its numbers.
 
     Attributes:
-        bits: of the shortest numbers.
+        bits: of the shortest floating-point numbers.
     """
 
     def __init__(self) -> None:
         self.bits = 64
 
     def fixed(self) -> Any:
-        """A block in which each operator that draws numbers gives the same ones for every sample.
+        """A block in which each operator that draws random numbers returns the same number for
+        every sample.
 
-        Dropout keeps all numbers, and scales them as it does those that it keeps.
+        Dropout keeps all numbers and scales them as it scales those that it keeps.
         """
         from torch.utils._python_dispatch import TorchDispatchMode
 
         run = self._run
 
+        # A dispatch mode sees the operators below autograd, so the backward pass is fixed, too.
         class FixedDraws(TorchDispatchMode):  # type: ignore[no-untyped-call]
             def __torch_dispatch__(
                 self, func: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -65,7 +67,7 @@ def _fixed(func: Any, args: Any, kwargs: Any) -> Any:
 def _all_kept(
     values: torch.Tensor, p: float, train: bool | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The results of a dropout that keeps all numbers, unless it never keeps any."""
+    """The outputs of a dropout that drops nothing, unless its rate is 1."""
     import torch
 
     is_kept = train is False or p < 1
@@ -74,7 +76,7 @@ def _all_kept(
 
 
 def _value(name: str, args: Any) -> float:
-    """The number that is drawn every time."""
+    """The number that replaces every draw of an operator."""
     if name.startswith(("bernoulli", "geometric", "exponential", "poisson")):
         return 1
     if name.startswith("uniform"):
@@ -88,15 +90,16 @@ def _value(name: str, args: Any) -> float:
 
 
 TOLERANCES = {64: 1e-6, 32: 1e-2, 16: 0.2}
-"""By the bits of a number, the difference, in parts of a gradient's largest number, that the order
-of additions explains. Rounding may also take a number across a kink, as that of a ReLU."""
+"""By the bits of a number, the relative difference that the order of additions explains, as a
+fraction of a gradient's largest number. Rounding may also carry a number across a kink, such as
+that of a ReLU."""
 
 NEGLIGIBLE = 1e-5
-"""Gradients that are smaller than this part of the largest one are rounding themselves."""
+"""Gradients below this fraction of the largest one are rounding errors themselves."""
 
 
 def tolerance(bits: int) -> float:
-    """The difference that rounding explains where the shortest numbers have so many bits."""
+    """The relative difference that rounding explains if the shortest numbers have `bits` bits."""
     return next(limit for size, limit in TOLERANCES.items() if bits >= size or size == 16)
 
 
@@ -108,10 +111,13 @@ def gradients_of(model: torch.nn.Module) -> dict[str, torch.Tensor]:
 def worst_gradient(
     ours: Mapping[str, torch.Tensor], theirs: Mapping[str, torch.Tensor]
 ) -> tuple[float, str]:
-    """The largest difference of a parameter's gradients, in parts of their largest number, and the
-    parameter; 0 and an empty name where none differs. A gradient that one step lacks is zero, a
-    negligible one is compared with the largest of all, and one that is no number differs without
-    bound."""
+    """The largest difference between two steps' gradients, and its parameter; (0, "") if none
+    differs.
+
+    The difference is relative to the gradient's largest number. A gradient that one step lacks is
+    zero. A negligible gradient is compared with the largest of all, and one that is not a number
+    differs by infinity.
+    """
     import torch
 
     zero = torch.zeros(())
@@ -126,7 +132,7 @@ def worst_gradient(
 
 
 def _largest(gradient: torch.Tensor) -> float:
-    """The size of a gradient's largest number; infinite if one is no number."""
+    """The absolute value of a gradient's largest number; infinite if one is not a number."""
     if not gradient.numel():
         return 0.0
     # Without a copy of the absolute values, which takes ten times as long.
@@ -136,7 +142,8 @@ def _largest(gradient: torch.Tensor) -> float:
 
 
 def _part(difference: float, size: float, largest: float) -> float:
-    """A difference in parts of a gradient's size, or of the largest one's if it is negligible."""
+    """A difference as a fraction of a gradient's size, or of the largest one's if it is
+    negligible."""
     scale = size if size > NEGLIGIBLE * largest else largest
     if not difference:
         return 0.0
@@ -147,8 +154,10 @@ Result = TypeVar("Result")
 
 
 def in_precision(dtype: torch.dtype, run: Callable[[torch.dtype | None], Result]) -> Result:
-    """The result of `run(dtype)`, which computes in numbers of this type; of `run(None)` where the
-    step names types itself, so that it takes no others than its own."""
+    """The result of `run(dtype)`, which computes in numbers of this type.
+
+    If the step names types itself and so accepts no other, the result is that of `run(None)`.
+    """
     try:
         with _default(dtype):
             return run(dtype)
@@ -159,7 +168,7 @@ def in_precision(dtype: torch.dtype, run: Callable[[torch.dtype | None], Result]
 
 @contextlib.contextmanager
 def _default(dtype: torch.dtype) -> Iterator[None]:
-    """A block in which PyTorch makes tensors of this type where a program names none."""
+    """A block in which tensors without an explicit type have this type."""
     import torch
 
     before = torch.get_default_dtype()
@@ -171,8 +180,8 @@ def _default(dtype: torch.dtype) -> Iterator[None]:
 
 
 def converted(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """A copy of a tensor in numbers of this type, or of two of them where it is complex; integers
-    and booleans as they are."""
+    """A copy of a tensor in this floating-point type, or the complex type of the same precision.
+    Integers and booleans are returned unchanged."""
     if not (tensor.is_floating_point() or tensor.is_complex()):
         return tensor
     dtype = dtype.to_complex() if tensor.is_complex() else dtype
@@ -180,7 +189,7 @@ def converted(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 def model_in(dtype: torch.dtype | None, model: torch.nn.Module) -> torch.nn.Module:
-    """The same model, its real numbers now of a type of 32 or 64 bits; None: of their own."""
+    """The model, converted in place to 32 or 64 bits; None keeps its own types."""
     import torch
 
     if dtype is None:

@@ -1,5 +1,5 @@
 """FLOPs and memory traffic of a captured op, computed from its fake tensors, and warnings about
-operators that have no FLOP formula."""
+operators without a FLOP formula."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ PARTIAL_READS = frozenset(
         *("nll_loss_forward", "nll_loss2d_forward"),
     }
 )
-"""Ops that read of their first input only about as much as they write."""
+"""Ops that read about as many bytes of their first input as they write."""
 
 BAGS = frozenset({"_embedding_bag", "_embedding_bag_forward_only"})
-"""Ops that read of their first input a row for every index, and write sums of rows."""
+"""Ops that read one row of their first input for every index, and write sums of rows."""
 
 SUMS = frozenset({"addmm", "addbmm", "addmv", "baddbmm"})
-"""Products whose first input is added to what the others give."""
+"""Products that add their first input to the product of the others."""
 
 
 def nbytes(value: object) -> int:
-    """Bytes of a tensor's elements; 0 for whatever is no tensor."""
+    """Bytes of a tensor's elements; 0 for any other value."""
     import torch
 
     if not isinstance(value, torch.Tensor):
@@ -38,12 +38,12 @@ def nbytes(value: object) -> int:
 
 
 def outputs(value: object) -> list[object]:
-    """The outputs of an op, one entry each, also where an output was not asked for."""
+    """The outputs of an op, one entry each, including outputs that nobody uses."""
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def traffic(kind: str, inputs: list[object], value: object) -> int:
-    """Bytes read and written: each input's elements, but no more than its storage, and outputs."""
+    """Bytes read and written: each input's elements, but at most its storage, and all outputs."""
     bytes_written = sum(nbytes(output) for output in outputs(value))
     bytes_read = [_bytes_read(tensor) for tensor in inputs]
     name = kind.rpartition(".")[2]
@@ -63,11 +63,13 @@ def _bytes_read(value: object) -> int:
 
     if not isinstance(value, torch.Tensor):
         return 0
+    # An expanded tensor has stride 0, so it has more elements than its storage holds.
     return min(nbytes(value), int(value.untyped_storage().nbytes()))
 
 
 def dtype(inputs: list[object], value: object) -> str:
-    """The dtype an op computes in: that of its first floating output, else input, else output."""
+    """The dtype an op computes in: that of its first floating output, otherwise input, otherwise
+    output."""
     import torch
 
     output_tensors = [t for t in outputs(value) if isinstance(t, torch.Tensor)]
@@ -79,8 +81,8 @@ def dtype(inputs: list[object], value: object) -> str:
 
 
 def product_dtype(kind: str, inputs: list[object], value: object) -> str:
-    """The dtype of what a product multiplies, whatever it is summed and handed on in: that of its
-    first factor that floats or has 8 bits."""
+    """The dtype of a product's factors, whatever dtype the sum has: that of the first factor that
+    is floating-point or has 8 bits."""
     factors = inputs[kind.rpartition(".")[2] in SUMS :]
     factor = next(filter(_is_multiplied, factors), None)
     return dtype(inputs, value) if factor is None else dtype([factor], None)
@@ -116,15 +118,15 @@ def tensors(arguments: object) -> Iterator[object]:
 
 
 def values(arguments: Any) -> Any:
-    """Arguments of a node with the fake tensors in place of the nodes that make them."""
+    """Arguments of a node, with fake tensors in place of nodes."""
     from torch.fx import map_arg
 
     return map_arg(arguments, lambda node: node.meta["val"])
 
 
 def formula(packet: object) -> Callable[..., int] | None:
-    """The FLOP formula of an operator of PyTorch or of another package; None where there is none:
-    for ops that only move data or work elementwise, and others that nobody registered one for."""
+    """The FLOP formula of an operator of PyTorch or of another package; None if nobody registered
+    one, as for ops that only move data or work elementwise."""
     from torch.utils.flop_counter import flop_registry
 
     corrected = _corrected().get(packet) or flop_registry.get(packet)
@@ -133,7 +135,7 @@ def formula(packet: object) -> Callable[..., int] | None:
 
 @cache
 def _corrected() -> dict[object, Callable[..., int]]:
-    """In place of PyTorch's own: it counts all groups as one."""
+    """Formulas that replace PyTorch's own, which counts all groups as one."""
     import torch
 
     return {torch.ops.aten.convolution_backward: convolution_backward}
@@ -148,7 +150,7 @@ def _missing() -> dict[object, Callable[..., int]]:
 
 
 def _grouped_products_backward(a: torch.Tensor, b: torch.Tensor, *_: Any, out_val: object) -> int:
-    """FLOPs of the gradients of both factors: rows, and a matrix for each group of them."""
+    """FLOPs of the gradients of both factors: rows, and one matrix per group of rows."""
     return 2 * 2 * a.numel() * b.shape[2]
 
 
@@ -156,12 +158,12 @@ CUSTOM: dict[str, Callable[..., int]] = {
     "transformers.grouped_mm_fallback": grouped_product,
     "transformers.grouped_mm_fallback_backward": _grouped_products_backward,
 }
-"""Products of transformers' experts where `aten._grouped_mm` does not take their dtype."""
+"""Products of transformers' experts, for dtypes that `aten._grouped_mm` does not support."""
 
 
 OWN = frozenset({"aten", "prims", "situate"})
-"""Namespaces of operators, PyTorch's and `slices.norm_operators`', of which those without a formula
-multiply nothing."""
+"""Namespaces of PyTorch and of `slices.norm_operators`. Their operators without a formula multiply
+nothing."""
 
 
 UNCOUNTED = (
@@ -175,8 +177,8 @@ OVERWRITING = (
 
 
 def operator_warnings(nodes: Iterable[fx.Node]) -> tuple[str, ...]:
-    """Warnings about the operators of nodes, each named once: those whose FLOPs are not known, and
-    those that write over their inputs."""
+    """Warnings about operators whose FLOPs are unknown, and about operators that write over their
+    inputs. Each operator is named once."""
     nodes = list(nodes)
     names_by_warning = {UNCOUNTED: map(_uncounted, nodes), OVERWRITING: map(overwrites, nodes)}
     listed = {line: _first_names(names) for line, names in names_by_warning.items()}
@@ -184,10 +186,12 @@ def operator_warnings(nodes: Iterable[fx.Node]) -> tuple[str, ...]:
 
 
 def overwrites(node: fx.Node) -> str:
-    """The operator that writes over its inputs, such as `mine::add_`, behind a node in which
-    PyTorch has it write over copies; empty for others."""
+    """The operator that writes over its inputs, such as `mine::add_`, behind a node that PyTorch
+    runs on copies; empty for other nodes."""
     from torch import _ops
 
+    # Functionalisation wraps an operator that mutates its inputs in the higher-order operator
+    # `auto_functionalized`, whose first argument is the operator.
     operator = node.args[0] if isinstance(node.target, _ops.HigherOrderOperator) else None
     return _operator_name(operator) if isinstance(operator, _ops.OpOverload) else ""
 
@@ -206,6 +210,6 @@ def _operator_name(operator: Any) -> str:
 
 
 def _first_names(names: Iterable[str]) -> str:
-    """The first of them in words, each once; what is empty is none."""
+    """The first five distinct names, and the number of the others. Empty names do not count."""
     distinct = list(filter(None, dict.fromkeys(names)))
     return ", ".join(distinct[:5]) + (f" and {len(distinct) - 5} more" if len(distinct) > 5 else "")

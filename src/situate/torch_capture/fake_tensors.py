@@ -17,8 +17,8 @@ def new_mode() -> FakeTensorMode:
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     mode = FakeTensorMode()
-    # A copied fake tensor would otherwise belong to a copy of the mode, and operators refuse tensors
-    # of two modes.
+    # Copied fake tensors would otherwise belong to a copied mode, and no operator takes tensors of
+    # two modes.
     mode.__deepcopy__ = lambda memo: mode  # type: ignore[attr-defined]
     return mode
 

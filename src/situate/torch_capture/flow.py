@@ -1,5 +1,5 @@
-"""The storages that every node of a captured graph reads and writes: views are their base's
-storage."""
+"""The storages that every node of a captured graph reads and writes. A view has the storage of its
+base."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ Storage = tuple["fx.Node", int]
 """An output of a node that computes, or a placeholder."""
 
 APART = "apart"
-"""Marks, among what is noted of a node, a copy that is no alias of its original."""
+"""Marks, in a node's `meta`, a copy that is no alias of its original."""
 
 
 @dataclass(frozen=True)
 class Flow:
-    """The data flow of a step, dead code left out.
+    """The data flow of a step, without dead code.
 
     Attributes:
         ops: the nodes that compute, in order.
-        reads: the storages each of them reads, without repetition.
-        results: what the step returns, and what it writes over its inputs.
-        gradients: by parameter or copy of one, one for each of the names that it goes by.
+        reads: the distinct storages that each of them reads.
+        results: the step's outputs and the new values of its inputs.
+        gradients: by parameter or copy of one, a gradient for each of its names.
         mutations: by buffer, its new value.
     """
 
@@ -58,7 +58,8 @@ class Flow:
 
 
 def flow(trace: Trace) -> Flow:
-    """Follow every view, alias and tied parameter of a trace to the storage behind it."""
+    """The data flow of a trace. Every view, alias and tied parameter counts as the storage behind
+    it."""
     storage = storages(trace)
     results, gradients, mutations = _outputs(trace, storage)
     live = [*results, *mutations.values(), *(g for gs in gradients.values() for g in gs)]
@@ -76,6 +77,7 @@ def flow(trace: Trace) -> Flow:
 
 def storages(trace: Trace) -> dict[fx.Node, Storage]:
     """The storage that every node of a trace is in."""
+    # AOTAutograd makes one placeholder per name of a tied parameter; they are one storage.
     storage: dict[fx.Node, Storage] = {}
     parameters: dict[str, Storage] = {}
     for node in trace.graph.nodes:
@@ -90,7 +92,7 @@ def storages(trace: Trace) -> dict[fx.Node, Storage]:
 
 
 def base(node: fx.Node) -> Any:
-    """The node whose storage this one shares; None where it has its own."""
+    """The node whose storage this one shares; None if it has its own."""
     import torch
 
     aten = torch.ops.aten
@@ -105,8 +107,8 @@ def base(node: fx.Node) -> Any:
 
 
 def _undeclared_views() -> tuple[Any, ...]:
-    """Operators whose output shares its input's storage, or may, though their schema does not say
-    so."""
+    """Operators whose output shares, or may share, its input's storage, though their schema does
+    not say so."""
     import torch
 
     aten = torch.ops.aten
@@ -115,7 +117,7 @@ def _undeclared_views() -> tuple[Any, ...]:
 
 
 def keep_apart(trace: Trace) -> None:
-    """Let a step return copies of the state that it overwrites as they were made."""
+    """Mark returned copies of state that the step overwrites, so that they stay copies."""
     import torch
 
     outputs = list(described_outputs(trace.graph))
@@ -133,7 +135,7 @@ def keep_apart(trace: Trace) -> None:
 
 
 def _aliases(node: fx.Node) -> list[fx.Node]:
-    """The node and all that it is an alias of, to the owner of the storage."""
+    """The node and all nodes that it aliases, up to the owner of the storage."""
     aliases = [node]
     while aliases[-1].op == "call_function" and (source := base(aliases[-1])) is not None:
         aliases.append(source)
@@ -141,23 +143,23 @@ def _aliases(node: fx.Node) -> list[fx.Node]:
 
 
 def is_plain_copy(node: fx.Node, source: fx.Node) -> bool:
-    """In a functional graph nobody can tell such a copy from the original; that of a conjugate or
-    negative view is the first to have its numbers in memory."""
+    """True for a copy that a functional graph cannot tell from the original. A copy of a conjugate
+    or negative view is none: it is the first to hold the numbers in memory."""
     copy, original = node.meta["val"], source.meta["val"]
     return layout(copy) == layout(original)
 
 
 def layout(value: torch.Tensor) -> tuple[object, ...]:
-    """The memory layout of a tensor, and whether it is read conjugate or negative."""
+    """The memory layout of a tensor, with its conjugate and negative bits."""
     return value.shape, value.stride(), value.is_conj(), value.is_neg()
 
 
 def _inputs(node: fx.Node) -> list[fx.Node]:
-    """The nodes whose values it reads: batch-norm's backward is handed running statistics too, and
-    looks at them only where it does not train."""
+    """The nodes whose values a node reads."""
     import torch
 
     inputs = node.all_input_nodes
+    # Batch norm's backward takes the running statistics too, but reads them only in inference.
     if node.target is torch.ops.aten.native_batch_norm_backward.default and node.args[7]:
         return [source for source in inputs if source not in node.args[3:5]]
     return inputs
@@ -166,7 +168,8 @@ def _inputs(node: fx.Node) -> list[fx.Node]:
 def _outputs(
     trace: Trace, storage: dict[fx.Node, Storage]
 ) -> tuple[tuple[Storage, ...], dict[str, tuple[Storage, ...]], dict[str, Storage]]:
-    """Results, new values of inputs among them, gradients by parameter, new values by buffer."""
+    """The step's results with new values of inputs, gradients by parameter, and new values by
+    buffer."""
     results: list[Storage] = []
     gradients: dict[str, list[Storage]] = {}
     mutations: dict[str, Storage] = {}
@@ -185,7 +188,7 @@ def _outputs(
 
 
 def described_outputs(graph: fx.Graph) -> Iterator[tuple[fx.Node, Any]]:
-    """The outputs of the graph, each with PyTorch's description of what it stands for."""
+    """The outputs of the graph, each with PyTorch's descriptor of its meaning."""
     output = graph.output_node()
     nodes: Any = output.args[0]
     for node, descriptor in zip(nodes, output.meta["desc"], strict=True):

@@ -1,4 +1,4 @@
-"""`package.module:function`: a function of the user's own that builds a model."""
+"""`package.module:function`: a user's function that builds a model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from situate.torch_capture.refusals.lines import user_line
 
 @contextmanager
 def current_directory() -> Iterator[None]:
-    """Let imports find what lies in the current directory, also those made while building."""
+    """A block in which modules of the current directory can be imported, also while a model is
+    built."""
     here = str(Path.cwd())
     sys.path.insert(0, here)
     importlib.invalidate_caches()
@@ -50,7 +51,7 @@ def find_function(text: str) -> tuple[Build, ModuleType]:
 
 
 def versions(*packages: str) -> str:
-    """Versions of those of the packages that are installed."""
+    """Versions of the installed packages among `packages`."""
     installed = []
     for package in packages:
         try:

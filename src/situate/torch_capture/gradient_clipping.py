@@ -1,4 +1,4 @@
-"""Gradients clipped together in a captured step, as `torch.nn.utils.clip_grad_norm_` clips them."""
+"""Gradients that a captured step clips together, as `torch.nn.utils.clip_grad_norm_` does."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from torch import fx
 
 TINY = 1e-6
-"""PyTorch adds this to the norm, so that no gradient is divided by zero."""
+"""PyTorch adds this to the norm, so that it never divides by zero."""
 
 
 def clip_gradients(trace: Trace, max_norm: float) -> None:
-    """Let a trace return its gradients g as g · min(1, most / (‖all g‖ + `TINY`)).
+    """Let a trace return its gradients g as g · min(1, max_norm / (‖all g‖ + `TINY`)).
 
-    The norm is that of the norms of the gradients, in PyTorch's order, each laid out as its
-    parameter is: so its last bit is that of PyTorch's.
+    The norm is the norm of the gradients' norms in PyTorch's order, and each gradient has its
+    parameter's layout. The result therefore equals PyTorch's to the last bit.
     """
     graph = trace.graph
     output = graph.output_node()
@@ -47,7 +47,7 @@ def clip_gradients(trace: Trace, max_norm: float) -> None:
 
 
 def _gradients(trace: Trace) -> dict[str, fx.Node]:
-    """By parameter, in the model's order: the sum over the names it goes by, in its layout."""
+    """By parameter, in the model's order: the sum over its names, in the parameter's layout."""
     placeholders = {path(node.meta.get("desc")): node for node in trace.graph.nodes}
     gradients: dict[str, fx.Node] = {}
     for node, descriptor in described_outputs(trace.graph):
@@ -66,7 +66,7 @@ def _gradients(trace: Trace) -> dict[str, fx.Node]:
 
 
 def _parameter(trace: Trace, descriptor: object) -> str | None:
-    """The parameter that an output is the gradient of."""
+    """The parameter whose gradient an output is; None for other outputs."""
     if type(descriptor).__name__ != "GradAOTOutput":
         return None
     name = path(descriptor.grad_of)  # type: ignore[attr-defined]
@@ -74,7 +74,7 @@ def _parameter(trace: Trace, descriptor: object) -> str | None:
 
 
 def _laid_out(trace: Trace, name: str, gradient: fx.Node, parameter: fx.Node) -> fx.Node:
-    """The gradient as PyTorch keeps it in `.grad`."""
+    """The gradient in the layout that PyTorch gives `.grad`."""
     import torch
 
     like: torch.Tensor = parameter.meta["val"]
@@ -91,8 +91,9 @@ def _laid_out(trace: Trace, name: str, gradient: fx.Node, parameter: fx.Node) ->
 
 
 def _clipped(trace: Trace, module: str, gradient: fx.Node, factor: fx.Node) -> fx.Node:
-    """The product, of the gradient's type also where that has no dimensions either."""
+    """The gradient times the factor, in the gradient's dtype."""
     product = add_call(trace.graph, module, "mul.Tensor", gradient, factor)
+    # A gradient without dimensions is promoted to the factor's dtype, as all scalars are.
     dtype = gradient.meta["val"].dtype
     if product.meta["val"].dtype == dtype:
         return product
@@ -100,7 +101,7 @@ def _clipped(trace: Trace, module: str, gradient: fx.Node, factor: fx.Node) -> f
 
 
 def _factor(trace: Trace, gradients: dict[str, fx.Node], max_norm: float) -> fx.Node:
-    """The number that the gradients are multiplied by."""
+    """The number that all gradients are multiplied by."""
     norms = [
         add_call(trace.graph, module_of(name), "linalg_vector_norm.default", gradients[name])
         for name in _by_type(gradients)
@@ -115,11 +116,12 @@ def _factor(trace: Trace, gradients: dict[str, fx.Node], max_norm: float) -> fx.
 
 
 def _by_type(gradients: dict[str, fx.Node]) -> list[str]:
-    """The parameters in the order in which PyTorch takes the norms of their gradients: type by
-    type."""
+    """The parameters in the order in which PyTorch takes the norms of their gradients: dtype by
+    dtype."""
     import torch
     from torch.utils._foreach_utils import _group_tensors_by_device_and_dtype
 
+    # PyTorch's grouping is a C++ function of real tensors. Empty ones of the same dtypes suffice.
     kinds: list[torch.Tensor | None] = [
         torch.empty(0, dtype=node.meta["val"].dtype) for node in gradients.values()
     ]

@@ -27,14 +27,14 @@ from situate.torch_capture.tracing import Trace
 
 
 def to_graph(trace: Trace, name: str, optimizer: str) -> Graph:
-    """The graph of a step; one without gradients has no updates."""
+    """The graph of a step. A step without gradients has no updates."""
     step = to_step(trace, optimizer)
     return assemble(name, drafts(step), step, optimizer)
 
 
 def to_step(trace: Trace, optimizer: str) -> Step:
-    """A trace with what flows in it; it is changed where gradients are clipped, and copies that
-    must stay such are marked."""
+    """A trace with its data flow. The trace changes: clipping adds nodes, and copies that must stay
+    copies are marked."""
     rule = update_rule(optimizer)
     if rule.clip is not None:
         clip_gradients(trace, rule.clip)
@@ -50,7 +50,7 @@ def drafts(step: Step) -> list[Draft]:
 
 
 def assemble(name: str, drafts: list[Draft], step: Step, optimizer: str) -> Graph:
-    """The graph whose ops are the drafts, each joined to those that read what it writes."""
+    """The graph whose ops are the drafts. Each draft is joined to the readers of its outputs."""
     op_names = unique([draft.op.name for draft in drafts])
     consumers: dict[Storage, list[int]] = {}
     for i, draft in enumerate(drafts):
@@ -86,12 +86,12 @@ def assemble(name: str, drafts: list[Draft], step: Step, optimizer: str) -> Grap
 
 
 def _applied(rule: UpdateRule, ops: list[Op]) -> str:
-    """The rule by which the ops update parameters; empty where none of them does."""
+    """The rule by which the ops update parameters; empty if none of them updates one."""
     return str(rule) if any(op.kind == f"update.{rule.kind}" for op in ops) else ""
 
 
 def _control(drafts: list[Draft], consumers: dict[Storage, list[int]]) -> Iterator[tuple[int, int]]:
-    """Every op that reads what another overwrites goes before it."""
+    """Edges to an op that overwrites a storage, from all other readers of the storage."""
     producer = {storage: i for i, draft in enumerate(drafts) for storage in draft.writes}
     producers = [[producer[storage] for storage in draft.reads] for draft in drafts]
     for i, draft in enumerate(drafts):
@@ -101,7 +101,7 @@ def _control(drafts: list[Draft], consumers: dict[Storage, list[int]]) -> Iterat
 
 
 def _late(drafts: list[Draft]) -> Iterator[tuple[int, int]]:
-    """Every op that runs again waits until its block's backward pass is due."""
+    """Edges that delay ops of a recomputed module until the module's backward pass is due."""
     index_of = {draft.node: i for i, draft in enumerate(drafts) if draft.place[1] == AT}
     for node, i in index_of.items():
         if AFTER in node.meta:
@@ -111,12 +111,12 @@ def _late(drafts: list[Draft]) -> Iterator[tuple[int, int]]:
 def readers_without_path(
     op: int, readers: Iterable[int], producers: Sequence[Sequence[int]]
 ) -> list[int]:
-    """The readers that no path of data leads from to `op`, so that a control edge must.
+    """The readers from which no path of data leads to `op`, so that each needs a control edge.
 
     Args:
         op: the op that overwrites.
         readers: ops with lower numbers than `op`.
-        producers: by op, the ops it reads from, all of lower numbers.
+        producers: by op, the ops it reads from, all with lower numbers.
     """
     missing = set(readers)
     lowest = min(missing, default=op)

@@ -1,4 +1,4 @@
-"""Nodes of a captured step: their operator, arguments and source line, and nodes added after the
+"""Nodes of a captured step: operator, arguments and source line, and nodes that are added after the
 backward pass."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def add_call(graph: fx.Graph, module: str, name: str, *args: Any, **kwargs: Any) -> fx.Node:
-    """A call of an op of ATen, such as `add.Tensor`, in the backward pass, said to come from a
+    """A call of an ATen op such as `add.Tensor`, added to the backward pass and attributed to a
     module of the step."""
     import torch
 
@@ -27,7 +27,7 @@ def add_call(graph: fx.Graph, module: str, name: str, *args: Any, **kwargs: Any)
 def add_operator(
     graph: fx.Graph, module: str, op: OpOverload, *args: Any, **kwargs: Any
 ) -> fx.Node:
-    """The same of any operator."""
+    """A call of any operator, added like `add_call`."""
     import torch
 
     node = graph.call_function(op, args, kwargs)
@@ -40,7 +40,7 @@ def add_operator(
 
 
 def module_of(parameter: str) -> str:
-    """The module of the step that a parameter is in."""
+    """The module of the step that holds a parameter."""
     return f"model.{parameter}".rpartition(".")[0]
 
 
@@ -50,7 +50,7 @@ def operator_name(node: fx.Node) -> str:
 
 
 def bound_arguments(node: fx.Node) -> dict[str, Any]:
-    """The arguments of a call by name, those that are left out among them."""
+    """The arguments of a call by name, with the defaults of those that the call leaves out."""
     target: Any = node.target
     parameters = target._schema.arguments
     defaults = {a.name: a.default_value for a in parameters if a.has_default_value()}
@@ -59,13 +59,14 @@ def bound_arguments(node: fx.Node) -> dict[str, Any]:
 
 
 def place(node: fx.Node) -> str:
-    """Such as `layers.0, mine.py:12`: the module of an op, and the line that calls it."""
+    """The module of an op and its source line, such as `layers.0, mine.py:12`."""
     module = names.module(node) or "the model"
     line = user_line_in(node.meta.get("stack_trace") or "").removesuffix(": ")
     return f"{module}, {line}" if line else module
 
 
 def places(nodes: Sequence[fx.Node]) -> str:
-    """Such as `2 ops, the first of layers.0, mine.py:12`."""
+    """The number of ops and the place of the first, such as `2 ops, the first of layers.0,
+    mine.py:12`."""
     many = f"{len(nodes)} ops, the first" if len(nodes) > 1 else "an op"
     return f"{many} of {place(nodes[0])}"

@@ -1,4 +1,4 @@
-"""The ops of a captured step: sources, computations and updates."""
+"""The ops of a captured step: its sources, computations, sums and updates."""
 
 from __future__ import annotations
 
@@ -23,8 +23,13 @@ BEFORE, AT, SUM, UPDATE = range(4)
 
 @dataclass
 class Draft:
-    """An op to be, with what it reads and writes: what the node computes, holds or, where its rank
-    in order of execution, `place`, says so, the sum or the update of what the node holds."""
+    """A future op with the storages that it reads and writes.
+
+    Attributes:
+        node: whose value the op computes or holds, or whose gradient it sums or applies.
+        place: rank in the order of execution.
+        overwrites: a storage whose other readers must end before.
+    """
 
     op: Op
     node: fx.Node
@@ -32,12 +37,11 @@ class Draft:
     reads: tuple[Storage, ...] = ()
     writes: dict[Storage, int] = field(default_factory=dict)
     overwrites: Storage | None = None
-    """Whoever else reads this must have ended before."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A trace, what flows in it and how its parameters are updated.
+    """A trace with its data flow and its update rule.
 
     Attributes:
         number: the nodes in order of execution.
@@ -133,8 +137,8 @@ def computations(step: Step) -> Iterator[Draft]:
 
 
 def _draw_groups(step: Step) -> dict[fx.Node, str]:
-    """The groups of ops that draw, and of those that run them again: devices of two kinds draw
-    other numbers from one seed."""
+    """Groups that each hold an op that draws and its recomputed copy, because devices of two kinds
+    draw different numbers from one seed."""
     import torch
 
     seeded = torch.Tag.nondeterministic_seeded
@@ -173,8 +177,8 @@ def _op(
 
 
 def buffer_updates(step: Step) -> Iterator[Draft]:
-    """Buffers that several ops touch, and parameters that are not trained, get their new value at
-    the end, in place.
+    """In-place updates, at the end, of buffers that several ops touch and of parameters that are
+    not trained.
 
     Raises:
         SituateError: the forward pass changes a parameter that is trained.
@@ -193,7 +197,7 @@ def buffer_updates(step: Step) -> Iterator[Draft]:
 
 
 def updates(step: Step) -> Iterator[Draft]:
-    """One op a parameter, in place; gradients of tied names are added first."""
+    """One in-place update per parameter, after the sum of the gradients of its names."""
     for node in step.number:
         path = names.state_name(node)
         if step.flow.gradients.get(path) and (node, 0) in step.flow.used:

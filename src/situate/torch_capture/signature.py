@@ -16,9 +16,11 @@ SHORT = {"bfloat": "bf", "complex": "c", "float": "f", "uint": "u", "int": "i"}
 
 
 def of_node(node: fx.Node) -> str:
-    """The computation of a captured op, without the values in its tensors and where they live:
-    `aten.addmm(f32[10], f32[8,64], f32[64,10]s[1,64])`. Strides are given where a tensor is not
-    laid out row by row."""
+    """The computation of a captured op, without tensor values and devices.
+
+    An example is `aten.addmm(f32[10], f32[8,64], f32[64,10]s[1,64])`. Strides appear if a tensor is
+    not laid out row by row.
+    """
     name = str(node.target).removesuffix(".default")
     return call(name, cost.values(node.args), cost.values(node.kwargs))
 

@@ -1,4 +1,4 @@
-"""A training step that is traced once, for graphs of it with any modules that run again."""
+"""A training step that is traced once, for graphs of it with different recomputed modules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from situate.torch_capture.tracing import Trace
 
 @dataclass(frozen=True)
 class TracedStep:
-    """The trace of a training step, and what its graphs are called and updated by."""
+    """The trace of a training step, with the name and the optimizer of its graphs."""
 
     trace: Trace
     name: str
@@ -48,7 +48,7 @@ def trace_step(
     Args:
         packages: that `build` needs.
 
-    The others, and errors, are those of `situate.capture`.
+    The other arguments, and the errors, are those of `situate.capture`.
     """
     update_rule(optimizer)
     check_installed(*packages)

@@ -68,20 +68,21 @@ STEP = "the step is loss(model, *inputs), which"
 
 @dataclass(frozen=True)
 class Trace:
-    """A step: forward ops, then backward ops where it trains.
+    """A step: forward ops, then backward ops if it trains.
 
     Attributes:
         graph: placeholders and outputs carry PyTorch's descriptors in `meta`.
-        canonical: for every name of a parameter the one it is called by (tied weights have more).
+        canonical: for every name of a parameter, its first name (tied weights have several).
         trainable: names of parameters that take a gradient.
         constants: by name, the tensors that are neither parameters nor buffers of the model.
-        restore: from the tensors that the step returns to what the loss or the model returns.
-        named: the devices that model and step name.
-        taken: the inputs whose values the step counts on.
-        slices: of its batch; None where it takes that whole.
-        notes: what to know of the slices, a line each.
-        copies: by name of a further copy of a parameter, that of the parameter, whose gradients
-            both are updated with.
+        restore: from the tensors that the step returns to the return value of the loss or the
+            model.
+        devices: that the model and the step name.
+        required: the inputs whose values the step depends on.
+        slices: of the batch; None if the step takes it whole.
+        notes: warnings about the slices, one line each.
+        copies: by name of a further copy of a parameter, the parameter. Both are updated with the
+            same gradients.
         recompute: paths of the modules that run their forward pass again before their backward.
     """
 
@@ -98,12 +99,13 @@ class Trace:
     recompute: tuple[str, ...] = ()
 
     def parameter(self, path: str) -> str:
-        """The name of the parameter that this is the name of a copy of; other names as they are."""
+        """The name of the parameter that `path` is a copy of; other names are returned as they
+        are."""
         return self.copies.get(path, path)
 
 
 def copied(trace: Trace) -> Trace:
-    """The same with a graph of its own, which may be changed."""
+    """The same trace with its own graph, which may be changed."""
     from torch import fx
 
     graph, nodes = fx.Graph(), dict[fx.Node, fx.Node]()
@@ -116,14 +118,14 @@ def joint(fake: FakeStep, training: bool, name: str) -> Trace:
     """The trace of a step on fake tensors.
 
     Raises:
-        SituateError: what the step does depends on the values of a tensor.
+        SituateError: the step depends on the values of a tensor.
     """
     set_mode(fake.model, training)
     with explained(name, "capturing the step"):
         if training and fake.loss_parameters:
             raise SituateError(
-                f"the loss has parameters of its own, such as {fake.loss_parameters[0]!r}: make it a "
-                "part of the model, whose parameters the step updates"
+                f"the loss has parameters of its own, such as {fake.loss_parameters[0]!r}: make it "
+                "a part of the model, whose parameters the step updates"
             )
         check_averages(fake.model)
         if training:
@@ -152,8 +154,11 @@ def joint(fake: FakeStep, training: bool, name: str) -> Trace:
 
 
 def _captured(trace: Callable[[], Joint], values: InputValues) -> Joint:
-    """The result; where what a library does of a mask fails, that with the values of masks, without
-    which it may then do. A refusal is that of a step which may look at no values."""
+    """The result of `trace`, with a second and third attempt.
+
+    If a library's code for a mask fails, the second attempt may read the values of masks. If that
+    fails too, the error is that of a step that may read no values.
+    """
     try:
         return trace()
     except Exception as error:
@@ -168,7 +173,7 @@ def _captured(trace: Callable[[], Joint], values: InputValues) -> Joint:
 
 
 def _devices(fake: FakeStep) -> contextlib.AbstractContextManager[None]:
-    """In which devices stand for the plan's, unless the model is on one."""
+    """A block in which named devices stand for the plan's, unless the model is on one of them."""
     state = (*fake.model.parameters(), *fake.model.buffers(), *fake.tensors)
     return devices_stand(fake.devices) if lie_here(state) else contextlib.nullcontext()
 
@@ -285,6 +290,7 @@ def _joint(
             step(*tensors)  # raises where a value is asked for, so that the line can be named
         raise SituateError(SHAPES)
     module = _with_buffers(exported)
+    # Autocast and no-grad regions stay in line; AOTAutograd then sees the modules of their ops.
     regions = Regions(module, training)
     _erase_looks(module)
     sized = fold_sized(module, exported.constants, values.in_graph(module.graph))
@@ -294,8 +300,10 @@ def _joint(
         stack.enter_context(constants_known())
         stack.enter_context(values.looked_at())
         values.begin_again(tensors)
+        # Without it, AOTAutograd drops `nn_module_stack`, from which the names of ops come.
         stack.enter_context(preserve_node_meta())
         stack.enter_context(regions.traced())
+        # AOTAutograd traces a backward pass if gradients are on, whatever the caller wants.
         stack.enter_context(torch.set_grad_enabled(training))
         if training:
             stack.enter_context(layers_step_by_step())
@@ -306,7 +314,7 @@ def _joint(
 
 
 def _literals(traced: fx.GraphModule) -> dict[str, torch.Tensor]:
-    """By name, the tensors that functions with a gradient of their own write down."""
+    """By name, the tensors that custom autograd functions contain as constants."""
     names = (str(node.target) for node in traced.graph.find_nodes(op="get_attr"))
     return {name: getattr(traced, name) for name in names}
 
@@ -332,7 +340,7 @@ def _exported(step: Any, tensors: tuple[torch.Tensor, ...]) -> ExportedProgram:
 
 
 def _is_static(exported: ExportedProgram) -> bool:
-    """True if no size or number was made of the values of a tensor."""
+    """True if no size or number depends on the values of a tensor."""
     from situate.torch_capture.cost import outputs
 
     values = (value for node in exported.graph.nodes for value in outputs(node.meta.get("val")))
@@ -341,8 +349,8 @@ def _is_static(exported: ExportedProgram) -> bool:
 
 
 def _with_buffers(exported: ExportedProgram) -> fx.GraphModule:
-    """The exported step, its constant tensors made buffers: as plain attributes PyTorch refuses
-    to trace them where they are fake."""
+    """The exported step with its constant tensors as buffers, because PyTorch refuses to trace fake
+    tensors in plain attributes."""
     import torch
 
     module: fx.GraphModule = exported.module()
@@ -356,7 +364,7 @@ def _with_buffers(exported: ExportedProgram) -> fx.GraphModule:
 
 
 def _erase_looks(module: fx.GraphModule) -> None:
-    """Leave out where a value was asked for that is known: what it decided is decided."""
+    """Erase reads of known values: their outcome is already decided."""
     from torch.ops import aten
 
     for look in module.graph.find_nodes(op="call_function", target=aten.item.default):

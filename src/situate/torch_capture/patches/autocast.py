@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def autocast_of_the_cpu(devices: NamedDevices) -> Iterator[None]:
-    """Autocast of another device is the CPU's within, with the dtype that it names or has by
-    default. PyTorch casts nothing on the CPU under autocast of another device, and turns autocast
-    of a device that it does not have off, so the casts of the step would be missing."""
+    """A block in which autocast of another device is the CPU's, with the dtype that it names or has
+    by default.
+
+    On the CPU, PyTorch casts nothing under autocast of another device, and disables autocast of a
+    device that it lacks. The casts of the step would be missing.
+    """
     import torch
 
     kind = torch.autocast
@@ -71,7 +74,7 @@ def autocast_of_the_cpu(devices: NamedDevices) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _on_cpu(autocast: Any) -> Iterator[None]:
-    """It is the CPU's within, whatever device it names."""
+    """A block in which the region is the CPU's, whatever device it names."""
     device = autocast.device
     autocast.device = device if device in HERE else "cpu"
     try:
@@ -82,8 +85,10 @@ def _on_cpu(autocast: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def cache_as_written() -> Iterator[None]:
-    """Export regions of autocast with the cache that the program gives them: PyTorch turns the
-    cache off while it traces, and regions take that as their default."""
+    """Export regions of autocast with the cache setting that the program gives them.
+
+    PyTorch turns the cache off while it traces, and regions take that as their default.
+    """
     from torch.fx.experimental import proxy_tensor
 
     with replaced(proxy_tensor, "disable_autocast_cache", contextlib.nullcontext):
@@ -91,10 +96,10 @@ def cache_as_written() -> Iterator[None]:
 
 
 class CastCache:
-    """One cast of each parameter in a region of autocast, as eager PyTorch has it: the gradients of
-    a weight that is used again add up in the type of the cast.
+    """One cast of each parameter per autocast region, as in eager PyTorch: the gradients of a
+    weight that is used again add up in the type of the cast.
 
-    PyTorch's own cache takes leaves of autograd alone, which no parameter is while AOTAutograd
+    PyTorch's own cache only takes leaves of autograd, and no parameter is a leaf while AOTAutograd
     traces.
     """
 
@@ -103,7 +108,7 @@ class CastCache:
         self._casts: dict[int, torch.Tensor] = {}
 
     def begin(self, parameters: Sequence[torch.Tensor]) -> None:
-        """Begin a trace with these parameters that take a gradient."""
+        """Begin a trace with these parameters, all of which take a gradient."""
         self._parameters = {id(parameter): parameter for parameter in parameters}
         self.clear()
 
@@ -113,9 +118,11 @@ class CastCache:
 
     @contextlib.contextmanager
     def used(self) -> Iterator[None]:
-        """Trace with this cache."""
+        """A block that traces with this cache."""
         import torch
 
+        # Autocast casts by `aten::to`. A Python kernel under the autograd key sees each cast before
+        # autograd records it.
         overload, key = torch.ops.aten.to.dtype, torch._C.DispatchKey.AutogradCPU
         try:
             with kernels_replaced(overload, {**overload.py_kernels, key: self._to}):
@@ -124,19 +131,20 @@ class CastCache:
             self.begin(())
 
     def _to(self, tensor: torch.Tensor, dtype: torch.dtype, *rest: Any, **options: Any) -> Any:
-        """`tensor.to(dtype)`, which autocast calls too."""
+        """`tensor.to(dtype)`, which autocast calls, too."""
         import torch
 
         to = torch.ops.aten.to.dtype.decompose
         if not self._is_cached(tensor, dtype):
             return to(tensor, dtype, *rest, **options)
         if id(tensor) not in self._casts:
+            # A first cast without gradients would otherwise serve later uses that need them.
             with torch.enable_grad():
                 self._casts[id(tensor)] = to(tensor, dtype, *rest, **options)
         return self._casts[id(tensor)]
 
     def _is_cached(self, tensor: torch.Tensor, dtype: torch.dtype) -> bool:
-        """True for a cast that autocast makes and keeps."""
+        """True for a cast that autocast makes and would cache."""
         import torch
 
         # Autocast's kernels exclude its own key while they cast.

@@ -1,5 +1,5 @@
-"""Functions with a gradient of their own (`torch.autograd.Function`), which export would lose:
-while it traces, each call is an operator, whose gradient is the function's."""
+"""Custom autograd functions (`torch.autograd.Function`), whose gradients export would lose. While
+it traces, each call is an operator that has the function's gradient."""
 
 from __future__ import annotations
 
@@ -19,15 +19,18 @@ if TYPE_CHECKING:
     import torch
 
 NAMESPACE = "situate_functions"
-"""Namespace of the operators; in the traced step their parts stand in their place."""
+"""Namespace of the operators. The traced step contains the ops of the functions instead."""
 
 FunctionsCalled = Callable[[], contextlib.AbstractContextManager[None]]
 
 
 @contextlib.contextmanager
 def functions_whole(training: bool) -> Iterator[FunctionsCalled]:
-    """Within, operators that stand for functions can be run; within what it yields, each call of a
-    function makes one. Without a backward pass nothing is lost, so none is made."""
+    """A block in which operators that stand for functions can run.
+
+    It yields another block, in which each call of a function makes an operator. Without a backward
+    pass nothing is lost, so no operator is made.
+    """
     import torch
 
     with torch.library._scoped_library(NAMESPACE, "FRAGMENT") as library:
@@ -39,7 +42,7 @@ def _functions_are_operators(library: torch.library.Library) -> Iterator[None]:
     import torch
 
     context = torch.autograd.function.FunctionCtx
-    # The code itself, for most programs call `apply` by a name of their own.
+    # Most programs call `apply` by a name of their own, so the code object is replaced.
     apply: Any = torch.autograd.Function.apply
     operator = partial(_operator, library, count())
     with code_replaced(apply.__func__, operator), replaced(context, "mark_dirty", _refuse_writing):
@@ -54,7 +57,7 @@ def _operator(
     *args: Any,
     **options: Any,
 ) -> Any:
-    """Call a function by way of an operator on the tensors among its arguments."""
+    """Call a function as an operator on the tensors among its arguments."""
     import torch
 
     if kind.__name__ == "CheckpointFunction":
@@ -75,7 +78,7 @@ def _operator(
 
 
 class _Call:
-    """A function with all that it is called with but the tensors."""
+    """A function with all arguments that are no tensors."""
 
     def __init__(self, function: Callable[..., Any], kind: type, args: tuple[Any, ...]) -> None:
         import torch
@@ -93,7 +96,7 @@ class _Call:
                 )
 
     def __call__(self, *tensors: torch.Tensor) -> list[torch.Tensor]:
-        """The tensors that it returns."""
+        """The tensors that the function returns."""
         import torch
 
         args = self._structure.unflatten(_filled(self._leaves, self._is_tensor, tensors))

@@ -1,4 +1,4 @@
-"""Values of fake tensors that a program makes of numbers of its own."""
+"""Values of fake tensors that a program fills with its own numbers."""
 
 from __future__ import annotations
 
@@ -9,26 +9,28 @@ from typing import Any
 from situate.torch_capture.patches.patched import dispatched, replaced
 
 MAX_KEPT_NUMBERS, MAX_KEPT_TOTAL = 2**22, 2**26
-"""Numbers of a tensor whose values are kept, those of a mask of 2,048 by 2,048 tokens, and of all
-such tensors of a program: they stay in memory until it is traced."""
+"""The most numbers of one tensor whose values are kept (a mask of 2,048 by 2,048 tokens), and of
+all such tensors of a program. They stay in memory until the trace ends."""
 
 FILLING = frozenset(
     f"{name}{suffix}"
     for name in ("arange", "eye", "full", "linspace", "ones", "scalar_tensor", "zeros")
     for suffix in ("", "_like")
 ) | {"new_full", "new_ones", "new_zeros"}
-"""Operators whose result depends neither on values of tensors nor on chance."""
+"""Operators whose result depends neither on values of tensors nor on random numbers."""
 
 EMPTY = frozenset({"empty_like", "new_empty", "new_empty_strided"})
-"""Operators whose result holds whatever the memory held. PyTorch describes the results of others by
-them, and would know the values of these where it knows those of the tensor that is given."""
+"""Operators that return uninitialised memory. PyTorch uses them to describe results of other
+operators, and would run them for real on tensors with known values."""
 
 
 @contextlib.contextmanager
 def constants_known() -> Iterator[None]:
-    """Let a program on fake tensors look at what it fills itself, such as a causal mask. PyTorch
-    knows the value of `torch.tensor(2)` and of what is made of such numbers; within, it does of
-    whatever operators of `FILLING` make.
+    """A block in which a program on fake tensors may read values that it filled in itself, such as
+    a causal mask.
+
+    PyTorch knows the value of `torch.tensor(2)` and of results computed from such numbers. In the
+    block it also knows the results of `FILLING`.
     """
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
@@ -63,8 +65,7 @@ def constants_known() -> Iterator[None]:
 
 
 def _keeping() -> Callable[[Any, Any], bool]:
-    """The rule by which a mode keeps a tensor's values; those of a single number always are
-    kept."""
+    """The rule by which a mode keeps a tensor's values. A single number is always kept."""
     import torch
 
     budget = MAX_KEPT_TOTAL
@@ -81,7 +82,7 @@ def _keeping() -> Callable[[Any, Any], bool]:
 
 
 def _data() -> property:
-    """`Tensor.data`, which when set forgets the values that there were: no operator does it."""
+    """`Tensor.data`, whose assignment forgets the old values, because no operator does."""
     import torch
     from torch._subclasses.fake_tensor import FakeTensor
 
@@ -97,7 +98,7 @@ def _data() -> property:
 
 
 def _forget_listed(mode: Any, arguments: Sequence[object]) -> None:
-    """Forget the values of tensors in lists: PyTorch does so of those that stand alone."""
+    """Forget the values of tensors in lists. PyTorch forgets those of tensors that stand alone."""
     lists = (argument for argument in arguments if isinstance(argument, (list, tuple)))
     for constant in [
         getattr(tensor, "constant", None) for argument in lists for tensor in argument
@@ -109,8 +110,10 @@ def _forget_listed(mode: Any, arguments: Sequence[object]) -> None:
 def _with_values(
     mode: Any, result: Any, func: Any, args: Sequence[object], kwargs: Mapping[str, object]
 ) -> Any:
-    """`made`, and what is really in it. Of a tensor that is given only its kind, or where it is of
-    the same size its strides, matter."""
+    """The result with its real values.
+
+    Of a tensor argument only the dtype matters, and its strides if it has the result's size.
+    """
     import torch
     from torch._subclasses.fake_tensor import FakeTensor
     from torch.utils._mode_utils import no_dispatch

@@ -1,4 +1,4 @@
-"""Tensors whose size values decide, where a program makes those values of numbers of its own."""
+"""Tensors whose sizes depend on values that the program made from its own numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMPOSITE = frozenset(
     f"aten.{name}"
     for name in ("argwhere", "nonzero_numpy", "repeat_interleave.self_Tensor", "where")
 )
-"""Operators that call such ones."""
+"""Operators that call others of data-dependent size."""
 
 UNKNOWN = object()
 
@@ -27,17 +27,17 @@ def fold_sized(
     constants: Mapping[str, Any],
     find: Callable[[fx.Node], torch.Tensor | None],
 ) -> dict[str, torch.Tensor]:
-    """Put tensors in the place of the calls that make them, such as `nonzero`, where all that they
-    are made of is known: traced again, they would have no known size.
+    """Replace calls such as `nonzero` by their results if all their inputs are known. Traced again,
+    these results would have no known size.
 
     Args:
         module: an exported step, changed in place.
         constants: by name, the tensors that the step reads and that are no state of the model.
-        find: gives the value of a node where it is the same in every step, such as an input that
-            may have no other.
+        find: the value of a node that is the same in every step, such as an input that may have no
+            other; None for other nodes.
 
     Returns:
-        What was put in, by name.
+        The results that replace calls, by name.
     """
     folded: dict[str, torch.Tensor] = {}
     if any(_is_sized(node) for node in module.graph.nodes):
@@ -65,8 +65,7 @@ def _is_sized(node: fx.Node) -> bool:
 
 
 def _is_made(node: fx.Node) -> bool:
-    """True for a tensor of such a size: of calls with several outputs, each output that is
-    taken."""
+    """True for a tensor of such a size. Of a call with several outputs, each used output is one."""
     if node.target is operator.getitem:
         return _is_sized(node.all_input_nodes[0])
     return _is_sized(node) and not any(user.target is operator.getitem for user in node.users)
@@ -101,7 +100,7 @@ class _ConstantValues:
         self._overwritten: set[int] = set()  # storages that something unknown was written to
 
     def replace(self, node: fx.Node, value: torch.Tensor) -> None:
-        """Know the value of a node that was put in."""
+        """Record the value of a node that replaces a call."""
         self._values[node] = value
 
     def compute(self, node: fx.Node) -> Any:
@@ -110,7 +109,7 @@ class _ConstantValues:
         return value
 
     def narrow(self, node: fx.Node) -> None:
-        """Let a part of a tensor that begins at a known number begin at that number."""
+        """Replace a known start of a part of a tensor by its number."""
         from torch import fx
         from torch.ops import aten
 
@@ -137,7 +136,7 @@ class _ConstantValues:
         return node.target(*args, **kwargs)  # type: ignore[operator]
 
     def _overwrite(self, node: fx.Node) -> None:
-        """Forget what a node writes to, and what shares memory with that."""
+        """Forget the tensors that a node writes, and all that share their memory."""
         schema = getattr(node.target, "_schema", None)
         if schema and schema.is_mutable:
             inputs = (self._values.get(source) for source in node.all_input_nodes)
@@ -149,7 +148,7 @@ class _ConstantValues:
 
 
 def _copied(value: Any) -> Any:
-    """A tensor to write to. Those of a model that is built without memory hold nothing."""
+    """A copy that may be overwritten. Tensors of a model without memory have no values."""
     import torch
 
     return value.clone() if type(value) is torch.Tensor else UNKNOWN
@@ -170,7 +169,7 @@ def _is_filled(node: fx.Node) -> bool:
 
 
 def _like(node: fx.Node) -> torch.Tensor:
-    """A tensor of the same kind and size, whatever is in it."""
+    """A tensor of the same kind and size with arbitrary values."""
     import torch
 
     value = node.meta["val"]
@@ -178,7 +177,7 @@ def _like(node: fx.Node) -> torch.Tensor:
 
 
 def _is_computed(node: fx.Node) -> bool:
-    """True if a call gives the same result at any time, and one no larger than is kept."""
+    """True if a call always gives the same result, of a size that is kept."""
     import torch
 
     if node.target is operator.getitem:

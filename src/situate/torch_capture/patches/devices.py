@@ -21,18 +21,20 @@ MOVES = ("cuda", "xpu", "ipu", "mtia", "hpu")
 
 @contextlib.contextmanager
 def devices_stand(devices: NamedDevices) -> Iterator[None]:
-    """Each device that a program names is the CPU within, and is noted in `named`: in factory
-    functions, moves, contexts and defaults, autocast, and what waits for a device. PyTorch refuses
-    devices that it does not have, and would write copies between those that it has into the
-    graph."""
+    """A block in which each device that a program names is the CPU, and is recorded in `devices`.
+
+    This covers factory functions, moves, contexts, defaults, autocast, and calls that wait for a
+    device. PyTorch would refuse a device that it lacks, and write copies between existing devices
+    into the graph.
+    """
     with names_stand(devices), accelerators_idle(devices):
         yield
 
 
 @contextlib.contextmanager
 def names_stand(devices: NamedDevices) -> Iterator[None]:
-    """The same without functions of `torch.cuda` and its like, which whatever is imported within
-    may keep."""
+    """The same block without the functions of `torch.cuda` and its like, because a module that is
+    imported inside may keep references to them."""
     from torch.utils._device import DeviceContext, _device_constructors
 
     def on_cpu(context: Any, func: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -52,7 +54,7 @@ def lie_here(tensors: Iterable[torch.Tensor]) -> bool:
 
 
 def _standing(devices: NamedDevices) -> Any:
-    """A mode in which PyTorch's functions take the CPU for whatever device they are given."""
+    """A mode in which PyTorch's functions treat every device argument as the CPU."""
     import torch
     from torch.overrides import TorchFunctionMode
 
@@ -62,6 +64,7 @@ def _standing(devices: NamedDevices) -> Any:
         def __torch_function__(
             self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
         ) -> Any:
+            # `tensor.cuda()` would call CUDA's own initialisation before any dispatch.
             if func in moves:
                 devices.add(_moved_to(moves[func], *args[1:], **(kwargs or {})))
                 # A move to where the tensor is taken to be already.
@@ -82,7 +85,7 @@ def _moved_to(kind: str, device: Any = None, *_: Any, **__: Any) -> Any:
 
 
 def _type_here(kind: Any, devices: NamedDevices) -> Any:
-    """`torch.FloatTensor` for `torch.cuda.FloatTensor`, by name or as it is."""
+    """`torch.FloatTensor` for `torch.cuda.FloatTensor`, by name or as a type."""
     name = f"{kind.__module__}.{kind.__name__}" if isinstance(kind, type) else str(kind)
     package, _, rest = name.removeprefix("torch.").partition(".")
     if package not in MOVES:
@@ -92,7 +95,7 @@ def _type_here(kind: Any, devices: NamedDevices) -> Any:
 
 
 def _named_here(kwargs: Mapping[str, Any] | None, devices: NamedDevices) -> dict[str, Any]:
-    """Arguments by name, with the CPU as their device.
+    """Keyword arguments with the CPU as their device.
 
     Raises:
         Unsupported: a generator of another device.
@@ -111,8 +114,10 @@ def _named_here(kwargs: Mapping[str, Any] | None, devices: NamedDevices) -> dict
 
 @contextlib.contextmanager
 def devices_here() -> Iterator[None]:
-    """Refuse an operator that makes a fake tensor on a device that PyTorch was not built for, which
-    a function that PyTorch calls may ask for unseen: the process would be aborted later."""
+    """Refuse operators that make fake tensors on a device that PyTorch was not built for.
+
+    A function inside PyTorch may ask for one unseen, and the process would abort later.
+    """
 
     def checked(
         run: Any, _: Any, func: Any, args: Sequence[object], kwargs: Mapping[str, Any]
@@ -141,23 +146,27 @@ IDLE = {
     "accelerator": ("synchronize", "set_device_index"),
     "cuda.nvtx": ("range_push", "range_pop", "mark"),
 }
-"""By module of PyTorch, what there is nothing to do for."""
+"""By module of PyTorch, functions that do nothing within the block."""
 
 FIRST = {"cuda": "current_device", "xpu": "current_device", "accelerator": "current_device_index"}
-"""By module, what tells the number of the only device that a program seems to have."""
+"""By module, the function that returns the number of the only device that a program seems to
+have."""
 
 
 @contextlib.contextmanager
 def accelerators_idle(devices: NamedDevices) -> Iterator[None]:
-    """Calls that wait for a device, or choose one, do nothing within. PyTorch raises an error where
-    it has no such device, and waits or switches where it has one, which no captured op does."""
+    """A block in which calls that wait for a device, or choose one, do nothing.
+
+    PyTorch raises an error if it lacks such a device, and otherwise waits or switches, which no
+    captured op does.
+    """
     import torch
 
     inside = True
 
     def giving(value: object, kind: str, before: Callable[..., Any]) -> Callable[..., Any]:
         def give(*args: Any, **by_name: Any) -> Any:
-            if not inside:  # what was imported within has kept it
+            if not inside:  # a module that was imported within the block kept a reference
                 return before(*args, **by_name)
             devices.add(kind)
             return value

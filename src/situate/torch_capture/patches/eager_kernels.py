@@ -23,9 +23,11 @@ INTERPOLATIONS = (
 
 @contextlib.contextmanager
 def interpolation_whole() -> Iterator[None]:
-    """Trace interpolation as one op each way. Where it traces, PyTorch makes many small ops of it,
-    a hundred of a bicubic one, which take longer, round otherwise, and do not keep the memory
-    format of a gradient."""
+    """Trace interpolation as one op each way.
+
+    PyTorch's tracer decomposes it into up to a hundred small ops. These take longer, round
+    differently, and lose the memory format of a gradient.
+    """
     from torch.ops import aten
 
     with contextlib.ExitStack() as stack:
@@ -38,9 +40,11 @@ def interpolation_whole() -> Iterator[None]:
 
 @contextlib.contextmanager
 def margins_whole() -> Iterator[None]:
-    """Trace the losses of margins over classes as one op each way. Where it traces, PyTorch makes
-    many small ops of them, which for several labels give other numbers, and else round
-    otherwise."""
+    """Trace the losses of margins over classes as one op each way.
+
+    PyTorch's tracer decomposes them into small ops. For several labels these give other numbers,
+    otherwise they round differently.
+    """
     from torch.ops import aten
 
     labels, label = aten.multilabel_margin_loss_forward.default, aten.multi_margin_loss.default
@@ -50,9 +54,11 @@ def margins_whole() -> Iterator[None]:
 
 @contextlib.contextmanager
 def layers_step_by_step() -> Iterator[None]:
-    """Trace recurrent layers as the ops of their steps, with the dropout between them. An LSTM
-    whose input takes no gradient PyTorch holds to infer, and traces as a kernel whose backward pass
-    then fails; and its decomposition counts layers so that dropout is left out."""
+    """Trace recurrent layers as the ops of their steps, with the dropout between them.
+
+    PyTorch treats an LSTM whose input takes no gradient as inference, and traces a kernel whose
+    backward pass then fails. Its decomposition miscounts layers, so that it omits dropout.
+    """
     from torch._decomp import decompositions
 
     select, layers = "select_one_layer_lstm_function", "_rnn_helper"
@@ -69,8 +75,8 @@ def layers_step_by_step() -> Iterator[None]:
 
 
 class _Layers(int):
-    """A number of layers that passes for fewer than any, for a test that PyTorch has the wrong way
-    round."""
+    """A number of layers that compares as smaller than any number, for a comparison that PyTorch
+    has the wrong way round."""
 
     def __lt__(self, other: object) -> bool:
         return True
@@ -89,8 +95,11 @@ NO_REDUCTION, MEAN_REDUCTION = 0, 1
 
 @contextlib.contextmanager
 def ctc_of_known_lengths() -> Iterator[None]:
-    """Trace a CTC loss of lengths that are numbers as one op each way. PyTorch refuses any on fake
-    tensors, since of lengths in tensors a size depends on values."""
+    """Trace a CTC loss with lengths that are numbers as one op each way.
+
+    PyTorch refuses any CTC loss on fake tensors, because lengths in tensors make a size depend on
+    values.
+    """
     import torch
 
     loss = torch.ctc_loss
@@ -104,7 +113,8 @@ def ctc_of_known_lengths() -> Iterator[None]:
         reduction: int = MEAN_REDUCTION,
         zero_infinity: bool = False,
     ) -> Any:
-        """PyTorch's own fills a tensor with the lengths, which for fake ones fails."""
+        """The mean of the losses per label. PyTorch's own code fills a tensor with the lengths,
+        which fails for fake tensors."""
         arguments = log_probs, targets, input_lengths, target_lengths, blank
         if reduction != MEAN_REDUCTION or isinstance(target_lengths, torch.Tensor):
             return loss(*arguments, reduction, zero_infinity)
@@ -137,8 +147,8 @@ def _sized(run: Any, mode: Any, func: Any, args: Sequence[Any], kwargs: Any) -> 
 def _losses(
     scores: torch.Tensor, _: object, frames: Sequence[int], lengths: Sequence[int], *__: object
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Losses of every sequence, and the probabilities that their gradient needs: of each of its
-    states, which are its labels and the blanks around them, at every step."""
+    """The loss of every sequence, and the probabilities that its gradient needs: one per step and
+    state, where the states are the labels and the blanks around them."""
     steps, batch, _classes = scores.shape
     for name, entries in (("input_lengths", frames), ("target_lengths", lengths)):
         if len(entries) != batch:  # the kernels' own check

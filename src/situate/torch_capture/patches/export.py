@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from torch import fx
 
 ANCHORS = "_STACK_TRACE_ANCHORS"
-"""The name of PyTorch's set of functions, by file and name, whose lines are kept."""
+"""The name of PyTorch's set of functions, by file and name, whose source lines a graph keeps."""
 
 
 @contextlib.contextmanager
 def loss_lines(loss: Any) -> Iterator[None]:
-    """A block in which the lines of a loss function are kept, where PyTorch can."""
+    """A block in which a graph keeps the source lines of the loss function. By default it keeps
+    those of modules alone."""
     from torch.fx import proxy
 
     code = getattr(loss, "__code__", None)
@@ -32,8 +33,11 @@ def loss_lines(loss: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def compiled_modules_called() -> Iterator[None]:
-    """A wrapper calls its module as the tracer sees calls, so that the module's own ops belong to
-    it: by default the wrapper keeps the module's call of the time before the trace."""
+    """A block in which the wrapper of `torch.compile` calls its module visibly to the tracer.
+
+    The module's ops then belong to the module. By default the wrapper uses the call that it saved
+    before the trace.
+    """
     from torch._dynamo.eval_frame import OptimizedModule
 
     call = OptimizedModule.__call__
@@ -49,7 +53,11 @@ def compiled_modules_called() -> Iterator[None]:
 
 @contextlib.contextmanager
 def lifted_apart() -> Iterator[None]:
-    """Let export look for its sizes among both; PyTorch asks that all tensors be of one kind."""
+    """A block in which export accepts tensors of two fake modes.
+
+    Tensors that a model holds without a buffer's name stay in the model's mode. All others are in
+    export's.
+    """
     from torch.export import exported_program
 
     before = exported_program._get_shape_env

@@ -1,5 +1,5 @@
 """Strides and dtypes of results as CPU kernels give them, where PyTorch reports others for fake
-tensors."""
+tensors. Later kernels add up numbers in the order in which memory holds them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONTIGUOUS = frozenset(
         "glu_backward",
     }
 )
-"""Operators whose results are contiguous, whatever they are given."""
+"""Operators whose results are contiguous for any inputs."""
 
 BATCH_NORMS = frozenset(
     {
@@ -45,16 +45,16 @@ PRODUCTS = {
     "logit_backward": 1,
     "elu_backward": 5,
 }
-"""Operators whose result is laid out as the product of their first argument and another, and the
-number of that."""
+"""Operators whose result is laid out like the product of their first argument and another, with the
+number of the other."""
 
 ALIKE = {"binary_cross_entropy_backward": 1}
-"""Operators whose result is laid out as an argument, and the number of that."""
+"""Operators whose result is laid out like an argument, with the number of the argument."""
 
 
 @contextlib.contextmanager
 def layouts_as_computed() -> Iterator[None]:
-    """Trace results with the strides that kernels give them."""
+    """A block that traces results with the strides that kernels give them."""
 
     def corrected(run: Any, mode: Any, func: Any, args: Sequence[Any], kwargs: Any) -> Any:
         result = run(func, args, kwargs)
@@ -74,7 +74,7 @@ def layouts_as_computed() -> Iterator[None]:
 def _strides(
     run: Any, name: str, args: Sequence[Any], results: Sequence[torch.Tensor | None]
 ) -> list[Strides]:
-    """The strides of the first results of an operator; none where PyTorch is believed."""
+    """The strides of an operator's first results; empty if PyTorch reports them correctly."""
     import torch
     from torch.ops import aten
 
@@ -95,7 +95,7 @@ def _strides(
 
 
 def _compact(tensor: torch.Tensor) -> torch.memory_format | None:
-    """The first memory format in which a tensor lies without gaps, if there is one."""
+    """The first memory format in which a tensor has no gaps; None if there is none."""
     import torch
 
     last = {4: torch.channels_last, 5: torch.channels_last_3d}.get(tensor.dim())
@@ -106,7 +106,7 @@ def _compact(tensor: torch.Tensor) -> torch.memory_format | None:
 
 
 def _suggested_format(tensor: torch.Tensor) -> torch.memory_format:
-    """The memory format that PyTorch sees in the strides of a tensor, with gaps or without."""
+    """The memory format that PyTorch infers from a tensor's strides, with or without gaps."""
     from torch._prims_common import suggest_memory_format
 
     return suggest_memory_format(tensor)
@@ -120,7 +120,7 @@ def _formatted(tensor: torch.Tensor, memory_format: torch.memory_format) -> Stri
 
 
 def _laid_out(tensor: torch.Tensor | None, strides: Strides) -> torch.Tensor | None:
-    """A fake tensor if it has these strides, else one that does."""
+    """The fake tensor if it has these strides, otherwise a new one that has them."""
     if tensor is None or tensor.stride() == strides:
         return tensor
     return tensor.new_empty_strided(tensor.shape, strides)
@@ -141,9 +141,12 @@ NORMALISATIONS = frozenset(
 
 @contextlib.contextmanager
 def statistics_as_computed() -> Iterator[None]:
-    """Trace the means and deviations of what is normalised with the type that the kernels give
-    them, which is that of weights where these are finer than the input, as under autocast: those
-    that PyTorch gives to fake tensors are of another type."""
+    """A block that traces means and deviations of normalisations with the dtype that kernels give
+    them.
+
+    If the weights are finer than the input, as under autocast, that is the dtype of the weights.
+    PyTorch reports another for fake tensors.
+    """
     import torch
 
     def corrected(run: Any, mode: Any, func: Any, args: Sequence[Any], kwargs: Any) -> Any:
@@ -160,7 +163,7 @@ def statistics_as_computed() -> Iterator[None]:
 
 
 def finest(args: Sequence[Any]) -> Any:
-    """The type that holds the numbers of all tensors that an operator is given."""
+    """The dtype that holds the numbers of all tensor arguments."""
     import torch
 
     tensors = (value.dtype for value in args if isinstance(value, torch.Tensor))

@@ -20,9 +20,11 @@ CASTS = (
 
 @contextlib.contextmanager
 def modules_convertible(mode: FakeTensorMode) -> Iterator[None]:
-    """Let `model.to(...)` and its like work on fake parameters. PyTorch exchanges such tensors,
-    which it refuses for one that anything else knows of: a view, or a memory of values. Without
-    values there is nothing to share between processes."""
+    """Let `model.to(...)` and its like work on fake parameters.
+
+    PyTorch swaps the old and the new tensor, and refuses a tensor that anything else refers to,
+    such as a view or a record of values. Tensors without values need no sharing between processes.
+    """
     import torch
     from torch._subclasses.fake_tensor import FakeTensor
 
@@ -51,7 +53,7 @@ def modules_convertible(mode: FakeTensorMode) -> Iterator[None]:
 
 
 def _replace_content(old: Any, new: Any, mode: FakeTensorMode) -> None:
-    """Put `new`, and the values known of it, in the place of `old`, as on real tensors."""
+    """Put the new tensor and its known values in the place of the old, as with real tensors."""
     constant = new.constant
     old.data = new
     if constant is not None:
@@ -60,7 +62,7 @@ def _replace_content(old: Any, new: Any, mode: FakeTensorMode) -> None:
 
 
 def _forget(tensors: tuple[Any, ...], mode: FakeTensorMode) -> None:
-    """Leave no weak reference to them, with which PyTorch exchanges none."""
+    """Drop weak references to the tensors, because PyTorch swaps no tensor that has any."""
     converter = mode.fake_tensor_converter
     # The memo holds weak references to fake tensors, and `swap_tensors` refuses tensors with any.
     converter.tensor_memo.clear()
@@ -70,8 +72,8 @@ def _forget(tensors: tuple[Any, ...], mode: FakeTensorMode) -> None:
 
 @contextlib.contextmanager
 def modules_stay_as_built() -> Iterator[None]:
-    """Refuse a cast of a module in the step, but for one that changes nothing: it would be another
-    step from the second on."""
+    """Refuse a cast of a module within the step, unless it changes nothing. Later steps would
+    differ from the first."""
     import torch
 
     def apply(module: Any, change: Any, recurse: bool = True) -> Any:

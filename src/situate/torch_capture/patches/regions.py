@@ -20,8 +20,8 @@ def regions_in_line() -> Iterator[None]:
     """Export the ops of a region in their place, between the calls that enter and leave its mode.
 
     By default `torch.export` makes a submodule of each region. AOTAutograd traces the ops of a
-    submodule without the modules of the model that they come from. And where a region without
-    gradients lies in one of autocast, its ops come out with gradients.
+    submodule without the modules of the model that they come from. Ops of a region without
+    gradients inside one of autocast would come out with gradients.
     """
     from torch._export.passes import replace_autocast_with_hop_pass as autocast
     from torch._export.passes import replace_set_grad_with_hop_pass as gradients
@@ -37,7 +37,7 @@ def regions_in_line() -> Iterator[None]:
 
 
 class Regions:
-    """The regions of an exported step, for the time that AOTAutograd traces it.
+    """The regions of an exported step while AOTAutograd traces it.
 
     Args:
         module: the exported step, changed in place.
@@ -63,8 +63,8 @@ class Regions:
 
     @contextlib.contextmanager
     def traced(self) -> Iterator[None]:
-        """Autocast keeps its casts as in eager PyTorch, and ends with the trace, also by an
-        error."""
+        """A block in which autocast caches its casts as in eager PyTorch. Open regions end with the
+        block, even after an error."""
         try:
             with self._casts.used():
                 yield
@@ -73,7 +73,7 @@ class Regions:
                 self._leave(self._open[-1])
 
     def _keep_casts(self, module: fx.GraphModule) -> None:
-        """Begin each trace by naming the parameters whose casts autocast keeps."""
+        """Begin each trace with the parameters whose casts autocast caches."""
         if parameters := _merged_parameters(module):
             with module.graph.inserting_after(parameters[-1]):
                 module.graph.call_function(self._casts.begin, (parameters,))
@@ -94,8 +94,8 @@ class Regions:
 
 
 def _merged_parameters(module: fx.GraphModule) -> list[fx.Node]:
-    """The nodes that read parameters that take a gradient, one for each: those of tied weights
-    become one, as in eager PyTorch, where one cast serves all of them."""
+    """One node per parameter that takes a gradient. Nodes of tied weights become one, as one cast
+    serves all of them in eager PyTorch."""
     reads: dict[int, fx.Node] = {}
     parameters = dict(module.named_parameters(remove_duplicate=False))
     for node in module.graph.find_nodes(op="get_attr"):
@@ -109,7 +109,7 @@ def _merged_parameters(module: fx.GraphModule) -> list[fx.Node]:
 
 
 def _erase_grad_modes(graph: fx.Graph) -> None:
-    """Leave out where a region turns gradients on or off: inference has none."""
+    """Erase calls that turn gradients on or off, since inference has none."""
     import torch
 
     for node in graph.find_nodes(op="call_function", target=torch._C._set_grad_enabled):
@@ -118,8 +118,8 @@ def _erase_grad_modes(graph: fx.Graph) -> None:
 
 @contextlib.contextmanager
 def inference_without_gradients() -> Iterator[None]:
-    """Trace `torch.inference_mode` as `torch.no_grad`: no gradient passes through either, and
-    export writes down the latter alone."""
+    """Trace `torch.inference_mode` as `torch.no_grad`. No gradient passes through either, and
+    export writes down only the latter."""
     import torch
 
     mode = torch.inference_mode

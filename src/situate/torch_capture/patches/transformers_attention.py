@@ -16,16 +16,18 @@ EXPORTS, TRACED = "is_torchdynamo_exporting", "is_tracing"
 
 @contextlib.contextmanager
 def masks_as_run(is_known: Callable[[object], bool] = lambda _: False) -> Iterator[None]:
-    """Let it make the masks of a model that runs. Of a mask whose values capture does not know it
-    makes one all the same.
+    """Let transformers make the masks of a model that runs.
+
+    While a model is exported it makes more masks, and some models cannot take them. If the values
+    of a mask are unknown, it makes one all the same.
 
     Args:
-        is_known: asks if the values of an input may be looked at.
+        is_known: True if the values of an input may be read.
     """
     masking = sys.modules.get(MASKING)
 
     def unknown(mask: object = None) -> bool:
-        """True if the values of a mask are not known; also where there is no mask."""
+        """True if the values of a mask are not known, or there is no mask."""
         return getattr(mask, "constant", None) is None and not is_known(mask)
 
     with contextlib.ExitStack() as stack:
@@ -42,21 +44,24 @@ def masks_as_run(is_known: Callable[[object], bool] = lambda _: False) -> Iterat
 ATTENTION, CHOICE = "transformers.integrations.sdpa_attention", "use_gqa_in_sdpa"
 
 Choice = Callable[..., bool]
-"""From a mask and tensors whether keys and values stay shared."""
+"""From a mask and tensors to whether keys and values stay shared."""
 
 
 @contextlib.contextmanager
 def heads_share() -> Iterator[None]:
-    """Trace shared keys and values as they are. transformers repeats them for every head where
-    there is a mask, and of a model that is traced it makes masks that it does without otherwise,
-    where nothing is padded."""
+    """Trace shared keys and values without copies.
+
+    With a mask, transformers repeats them for every head. While it traces, it makes masks that it
+    omits otherwise if nothing is padded.
+    """
     with _choosing(lambda choice, mask, *tensors: choice(None, *tensors)):
         yield
 
 
 @contextlib.contextmanager
 def repeated() -> Iterator[list[str]]:
-    """Names of what repeated shared keys and values and would not with `heads_share`."""
+    """A block that yields names of attention that repeated shared keys and values but would not
+    with `heads_share`."""
     names: list[str] = []
 
     def noted(choice: Choice, mask: Any, *tensors: Any) -> bool:
@@ -71,7 +76,7 @@ def repeated() -> Iterator[list[str]]:
 
 @contextlib.contextmanager
 def _choosing(choose: Callable[..., bool]) -> Iterator[None]:
-    """Let `choose` decide, which is given transformers' own choice first."""
+    """A block in which `choose` decides; its first argument is transformers' own choice."""
     attention = sys.modules.get(ATTENTION)
     # Not every version of transformers has the function; without it there is nothing to decide.
     choice: Choice | None = getattr(attention, CHOICE, None)
@@ -86,9 +91,9 @@ DECISION = "_ignore_bidirectional_mask_sdpa"
 
 @contextlib.contextmanager
 def masks_left_out() -> Iterator[list[str]]:
-    """Names of the masks that eager PyTorch leaves out of scores of 16 bits and a trace keeps.
+    """Names of the masks that eager PyTorch omits from scores of 16 bits and a trace keeps.
 
-    A trace keeps the masks because it holds for padded inputs too. Masks of zeros change no
+    A trace keeps the masks because it holds for padded inputs, too. Masks of zeros change no
     number, but in an autocast region their float32 makes the scores float32.
     """
     masks, names = sys.modules.get(MASKING), list[str]()

@@ -11,18 +11,20 @@ from situate.torch_capture.patches.patched import replaced
 from situate.torch_capture.refusals.lines import inside_package, is_users
 
 ASKS = {"isfinite": True, "isinf": False, "isnan": False}
-"""Questions about every number of a tensor, and the answer where all of them are finite."""
+"""Questions about every number of a tensor, and the answer if all numbers are finite."""
 
 ANSWER = "_situate_answer"
-"""The attribute of a tensor that is such an answer."""
+"""The attribute of a result tensor that holds its answer."""
 
 
 @contextlib.contextmanager
 def tensors_unchecked() -> Iterator[None]:
-    """Take checks of a tensor's values to hold: those of `torch._check_tensor_all`, by which
-    transformers compares placeholders in a text with features of images, and those of a library
-    that looks whether numbers are finite, to clamp them. PyTorch reads the values, which fake
-    tensors do not have, and raises an error."""
+    """A block in which checks of a tensor's values pass. PyTorch would read the values, which fake
+    tensors lack, and raise an error.
+
+    `torch._check_tensor_all` is one such check; transformers uses it to compare placeholders in a
+    text with features of images. Other libraries test for finite numbers, to clamp them.
+    """
     import torch
 
     tensor: Any = torch.Tensor
@@ -48,7 +50,7 @@ def tensors_unchecked() -> Iterator[None]:
 
 
 def _answered(ask: Callable[..., Any], answer: bool) -> Callable[..., Any]:
-    """The same, and where a library asks the tensor has the answer with it."""
+    """The same function. If a library calls it, its result carries the answer."""
 
     def call(*args: Any, **options: Any) -> Any:
         result = ask(*args, **options)
@@ -61,7 +63,7 @@ def _answered(ask: Callable[..., Any], answer: bool) -> Callable[..., Any]:
 
 
 def _passed_on(reduce: Callable[..., Any]) -> Callable[..., Any]:
-    """The same, whose result has the answer that its tensor has."""
+    """The same function. Its result carries the answer of its argument."""
 
     def call(tensor: Any, *args: Any, **options: Any) -> Any:
         result = reduce(tensor, *args, **options)
@@ -73,18 +75,21 @@ def _passed_on(reduce: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Holds:
-    """In place of the tensor that says whether all of another is true."""
+    """Stands for a tensor that says whether all of another is true."""
 
     @staticmethod
     def item() -> bool:
-        """Its value."""
+        """The value of the tensor."""
         return True
 
 
 @contextlib.contextmanager
 def arguments_unchecked() -> Iterator[None]:
-    """Distributions take parameters and samples as they are, but where a program says
-    `validate_args=True`. PyTorch reads the values by default; fake tensors have none."""
+    """A block in which distributions do not check parameters and samples, unless a program says
+    `validate_args=True`.
+
+    By default PyTorch reads their values, which fake tensors lack.
+    """
     from torch.distributions import Distribution
 
     with replaced(Distribution, "_validate_args", False):

@@ -17,7 +17,7 @@ Source = Callable[["fx.Node"], "fx.Node"]
 
 
 def with_copies(saved: Saved, parts: Sequence[Part]) -> fx.Graph:
-    """The graph of a step in which parts of the forward pass are there again, each just before the
+    """The graph of a step in which parts of the forward pass occur again, each just before the
     first node of the backward pass that needs it."""
     step = _Step(saved)
     due: dict[fx.Node, list[Part]] = {}
@@ -31,7 +31,7 @@ def with_copies(saved: Saved, parts: Sequence[Part]) -> fx.Graph:
 
 
 class _Step:
-    """A step that is written anew.
+    """A step's graph that is written anew.
 
     Attributes:
         graph: of the step.
@@ -48,7 +48,7 @@ class _Step:
         self._repeated: set[Storage] = set()
 
     def add(self, node: fx.Node) -> None:
-        """Write a node; one of the backward pass reads what is made again, where it is."""
+        """Copy a node. A node of the backward pass reads recomputed values, if there are any."""
         source = self._source if is_backward(node) else self._first.__getitem__
         self._first[node] = self.graph.node_copy(node, source)
 
@@ -67,11 +67,11 @@ class _Step:
         return self._storage[node]
 
     def _source(self, node: fx.Node) -> fx.Node:
-        """The node that stands for a value where it is read in the backward pass."""
+        """The node that stands for a value where the backward pass reads it."""
         return self._again_or_view(node) if self._of(node) in self._repeated else self._first[node]
 
     def _again_or_view(self, node: fx.Node) -> fx.Node:
-        """A node that is made again, or a view of one."""
+        """A recomputed node, or a view of one."""
         copied = self._again.get(node)
         return self._copied(node, self._again_or_view) if copied is None else copied
 
@@ -82,12 +82,14 @@ class _Step:
 
 
 def statistics_only_here(node: fx.Node) -> None:
-    """Let a batch norm that trains neither read nor return running statistics; other nodes stay as
-    they are."""
+    """Let a batch norm that trains neither read nor return running statistics; other nodes are
+    unchanged."""
     import torch
 
     aten = torch.ops.aten
     if node.target is aten._native_batch_norm_legit_functional.default and node.args[5]:
+        # The first run has already written the running statistics; a second write would average
+        # twice.
         node.target = aten._native_batch_norm_legit.no_stats
         node.args = (*node.args[:3], *node.args[5:])
         node.meta["val"] = node.meta["val"][:3]

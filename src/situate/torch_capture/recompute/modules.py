@@ -1,4 +1,4 @@
-"""The modules of a model that run again, by name."""
+"""The choice of modules that run again, by path."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from situate.errors import SituateError, nearest
 from situate.torch_capture.recompute.saved import Saved, enclosing
 
 LEAST = 0.01
-"""Share of the largest module's bytes that others must hold to be among `ALL`."""
+"""Share of the largest module's saved bytes below which `ALL` leaves a module out."""
 
 
 def choose_modules(saved: Saved, patterns: Sequence[str]) -> tuple[str, ...]:
-    """The modules that patterns name and that keep something for their backward pass, in the order
-    in which they run; of those that lie in one another the outermost.
+    """The modules that match patterns and save values for their backward pass, in the order in
+    which they run. Of nested modules only the outermost counts.
 
     Raises:
-        SituateError: no module is called so, or none keeps anything.
+        SituateError: no module matches, or none saves anything.
     """
     paths = list(dict.fromkeys(p for path in saved.module.values() for p in enclosing(path)))
     selected = {path for pattern in patterns for path in _matching_modules(saved, paths, pattern)}
@@ -42,13 +42,14 @@ def _matching_modules(saved: Saved, paths: Sequence[str], pattern: str) -> list[
 
 
 def best_cut(paths: Sequence[str], saved_bytes: Mapping[str, int]) -> list[str]:
-    """The modules, none in another, by which a step needs least memory: what each of them keeps is
-    freed, but what one of them keeps is there while its backward pass runs.
+    """The modules, none inside another, whose recomputation saves the most memory.
+
+    Recomputation frees the saved bytes of all of them, but those of one module exist while its
+    backward pass runs.
 
     Args:
         paths: of all modules.
-        held: the bytes that each keeps for the backward pass; modules that keep nothing are left
-            out.
+        saved_bytes: of each module, for the backward pass; modules that save nothing are left out.
     """
     best, most = list[str](), 0
     for limit in sorted({*saved_bytes.values()}, reverse=True):
@@ -59,8 +60,8 @@ def best_cut(paths: Sequence[str], saved_bytes: Mapping[str, int]) -> list[str]:
 
 
 def _cut(paths: Sequence[str], saved_bytes: Mapping[str, int], limit: int) -> list[str]:
-    """The outermost modules that keep no more than a limit, those that keep hardly anything left
-    out."""
+    """The outermost modules that save no more bytes than a limit, without those that save hardly
+    any."""
     within_limit = {path for path in paths if saved_bytes.get(path, 0) <= limit}
     outermost = (
         path for path in paths if path in within_limit and not _lies_in(path, within_limit)

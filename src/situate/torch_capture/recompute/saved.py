@@ -1,5 +1,5 @@
-"""The values that a step's forward pass keeps for its backward pass, and the modules that they
-stay in."""
+"""The values that a step's forward pass saves for its backward pass, and the modules that contain
+them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Saved:
-    """The values that the ops of a forward pass make, and who reads them.
+    """The values that the ops of a forward pass compute, and their readers.
 
     Attributes:
         trace: of the step.
@@ -47,9 +47,9 @@ class Saved:
 
     @cached_property
     def within(self) -> dict[Storage, str]:
-        """By value of the forward pass that anything reads, the innermost module that has its op
-        and all ops of the forward pass that read it; empty where there is none, or the step returns
-        the value."""
+        """By value of the forward pass that is read, the innermost module that contains its op and
+        all its readers in the forward pass. The path is empty if there is none, or if the step
+        returns the value."""
         gradients = (value for values in self.flow.gradients.values() for value in values)
         external = {*self.flow.results, *self.flow.mutations.values(), *gradients}
         return {
@@ -72,7 +72,7 @@ class Saved:
 
     @cached_property
     def saved_bytes(self) -> dict[str, int]:
-        """By path of a module, the bytes that it alone keeps for the backward pass."""
+        """By path of a module, the bytes of its inner values that the backward pass reads."""
         total: dict[str, int] = {}
         for (node, k), inner in self.within.items():
             if self.is_kept((node, k)):
@@ -82,7 +82,7 @@ class Saved:
         return total
 
     def _common(self, value: Storage) -> str:
-        """The innermost module that an op and its readers in the forward pass have in common."""
+        """The innermost module that contains an op and its readers in the forward pass."""
         readers = [node for node in self.flow.readers[value] if not is_backward(node)]
         if any(slice_of(reader) != slice_of(value[0]) for reader in readers):
             return ""
@@ -101,7 +101,7 @@ def is_backward(node: fx.Node) -> bool:
 
 
 def enclosing(path: str) -> Iterator[str]:
-    """The module of a path and all that it lies in, the outermost first."""
+    """The paths of the modules around a module and of the module itself, the outermost first."""
     parts = path.split(".")
     return (".".join(parts[: i + 1]) for i in range(len(parts)) if path)
 

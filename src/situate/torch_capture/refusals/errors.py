@@ -1,4 +1,4 @@
-"""Errors while a model is captured, each as one line that names the line at fault."""
+"""Errors during capture, each as one line that names the source line at fault."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from situate.torch_capture.refusals.remedies import Unsupported, first_line, rem
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Keep PyTorch's and transformers' warnings and log lines off the user's screen."""
+    """A block that hides the warnings and log lines of PyTorch and transformers."""
     before = logging.root.manager.disable
     logging.disable(logging.ERROR)
     try:
@@ -31,8 +31,12 @@ def quiet() -> Iterator[None]:
 def explained(
     name: str, doing: str, signature: str = "the step is loss(model, *inputs)"
 ) -> Iterator[None]:
-    """Turn whatever is raised inside into one line: graph name, what was being done, where, why;
-    after a call with wrong arguments also what is `called` how.
+    """Turn any exception of the block into one line: graph name, activity, source line, reason.
+
+    Args:
+        name: of the graph.
+        doing: the activity, such as `capturing the step`.
+        signature: how the user's function is called, for an error about its arguments.
 
     Raises:
         SituateError: in place of any other exception.

@@ -1,4 +1,4 @@
-"""Remedies for a library's own code, which its user cannot rewrite."""
+"""Remedies for errors in a library's code, which the user cannot rewrite."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ BY_WORD = (
     (r"\b(attention_|causal_|padding_)?mask", MASKS),
     ("self.training", EVAL),
 )
-"""By an expression found in the line or just before it, what has been tried and works."""
+"""Tested remedies, by an expression in the source line or just before it."""
 
 BY_FILE = (
     ("/loss/", LABELS),
@@ -61,13 +61,13 @@ BY_FILE = (
     ("torchvision/models/detection/", BOXES),
     ("torchvision/ops/", BOXES),
 )
-"""The same by a part of the file's path."""
+"""Tested remedies, by a part of the file's path."""
 
 BY_FUNCTION = {
     "get_rope_index": "give the model its position_ids too, as its get_rope_index computes them "
     "outside of the step"
 }
-"""The same by the function's name."""
+"""Tested remedies, by the function's name."""
 
 IMPLEMENTATIONS = "use_experts_implementation"
 """A word in the files of models whose experts can be computed in several ways."""
@@ -84,10 +84,10 @@ BY_MESSAGE = (
         "their own",
     ),
 )
-"""By a part of what a refusal says, or of the line, what has been tried and works."""
+"""Tested remedies, by a part of the refusal or of the source line."""
 
 BEFORE = 6
-"""Lines before one that are looked at too."""
+"""Lines before the source line that are searched, too."""
 
 OWN = "use torch.where, or decide it outside the model"
 OTHER = (
@@ -101,14 +101,13 @@ FUNCTION = (
 
 
 def library_remedy(frame: FrameSummary) -> str:
-    """The remedy for a line of a library that depends on values; empty for a line of the user's
-    own."""
+    """The remedy for a library's line that depends on values; empty for a line of the user's."""
     inside = inside_package(frame.filename)
     return VALUES.format(_package(inside), _remedy(frame)) if inside else ""
 
 
 def value_remedy(frame: FrameSummary | None) -> str:
-    """The way to do without what a line looks at."""
+    """The way to avoid a read of values in a line."""
     return _remedy(frame) if frame and inside_package(frame.filename) else OWN
 
 
@@ -123,15 +122,14 @@ def not_ours(frame: FrameSummary | None, message: str) -> str:
 
 
 def mask_remedy(frame: FrameSummary | None) -> str:
-    """The addition to an error of a library's line that reads a mask, which it may read only of a
-    model that is captured."""
+    """The addition to an error in a library's line that reads a mask; empty for other lines."""
     inside = inside_package(frame.filename) if frame else ""
     fits = inside and frame is not None and _remedy(frame) == MASKS
     return f"; the line is {_package(inside)}'s own: {MASKS}" if fits else ""
 
 
 def function_remedy(kind: type) -> str:
-    """The remedy for a library's function with a gradient of its own; empty for the user's own."""
+    """The remedy for a library's autograd function; empty for the user's own."""
     module = sys.modules.get(kind.__module__)
     inside = inside_package(getattr(module, "__file__", None) or "")
     return FUNCTION.format(_package(inside)) if inside else ""

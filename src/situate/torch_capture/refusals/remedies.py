@@ -1,4 +1,4 @@
-"""Errors that PyTorch raises while a step is captured, and how to avoid them."""
+"""Errors that PyTorch raises during capture, and how to avoid them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from situate.torch_capture.refusals.lines import is_raised_by_user, is_users, us
 
 
 class Unsupported(Exception):
-    """A step that capture cannot take; the text says why, and what to do instead."""
+    """A step that capture cannot take; the text gives the reason and the remedy."""
 
 
 VALUES = f"what happens here depends on the values of a tensor, which capture does not know: {OWN}"
@@ -158,9 +158,10 @@ _INTERNAL = re.compile(
 
 
 def remedy(error: BaseException, handled: BaseException | None = None) -> str:
-    """The cause of such an error and its remedy; empty for an error of the program's.
+    """The cause of an error and its remedy; empty for an error of the program's own.
 
     Args:
+        error: raised during capture.
         handled: the error that the caller was handling when the work began, which is no cause.
     """
     for cause in _chain(error, handled):
@@ -176,7 +177,7 @@ def _of_library(error: BaseException) -> str:
 
 
 def _chain(error: BaseException, handled: BaseException | None) -> Iterator[BaseException]:
-    """The error and those that it was raised for, down to one that was handled before."""
+    """The error and its causes, down to one that was handled before."""
     current: BaseException | None = error
     for _ in range(20):
         if current is None or current is handled:
@@ -213,5 +214,5 @@ def _by_place(frames: Sequence[traceback.FrameSummary]) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's text, in which a tensor without values is a tensor."""
+    """The first line of an error's text, in which a fake tensor is called a tensor."""
     return str(error).strip().partition("\n")[0].replace("FakeTensor", "Tensor")

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def backward_is_autograds(training: bool) -> Iterator[None]:
-    """Refuse what changes the backward pass of a step behind PyTorch's back: export keeps only the
-    forward pass, and its gradient is made anew."""
+    """Refuse changes of a step's backward pass that capture cannot see.
+
+    Export keeps only the forward pass, whose gradient is traced anew.
+    """
     import torch
 
     if not training:
@@ -45,7 +47,7 @@ def _refuse_hook(*_: Any) -> Any:
 
 
 def _refuse_packing(hooks: Any, enter: Callable[[Any], None]) -> None:
-    """PyTorch's own give back what they were given."""
+    """Hooks of PyTorch itself are accepted, because they return the values that they were given."""
     import torch
 
     own = type(hooks) is not torch.autograd.graph.saved_tensors_hooks
@@ -66,12 +68,12 @@ def _refuse_gradients(*_: Any, **__: Any) -> Any:
 
 
 SCALER = ("scale", "unscale_", "step", "update", "get_scale")
-"""Methods of a GradScaler that have a part in scaling."""
+"""Methods of a GradScaler that take part in scaling."""
 
 
 @contextlib.contextmanager
 def loss_unscaled() -> Iterator[None]:
-    """Refuse a loss that a GradScaler scales: a placed step does not divide the gradients by the
+    """Refuse a loss that a GradScaler scales. A placed step does not divide the gradients by the
     scale before it updates."""
     import torch
 
@@ -91,8 +93,8 @@ def _refuse_scaling(scaler: Any, method: Callable[..., Any], *args: Any, **optio
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Refuse what the step begins in another thread, where nothing is traced. A daemon is none that
-    it waits for: progress bars have one."""
+    """Refuse non-daemon threads that the step starts, in which nothing is traced. Progress bars use
+    daemons."""
     own, start = threading.get_ident(), threading.Thread.start
 
     def begin(thread: threading.Thread) -> None:
@@ -120,8 +122,8 @@ def check_hooks(model: torch.nn.Module) -> None:
 
 
 def check_averages(model: torch.nn.Module) -> None:
-    """Raises SituateError for a batch-norm that averages over all steps so far: how much the next
-    one counts is another number in every step."""
+    """Raises SituateError for a batch norm that averages over all steps so far. The weight of the
+    next step would differ in every step."""
     from torch.nn.modules.batchnorm import _BatchNorm
 
     for path, part in model.named_modules():
@@ -134,7 +136,7 @@ def check_averages(model: torch.nn.Module) -> None:
 
 
 def check_dense(graph: fx.Graph) -> None:
-    """Raises SituateError for a sparse value: memory for it cannot be planned."""
+    """Raises SituateError for a sparse value, whose memory cannot be planned."""
     import torch
 
     for node in graph.nodes:
@@ -154,7 +156,7 @@ FREEZES = (
 
 @contextlib.contextmanager
 def parameters_stay_trained() -> Iterator[None]:
-    """Refuse to unset `requires_grad` of what is trained: export writes down no such thing."""
+    """Refuse to unset `requires_grad` of a trained parameter, because export does not record it."""
     import torch
 
     of_base: Any = torch._C.TensorBase.requires_grad
@@ -185,7 +187,7 @@ MIXED = "a product of {} and {} is asked for here, which PyTorch makes of one dt
 
 @contextlib.contextmanager
 def products_of_one_dtype() -> Iterator[None]:
-    """Refuse a product of two, as eager PyTorch does."""
+    """Refuse a product of two dtypes, as eager PyTorch does. PyTorch's tracer accepts it."""
 
     def checked(
         run: Any, _: Any, func: Any, args: Sequence[object], kwargs: Mapping[str, Any]
@@ -215,7 +217,7 @@ SPREADING = (
     "torch.nn.parallel.distributed",
     *(f"torch.distributed.{part}" for part in ("fsdp", "tensor", "_composable")),
 )
-"""Where PyTorch has the classes of models and parameters that are spread."""
+"""Modules of PyTorch that define models and parameters spread over processes."""
 
 
 @contextlib.contextmanager
@@ -231,7 +233,7 @@ def no_replicas() -> Iterator[None]:
 
 
 def check_of_one_process(model: torch.nn.Module) -> None:
-    """Raises SituateError for a model that is replicated or sharded, or a module of it."""
+    """Raises SituateError for a model, or a module of it, that is replicated or sharded."""
     for name, module in model.named_modules():
         parts = (module, *module._parameters.values(), *module._buffers.values())
         if spread := next(filter(None, map(_spread, parts)), ""):
@@ -239,7 +241,8 @@ def check_of_one_process(model: torch.nn.Module) -> None:
 
 
 def _spread(part: object) -> str:
-    """The name of the class that spreads what is held over processes; empty where none does."""
+    """The name of the class that spreads a module or parameter over processes; empty if none
+    does."""
     classes = (base for base in type(part).__mro__ if base.__module__.startswith(SPREADING))
     return next((base.__name__ for base in classes), "")
 

@@ -1,5 +1,5 @@
-"""Contents of Python's containers, also of classes that read and write entries in their own way,
-such as a dict whose `[]` makes an object of what it holds."""
+"""Contents of Python's containers, also of subclasses that read and write entries in their own way,
+such as a dict whose `[]` creates objects."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from typing import Any
 
 KINDS: tuple[type, ...] = (OrderedDict, dict, list, set, deque, tuple)
-"""Their classes, each before those that it is a case of."""
+"""Classes of containers, each before its base classes."""
 
 
 def entries(container: Any) -> dict[Any, Any] | list[Any]:
-    """A copy of what a container holds: by key, or one after the other."""
+    """A copy of a container's contents: by key, or in order."""
     if isinstance(container, dict):
         return dict(dict.items(container))
     kind: Any = _kind(container)
@@ -26,7 +26,7 @@ def values(container: Any) -> Iterable[Any]:
 
 
 def refill(container: Any, contents: Any) -> None:
-    """Let a container hold what `entries` had found in it."""
+    """Replace the contents of a container by those that `entries` returned."""
     kind: Any = _kind(container)
     kind.clear(container)
     if issubclass(kind, dict):

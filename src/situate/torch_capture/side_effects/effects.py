@@ -1,5 +1,5 @@
-"""Refusals of steps whose repeated calls, or whose effects besides computing, a captured graph
-would not reproduce."""
+"""Refusals of steps with effects besides computing, and of steps that compute something else when
+they are called again."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def check_effects(
     training: bool,
     mode: FakeTensorMode,
 ) -> None:
-    """Run the step twice on fake tensors and compare what it computes.
+    """Run the step twice on fake tensors and compare the computations.
 
     Args:
-        environment: the objects that it may change. They are then as they were before.
+        environment: the objects that the step may change; they are restored afterwards.
 
     Raises:
-        Unsupported: with a line of the step's, where it does what a placed step would not.
-        SituateError: the same, where no line is known.
+        Unsupported: at the step's line that does something a placed step would not.
+        SituateError: the same, if no line is known.
     """
     while True:
         try:
@@ -74,11 +74,12 @@ def check_effects(
 
 @contextlib.contextmanager
 def environment_kept(model: torch.nn.Module, call: Callable[..., Any]) -> Iterator[Environment]:
-    """The objects that a step reaches and changes; they are put back in the end, and so are the
-    random numbers of Python and NumPy.
+    """The objects that a step can reach and change. They are restored in the end, as are the random
+    numbers of Python and NumPy.
 
     Args:
-        call: what the step calls.
+        model: of the step.
+        call: the function that the step calls.
     """
     environment, states = Environment(model=model, loss=call), numbers_of_python()
     try:
@@ -89,13 +90,14 @@ def environment_kept(model: torch.nn.Module, call: Callable[..., Any]) -> Iterat
 
 
 class _Checks:
-    """The checks of a step that is run on fake tensors."""
+    """The checks of a step that runs on fake tensors."""
 
     def __init__(self, runs: Runs, environment: Environment) -> None:
         self._runs, self._environment = runs, environment
 
     def check(self) -> None:
-        """See `check_effects`. A step that fails is left to be captured, which says why."""
+        """Run all checks of `check_effects`. A step that fails passes, because its capture reports
+        the reason."""
         states, first = [numbers_of_python()], Run()
         try:
             outcome = self._runs.run(first)
@@ -119,7 +121,7 @@ class _Checks:
             raise Unsupported(self._why()).with_traceback(cause.__traceback__) from None
 
     def _check_stored(self) -> None:
-        """Refuse tensors of the step in objects that are not the model's."""
+        """Refuse tensors of the step in objects outside of the model."""
         values, changed = self._runs.values, self._runs.changed
         for place, tensors in self._environment.new_tensors().items():
             outside = place.partition(".")[0] != "model"
@@ -127,8 +129,11 @@ class _Checks:
                 raise SituateError(STORED_TENSOR.format(place=repr(place)))
 
     def _draws_idly(self, outcome: Outcome) -> bool:
-        """True if Python's random numbers decide nothing, as a chance to skip a layer that is not
-        trained: the step draws uniform ones alone, and computes the same at both ends."""
+        """True if Python's random numbers decide nothing, such as a chance to skip a layer in
+        inference.
+
+        The step draws uniform numbers alone, and computes the same at both ends of their range.
+        """
         states = numbers_of_python()
         for share in ENDS:
             with uniform_numbers(share):
@@ -140,8 +145,7 @@ class _Checks:
         return numbers_of_python() == states
 
     def _check_draws(self, outcome: Outcome, *states: dict[str, State]) -> None:
-        """Refuse numbers of Python that are others in every run, but for those that decide
-        nothing."""
+        """Refuse random numbers of Python or NumPy, unless they decide nothing."""
         before, between, after = states
         modules = [m for m in after if before.get(m) != between.get(m) != after[m]]
         for module in modules:
@@ -156,7 +160,7 @@ class _Checks:
                 raise SituateError(PYTHON_NUMBERS.format(module=module))
 
     def _refuse(self, first: Run) -> None:
-        """Name the line at which it begins to compute something else."""
+        """Raise at the line where the second run begins to compute something else."""
 
         def look(number: str) -> None:
             if number not in first.numbers:
@@ -177,8 +181,8 @@ class _Checks:
 
 
 def check_apart(state: Mapping[str, torch.Tensor], changed: Collection[str]) -> None:
-    """Raises SituateError for two tensors of a model that are not one, and of whose common memory
-    the step writes a part: each would be written alone."""
+    """Raises SituateError for two different tensors of a model whose common memory the step writes,
+    because each would be written alone."""
     spans: dict[int, list[tuple[int, int, str]]] = {}
     for name, tensor in state.items():
         if tensor.numel():
@@ -196,7 +200,7 @@ def check_apart(state: Mapping[str, torch.Tensor], changed: Collection[str]) -> 
 
 
 def _span(tensor: torch.Tensor) -> tuple[int, int]:
-    """The bytes of its storage between which it lies."""
+    """The first byte of a tensor in its storage, and the byte after its last."""
     steps = zip(tensor.shape, tensor.stride(), strict=True)
     extent = 1 + sum((int(length) - 1) * int(step) for length, step in steps)
     begin = int(tensor.storage_offset())

@@ -1,5 +1,5 @@
-"""Objects of Python that a step can reach and change: what closures, globals, attributes and the
-containers in them hold."""
+"""Python objects that a step can reach and change: contents of closures, globals, attributes and
+containers."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     import torch
 
 LARGEST = 100_000
-"""Entries of a container that is looked into, and objects that are reached from a root."""
+"""The most entries of a container that are searched, and objects that are reached from a root."""
 
 FOREIGN = sys.stdlib_module_names | {"torch", "numpy", "situate", "transformers", "torchvision"}
 """Packages whose own globals and classes hold no state of a user's step."""
 
 MISSING = object()
-"""In the place of a variable that has no value."""
+"""Stands for the value of a variable that has none."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class _Place:
 
     Attributes:
         name: such as `hist`, a variable, or `model.layer`, an object.
-        read: a copy of what is there.
-        write: puts a copy back.
-        attributes: what is there are an object's attributes, by name.
+        load: returns a copy of the content.
+        store: puts a copy back.
+        attributes: the content is an object's attributes, by name.
     """
 
     name: str
@@ -49,10 +49,10 @@ class _Place:
 
 
 class Environment:
-    """All that is reachable from some objects, and what was there in the beginning.
+    """All objects reachable from some roots, and their initial contents.
 
     Args:
-        roots: by the name that the names of what they hold begin with.
+        roots: by the name with which the names of their contents begin.
     """
 
     def __init__(self, **roots: object) -> None:
@@ -62,8 +62,8 @@ class Environment:
         self._before = [(place, place.load()) for place in walk.places]
 
     def changed(self) -> dict[str, tuple[Any, Any]]:
-        """By name of a variable, container or attribute (`model.layer.count`), what was there in
-        the beginning and what is there now."""
+        """By name of a variable, container or attribute (`model.layer.count`), the initial content
+        and the current one."""
         changes: dict[str, tuple[Any, Any]] = {}
         for place, before in self._before:
             after = place.load()
@@ -76,7 +76,7 @@ class Environment:
         return changes
 
     def new_tensors(self) -> dict[str, list[torch.Tensor]]:
-        """The tensors that are there now and were not in the beginning, by name."""
+        """The tensors that have appeared since the beginning, by place."""
         by_place = {}
         for place, (before, after) in self.changed().items():
             old = {id(tensor) for tensor in tensors_in(before)}
@@ -84,7 +84,7 @@ class Environment:
         return {place: tensors for place, tensors in by_place.items() if tensors}
 
     def restore(self) -> None:
-        """Let all be as it was in the beginning."""
+        """Restore the initial contents."""
         for place, before in self._before:
             if not same(before, place.load()):
                 place.store(before)
@@ -108,7 +108,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 class _Walk:
-    """Collects the places that are reachable, each once."""
+    """Collects the reachable places, each once."""
 
     def __init__(self) -> None:
         self.places: list[_Place] = []
@@ -130,6 +130,7 @@ class _Walk:
             or id(value) in self._visited
         ):
             return False
+        # The value stays alive here, so that no later object gets its id.
         self._visited[id(value)] = value
         return True
 
@@ -183,7 +184,7 @@ class _Walk:
                 self._variable(function.__globals__, name)
 
     def _variable(self, space: dict[str, Any], name: str) -> None:
-        """A global variable; those of a module of the user's where it is one."""
+        """Watch a global variable; if it is a module of the user's, all variables in it."""
         value = space.get(name, MISSING)
         if isinstance(value, ModuleType):
             if not _is_foreign(value.__name__) and self._is_new(value):
@@ -203,7 +204,7 @@ class _Walk:
         self._follow(kind.__bases__, kind.__name__)
 
     def _numbers(self, value: Any, name: str) -> bool:
-        """An array of NumPy, or a generator of random numbers."""
+        """Watch an array of NumPy, or a generator of random numbers; False for other values."""
         import numpy as np
 
         if isinstance(value, np.ndarray) and value.dtype != object and value.size < 10 * LARGEST:
@@ -220,7 +221,7 @@ class _Walk:
         return True
 
     def _object(self, value: Any, name: str) -> None:
-        """An instance of a user's class, a module of PyTorch, or a namespace."""
+        """Watch an instance of a user's class, a module of PyTorch, or a namespace."""
         import torch
 
         attributes = _own_attributes(value)
@@ -262,7 +263,7 @@ def _is_foreign(module: str | None) -> bool:
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """The names that code may use as global variables, that of functions in it included."""
+    """The names that code may use as global variables, also in functions inside it."""
     yield from (name for name in code.co_names if not name.startswith("__"))
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

@@ -1,4 +1,4 @@
-"""Buffers in whose place a model puts new ones: capture sees writes alone."""
+"""Buffers that a model replaces by new tensors, although capture sees only writes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class Assigned(Exception):
-    """The model has assigned buffers that are not known to be: trace it again."""
+    """The model assigned buffers that were not known to be assigned: trace it again."""
 
 
 class AssignedBuffers:
     """The buffers that a model assigns.
 
-    It reads copies of them, since autograd minds a write to what it has kept, and what is there in
-    the end is written into the buffer.
+    The model reads copies of them, because autograd rejects a write to a tensor that it has saved.
+    The final tensor is written into the buffer.
     """
 
     def __init__(self, model: torch.nn.Module) -> None:
@@ -29,11 +29,11 @@ class AssignedBuffers:
 
     @contextlib.contextmanager
     def write_back(self) -> Iterator[None]:
-        """Around a call of the model.
+        """A block around a call of the model.
 
         Raises:
-            Assigned: it assigned a buffer that it had not before.
-            SituateError: what it assigned has another shape or type than the buffer.
+            Assigned: the model assigned a buffer for the first time.
+            SituateError: the new tensor has another shape or dtype than the buffer.
         """
         import torch
 
@@ -67,7 +67,7 @@ class AssignedBuffers:
 
 
 def _alike(path: str, buffer: torch.Tensor, tensor: torch.Tensor | None) -> torch.Tensor:
-    """The tensor left in the place of a buffer, if the next step may begin with it."""
+    """The tensor that replaces a buffer, if the next step may begin with it."""
     if tensor is None or (tensor.shape, tensor.dtype) != (buffer.shape, buffer.dtype):
         raise SituateError(
             f"the model puts {_described(tensor)} in the place of buffer {path!r}, which is "

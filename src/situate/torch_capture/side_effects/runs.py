@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a run: the numbers of the values that it returned and of those that it left in
-    state and inputs, and the functions that differentiate what it returned."""
+    """The outcome of a run: value numbers of the results and of the final state and inputs, and the
+    functions that differentiate the results."""
 
     returned: tuple[str, ...]
     state: tuple[str, ...]
@@ -33,20 +33,20 @@ class Outcome:
 
 
 class Failed(Exception):
-    """The step raised what is its cause."""
+    """The step raised the exception that is the cause of this one."""
 
 
 class Runs:
-    """A step that is run again and again.
+    """Repeated runs of a step.
 
     Args:
         step: a module that calls the user's, `model`.
-        tensors: its inputs, of which every run has new ones.
+        tensors: its inputs; every run has new ones.
 
     Attributes:
-        values: the numbers of what was computed.
+        values: the numbers of all computed values.
         state: parameters and buffers, by name.
-        changed: names of those that are others in the next step, as far as they are known.
+        changed: names of the state that is known to differ in the next step.
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class Runs:
         """Run the step once more.
 
         Raises:
-            Failed: it failed.
-            Unsupported: it does what a placed step would not, in a line of its own.
-            SituateError: the same, where no line is known.
+            Failed: the step failed.
+            Unsupported: at a line of the step that does something a placed step would not.
+            SituateError: the same, if no line is known.
             Assigned: the model assigns buffers that were not known to be assigned.
         """
         inputs = self._fresh()
@@ -88,7 +88,7 @@ class Runs:
         return Outcome(tuple(map(of, returned)), state, tuple(_gradients(returned, self.state)))
 
     def _fresh(self) -> list[torch.Tensor]:
-        """Inputs of which nothing is known yet."""
+        """New inputs without known values."""
         import torch
 
         with self._mode:
@@ -100,7 +100,7 @@ class Runs:
             ]
 
     def _call(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """The result of the step, with the choices that libraries make where they are exported."""
+        """The tensors that the step returns, with the choices that libraries make during export."""
         import torch
 
         try:
@@ -108,6 +108,7 @@ class Runs:
                 seeds_are_given(),
                 torch.set_grad_enabled(self._training),
                 replaced(self._mode, "allow_non_fake_inputs", True),
+                # Libraries read these flags, and run other code when exported.
                 replaced(torch.compiler, "_is_compiling_flag", True),
                 replaced(torch.compiler, "_is_exporting_flag", True),
                 numbered(self.values),
@@ -127,7 +128,7 @@ class Runs:
 def _gradients(
     returned: Sequence[torch.Tensor], state: dict[str, torch.Tensor]
 ) -> Iterator[tuple[object, ...]]:
-    """The functions that differentiate what a step returned, each with those it hands on to."""
+    """The functions that differentiate a step's results, each with its successors."""
     names = {id(tensor): name for name, tensor in state.items()}
     pending = [tensor.grad_fn for tensor in returned if tensor.grad_fn is not None]
     order: dict[Any, int] = {function: k for k, function in enumerate(dict.fromkeys(pending))}
@@ -142,7 +143,7 @@ def _gradients(
 
 
 def invariants(model: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> dict[str, object]:
-    """All that a captured step leaves as it is, by its name."""
+    """Properties that a captured step does not change, by description."""
     values: dict[str, object] = {
         "the parameters and modules of the model": (
             [(name, id(p)) for name, p in model.named_parameters(remove_duplicate=False)],
@@ -169,11 +170,11 @@ def invariants(model: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> dict[s
 
 @contextlib.contextmanager
 def contents_kept(inputs: Any) -> Iterator[None]:
-    """The dicts and lists of a step's inputs hold in the end what they did in the beginning; the
-    attributes of caches may change.
+    """A block that must not change the dicts and lists of a step's inputs. Attributes of caches may
+    change.
 
     Raises:
-        SituateError: they hold something else.
+        SituateError: the block changed one.
     """
     from torch.utils._pytree import tree_flatten
 
@@ -189,10 +190,10 @@ def contents_kept(inputs: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def settings_kept() -> Iterator[None]:
-    """PyTorch is set as it was before.
+    """A block that must not change PyTorch's settings.
 
     Raises:
-        Unsupported: something else was set within.
+        Unsupported: the block changed one, which is restored.
     """
     settings = _settings()
     before = {name: get() for name, (get, _) in settings.items()}
@@ -211,7 +212,7 @@ def settings_kept() -> Iterator[None]:
 
 
 def _settings() -> dict[str, tuple[Callable[[], Any], Callable[[Any], object]]]:
-    """By the function that sets it, what reads and what writes a setting of PyTorch."""
+    """By the function that sets it, the getter and the setter of a PyTorch setting."""
     import torch
 
     return {

@@ -1,7 +1,7 @@
-"""Value numbers of a step that runs on fake tensors: equal numbers are computed alike.
+"""Value numbers of a step that runs on fake tensors: values with equal numbers are computed alike.
 
-Global value numbering (Alpern, Wegman and Zadeck 1988) of what storages hold: a view has the number
-of its storage, a write gives the storage a new one.
+This is global value numbering (Alpern, Wegman and Zadeck 1988) of the contents of storages. A view
+has the number of its storage, and a write gives the storage a new number.
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ class StorageValue:
 
     Attributes:
         number: of the value.
-        depends: names of the state that it is made of; None where it is made of inputs or chance.
-        stranger: it was there before the steps, and is neither input nor state.
+        depends: names of the state that it is computed from; None if inputs or randomness are
+            involved.
+        stranger: it existed before the steps, and is neither input nor state.
         real: it has values, which others may change.
-        written: this run has written over it.
-        storages: kept by their keys, so that no other has the same.
+        is_overwritten: this run has written over it.
+        storages: by key; alive, so that no other storage gets the same key.
     """
 
     number: str
@@ -60,12 +61,12 @@ class StorageValue:
 
 @dataclass
 class Run:
-    """The numbers that one run of the step came by.
+    """The value numbers of one run of the step.
 
     Attributes:
-        seen: of all that it computed.
-        draws: how many random numbers it drew.
-        look: is called with the number of each operator that makes tensors.
+        numbers: of all computed values.
+        draws: the number of random draws so far.
+        look: called with the number of each operator that makes tensors.
     """
 
     numbers: set[str] = field(default_factory=set)
@@ -74,7 +75,7 @@ class Run:
 
 
 class Values:
-    """The numbers of what storages hold, over several runs of a step.
+    """The value numbers of storages, over several runs of a step.
 
     Args:
         mode: of the fake tensors.
@@ -92,11 +93,11 @@ class Values:
         changed: Collection[str],
         run: Run,
     ) -> None:
-        """Another run begins, with these inputs.
+        """Begin another run with these inputs.
 
         Args:
-            changed: names of the state that is another in every step. What was made of it, of
-                inputs or of chance in runs before is told apart from what is made now.
+            changed: names of the state that differs in every step. Values that earlier runs
+                computed from it, from inputs or from randomness get other numbers than this run's.
         """
         self.run = run
         self._values = {key: value for key, value in self._values.items() if not value.real}
@@ -109,7 +110,7 @@ class Values:
             self._hold(tensor, digest("input", k), None)
 
     def of(self, tensor: torch.Tensor) -> str:
-        """The number of what a tensor shows of its storage."""
+        """The number of the part of its storage that a tensor shows."""
         return digest(self.value_of(tensor).number, *geometry(tensor))
 
     def value_of(self, tensor: torch.Tensor) -> StorageValue:
@@ -128,12 +129,12 @@ class Values:
         return self.value_of(tensor).is_overwritten
 
     def varies(self, tensor: torch.Tensor, changed: Collection[str]) -> bool:
-        """True if a tensor is made of inputs, chance, or state of these names."""
+        """True if a tensor is computed from inputs, randomness, or state of these names."""
         depends = self.value_of(tensor).depends
         return depends is None or not depends.isdisjoint(changed)
 
     def run_operator(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Run an operator, and number what it makes and what it writes.
+        """Run an operator, and number its results and writes.
 
         Raises:
             Unsupported: it draws from a generator of its own, or writes over a stranger.
@@ -167,8 +168,7 @@ class Values:
         return result
 
     def _faked(self, tensor: torch.Tensor) -> torch.Tensor:
-        """A tensor that is fake, and the same for the same real one: only then are views of it
-        known as such."""
+        """The fake tensor of a real one, always the same, so that views of it are recognised."""
         if is_fake(tensor):
             return tensor
         value, fake = self.value_of(tensor), self._mode.from_tensor(tensor)
@@ -199,7 +199,7 @@ class Values:
 
 
 def numbered(values: Values) -> Any:
-    """A mode in which operators are run by `Values.called`."""
+    """A mode in which `Values.run_operator` runs all operators."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Numbered(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -225,8 +225,8 @@ def _joined(depends: Any) -> frozenset[str] | None:
 def tensors_written_by(
     func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Iterator[torch.Tensor]:
-    """The tensors that an operator writes over; the averages of a batch-norm that trains, of which
-    its schema says nothing, are its fourth and fifth."""
+    """The tensors that an operator writes over, with the running averages of a batch norm that
+    trains, which its schema omits."""
     if getattr(func, "_opname", "") == "native_batch_norm" and args[5]:
         yield from tensors_in(args[3:5])
     for k, name in _places_written(func):
@@ -241,5 +241,5 @@ def _places_written(func: Any) -> tuple[tuple[int, str], ...]:
 
 
 def _text(value: Any) -> str:
-    """An argument that is no tensor; of a function only that it is one."""
+    """The text of an argument that is no tensor. All functions of one type have the same text."""
     return type(value).__name__ if callable(value) else repr(value)

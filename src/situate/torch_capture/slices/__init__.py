@@ -1,5 +1,5 @@
-"""A step whose batch is cut into slices: forward and backward ops once a slice, parameters and
-their updates once, or once a replica."""
+"""A step whose batch is cut into slices. Each slice has its own forward and backward ops;
+parameters and their updates exist once, or once per replica."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def sliced(traces: Traces, slices: Slices) -> tuple[Trace, Cut]:
     """The trace of a training step that takes its batch slice by slice and adds up the gradients,
     and the cut of its inputs.
 
-    It does what PyTorch does in a loop that accumulates, `(loss(model, *inputs) / k).backward()`
-    where the loss is a mean over samples and k the samples of the batch over those of the slice;
-    `loss(model, *inputs).backward()` where it is a sum.
+    The step equals a PyTorch loop that accumulates gradients. If the loss is a mean over samples,
+    the loop runs `(loss(model, *inputs) / k).backward()`, where k is the batch's number of samples
+    over the slice's. If the loss is a sum, it runs `loss(model, *inputs).backward()`.
 
     Raises:
         SituateError: inputs that cannot be cut so; a step that cannot be captured at a slice's
             size; a loss that is neither a mean nor a sum over samples; a name of no parameter;
-            batch norms that cannot take statistics over the batch; an order of sums that is yet to
-            be chosen.
+            batch norms that cannot take statistics over the batch; an order of sums that is not
+            chosen yet.
     """
     if slices.sums == AUTO:
         raise SituateError(
@@ -66,7 +66,7 @@ def sliced(traces: Traces, slices: Slices) -> tuple[Trace, Cut]:
 
 
 def _cutting(cut: Cut, parts: Sequence[Trace], part: Trace) -> Cutting:
-    """Where the slices lie that a trace is of."""
+    """The positions in the batch of the slices that share a trace."""
     own = [s for s, other in enumerate(parts) if other is part]
     starts = tuple(sum(cut.samples[:s]) for s in own)
     return Cutting(cut.samples[own[0]], sum(cut.samples), starts)

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cut:
-    """The inputs of a step and where its batch is cut.
+    """The cut of a step's inputs along its batch.
 
     Attributes:
         samples: of each slice.
-        axes: by number of an input the dimension along which it is cut; None: every slice reads
+        axes: by input number, the dimension along which the input is cut; None if every slice reads
             all of it.
-        sequences: names of those, among the inputs that are no tensors, that are cut.
+        sequences: names of inputs without tensors that are cut.
     """
 
     samples: tuple[int, ...]
@@ -31,15 +31,17 @@ class Cut:
     sequences: tuple[str, ...] = ()
 
     def number(self, s: int, k: int) -> int:
-        """The number of input `k` of slice `s` among the inputs of the sliced step: those of slice
-        0 come first, and what every slice reads is one of them."""
+        """The number of slice `s`'s input `k` among the inputs of the sliced step.
+
+        Inputs of slice 0 come first. An input that every slice reads is one of them.
+        """
         if s == 0 or self.axes[k] is None:
             return k
         cut = [i for i, axis in enumerate(self.axes) if axis is not None]
         return len(self.axes) + (s - 1) * len(cut) + cut.index(k)
 
     def pieces(self, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        """The inputs of the sliced step: views of those of the step.
+        """The inputs of the sliced step: views of the step's inputs.
 
         Raises:
             SituateError: a batch of another size.
@@ -60,12 +62,12 @@ class Cut:
         )
 
     def of_slice(self, tensors: Sequence[torch.Tensor], s: int) -> tuple[torch.Tensor, ...]:
-        """The inputs of slice number `s`: views of those of the step."""
+        """The inputs of slice `s`: views of the step's inputs."""
         pairs = zip(tensors, self.axes, strict=True)
         return tuple(self._piece(tensor, s, axis) for tensor, axis in pairs)
 
     def divisors(self, loss: Reduction | None) -> list[float]:
-        """By slice, what its loss is divided by, so that all add up to the loss of the batch: an
+        """By slice, the divisor of its loss with which all losses add up to the batch's. It is an
         integer where the slices are equal."""
         batch = sum(self.samples)
         if loss == "sum":
@@ -73,7 +75,7 @@ class Cut:
         return [batch / n if batch % n else batch // n for n in self.samples]
 
     def slice_of(self, fake: FakeStep, s: int) -> FakeStep:
-        """A model with the inputs of one slice, which share no memory with the others."""
+        """The step with the inputs of one slice, which share no memory with the others."""
         tensors = [self._apart(fake, piece) for piece in self.of_slice(fake.tensors, s)]
         examples = {k: self._example(example, s, k) for k, example in fake.examples.items()}
         call = self.call_of(fake, s)
@@ -107,8 +109,8 @@ def cut_inputs(fake: FakeStep, slices: Slices) -> Cut:
     """The cut of a step's inputs.
 
     Raises:
-        SituateError: an input that has no such dimension, or another number of samples; fewer
-            samples than slices.
+        SituateError: an input lacks the dimension, or has another number of samples; there are
+            fewer samples than slices.
     """
     axes, batch = batch_of(fake, slices.axes)
     sequences = tuple(name for name in fake.sequences if slices.axes.get(name) is not None)
@@ -118,16 +120,16 @@ def cut_inputs(fake: FakeStep, slices: Slices) -> Cut:
 def batch_of(
     fake: FakeStep, dimensions: Mapping[str, int | None]
 ) -> tuple[tuple[int | None, ...], int]:
-    """By number of an input the dimension along which it is cut, None where every slice reads all
-    of it; and the samples of the batch.
+    """By input number, the dimension along which the input is cut (None if every slice reads all of
+    it); and the number of samples in the batch.
 
     Args:
-        what: a model and its inputs.
-        named: by name of an input its dimension; of those that are left out it is 0.
+        fake: a model and its inputs.
+        dimensions: by name of an input, its dimension; 0 for inputs that are left out.
 
     Raises:
-        SituateError: an input that has no such dimension, or another number of samples; no input
-            is cut.
+        SituateError: an input lacks the dimension, or has another number of samples; no input is
+            cut.
     """
     names = fake.names
     input_names = (*names, *fake.sequences)
@@ -164,7 +166,7 @@ def batch_of(
 
 
 def _check_sequence(name: str, entries: int, axis: int | None, batch: int) -> None:
-    """Raise for an input without tensors that is to be cut and cannot be."""
+    """Raises SituateError for an input without tensors that cannot be cut as asked."""
     if axis:
         raise SituateError(f"slices: input {name} has entries and no dimension {axis}: {name}=0")
     if axis == 0 and entries != batch:

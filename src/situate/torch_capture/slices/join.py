@@ -1,4 +1,4 @@
-"""The traces of a step's slices as the trace of one step."""
+"""The traces of a step's slices, joined into the trace of one step."""
 
 from __future__ import annotations
 
@@ -30,18 +30,19 @@ def joined(
     norms: OverBatch,
     sums: Sums,
 ) -> Trace:
-    """The step that computes slice after slice and adds up losses in this order, and gradients
-    replica by replica in the order that is given. Where batch norms take their statistics over the
-    batch, every slice comes up to the next of them in turn.
+    """The step that computes slice after slice and adds up losses in this order.
 
-    Parameters are there once, but for those of replicas, and so are buffers: one that a slice
-    writes is handed on to the next of its replica, and the first replica's is kept. What is
-    returned is the sum of the losses.
+    Gradients are added replica by replica in the given order. Where batch norms take their
+    statistics over the batch, every slice advances to the next such norm in turn.
+
+    Parameters and buffers exist once, except those of replicas. A slice hands each buffer that it
+    writes to the next slice of its replica, and the first replica's buffers remain. The step
+    returns the sum of the losses.
 
     Args:
         parts: the trace of each slice, of the same step.
-        cut: what the slices take as inputs.
-        divisors: by slice, what its loss is divided by before it is differentiated.
+        cut: of the step's inputs.
+        divisors: by slice, the divisor of its loss before differentiation.
         replicas: of the parameters.
         norms: that take their statistics over the batch.
         sums: the order in which gradients are added up.
@@ -94,7 +95,7 @@ class _Step:
         self._constants: dict[tuple[int, str], fx.Node] = {}
 
     def added(self, s: int, part: Trace, divisor: float) -> Iterator[Forward | Backward]:
-        """Add a slice, and hand out what it finds of each norm before it meets the others."""
+        """Add a slice, and yield its part of each norm before the slices exchange statistics."""
         self._slice = s
         nodes: dict[fx.Node, fx.Node] = {}
         outputs = list(described_outputs(part.graph))
@@ -104,6 +105,7 @@ class _Step:
                 nodes[node] = self._placeholder(part, node, divisor)
             elif node.op == "get_attr":
                 nodes[node] = self._constant(part, node, state_name(node))
+            # A generator per slice: all slices reach a norm before any continues behind it.
             elif norm := self._norms.begin(self.graph, node, nodes, s):
                 if norm.meets:
                     yield norm
@@ -116,7 +118,7 @@ class _Step:
             self._take_output(nodes[node], descriptor, divisor)
 
     def finished(self) -> fx.Graph:
-        """The graph, with all that the step returns."""
+        """The graph, with all outputs of the step."""
         assert self._loss is not None
         results = [*self._new_values.values(), self._loss, *self._gradients.totals()]
         output = self.graph.output(tuple(node for _, node in results))
@@ -155,7 +157,8 @@ class _Step:
         return self._values[number]
 
     def _constant(self, part: Trace, node: fx.Node, name: str) -> fx.Node:
-        """A constant, which slices of one trace share; others may have another of its name."""
+        """A constant. Slices of one trace share it, and other traces may have another of the same
+        name."""
         key = (id(part.graph), name)
         if key not in self._constants:
             copied = self._constants[key] = self.graph.node_copy(node)
@@ -178,7 +181,7 @@ class _Step:
         return quotient
 
     def _accumulate(self, name: str, descriptor: Any, gradients: Sequence[fx.Node]) -> None:
-        """Add a slice's gradients of a parameter, one for each of its names, to those before."""
+        """Add a slice's gradients of a parameter, one per name, to the earlier slices' sum."""
         module = module_of(name)
         total, *others = gradients
         for other in others:
@@ -211,7 +214,7 @@ class _Step:
 
 
 class _Gradients:
-    """The gradients of a slice, by the node after which those of a parameter are all there."""
+    """The gradients of a slice, by the last node that a parameter's gradients wait for."""
 
     def __init__(self, part: Trace, outputs: Sequence[tuple[fx.Node, Any]]) -> None:
         self._nodes: dict[str, list[fx.Node]] = {}
@@ -230,7 +233,7 @@ class _Gradients:
                 self._of.setdefault(node, []).append(name)
 
     def complete(self, node: fx.Node) -> list[tuple[str, Any, list[fx.Node]]]:
-        """Parameters whose gradients are there when `node` is, with what describes them."""
+        """Parameters whose gradients are complete once `node` has run, with their descriptors."""
         parameters = []
         for name in self._of.get(node, ()):
             self._missing[name].discard(node)

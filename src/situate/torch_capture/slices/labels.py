@@ -1,4 +1,5 @@
-"""Labels that cross entropy leaves out of its mean, so that each slice is divided by its own."""
+"""Labels that cross entropy leaves out of its mean, so that each slice is divided by its own
+count."""
 
 from __future__ import annotations
 
@@ -20,25 +21,24 @@ if TYPE_CHECKING:
     from torch import fx
 
 USUAL = -100
-"""The label that PyTorch leaves out where nothing else is said."""
+"""The label that PyTorch leaves out by default."""
 
 NEVER_NEGATIVE = frozenset(
     {"argmax", "argmin", "arange", "randint", "topk", "eq", "gt", "lt"}
     | {"zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones"}
 )
-"""Operators whose results are no such label."""
+"""Operators whose results are never negative."""
 
 
 def label_notes(step: Dependence, samples: int, examples: Mapping[int, Example]) -> Iterator[str]:
-    """A line where a mean over labels may leave some out.
+    """A warning if a mean over labels may leave some out.
 
-    A step with one label a sample, none of which is left out in the inputs that it is captured
-    with, gets none.
+    There is none for a step with one label per sample whose example inputs leave none out.
 
     Args:
         step: the dependence of a slice's values on the batch.
         samples: of the slice.
-        examples: by number of an input, its values.
+        examples: by input number, its values.
     """
     nodes = []
     for node in step.relations:
@@ -51,7 +51,7 @@ def label_notes(step: Dependence, samples: int, examples: Mapping[int, Example])
 
 
 def _counted_labels(node: fx.Node) -> tuple[fx.Node, int] | None:
-    """The labels that a mean counts, and the one that it leaves out; None for any other op."""
+    """The labels that a mean counts, and the label that it leaves out; None for any other op."""
     if node.op != "call_function":
         return None
     if operator_name(node) not in OF_CLASSES:
@@ -85,7 +85,7 @@ def _may_leave_out(
 
 
 def _source(node: fx.Node) -> fx.Node:
-    """The node that labels are a view, a copy or a selection of."""
+    """The node of which labels are a view, a copy or a selection."""
     while node.op == "call_function" and operator_name(node) in VIEWS | IDENTITIES | READS:
         node = node.all_input_nodes[0]
     return node
@@ -97,7 +97,7 @@ def _input(node: fx.Node) -> int | None:
 
 
 def _is_looked_up(node: fx.Node) -> bool:
-    """True for rows of a table, of which none is negative."""
+    """True for row numbers of a table, none of which is negative."""
     return any(
         user.op == "call_function" and operator_name(user) == "embedding" and user.args[1] is node
         for user in node.users

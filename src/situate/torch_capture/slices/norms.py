@@ -1,9 +1,11 @@
-"""Batch norms that take their statistics over all slices: each slice finds its own, one op makes
-those of the batch of them, and each slice normalises with these; so does the backward pass.
+"""Batch norms that take their statistics over all slices.
 
-PyTorch's kernel of a norm that infers normalises with statistics that it is given, so it is a
-slice's part of the forward pass. Its gradient lacks what goes through the statistics; that is
-linear in what is normalised, so the same kernel makes it.
+Each slice computes its own statistics, one op combines them, and each slice normalises with the
+result; the backward pass works alike.
+
+PyTorch's inference kernel normalises with given statistics, so it is a slice's part of the forward
+pass. Its gradient lacks the part that flows through the statistics. That part is linear in the
+normalised input, so the same kernel computes it.
 """
 
 from __future__ import annotations
@@ -20,11 +22,11 @@ if TYPE_CHECKING:
     from torch import fx
 
 Nodes = dict["fx.Node", "fx.Node"]
-"""By node of a slice's trace, the one that stands for it in the step."""
+"""By node of a slice's trace, the node that stands for it in the step."""
 
 
 def meet(passes: Sequence[Forward | Backward]) -> None:
-    """Let the slices go on with what all of them together make of what each has found.
+    """Combine the statistics of all slices, and let each slice continue with the result.
 
     Args:
         passes: of one norm, in the order of the slices.
@@ -44,8 +46,8 @@ class _Pass:
 
     Attributes:
         count: numbers of a channel in the slice.
-        found: what the slice knows before it meets the others.
-        meets: it asks for what they know.
+        local_values: the slice's own statistics or gradients.
+        meets: the slice needs the values of the others.
     """
 
     count: int
@@ -65,7 +67,7 @@ class _Pass:
         return self._of_slice(self.once(op, *args, **kwargs))
 
     def once(self, op: Any, *args: Any, **kwargs: Any) -> fx.Node:
-        """A call of an operator that is there once a step."""
+        """A call of an operator that runs once per step."""
         with layouts_as_computed():
             node = add_operator(self._graph, "", op, *args, **kwargs)
         return self._in_place(node)
@@ -79,7 +81,7 @@ class _Pass:
         return self._in_place(output)
 
     def normalised(self, weight: Any, bias: Any, mean: fx.Node, variance: fx.Node) -> fx.Node:
-        """The slice's input normalised, times a weight and plus a bias."""
+        """The slice's normalised input, times a weight and plus a bias."""
         import torch
 
         norm = torch.ops.aten._native_batch_norm_legit_no_training.default
@@ -96,7 +98,7 @@ class _Pass:
         return node
 
     def _in_place(self, node: fx.Node) -> fx.Node:
-        """A node that is said to come from where the norm does."""
+        """The node, attributed to the module and the pass of the norm."""
         own = self._node.meta
         node.meta["nn_module_stack"] = own.get("nn_module_stack") or own.get("fwd_nn_module_stack")
         node.meta["partitioner_tag"] = own.get("partitioner_tag")
@@ -104,7 +106,7 @@ class _Pass:
 
 
 class Forward(_Pass):
-    """The forward pass of a norm; what is found is the mean, the variance and the count."""
+    """The forward pass of a norm; its local values are the mean, the variance and the count."""
 
     def __init__(self, graph: fx.Graph, node: fx.Node, nodes: Nodes, number: int) -> None:
         import torch
@@ -119,7 +121,7 @@ class Forward(_Pass):
         self.local_values = self.item(both, 1), self.item(both, 0), self.count
 
     def together(self, local_values: Sequence[tuple[Any, ...]], _: int) -> fx.Node:
-        """The statistics of the batch, and the new running averages where there are any."""
+        """The statistics of the batch, and the new running averages if there are any."""
         from situate.torch_capture.slices.norm_operators import batch_norm_statistics
 
         running = [self.arguments.get(name) for name in ("running_mean", "running_var")]
@@ -141,7 +143,7 @@ class Forward(_Pass):
 
 
 class Backward(_Pass):
-    """The backward pass of a norm; what is found are the gradients of weight and bias."""
+    """The backward pass of a norm; its local values are the gradients of weight and bias."""
 
     def __init__(self, graph: fx.Graph, node: fx.Node, nodes: Nodes, number: int) -> None:
         import torch
@@ -160,7 +162,8 @@ class Backward(_Pass):
             self.stand_for([self._parts, *self.local_values])
 
     def together(self, local_values: Sequence[tuple[Any, ...]], count: int) -> fx.Node:
-        """A factor and an addend that make of the normalised input what its gradient lacks."""
+        """The factor and the addend that make the missing part of the gradient from the normalised
+        input."""
         from situate.torch_capture.slices.norm_operators import batch_norm_gradients
 
         weights, biases = map(list, zip(*local_values, strict=True))
@@ -169,7 +172,7 @@ class Backward(_Pass):
         return self.once(op, weights, biases, weight, variance, self.arguments["eps"], count)
 
     def finish(self, values: Sequence[fx.Node]) -> None:
-        """Add what goes through the statistics."""
+        """Add the part of the gradient that flows through the statistics."""
         import torch
 
         factor, addend = values

@@ -1,4 +1,4 @@
-"""The batch norms of a step that take their statistics over all slices, where they can."""
+"""The batch norms of a step that can take their statistics over all slices."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class OverBatch:
 
     Attributes:
         nodes: these norms in the traces of slices, and the nodes of their gradients.
-        written: names of the buffers that they write, once a step.
+        buffers: names of the buffers that they write, once per step.
     """
 
     nodes: frozenset[fx.Node] = frozenset()
@@ -73,12 +73,12 @@ class OverBatch:
     def begin(
         self, graph: fx.Graph, node: fx.Node, nodes: dict[fx.Node, fx.Node], number: int
     ) -> Forward | Backward | None:
-        """A norm in a slice that has still to meet the others; None for all other nodes.
+        """A norm in a slice, before the slices exchange statistics; None for all other nodes.
 
         Args:
             graph: of the step.
             node: of the slice's trace.
-            nodes: by node of that, the one that stands for it.
+            nodes: by node of that trace, the node that stands for it.
             number: of the slice.
         """
         if node not in self.nodes:
@@ -96,8 +96,8 @@ def over_batch(sizes: Sizes, parts: Sequence[Trace], cut: Cut) -> OverBatch:
         cut: of the inputs.
 
     Raises:
-        SituateError: there are none; an operator that cannot be split; slices that wait for one
-            another in another way too.
+        SituateError: there are none; an operator cannot be split; slices depend on one another in
+            another way, too.
     """
     if not sizes.comparable:
         raise SituateError(
@@ -120,8 +120,8 @@ def over_batch(sizes: Sizes, parts: Sequence[Trace], cut: Cut) -> OverBatch:
 
 
 def _has_statistics(sizes: Sizes, node: fx.Node) -> bool:
-    """True for a batch norm that trains, and whose channels are not the samples themselves, as
-    instance norm has it."""
+    """True for a batch norm that trains and whose channels are not the samples themselves, as those
+    of instance norm are."""
     return trains(operator_name(node), bound_arguments(node)) and any(
         i != CHANNEL for i in sizes.growing(node.all_input_nodes[0])
     )
@@ -154,14 +154,14 @@ def _gradients(part: Trace, norms: frozenset[fx.Node]) -> Iterator[fx.Node]:
 
 
 def _check_alike(of_slices: Sequence[Sequence[fx.Node]]) -> None:
-    """Refuse slices that run other norms than the first, as where they look at values."""
+    """Refuse slices that run other norms than the first, as a step that reads values may."""
     modules = [[names.module(node) for node in nodes] for nodes in of_slices]
     if any(other != modules[0] for other in modules):
         raise SituateError(f"slices: they do not all run the same batch norms: {INSTEAD}")
 
 
 def _buffers(node: fx.Node) -> Iterator[str]:
-    """The running averages of a norm, and the counter beside them."""
+    """The running averages of a norm, and its counter of batches."""
     for name in ("running_mean", "running_var"):
         buffer = bound_arguments(node).get(name)
         if buffer is not None and (name := names.state_name(buffer)):
@@ -170,7 +170,7 @@ def _buffers(node: fx.Node) -> Iterator[str]:
 
 
 def _check_buffers(part: Trace, buffers: frozenset[str], cut: Cut) -> None:
-    """Refuse what a slice hands on to the next only when it has ended."""
+    """Refuse state that a slice hands to the next only at its end."""
     for _, descriptor in described_outputs(part.graph):
         if type(descriptor).__name__ != "InputMutationAOTOutput":
             continue

@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 
 class Replicas:
-    """The copies of a step's parameters, and which slice reads which.
+    """The copies of a step's parameters, and the slices that read them.
 
-    Copy 0 goes by the parameter's own name: it is that of the model.
+    Copy 0 has the parameter's own name, and is the model's.
 
     Args:
         parts: the trace of each slice.
-        slices: of the batch, with the replicas that are asked for.
+        slices: of the batch, with its replicas.
 
     Attributes:
-        of_slice: by slice, the number of its replica; 0 where parameters are there once.
-        once: names of the parameters that are there once beside replicas.
+        of_slice: by slice, the number of its replica; 0 if parameters exist once.
+        once: names of the parameters that exist once beside replicas.
 
     Raises:
-        SituateError: no parameter is called as one that is to be there once.
+        SituateError: a name in `slices.once` matches no parameter.
     """
 
     def __init__(self, parts: Sequence[Trace], slices: Slices) -> None:
@@ -48,18 +48,19 @@ class Replicas:
         self.once = tuple(name for name in parameters if name in single) if self._count else ()
 
     def parameter_name(self, name: str, s: int) -> str:
-        """The name of what slice `s` reads where its trace reads the parameter or buffer `name`."""
+        """The name of the copy that slice `s` reads for the parameter or buffer `name` of its
+        trace."""
         number = self.of_slice[s]
         # The many names of a parameter stand for one copy.
         return _copy_name(self._first.canonical[name], number) if self._is_copied(name) else name
 
     def writes(self, name: str, s: int) -> tuple[int, str]:
-        """The replica, and the name, of what slice `s` writes where its trace writes the buffer
-        `name`; parameters that are written are no replica's."""
+        """The replica and the name of the buffer that slice `s` writes for `name` of its trace.
+        Parameters that the step writes belong to no replica."""
         return 0 if name in self._first.canonical else self.of_slice[s], name
 
     def mark(self, node: fx.Node, s: int) -> None:
-        """Let a parameter's placeholder be that of the copy that slice `s` reads."""
+        """Turn a parameter's placeholder into that of the copy that slice `s` reads."""
         name = state_name(node)
         if self._is_copied(name):
             descriptor: Any = node.meta["desc"]
@@ -68,8 +69,8 @@ class Replicas:
             node.meta[REPLICA] = self.of_slice[s]
 
     def notes(self, shared: Collection[str] = ()) -> Iterator[str]:
-        """A line on what the slices write, but for what all of them write together, where there are
-        replicas."""
+        """A warning about buffers that each replica writes for itself; `shared` ones are written
+        together."""
         parameters = {*self._first.canonical, *shared}
         buffers = [name for name in self._overwritten if name not in parameters]
         if self._count and buffers:
@@ -79,7 +80,7 @@ class Replicas:
             )
 
     def noted(self, trace: Trace) -> Trace:
-        """A trace of the whole step that knows the copies."""
+        """The trace of the whole step, with the copies."""
         pairs = [(_copy_name(n, r), n) for r in range(1, self._count) for n in self._copied]
         return dataclasses.replace(
             trace,
@@ -92,8 +93,8 @@ class Replicas:
         return self._first.canonical.get(name) in self._copied
 
     def _unfit(self, parts: Sequence[Trace], parameters: Iterable[str]) -> Iterator[str]:
-        """Parameters that some slice does not read or the step itself writes, and those of which a
-        copy would be called as another parameter is."""
+        """Parameters that cannot be copied: some slice does not read them, the step writes them, or
+        a copy's name is taken."""
         reads = [set(_parameters_read(part)) for part in parts]
         for name in parameters:
             is_read = all(name in names for names in reads)
@@ -129,10 +130,10 @@ def _overwritten(part: Trace) -> Iterator[str]:
 
 
 def _matching(patterns: Sequence[str], parameters: Sequence[str]) -> Iterator[str]:
-    """The parameters that are called so.
+    """The parameters that match patterns.
 
     Raises:
-        SituateError: none is.
+        SituateError: a pattern matches none.
     """
     for pattern in patterns:
         matches = [name for name in parameters if name == pattern or fnmatchcase(name, pattern)]

@@ -18,12 +18,12 @@ from situate.torch_capture.tracing import Trace, joint
 
 
 class Traces:
-    """The traces of a step, each made when it is first asked for.
+    """The traces of a step, each made on first use.
 
     Args:
-        what: the model with the inputs of its whole batch.
+        fake: the model with the inputs of its whole batch.
         name: of the step, in errors.
-        check: whether slices are also tried on random numbers.
+        check: run the slices on random numbers, too.
     """
 
     def __init__(self, fake: FakeStep, name: str, check: bool = False) -> None:
@@ -38,12 +38,12 @@ class Traces:
 
     @cached_property
     def whole(self) -> Trace:
-        """That of the whole batch."""
+        """The trace of the whole batch."""
         return joint(self.fake, True, self.name)
 
     def witness(self, part: Trace, cut: Cut, loss: Reduction) -> Witness | None:
-        """The step of slices on random numbers, tried once, whatever the slices; None where it
-        cannot be tried, or is not to be."""
+        """The comparison of slices on random numbers, run once for all cuts; None if it cannot run,
+        or is not wanted."""
         if not self.check:
             return None
         if self._witness is None:
@@ -51,7 +51,8 @@ class Traces:
         return self._witness[0]
 
     def parts(self, cut: Cut) -> list[Trace]:
-        """The trace of each slice; slices of equal size share one, unless it counts on values.
+        """The trace of each slice. Slices of equal size share one, unless it depends on input
+        values.
 
         Raises:
             SituateError: the step cannot be captured at a slice's size.
@@ -81,15 +82,15 @@ class Traces:
 
 
 MOST_COMBINED = 3
-"""Sequences of which every choice is tried; of more, all and none."""
+"""Up to this many sequences, every subset is tried; of more, all and none."""
 
 
 def with_sequences(traces: Traces, slices: Slices) -> Slices:
     """The slices, with a dimension for each sequence that is cut along with the tensors.
 
-    A sequence of as many entries as the batch has samples may be of samples, such as lengths, or
-    not, such as a size. It is cut where the step runs at a slice's size only so, and left whole
-    where it runs only with all of it.
+    A sequence with as many entries as the batch has samples may be per sample, such as lengths, or
+    not, such as a size. It is cut if the step runs at a slice's size only with a part, and left
+    whole if only with all of it.
 
     Raises:
         SituateError: the step runs either way and computes something else; or neither way.
@@ -130,7 +131,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _choices(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Those that are cut: none first, then ever more of them."""
+    """The subsets of sequences to cut: none first, then ever more."""
     counts = range(len(names) + 1) if len(names) <= MOST_COMBINED else (0, len(names))
     for count in counts:
         yield from combinations(names, count)

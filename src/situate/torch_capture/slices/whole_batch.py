@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SAY = "say which it is, if one of the two: --slice-loss mean, or sum"
 
 POWERS: dict[int, Reduction] = {1: "mean", 0: "sum"}
-"""By the power of a slice's share of the batch that its loss counts with."""
+"""The reduction, by the power of a slice's share of the batch in the weight of its loss."""
 
 WHY = {
     Reason.TOGETHER: "it takes in all samples",
@@ -42,10 +42,10 @@ def reduction(steps: Sequence[Dependence | None]) -> Reduction:
     """The reduction of a loss.
 
     Args:
-        steps: for each size of a slice, its dependence on the batch.
+        steps: for each slice size, the dependence on the batch.
 
     Raises:
-        SituateError: it is neither, or that cannot be told.
+        SituateError: the loss is neither a mean nor a sum, or there is no proof.
     """
     reductions: dict[Reduction, fx.Node] = {}
     for step in steps:
@@ -65,7 +65,7 @@ def reduction(steps: Sequence[Dependence | None]) -> Reduction:
 
 
 def proved_reduction(step: Dependence) -> Reduction | None:
-    """The reduction of a loss; None where there is no proof."""
+    """The reduction of a loss; None without proof."""
     relation = step.relation(step.loss).summed()
     if relation.assumed or relation.kind != "reduced":
         return None
@@ -102,12 +102,12 @@ OTHER_OPS = (
 def notes(
     step: Dependence | None, loss: Reduction, shared_buffers: Collection[str] = ()
 ) -> Iterator[str]:
-    """A line for each way in which slices compute something else than the whole batch.
+    """A warning for each way in which slices compute something else than the whole batch.
 
     Args:
         step: the dependence of a slice's values on the batch.
-        loss: as slices are added up.
-        written: buffers that are written once for all slices.
+        loss: the reduction by which slices are added up.
+        shared_buffers: that are written once for all slices.
 
     Raises:
         SituateError: a view deals out the samples anew.
@@ -130,7 +130,7 @@ def notes(
 
 
 def _note(step: Dependence, finding: Finding) -> tuple[str, fx.Node]:
-    """The line on a finding without its place, and the node that it names."""
+    """The warning about a finding without its place, and the node that it names."""
     node, reason = finding.node, finding.reason
     if step.is_of_loss(finding):
         why = WHY.get(reason) or reason.value.format("it")
@@ -145,8 +145,8 @@ def _note(step: Dependence, finding: Finding) -> tuple[str, fx.Node]:
 
 
 def _changed_buffers(step: Dependence) -> Iterator[str]:
-    """Buffers that a slice hands on to the next otherwise than the whole batch leaves them, other
-    than counters, and statistics that a batch norm keeps itself."""
+    """Buffers that slices leave in another state than the whole batch does, except counters and
+    batch norms' own statistics."""
     mutated = {
         path(descriptor.mutated_input): node
         for node, descriptor in described_outputs(step.part.graph)
@@ -164,7 +164,7 @@ def _is_of_norm(node: fx.Node) -> bool:
 
 
 def _counts(node: fx.Node) -> bool:
-    """True for a counter that nothing reads, such as a batch norm's of its batches."""
+    """True for a counter that nothing reads, such as a batch norm's count of batches."""
     value = node.meta.get("val")
     is_integer = value is not None and not value.is_floating_point() and value.numel() == 1
     if not (is_integer and operator_name(node) == "add" and isinstance(node.args[1], int)):
@@ -174,7 +174,7 @@ def _counts(node: fx.Node) -> bool:
 
 
 def _gradients(step: Dependence, loss: Reduction) -> Iterator[str]:
-    """A line where gradients of parameters do not add up to those of the batch."""
+    """A warning for each parameter whose slices' gradients do not add up to the batch's."""
     expected = next(power for power, name in POWERS.items() if name == loss)
     for node, descriptor in described_outputs(step.part.graph):
         if type(descriptor).__name__ != "GradAOTOutput":
@@ -189,7 +189,7 @@ def _gradients(step: Dependence, loss: Reduction) -> Iterator[str]:
 
 
 def _other_loss(step: Dependence, loss: Reduction) -> Iterator[str]:
-    """A line where the loss is known, and is taken for another."""
+    """A warning if the loss is proved to have another reduction than assumed."""
     proved = proved_reduction(step)
     if proved is not None and proved != loss:
         yield f"slices: the loss is a {proved} over samples, and is taken for a {loss}"
@@ -204,8 +204,8 @@ def _check_view(step: Dependence, finding: Finding) -> None:
     before = after.all_input_nodes[0]
     whole_before, whole_after = step.whole[before], step.whole[after]
     raise SituateError(
-        f"slices: aten.{operator_name(after)} ({place(after)}) deals out the samples of the batch anew: "
-        f"of {_shape(whole_before)} it makes {_shape(whole_after)}, and in a slice "
+        f"slices: aten.{operator_name(after)} ({place(after)}) deals out the samples of the batch "
+        f"anew: of {_shape(whole_before)} it makes {_shape(whole_after)}, and in a slice "
         f"{_shape(after)} of {_shape(before)}: let its sizes follow from the inputs"
     )
 

@@ -1,4 +1,4 @@
-"""A step of slices beside the step of the whole batch, run on random numbers at a small size: an
+"""The slices of a step beside the whole batch, run on random numbers at a small size, where an
 error in the proof shows in the gradients."""
 
 from __future__ import annotations
@@ -37,30 +37,30 @@ if TYPE_CHECKING:
     import torch
 
 SAMPLES = 6
-"""Samples of the small batch, of which slices have two thirds and one third."""
+"""Samples of the small batch, of which the slices have two thirds and one third."""
 
 LENGTHS = (64, 16, 4)
-"""Entries of a sequence that is cut: the first number with which the step is short enough."""
+"""Lengths to which a sequence is cut, in the order of trials, until the step is short enough."""
 
 LARGE_IMAGE = 128
-"""Pixels a side of an image that is cut to half of them."""
+"""Pixels per side from which an image is cut to half."""
 
 MAX_FLOPS = 2e10
-"""Floating-point operations of the step of the small batch, forward and backward."""
+"""Floating-point operations of the small batch's step, forward and backward."""
 
 MAX_NODES = 2500
 """Nodes of the trace of such a step."""
 
 MAX_DOUBLES = 100_000_000
-"""Numbers of a model that computes in 64 bits; a larger one does in 32."""
+"""The most numbers of a model that computes in 64 bits; larger ones compute in 32."""
 
 
 @dataclass(frozen=True)
 class Witness:
-    """The distance of the sum of the slices' gradients from the gradient of the whole batch.
+    """The difference between the sum of the slices' gradients and the gradient of the whole batch.
 
     Attributes:
-        difference: of the parameter that differs most, in parts of its largest number.
+        difference: of the parameter that differs most, as a fraction of its largest number.
         name: of that parameter.
         samples: of the batch.
         tolerance: the difference that rounding explains.
@@ -73,7 +73,7 @@ class Witness:
 
     @property
     def line(self) -> str:
-        """A line on a difference beyond rounding; empty where there is none."""
+        """A warning about a difference beyond rounding; empty if there is none."""
         if self.difference <= self.tolerance:
             return ""
         return (
@@ -86,16 +86,17 @@ class Witness:
 def witness(
     fake: FakeStep, part: Trace, axes: Sequence[int | None], loss: Reduction
 ) -> Witness | None:
-    """The two steps, compared; None where the step does not run on a few samples, or takes long.
+    """The comparison of both steps; None if the step does not run on a few samples, or takes too
+    long.
 
-    Repeated layers are left out but for two, long sequences and large images are cut, and operators
-    that draw give every sample the same numbers. The model and its inputs stay as they are.
+    Of repeated layers two remain, long sequences and large images are cut, and operators that draw
+    give every sample the same numbers. The model and its inputs are unchanged afterwards.
 
     Args:
-        what: the model and its inputs.
-        part: the trace of a slice, which says how long the step takes.
-        axes: by input the dimension that is cut.
-        loss: as slices are added up.
+        fake: the model and its inputs.
+        part: the trace of a slice, from which the step's duration is estimated.
+        axes: by input, the dimension that is cut.
+        loss: the reduction by which slices are added up.
     """
     if fake.sequences:
         return None
@@ -117,14 +118,14 @@ def witness(
 
 
 def _dtype(count: int) -> torch.dtype:
-    """The type of the numbers of a model that has so many of them."""
+    """The floating-point type for a model with this many numbers."""
     import torch
 
     return torch.float64 if count <= MAX_DOUBLES else torch.float32
 
 
 def _cut(fake: FakeStep, axes: Sequence[int | None], affordable: float) -> Cut | None:
-    """A small batch in two slices; None where it would have fewer than two samples."""
+    """A small batch in two slices; None if it would have fewer than two samples."""
     sizes = (t.shape[axis] for t, axis in zip(fake.tensors, axes, strict=True) if axis is not None)
     samples = int(min(*sizes, SAMPLES, affordable))
     last = max(samples // 3, 1)
@@ -132,7 +133,7 @@ def _cut(fake: FakeStep, axes: Sequence[int | None], affordable: float) -> Cut |
 
 
 def _flops_of_a_sample(part: Trace, axes: Sequence[int | None]) -> float:
-    """Floating-point operations of the products of a step, for each sample of its slice."""
+    """Floating-point operations of a step's products, per sample of its slice."""
     total, samples = 0, 1
     for node in part.graph.nodes:
         descriptor = node.meta.get("desc")
@@ -145,8 +146,8 @@ def _flops_of_a_sample(part: Trace, axes: Sequence[int | None]) -> float:
 
 
 def _smaller_sizes(fake: FakeStep, axes: Sequence[int | None]) -> list[dict[int, int]]:
-    """Sizes of dimensions of the inputs, and what to cut them to, in the order in which they are
-    tried: the lengths of sequences, which are integers, and the sides of images; last, none."""
+    """Smaller sizes by original size, in the order of trials: lengths of sequences, which are
+    integers, sides of images, and last none."""
     lengths, sides = set(), set()
     for tensor, axis in zip(fake.tensors, axes, strict=True):
         if axis == 0 and tensor.dim() == 2 and not tensor.is_floating_point():
@@ -163,7 +164,7 @@ def _smaller_sizes(fake: FakeStep, axes: Sequence[int | None]) -> list[dict[int,
 
 
 def _remaining_share(fake: FakeStep, smaller: Mapping[int, int]) -> float:
-    """The share of the numbers of a sample that remains where sizes are smaller."""
+    """The share of a sample's numbers that remains with the smaller sizes."""
     shapes = [tensor.shape for tensor in fake.tensors]
     numbers_left = sum(math.prod(smaller.get(size, size) for size in shape) for shape in shapes)
     return numbers_left / max(sum(map(math.prod, shapes)), 1)
@@ -172,7 +173,7 @@ def _remaining_share(fake: FakeStep, smaller: Mapping[int, int]) -> float:
 def _input(
     fake: FakeStep, k: int, cut: Cut, form: SmallForm, smaller: Mapping[int, int]
 ) -> torch.Tensor:
-    """A real input of a small batch, some of whose sizes are smaller."""
+    """A real input of a small batch with smaller sizes."""
     import torch
 
     example_tensor, axis = fake.tensors[k], cut.axes[k]
@@ -196,8 +197,8 @@ def _on_numbers(
     inputs: Sequence[torch.Tensor],
     dtype: torch.dtype | None,
 ) -> Witness | None:
-    """A trial on these inputs, or on positive ones where these give no numbers, as to a logarithm;
-    None where neither does."""
+    """A trial on these inputs, or on positive ones if these give no numbers, as a logarithm may;
+    None if neither does."""
     positive = [t.abs() + 0.5 if t.is_floating_point() else t for t in inputs]
     return trial(inputs, dtype) or trial(positive, dtype)
 
@@ -210,7 +211,7 @@ def _trial(
     inputs: Sequence[torch.Tensor],
     dtype: torch.dtype | None,
 ) -> Witness | None:
-    """The step of the batch beside that of its slices; None where gradients are no numbers."""
+    """The step of the batch beside that of its slices; None if gradients are not numbers."""
     import torch
 
     model = model_in(dtype, real(fake, form))

@@ -1,4 +1,4 @@
-"""Example inputs of a model that is built on fake tensors."""
+"""Values of example inputs that a program draws at random."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     import torch
 
 MAX_DRAWN = 2**16
-"""Numbers of a tensor that is drawn for real, those of 32 sentences of 2,048 words."""
+"""The most numbers of a tensor that is drawn for real (32 sentences of 2,048 words)."""
 
 RANDOM, ALIKE = 1, 0
-"""Numbers of what values were made of: draws that are others in each call, and all else."""
+"""Origins of values: draws that differ in each run of the program, and all else."""
 
 
 class KnownValues(NamedTuple):
     """A real tensor with the values of another.
 
     Attributes:
-        values: the real tensor; None where the values are not known.
-        drawn: whether they are others each time that the program runs.
+        values: the real tensor; None if the values are not known.
+        is_random: the values differ each time that the program runs.
     """
 
     values: Any
@@ -37,9 +37,12 @@ FindValues = Callable[[Any], KnownValues]
 
 @contextmanager
 def random_examples() -> Iterator[FindValues]:
-    """Draw what is random in small tensors for real, so that inputs made of it have values. The
-    random numbers of the program's owner are as they were; a generator of the program's own gives
-    the numbers that it gives without capture."""
+    """A block in which small random tensors are drawn for real, so that inputs made from them have
+    values.
+
+    The caller's random numbers are unchanged. A generator of the program's own gives the same
+    numbers as without capture.
+    """
     from torch._subclasses.fake_tensor import FakeTensor
 
     values, draws = Followed(), _Draws()
@@ -72,7 +75,7 @@ def _is_random(func: Any) -> bool:
 
 
 def _is_draw(func: Any, result: Any) -> bool:
-    """True for a random operator that makes a small tensor of chance alone."""
+    """True for a random operator that makes a small tensor from randomness alone."""
     from torch._subclasses.fake_tensor import FakeTensor
 
     alone = not any("Tensor" in str(argument.type) for argument in func._schema.arguments)
@@ -80,8 +83,8 @@ def _is_draw(func: Any, result: Any) -> bool:
 
 
 class _Draws:
-    """A stream of random numbers of its own, which begins with PyTorch's, and the generators that
-    the program draws from."""
+    """A separate stream of random numbers that begins with PyTorch's state, and the program's
+    generators."""
 
     def __init__(self) -> None:
         import torch
@@ -90,13 +93,13 @@ class _Draws:
         self._behind: list[torch.Generator] = []
 
     def kind(self, kwargs: Mapping[str, Any]) -> int:
-        """`ALIKE` for a draw from a generator all of whose draws so far were for real."""
+        """`ALIKE` for a draw from a generator all of whose draws so far were real."""
         generator = kwargs.get("generator")
         behind = any(generator_ is generator for generator_ in self._behind)
         return RANDOM if generator is None or behind else ALIKE
 
     def leave_behind(self, kwargs: Mapping[str, Any]) -> None:
-        """A draw on fake tensors: its generator, if it has one, stays where it was."""
+        """Record a draw on fake tensors, which does not advance its generator."""
         if (generator := kwargs.get("generator")) is not None:
             self._behind.append(generator)
 

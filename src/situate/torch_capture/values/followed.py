@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     import torch
 
 VALUES = "_situate_values"
-"""The attribute of a fake tensor that is a real one with its values."""
+"""The attribute of a fake tensor that holds a real one with its values."""
 
 UNFOLLOWED = EMPTY | {"resize_", "resize_as_", "set_"}
-"""Operators after which a tensor holds whatever the memory held, or lies elsewhere."""
+"""Operators after which a tensor holds uninitialised memory, or lies elsewhere."""
 
 
 class Followed:
-    """Fake tensors whose values are known, and the numbers of what they were made of.
+    """Fake tensors whose values are known, and the numbers of their origins.
 
-    Views share memory with what they are views of, as the values of both do, so what is written
-    into one is in the other. A tensor that something unknown is written to is known no more.
+    A view's values are a view of its base's values, so a write into one shows in the other. A
+    tensor loses its values when something unknown is written to it.
     """
 
     def __init__(self) -> None:
@@ -43,12 +43,12 @@ class Followed:
         self.depth = 0
 
     def assign(self, tensor: torch.Tensor, values: torch.Tensor, number: int) -> None:
-        """Let a fake tensor have the values of another, in memory of its own."""
+        """Give a fake tensor the values of another, in memory of its own."""
         self._assigned[number] = real = copied(values)
         self._store(tensor, real, {number})
 
     def of(self, tensor: object) -> torch.Tensor | None:
-        """The values of a tensor, which are not to be changed; None if they are not known."""
+        """The values of a tensor, which must not be changed; None if they are not known."""
         real: torch.Tensor | None = getattr(tensor, VALUES, None)
         if real is None or real.shape != tensor.shape or real.dtype != tensor.dtype:  # type: ignore[attr-defined]
             return None
@@ -56,13 +56,13 @@ class Followed:
         return real if key in self._made_of and key not in self._lost else None
 
     def is_written(self, number: int) -> bool:
-        """True if something was written over the values that were given for this number."""
+        """True if the values that were assigned for this number have been overwritten."""
         original = self._assigned.get(number)
         return original is not None and _key(original) in self._overwritten
 
     def is_assigned(self, tensor: object, number: int) -> bool:
-        """True for all of a tensor that values of this number were given to, if nothing was written
-        over it."""
+        """True for a whole tensor that values of this number were assigned to, if nothing has
+        overwritten it."""
         real, original = self.of(tensor), self._assigned.get(number)
         if real is None or original is None or _key(real) in self._overwritten:
             return False
@@ -73,17 +73,17 @@ class Followed:
         return alike and real.data_ptr() == original.data_ptr()
 
     def made_of(self, real: torch.Tensor) -> set[int]:
-        """The numbers of what values were made of."""
+        """The numbers of the origins of values."""
         return self._made_of[_key(real)]
 
     def made_of_all(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> set[int]:
-        """The numbers of what the values of an operator's arguments were made of."""
+        """The numbers of the origins of an operator's arguments."""
         reals = (self.of(tensor) for tensor in _tensors((args, kwargs)))
         return {number for real in reals if real is not None for number in self.made_of(real)}
 
     def arguments(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """An operator's arguments with values in the place of fake tensors; None where one is not
-        known, none was followed, or the operator gives something else every time."""
+        """An operator's arguments with values in place of fake tensors; None if a value is unknown,
+        none was followed, or the operator gives another result every time."""
         from torch.utils._pytree import tree_map_only
 
         tensors = _tensors((args, kwargs))
@@ -96,12 +96,13 @@ class Followed:
         return tree_map_only(_fake_kind(), self._real, (tuple(args), dict(kwargs)))
 
     def _is_known(self, tensor: Any) -> bool:
-        """Real tensors are not: they may be parameters."""
+        """True for a fake tensor with values. Real tensors are unknown, because they may be
+        parameters."""
         return self.of(tensor) is not None or getattr(tensor, "constant", None) is not None
 
     def _adopt(self, tensor: Any) -> None:
-        """Follow a constant that is to be written, and all that share its memory: PyTorch is about
-        to forget what is in them."""
+        """Follow a constant that is about to be written, and all that share its memory, because
+        PyTorch will forget their values."""
         from torch.multiprocessing.reductions import StorageWeakRef
         from torch.utils._mode_utils import no_dispatch
 
@@ -149,7 +150,7 @@ class Followed:
         return tree_map_only(torch.Tensor, fake, real)
 
     def follow(self, func: Any, result: Any, reals: Any, numbers: set[int], args: Any) -> None:
-        """Know the values of what an operator made of known values, and of what it wrote."""
+        """Record the values of an operator's results and writes."""
         from torch.utils._mode_utils import no_dispatch
         from torch.utils._pytree import tree_leaves
 
@@ -170,7 +171,7 @@ class Followed:
                 self._store(fake, value, numbers)
 
     def lose(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        """Something unknown is in what an operator writes."""
+        """Forget the values of the tensors that an operator writes."""
         for tensor in tensors_written_by(func, args, kwargs):
             real = getattr(tensor, VALUES, None)
             if real is not None:
@@ -187,8 +188,8 @@ class Followed:
 def followed(
     values: Followed, run: Any, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
-    """The result of `run`, an operator on fake tensors, whose values are followed where they can
-    be. Of operators that it is made of only the whole is."""
+    """The result of `run`, an operator on fake tensors, with its values recorded. Operators inside
+    another are not followed by themselves."""
     outermost = values.depth == 0
     reals = values.arguments(func, args, kwargs) if outermost else None
     numbers = values.made_of_all(args, kwargs) if reals is not None else set()
@@ -206,7 +207,8 @@ def followed(
 
 @contextmanager
 def data_forgotten() -> Iterator[None]:
-    """Within, a tensor whose `data` is assigned, which no operator does, is not followed."""
+    """A block in which an assignment to a tensor's `data`, which no operator does, forgets its
+    values."""
     import torch
 
     before = inspect.getattr_static(torch.Tensor, "data")
@@ -221,7 +223,7 @@ def data_forgotten() -> Iterator[None]:
 
 
 def _is_followed(func: Any) -> bool:
-    """True for an operator of PyTorch that gives the same at any time."""
+    """True for an operator of PyTorch that always gives the same result."""
     import torch
 
     name = getattr(func, "_opname", "")
@@ -255,7 +257,7 @@ def may_follow(tensor: torch.Tensor) -> bool:
 
 
 def copied(tensor: torch.Tensor) -> torch.Tensor:
-    """A real tensor that is laid out alike in memory of its own."""
+    """A real tensor with the same layout in memory of its own."""
     from torch.utils._mode_utils import no_dispatch
 
     with no_dispatch():
@@ -263,7 +265,7 @@ def copied(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _view(like: torch.Tensor, memory: Any) -> torch.Tensor:
-    """The part of other memory that a tensor shows of its own."""
+    """The part of other memory that corresponds to the tensor's part of its own."""
     import torch
     from torch.utils._mode_utils import no_dispatch
 

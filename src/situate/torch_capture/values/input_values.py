@@ -28,27 +28,26 @@ LOOKS = frozenset({"data_dependent_output", "dynamic_output_shape"})
 """Tags of operators whose result, or its size, is known only if values are."""
 
 TARGET = re.compile("label|target", re.IGNORECASE)
-"""In a name under which a model is given what a loss compares its result with."""
+"""Matches argument names under which a model gets labels or targets."""
 
 
 FIRST_COMPARISON = 2**32
-"""From here on, numbers are of comparisons, and of inputs below."""
+"""Smaller numbers are of inputs, this and larger ones of comparisons."""
 
 
 class InputValues:
-    """The values of a step's inputs while it runs on fake tensors, and those that it looks at.
+    """The values of a step's inputs while it runs on fake tensors, and the values that it reads.
 
-    Looked at are values that follow from inputs of integers or booleans, from such alone and from
-    numbers of the program, while the model computes. Values that depend on parameters, buffers,
-    floating-point inputs or chance are never known. Nor are those of what the loss alone reads, or
-    of what the model is given as labels or targets: a step that holds for one batch of them trains
-    nothing.
+    The step may read values that follow from inputs of integers or booleans and from numbers of the
+    program, while the model computes. Values that depend on parameters, buffers, floating-point
+    inputs or randomness are never known. Inputs that only the loss reads are not known either, nor
+    are labels and targets of the model: a step that holds for one batch of labels trains nothing.
 
     Args:
         examples: by number of an input.
 
     Attributes:
-        masks: transformers may look at masks, too, to leave out those that hide nothing.
+        masks: transformers may read masks, too, to omit those that hide nothing.
     """
 
     def __init__(self, examples: Mapping[int, Example]) -> None:
@@ -67,7 +66,7 @@ class InputValues:
 
     @property
     def required(self) -> tuple[RequiredValues, ...]:
-        """The inputs that the step has looked at, in order."""
+        """The inputs whose values the step has read, in order."""
         required_ = (self._required_values(number) for number in sorted(self._looks))
         return tuple(t for t in required_ if t.test is None or t.number not in self._looks)
 
@@ -81,20 +80,20 @@ class InputValues:
         )
 
     def begin(self, tensors: Sequence[torch.Tensor]) -> None:
-        """A run of the step begins, with these tensors of the inputs."""
+        """Begin a run of the step with these tensors of the inputs."""
         self._followed, self._targets, self._inside = Followed(), set(), 0
         self._retraced = False
         for number in self._inputs:
             self._followed.assign(tensors[number], self._examples[number].values, number)
 
     def begin_again(self, tensors: Sequence[torch.Tensor]) -> None:
-        """A run of the step as it was exported begins: it may look at what was looked at."""
+        """Begin a run of the exported step, which may read the values that the first run read."""
         self.begin(tensors)
         self._retraced = True
 
     def in_graph(self, graph: fx.Graph) -> Callable[[fx.Node], torch.Tensor | None]:
-        """The values of those nodes of the step, as it was exported last, that are inputs which
-        have been looked at, or comparisons of inputs."""
+        """A function from a node of the exported step to its value, for inputs that were read and
+        for comparisons of inputs; None for other nodes."""
         from torch import fx
 
         numbers = {node: k for k, node in enumerate(graph.find_nodes(op="placeholder"))}
@@ -119,7 +118,7 @@ class InputValues:
 
     @property
     def looked(self) -> bool:
-        """True if the step has looked at values."""
+        """True if the step has read values."""
         return bool(self._looks)
 
     def forget(self) -> None:
@@ -127,17 +126,17 @@ class InputValues:
         self._inputs, self._looks, self.masks = frozenset(), {}, False
 
     def begin_with_masks(self) -> None:
-        """Another attempt to capture the step begins, in which masks may be looked at, too."""
+        """Begin another attempt to capture the step, which may read masks, too."""
         self.masks, self._looks = True, {}
 
     def is_known(self, tensor: object) -> bool:
-        """True if a mask may be looked at, and its values are known."""
+        """True if a mask may be read, and its values are known."""
         values = self._followed.of(tensor) if self.masks else None
         return values is not None and self._may_look(self._followed.made_of(values))
 
     @contextmanager
     def model_called(self, model: torch.nn.Module) -> Iterator[None]:
-        """Within, what is looked at while the model computes is taken."""
+        """A block in which reads while the model computes are recorded."""
 
         def enter(_: Any, args: Any, kwargs: Any) -> None:
             self._inside += 1
@@ -164,7 +163,8 @@ class InputValues:
 
     @contextmanager
     def looked_at(self) -> Iterator[None]:
-        """Within, operators on fake tensors give what values decide, where they may be taken."""
+        """A block in which operators on fake tensors return results that depend on values, if these
+        may be read."""
         with dispatched(self._run), data_forgotten(), numbers_read():
             yield
 
@@ -179,9 +179,9 @@ class InputValues:
         return result
 
     def _comparison(self, func: Any, args: Any) -> int | None:
-        """The number by which the comparison of an input with a number goes: where only that is
-        looked at, the input may be another. None for anything else, and for an input that has
-        been written over."""
+        """The number of a comparison between an input and a number; None for anything else, and for
+        an overwritten input. If the step reads only comparisons, the input may have other
+        values."""
         name = getattr(func, "_opname", "")
         if self._followed.depth or name not in COMPARISONS or func._overloadname != "Scalar":
             return None
@@ -222,15 +222,15 @@ class InputValues:
 
 
 def _looks(func: Any, args: Any, kwargs: Any) -> bool:
-    """True for an operator whose result, or its size, values decide. One that indexes asks for the
-    places in each mask, and for nothing where it is given numbers."""
+    """True for an operator whose result, or its size, depends on values. Indexing by a mask asks
+    for its places separately, and with numbers for nothing."""
     sized = kwargs.get("output_size") is not None
     tags = {tag.name for tag in getattr(func, "tags", ())}
     return not LOOKS.isdisjoint(tags) and func._opname != "index" and not sized
 
 
 def _arguments(model: torch.nn.Module, args: Any, kwargs: Any) -> Iterator[tuple[str, Any]]:
-    """Every leaf of a model's arguments, with the names that it is found by."""
+    """Every leaf of a model's arguments, with its name."""
     import inspect
 
     from torch.utils._pytree import keystr, tree_flatten_with_path
@@ -245,8 +245,11 @@ def _arguments(model: torch.nn.Module, args: Any, kwargs: Any) -> Iterator[tuple
 
 @contextmanager
 def numbers_read() -> Iterator[None]:
-    """Let `torch.tensor` ask tensors in a list for their numbers. PyTorch reads their memory, which
-    fake ones do not have, and raises an error also where their values are known."""
+    """Let `torch.tensor` ask tensors in a list for their numbers.
+
+    PyTorch reads their memory, which fake tensors lack, and raises an error even if their values
+    are known.
+    """
     import torch
 
     make = torch.tensor
@@ -262,7 +265,7 @@ def numbers_read() -> Iterator[None]:
 
 
 def _with_numbers(data: Any, alike: bool) -> Any:
-    """The same with numbers for tensors, where those make a tensor of the same type: Python has one
+    """The data with numbers for tensors, if they make a tensor of the same dtype. Python has one
     type of integers and one of floating-point numbers."""
     import torch
 

@@ -1,4 +1,4 @@
-"""Values of inputs that a captured step counts on."""
+"""Values of inputs that a captured step depends on."""
 
 from __future__ import annotations
 
@@ -9,35 +9,36 @@ if TYPE_CHECKING:
     import torch
 
 MAX_LISTED = 16
-"""Numbers of a tensor that a warning shows."""
+"""The most numbers of a tensor that a warning lists."""
 
 HOLDS = "the step and its plan hold for the values of input"
-"""The beginning of the warning of a `Taken`."""
+"""The beginning of the warning of `RequiredValues`."""
 
 DRAW_ONCE = (
     "they are drawn, by capture here and anew by whatever runs the plan ('verify', 'run'), which "
     "then refuses it: give the input its values, from a file or of a torch.Generator with a seed; "
     "or, "
 )
-"""The part of the warning for values that are drawn."""
+"""The part of the warning for values that are drawn at random."""
 
 COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 """Operators that compare a tensor with a number."""
 
 Test = tuple[str, float]
-"""One of them, and the number."""
+"""A comparison operator, and the number."""
 
 
 @dataclass(frozen=True)
 class Example:
-    """A tensor of integers or booleans among the inputs, or what a comparison says of one.
+    """A tensor of integers or booleans among the inputs, or the result of its comparison with a
+    number.
 
     Attributes:
-        name: where it is among them, such as `'attention_mask'`.
-        values: those it has when the step is captured.
+        name: its place among the inputs, such as `'attention_mask'`.
+        values: at capture.
         number: of the input that is compared.
         test: the comparison, if it is one.
-        drawn: whether capture drew the values in place of the program, which draws others.
+        is_random: capture drew the values in place of the program, which draws others.
     """
 
     name: str
@@ -49,17 +50,17 @@ class Example:
 
 @dataclass(frozen=True)
 class RequiredValues:
-    """An input whose values the captured step counts on.
+    """An input whose values the captured step depends on.
 
     Attributes:
         number: of the input.
-        name: of the input, as in `Example`, with what it is compared with, as in
-            `'input_ids' == 3`, if nothing else of it counts.
-        values: the only ones that it, or the comparison, may have.
+        name: of the input, as in `Example`; with the comparison, as in `'input_ids' == 3`, if the
+            step depends on that alone.
+        values: the only ones that the input, or the comparison, may have.
         test: the comparison.
-        line: `file.py:12` of the program, that looks at them.
-        remedy: how to do without.
-        drawn: as in `Example`.
+        line: `file.py:12` of the program that reads them.
+        remedy: how to avoid the read.
+        is_random: as in `Example`.
     """
 
     number: int
@@ -71,12 +72,12 @@ class RequiredValues:
     is_random: bool = False
 
     def of(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The values of this input, or what the comparison says of it."""
+        """The values of this input, or the result of its comparison."""
         return tensor if self.test is None else compare(tensor, self.test)
 
     @property
     def warning(self) -> str:
-        """A line that says what a plan of the step holds for."""
+        """A line that says for which values a plan of the step holds."""
         kind = f"{str(self.values.dtype).removeprefix('torch.')} {tuple(self.values.shape)}"
         few = self.values.numel() <= MAX_LISTED
         which = f"which are {self.values.tolist()}" if few else f"of type and shape {kind}"
@@ -87,7 +88,7 @@ class RequiredValues:
 
 
 def compare(tensor: torch.Tensor, test: Test) -> torch.Tensor:
-    """The result of a comparison, of a tensor that has values."""
+    """The result of a comparison, for a tensor that has values."""
     from torch.utils._mode_utils import no_dispatch
 
     with no_dispatch():

@@ -19,7 +19,7 @@ class Alignment:
 
     Attributes:
         part: the trace of a slice, or a copy of it with the sums that a slice of one sample lacks.
-        whole: by node of `part`, the node of the whole batch that does the same.
+        whole: by node of `part`, the corresponding node of the whole batch.
         copies: by node of the slice's trace, the node of `part` that stands for it.
     """
 
@@ -29,10 +29,10 @@ class Alignment:
 
 
 def aligned(part: Trace, whole: Trace) -> Alignment | None:
-    """The alignment of a slice's trace and that of the whole batch; None where they run other ops.
+    """The alignment of a slice's trace and that of the whole batch; None if they run different ops.
 
-    The gradient of a tensor that is broadcast along the samples is a sum over them. PyTorch leaves
-    the sum out in a slice of one sample.
+    The gradient of a tensor that is broadcast along the samples is a sum over them. PyTorch omits
+    the sum in a slice of one sample.
     """
     growing = _Copy(part)
     waiting = [node for node in part.graph.nodes if node.op != "output"][::-1]
@@ -69,7 +69,7 @@ class _Copy:
         self._slice_nodes: dict[fx.Node, fx.Node] = {}
 
     def add(self, node: fx.Node, other: fx.Node) -> bool:
-        """Add a node that does what the other does in the whole batch; False where it does not."""
+        """Add a node that corresponds to `other` in the whole batch; False if it does not."""
         if node.op != other.op or (node.op == "call_function" and node.target is not other.target):
             return False
         ours, theirs = _sources_of(node), _sources_of(other)
@@ -101,7 +101,8 @@ class _Copy:
         return True
 
     def _standing(self, node: fx.Node, other: fx.Node) -> fx.Node | None:
-        """The copy of a node, or sum of it, that does what the other does; None where none does."""
+        """The copy of a node, or the sum of it, that corresponds to `other`; None if there is
+        none."""
         return next(
             (candidate for candidate in self.standing[node] if self.whole[candidate] is other), None
         )

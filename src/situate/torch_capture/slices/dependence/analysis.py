@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Finding:
-    """An op of a slice whose result follows in no known way from those of all slices.
+    """An op of a slice whose result has no known relation to those of all slices.
 
     Attributes:
         node: of the slice's trace.
         reason: why.
-        backward: it belongs to the backward pass.
+        backward: the op belongs to the backward pass.
     """
 
     node: fx.Node
@@ -57,9 +57,9 @@ class Dependence:
 
     Attributes:
         part: the trace of the slice.
-        whole: by node of the slice's trace, that of the whole batch that does the same.
+        whole: by node of the slice's trace, the corresponding node of the whole batch.
         relations: by node of the slice's trace.
-        findings: in the order of the ops, those that reach a result of the step.
+        findings: those that reach a result of the step, in the order of the ops.
         backward: the nodes of the backward pass.
     """
 
@@ -76,13 +76,13 @@ class Dependence:
         return next(node for node, d in outputs if type(d).__name__ == "PlainAOTOutput")
 
     def relation(self, node: fx.Node) -> Relation:
-        """The relation of a node; that of its first result where it has several."""
+        """The relation of a node; of its first result if it has several."""
         related = self.relations[node]
         return related if isinstance(related, Relation) else related[0]
 
     def is_of_loss(self, finding: Finding) -> bool:
-        """True where samples are taken together for the loss alone: what an op makes of all of
-        them goes into nothing that is computed for each."""
+        """True if an op combines samples for the loss alone: no value that is computed per sample
+        depends on its result."""
         if finding.backward or finding.reason not in OF_LOSSES or self._grows(finding.node):
             return False
         visited, pending = {finding.node}, [finding.node]
@@ -96,7 +96,7 @@ class Dependence:
         return True
 
     def origin(self, node: fx.Node) -> fx.Node:
-        """The op that takes samples together before a node, or the node itself."""
+        """The op that combines samples before a node, or the node itself."""
         while True:
             sums = [n for n in node.all_input_nodes if self.relation(n).kind == "reduced"]
             if not sums:
@@ -129,13 +129,13 @@ def dependence(
     cutting: Cutting,
     over_batch: Collection[fx.Node] = (),
 ) -> Dependence | None:
-    """The relations of a step's values; None where both sizes run other ops.
+    """The relations of a step's values; None if the two sizes run different ops.
 
     Args:
         part: the trace of a slice.
         whole: the trace of the whole batch.
-        axes: by input the dimension that holds its samples, None where all slices read it whole.
-        cutting: where slices of this size lie.
+        axes: by input, the dimension that holds its samples; None if all slices read it whole.
+        cutting: the positions of the slices of this size.
         over_batch: batch norms, and their gradients, that take statistics over all slices.
     """
     alignment = aligned(part, whole)
@@ -170,7 +170,7 @@ def dependence(
 
 
 def _causes(findings: Sequence[Finding]) -> Iterator[Finding]:
-    """The findings of the forward pass, and those of the backward pass where these say nothing of
+    """The findings of the forward pass, and those of the backward pass that do not follow from
     them."""
     forward = {finding.reason for finding in findings if not finding.backward}
     for finding in findings:
@@ -181,7 +181,7 @@ def _causes(findings: Sequence[Finding]) -> Iterator[Finding]:
 def _constants(
     part: Trace, whole: Trace, others: Mapping[fx.Node, fx.Node], cutting: Cutting
 ) -> dict[fx.Node, Relation]:
-    """The relations of what is computed from numbers and constants alone."""
+    """The relations of values that are computed from numbers and constants alone."""
     import torch
 
     ours = constant_values(list(others), part.constants)
@@ -209,11 +209,11 @@ def _source_relation(
 CONSEQUENCES = frozenset(
     {Reason.PLACE, Reason.VIEW, Reason.NUMBER, Reason.LOSS, Reason.PRODUCT, Reason.POWERS}
 )
-"""Reasons that say nothing new behind an op that has no relation itself."""
+"""Reasons that add nothing after an op that has no relation itself."""
 
 
 def _is_consequence(call: Call, finding: Finding) -> bool:
-    """True where a finding follows from one before."""
+    """True if a finding follows from an earlier one."""
     if finding.backward and finding.reason is Reason.STATISTICS:
         return True
     sources = call.node.all_input_nodes
@@ -224,7 +224,7 @@ def _is_consequence(call: Call, finding: Finding) -> bool:
 
 
 def _marked(call: Call, related: Relations) -> Relations:
-    """The relation, marked as an assumption where it follows from one."""
+    """The relation, marked as an assumption if it follows from one."""
     return _assumption(related) if any(relation.assumed for relation in call.inputs) else related
 
 
@@ -245,7 +245,7 @@ def _backward(part: Trace) -> set[fx.Node]:
 
 
 def _sources(nodes: Iterable[fx.Node]) -> set[fx.Node]:
-    """The nodes that others depend on, and these themselves."""
+    """The nodes, and all nodes that they depend on."""
     sources: set[fx.Node] = set()
     pending = list(nodes)
     while pending:

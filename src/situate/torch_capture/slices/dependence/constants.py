@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from torch import fx
 
 MAX_BLOCKS = 4
-"""Blocks of samples, one behind the other, that a constant is looked at for."""
+"""The most consecutive blocks of samples that a constant is tested for."""
 
 MAX_NUMBERS = 2**20
-"""Numbers of a tensor whose values are computed."""
+"""The most numbers of a tensor whose values are computed."""
 
 
 def constant_values(nodes: Sequence[fx.Node], constants: Mapping[str, Any]) -> dict[fx.Node, Any]:
-    """By node, the value of what is computed from numbers and known constants alone."""
+    """By node, the values that are computed from numbers and known constants alone."""
     import torch
     from torch.utils._mode_utils import no_dispatch
 
@@ -41,13 +41,13 @@ def constant_values(nodes: Sequence[fx.Node], constants: Mapping[str, Any]) -> d
             if value is not None:
                 values[node] = value
             elif node.op == "call_function" and _is_computable(node, values):
-                with contextlib.suppress(Exception):  # it has no values, and is UNPROVED if used
+                with contextlib.suppress(Exception):  # no values: the op is UNPROVED if used
                     values[node] = _computed(node, values)
     return values
 
 
 def _held_value(value: Any) -> Any:
-    """The real tensor behind a constant; None where it has no values."""
+    """The real tensor behind a constant; None if it has no values."""
     import torch
     from torch._subclasses.fake_tensor import FakeTensor
 
@@ -90,12 +90,12 @@ def _computed(node: fx.Node, values: Mapping[fx.Node, Any]) -> Any:
 
 @dataclass(frozen=True)
 class Cutting:
-    """Where the slices of one size lie in the batch.
+    """The positions of the slices of one size in the batch.
 
     Attributes:
         samples: of each of these slices.
         total: samples of the batch.
-        starts: the samples before each of these slices.
+        starts: the number of samples before each of these slices.
     """
 
     samples: int
@@ -146,8 +146,8 @@ def _in_blocks(
     blocks: int,
     cutting: Cutting,
 ) -> Relation:
-    """The relation of a constant that falls into so many equal blocks, each with all samples, such
-    as the labels of real samples and of generated ones behind them."""
+    """The relation of a constant that consists of equal blocks with all samples each, such as the
+    labels of real samples before those of generated ones."""
     own, rest = divmod(ours.shape[axis], blocks)
     begins = [start / blocks for start in starts]
     if rest or theirs.shape[axis] % blocks or any(begin.denominator != 1 for begin in begins):
@@ -165,7 +165,8 @@ def _in_blocks(
 
 
 def _step_of_integers(whole: torch.Tensor, axis: int, entries: int) -> int:
-    """The step from the integers of each sample to those of the next; 0 where steps differ."""
+    """The difference between the integers of a sample and those of the next; 0 if differences
+    vary."""
     import torch
 
     if whole.is_floating_point() or whole.dtype == torch.bool:
@@ -205,7 +206,7 @@ def _along(
 
 
 def _power(whole: torch.Tensor, part: torch.Tensor, ratio: Fraction) -> int | None:
-    """The power p with whole = r^p part; None where there is none."""
+    """The power p with whole = r^p part; None if there is none."""
     import torch
 
     if torch.equal(whole, part):

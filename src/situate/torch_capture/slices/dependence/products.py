@@ -35,7 +35,7 @@ EQUATIONS = {
 
 
 def product(call: Call) -> Relation:
-    """The relation of a product, with what is added to it."""
+    """The relation of a product, with its addend if it has one."""
     names, equation = EQUATIONS[call.name]
     factors = [call.relation(call.arguments[name]) for name in names.split()]
     *labels, result = equation.split(" ")
@@ -75,7 +75,7 @@ def _product(
 
 
 def _with_addend(call: Call, multiplied: Relation) -> Relation:
-    """The relation of a product and the tensor that is added to it."""
+    """The relation of the sum of a product and an addend."""
     addend = call.relation(call.arguments["self"])
     if "reduced" in (multiplied.kind, addend.kind):
         if "by_sample" in (multiplied.kind, addend.kind):
@@ -110,8 +110,8 @@ def distances(call: Call) -> Relation:
 
 
 def _axes(call: Call, name: str, relation: Relation, rows: int) -> Iterator[int]:
-    """The dimension of the distances that holds the samples of a matrix, counted from the last one,
-    which is 1; its rows lie along number `rows`."""
+    """The dimension of the distances that holds a matrix's samples, counted from the last, which is
+    1. The matrix's rows lie along number `rows`."""
     if relation.kind == "by_sample":
         from_last = call.rank(name) - relation.axis
         if from_last == 1:

@@ -1,4 +1,4 @@
-"""Operators that take in all numbers along some dimensions, or relate them to one another."""
+"""Operators that combine all numbers along some dimensions, or relate them to one another."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ ALONG = frozenset(
     | {"cummin", "sort", "topk", "_softmax_backward_data", "_log_softmax_backward_data", "renorm"}
     | {"_fft_r2c", "_fft_c2r", "_fft_c2c", "glu", "glu_backward", "linalg_cross", "unfold_backward"}
 )
-"""Operators that relate what lies along a dimension, and keep it."""
+"""Operators that relate numbers along a dimension, and keep the dimension."""
 
 LINEAR_ALONG = frozenset(
     {"cumsum", "_fft_r2c", "_fft_c2r", "_fft_c2c", "_softmax_backward_data"}
     | {"_log_softmax_backward_data", "glu_backward", "unfold_backward"}
 )
-"""Those that are linear in the first tensor they read."""
+"""Such operators that are linear in their first tensor."""
 
 
 def reduction(call: Call) -> Relations:
@@ -71,7 +71,7 @@ def reduction(call: Call) -> Relations:
 
 
 def kept_labels(node: fx.Node) -> tuple[fx.Node, int] | None:
-    """The labels that a sum counts and the one that it leaves out, as `(y != -100).sum()` does;
+    """The labels that a sum counts and the label that it leaves out, as in `(y != -100).sum()`;
     None for any other op."""
     if operator_name(node) != "sum" or len(node.args) != 1:
         return None
@@ -88,8 +88,8 @@ def kept_labels(node: fx.Node) -> tuple[fx.Node, int] | None:
 
 
 def _results(call: Call, first: Relation) -> Relations:
-    """The relations of all results, of which the first has numbers, and the others places along
-    the dimension, as of maxima."""
+    """The relations of all results: numbers in the first, and places along the dimension in the
+    others, as of maxima."""
     others = first if call.name == "aminmax" else first.with_power(0)
     return (first, *(others for _ in call.shapes[1:]))
 
@@ -139,7 +139,7 @@ def along(call: Call) -> Relations:
 
 
 def _of_shared(call: Call, source: Relation) -> Relations:
-    """The relations where the first tensor, such as a gradient, is shared."""
+    """The relations if the first tensor, such as a gradient, is shared."""
     batch = common(call.inputs, otherwise=source)
     if batch is source:
         return (source,) * len(call.shapes)

@@ -43,11 +43,11 @@ FILLED = frozenset(
 ZEROS = frozenset({"zeros_like", "new_zeros", "zeros"})
 
 LINEAR_GRADIENTS = frozenset({"_weight_norm_interface_backward"})
-"""Gradients of what is made of parameters alone, linear in the first tensor that they read."""
+"""Gradients of tensors computed from parameters alone, linear in their first tensor."""
 
 
 def relation_of(call: Call, over_batch: Collection[fx.Node]) -> Relations:
-    """The relation of the result of a call. An operator in a form that its rule does not know has
+    """The relation of the result of a call. A call that its operator's rule does not cover has
     none.
 
     Args:
@@ -84,8 +84,8 @@ def _relation(call: Call, over_batch: Collection[fx.Node]) -> Relations:
 
 
 def _of_own_numbers(call: Call) -> Relations | None:
-    """The relation by a rule that looks at the numbers among the arguments itself; None where there
-    is no such rule."""
+    """The relation by a rule that examines the numbers among the arguments itself; None if there is
+    no such rule."""
     if call.name in views.VIEWS:
         return views.view(call)
     if pointwise.is_pointwise(call.node.target, call.name):
@@ -130,7 +130,7 @@ _INDEXING = {
 
 
 def _is_deterministic(call: Call) -> bool:
-    """True for what gives one result from inputs and arguments that are equal at both sizes."""
+    """True if equal inputs and arguments at both sizes imply equal results."""
     equal = all(
         relation.kind == "shared" and relation.power in (0, None) for relation in call.inputs
     )
@@ -187,7 +187,8 @@ def _fill_power(call: Call) -> int | None:
 
 
 def assumed(call: Call) -> Relations:
-    """The relation that a result without one is taken to have, to look at what comes behind."""
+    """The relation that a result without one is assumed to have, so that later ops can be
+    examined."""
     return tuple(_assumed(call, k) for k in range(len(call.shapes)))
 
 
@@ -199,13 +200,13 @@ def _assumed(call: Call, k: int) -> Relation:
 
 
 ATTENTION = "scaled_dot_product"
-"""In the names of operators that may drop numbers, by a rate among their arguments."""
+"""Part of the names of operators that may drop numbers, at a rate among their arguments."""
 
 DROPOUTS = frozenset({"native_dropout", "_fused_dropout", "alpha_dropout", "dropout"})
 
 
 def draws(call: Call) -> bool:
-    """True for an operator that draws."""
+    """True for an operator that draws random numbers."""
     import torch
 
     tags: Any = getattr(call.node.target, "tags", ())
@@ -215,7 +216,7 @@ def draws(call: Call) -> bool:
 
 
 def random_relation(call: Call) -> Relations:
-    """The relation of random numbers: by sample where each sample has its own."""
+    """The relation of random numbers: by sample if each sample has its own."""
     if call.name == "randperm":
         if call.growing[0] == ():
             raise Unrelated(Reason.RANDOM)

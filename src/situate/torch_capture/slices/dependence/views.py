@@ -1,4 +1,4 @@
-"""Views and copies: the samples of what they read, in another shape."""
+"""Views and copies: the samples of a tensor in another shape."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RANGES = frozenset(
     {"slice", "narrow", "split", "split_with_sizes", "chunk", "unsafe_split", "expand", "repeat"}
     | {"slice_backward", "slice_scatter"}
 )
-"""Operators whose numbers follow the size of a dimension, and are looked at one by one."""
+"""Operators whose numbers follow the size of a dimension, and are examined one by one."""
 
 
 def view(call: Call) -> Relations:
@@ -79,7 +79,7 @@ def _replacement(call: Call) -> Relation | None:
 
 
 def _together(call: Call, sources: Sequence[Relation]) -> Relation:
-    """The relation of shared values and sums over samples that stand beside one another."""
+    """The relation of shared values and sums over samples beside one another."""
     if call.growing[0] != () or not {source.kind for source in sources} <= {"shared", "reduced"}:
         raise Unrelated(Reason.PLACE)
     if not call.has_equal_arguments:
@@ -100,8 +100,8 @@ def _concatenated(call: Call, sources: Sequence[Relation], batch: Relation) -> R
 def _reshaped(call: Call, source: Relation, k: int = 0) -> Relation:
     """The relation of a result that holds all numbers of a tensor by sample in their order.
 
-    Row by row, O numbers come before the samples; in the new shape the dimensions before that of
-    the samples hold P of them, and O / P blocks are left in it.
+    Row by row, O numbers come before the samples. In the new shape the dimensions before the
+    samples' hold P of them, so O / P blocks remain in the samples' dimension.
     """
     before = call.shape(call.first)
     after, whole = call.shapes[k], list(shapes(call.whole))[k]
@@ -245,7 +245,7 @@ def _unbound(source: Relation, axis: int) -> Relation:
 
 
 def _kept_along(call: Call, source: Relation) -> Relation:
-    """The relation of a result along dimensions, none of which may hold the samples."""
+    """The relation of a permutation along dimensions, none of which may hold the samples."""
     rank = len(call.shape(call.first))
     argument = "dims" if "dims" in call.arguments else "dim"
     if source.axis in call.dims(argument, rank) and not source.uniform:
