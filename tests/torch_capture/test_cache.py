@@ -139,19 +139,19 @@ def keep(text: str) -> None:
     loading.keep("mine:step", "sgd", importlib.import_module("mine"), GRAPH)
 
 
-def found() -> Graph | None:
+def find_step() -> Graph | None:
     return cache.find_function_graph("mine:step", "sgd")
 
 
 def test_nothing_is_found_before_it_is_kept() -> None:
     write("mine.py", "WIDTH = 4")
-    assert found() is None
+    assert find_step() is None
 
 
 def test_it_is_found_without_importing_the_module() -> None:
     keep("WIDTH = 4")
     forget()
-    assert found() == GRAPH
+    assert find_step() == GRAPH
     assert "mine" not in sys.modules
 
 
@@ -159,23 +159,23 @@ def test_it_is_found_without_importing_the_module() -> None:
 def test_it_is_not_found_once_a_file_has_changed(name: str) -> None:
     write("width.py", "WIDTH = 4")
     keep("import width")
-    assert found() == GRAPH
+    assert find_step() == GRAPH
     write(f"{name}.py", "WIDTH = 5")
-    assert found() is None
+    assert find_step() is None
 
 
 def test_it_is_not_found_once_a_file_has_gone() -> None:
     keep("WIDTH = 4")
     Path("mine.py").unlink()
-    assert found() is None
+    assert find_step() is None
 
 
 def test_it_is_found_again_where_the_files_are_as_they_were() -> None:
     keep("WIDTH = 4")
     write("mine.py", "WIDTH = 5")
-    assert found() is None
+    assert find_step() is None
     write("mine.py", "WIDTH = 4")
-    assert found() == GRAPH
+    assert find_step() == GRAPH
 
 
 def test_another_optimizer_is_another_graph() -> None:
@@ -187,13 +187,13 @@ def test_a_module_that_python_finds_elsewhere_is_another(monkeypatch: pytest.Mon
     keep("WIDTH = 4")
     write("before/mine.py", "WIDTH = 5")
     monkeypatch.syspath_prepend(Path("before").absolute())
-    assert found() is None
+    assert find_step() is None
 
 
 def test_a_package_that_hides_a_module_is_another() -> None:
     keep("WIDTH = 4")
     write("mine/__init__.py", "WIDTH = 5")
-    assert found() is None
+    assert find_step() is None
 
 
 def test_a_module_inside_a_package_is_found() -> None:
@@ -211,17 +211,17 @@ def test_it_is_not_kept_if_a_file_was_written_since_it_was_loaded() -> None:
     later = time.time() + 10
     os.utime("mine.py", (later, later))
     loading.keep("mine:step", "sgd", module, GRAPH)
-    assert found() is None
+    assert find_step() is None
 
 
 def test_one_that_was_loaded_before_must_be_older_than_the_process() -> None:
     write("mine.py", "WIDTH = 4")
     module = importlib.import_module("mine")
     cache.Loading().keep("mine:step", "sgd", module, GRAPH)
-    assert found() is None
+    assert find_step() is None
     os.utime("mine.py", (1e9, 1e9))
     cache.Loading().keep("mine:step", "sgd", module, GRAPH)
-    assert found() == GRAPH
+    assert find_step() == GRAPH
 
 
 def test_a_file_that_cannot_be_read_is_no_error() -> None:
@@ -231,11 +231,11 @@ def test_a_file_that_cannot_be_read_is_no_error() -> None:
     Path("mine.py").unlink()
     Path("mine.py").mkdir()
     loading.keep("mine:step", "sgd", module, GRAPH)
-    assert found() is None
+    assert find_step() is None
 
 
 def test_a_damaged_note_is_as_none(folder: Path) -> None:
     keep("WIDTH = 4")
     (note,) = folder.glob("*.note.json")
     note.write_text('["mine.py"')
-    assert found() is None
+    assert find_step() is None

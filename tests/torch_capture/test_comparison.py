@@ -24,7 +24,7 @@ from situate.torch_capture.comparison import (  # noqa: E402  # noqa: E402
 
 ONES = torch.ones(2, 3)
 
-DRAWN = {
+DRAWS = {
     "rand": (lambda: torch.rand(2, 3), 0.5),
     "rand_like": (lambda: torch.rand_like(ONES), 0.5),
     "randn": (lambda: torch.randn(2, 3), 0),
@@ -35,12 +35,12 @@ DRAWN = {
 }
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", DRAWS)
 def test_what_is_drawn_is_the_same_for_every_sample(name):
-    draw, number = DRAWN[name]
+    draw, number = DRAWS[name]
     with Draws().fixed():
-        drawn = draw()
-    assert torch.equal(drawn, torch.full_like(drawn, number))
+        numbers = draw()
+    assert torch.equal(numbers, torch.full_like(numbers, number))
 
 
 @pytest.mark.parametrize(

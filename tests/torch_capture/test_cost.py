@@ -36,9 +36,9 @@ def test_what_takes_numbers_reads_no_more_than_it_takes():
 
 def test_a_loss_reads_one_class_a_pixel():
     scores, classes = empty(2, 150, 64, 64), torch.empty(2, 64, 64, dtype=torch.int64)
-    written = (empty(2, 64, 64), empty())
+    outputs = (empty(2, 64, 64), empty())
     expected = 2 * (4 * 8192 + 4) + 8 * 8192
-    assert cost.traffic("aten.nll_loss2d_forward", [scores, classes], written) == expected
+    assert cost.traffic("aten.nll_loss2d_forward", [scores, classes], outputs) == expected
 
 
 class TestBags:
@@ -48,12 +48,12 @@ class TestBags:
 
     @pytest.mark.parametrize("kind", ["_embedding_bag", "_embedding_bag_forward_only"])
     def test_their_rows_are_read_and_no_more(self, kind):
-        given = [TABLE, INDICES, self.offsets]
-        assert cost.traffic(f"aten.{kind}", given, empty(10, 64)) == 25_600 + 800 + 80 + 2_560
+        inputs = [TABLE, INDICES, self.offsets]
+        assert cost.traffic(f"aten.{kind}", inputs, empty(10, 64)) == 25_600 + 800 + 80 + 2_560
 
     def test_of_a_small_table_at_most_all_is_read(self):
-        given = [TABLE[:50], INDICES, self.offsets]
-        assert cost.traffic("aten._embedding_bag", given, empty(10, 64)) == 12_800 + 880 + 2_560
+        inputs = [TABLE[:50], INDICES, self.offsets]
+        assert cost.traffic("aten._embedding_bag", inputs, empty(10, 64)) == 12_800 + 880 + 2_560
 
 
 def of(*dtypes: torch.dtype) -> list[object]:
@@ -64,7 +64,7 @@ BYTES, HALF, SINGLE = torch.int8, torch.bfloat16, torch.float32
 
 
 @pytest.mark.parametrize(
-    ("kind", "given", "made", "dtype"),
+    ("kind", "inputs", "output", "dtype"),
     [
         ("aten.mm", (HALF, HALF), SINGLE, "bfloat16"),
         ("aten.addmm", (SINGLE, HALF, HALF), SINGLE, "bfloat16"),
@@ -75,8 +75,8 @@ BYTES, HALF, SINGLE = torch.int8, torch.bfloat16, torch.float32
         ("aten.mm", (torch.int64, torch.int64), torch.int64, "int64"),
     ],
 )
-def test_the_dtype_of_a_product_is_that_of_what_is_multiplied(kind, given, made, dtype):
-    assert cost.product_dtype(kind, of(*given), *of(made)) == dtype
+def test_the_dtype_of_a_product_is_that_of_what_is_multiplied(kind, inputs, output, dtype):
+    assert cost.product_dtype(kind, of(*inputs), *of(output)) == dtype
 
 
 def formula_empty(*shape, dtype=None):
@@ -87,16 +87,16 @@ def flops(packet, *args, value, **kwargs):
     return cost.flops(packet, args, kwargs, value)
 
 
-def convolution_backward(out, image, weight, transposed, groups, asked):
+def convolution_backward(out, image, weight, transposed, groups, mask):
     """FLOPs of the gradients of image and weight, those that are `asked` for."""
     sides = len(image) - 2
-    wanted = zip(asked, (image, weight), strict=True)
+    gradients_ = zip(mask, (image, weight), strict=True)
     return flops(
         torch.ops.aten.convolution_backward,
         *(formula_empty(*out), formula_empty(*image), formula_empty(*weight), None),
         *([1] * sides, [0] * sides, [1] * sides, transposed, [0] * sides, groups),
-        [*asked, False],
-        value=(*(formula_empty(*shape) if want else None for want, shape in wanted), None),
+        [*mask, False],
+        value=(*(formula_empty(*shape) if want else None for want, shape in gradients_), None),
     )
 
 
@@ -104,25 +104,25 @@ class TestConvolutionBackward:
     """Each of two gradients takes what the convolution took: two FLOPs for every element of its
     output and weight of one channel."""
 
-    @pytest.mark.parametrize("asked", [(True, True), (False, True), (True, False)])
+    @pytest.mark.parametrize("mask", [(True, True), (False, True), (True, False)])
     @pytest.mark.parametrize("groups", [1, 4, 64])
-    def test_of_groups(self, groups, asked):
+    def test_of_groups(self, groups, mask):
         weight = (64, 64 // groups, 3, 3)
         once = 2 * (2 * 64 * 8 * 8) * (64 // groups * 3 * 3)
-        found = convolution_backward((2, 64, 8, 8), (2, 64, 10, 10), weight, False, groups, asked)
-        assert found == once * sum(asked)
+        count = convolution_backward((2, 64, 8, 8), (2, 64, 10, 10), weight, False, groups, mask)
+        assert count == once * sum(mask)
 
     @pytest.mark.parametrize("groups", [1, 4])
     def test_of_a_transposed_one_every_element_of_its_input_counts(self, groups):
         weight = (64, 32 // groups, 3, 3)
         once = 2 * (2 * 64 * 8 * 8) * (32 // groups * 3 * 3)
         both = (True, True)
-        found = convolution_backward((2, 32, 10, 10), (2, 64, 8, 8), weight, True, groups, both)
-        assert found == 2 * once
+        count = convolution_backward((2, 32, 10, 10), (2, 64, 8, 8), weight, True, groups, both)
+        assert count == 2 * once
 
     def test_of_one_dimension_with_unequal_channels(self):
-        found = convolution_backward((2, 16, 16), (2, 8, 20), (16, 8, 5), False, 1, (True, True))
-        assert found == 2 * 2 * (2 * 16 * 16) * (8 * 5)
+        count = convolution_backward((2, 16, 16), (2, 8, 20), (16, 8, 5), False, 1, (True, True))
+        assert count == 2 * 2 * (2 * 16 * 16) * (8 * 5)
 
 
 class TestGroupedProduct:
@@ -139,45 +139,45 @@ class TestGroupedProduct:
         ],
     )
     def test_every_token_meets_one_expert(self, a, b, out):
-        found = flops(
+        count = flops(
             torch.ops.aten._grouped_mm,
             formula_empty(*a),
             formula_empty(*b),
             value=formula_empty(*out),
         )
-        assert found == self.once
+        assert count == self.once
 
     def test_so_it_does_in_the_gradient_of_the_weights(self):
         """Whose 128 tokens the experts share, though each has a product of its own."""
-        given = formula_empty(64, 128), formula_empty(128, 32)
+        inputs = formula_empty(64, 128), formula_empty(128, 32)
         assert (
-            flops(torch.ops.aten._grouped_mm, *given, value=formula_empty(4, 64, 32)) == self.once
+            flops(torch.ops.aten._grouped_mm, *inputs, value=formula_empty(4, 64, 32)) == self.once
         )
 
 
 class TestOtherProducts:
     def test_of_integers(self):
-        given = (formula_empty(5, 64, dtype=torch.int8), formula_empty(64, 32, dtype=torch.int8))
+        inputs = (formula_empty(5, 64, dtype=torch.int8), formula_empty(64, 32, dtype=torch.int8))
         out = formula_empty(5, 32, dtype=torch.int32)
-        assert flops(torch.ops.aten._int_mm, *given, value=out) == 2 * 5 * 64 * 32
+        assert flops(torch.ops.aten._int_mm, *inputs, value=out) == 2 * 5 * 64 * 32
 
     def test_with_weights_of_eight_bits(self):
         weight = formula_empty(32, 64, dtype=torch.int8)
-        given = formula_empty(5, 64), weight, formula_empty(32)
-        found = flops(torch.ops.aten._weight_int8pack_mm, *given, value=formula_empty(5, 32))
-        assert found == 2 * 5 * 64 * 32
+        inputs = formula_empty(5, 64), weight, formula_empty(32)
+        count = flops(torch.ops.aten._weight_int8pack_mm, *inputs, value=formula_empty(5, 32))
+        assert count == 2 * 5 * 64 * 32
 
     def test_that_are_added_up(self):
-        given = formula_empty(8, 16), formula_empty(4, 8, 32), formula_empty(4, 32, 16)
-        found = flops(torch.ops.aten.addbmm, *given, value=formula_empty(8, 16), beta=1, alpha=1)
-        assert found == 2 * 4 * 8 * 32 * 16
+        inputs = formula_empty(8, 16), formula_empty(4, 8, 32), formula_empty(4, 32, 16)
+        count = flops(torch.ops.aten.addbmm, *inputs, value=formula_empty(8, 16), beta=1, alpha=1)
+        assert count == 2 * 4 * 8 * 32 * 16
 
     def test_of_three(self):
         """`torch.nn.Bilinear` of 5 and 6 features to 7, for 3 rows."""
-        given = formula_empty(3, 5), formula_empty(7, 5, 6), formula_empty(3, 6)
+        inputs = formula_empty(3, 5), formula_empty(7, 5, 6), formula_empty(3, 6)
         places = [1, 3], [0], [1, 2], [2, 3]
-        found = flops(torch.ops.aten._trilinear, *given, *places, value=formula_empty(3, 7))
-        assert found == 2 * 3 * 7 * 5 * 6
+        count = flops(torch.ops.aten._trilinear, *inputs, *places, value=formula_empty(3, 7))
+        assert count == 2 * 3 * 7 * 5 * 6
 
 
 def test_experts_of_transformers_count_in_any_dtype():
@@ -201,8 +201,8 @@ def test_experts_of_transformers_count_in_any_dtype():
         ops = capture(lambda dtype=dtype: build(dtype), name="m").ops
         products = [op for op in ops if "grouped_mm" in op.kind]
         for phase, times in (("forward", 1), ("backward", 2)):
-            found = sum(op.flops for op in products if op.phase == phase)
-            assert found == times * 2 * (2 * 64) * 64 * (2 * 32 + 32)
+            count = sum(op.flops for op in products if op.phase == phase)
+            assert count == times * 2 * (2 * 64) * 64 * (2 * 32 + 32)
 
 
 X = torch.ones(4, 8)

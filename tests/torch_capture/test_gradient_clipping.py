@@ -51,7 +51,7 @@ def awkward() -> tuple[Any, ...]:
 def test_a_step_is_that_of_pytorch(kind: str, clip: float) -> None:
     model, inputs, loss = awkward()
     program = capture_program(model, inputs, loss, optimizer=f"{kind}:clip={clip}")
-    found = compare(
+    result = compare(
         model,
         inputs,
         loss,
@@ -61,8 +61,8 @@ def test_a_step_is_that_of_pytorch(kind: str, clip: float) -> None:
         threads=1,
         name="awkward",
     )
-    assert found.within(0)
-    assert found.changed > 2
+    assert result.within(0)
+    assert result.changed > 2
 
 
 def test_clipping_changes_the_step() -> None:

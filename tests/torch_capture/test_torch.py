@@ -34,8 +34,8 @@ class Net(nn.Module):
     def forward(self, x):
         x = self.drop(F.relu(self.bn(self.conv(x)))).mean((2, 3))
         x = self.second(self.first(x)) * self.scale
-        left, right = self.frozen(x).unsqueeze(0).squeeze(0).chunk(2, 1)
-        return torch.cat([left, right], 1) * self.scale
+        first, second = self.frozen(x).unsqueeze(0).squeeze(0).chunk(2, 1)
+        return torch.cat([first, second], 1) * self.scale
 
 
 def net():
@@ -254,8 +254,8 @@ class TestBuffers:
             labels = torch.randint(4, (2,))
             return linear(lambda model, x: F.cross_entropy(model(x), labels))
 
-        held = sum(op.persistent for op in capture(build).ops if op.kind != "parameter")
-        assert held == 2 * 8
+        persistent = sum(op.persistent for op in capture(build).ops if op.kind != "parameter")
+        assert persistent == 2 * 8
 
 
 class TestInference:

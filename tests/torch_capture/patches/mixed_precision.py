@@ -60,9 +60,9 @@ def step(forward: Forward | None = None) -> Any:
     return Stack(forward), (torch.randn(6, 8),), loss
 
 
-def compared(built: Any) -> Equality:
+def compare_steps(subject: Any) -> Equality:
     """The placed step beside eager PyTorch's."""
-    model, inputs, of_step = built
+    model, inputs, of_step = subject
     return compare(
         model, inputs, of_step, sgd, partial(placed_step, given=(inputs, of_step)), threads=1
     )

@@ -16,14 +16,14 @@ from situate.torch_capture import capture  # noqa: E402
 from situate.torch_capture.patches.autocast import autocast_of_the_cpu  # noqa: E402
 from situate.torch_capture.patches.named_devices import NamedDevices  # noqa: E402
 from tests.readers.calling import X, mean, of  # noqa: E402
-from tests.torch_capture.patches.mixed_precision import cast, compared, loss, step  # noqa: E402
+from tests.torch_capture.patches.mixed_precision import cast, compare_steps, loss, step  # noqa: E402
 
 
-def autocast_layer(device: str, *given: Any, **named: Any) -> Callable[[Any, Tensor], Tensor]:
+def autocast_layer(device: str, *args: Any, **options: Any) -> Callable[[Any, Tensor], Tensor]:
     """The output of a layer under `torch.autocast`."""
 
     def function(model: Any, x: Tensor) -> Tensor:
-        with torch.autocast(device, *given, **named):
+        with torch.autocast(device, *args, **options):
             out: Tensor = model.layer(x)
         return out
 
@@ -66,16 +66,16 @@ def test_one_that_is_not_enabled_names_none_and_does_nothing() -> None:
 
 
 def test_one_that_was_made_before_the_capture_counts_where_it_holds() -> None:
-    made = torch.autocast("cpu", torch.bfloat16)
-    made.device = "cuda"  # as where there is a GPU
+    region = torch.autocast("cpu", torch.bfloat16)
+    region.device = "cuda"  # as where there is a GPU
 
     def function(model: Any, x: Tensor) -> Tensor:
-        with made:
+        with region:
             out: Tensor = model.layer(x)
         return out
 
     assert of(function).ops == of(BRAIN).ops
-    assert made.device == "cuda"
+    assert region.device == "cuda"
 
 
 def within(model: Any, x: Tensor) -> Tensor:
@@ -183,7 +183,7 @@ STEPS = [
 
 @pytest.mark.parametrize("forward", STEPS)
 def test_a_weight_that_is_used_again_is_trained_to_the_last_bit(forward):
-    assert compared(step(forward)).within(0.0)
+    assert compare_steps(step(forward)).within(0.0)
 
 
 def casts(forward):
@@ -212,13 +212,13 @@ def test_a_recurrent_layer_is_trained_to_the_last_bit(kind):
                 return state if kind is nn.RNNCell else state[0]
 
     torch.manual_seed(0)
-    assert compared((Recurrent(), (torch.randn(6, 8),), loss)).within(0.0)
+    assert compare_steps((Recurrent(), (torch.randn(6, 8),), loss)).within(0.0)
 
 
 def test_tied_weights_share_a_cast():
     model, inputs, of_step = step(lambda model, x: repeated(model, model.layers[1](x)))
     model.layers[1].up.weight = model.layers[0].up.weight
-    assert compared((model, inputs, of_step)).within(0.0)
+    assert compare_steps((model, inputs, of_step)).within(0.0)
 
 
 def test_modules_that_are_one_share_a_cast():
@@ -228,7 +228,7 @@ def test_modules_that_are_one_share_a_cast():
 
     model, inputs, of_step = step(inside)
     model.layers[1] = model.layers[2] = model.layers[0]
-    assert compared((model, inputs, of_step)).within(0.0)
+    assert compare_steps((model, inputs, of_step)).within(0.0)
 
 
 def test_the_cache_is_as_it_was_after_a_capture():

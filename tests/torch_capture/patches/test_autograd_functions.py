@@ -149,13 +149,13 @@ def test_a_step_with_functions_computes_what_pytorch_does(
     torch.manual_seed(0)
     ours, inputs = Calls(function), (torch.randn(4, 3),)
     theirs = copy.deepcopy(ours)
-    found = capture_program(ours, inputs, mean)
+    program = capture_program(ours, inputs, mean)
     optimizer = torch.optim.SGD(theirs.parameters(), lr=0.1)
-    made = torch.optim.SGD(ours.parameters(), lr=0.1)
-    with steps.step_of(found, ours, made, 1) as step:
+    optimizer_ = torch.optim.SGD(ours.parameters(), lr=0.1)
+    with steps.step_of(program, ours, optimizer_, 1) as step:
         for number in (1, 2):
-            wanted = steps.train(theirs, inputs, mean, optimizer, number)
-            assert torch.equal(step(*inputs), wanted)
+            expected = steps.train(theirs, inputs, mean, optimizer, number)
+            assert torch.equal(step(*inputs), expected)
     steps.assert_same(steps.state(ours), steps.state(theirs))
 
 
@@ -172,8 +172,8 @@ class Outer(nn.Module):
 
 
 def test_what_a_function_computes_belongs_to_the_module_that_calls_it() -> None:
-    found = capture_program(Outer(), (torch.randn(4, 3),), mean)
-    assert "rounding/round" in {op.name for op in found.graph.ops}
+    program = capture_program(Outer(), (torch.randn(4, 3),), mean)
+    assert "rounding/round" in {op.name for op in program.graph.ops}
 
 
 def test_inference_is_captured_without_their_gradients() -> None:
@@ -193,7 +193,7 @@ class Doubled(torch.autograd.Function):
         return gradient * 2
 
 
-class Called(torch.autograd.Function):
+class WithModule(torch.autograd.Function):
     """Calls a module that it is given, whose parameters take no part in the gradient."""
 
     @staticmethod
@@ -211,8 +211,8 @@ def doubled(model: Any, x: Tensor) -> Tensor:
     return out
 
 
-def called(model: Any, x: Tensor) -> Tensor:
-    out: Tensor = Called.apply(x, model.layer)
+def with_module(model: Any, x: Tensor) -> Tensor:
+    out: Tensor = WithModule.apply(x, model.layer)
     return model.layer(x) + out
 
 
@@ -224,7 +224,7 @@ def called(model: Any, x: Tensor) -> Tensor:
             r"test_autograd_functions\.py:\d+: .* over its inputs \(ctx\.mark_dirty\): return a",
         ),
         (
-            called,
+            with_module,
             r"test_autograd_functions\.py:\d+: .*Function 'Called' .* a Linear: give it tensors",
         ),
     ],

@@ -171,9 +171,9 @@ def test_what_capture_does_not_see_is_refused_with_its_line():
 
 def test_all_is_as_before_behind_it():
     before = torch.autocast.__enter__, torch.cuda.synchronize, CURRENT_DEVICE
-    with devices_stand(named := NamedDevices()):
+    with devices_stand(devices := NamedDevices()):
         torch.ones(1, device="cuda")
-    assert named
+    assert devices
     assert (torch.autocast.__enter__, torch.cuda.synchronize, CURRENT_DEVICE) == before
     if not torch.cuda.is_available():
         with pytest.raises((AssertionError, RuntimeError)):
@@ -244,6 +244,6 @@ def test_what_only_a_gpu_has_is_refused_with_its_line(asks):
 def test_what_is_kept_from_within_is_pytorchs_own_later(monkeypatch):
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: "PyTorch's")
     with accelerators_idle(NamedDevices()):
-        kept = torch.cuda.synchronize
-        assert kept() is None
-    assert kept() == "PyTorch's"
+        synchronize = torch.cuda.synchronize
+        assert synchronize() is None
+    assert synchronize() == "PyTorch's"

@@ -49,8 +49,10 @@ def build(mode: str, **how: object):
 def test_a_placed_step_is_equal_to_the_last_bit(mode, how, training):
     model, inputs, loss = build(mode, **how)
     step = partial(placed_step, given=(inputs, loss if training else None))
-    made = sgd if training else None
-    assert compare(model, inputs, loss if training else None, made, step, threads=1).within(0.0)
+    optimizer = sgd if training else None
+    assert compare(model, inputs, loss if training else None, optimizer, step, threads=1).within(
+        0.0
+    )
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -105,8 +107,8 @@ def test_a_placed_step_is_equal_to_the_last_bit_margin(name, how):
 def test_there_is_one_op_each_way_margin(name):
     kinds = [op.kind for op in capture(partial(margin_build, name), name="m").ops]
     kernel = name.removesuffix("_forward")
-    made = [kind for kind in kinds if "margin" in kind]
-    assert made == [f"aten.{name}", f"aten.{kernel}_backward"]
+    margin_kinds = [kind for kind in kinds if "margin" in kind]
+    assert margin_kinds == [f"aten.{name}", f"aten.{kernel}_backward"]
 
 
 @pytest.mark.parametrize("kind", [nn.RNN, nn.LSTM, nn.GRU])
@@ -123,7 +125,7 @@ STEPS, LENGTHS = (30, 30, 25), (5, 0, 4)
 CTC_LOSSES: dict[str, Callable[..., Any]] = {
     "mean": ctc_loss,
     "sum": partial(ctc_loss, reduction="sum"),
-    "none": lambda *given: ctc_loss(*given, reduction="none").mean(),
+    "none": lambda *args: ctc_loss(*args, reduction="none").mean(),
     "module": nn.CTCLoss(blank=3, zero_infinity=True),
 }
 

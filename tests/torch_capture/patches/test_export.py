@@ -11,7 +11,7 @@ from torch.fx import proxy  # noqa: E402
 
 from situate.torch_capture import capture  # noqa: E402
 from situate.torch_capture.patches.export import ANCHORS, loss_lines  # noqa: E402
-from tests.torch_capture.patches.mixed_precision import compared, step  # noqa: E402
+from tests.torch_capture.patches.mixed_precision import compare_steps, step  # noqa: E402
 from tests.torch_capture.slices.steps import captured  # noqa: E402
 
 
@@ -60,13 +60,13 @@ def test_the_graph_is_that_of_the_model_without_compilation(build):
 
 @pytest.mark.parametrize("build", [whole, part])
 def test_the_placed_step_trains_what_was_wrapped(build):
-    assert compared(build()).within(0.0)
+    assert compare_steps(build()).within(0.0)
 
 
 def test_a_hook_of_the_wrapper_is_called():
     model, inputs, loss = part()
     model.layers[1].register_forward_hook(lambda *call: call[-1] * 2)
-    assert compared((model, inputs, loss)).within(0.0)
+    assert compare_steps((model, inputs, loss)).within(0.0)
 
 
 class Turning(nn.Module):

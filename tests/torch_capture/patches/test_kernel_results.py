@@ -25,17 +25,17 @@ from tests.runtime.placing import sgd  # noqa: E402
 
 def permuted(*shape: int) -> list[torch.Tensor]:
     """Ones that lie in memory in every order of two dimensions, and channels last."""
-    found = [torch.ones(shape), torch.ones(shape).movedim(1, -1).contiguous().movedim(-1, 1)]
+    tensors = [torch.ones(shape), torch.ones(shape).movedim(1, -1).contiguous().movedim(-1, 1)]
     for k in range(1, len(shape)):
-        found.append(torch.ones(shape).transpose(0, k).contiguous().transpose(0, k))
-    found.append(torch.ones(shape).transpose(1, -1).contiguous().transpose(1, -1))
-    return found
+        tensors.append(torch.ones(shape).transpose(0, k).contiguous().transpose(0, k))
+    tensors.append(torch.ones(shape).transpose(1, -1).contiguous().transpose(1, -1))
+    return tensors
 
 
-def gradient_of_layer_norm(g, x, wanted):
+def gradient_of_layer_norm(g, x, output_mask):
     """The kernel, for statistics and weights that are all one."""
     return aten.native_layer_norm_backward(
-        g, x, x.shape[2:], x[:, :, :1], x[:, :, :1], x[0, 0], x[0, 0], wanted
+        g, x, x.shape[2:], x[:, :, :1], x[:, :, :1], x[0, 0], x[0, 0], output_mask
     )
 
 
@@ -92,8 +92,8 @@ def test_fake_tensors_have_the_strides_of_real_ones(kernel, shape):
             assert _strides(fake) == _strides(real)
 
 
-def _strides(made):
-    results = made if isinstance(made, (tuple, list)) else [made]
+def _strides(results):
+    results = results if isinstance(results, (tuple, list)) else [results]
     return [None if result is None else result.stride() for result in results]
 
 
@@ -103,12 +103,12 @@ class Normalised(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.convolution = nn.Conv2d(8, 8, 1)
-        self.left, self.right = nn.LayerNorm(8), nn.LayerNorm(8)
+        self.first, self.second = nn.LayerNorm(8), nn.LayerNorm(8)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         y = self.convolution(x).permute(0, 2, 3, 1)
-        left, right = (norm(y).permute(0, 3, 1, 2) for norm in (self.left, self.right))
-        return x * left - x.sin() * right
+        first, second = (norm(y).permute(0, 3, 1, 2) for norm in (self.first, self.second))
+        return x * first - x.sin() * second
 
 
 def gradients_added_apart(model, optimizer):
@@ -178,11 +178,11 @@ STATISTICS_KERNELS = {
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("kernel", STATISTICS_KERNELS)
 def test_fake_tensors_have_the_types_and_strides_of_real_ones(kernel, dtype, weight):
-    given = torch.ones(2, 4, 4, 4, dtype=dtype), torch.ones(4, dtype=weight)
+    tensors = torch.ones(2, 4, 4, 4, dtype=dtype), torch.ones(4, dtype=weight)
     try:
-        real = STATISTICS_KERNELS[kernel](*given)
+        real = STATISTICS_KERNELS[kernel](*tensors)
     except RuntimeError:
         pytest.skip("there is no such kernel")
     with statistics_as_computed(), FakeTensorMode() as mode:
-        fake = STATISTICS_KERNELS[kernel](*map(mode.from_tensor, given))
+        fake = STATISTICS_KERNELS[kernel](*map(mode.from_tensor, tensors))
     assert [(t.dtype, t.stride()) for t in fake] == [(t.dtype, t.stride()) for t in real]

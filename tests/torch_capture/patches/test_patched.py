@@ -58,8 +58,8 @@ bound = Child().call
 
 
 def test_replaced_code_runs_by_every_name():
-    def replacement(original, self, x, **named):
-        return 100 * original(self, x, **named)
+    def replacement(original, self, x, **options):
+        return 100 * original(self, x, **options)
 
     with code_replaced(Child.call, replacement):
         assert (bound(3), Child().call(3), bound(3, more=2)) == (700, 700, 800)

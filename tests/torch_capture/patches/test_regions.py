@@ -15,7 +15,7 @@ from situate.runtime.equality import compare  # noqa: E402
 from situate.torch_capture import capture  # noqa: E402
 from situate.torch_capture.patches.regions import inference_without_gradients  # noqa: E402
 from tests.runtime.placing import placed_step, sgd  # noqa: E402
-from tests.torch_capture.patches.mixed_precision import cast, compared, loss, step  # noqa: E402
+from tests.torch_capture.patches.mixed_precision import cast, compare_steps, loss, step  # noqa: E402
 
 
 def inside(model, x):
@@ -102,7 +102,7 @@ def test_the_modules_are_those_of_the_step_without_regions(forward, training):
 
 @pytest.mark.parametrize("forward", STEPS)
 def test_the_placed_step_is_equal_to_the_last_bit(forward):
-    assert compared(step(forward)).within(0.0)
+    assert compare_steps(step(forward)).within(0.0)
 
 
 def test_autocast_around_the_call_of_the_model_keeps_the_modules():
@@ -127,7 +127,7 @@ def test_hooks_may_begin_and_end_a_region():
 
     model.layers[0].register_forward_pre_hook(begin)
     model.layers[0].register_forward_hook(end)
-    assert compared((model, inputs, of_step)).within(0.0)
+    assert compare_steps((model, inputs, of_step)).within(0.0)
 
 
 def test_modules_in_a_region_can_run_again():

@@ -58,8 +58,8 @@ def words(mask=None):
     )
     model = transformers.NystromformerModel(config)
     ids = torch.ones(1, 8, dtype=torch.int64)
-    given = {"input_ids": ids} | ({} if mask is None else {"attention_mask": mask})
-    return model, given, lambda model, **batch: model(**batch).last_hidden_state.mean()
+    inputs = {"input_ids": ids} | ({} if mask is None else {"attention_mask": mask})
+    return model, inputs, lambda model, **batch: model(**batch).last_hidden_state.mean()
 
 
 def test_a_mask_of_known_ones_is_left_out():
@@ -111,30 +111,32 @@ def build(window: int = 32):
     )
 
 
-def compared(window: int):
+def compare_window(window: int):
     model, inputs, loss = build(window)
     step = partial(placed_step, given=(inputs, loss))
     return compare(model, inputs, loss, sgd, step, threads=1)
 
 
 def test_a_placed_step_is_equal_to_the_last_bit():
-    found = compared(window=32)
-    assert found.within(0.0)
-    assert found.apart == ()
+    result = compare_window(window=32)
+    assert result.within(0.0)
+    assert result.apart == ()
 
 
 def test_what_transformers_repeats_for_a_mask_that_it_needs_is_named():
-    found = compared(window=8)
-    assert found.within(1e-6)
-    assert found.apart == ("attention of transformers with a mask and shared keys and values",)
+    result = compare_window(window=8)
+    assert result.within(1e-6)
+    assert result.apart == ("attention of transformers with a mask and shared keys and values",)
 
 
 def test_keys_and_values_are_not_repeated():
     graph = capture(build, name="m")
     attention = {j for j, op in enumerate(graph.ops) if "flash_attention" in op.kind}
-    read = {graph.ops[t.producer].kind for t in graph.tensors if attention & {*t.consumers}}
-    assert "aten.mm" in read
-    assert "aten.clone" not in read
+    producer_kinds = {
+        graph.ops[t.producer].kind for t in graph.tensors if attention & {*t.consumers}
+    }
+    assert "aten.mm" in producer_kinds
+    assert "aten.clone" not in producer_kinds
 
 
 def test_what_transformers_does_is_as_before():

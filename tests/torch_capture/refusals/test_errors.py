@@ -55,12 +55,12 @@ def rounding(apart):
     return loss
 
 
-def masked(**said):
+def masked(**arguments):
     """An encoder whose mask is an input."""
     layer = nn.TransformerEncoderLayer(8, 2, 8, dropout=0.0, batch_first=True)
     inputs = torch.ones(2, 3, 8), nn.Transformer.generate_square_subsequent_mask(3)
     model = nn.TransformerEncoder(layer, 1)
-    return model, inputs, lambda model, x, mask: model(x, mask, **said).mean()
+    return model, inputs, lambda model, x, mask: model(x, mask, **arguments).mean()
 
 
 def slope(model):
@@ -144,9 +144,9 @@ def test_an_error_that_the_caller_handles_has_no_part_in_the_message():
         except SituateError:
             plan_it()
 
-    said = []
+    messages = []
     for way in (plan_it, handling):
         with pytest.raises(SituateError) as raised:
             way()
-        said.append(str(raised.value))
-    assert said[0] == said[1]
+        messages.append(str(raised.value))
+    assert messages[0] == messages[1]

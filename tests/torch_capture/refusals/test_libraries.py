@@ -167,8 +167,8 @@ def test_experts_that_have_one_implementation_are_to_be_replaced():
 
 
 def test_a_module_that_looks_only_in_training_may_infer_alone():
-    said = remedy_at("autoformer/modeling_autoformer.py", "shifts=-int(top_k_delays_index[i])")
-    assert "let the modules of class AutoformerAttention alone infer" in said
+    remedy = remedy_at("autoformer/modeling_autoformer.py", "shifts=-int(top_k_delays_index[i])")
+    assert "let the modules of class AutoformerAttention alone infer" in remedy
 
 
 def test_state_of_a_library_has_the_remedy_that_was_tried():

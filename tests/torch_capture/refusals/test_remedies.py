@@ -29,10 +29,10 @@ def test_the_line_is_named_and_the_remedy_is_the_products(case):
     step, answer = WRONG[case]
     with pytest.raises(SituateError) as error:
         of(step)
-    said = str(error.value)
-    assert re.match(r"net: capturing the step: tests/torch_capture/going_wrong\.py:\d+: ", said)
-    assert answer in said
-    assert not INTERNAL.search(said)
+    message = str(error.value)
+    assert re.match(r"net: capturing the step: tests/torch_capture/going_wrong\.py:\d+: ", message)
+    assert answer in message
+    assert not INTERNAL.search(message)
 
 
 @pytest.mark.parametrize("case", WITHOUT_A_LINE)

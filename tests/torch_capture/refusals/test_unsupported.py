@@ -53,7 +53,7 @@ def penalised(model: Any, x: Tensor) -> Tensor:
 
 
 def packed(model: Any, x: Tensor) -> Tensor:
-    with torch.autograd.graph.saved_tensors_hooks(lambda kept: kept.half(), Tensor.float):
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor.half(), Tensor.float):
         out: Tensor = model.layer(x).tanh()
     return out
 
@@ -62,7 +62,7 @@ class Halved(torch.autograd.graph.saved_tensors_hooks):
     """Keeps half of the bytes."""
 
     def __init__(self) -> None:
-        super().__init__(lambda kept: kept.half(), Tensor.float)
+        super().__init__(lambda tensor: tensor.half(), Tensor.float)
 
 
 def packed_by_its_own(model: Any, x: Tensor) -> Tensor:
@@ -151,11 +151,11 @@ def test_a_scaler_that_is_disabled_scales_nothing() -> None:
 
 
 def in_a_thread(model: Any, x: Tensor) -> Tensor:
-    found: list[Tensor] = []
-    thread = Thread(target=lambda: found.append(model.layer(x)))
+    results: list[Tensor] = []
+    thread = Thread(target=lambda: results.append(model.layer(x)))
     thread.start()
     thread.join()
-    return found[0]
+    return results[0]
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -174,11 +174,11 @@ def test_a_daemon_may_be_started() -> None:
 
 
 def test_a_thread_of_another_one_may_start_meanwhile() -> None:
-    begun: list[int] = []
+    results: list[int] = []
 
     def starting() -> None:
-        Thread(target=lambda: begun.append(1)).start()
-        begun.append(2)
+        Thread(target=lambda: results.append(1)).start()
+        results.append(2)
 
     go = Event()
     beside = Thread(target=lambda: (go.wait(), starting()))
@@ -186,7 +186,7 @@ def test_a_thread_of_another_one_may_start_meanwhile() -> None:
     with one_thread():
         go.set()
         beside.join()
-    assert set(begun) == {1, 2}
+    assert set(results) == {1, 2}
 
 
 class Criterion(nn.Module):
@@ -248,17 +248,17 @@ class Remembering(nn.Module):
 
     def __init__(self, reads: bool) -> None:
         super().__init__()
-        self.layer, self.said, self.reads = nn.Linear(3, 3), torch.zeros(3), reads
+        self.layer, self.memory, self.reads = nn.Linear(3, 3), torch.zeros(3), reads
 
     def forward(self, x: Tensor) -> Tensor:
-        said = self.layer(x + self.said if self.reads else x)
-        self.said = said.detach().mean(0)
-        out: Tensor = said.mean()
+        output = self.layer(x + self.memory if self.reads else x)
+        self.memory = output.detach().mean(0)
+        out: Tensor = output.mean()
         return out
 
 
 def test_a_tensor_that_is_kept_for_the_next_step_is_refused() -> None:
-    with pytest.raises(SituateError, match=r"keeps in 'model.1.said': .* buffer"):
+    with pytest.raises(SituateError, match=r"keeps in 'model.1.memory': .* buffer"):
         capture(lambda: (nn.Sequential(nn.ReLU(), Remembering(True)), X, None))
 
 
@@ -310,9 +310,9 @@ def networks() -> nn.ModuleDict:
 
 def adversarial(model: Any, x: Tensor, judge: Callable[[Tensor], Tensor]) -> Tensor:
     """The loss of the judge less that of the maker, by a judge that does not learn from it."""
-    made = model["maker"](x)
-    learned: Tensor = model["judge"](made.detach()).sigmoid() - model["judge"](x).sigmoid()
-    return (learned - judge(made).sigmoid()).mean()
+    generated = model["maker"](x)
+    learned: Tensor = model["judge"](generated.detach()).sigmoid() - model["judge"](x).sigmoid()
+    return (learned - judge(generated).sigmoid()).mean()
 
 
 def by_method(model: Any, x: Tensor) -> Tensor:
@@ -330,7 +330,7 @@ def by_attribute(model: Any, x: Tensor) -> Tensor:
 def by_call(model: Any, x: Tensor) -> Tensor:
     fixed = {name: p.detach() for name, p in model["judge"].named_parameters()}
     judge = partial(torch.func.functional_call, model["judge"], fixed)
-    return adversarial(model, x, lambda made: judge((made,)))
+    return adversarial(model, x, lambda generated: judge((generated,)))
 
 
 def unchanged(model: Any, x: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ class Making(OrderedDict[str, Any]):
 
     def __setitem__(self, key: str, value: Any) -> None:
         super().__setitem__(key, value)
-        self.written = True
+        self.was_written = True
 
 
 class Counting(dict[str, int]):
@@ -39,7 +39,7 @@ class Doubled(list[int]):
 
 
 @pytest.mark.parametrize(
-    ("container", "held"),
+    ("container", "contents"),
     [
         (Making([("a", int), ("b", str)]), {"a": int, "b": str}),
         (Counting(a=1), {"a": 1}),
@@ -50,9 +50,11 @@ class Doubled(list[int]):
         ((1, 2), [1, 2]),
     ],
 )
-def test_entries_are_those_that_are_held(container: Any, held: Any) -> None:
-    assert entries(container) == held
-    assert list(values(container)) == (list(held.values()) if isinstance(held, dict) else held)
+def test_entries_are_those_that_are_held(container: Any, contents: Any) -> None:
+    assert entries(container) == contents
+    assert list(values(container)) == (
+        list(contents.values()) if isinstance(contents, dict) else contents
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,11 +69,11 @@ def test_entries_are_those_that_are_held(container: Any, held: Any) -> None:
     ],
 )
 def test_a_container_is_refilled(container: Any) -> None:
-    held = entries(container)
+    contents = entries(container)
     container.clear()
     assert not entries(container)
-    refill(container, held)
-    assert entries(container) == held
+    refill(container, contents)
+    assert entries(container) == contents
 
 
 def test_what_reads_entries_in_its_own_way_is_not_told_of_it() -> None:

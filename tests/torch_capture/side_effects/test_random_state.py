@@ -73,10 +73,10 @@ def test_a_generator_that_was_taken_before_is_noticed() -> None:
 
 def test_the_numbers_of_python_can_be_put_back() -> None:
     states = numbers_of_python()
-    drawn = random.random(), np.random.rand()  # noqa: NPY002
+    numbers = random.random(), np.random.rand()  # noqa: NPY002
     assert numbers_of_python() != states
     put_back(states)
-    assert (random.random(), np.random.rand()) == drawn  # noqa: NPY002
+    assert (random.random(), np.random.rand()) == numbers  # noqa: NPY002
 
 
 @pytest.mark.parametrize("share", ENDS)

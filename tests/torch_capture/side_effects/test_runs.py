@@ -44,10 +44,10 @@ def runs(does: Callable[[Any, Tensor], Tensor], training: bool = True) -> Runs:
 
 
 def test_outcomes_of_the_same_computation_are_equal() -> None:
-    made = runs(lambda model, x: model(x.mul_(2)).sum())
-    one, other = made.run(Run()), made.run(Run())
+    repeated = runs(lambda model, x: model(x.mul_(2)).sum())
+    one, other = repeated.run(Run()), repeated.run(Run())
     assert one == other
-    assert {*made.changed} == {*made.state}
+    assert {*repeated.changed} == {*repeated.state}
 
 
 def test_what_is_left_in_inputs_and_how_gradients_flow_count() -> None:
@@ -62,18 +62,18 @@ def test_what_is_left_in_inputs_and_how_gradients_flow_count() -> None:
 
         return does
 
-    made = runs(once(lambda model, x: (model(x).sum(), x.add_(1))[0]))
-    one, other = made.run(Run()), made.run(Run())
+    repeated = runs(once(lambda model, x: (model(x).sum(), x.add_(1))[0]))
+    one, other = repeated.run(Run()), repeated.run(Run())
     assert one.returned == other.returned
-    assert one.left != other.left
-    made = runs(once(lambda model, x: (model(x) + x.detach() * 0).sum()))
-    assert made.run(Run()).gradients != made.run(Run()).gradients
+    assert one.state != other.state
+    repeated = runs(once(lambda model, x: (model(x) + x.detach() * 0).sum()))
+    assert repeated.run(Run()).gradients != repeated.run(Run()).gradients
 
 
 def test_inference_changes_no_parameter() -> None:
-    made = runs(lambda model, x: x * model.weight, training=False)
-    made.run(Run())
-    assert made.changed == ()
+    repeated = runs(lambda model, x: x * model.weight, training=False)
+    repeated.run(Run())
+    assert repeated.changed == ()
 
 
 def test_a_step_that_fails_says_why() -> None:
@@ -104,7 +104,7 @@ CHANGES: list[tuple[Callable[[Any, Tensor], object], str]] = [
 ]
 
 
-def made() -> nn.Module:
+def build_model() -> nn.Module:
     model = nn.Linear(3, 3)
     model.frozen = nn.Parameter(torch.ones(1), requires_grad=False)
     return model
@@ -117,11 +117,11 @@ def test_what_a_step_changes_for_good_is_named(change: Any, what: str) -> None:
         return model(x.reshape(-1, 3) * 1).mean()  # type: ignore[no-any-return]
 
     with pytest.raises(SituateError, match=f"the step changes {what}, which a placed step would"):
-        capture(lambda: (made(), (torch.ones(4, 3),), loss))
+        capture(lambda: (build_model(), (torch.ones(4, 3),), loss))
 
 
 def test_what_is_as_it_was_is_equal() -> None:
-    model, x = made(), torch.ones(4, 3)
+    model, x = build_model(), torch.ones(4, 3)
     before = invariants(model, [x])
     model.eval()
     model.train()
@@ -186,4 +186,4 @@ def test_capture_looks_at_them() -> None:
         return model(batch.pop("x")).mean()  # type: ignore[no-any-return]
 
     with pytest.raises(SituateError, match="into a dict or list of its inputs"):
-        capture(lambda: (made(), ({"x": torch.ones(4, 3)},), loss))
+        capture(lambda: (build_model(), ({"x": torch.ones(4, 3)},), loss))

@@ -26,11 +26,11 @@ def test_the_first_slice_has_the_numbers_of_the_step_s_own_inputs():
 
 
 def test_pieces_are_views_in_the_order_of_their_numbers():
-    given = torch.randn(4, 2), torch.randn(5), torch.randn(2, 4)
-    pieces = CUT.pieces(given)
+    tensors = torch.randn(4, 2), torch.randn(5), torch.randn(2, 4)
+    pieces = CUT.pieces(tensors)
     assert [tuple(piece.shape) for piece in pieces] == [(3, 2), (5,), (2, 3), (1, 2), (2, 1)]
-    assert torch.equal(pieces[4], given[2][:, 3:])
-    assert pieces[3].data_ptr() == given[0][3:].data_ptr()
+    assert torch.equal(pieces[4], tensors[2][:, 3:])
+    assert pieces[3].data_ptr() == tensors[0][3:].data_ptr()
 
 
 def test_a_batch_of_another_size_is_refused():

@@ -22,9 +22,9 @@ def test_statistics_are_those_of_all_numbers_together(counts, offset):
     parts = [torch.var_mean(part, 0, correction=0) for part in x.split(counts)]
     variances, means = map(list, zip(*parts, strict=True))
     running = [torch.zeros(3, **DOUBLE), torch.ones(3, **DOUBLE)]
-    found = batch_norm_statistics(means, variances, counts, running, 0.25)
+    results = batch_norm_statistics(means, variances, counts, running, 0.25)
     expected = x.mean(0), x.var(0, correction=0), 0.25 * x.mean(0), 0.75 + 0.25 * x.var(0)
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(results, expected, strict=True):
         torch.testing.assert_close(one, other)
     assert len(batch_norm_statistics(means, variances, counts, [], 0.25)) == 2
 

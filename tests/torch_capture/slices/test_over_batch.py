@@ -55,7 +55,7 @@ def looking(model, x, y, mask):
     return F.mse_loss(model(x, mask), y)
 
 
-def written(model, x, y, table):
+def overwriting(model, x, y, table):
     table.mul_(2)
     return mse(model, F.batch_norm(x, None, None, training=True) + table, y)
 
@@ -71,7 +71,7 @@ def written(model, x, y, table):
             r"buffer '0.average' is written by every slice for the next, .*--batch-norm slice",
         ),
         (
-            written,
+            overwriting,
             (torch.ones(6),),
             {"axes": {"2": None}},
             r"input 2 is written by every slice for the next, .*--batch-norm slice",

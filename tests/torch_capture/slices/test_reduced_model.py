@@ -73,8 +73,8 @@ def test_all_layers_are_back_in_their_order_also_after_an_error():
 def test_a_model_without_values_becomes_one_with_random_numbers_and_its_ties():
     what = build_fake(lambda: (Tied(), (torch.zeros(2, 3, dtype=torch.int64),), None), "model")
     model = real(what, SmallForm(2))
-    held = [model.embed.weight, model.count, *model.scales]
-    assert not any(isinstance(tensor, FakeTensor) for tensor in held)
+    tensors = [model.embed.weight, model.count, *model.scales]
+    assert not any(isinstance(tensor, FakeTensor) for tensor in tensors)
     assert model.head.weight is model.embed.weight
     assert model.embed.weight.requires_grad
     assert isinstance(what.model.embed.weight, FakeTensor)

@@ -35,10 +35,10 @@ def test_each_replica_has_its_parameters_its_state_and_its_updates():
     graph = captured(mse, optimizer="adam", shares=(1, 1, 1, 1), replicas=(2, 2))
     ops = {op.name: op for op in graph.ops}
     for r in (0, 1):
-        held, update = ops[f"replica{r}/weight"], ops[f"replica{r}/weight/adam"]
-        assert (held.replica, update.replica) == (r, r)
-        assert held.persistent == 3 * 6 * 3 * 4
-        assert held.group == update.group
+        parameter, update = ops[f"replica{r}/weight"], ops[f"replica{r}/weight/adam"]
+        assert (parameter.replica, update.replica) == (r, r)
+        assert parameter.persistent == 3 * 6 * 3 * 4
+        assert parameter.group == update.group
     assert ops["replica0/weight"].group != ops["replica1/weight"].group
     assert {op.module for op in graph.ops if op.kind == "parameter"} == {""}
 

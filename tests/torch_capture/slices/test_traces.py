@@ -43,11 +43,13 @@ def test_lengths_of_a_ctc_loss_are_cut_and_the_step_is_the_whole_batch_s():
     here = situate.discover(cpus=1)
     plan = situate.solve(situate.Problem(graph, here), "single").plan
     optimizer, rule = (torch.optim.SGD(m.parameters(), lr=0.1) for m in (model, other))
-    with situate.compile(plan, model, inputs, loss, optimizer=optimizer, cluster=here) as placed:
-        losses = [float(placed(*inputs)) for _ in range(2)]
-    for found in losses:
+    with situate.compile(
+        plan, model, inputs, loss, optimizer=optimizer, cluster=here
+    ) as placed_step:
+        losses = [float(placed_step(*inputs)) for _ in range(2)]
+    for loss_ in losses:
         whole = loss(other, *inputs)
-        assert found == pytest.approx(float(whole), rel=1e-6)
+        assert loss_ == pytest.approx(float(whole), rel=1e-6)
         rule.zero_grad()
         whole.backward()
         rule.step()

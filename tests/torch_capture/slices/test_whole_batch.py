@@ -69,20 +69,20 @@ def mse(model, x, y):
     return F.mse_loss(model(x), y)
 
 
-def said(loss, **more):
+def slice_warnings(loss, **more):
     """The warnings but for that of numbers that were tried."""
-    told = captured(loss, **more).warnings
-    return [t for t in told if t.startswith("slices: ") and "on random numbers" not in t]
+    warnings = captured(loss, **more).warnings
+    return [t for t in warnings if t.startswith("slices: ") and "on random numbers" not in t]
 
 
 def test_samples_that_stay_apart_are_not_spoken_of():
     apart = nn.Sequential(nn.Linear(6, 8), nn.LayerNorm(8), nn.Dropout(), nn.Linear(8, 3))
-    assert said(mse, model=apart) == []
+    assert slice_warnings(mse, model=apart) == []
 
 
 def test_batch_norms_have_statistics_of_a_slice():
     norms = nn.Sequential(nn.BatchNorm1d(6), nn.Linear(6, 3), nn.BatchNorm1d(3))
-    (text,) = said(mse, model=norms)
+    (text,) = slice_warnings(mse, model=norms)
     assert "each slice has statistics of its own" in text
     assert "(2 ops, the first of 0" in text
 
@@ -90,18 +90,18 @@ def test_batch_norms_have_statistics_of_a_slice():
 def test_a_batch_norm_that_infers_and_an_instance_norm_depend_on_no_batch():
     still = nn.Sequential(nn.BatchNorm1d(6), nn.Linear(6, 3))
     still[0].eval()
-    assert said(mse, model=still) == []
-    each = nn.Sequential(
+    assert slice_warnings(mse, model=still) == []
+    model = nn.Sequential(
         nn.Unflatten(1, (2, 3)), nn.InstanceNorm1d(2), nn.Flatten(), nn.Linear(6, 3)
     )
-    assert said(mse, model=each) == []
+    assert slice_warnings(mse, model=model) == []
 
 
 def test_a_loss_over_pairs_is_named():
     def contrastive(model, x, y):
         return F.cross_entropy(model(x) @ y.t(), torch.arange(len(x)))
 
-    (text,) = said(contrastive)
+    (text,) = slice_warnings(contrastive)
     assert "aten.mm relates every sample to those of its slice" in text
 
 
@@ -110,12 +110,12 @@ def test_shuffled_samples_are_named(mix):
     def mixed(model, x, y):
         return mse(model, x + (x.flip(0) if mix == "flip" else x.roll(1, 0)), y)
 
-    (text,) = said(mixed)
+    (text,) = slice_warnings(mixed)
     assert f"aten.{mix} relates" in text
 
 
 def test_a_mean_that_goes_back_into_the_model_is_named():
-    (text,) = said(lambda m, x, y: F.mse_loss(m(x) - m(x).mean(0), y))
+    (text,) = slice_warnings(lambda m, x, y: F.mse_loss(m(x) - m(x).mean(0), y))
     assert "aten.mean takes in all samples of a slice" in text
 
 
@@ -130,7 +130,7 @@ def test_a_buffer_of_the_samples_is_named():
             self.average.mul_(0.9).add_(out.detach().mean(0))
             return out
 
-    (text,) = said(mse, model=Averaging())
+    (text,) = slice_warnings(mse, model=Averaging())
     assert text == "slices: buffer 'average' is written by every slice, one after the other"
 
 

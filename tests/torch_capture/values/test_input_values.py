@@ -44,9 +44,9 @@ def inputs():
 
 def captured(function, build=inputs, loss=mean, training=True) -> Graph:
     """The graph of the step, which is the same of a model that exists."""
-    model, given = Net(function), build()
+    model, inputs_ = Net(function), build()
     graph = capture(lambda: (Net(function), build(), loss), training=training, name="net")
-    program = capture_program(model, given, loss, training=training, name="net")
+    program = capture_program(model, inputs_, loss, training=training, name="net")
     assert program.graph == graph
     return graph
 
@@ -88,31 +88,31 @@ def test_a_step_that_looks_at_an_input_computes_as_eager_pytorch_does(function):
     [warning] = graph.warnings
     assert "the values of input 'm' alone, which are [1, 0, 1, 1]: " in warning
     assert "test_input_values.py:" in warning
-    found = compare(
+    result = compare(
         Net(function),
         inputs(),
         mean,
         sgd,
-        lambda model, made: placed_step(model, made, given=(inputs(), mean)),
+        lambda model, inputs__: placed_step(model, inputs__, given=(inputs(), mean)),
     )
-    assert found.within(0.0)
+    assert result.within(0.0)
 
 
 def test_an_input_that_is_not_looked_at_is_not_taken():
     assert captured(lambda model, x, m, labels: model.layer(x) * m[:, None]).warnings == ()
 
 
-def drawn():
+def drawn_inputs():
     return {"x": X.clone(), "m": torch.randint(1, 2, (4,))}
 
 
-def given():
-    found = torch.zeros(4, dtype=torch.bool)
-    found[1:] = True
-    return {"x": X.clone(), "m": found}
+def written_inputs():
+    result = torch.zeros(4, dtype=torch.bool)
+    result[1:] = True
+    return {"x": X.clone(), "m": result}
 
 
-@pytest.mark.parametrize("build", [drawn, given])
+@pytest.mark.parametrize("build", [drawn_inputs, written_inputs])
 def test_example_inputs_have_the_values_that_building_them_gives(build):
     values = build()["m"].tolist()
     [warning] = captured(LOOKS["what a mask selects"], build).warnings
@@ -199,14 +199,14 @@ def written_then_compared(model, x, m, labels):
     return model.layer(x)[m == 1]
 
 
-COMPARED = "the values of input 'm' == 1 alone, which are [True, False, True, True]"
+COMPARISON_WARNING = "the values of input 'm' == 1 alone, which are [True, False, True, True]"
 
 
 def test_of_an_input_that_is_compared_only_that_counts():
     [warning] = captured(lambda model, x, m, labels: model.layer(x)[m == 1]).warnings
-    assert COMPARED in warning
+    assert COMPARISON_WARNING in warning
     [warning] = captured(written_then_compared).warnings
-    assert COMPARED not in warning
+    assert COMPARISON_WARNING not in warning
 
 
 def step_of(function, build=inputs):
@@ -265,21 +265,21 @@ def test_a_warning_says_that_capture_drew_the_values():
             mask = torch.randint(2, (4,), generator=chance).bool()
             return Net(LOOKS["what a mask selects"]), {"x": torch.randn(4, 3), "m": mask}, mean
 
-        [found] = capture(build).warnings
-        return found
+        [result] = capture(build).warnings
+        return result
 
-    drawn = "they are drawn, by capture here and anew by whatever runs the plan"
-    assert drawn in warning()
-    assert drawn not in warning(3)
+    drawn_inputs = "they are drawn, by capture here and anew by whatever runs the plan"
+    assert drawn_inputs in warning()
+    assert drawn_inputs not in warning(3)
 
 
 @pytest.mark.parametrize("dtype", [None, torch.float64])
 def test_numbers_that_the_step_makes_are_read(dtype):
     def step(model, x):
         two, three = torch.tensor([2, 3])
-        made = torch.tensor([[two, three.max()], [two, 1]], dtype=dtype)
-        assert made.dtype == (dtype or torch.int64)
-        return model.layer(x) * made.sum()
+        inputs__ = torch.tensor([[two, three.max()], [two, 1]], dtype=dtype)
+        assert inputs__.dtype == (dtype or torch.int64)
+        return model.layer(x) * inputs__.sum()
 
     assert of(step).ops
 

@@ -69,8 +69,8 @@ def verdict(step: Step, shares: tuple[int, ...], **slices: Any) -> Verdict:
         if "Error: " in str(error):  # a fault, which capture reports in its one line
             raise
         return Verdict(str(error), None, ())
-    told = tuple(text for text in graph.warnings if text.startswith("slices: "))
-    return Verdict("", graph.slices.loss if graph.slices else None, told)
+    warnings = tuple(text for text in graph.warnings if text.startswith("slices: "))
+    return Verdict("", graph.slices.loss if graph.slices else None, warnings)
 
 
 def difference(step: Step, shares: tuple[int, ...], loss: str) -> float:

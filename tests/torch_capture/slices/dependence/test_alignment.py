@@ -71,6 +71,6 @@ def test_other_ops_are_not_aligned():
 @pytest.mark.parametrize("shares", [(1,) * 8, (4, 4), (7, 1)])
 def test_parameters_that_are_added_to_every_sample_train_alike(shares):
     step = Step(mse, model=Positions)
-    told = verdict(step, shares)
-    assert told.is_silent, told
-    assert difference(step, shares, told.loss) < ROUNDING
+    warnings = verdict(step, shares)
+    assert warnings.is_silent, warnings
+    assert difference(step, shares, warnings.loss) < ROUNDING

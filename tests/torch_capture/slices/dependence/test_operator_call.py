@@ -15,8 +15,8 @@ RATIO = Fraction(8, 6)
 
 @pytest.mark.parametrize("power", range(-4, 5))
 def test_a_number_has_the_power_with_which_it_grows(power):
-    found = number_relation(6**power, 8**power, RATIO)
-    assert found == SHARED.with_power(-power)
+    relation = number_relation(6**power, 8**power, RATIO)
+    assert relation == SHARED.with_power(-power)
 
 
 @pytest.mark.parametrize("number", [1, -0.5, inf, nan])

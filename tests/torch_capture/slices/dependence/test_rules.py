@@ -234,9 +234,9 @@ def _scalar(out):
 @pytest.mark.parametrize("name", RELATED)
 def test_what_relates_samples_is_warned_of_or_refused(name):
     step = _step(RELATED[name], HEADS["mean"])
-    told = verdict(step, (1, 1))
-    if told.is_silent:
-        assert difference(step, (1, 1), told.loss) < ROUNDING
+    warnings = verdict(step, (1, 1))
+    if warnings.is_silent:
+        assert difference(step, (1, 1), warnings.loss) < ROUNDING
         assert name in LINEAR
 
 
@@ -248,7 +248,7 @@ LINEAR = {"transposed product"}
 def test_of_samples_that_stay_apart_nothing_is_said(number, name):
     head, shares = [("mean", (1, 1)), ("sum", (3, 1))][number % 2]
     step = _step(APART[name], HEADS[head])
-    told = verdict(step, shares)
-    assert told.is_silent, told
-    assert told.loss == head
-    assert difference(step, (1, 1), told.loss) < ROUNDING
+    warnings = verdict(step, shares)
+    assert warnings.is_silent, warnings
+    assert warnings.loss == head
+    assert difference(step, (1, 1), warnings.loss) < ROUNDING
