@@ -26,6 +26,7 @@ def fake_step(inputs: Any) -> FakeStep:
     return from_real(nn.Linear(3, 1), inputs, loss, "m")
 
 
+# Inputs are taken apart and compared with the captured ones.
 def test_a_tensor_that_is_given_twice_is_two_inputs() -> None:
     first, second = fake_step((X, X)).tensors
     assert first is not second
@@ -59,6 +60,7 @@ def test_other_entries_are_refused() -> None:
         fake_step({"x": X, "y": Y}).separate(({"x": X, "z": Y},))
 
 
+# Models that cannot be captured are refused, and modes of modules are kept.
 @pytest.mark.filterwarnings("ignore:.*torch.jit")
 @pytest.mark.parametrize("compiles", [torch.jit.script, lambda model: torch.jit.trace(model, X)])
 def test_what_torchscript_compiled_is_refused_with_the_remedy(compiles: Any) -> None:

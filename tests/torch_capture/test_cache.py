@@ -31,6 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     forget()
 
 
+# A graph is captured once per key, whatever happens to its file.
 class Capture:
     """Counts how often it is asked."""
 
@@ -113,6 +114,7 @@ def test_without_a_home_nothing_is_kept(monkeypatch: pytest.MonkeyPatch):
     assert find_note(KEY, list[str]) is None
 
 
+# A function's graph is found while all its sources are unchanged.
 GRAPH = Graph("mine:step", (Op("a", persistent=1),))
 
 MODULES = ("mine", "mine.inner", "width")

@@ -24,6 +24,7 @@ from situate.torch_capture.comparison import (  # noqa: E402  # noqa: E402
 
 ONES = torch.ones(2, 3)
 
+# Every draw gives the same number for every sample.
 DRAWS = {
     "rand": (lambda: torch.rand(2, 3), 0.5),
     "rand_like": (lambda: torch.rand_like(ONES), 0.5),
@@ -85,6 +86,7 @@ def test_numbers_of_few_bits_are_noted(dtype, bits):
     assert draws.bits == bits
 
 
+# Differences are relative to the gradient's largest number.
 def test_the_parameter_that_differs_most_in_its_own_size_is_named():
     ours = {"large": tensor([100.0, 1.0]), "small": tensor([0.5, -2.0])}
     theirs = {"large": tensor([101.0, 1.0]), "small": tensor([0.5, -1.0])}
@@ -131,6 +133,7 @@ def test_shorter_numbers_explain_more(bits, least):
     assert tolerance(bits) == least
 
 
+# Steps run in precise numbers unless they name types themselves.
 def test_a_step_runs_in_doubles_and_what_it_makes_has_as_many_bits():
     types = in_precision(torch.float64, lambda dtype: (dtype, torch.ones(1).dtype))
     assert types == (torch.float64, torch.float64)

@@ -15,6 +15,7 @@ from torch.utils import flop_counter  # noqa: E402
 
 from situate.data.graph import Graph  # noqa: E402
 
+# Ops read only the parts of their inputs that they need.
 TABLE = torch.empty(50_000, 64, device="meta")
 """Rows of 256 bytes."""
 
@@ -100,6 +101,7 @@ def convolution_backward(out, image, weight, transposed, groups, mask):
     )
 
 
+# FLOP formulas that differ from PyTorch's.
 class TestConvolutionBackward:
     """Each of two gradients takes what the convolution took: two FLOPs for every element of its
     output and weight of one channel."""
@@ -225,6 +227,7 @@ def double_(x: Tensor) -> None:
     x.mul_(2)
 
 
+# Operators without a known cost are named in a warning.
 class Gated(nn.Module):
     """Calls both operators, the first of them twice."""
 

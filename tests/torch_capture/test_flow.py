@@ -31,6 +31,7 @@ SPLITS: dict[str, Callable[[Tensor], Any]] = {
 }
 
 
+# Views share the storage of their base.
 @pytest.mark.parametrize("how", SPLITS)
 def test_a_part_is_read_from_what_was_split(how: str) -> None:
     def build() -> Any:
@@ -50,6 +51,7 @@ def test_a_view_of_a_number_is_an_op() -> None:
     assert [op.kind for op in graph.ops].count("aten._conj") == 1
 
 
+# Copies and conjugates are storages of their own.
 class Counting(nn.Module):
     """Returns what it had counted before, and after."""
 

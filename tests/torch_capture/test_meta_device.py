@@ -39,6 +39,7 @@ def build_on(on: str, inputs_on: str = "cpu") -> Any:
     return model, words, lambda model, words: model(words).mean()
 
 
+# A model on `meta` gives the same graph as one on the CPU.
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("inputs_on", ["cpu", "meta"])
 def test_its_graph_is_that_of_the_cpu(training: bool, inputs_on: str) -> None:

@@ -24,6 +24,7 @@ def node(module=None, stack_trace=None):
 TRACEBACK = '  File "/home/me/mine.py", line 12, in forward\n    return self.fc(x)\n'
 
 
+# Messages name an op's module and source line.
 def test_an_op_stands_in_its_module_and_its_line():
     assert place(node("layers.0", TRACEBACK)) == "layers.0, /home/me/mine.py:12"
 

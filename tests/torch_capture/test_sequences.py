@@ -12,6 +12,7 @@ from situate.torch_capture.trees import replace_sequences, sequences  # noqa: E4
 X = torch.ones(2)
 
 
+# Sequences among the inputs are found by name and replaced.
 @pytest.mark.parametrize(
     ("inputs", "expected"),
     [

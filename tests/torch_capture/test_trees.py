@@ -51,6 +51,7 @@ def compare_network(model, inputs):
     return compare(model, inputs, None, None, partial(placed_step, given=(inputs, None)), threads=1)
 
 
+# Caches of transformers count as the tensors in them.
 def test_what_a_model_read_is_held_to_the_end():
     graph = capture(lambda: (network("whole"), (WORDS,), None), training=False, name="m")
     outputs = sorted(tensor.size for tensor in graph.tensors if tensor.output)

@@ -197,6 +197,7 @@ def capture_function(
     captures = captures or Captures()
     # A graph on disk has been checked.
     cache = cache and captures.check
+    # The cache looks for modules on the path, so the current directory comes first.
     with current_directory():
         if cache and (graph := find_function_graph(text, optimizer, slices, recompute)):
             return graph
@@ -210,6 +211,8 @@ def capture_function(
             slices=slices,
             recompute=recompute,
         )
+        # Plans name the resolved slices and modules. A second key lets such a plan find the graph,
+        # too.
         if cache:
             resolved = graph.slices, graph.recompute
             loading.keep(text, optimizer, module, graph, slices, recompute)

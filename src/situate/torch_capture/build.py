@@ -93,6 +93,8 @@ def build_fake(build: Build, name: str) -> FakeStep:
                 random_examples() as find_values,
             ):
                 return _on_cpu(replace(_checked(build(), mode, find_values), devices=devices))
+        # A second attempt with real tensors, because some models load weights or compute sizes from
+        # values.
         except Exception as error:
             if not needs_values(error):
                 raise
@@ -174,6 +176,7 @@ def _checked(
     return FakeStep(
         model,
         tuple(distinct(tensors, mode)),
+        # `keystr` quotes the keys of keyword arguments.
         tuple(name.strip("'") for name in names),
         _caller(fill, result),
         trees.separator(inputs),

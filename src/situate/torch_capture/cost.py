@@ -49,6 +49,7 @@ def traffic(kind: str, inputs: list[object], value: object) -> int:
     name = kind.rpartition(".")[2]
     if bytes_read and name in PARTIAL_READS:
         bytes_read[0] = min(bytes_read[0], bytes_written)
+    # The table's rows are read once per index, at most the whole table.
     if name in BAGS:
         bytes_read[0] = min(bytes_read[0], _rows(*inputs[:2]))
     return sum(bytes_read) + bytes_written

@@ -87,6 +87,7 @@ def storages(trace: Trace) -> dict[fx.Node, Storage]:
         elif node.op == "call_function" and (source := base(node)) is not None:
             storage[node] = storage[source]
         elif node.target is operator.getitem:
+            # An item of an op with several outputs is one of its storages.
             storage[node] = (node.args[0], node.args[1])
     return storage
 
@@ -100,6 +101,8 @@ def base(node: fx.Node) -> Any:
     if node.target is operator.getitem:
         shares = base(source) is not None
     elif node.target is aten.clone.default:
+        # Functionalisation leaves no writes, so a clone of equal layout is indistinguishable from
+        # its source.
         shares = APART not in node.meta and is_plain_copy(node, source)
     else:
         shares = node.target in _undeclared_views() or getattr(node.target, "is_view", False)

@@ -38,6 +38,7 @@ def to_step(trace: Trace, optimizer: str) -> Step:
     rule = update_rule(optimizer)
     if rule.clip is not None:
         clip_gradients(trace, rule.clip)
+    # A returned clone of a buffer must not alias the buffer's next value.
     keep_apart(trace)
     number = {node: i for i, node in enumerate(trace.graph.nodes)}
     return Step(trace, buffers.fold(flow(trace)), number, rule.kind)
@@ -122,6 +123,8 @@ def readers_without_path(
     lowest = min(missing, default=op)
     visited, pending = {op}, [op]
     while pending and missing:
+        # Ops below the lowest missing reader cannot lead to any reader, so the search never visits
+        # them.
         if lowest not in missing:
             lowest = min(missing)
         for producer in producers[pending.pop()]:

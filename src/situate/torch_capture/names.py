@@ -45,9 +45,11 @@ def state_name(node: fx.Node) -> str:
 
 def module(node: fx.Node) -> str | None:
     """Path of the module in the user's model; `loss` outside of it, None if unknown."""
+    # AOTAutograd keeps the forward op's stack on backward nodes under the second key.
     stack = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack")
     if not stack:
         return None
+    # Export appends `@1`, `@2` and so on to the path of a module that is called repeatedly.
     deepest = str(list(stack.values())[-1][0]).partition("@")[0]
     return uncompiled(path_of(deepest)) if deepest else "loss"
 

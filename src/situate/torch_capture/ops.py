@@ -125,6 +125,8 @@ def computations(step: Step) -> Iterator[Draft]:
         module = names.module(node)
         if module is None:
             computed = [source for source, _ in step.flow.reads[node] if source in modules]
+            # An op without a module stack, such as a sum of gradients, belongs to the module of its
+            # last input.
             latest = max(computed, key=step.number.__getitem__, default=None)
             module = modules.get(latest, "") if latest else ""
         modules[node] = module
@@ -145,6 +147,7 @@ def _draw_groups(step: Step) -> dict[fx.Node, str]:
     groups: dict[fx.Node, str] = {}
     for node in step.flow.ops:
         if names.AGAIN in node.meta and seeded in getattr(node.target, "tags", ()):
+            # Each group adds two entries, the first op and its repetition.
             group = f"recompute/draw{len(groups) // 2}"
             groups |= dict.fromkeys((node, node.meta[names.AGAIN]), group)
     return groups

@@ -57,6 +57,7 @@ def _tensor(tensor: torch.Tensor) -> str:
     text = f"{_dtype(tensor.dtype)}[{','.join(map(str, tensor.shape))}]"
     if tensor.layout is not torch.strided or tensor.is_contiguous():
         return text
+    # The stride of a dimension of size 1 has no effect, so it is written as 0.
     moves = zip(tensor.shape, tensor.stride(), strict=True)
     return f"{text}s[{','.join(str(stride if size > 1 else 0) for size, stride in moves)}]"
 

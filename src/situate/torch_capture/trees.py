@@ -64,6 +64,7 @@ def flatten(value: Any) -> tuple[list[Any], Structure]:
     caches: dict[int, tuple[type, Structure]] = {}
     for place, leaf in enumerate(outer_leaves):
         if _is_cache(leaf):
+            # A cache is an object whose attributes hold tensors; pytree does not look into it.
             cache_leaves, attributes = flatten(dict(vars(leaf)))
             caches[place] = type(leaf), attributes
             leaves += cache_leaves

@@ -19,6 +19,7 @@ from tests.readers.calling import X, mean, of  # noqa: E402
 from tests.torch_capture.patches.mixed_precision import cast, compare_steps, loss, step  # noqa: E402
 
 
+# Autocast of any device casts as the CPU's does.
 def autocast_layer(device: str, *args: Any, **options: Any) -> Callable[[Any, Tensor], Tensor]:
     """The output of a layer under `torch.autocast`."""
 
@@ -125,6 +126,7 @@ def test_a_method_may_be_decorated_with_it() -> None:
     assert "bfloat16" in {op.dtype for op in graph.ops}
 
 
+# A weight is cast once per region, so gradients add up as in eager PyTorch.
 def repeated(model, x, **options):
     with cast(**options):
         for _ in range(3):

@@ -138,6 +138,7 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
+# Functions keep their own gradients in a captured step.
 @pytest.mark.usefixtures("_one_thread")
 @pytest.mark.parametrize(
     "function",
@@ -180,6 +181,7 @@ def test_inference_is_captured_without_their_gradients() -> None:
     assert "round" in {op.name for op in of(rounded, training=False).ops}
 
 
+# Effects of a function that capture cannot see are refused.
 class Doubled(torch.autograd.Function):
     """Writes over its input."""
 

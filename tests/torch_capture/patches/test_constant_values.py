@@ -60,6 +60,7 @@ def seen_through_a_view(x):
     return view.sum() > 1
 
 
+# Values that the program fills itself are known, and decide branches of the step.
 CONSTANT = {
     "a causal mask": lambda _, x: (causal(3) == torch.zeros(3, 3)).any(),
     "numbers listed": lambda _, x: torch.tensor([1.0, 2.0]).sum() > 2,
@@ -139,6 +140,7 @@ def test_a_model_that_looks_at_rates_of_its_own_is_built_without_memory():
     assert isinstance(model[3].weight.data, FakeTensor)
 
 
+# Values are kept up to a limit of memory.
 def test_large_tensors_have_no_values():
     with FakeTensorMode(), constants_known():
         assert torch.zeros(MAX_KEPT_NUMBERS).constant is not None

@@ -53,6 +53,7 @@ def written_through_a_view(x):
     return gather_rows(x, view.nonzero()[:, 0])
 
 
+# Sizes that follow from known numbers are computed during capture; others are refused.
 CONSTANT = {
     "nonzero": lambda x: gather_rows(x, numbers().nonzero()[:, 0]),
     "nonzero, an axis each": lambda x: gather_rows(x, numbers().nonzero(as_tuple=True)[0]),

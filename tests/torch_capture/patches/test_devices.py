@@ -48,6 +48,7 @@ def by_default(model, x):
         torch.set_default_device(None)
 
 
+# A step that names devices equals one that names none.
 MOVES = {
     "to": (lambda model, x: model(x.to("cuda")).mean(), "cuda"),
     "to a device": (lambda model, x: model(x.to(torch.device("cuda:0"))).mean(), "cuda:0"),
@@ -184,6 +185,7 @@ def test_a_tensor_on_meta_lies_here():
     assert lie_here([torch.ones(1), torch.ones(1, device="meta")])
 
 
+# Calls that wait for a device do nothing.
 def accelerator_of(asks):
     def step(model, x):
         asks(x)

@@ -22,6 +22,7 @@ from situate.runtime.equality import compare  # noqa: E402
 from situate.torch_capture import capture  # noqa: E402
 from tests.runtime.placing import placed_step, sgd  # noqa: E402
 
+# Interpolation is one op each way.
 MODES = {
     "nearest": (nn.Conv2d, 2, "aten.upsample_nearest2d"),
     "nearest-exact": (nn.Conv3d, 3, "aten._upsample_nearest_exact3d"),
@@ -78,6 +79,7 @@ def test_a_gradient_keeps_its_memory_format(mode):
     assert compare(model, inputs, channels_last, sgd, step, threads=1).within(0.0)
 
 
+# Losses of margins are one op each way.
 LABEL = torch.tensor([1, 2, 3])
 LABELS = torch.tensor([[1, 2, -1, 0, 0], [3, -1, 0, 0, 0], [-1, 0, 0, 0, 0]])
 
@@ -130,6 +132,7 @@ CTC_LOSSES: dict[str, Callable[..., Any]] = {
 }
 
 
+# A CTC loss with lengths as numbers is one op each way.
 class Labels(nn.Linear):
     """Scores of eight labels at every step."""
 

@@ -15,6 +15,7 @@ from tests.torch_capture.patches.mixed_precision import compare_steps, step  # n
 from tests.torch_capture.slices.steps import captured  # noqa: E402
 
 
+# Warnings about the loss name its line.
 def flipped(model, x, y):
     return (model(x) - y.flip(0)).square().mean()
 
@@ -33,6 +34,7 @@ def test_pytorch_keeps_what_it_kept_before():
         assert getattr(proxy, ANCHORS) is before
 
 
+# Compiled modules are captured as the modules that they wrap.
 def whole():
     model, inputs, loss = step()
     return torch.compile(model), inputs, loss

@@ -41,6 +41,7 @@ def gradient_of_layer_norm(g, x, output_mask):
 
 ALL = [True] * 3
 W = torch.ones(4)
+# Fake results have the strides of real kernels.
 KERNELS = {
     "layer norm": lambda g, x: aten.native_layer_norm(x[:, :1], x.shape[-1:], None, None, 1e-5),
     "gradient of layer norm": lambda g, x: gradient_of_layer_norm(g, x, ALL),
@@ -167,6 +168,7 @@ def test_a_backward_pass_on_another_device_is_equal_to_the_last_bit(layer):
     assert compare(model, STATISTICS_X, autocast, sgd, backward_apart, threads=1).within(0.0)
 
 
+# Statistics of normalisations have the dtype of real kernels.
 STATISTICS_KERNELS = {
     "layer": lambda x, w: aten.native_layer_norm.default(x, [4], w, w, 1e-5),
     "group": lambda x, w: aten.native_group_norm.default(x, w, w, 2, 4, 16, 2, 1e-5),

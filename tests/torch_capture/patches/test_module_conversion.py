@@ -60,6 +60,7 @@ def step(model):
     return model, torch.ones(2, 4, dtype=like.dtype), lambda model, x: model(x).mean()
 
 
+# A model on fake tensors can be cast and moved where it is built.
 @pytest.mark.parametrize("fill", FILLS)
 def test_a_parameter_of_numbers_is_cast(fill):
     graph = capture(lambda: step(nn.Sequential(Norm(FILLS[fill])).to(torch.bfloat16)))
@@ -141,6 +142,7 @@ def test_a_model_on_meta_gets_memory_of_its_own():
     assert build_fake(build, "m").model[0].weight.dtype is torch.bfloat16
 
 
+# A cast within the step is refused unless it changes nothing.
 class Router(nn.Module):
     """Casts a layer in every step."""
 

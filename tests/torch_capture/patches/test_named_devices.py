@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 from situate.torch_capture.patches.named_devices import NamedDevices, is_here  # noqa: E402
 
 
+# Devices that a program names are recorded once.
 @pytest.mark.parametrize("device", ["cpu", "cpu:0", "meta", None, True, torch.device("cpu")])
 def test_the_cpu_meta_and_what_is_no_device_are_here(device):
     devices = NamedDevices()

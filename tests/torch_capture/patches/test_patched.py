@@ -27,6 +27,7 @@ WHOLE = {
 }
 
 
+# Every replacement ends with its block, even after an error.
 @pytest.mark.parametrize("trace", WHOLE)
 def test_an_operator_has_its_kernels_again(trace):
     before = dict(WHOLE[trace].py_kernels)
@@ -44,6 +45,7 @@ def test_fake_tensors_are_dispatched_as_before_even_after_an_error(trace):
     assert FakeTensorMode.dispatch is before
 
 
+# Replaced code runs under every name of the function.
 class Doubling:
     def call(self, x):
         return 2 * x

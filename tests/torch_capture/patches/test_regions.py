@@ -18,6 +18,7 @@ from tests.runtime.placing import placed_step, sgd  # noqa: E402
 from tests.torch_capture.patches.mixed_precision import cast, compare_steps, loss, step  # noqa: E402
 
 
+# Ops in a region keep their modules, and the placed step equals the eager one.
 def inside(model, x):
     with cast():
         return model.plain(x)
@@ -174,6 +175,7 @@ def test_regions_of_a_model_that_infers_keep_it_without_gradients():
     assert loss(model, torch.ones(2, 3)).requires_grad
 
 
+# Inference mode inside a step is a region without gradients.
 X = torch.linspace(-1, 1, 12).reshape(4, 3)
 
 

@@ -21,6 +21,7 @@ from situate.torch_capture.patches.transformers_attention import (  # noqa: E402
 from tests.runtime.placing import placed_step, sgd  # noqa: E402
 
 
+# Masks are those of a model that runs.
 def forecast():
     """A network that cannot add the mask which transformers makes of it while it is exported."""
     config = transformers.InformerConfig(
@@ -91,6 +92,7 @@ def test_masks_are_again_as_before():
 HEADS, SHARED = 4, 2
 
 
+# Keys and values stay shared among heads.
 def build(window: int = 32):
     """A Mistral of two layers that reads 16 tokens."""
     torch.manual_seed(0)
@@ -147,6 +149,7 @@ def test_what_transformers_does_is_as_before():
     assert attention.use_gqa_in_sdpa is before
 
 
+# Masks that only a trace keeps are named.
 LEFT_OUT = ("masks of transformers where nothing is padded",)
 
 

@@ -26,6 +26,7 @@ from tests.readers.calling import X, mean, of  # noqa: E402
 from tests.runtime.placing import placed_step, sgd  # noqa: E402
 
 
+# Checks of values by libraries pass.
 class Checking(nn.Module):
     """A layer whose input must be positive."""
 
@@ -129,6 +130,7 @@ def test_truth_is_pytorchs_behind_it():
 
 
 RANDOM_INPUTS = (torch.randn(3, 5, generator=torch.Generator().manual_seed(0)),)
+# Distributions do not read the values of parameters and samples.
 STEPS = {
     "density": lambda y, x: -Normal(y, y.exp()).log_prob(x).mean(),
     "drawn": lambda y, x: Normal(y, y.exp()).rsample().square().mean(),

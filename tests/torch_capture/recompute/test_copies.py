@@ -17,6 +17,7 @@ def readers(graph_, op):
     return {graph_.ops[c].name for c in consumers}
 
 
+# Recomputed ops replace saved values, and repeat no write.
 def test_the_backward_pass_reads_what_is_made_again():
     plain = graph()
     recomputed = graph("layers.1")

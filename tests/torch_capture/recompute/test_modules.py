@@ -15,6 +15,7 @@ def chosen_paths(*names):
     return graph(*names).recompute
 
 
+# Patterns select the outermost modules that save values.
 def test_a_star_stands_for_any_text_and_the_outermost_counts():
     assert chosen_paths("layers.*") == ("layers.0", "layers.1", "layers.2")
     assert chosen_paths("layers.2", "layers.0.norm", "layers.0") == ("layers.0", "layers.2")

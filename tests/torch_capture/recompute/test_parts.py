@@ -12,6 +12,7 @@ import situate  # noqa: E402
 from tests.torch_capture.recompute.models import graph  # noqa: E402
 
 
+# A module runs again just before its backward pass, in each slice.
 def test_the_ops_of_a_module_are_there_again_before_its_backward_pass():
     recomputed = graph("layers.1")
     again = [op for op in recomputed.ops if op.recompute]

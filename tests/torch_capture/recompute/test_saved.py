@@ -10,6 +10,7 @@ from situate.torch_capture.recompute.saved import Saved, enclosing  # noqa: E402
 from tests.torch_capture.recompute.models import step  # noqa: E402
 
 
+# A module saves the bytes of values that only its own ops read.
 def test_a_block_keeps_what_only_it_reads():
     saved_bytes = Saved(step().trace).saved_bytes
     # Of 8 samples by 12 features: the layer's result, the norm's, that of GELU with dropout, and

@@ -68,6 +68,7 @@ def slope(model):
     return torch.func.grad(lambda x: model(x).sum())
 
 
+# Every refusal names the line and a remedy, and the remedies work.
 @pytest.mark.parametrize(
     ("build", "message"),
     [
@@ -126,6 +127,7 @@ def test_a_model_that_cannot_be_copied_has_a_remedy_and_no_line_of_the_runtimes(
         compare(model, (torch.ones(2, 4),), None, None, lambda *_: None)
 
 
+# Errors of the program are quoted, not explained.
 def test_a_key_error_of_the_user_is_the_users():
     with (
         pytest.raises(SituateError, match=r"test_errors\.py:\d+: KeyError: 'val'$"),

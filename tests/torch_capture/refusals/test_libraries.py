@@ -110,6 +110,7 @@ def boxes():
     return transformers.YolosForObjectDetection(config), (torch.randn(1, 3, 32, 32),), loss
 
 
+# Each remedy for a library's line has been tried on a model of it.
 REMEDIES = [
     (
         lambda: experts("eager"),
@@ -152,6 +153,7 @@ def test_losses_of_a_library_that_match_boxes_are_left_to_the_step():
     assert capture(boxes, name="net").ops
 
 
+# The remedy depends on the library's source line.
 def remedy_at(file, text):
     """The remedy for the first line of a file of transformers that has a text in it."""
     path = Path(transformers.__file__).parent / "models" / file

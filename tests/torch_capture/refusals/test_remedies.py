@@ -24,6 +24,7 @@ def of(step: Step, training: bool = True) -> object:
     return capture(lambda: (Model(step), torch.randn(6, 4), None), training=training, name="net")
 
 
+# Each kind of failure has situate's own message with the line.
 @pytest.mark.parametrize("case", WRONG)
 def test_the_line_is_named_and_the_remedy_is_the_products(case):
     step, answer = WRONG[case]
@@ -50,6 +51,7 @@ def test_inference_gives_the_same_answers(case):
         of(WRONG[case][0], training=False)
 
 
+# Errors of the program keep their own text.
 @pytest.mark.parametrize("case", FINE)
 def test_what_looks_wrong_and_is_not_is_captured(case):
     assert of(FINE[case])

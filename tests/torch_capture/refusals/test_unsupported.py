@@ -34,6 +34,7 @@ from tests.readers.calling import X, mean, of  # noqa: E402
 from tests.runtime.placing import placed_step, sgd  # noqa: E402
 
 
+# A changed backward pass is refused, since capture derives its own.
 def hooked(model: Any, x: Tensor) -> Tensor:
     out: Tensor = model.layer(x)
     if out.requires_grad:
@@ -128,6 +129,7 @@ def test_hooks_work_after_a_capture_as_before() -> None:
     assert x.grad.tolist() == [3.0, 3.0]
 
 
+# Scaled losses and threads are refused.
 def scaled(scaler: torch.amp.GradScaler) -> Any:
     """A step whose loss a GradScaler scales."""
 
@@ -303,6 +305,7 @@ def test_averages_over_all_steps_are_refused_where_they_are_taken() -> None:
 POINTS = torch.linspace(-1, 1, 12).reshape(4, 3)
 
 
+# Parameters may not be frozen for a part of the step.
 def networks() -> nn.ModuleDict:
     torch.manual_seed(0)
     return nn.ModuleDict({"maker": nn.Linear(3, 3), "judge": nn.Linear(3, 1)})
@@ -387,6 +390,7 @@ def test_the_remedy_helps_and_sums_may_be_mixed():
     assert of(lambda model, x: model.layer(x.double().float()) + torch.ones(3).double()).ops
 
 
+# Models that are spread over processes are refused.
 SPREAD_INPUT = torch.ones(2, 4)
 
 

@@ -38,6 +38,7 @@ class Doubled(list[int]):
         return iter([*list.__iter__(self), *list.__iter__(self)])
 
 
+# Entries are read and written past the methods of a subclass.
 @pytest.mark.parametrize(
     ("container", "contents"),
     [

@@ -51,6 +51,7 @@ def mean(model: Any, x: Tensor) -> Tensor:
     return out
 
 
+# A step may leave no tensor outside of the model.
 def remembering(memory: Any, add: Callable[[Tensor], object]) -> Loss:
     def loss(model: Any, x: Tensor) -> Tensor:
         out = model(x)
@@ -81,6 +82,7 @@ def test_tensors_that_are_kept_outside_of_the_model_are_named_and_let_go_of() ->
     assert (history, list(latest), by_name, LAST) == ([], [], {}, None)
 
 
+# A step that computes something else in its second call is refused with the cause.
 class Counting(nn.Linear):
     """Multiplies by how often it was called."""
 
@@ -220,6 +222,7 @@ def test_numbers_that_are_the_same_in_every_step_are_captured() -> None:
     assert capture(lambda: trained(seeded)).ops
 
 
+# A step may write over inputs and state alone.
 def write_over(tensor: Callable[[], Tensor]) -> Loss:
     return lambda model, x: mean(model, x * tensor().add_(1))
 
@@ -312,6 +315,7 @@ def test_a_step_that_fails_leaves_objects_as_they_were() -> None:
     assert history == []
 
 
+# Tensors of the model that share memory are refused if the step writes it.
 BASE = torch.zeros(4, 4)
 
 

@@ -21,6 +21,7 @@ from situate.torch_capture.side_effects.environment import MISSING, Environment,
 VARIABLE = 1
 
 
+# All places that a step can reach are compared and restored.
 class Owner:
     """Counts its calls, and those of all of its kind."""
 
@@ -133,6 +134,7 @@ def test_what_reaches_itself_is_looked_at_once() -> None:
     assert Environment(loss=lambda: circle).changed() == {}
 
 
+# Contents are compared by identity, except plain numbers and texts.
 @pytest.mark.parametrize(
     ("one", "other", "equal"),
     [

@@ -36,6 +36,7 @@ def call(model: nn.Module, buffers: AssignedBuffers, x: float) -> None:
         model[0](torch.tensor(x))  # type: ignore[index]
 
 
+# A first call finds the assigned buffers, and later calls write the new tensor into them.
 def test_a_first_call_tells_that_there_are_assignments_and_changes_no_assigned_buffer() -> None:
     model = nn.Sequential(Mean())
     mean = model[0].mean

@@ -43,6 +43,7 @@ def runs(does: Callable[[Any, Tensor], Tensor], training: bool = True) -> Runs:
     return Runs(step, [x], training, mode)
 
 
+# Outcomes are equal if and only if the runs compute the same.
 def test_outcomes_of_the_same_computation_are_equal() -> None:
     repeated = runs(lambda model, x: model(x.mul_(2)).sum())
     one, other = repeated.run(Run()), repeated.run(Run())
@@ -104,6 +105,7 @@ CHANGES: list[tuple[Callable[[Any, Tensor], object], str]] = [
 ]
 
 
+# A run may change neither the model nor PyTorch's settings for good.
 def build_model() -> nn.Module:
     model = nn.Linear(3, 3)
     model.frozen = nn.Parameter(torch.ones(1), requires_grad=False)

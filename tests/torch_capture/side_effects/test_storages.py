@@ -24,6 +24,7 @@ def keys(tensor: torch.Tensor) -> set[int]:
     return set(map(key, storages(tensor)))
 
 
+# Storages identify memory, also of fake and sparse tensors.
 def test_views_share_their_bases_storage_and_copies_do_not() -> None:
     base = torch.zeros(4)
     assert keys(base) == keys(base[1:])

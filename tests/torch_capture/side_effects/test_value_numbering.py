@@ -50,6 +50,7 @@ ALIKE: list[Step] = [
 ]
 
 
+# Equal computations have equal numbers, and different ones do not.
 @pytest.mark.parametrize("step", ALIKE)
 def test_a_step_that_runs_again_has_the_same_number(step: Step) -> None:
     steps = Steps()
@@ -81,6 +82,7 @@ def test_a_write_through_a_view_is_seen_by_the_others() -> None:
     assert steps.number(write_row) != steps.number(lambda x, b: x.clone()[1])
 
 
+# Values of an earlier run differ from new ones if they depend on anything that changes.
 def test_what_is_left_of_a_run_before_is_told_from_what_is_made_now() -> None:
     steps = Steps()
     cache: list[Tensor] = []

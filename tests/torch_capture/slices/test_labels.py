@@ -43,6 +43,7 @@ def padded():
     return ids, labels
 
 
+# A mean that may leave labels out differs from the batch's, so a warning must appear.
 def test_labels_of_padded_tokens_are_warned_of():
     (text,) = label_warnings(of_tokens, *padded(), model=Tagger())
     assert text.startswith("slices: aten.nll_loss_forward may leave out labels, ")
@@ -72,6 +73,7 @@ def test_a_class_that_is_left_out_is_warned_of():
     assert len(label_warnings(without_two, torch.arange(8) % 2)) == 1
 
 
+# Labels that cannot be the one that is left out need no warning.
 def test_labels_that_are_rows_of_a_table_are_not_negative():
     def shifted(model, x, y, ids):
         return F.cross_entropy(model(ids)[:, :-1].flatten(0, 1), ids[:, 1:].flatten())

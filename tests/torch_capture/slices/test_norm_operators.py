@@ -14,6 +14,7 @@ from situate.torch_capture.slices.norm_operators import (  # noqa: E402
 DOUBLE = {"dtype": torch.float64}
 
 
+# The combined statistics and gradients equal those of one norm over all numbers.
 @pytest.mark.parametrize("counts", [[4, 4], [1, 5, 2], [1] * 7])
 @pytest.mark.parametrize("offset", [0.0, 1e4])
 def test_statistics_are_those_of_all_numbers_together(counts, offset):

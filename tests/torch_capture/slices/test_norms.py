@@ -24,6 +24,7 @@ def normed(**more):
     return captured(loss, model=model, batch_norm="batch", **more)
 
 
+# The slices of a norm share one op for statistics, and the running averages belong to it.
 def test_one_op_makes_the_statistics_of_all_slices():
     graph = normed(shares=(3, 1))
     assert graph.slices == Slices((6, 2), loss="mean", batch_norm="batch")

@@ -60,6 +60,7 @@ def overwriting(model, x, y, table):
     return mse(model, F.batch_norm(x, None, None, training=True) + table, y)
 
 
+# Norms that cannot take statistics over the batch are refused; norms without such statistics stay.
 @pytest.mark.parametrize(
     ("loss", "more", "options", "message"),
     [

@@ -41,6 +41,7 @@ def equal_layers():
     )
 
 
+# A small form keeps two of equal layers, and restores the model afterwards.
 def test_two_of_equal_layers_in_a_row_are_kept():
     model = equal_layers()
     first, second, third, *_, relu, last = model
@@ -70,6 +71,7 @@ def test_all_layers_are_back_in_their_order_also_after_an_error():
     assert [*model.named_modules()] == before
 
 
+# The real copy has numbers, and never changes the original.
 def test_a_model_without_values_becomes_one_with_random_numbers_and_its_ties():
     what = build_fake(lambda: (Tied(), (torch.zeros(2, 3, dtype=torch.int64),), None), "model")
     model = real(what, SmallForm(2))
@@ -98,6 +100,7 @@ def test_numbers_are_those_of_parameters_and_buffers():
     assert SmallForm(2).numbers(equal_layers()) == 4 * 8 + 8 + 3 * (8 * 8 + 8)
 
 
+# Long tables are shortened if the model would otherwise be too large.
 class Language(nn.Module):
     """A vocabulary, equal layers and an output for each token."""
 

@@ -31,6 +31,7 @@ def readers(graph: Graph, name: str) -> set[str]:
     }
 
 
+# Each replica has copies of parameters with updates, and its slices read them.
 def test_each_replica_has_its_parameters_its_state_and_its_updates():
     graph = captured(mse, optimizer="adam", shares=(1, 1, 1, 1), replicas=(2, 2))
     ops = {op.name: op for op in graph.ops}
@@ -70,6 +71,7 @@ def test_a_choice_that_is_not_made_yet_is_refused(once):
         captured(mse, replicas=(1, 1), once=once)
 
 
+# Frozen, tied and partly read parameters, and buffers, follow rules of their own.
 def test_frozen_parameters_are_copied_and_not_updated():
     model = nn.Linear(6, 3)
     model.weight.requires_grad_(False)

@@ -36,6 +36,7 @@ def text(node: fx.Node) -> str:
     return node.name if node.op == "placeholder" else f"({text(node.args[0])}+{text(node.args[1])})"
 
 
+# Each order of slices gives one order of additions, in a chain and in a tree.
 @pytest.mark.parametrize(
     ("replica", "order_of_slices", "total"),
     [

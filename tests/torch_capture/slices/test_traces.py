@@ -60,6 +60,8 @@ def step(function, numbers):
     return captured(lambda m, x, y, n: function(m(x), y, n), numbers).slices.axes
 
 
+# A sequence is cut if the step runs only so, left whole if only that works, and otherwise asked
+# about.
 def test_numbers_a_sample_are_cut():
     assert step(lambda y, z, n: (y * y.new_tensor(n)[:, None]).mean(), EIGHT) == {"2": 0}
 

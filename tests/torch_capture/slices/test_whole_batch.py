@@ -12,6 +12,7 @@ from torch.nn import functional as F  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from tests.torch_capture.slices.steps import captured  # noqa: E402
 
+# The reduction of a loss follows from its ops, or the op at fault is named.
 MEANS = {
     "reduced by its kernel": lambda m, x, y: F.mse_loss(m(x), y),
     "reduced by an op": lambda m, x, y: F.l1_loss(m(x), y),
@@ -65,6 +66,7 @@ def test_weights_of_classes_make_it_no_mean_over_samples():
         captured(lambda m, x, y: loss(m(x), y.argmax(1)))
 
 
+# Every way in which slices differ from the batch appears in a warning or a refusal.
 def mse(model, x, y):
     return F.mse_loss(model(x), y)
 

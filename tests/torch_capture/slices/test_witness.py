@@ -41,6 +41,7 @@ def run_witness(loss, model=None, reduction="mean", check=True):
     return traces.witness(traces.parts(HALVES)[0], HALVES, reduction)
 
 
+# The gradients agree to within rounding if the slices train what the batch trains, and only then.
 def test_slices_of_a_mean_differ_by_rounding():
     result = run_witness(mse)
     assert result.difference <= result.tolerance
@@ -71,6 +72,7 @@ def test_numbers_of_16_bits_may_differ_by_more():
     assert run_witness(mse).tolerance < low.tolerance
 
 
+# Steps that cannot run on a few samples give no verdict.
 def test_a_step_that_fails_at_another_size_gives_none():
     def four_or_eight(model, x, y):
         return mse(model, x.view(4 if len(x) == 4 else 8, 6), y)
@@ -95,6 +97,7 @@ def test_the_model_stays_as_it_is():
     assert [*traces.what.model.named_modules()] == before
 
 
+# The trial uses small inputs, and leaves the model alone.
 def shapes_tried(model, inputs):
     """The shapes of the first input in the steps that are tried."""
     shapes = []

@@ -19,6 +19,7 @@ def find_values(make):
         return values(result).values
 
 
+# Small random inputs have values, and the caller's random numbers do not change.
 def test_what_is_drawn_and_made_of_it_has_values():
     words = find_values(lambda: torch.randint(4, 9, (64,)))
     assert words.unique().tolist() == [4, 5, 6, 7, 8]
@@ -49,6 +50,7 @@ def test_pytorchs_random_numbers_are_as_they_were():
     assert torch.equal(torch.get_rng_state(), before)
 
 
+# A seeded generator of the program's gives the values that every run has.
 def draws(*shapes, seed=3):
     """Draws of these shapes from one generator, and the last of them alone."""
     generator = torch.Generator().manual_seed(seed)

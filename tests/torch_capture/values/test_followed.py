@@ -33,6 +33,7 @@ def values_of(function, first=(1, 2, 3)):
     return real if real is None else (real.tolist(), values.made_of(real))
 
 
+# Values follow operators and views, and are forgotten with any unknown write.
 @pytest.mark.parametrize(
     ("function", "expected"),
     [

@@ -20,6 +20,7 @@ X = torch.arange(12.0).reshape(4, 3)
 MASK = [1, 0, 1, 1]
 
 
+# A step may read values of inputs, and its plan then holds for these values alone.
 class Net(nn.Module):
     """Does with `x`, `m` and `labels` what a function says."""
 
@@ -140,6 +141,7 @@ def with_other_data(model, x, m, labels):
     return model.layer(x) * 2 if m.any() else model.layer(x)
 
 
+# Values that may change in every step are never known.
 NEVER = {
     "a floating-point input": if_any(lambda model, x, m: x > 1),
     "a parameter": if_any(lambda model, x, m: m * model.weight),

@@ -24,6 +24,7 @@ def autocast_of_the_cpu(devices: NamedDevices) -> Iterator[None]:
     import torch
 
     kind = torch.autocast
+    # `torch.autocast` consults these three methods and the two functions below, nothing else.
     make, enter, leave = kind.__init__, kind.__enter__, kind.__exit__
     enabled, dtype_of = torch.is_autocast_enabled, torch.get_autocast_dtype
 
@@ -41,6 +42,7 @@ def autocast_of_the_cpu(devices: NamedDevices) -> Iterator[None]:
     def construct(
         self: Any, device_type: str, dtype: Any = None, *positional: Any, **options: Any
     ) -> None:
+        # The region computes on the CPU, with the default dtype of the device that it names.
         elsewhere = isinstance(device_type, str) and device_type not in HERE
         if elsewhere and dtype is None:
             dtype = torch.get_autocast_dtype(device_type)
@@ -52,6 +54,7 @@ def autocast_of_the_cpu(devices: NamedDevices) -> Iterator[None]:
         if self.device not in HERE and self._enabled:
             devices.add(self.device)
         if self.device not in HERE:
+            # A disabled region inside an enabled one turns the casts off, so it is recorded, too.
             regions.append(self._enabled)
         with _on_cpu(self):
             return enter(self)  # type: ignore[no-untyped-call]

@@ -63,11 +63,13 @@ def _operator(
     if kind.__name__ == "CheckpointFunction":
         raise Unsupported("torch.utils.checkpoint: call it with use_reentrant=False")
     function = partial(apply, kind, **options)
+    # PyTorch's own functions are traced by their parts, which export understands.
     if kind.__module__.partition(".")[0] == "torch":
         return function(*args)
     call = _Call(function, kind, args)
     if not call.tensors:
         return function(*args)
+    # A name per call: each call returns another structure, and operators have one schema.
     name = f"f{next(numbers)}"
     arguments = ", ".join(f"Tensor t{k}" for k in range(len(call.tensors)))
     library.define(f"{name}({arguments}) -> Tensor[]")  # type: ignore[no-untyped-call]

@@ -43,6 +43,8 @@ def constants_known() -> Iterator[None]:
             # PyTorch runs operators on fake tensors with known values for real, these too, and
             # would take what the new memory happened to hold for a value.
             mode.fake_tensor_converter.invalidate_constant_aliases(result.constant)
+        # `arange` and its like have no tensor arguments, so PyTorch's own rule never keeps their
+        # values.
         fills = name in FILLING and may_keep(mode, result)
         return _with_values(mode, result, func, args, kwargs) if fills else result
 
@@ -73,6 +75,7 @@ def _keeping() -> Callable[[Any, Any], bool]:
     def may_keep(_: Any, tensor: Any) -> bool:
         nonlocal budget
         dense = tensor.layout == torch.strided and tensor.device.type == "cpu"
+        # Single numbers are always kept: loops and sizes depend on them.
         if not dense or tensor.numel() > min(MAX_KEPT_NUMBERS, max(budget, 1)):
             return False
         budget -= tensor.numel()

@@ -40,6 +40,7 @@ def fold_sized(
         The results that replace calls, by name.
     """
     folded: dict[str, torch.Tensor] = {}
+    # Most steps have no such call, and folding constants for nothing would take time.
     if any(_is_sized(node) for node in module.graph.nodes):
         values = _ConstantValues(constants, find)
         for node in [*module.graph.nodes]:
@@ -131,6 +132,7 @@ class _ConstantValues:
         if not is_known or not _is_computed(node):
             self._overwrite(node)
             return UNKNOWN
+        # A filling operator needs the shape of its input alone, so an uninitialised tensor serves.
         values = _like if filled else self._values.__getitem__
         args, kwargs = map_arg((node.args, node.kwargs), values)
         return node.target(*args, **kwargs)  # type: ignore[operator]

@@ -39,6 +39,7 @@ def names_stand(devices: NamedDevices) -> Iterator[None]:
 
     def on_cpu(context: Any, func: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        # `with torch.device(...)` passes its device to constructors; here the CPU takes its place.
         if func in _device_constructors() and kwargs.get("device") is None:
             kwargs["device"] = devices.here(context.device)
         return func(*args, **kwargs)

@@ -31,6 +31,7 @@ def interpolation_whole() -> Iterator[None]:
     from torch.ops import aten
 
     with contextlib.ExitStack() as stack:
+        # Both overloads dispatch separately: `vec` takes scale factors, `default` takes sizes.
         for name in INTERPOLATIONS:
             kernel = getattr(aten, name)
             for overload in (kernel.vec, kernel.default):

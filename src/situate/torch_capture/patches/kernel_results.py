@@ -85,6 +85,7 @@ def _strides(
         return [_formatted(args[0], _compact(args[0]) or _suggested_format(args[0]))]
     if name in BATCH_NORM_GRADIENTS:
         gradient, input_ = args[:2]
+        # The CPU kernel keeps a compact format only if gradient and input agree on it.
         alike = _compact(gradient) and _suggested_format(gradient) == _suggested_format(input_)
         return [_formatted(input_, (alike and _compact(input_)) or _suggested_format(input_))]
     if name in PRODUCTS:
@@ -116,6 +117,7 @@ def _formatted(tensor: torch.Tensor, memory_format: torch.memory_format) -> Stri
     """The strides of a tensor of this shape in a memory format."""
     import torch
 
+    # A tensor on `meta` computes strides without memory.
     return torch.empty(tensor.shape, device="meta", memory_format=memory_format).stride()
 
 

@@ -58,6 +58,8 @@ def _replace_content(old: Any, new: Any, mode: FakeTensorMode) -> None:
     old.data = new
     if constant is not None:
         old.constant = constant
+        # The converter finds aliases of a constant by its storage, to invalidate them after a
+        # write.
         mode.fake_tensor_converter.add_constant_storage_mapping(old)
 
 

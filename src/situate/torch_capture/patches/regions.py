@@ -74,6 +74,8 @@ class Regions:
 
     def _keep_casts(self, module: fx.GraphModule) -> None:
         """Begin each trace with the parameters whose casts autocast caches."""
+        # AOTAutograd passes new tensors for the parameters on each trace, so their ids are
+        # collected inside it.
         if parameters := _merged_parameters(module):
             with module.graph.inserting_after(parameters[-1]):
                 module.graph.call_function(self._casts.begin, (parameters,))

@@ -24,6 +24,7 @@ def masks_as_run(is_known: Callable[[object], bool] = lambda _: False) -> Iterat
     Args:
         is_known: True if the values of an input may be read.
     """
+    # Without a model of transformers the module is not loaded, and nothing needs a patch.
     masking = sys.modules.get(MASKING)
 
     def unknown(mask: object = None) -> bool:

@@ -54,6 +54,8 @@ def _answered(ask: Callable[..., Any], answer: bool) -> Callable[..., Any]:
 
     def call(*args: Any, **options: Any) -> Any:
         result = ask(*args, **options)
+        # Only a library's check is answered. A user's own check would hide a real dependence on
+        # values.
         filename = sys._getframe(1).f_code.co_filename
         if inside_package(filename) and is_users(filename):
             setattr(result, ANSWER, answer)

@@ -52,6 +52,7 @@ def best_cut(paths: Sequence[str], saved_bytes: Mapping[str, int]) -> list[str]:
         saved_bytes: of each module, for the backward pass; modules that save nothing are left out.
     """
     best, most = list[str](), 0
+    # One module is recomputed at a time, so the largest one of the cut bounds the extra memory.
     for limit in sorted({*saved_bytes.values()}, reverse=True):
         cut = _cut(paths, saved_bytes, limit)
         if (freed := sum(saved_bytes[path] for path in cut) - limit) > most:

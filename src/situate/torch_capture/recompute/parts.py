@@ -50,6 +50,7 @@ def _part(saved: Saved, inner_values: set[Storage], gradients: frozenset[fx.Node
         return None
     values = frozenset(value for value in inner_values if value[0] in ops)
     before = next(_dependent(saved, values))
+    # If the loss is inside the module, no gradient enters it from elsewhere.
     after = _entering(saved, values, gradients) or _last(saved, before, slice_of(ops[0]))
     return Part(ops, values, after, before)
 

@@ -84,6 +84,7 @@ class Saved:
     def _common(self, value: Storage) -> str:
         """The innermost module that contains an op and its readers in the forward pass."""
         readers = [node for node in self.flow.readers[value] if not is_backward(node)]
+        # A buffer passes from slice to slice; it cannot be recomputed in one of them.
         if any(slice_of(reader) != slice_of(value[0]) for reader in readers):
             return ""
         paths = [self.module[node].split(".") for node in (value[0], *readers)]

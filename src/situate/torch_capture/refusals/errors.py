@@ -41,6 +41,7 @@ def explained(
     Raises:
         SituateError: in place of any other exception.
     """
+    # An error that the caller is handling would otherwise appear as `__context__` of the new one.
     handled = sys.exception()
     try:
         yield

@@ -179,6 +179,7 @@ def _of_library(error: BaseException) -> str:
 def _chain(error: BaseException, handled: BaseException | None) -> Iterator[BaseException]:
     """The error and its causes, down to one that was handled before."""
     current: BaseException | None = error
+    # Chains of causes can be circular.
     for _ in range(20):
         if current is None or current is handled:
             return
@@ -193,6 +194,7 @@ def _remedy(error: BaseException) -> str:
     for kind in type(error).__mro__:
         if kind.__name__ in _KINDS:
             text = _KINDS[kind.__name__]
+            # Without a user's line the error comes from the backward pass, which autograd derives.
             return text if text != SHAPES or user_line(error) else SELECTED
     if is_raised_by_user(error):
         return ""

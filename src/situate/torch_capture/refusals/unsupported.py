@@ -159,6 +159,7 @@ def parameters_stay_trained() -> Iterator[None]:
     """Refuse to unset `requires_grad` of a trained parameter, because export does not record it."""
     import torch
 
+    # The attribute is a C descriptor of the base class; `Tensor` can override it with a property.
     of_base: Any = torch._C.TensorBase.requires_grad
 
     def assign(tensor: Any, value: bool) -> None:

@@ -106,6 +106,7 @@ class _Checks:
         states.append(numbers_of_python())
         check_apart(self._runs.state, self._runs.changed)
         self._check_stored()
+        # The second run starts from the state that the first left, as the second placed step would.
         again = self._again(Run())
         states.append(numbers_of_python())
         self._check_draws(outcome, *states)
@@ -138,6 +139,7 @@ class _Checks:
         for share in ENDS:
             with uniform_numbers(share):
                 try:
+                    # Both ends of the range: a threshold in between would change the computation.
                     if self._runs.run(Run()) != outcome:
                         return False
                 except Failed:

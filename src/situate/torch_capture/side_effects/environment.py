@@ -116,6 +116,7 @@ class _Walk:
         self._pending: list[tuple[object, str]] = []
 
     def visit(self, root: object, name: str) -> None:
+        # An explicit stack: the graph of objects is deeper than Python's recursion limit.
         self._pending = [(root, name)]
         most = len(self._visited) + LARGEST
         while self._pending and len(self._visited) < most:
@@ -138,6 +139,7 @@ class _Walk:
         if isinstance(value, FunctionType):
             self._function(value)
         elif isinstance(value, functools._lru_cache_wrapper):
+            # A cached result of a fake tensor would leak into the next trace.
             self._watch(name, value.cache_info, lambda _: value.cache_clear())
             self._pending.append((value.__wrapped__, name))
         elif isinstance(value, MethodType):

@@ -27,6 +27,7 @@ def seeds_are_given() -> Iterator[None]:
     import torch
 
     generator = torch.default_generator
+    # `torch.manual_seed` and its like look the generator up in two modules.
     refusing = _Generator(generator)
     with contextlib.ExitStack() as stack:
         for module in (torch, torch.random):

@@ -53,6 +53,7 @@ class AssignedBuffers:
             raise Assigned
         for path in assigned:
             value = _alike(path, buffers[path], after[path])
+            # Autograd rejects an in-place write of a tensor that takes a gradient.
             with torch.no_grad():
                 buffers[path].copy_(value)
 

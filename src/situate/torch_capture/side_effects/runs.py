@@ -82,6 +82,8 @@ class Runs:
             raise SituateError(
                 f"the step changes {changed[0]}, which a placed step would not: do so outside of it"
             )
+        # State that one step overwrites differs in the next, so values computed from it do not
+        # repeat.
         self.changed = self.changed or self._overwritten()
         of = self.values.of
         state = tuple(map(of, (*self.state.values(), *inputs)))
@@ -111,6 +113,7 @@ class Runs:
                 # Libraries read these flags, and run other code when exported.
                 replaced(torch.compiler, "_is_compiling_flag", True),
                 replaced(torch.compiler, "_is_exporting_flag", True),
+                # The dispatch mode comes last, so that it sees the operators of all blocks above.
                 numbered(self.values),
             ):
                 return list(tensors_in(self._step(*inputs)))

@@ -104,6 +104,7 @@ class Values:
         for value in {id(value): value for value in self._values.values()}.values():
             if value.depends is None or not value.depends.isdisjoint(changed):
                 value.number, value.depends = digest("earlier", value.number), None
+        # Tied tensors have several names; reversed, the first name stays.
         for name, tensor in reversed([*state.items()]):
             self._hold(tensor, digest("state", name), frozenset((name,)))
         for k, tensor in enumerate(inputs):
@@ -159,6 +160,7 @@ class Values:
             self.run.look(number)
         self.run.numbers.add(number)
         for k, tensor in enumerate(results):
+            # A view keeps the number of its base's storage.
             if input_keys.isdisjoint(map(key, storages(tensor))):
                 self._hold(tensor, digest(number, k), depends)
         for k, tensor in enumerate(overwritten):

@@ -46,6 +46,7 @@ def traces(samples, loss=mse):
     return both.parts(Cut((samples,) * (8 // samples), (0, 0)))[0], both.whole
 
 
+# Each op of the batch's trace finds its counterpart, or the traces are not comparable.
 @pytest.mark.parametrize("samples", [1, 2, 4])
 def test_every_op_of_the_batch_has_one_of_the_slice(samples):
     part, whole = traces(samples)

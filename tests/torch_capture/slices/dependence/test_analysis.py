@@ -33,6 +33,7 @@ def reasons(step):
     return [finding.reason for finding in step.findings]
 
 
+# Only ops that are a cause themselves, and that reach a result, are findings.
 def test_a_mean_has_no_finding():
     step = analysed(lambda m, x, y: F.mse_loss(m(x), y))
     assert step.findings == ()

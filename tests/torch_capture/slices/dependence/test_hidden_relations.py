@@ -97,6 +97,7 @@ class Centred(torch.autograd.Function):
         return centred(len(g)) @ g
 
 
+# No step that relates samples may pass without a warning or a refusal.
 OF_NUMBERS = {
     # Constants of two dimensions that grow.
     "centred": lambda m, x, y: (centred(len(x)) @ m(x)).square().mean(),
@@ -225,6 +226,7 @@ def test_a_draw_for_all_samples_is_not_silent(name):
     assert "is drawn once a slice, and not once for the batch" in str(answer)
 
 
+# Common steps that slices train exactly must pass without a warning.
 def smoothed(**options):
     return lambda m, x, y: F.cross_entropy(m(x), y, label_smoothing=0.1, **options)
 

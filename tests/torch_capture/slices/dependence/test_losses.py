@@ -196,6 +196,7 @@ def _of_triplets(loss):
     return lambda z, y: loss(z, y, z.detach().cos())
 
 
+# Each loss of PyTorch, with each reduction, is exact in slices or named.
 REDUCTIONS = {
     "mean": lambda make, z, *y: make(reduction="mean")(z, *y),
     "sum": lambda make, z, *y: make(reduction="sum")(z, *y),

@@ -13,6 +13,7 @@ from situate.torch_capture.slices.dependence.relation import SHARED, UNKNOWN, ZE
 RATIO = Fraction(8, 6)
 
 
+# Numbers among arguments relate to the batch by a power of its size.
 @pytest.mark.parametrize("power", range(-4, 5))
 def test_a_number_has_the_power_with_which_it_grows(power):
     relation = number_relation(6**power, 8**power, RATIO)

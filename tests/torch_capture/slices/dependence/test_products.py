@@ -25,6 +25,7 @@ class Codes(nn.Linear):
         self.register_buffer("fixed", torch.randn(7, 6))
 
 
+# Distances to rows of a table are per sample, and distances between samples are not.
 @pytest.mark.parametrize(
     "distances",
     [

@@ -49,6 +49,7 @@ class _Normed(torch.autograd.Function):
 normed = _Normed.apply
 
 
+# Ops that relate samples are named, and ops that keep them apart train exactly without a warning.
 RELATED = {
     "halves, split": lambda z: z.split(len(z) // 2)[0] * z.split(len(z) // 2)[1],
     "halves, chunk": lambda z: z.chunk(2)[0] - z.chunk(2)[1],
