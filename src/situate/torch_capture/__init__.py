@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from situate.data.graph import Graph
@@ -254,3 +255,43 @@ def _warnings() -> tuple[str, ...]:
     if version == TESTED:
         return ()
     return (f"captured with torch {version}; tested with {TESTED}: pip install torch=={TESTED}",)
+
+
+@dataclass(frozen=True)
+class TracedStep:
+    """The trace of a training step, with the name and the optimizer of its graphs."""
+
+    trace: Trace
+    name: str
+    optimizer: str
+
+    def graph(self, recompute: Sequence[str] = ()) -> Graph:
+        """The graph that `situate.capture` makes of the step.
+
+        Raises:
+            SituateError: a module is not there, or has nothing to run again.
+        """
+        with quiet(), explained(self.name, "capturing the step"):
+            trace = recomputed(self.trace, recompute)
+            return checked(to_graph(trace, self.name, self.optimizer), True, trace)
+
+
+def trace_step(
+    build: Build,
+    optimizer: str,
+    name: str,
+    slices: Slices | None = None,
+    packages: Sequence[str] = (),
+) -> TracedStep:
+    """Trace a step.
+
+    Args:
+        packages: that `build` needs.
+
+    The other arguments, and the errors, are those of `situate.capture`.
+    """
+    update_rule(optimizer)
+    check_installed(*packages)
+    with quiet(), explained(name, "capturing the step"):
+        traced, _ = step_of(Traces(build_fake(build, name), name), True, slices)
+    return TracedStep(traced, name, optimizer)

@@ -25,7 +25,6 @@ from situate.errors import SituateError
 from situate.files.atomic import write_bytes
 from situate.files.contents import contents
 from situate.readers import situate_json
-from situate.torch_capture import cache
 from situate.torch_capture.function import versions
 from situate.version import VERSION
 
@@ -52,7 +51,7 @@ def directory() -> Path:
 
 def cached(key: Key, capture: Callable[[], Graph]) -> Graph:
     """The graph that was stored under the same key, otherwise a new one, which is stored."""
-    if (graph := find(key)) is None:
+    if (graph := _find_graph(key)) is None:
         graph = capture()
         keep(key, graph)
     return graph
@@ -72,7 +71,7 @@ def recompute_key(recompute: Sequence[str]) -> dict[str, str]:
     return {"recompute": ",".join(recompute)} if recompute else {}
 
 
-def find(key: Key) -> Graph | None:
+def _find_graph(key: Key) -> Graph | None:
     """The graph that was stored under this key; None if its file is missing or damaged."""
     with contextlib.suppress(SituateError):
         path = _graph(key)
@@ -81,7 +80,7 @@ def find(key: Key) -> Graph | None:
 
 
 def keep(key: Key, graph: Graph) -> None:
-    """Store a graph for `find`. A folder that cannot be written is no error."""
+    """Store a graph for the next `cached`. A folder that cannot be written is no error."""
     with contextlib.suppress(SituateError, OSError):
         write(graph, _with_folder(_graph(key)))
 
@@ -136,11 +135,11 @@ def find_function_graph(
     The current directory must be in `sys.path` if the function may lie there.
     """
     key = _function_key(text, optimizer, slices, recompute)
-    sources = cache.find_note(key, list[Source])
+    sources = find_note(key, list[Source])
     if not sources or any(_place(name) != place for name, _, place in sources):
         return None
     try:
-        return cache.find(_with_contents(key, sources))
+        return _find_graph(_with_contents(key, sources))
     except OSError:
         return None
 
@@ -174,8 +173,8 @@ class Loading:
         except OSError:
             return
         if not stale:
-            cache.keep(full, graph)
-            cache.keep_note(key, sources)
+            keep(full, graph)
+            keep_note(key, sources)
 
     def _loaded(self, name: str) -> float:
         """A time in seconds before which the module was not loaded."""

@@ -101,7 +101,7 @@ def _is_multiplied(value: object) -> bool:
 def flops(packet: object, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: object) -> int:
     """Multiplications and additions of an op with a known formula (twice its multiply-adds); 0 for
     ops that only move data or work elementwise."""
-    count = formula(packet)
+    count = _formula(packet)
     return 0 if count is None else int(count(*args, **kwargs, out_val=value))
 
 
@@ -125,7 +125,7 @@ def values(arguments: Any) -> Any:
     return map_arg(arguments, lambda node: node.meta["val"])
 
 
-def formula(packet: object) -> Callable[..., int] | None:
+def _formula(packet: object) -> Callable[..., int] | None:
     """The FLOP formula of an operator of PyTorch or of another package; None if nobody registered
     one, as for ops that only move data or work elementwise."""
     from torch.utils.flop_counter import flop_registry
@@ -203,7 +203,7 @@ def _uncounted(node: fx.Node) -> str:
     target = node.target
     if not isinstance(target, _ops.OpOverload) or target.namespace in OWN:
         return ""
-    return "" if formula(target.overloadpacket) else _operator_name(target)
+    return "" if _formula(target.overloadpacket) else _operator_name(target)
 
 
 def _operator_name(operator: Any) -> str:

@@ -238,7 +238,7 @@ def test_what_waits_or_chooses_does_nothing(asks):
     ],
 )
 def test_what_only_a_gpu_has_is_refused_with_its_line(asks):
-    message = r"^net: capturing the step: .*test_accelerators\.py:\d+: this asks for what only an"
+    message = r"^net: capturing the step: .*test_devices\.py:\d+: this asks for what only an"
     with pytest.raises(SituateError, match=message):
         accelerator_of(asks)
 

@@ -22,7 +22,7 @@ def flipped(model, x, y):
 
 def test_a_warning_of_the_loss_names_its_line():
     line = flipped.__code__.co_firstlineno + 1
-    assert any(f"test_loss_lines.py:{line})" in text for text in captured(flipped).warnings)
+    assert any(f"test_export.py:{line})" in text for text in captured(flipped).warnings)
 
 
 def test_pytorch_keeps_what_it_kept_before():

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from situate.data.graph import Graph
 from situate.data.slices import Slices
-from situate.torch_capture.traced_step import TracedStep, trace_step
+from situate.torch_capture import TracedStep, trace_step
 
 
 class Residual(nn.Module):

@@ -343,7 +343,7 @@ def unchanged(model: Any, x: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("loss", [by_method, by_attribute])
 def test_it_is_refused_with_its_line(loss: Callable[[Any, Tensor], Tensor]) -> None:
-    message = r"^net: .*test_freezing\.py:\d+: the step freezes a parameter, .*: freeze it where"
+    message = r"^net: .*test_unsupported\.py:\d+: the step freezes a parameter, .*: freeze it where"
     with pytest.raises(SituateError, match=message):
         capture(lambda: (networks(), POINTS, loss), name="net")
 
@@ -376,7 +376,7 @@ MIXED = {
 @pytest.mark.parametrize("case", MIXED)
 def test_it_is_refused_with_its_line_product(case, training):
     with pytest.raises(
-        SituateError, match=r"test_matrix_products\.py:\d+: a product of .*: cast one$"
+        SituateError, match=r"test_unsupported\.py:\d+: a product of .*: cast one$"
     ):
         of(MIXED[case], training)
 

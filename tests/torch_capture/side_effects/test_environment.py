@@ -16,7 +16,8 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from situate.torch_capture.side_effects.environment import MISSING, Environment, same  # noqa: E402
+from situate.torch_capture.side_effects.environment import Environment, same  # noqa: E402
+from situate.torch_capture.side_effects.places import MISSING  # noqa: E402
 
 VARIABLE = 1
 

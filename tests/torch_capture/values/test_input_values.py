@@ -287,5 +287,5 @@ def test_numbers_that_the_step_makes_are_read(dtype):
 
 
 def test_others_are_not_known():
-    with pytest.raises(SituateError, match=r"test_numbers_of_tensors.py:\d+: .*values"):
+    with pytest.raises(SituateError, match=r"test_input_values.py:\d+: .*values"):
         of(lambda model, x: model.layer(x) * torch.tensor([x.sum(), 1.0]).sum())

@@ -58,7 +58,7 @@ class _Step:
         for node in part.ops:
             begins = part.values.isdisjoint(map(self._of, node.all_input_nodes))
             copied = self._copied(node, self._source)
-            statistics_only_here(copied)
+            _without_running_statistics(copied)
             copied.meta[AGAIN] = self._first[node]
             if begins:
                 copied.meta[AFTER] = self._first[part.after]
@@ -81,7 +81,7 @@ class _Step:
         return copied
 
 
-def statistics_only_here(node: fx.Node) -> None:
+def _without_running_statistics(node: fx.Node) -> None:
     """Let a batch norm that trains neither read nor return running statistics; other nodes are
     unchanged."""
     import torch

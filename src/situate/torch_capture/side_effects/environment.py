@@ -9,13 +9,25 @@ import functools
 import random
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from types import CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from situate.torch_capture.side_effects.containers import entries, refill, values
+from situate.torch_capture.side_effects.places import (
+    MISSING,
+    Place,
+    cell_content,
+    class_attributes,
+    entries,
+    own_attributes,
+    refill,
+    set_array,
+    set_cell,
+    set_class_attributes,
+    set_variable,
+    values,
+)
 from situate.torch_capture.side_effects.storages import tensors_in
 
 if TYPE_CHECKING:
@@ -26,26 +38,6 @@ LARGEST = 100_000
 
 FOREIGN = sys.stdlib_module_names | {"torch", "numpy", "situate", "transformers", "torchvision"}
 """Packages whose own globals and classes hold no state of a user's step."""
-
-MISSING = object()
-"""Stands for the value of a variable that has none."""
-
-
-@dataclass(frozen=True)
-class _Place:
-    """A place that a step may change.
-
-    Attributes:
-        name: such as `hist`, a variable, or `model.layer`, an object.
-        load: returns a copy of the content.
-        store: puts a copy back.
-        attributes: the content is an object's attributes, by name.
-    """
-
-    name: str
-    load: Callable[[], Any]
-    store: Callable[[Any], None]
-    attributes: bool = False
 
 
 class Environment:
@@ -111,7 +103,7 @@ class _Walk:
     """Collects the reachable places, each once."""
 
     def __init__(self) -> None:
-        self.places: list[_Place] = []
+        self.places: list[Place] = []
         self._visited: dict[int, object] = {}
         self._pending: list[tuple[object, str]] = []
 
@@ -163,7 +155,7 @@ class _Walk:
         store: Callable[[Any], None],
         attributes: bool = False,
     ) -> None:
-        self.places.append(_Place(name, load, store, attributes))
+        self.places.append(Place(name, load, store, attributes))
 
     def _container(self, value: Any, name: str) -> None:
         if len(value) > LARGEST:
@@ -178,8 +170,8 @@ class _Walk:
             function.__code__.co_freevars, function.__closure__ or (), strict=True
         ):
             if not foreign and self._is_new(cell):
-                self._watch(name, partial(_inside, cell), partial(_put_inside, cell))
-            self._pending.append((_inside(cell), name))
+                self._watch(name, partial(cell_content, cell), partial(set_cell, cell))
+            self._pending.append((cell_content(cell), name))
         if not foreign:
             self._follow(function.__defaults__ or (), function.__name__)
             for name in _names(function.__code__):
@@ -193,13 +185,13 @@ class _Walk:
                 for variable in [name for name in vars(value) if not name.startswith("__")]:
                     self._variable(vars(value), variable)
             return
-        self._watch(name, partial(space.get, name, MISSING), partial(_assign, space, name))
+        self._watch(name, partial(space.get, name, MISSING), partial(set_variable, space, name))
         self._pending.append((value, name))
 
     def _class(self, kind: type) -> None:
         if _is_foreign(kind.__module__):
             return
-        load, store = partial(_attributes, kind), partial(_set_attributes, kind)
+        load, store = partial(class_attributes, kind), partial(set_class_attributes, kind)
         self._watch(kind.__name__, load, store, attributes=True)
         for value in vars(kind).values():
             self._pending.append((_function(value), kind.__name__))
@@ -210,7 +202,7 @@ class _Walk:
         import numpy as np
 
         if isinstance(value, np.ndarray) and value.dtype != object and value.size < 10 * LARGEST:
-            self._watch(name, value.tobytes, partial(_set_array, value))
+            self._watch(name, value.tobytes, partial(set_array, value))
         elif isinstance(value, random.Random):
             self._watch(name, value.getstate, value.setstate)
         elif isinstance(value, np.random.Generator):
@@ -226,7 +218,7 @@ class _Walk:
         """Watch an instance of a user's class, a module of PyTorch, or a namespace."""
         import torch
 
-        attributes = _own_attributes(value)
+        attributes = own_attributes(value)
         if isinstance(value, torch.Tensor) or attributes is None:
             return
         is_namespace = isinstance(value, (torch.nn.Module, SimpleNamespace, argparse.Namespace))
@@ -242,15 +234,6 @@ class _Walk:
                 self._watch(name, partial(entries, content), partial(refill, content))
             parts = content if inner else {key: content}
             self._pending += [(part, f"{name}.{label}") for label, part in parts.items()]
-
-
-def _own_attributes(value: Any) -> dict[str, Any] | None:
-    """The attributes of an object, without a call of its `__getattr__`, which may raise."""
-    try:
-        attributes = object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return None
-    return attributes if isinstance(attributes, dict) else None
 
 
 def _function(value: Any) -> Any:
@@ -270,42 +253,3 @@ def _names(code: CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _names(constant)
-
-
-def _inside(cell: CellType) -> object:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return MISSING
-
-
-def _put_inside(cell: CellType, value: object) -> None:
-    if value is MISSING:
-        del cell.cell_contents
-    else:
-        cell.cell_contents = value
-
-
-def _assign(space: dict[str, Any], name: str, value: object) -> None:
-    if value is MISSING:
-        del space[name]
-    else:
-        space[name] = value
-
-
-def _attributes(kind: type) -> dict[str, Any]:
-    return {name: value for name, value in vars(kind).items() if not name.startswith("__")}
-
-
-def _set_attributes(kind: type, values: Mapping[str, Any]) -> None:
-    for name in _attributes(kind).keys() - values.keys():
-        delattr(kind, name)
-    for name, value in values.items():
-        if vars(kind).get(name, MISSING) is not value:
-            setattr(kind, name, value)
-
-
-def _set_array(array: Any, content: bytes) -> None:
-    import numpy as np
-
-    array[...] = np.frombuffer(content, array.dtype).reshape(array.shape)

@@ -64,7 +64,7 @@ def reduction(steps: Sequence[Dependence | None]) -> Reduction:
     return first
 
 
-def proved_reduction(step: Dependence) -> Reduction | None:
+def _proved_reduction(step: Dependence) -> Reduction | None:
     """The reduction of a loss; None without proof."""
     relation = step.relation(step.loss).summed()
     if relation.assumed or relation.kind != "reduced":
@@ -190,7 +190,7 @@ def _gradients(step: Dependence, loss: Reduction) -> Iterator[str]:
 
 def _other_loss(step: Dependence, loss: Reduction) -> Iterator[str]:
     """A warning if the loss is proved to have another reduction than assumed."""
-    proved = proved_reduction(step)
+    proved = _proved_reduction(step)
     if proved is not None and proved != loss:
         yield f"slices: the loss is a {proved} over samples, and is taken for a {loss}"
 

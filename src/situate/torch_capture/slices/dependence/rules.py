@@ -70,9 +70,9 @@ def _relation(call: Call, over_batch: Collection[fx.Node]) -> Relations:
         return _of_no_schema(call)
     if call.name in FILLED:
         return _filled(call)
-    if draws(call):
+    if _draws(call):
         call.check_numbers()
-        return random_relation(call)
+        return _random_relation(call)
     if _is_deterministic(call):
         return (SHARED,) * len(call.shapes)
     if (related := _of_own_numbers(call)) is not None:
@@ -205,7 +205,7 @@ ATTENTION = "scaled_dot_product"
 DROPOUTS = frozenset({"native_dropout", "_fused_dropout", "alpha_dropout", "dropout"})
 
 
-def draws(call: Call) -> bool:
+def _draws(call: Call) -> bool:
     """True for an operator that draws random numbers."""
     import torch
 
@@ -215,7 +215,7 @@ def draws(call: Call) -> bool:
     return torch.Tag.nondeterministic_seeded in tags
 
 
-def random_relation(call: Call) -> Relations:
+def _random_relation(call: Call) -> Relations:
     """The relation of random numbers: by sample if each sample has its own."""
     if call.name == "randperm":
         if call.growing[0] == ():

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from situate.torch_capture.side_effects.containers import entries, refill, values
+from situate.torch_capture.side_effects.places import entries, refill, values
 
 
 class Making(OrderedDict[str, Any]):
