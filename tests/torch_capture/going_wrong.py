@@ -21,7 +21,7 @@ Step = Callable[[Any, Tensor], Any]
 
 
 class Model(nn.Module):
-    """Layers, and what a step does with them."""
+    """Layers, and a step that uses them as a case says."""
 
     def __init__(self, step: Step) -> None:
         super().__init__()

@@ -103,8 +103,8 @@ def convolution_backward(out, image, weight, transposed, groups, mask):
 
 # FLOP formulas that differ from PyTorch's.
 class TestConvolutionBackward:
-    """Each of two gradients takes what the convolution took: two FLOPs for every element of its
-    output and weight of one channel."""
+    """Each of two gradients takes as long as the convolution: two FLOPs per element of its output
+    and weight of one channel."""
 
     @pytest.mark.parametrize("mask", [(True, True), (False, True), (True, False)])
     @pytest.mark.parametrize("groups", [1, 4, 64])

@@ -53,7 +53,7 @@ def test_a_view_of_a_number_is_an_op() -> None:
 
 # Copies and conjugates are storages of their own.
 class Counting(nn.Module):
-    """Returns what it had counted before, and after."""
+    """Returns its count before and after an increment."""
 
     count: Tensor
 

@@ -1,4 +1,4 @@
-"""Clipped gradients in a captured step are those of `clip_grad_norm_`, to the last bit."""
+"""Clipped gradients in a captured step equal those of `clip_grad_norm_`, to the last bit."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_step_is_that_of_pytorch(kind: str, clip: float) -> None:
 
 
 def test_clipping_changes_the_step() -> None:
-    """So the test above can fail."""
+    """Without this, the test above could not fail."""
     model, inputs, loss = awkward()
     program = capture_program(model, inputs, loss, optimizer="sgd:clip=0.01")
 

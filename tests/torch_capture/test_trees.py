@@ -40,7 +40,7 @@ def network(kind):
 
 
 def filled():
-    """A cache of what was read so far."""
+    """A cache of the tokens read so far."""
     cache = transformers.DynamicCache(config=KINDS["whole"]())
     for layer in range(LAYERS):
         cache.update(*torch.ones(2, 1, HEADS, LENGTH, WIDTH).unbind(), layer)

@@ -257,8 +257,8 @@ def _result(loss: Callable[..., Any] | None) -> Callable[..., Any]:
 def set_mode(model: torch.nn.Module, training: bool) -> None:
     """Let a model train or infer.
 
-    A model that trains already stays as it is, because its owner may have set some modules to
-    infer, such as a batch norm that keeps its statistics.
+    A model that trains already stays as it is. Its owner may have set some modules to infer, such
+    as a batch norm that keeps its statistics.
     """
     if not (training and model.training):
         model.train(training)

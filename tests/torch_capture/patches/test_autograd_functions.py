@@ -20,7 +20,7 @@ from tests.runtime import steps  # noqa: E402
 
 
 class Reversed(torch.autograd.Function):
-    """Passes on what it gets, and turns gradients round."""
+    """Returns its input, and negates gradients."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, scale: float) -> Tensor:
@@ -76,7 +76,7 @@ class Power(torch.autograd.Function):
 
 
 class Dropped(torch.autograd.Function):
-    """Draws what it drops."""
+    """Draws the numbers that it drops."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
@@ -161,7 +161,7 @@ def test_a_step_with_functions_computes_what_pytorch_does(
 
 
 class Outer(nn.Module):
-    """Holds what calls a function."""
+    """Holds the module that calls a function."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A step may look at what it fills with numbers of its own, and at no other values."""
+"""A step may read values that it fills with numbers of its own, and no other values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ causal = nn.Transformer.generate_square_subsequent_mask
 
 
 class Doubling(nn.Module):
-    """Doubles what a layer gives, or triples it, by the answer of `asks(self, x)`."""
+    """Doubles or triples the output of a layer, by the answer of `asks(self, x)`."""
 
     def __init__(self, asks):
         super().__init__()

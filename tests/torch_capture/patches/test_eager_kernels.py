@@ -36,7 +36,7 @@ ALIGNED = [mode for mode in MODES if not mode.startswith("nearest")]
 
 
 def build(mode: str, **how: object):
-    """A convolution, what it gives interpolated, and its mean square."""
+    """A convolution, its interpolated output, and the mean square."""
     convolution, dimensions, _ = MODES[mode]
     torch.manual_seed(0)
     model = nn.Sequential(convolution(3, 4, 1), nn.Upsample(mode=mode, **how))

@@ -113,7 +113,7 @@ class Normalised(nn.Module):
 
 
 def gradients_added_apart(model, optimizer):
-    """A step that adds the gradients of both norms on a second device, into what it sends back."""
+    """A step that adds the gradients of both norms on a second device."""
     program = capture_program(model, X, total)
     graph = program.graph
     second = [op.phase == "backward" and op.kind == "aten.add" for op in graph.ops]

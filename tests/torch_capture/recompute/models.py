@@ -15,7 +15,7 @@ from situate.torch_capture import TracedStep, trace_step
 
 
 class Residual(nn.Module):
-    """A block that draws, normalises and adds what it was given."""
+    """A block that draws, normalises and adds its input."""
 
     def __init__(self) -> None:
         super().__init__()

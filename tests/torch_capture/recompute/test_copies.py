@@ -10,7 +10,7 @@ from tests.torch_capture.recompute.models import graph  # noqa: E402
 
 
 def readers(graph_, op):
-    """Names of the ops that read what an op makes."""
+    """Names of the ops that read an op's outputs."""
     consumers = {
         c for t in graph_.tensors if graph_.ops[t.producer].name == op for c in t.consumers
     }

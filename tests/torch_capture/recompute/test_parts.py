@@ -1,4 +1,4 @@
-"""The ops of modules that run again, and what they wait for."""
+"""The ops of modules that run again, and the ops that they wait for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Where a library's own line cannot be captured, what is said of it has been tried and works."""
+"""If a library's own line cannot be captured, the message has a remedy that has been tried and
+works."""
 
 from __future__ import annotations
 

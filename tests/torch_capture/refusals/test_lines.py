@@ -1,4 +1,4 @@
-"""The line of a program that is at fault, among those of what runs it."""
+"""The line of the user's program that is at fault, among those of PyTorch, Python and situate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever goes wrong in a step or where it is built is said in one line of the product's own."""
+"""Every failure in a step, or where it is built, gives one line of situate's own."""
 
 from __future__ import annotations
 

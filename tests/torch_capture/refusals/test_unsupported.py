@@ -246,7 +246,7 @@ def test_a_trained_parameter_that_the_forward_pass_changes_is_refused() -> None:
 
 
 class Remembering(nn.Module):
-    """Keeps what it said last in an attribute, and reads it if it is asked to."""
+    """Stores its last output in an attribute, and reads it on request."""
 
     def __init__(self, reads: bool) -> None:
         super().__init__()
@@ -312,7 +312,7 @@ def networks() -> nn.ModuleDict:
 
 
 def adversarial(model: Any, x: Tensor, judge: Callable[[Tensor], Tensor]) -> Tensor:
-    """The loss of the judge less that of the maker, by a judge that does not learn from it."""
+    """The judge's loss minus the maker's, with a judge that does not learn from it."""
     generated = model["maker"](x)
     learned: Tensor = model["judge"](generated.detach()).sigmoid() - model["judge"](x).sigmoid()
     return (learned - judge(generated).sigmoid()).mean()
@@ -375,9 +375,7 @@ MIXED = {
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("case", MIXED)
 def test_it_is_refused_with_its_line_product(case, training):
-    with pytest.raises(
-        SituateError, match=r"test_unsupported\.py:\d+: a product of .*: cast one$"
-    ):
+    with pytest.raises(SituateError, match=r"test_unsupported\.py:\d+: a product of .*: cast one$"):
         of(MIXED[case], training)
 
 

@@ -96,7 +96,7 @@ class Counting(nn.Linear):
 
 
 class Hidden(nn.Linear):
-    """Adds what it said last, without ever having made it a buffer."""
+    """Adds its last output, which is in no buffer."""
 
     def __init__(self) -> None:
         super().__init__(3, 3)

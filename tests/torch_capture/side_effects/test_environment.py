@@ -24,7 +24,7 @@ VARIABLE = 1
 
 # All places that a step can reach are compared and restored.
 class Owner:
-    """Counts its calls, and those of all of its kind."""
+    """Counts its own calls, and the calls of all instances."""
 
     calls = 0
 

@@ -86,7 +86,7 @@ def test_what_is_assigned_is_like_the_buffer(value: Tensor | None, message: str)
 
 
 class Copies(TorchDispatchMode):
-    """Notes what is copied into."""
+    """Records the tensors that are copied into."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -26,7 +26,7 @@ from situate.torch_capture.side_effects.value_numbering import Run  # noqa: E402
 
 
 class Step(nn.Module):
-    """Does with a model and an input what it is told."""
+    """Calls a function with a model and an input."""
 
     def __init__(self, does: Callable[[Any, Tensor], Tensor]) -> None:
         super().__init__()

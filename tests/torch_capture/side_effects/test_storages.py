@@ -1,4 +1,4 @@
-"""Views are known by the storage that they share, and real tensors by what is in it."""
+"""Views are recognised by their common storage, and real tensors by their content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics of a batch out of those of its slices."""
+"""Statistics of a batch, combined from those of its slices."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def mse(model, x, y):
 
 
 class Averaging(nn.BatchNorm1d):
-    """Keeps an average of what it gives."""
+    """Keeps an average of its outputs."""
 
     def __init__(self):
         super().__init__(6)

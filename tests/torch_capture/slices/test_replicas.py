@@ -22,7 +22,7 @@ def mse(model, x, y):
 
 
 def readers(graph: Graph, name: str) -> set[str]:
-    """The names of the ops that read what an op makes."""
+    """The names of the ops that read an op's outputs."""
     return {
         graph.ops[op].name
         for tensor in graph.tensors

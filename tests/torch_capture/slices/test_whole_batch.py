@@ -72,7 +72,7 @@ def mse(model, x, y):
 
 
 def slice_warnings(loss, **more):
-    """The warnings but for that of numbers that were tried."""
+    """The warnings about slices, except that of the trial on random numbers."""
     warnings = captured(loss, **more).warnings
     return [t for t in warnings if t.startswith("slices: ") and "on random numbers" not in t]
 

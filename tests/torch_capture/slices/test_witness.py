@@ -28,7 +28,7 @@ def mirrored(model, x, y):
 
 
 def doubled_if_few(model, x, y):
-    """Another loss for so few samples as no slice of the captured step has."""
+    """A loss that changes for fewer samples than a slice of the captured step has."""
     return mse(model, x, y) * (2 if len(x) < 3 else 1)
 
 

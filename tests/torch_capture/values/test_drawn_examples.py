@@ -13,7 +13,7 @@ from situate.torch_capture.values.drawn_examples import MAX_DRAWN, random_exampl
 
 
 def find_values(make):
-    """The values of what `make` makes on fake tensors."""
+    """The values of the tensor that `make` returns on fake tensors."""
     with FakeTensorMode(), constants_known(), random_examples() as values:
         result = make()
         return values(result).values
@@ -76,7 +76,7 @@ def test_numbers_without_a_generator_are_others_each_time():
 
 
 def test_a_generator_that_lags_behind_gives_other_numbers():
-    """A large draw is none for real, so that the next one is of another state."""
+    """A large draw is not made for real, so the next one starts from another state."""
     last = known_values(lambda: draws((MAX_DRAWN + 1,), (4,)))
     assert last.is_random
 

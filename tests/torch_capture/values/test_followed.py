@@ -20,7 +20,7 @@ from situate.torch_capture.values.followed import (  # noqa: E402
 
 
 def values_of(function, first=(1, 2, 3)):
-    """The values of what `function(known, unknown)` returns, and what they are made of."""
+    """The values of the result of `function(known, unknown)`, and their origins."""
     constant, values = torch.tensor(first), Followed()
 
     def call(run, mode, func, args, kwargs):

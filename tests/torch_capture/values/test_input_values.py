@@ -22,7 +22,7 @@ MASK = [1, 0, 1, 1]
 
 # A step may read values of inputs, and its plan then holds for these values alone.
 class Net(nn.Module):
-    """Does with `x`, `m` and `labels` what a function says."""
+    """Calls a function with `x`, `m` and `labels`."""
 
     def __init__(self, function):
         super().__init__()
@@ -121,7 +121,7 @@ def test_example_inputs_have_the_values_that_building_them_gives(build):
 
 
 def view_after_write(model, x, m, labels):
-    """A view of what something unknown is written over."""
+    """A view of a tensor that something unknown is written over."""
     view = m[:2]
     m.copy_(x[:, 0])
     return model.layer(x) * 2 if view.any() else model.layer(x)

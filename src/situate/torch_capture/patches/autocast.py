@@ -99,11 +99,10 @@ def cache_as_written() -> Iterator[None]:
 
 
 class CastCache:
-    """One cast of each parameter per autocast region, as in eager PyTorch: the gradients of a
-    weight that is used again add up in the type of the cast.
+    """One cast of each parameter per autocast region, as in eager PyTorch.
 
-    PyTorch's own cache only takes leaves of autograd, and no parameter is a leaf while AOTAutograd
-    traces.
+    The gradients of a weight that is used again then add up in the type of the cast. PyTorch's own
+    cache only takes leaves of autograd, and no parameter is a leaf while AOTAutograd traces.
     """
 
     def __init__(self) -> None:

@@ -148,8 +148,11 @@ def _sized(run: Any, mode: Any, func: Any, args: Sequence[Any], kwargs: Any) -> 
 def _losses(
     scores: torch.Tensor, _: object, frames: Sequence[int], lengths: Sequence[int], *__: object
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The loss of every sequence, and the probabilities that its gradient needs: one per step and
-    state, where the states are the labels and the blanks around them."""
+    """The loss of every sequence, and the probabilities that its gradient needs, one per step and
+    state.
+
+    The states are the labels and the blanks around them.
+    """
     steps, batch, _classes = scores.shape
     for name, entries in (("input_lengths", frames), ("target_lengths", lengths)):
         if len(entries) != batch:  # the kernels' own check

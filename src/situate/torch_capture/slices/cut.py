@@ -38,6 +38,7 @@ class Cut:
         if s == 0 or self.axes[k] is None:
             return k
         cut = [i for i, axis in enumerate(self.axes) if axis is not None]
+        # Slices after the first have inputs of their own only for tensors that are cut.
         return len(self.axes) + (s - 1) * len(cut) + cut.index(k)
 
     def pieces(self, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
@@ -98,6 +99,8 @@ class Cut:
         import torch
 
         with fake.mode:
+            # Inputs that share a storage are aliases to AOTAutograd, which handles writes to them
+            # differently.
             apart = torch.empty_strided(piece.shape, piece.stride(), dtype=piece.dtype)
         return apart.requires_grad_(piece.requires_grad)
 

@@ -51,6 +51,7 @@ def joined(
     walks = [
         step.added(s, *arguments) for s, arguments in enumerate(zip(parts, divisors, strict=True))
     ]
+    # Each walk stops at its next norm over the batch; the walks continue once all have met there.
     while met := [norm for walk in walks if (norm := next(walk, None)) is not None]:
         meet(met)
     first = parts[0]
@@ -162,6 +163,7 @@ class _Step:
         key = (id(part.graph), name)
         if key not in self._constants:
             copied = self._constants[key] = self.graph.node_copy(node)
+            # Traces of slices of another size have constants of the same names.
             if name in self.constants:
                 _rename(copied, f"_{self._slice}")
             self.constants[state_name(copied)] = part.constants[name]
@@ -177,6 +179,7 @@ class _Step:
             return node
         quotient = add_call(self.graph, "", "div.Tensor", node, divisor)
         quotient.meta[SLICE] = self._slice
+        # The tangent belongs to the backward pass, the loss to the forward pass.
         quotient.meta["partitioner_tag"] = node.meta.get("partitioner_tag", "is_forward")
         return quotient
 
@@ -237,6 +240,7 @@ class _Gradients:
         parameters = []
         for name in self._of.get(node, ()):
             self._missing[name].discard(node)
+            # A tied parameter has several gradients; the sum waits for the last.
             if not self._missing[name]:
                 parameters.append((name, self._descriptor[name], self._nodes[name]))
         return parameters

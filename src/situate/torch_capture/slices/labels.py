@@ -80,6 +80,7 @@ def _may_leave_out(
         return True
     if ignored < 0 and _is_looked_up(target):
         return False
+    # Labels of tokens are padded in other batches, even if this one has no padding.
     one_each = next(shapes(target))[:1] == (samples,) and len(next(shapes(target))) == 1
     return not (one_each and ignored == USUAL and example is not None)
 

@@ -115,6 +115,7 @@ class Forward(_Pass):
         aten = torch.ops.aten
         x, dtype = self.arguments["input"], node.meta["val"][1].dtype
         others = [i for i in range(x.meta["val"].dim()) if i != 1]
+        # The kernel accumulates statistics in the dtype of its saved mean, not of the input.
         if x.meta["val"].dtype != dtype:
             x = self.call(aten._to_copy.default, x, dtype=dtype)
         both = self.call(aten.var_mean.correction, x, others, correction=0)

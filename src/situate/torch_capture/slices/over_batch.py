@@ -135,6 +135,7 @@ def _norms(part: Trace) -> list[fx.Node]:
 
 def _norms_over_batch(part: Trace, has_statistics: Sequence[bool]) -> Iterator[fx.Node]:
     for node, is_over_batch in zip(_norms(part), has_statistics, strict=False):
+        # Other overloads return other statistics, which the two operators do not combine.
         if is_over_batch and operator_name(node) not in FUNCTIONAL:
             where = names.module(node) or "the model"
             raise SituateError(

@@ -90,6 +90,7 @@ def few_layers(model: torch.nn.Module, count: int) -> Iterator[None]:
     lists = [
         m for m in model.modules() if isinstance(m, (torch.nn.ModuleList, torch.nn.Sequential))
     ]
+    # The model itself is shortened and restored, because a copy would need its memory.
     before = [(layer_list, dict(layer_list._modules)) for layer_list in lists]
     try:
         for layer_list in lists:

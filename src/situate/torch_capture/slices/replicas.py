@@ -98,6 +98,7 @@ class Replicas:
         reads = [set(_parameters_read(part)) for part in parts]
         for name in parameters:
             is_read = all(name in names for names in reads)
+            # A user's parameter may be called `replica1/weight` as well.
             is_taken = any(
                 _copy_name(name, r) in self._first.canonical for r in range(1, self._count)
             )

@@ -55,6 +55,7 @@ class GradientSums:
         """Add the sums of the first replicas to the total, up to one that has a slice after `s`."""
         sums = self._sums[name]
         total = self._total.setdefault(name, _Sum(self._plus(name, None), self._order))
+        # In the order of replicas, so that the result does not depend on which one ends first.
         for r in sorted(self._last):
             if self._last[r] > s:
                 return

@@ -66,6 +66,7 @@ class Traces:
             return self._own[cut, s]
         size = cut.axes, cut.samples[s]
         trace = self._parts.get(size)
+        # A trace that depends on input values holds for one slice's values alone.
         if trace is None or trace.required:
             trace = self._parts[size] = self._traced(cut, s)
         return trace
@@ -114,6 +115,7 @@ def with_sequences(traces: Traces, slices: Slices) -> Slices:
         except SituateError as error:
             failures.append(error)
         else:
+            # Equal graphs mean that the choice does not matter.
             working.setdefault("".join(str(part.graph) for part in parts), candidate)
     if len(working) == 1:
         return next(iter(working.values()))

@@ -67,6 +67,7 @@ def reduction(steps: Sequence[Dependence | None]) -> Reduction:
 def _proved_reduction(step: Dependence) -> Reduction | None:
     """The reduction of a loss; None without proof."""
     relation = step.relation(step.loss).summed()
+    # An assumption is no proof.
     if relation.assumed or relation.kind != "reduced":
         return None
     return POWERS.get(1 if relation.power is None else relation.power)

@@ -103,6 +103,7 @@ def witness(
     flops, whole = _flops_of_a_sample(part, axes), max(numbers(fake.model), 1)
     for form in small_forms(fake.model):
         count = form.numbers(fake.model)
+        # The form's number of nodes shrinks with its share of the parameters, roughly.
         if len(part.graph.nodes) * count > MAX_NODES * whole:
             continue
         for sizes in _smaller_sizes(fake, axes):
@@ -230,6 +231,7 @@ def _trial(
         for s, divisor in enumerate(cut.divisors(loss)):
             _differentiate(fake, other, cut.of_slice(inputs, s), divisor)
     size, name = worst_gradient(ours, gradients_of(other))
+    # Infinite or undefined gradients of the batch itself say nothing about slices.
     if math.isinf(size) and not all(bool(gradient.isfinite().all()) for gradient in ours.values()):
         return None
     return Witness(size, name, sum(cut.samples), tolerance(draws.bits))

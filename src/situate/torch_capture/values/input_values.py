@@ -222,8 +222,8 @@ class InputValues:
 
 
 def _looks(func: Any, args: Any, kwargs: Any) -> bool:
-    """True for an operator whose result, or its size, depends on values. Indexing by a mask asks
-    for its places separately, and with numbers for nothing."""
+    """True for an operator whose result, or its size, depends on values. Indexing does not count:
+    it asks for the places in a mask by another operator."""
     sized = kwargs.get("output_size") is not None
     tags = {tag.name for tag in getattr(func, "tags", ())}
     return not LOOKS.isdisjoint(tags) and func._opname != "index" and not sized

@@ -37,7 +37,7 @@ def mse(model, x, y):
 
 
 def traces(samples, loss=mse):
-    """The trace of a slice, and that of the batch of 8."""
+    """The trace of a slice, and the trace of the batch of 8."""
 
     def build():
         return Positions(), (torch.randn(8, 6), torch.randn(8, 6)), loss

@@ -1,5 +1,5 @@
-"""Steps whose slices look alike at first sight and train another function: none is silent. Beside
-them common steps that train the same, of which nothing is said."""
+"""Steps whose slices look alike and train another function must give a warning. Common steps that
+train the same must give none."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Every loss of torch.nn, in every reduction, with weights, masks and labels that are left out: a
-step of slices that nothing is said of trains what the whole batch trains."""
+"""Every loss of torch.nn, in every reduction, with weights, masks and ignored labels. A step
+without a warning trains the same in slices as on the whole batch."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Ops that relate the samples of a batch, and ops that keep them apart: what slices compute
-otherwise is warned of or refused, and of what they compute alike nothing is said."""
+"""Ops that relate the samples of a batch give a warning or a refusal. Ops that keep samples apart
+give none."""
 
 from __future__ import annotations
 

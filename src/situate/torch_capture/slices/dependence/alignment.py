@@ -40,6 +40,7 @@ def aligned(part: Trace, whole: Trace) -> Alignment | None:
         if other.op == "output":
             continue
         node = waiting[-1] if waiting else None
+        # Both traces list their ops in the order of execution, so one pass suffices.
         if node is not None and growing.add(node, other):
             waiting.pop()
         elif not growing.add_sum(other):
@@ -90,6 +91,7 @@ class _Copy:
         if source is None or operator_name(other) != "sum":
             return False
         value: Any = other.meta["val"]
+        # Over one sample with a kept dimension, the sum has the shape of its input.
         if source.meta["val"].shape != value.shape:
             return False
         [source_] = _sources_of(other)

@@ -163,7 +163,10 @@ def dependence(
             finding = Finding(node, error.reason, node in backward)
             if not _is_consequence(call, finding):
                 findings.append(finding)
+            # Later ops are analysed as if this one had a relation, so that they give findings of
+            # their own.
             relations[node] = _marked(call, error.otherwise) or _assumption(assumed(call))
+    # An op without a relation is harmless if no result depends on it.
     live = _sources(node for node, _ in described_outputs(part.graph))
     reaching = tuple(_causes([finding for finding in findings if finding.node in live]))
     return Dependence(part, others, relations, reaching, frozenset(backward))
@@ -172,6 +175,7 @@ def dependence(
 def _causes(findings: Sequence[Finding]) -> Iterator[Finding]:
     """The findings of the forward pass, and those of the backward pass that do not follow from
     them."""
+    # Statistics of a norm explain no finding in the backward pass; any other cause does.
     forward = {finding.reason for finding in findings if not finding.backward}
     for finding in findings:
         if not finding.backward or forward <= {Reason.STATISTICS}:

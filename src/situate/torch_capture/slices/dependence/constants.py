@@ -35,6 +35,7 @@ def constant_values(nodes: Sequence[fx.Node], constants: Mapping[str, Any]) -> d
     from torch.utils._mode_utils import no_dispatch
 
     values: dict[fx.Node, Any] = {}
+    # The capture's fake mode may still be active, and would return fake results.
     with no_dispatch(), torch.no_grad():
         for node in nodes:
             value = _held_value(constants.get(state_name(node)))
@@ -131,6 +132,7 @@ def constant_relation(ours: torch.Tensor, theirs: torch.Tensor, cutting: Cutting
     scale = _step_of_integers(theirs, axis, int(entries)) if entries.denominator == 1 else 0
     if scale and torch.equal(ours, begin):
         return Relation("places", axis=axis, scale=scale)
+    # The fewest blocks that fit come first.
     for blocks in range(1, MAX_BLOCKS + 1):
         relation = _in_blocks(ours, theirs, axis, starts, blocks, cutting)
         if relation.kind != "unknown":

@@ -145,6 +145,7 @@ def _axes_by_sample(
     used = [dim for dim, node in enumerate(indices) if node is not None]
     ranks = [len(call.shape(node)) for node in indices if node is not None]
     width = max(ranks, default=0)
+    # NumPy's rule: dimensions of adjacent indices stay in place, those of others come first.
     adjacent = used == list(range(used[0], used[-1] + 1)) if used else True
     begin = used[0] if used and adjacent else 0
     axes = []

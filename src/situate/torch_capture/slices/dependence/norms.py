@@ -41,6 +41,7 @@ def batch_norm(call: Call, over_batch: bool) -> Relations:
     results = tuple(_result(call, k, source) for k in range(len(call.shapes)))
     if source.axis == CHANNEL or over_batch or not trains(call.name, call.arguments):
         return results
+    # The relations hold up to the statistics, so later ops are analysed with them.
     raise Unrelated(Reason.STATISTICS, results)
 
 

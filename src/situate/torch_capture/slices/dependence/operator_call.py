@@ -156,6 +156,7 @@ class Call:
 
 def number_relation(ours: float | complex, theirs: float | complex, ratio: Fraction) -> Relation:
     """The relation of a number that is `ours` in a slice and `theirs` in the whole batch."""
+    # NaN differs from itself.
     if ours == theirs or (ours != ours and theirs != theirs):
         return SHARED if ours else ZERO
     if isinstance(ours, (bool, complex)) or isinstance(theirs, (bool, complex)):

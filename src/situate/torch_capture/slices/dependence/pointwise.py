@@ -156,6 +156,7 @@ def _power(call: Call, operands: Sequence[Relation]) -> int | None:
     if name in COMPARISONS:
         one_power(powers)
         return 0
+    # A gradient is linear in its first input, the gradient of the output.
     if name.endswith("_backward"):
         if any(powers[1:]):
             raise Unrelated(Reason.NUMBER)
@@ -210,6 +211,7 @@ def _of_reduced(call: Call, operands: Sequence[Relation]) -> Relation:
         return sums[0]
     if name == "mul" and len(sums) == 1:
         return reduced(reduce(_times, (relation.power for relation in operands)))
+    # Only a sum as the numerator passes: 1 / sum is not a sum over slices.
     divides = name in ("div", "true_divide") and call.arguments.get("rounding_mode") is None
     if divides and operands[0] is sums[0] and len(sums) == 1:
         return reduced(_times(sums[0].power, -(operands[1].power or 0)))

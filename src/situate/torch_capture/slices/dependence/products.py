@@ -67,6 +67,7 @@ def _product(
     [label] = batches
     # Along that label, whichever dimension of a factor it names.
     blocks = common(replace(f, axis=0) for f in factors if f.kind == "by_sample").blocks
+    # The samples' label remains in the result, or the product sums over it.
     if label in result:
         return call.check_grows(by_sample(result.index(label), power, blocks))
     if any(f.kind == "shared" and label in own for f, own in zip(factors, labels, strict=True)):

@@ -107,6 +107,7 @@ def _over_samples(call: Call, source: Relation) -> Relation:
         if call.name == "sum" and power is not None:
             power -= 1
         return Relation("shared", power)
+    # A maximum over slices is not a sum of the slices' maxima.
     if call.name not in ADDING:
         raise Unrelated(Reason.TOGETHER)
     mean = call.name == "mean" and source.power is not None

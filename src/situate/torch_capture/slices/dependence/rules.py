@@ -59,6 +59,7 @@ def relation_of(call: Call, over_batch: Collection[fx.Node]) -> Relations:
     """
     try:
         return _relation(call, over_batch)
+    # An operator in an unexpected form must never count as proved.
     except (LookupError, TypeError, ValueError, AttributeError):
         raise Unrelated(Reason.UNPROVED) from None
 
@@ -75,6 +76,7 @@ def _relation(call: Call, over_batch: Collection[fx.Node]) -> Relations:
         return _random_relation(call)
     if _is_deterministic(call):
         return (SHARED,) * len(call.shapes)
+    # These rules accept numbers that grow with the batch; all others refuse them below.
     if (related := _of_own_numbers(call)) is not None:
         return related
     call.check_numbers()

@@ -74,6 +74,7 @@ def trailing(call: Call, dims: int) -> Relations:
     batch = common(call.inputs, otherwise=SHARED)
     if batch is SHARED:
         return tuple(_of_shared(call, k) for k in range(len(call.shapes)))
+    # The samples lie among the dimensions that the operator mixes.
     if batch.axis >= _leading(call, dims):
         raise Unrelated(Reason.PAIRS)
     power, result = _power(call), replace(batch, uniform=False)

@@ -113,6 +113,7 @@ def _reshaped(call: Call, source: Relation, k: int = 0) -> Relation:
     blocks, remainder = divmod(outer, prod(after[:axis]))
     if remainder or not blocks or after[axis] % blocks:
         raise Unrelated(Reason.VIEW)
+    # Equal entries stay equal only if the view leaves the samples' dimension as it is.
     keeps = (before[source.axis], prod(before[: source.axis])) == (after[axis], prod(after[:axis]))
     same = source.uniform and keeps
     return by_sample(axis, source.power, 1 if same else blocks, same)
@@ -205,6 +206,7 @@ def _part(
 ) -> Relation:
     start, end, step, size = ours
     whole_start, whole_end, whole_step, whole_size = theirs
+    # Any range of equal entries of the right length is as good as another.
     if source.uniform and (end - start) * call.ratio == whole_end - whole_start:
         return source
     if (start, end, step) == (0, size, 1) and (whole_start, whole_end) == (0, whole_size):
