@@ -69,13 +69,13 @@ def main(arguments: list[str] | None = None) -> None:
 def _row(name: str, repetitions: int) -> Row:
     begin = time.perf_counter()
     traces = Traces(build_fake(STEPS[name], name), name)
-    cut = cut_inputs(traces.what, Slices((1, 1)))
+    cut = cut_inputs(traces.fake, Slices((1, 1)))
     part = traces.parts(cut)[0]
     capture_seconds = time.perf_counter() - begin
     seconds = []
     for _ in range(repetitions):
         begin = time.perf_counter()
-        trial = witness(traces.what, part, cut.axes, "mean")
+        trial = witness(traces.fake, part, cut.axes, "mean")
         seconds.append(time.perf_counter() - begin)
     return {
         "step": name,

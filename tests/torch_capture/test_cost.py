@@ -91,13 +91,13 @@ def flops(packet, *args, value, **kwargs):
 def convolution_backward(out, image, weight, transposed, groups, mask):
     """FLOPs of the gradients of image and weight, those that are `asked` for."""
     sides = len(image) - 2
-    gradients_ = zip(mask, (image, weight), strict=True)
+    shapes = zip(mask, (image, weight), strict=True)
     return flops(
         torch.ops.aten.convolution_backward,
         *(formula_empty(*out), formula_empty(*image), formula_empty(*weight), None),
         *([1] * sides, [0] * sides, [1] * sides, transposed, [0] * sides, groups),
         [*mask, False],
-        value=(*(formula_empty(*shape) if want else None for want, shape in gradients_), None),
+        value=(*(formula_empty(*shape) if want else None for want, shape in shapes), None),
     )
 
 

@@ -69,10 +69,10 @@ def test_a_step_returns_a_cache_of_numbers_that_the_model_takes():
         cache = step(input_ids=WORDS).past_key_values
     with torch.no_grad():
         expected = model(WORDS).past_key_values
-        result, expected_ = (
+        logits, expected_logits = (
             model(WORDS, past_key_values=past).logits for past in (cache, expected)
         )
-    torch.testing.assert_close(result, expected_)
+    torch.testing.assert_close(logits, expected_logits)
 
 
 def test_a_given_cache_is_read_and_left_as_it_was():

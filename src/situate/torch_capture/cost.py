@@ -94,8 +94,8 @@ def _is_multiplied(value: object) -> bool:
 
     if not isinstance(value, torch.Tensor):
         return False
-    bytes_ = value.dtype in (torch.int8, torch.uint8)
-    return bytes_ or value.is_floating_point() or value.is_complex()
+    has_eight_bits = value.dtype in (torch.int8, torch.uint8)
+    return has_eight_bits or value.is_floating_point() or value.is_complex()
 
 
 def flops(packet: object, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: object) -> int:

@@ -152,8 +152,8 @@ def test_a_step_with_functions_computes_what_pytorch_does(
     theirs = copy.deepcopy(ours)
     program = capture_program(ours, inputs, mean)
     optimizer = torch.optim.SGD(theirs.parameters(), lr=0.1)
-    optimizer_ = torch.optim.SGD(ours.parameters(), lr=0.1)
-    with steps.step_of(program, ours, optimizer_, 1) as step:
+    own_optimizer = torch.optim.SGD(ours.parameters(), lr=0.1)
+    with steps.step_of(program, ours, own_optimizer, 1) as step:
         for number in (1, 2):
             expected = steps.train(theirs, inputs, mean, optimizer, number)
             assert torch.equal(step(*inputs), expected)

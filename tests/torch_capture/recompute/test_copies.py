@@ -9,12 +9,10 @@ torch = pytest.importorskip("torch")
 from tests.torch_capture.recompute.models import graph  # noqa: E402
 
 
-def readers(graph_, op):
+def readers(steps, op):
     """Names of the ops that read an op's outputs."""
-    consumers = {
-        c for t in graph_.tensors if graph_.ops[t.producer].name == op for c in t.consumers
-    }
-    return {graph_.ops[c].name for c in consumers}
+    consumers = {c for t in steps.tensors if steps.ops[t.producer].name == op for c in t.consumers}
+    return {steps.ops[c].name for c in consumers}
 
 
 # Recomputed ops replace saved values, and repeat no write.

@@ -21,13 +21,13 @@ def sums(
     """The graph after the slices of these numbers have given gradients of `w`, and its total as a
     sum of them."""
     graph = fx.Graph()
-    sums_ = GradientSums(graph, replica, order)
+    gradient_sums = GradientSums(graph, replica, order)
     for s in range(len(replica)):
         node = graph.placeholder(f"g{s}")
         node.meta["val"] = torch.zeros(2)
         if s in order_of_slices:
-            sums_.add("w", "described", s, node)
-    ((description, total),) = sums_.totals()
+            gradient_sums.add("w", "described", s, node)
+    ((description, total),) = gradient_sums.totals()
     assert description == "described"
     return graph, text(total)
 

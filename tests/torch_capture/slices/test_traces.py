@@ -47,9 +47,9 @@ def test_lengths_of_a_ctc_loss_are_cut_and_the_step_is_the_whole_batch_s():
         plan, model, inputs, loss, optimizer=optimizer, cluster=here
     ) as placed_step:
         losses = [float(placed_step(*inputs)) for _ in range(2)]
-    for loss_ in losses:
+    for value in losses:
         whole = loss(other, *inputs)
-        assert loss_ == pytest.approx(float(whole), rel=1e-6)
+        assert value == pytest.approx(float(whole), rel=1e-6)
         rule.zero_grad()
         whole.backward()
         rule.step()

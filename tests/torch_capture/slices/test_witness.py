@@ -92,9 +92,9 @@ def test_a_step_that_takes_positive_numbers_alone_is_tried_on_such():
 def test_the_model_stays_as_it_is():
     layers = nn.Sequential(*(nn.Linear(6, 6) for _ in range(4)), nn.Linear(6, 3))
     traces = Traces(build_fake(build(mse, layers), "model"), "model", True)
-    before = [*traces.what.model.named_modules()]
+    before = [*traces.fake.model.named_modules()]
     assert traces.witness(traces.parts(HALVES)[0], HALVES, "mean").line == ""
-    assert [*traces.what.model.named_modules()] == before
+    assert [*traces.fake.model.named_modules()] == before
 
 
 # The trial uses small inputs, and leaves the model alone.

@@ -45,9 +45,9 @@ def inputs():
 
 def captured(function, build=inputs, loss=mean, training=True) -> Graph:
     """The graph of the step, which is the same of a model that exists."""
-    model, inputs_ = Net(function), build()
+    model, built_inputs = Net(function), build()
     graph = capture(lambda: (Net(function), build(), loss), training=training, name="net")
-    program = capture_program(model, inputs_, loss, training=training, name="net")
+    program = capture_program(model, built_inputs, loss, training=training, name="net")
     assert program.graph == graph
     return graph
 
@@ -94,7 +94,7 @@ def test_a_step_that_looks_at_an_input_computes_as_eager_pytorch_does(function):
         inputs(),
         mean,
         sgd,
-        lambda model, inputs__: placed_step(model, inputs__, given=(inputs(), mean)),
+        lambda model, optimizer: placed_step(model, optimizer, given=(inputs(), mean)),
     )
     assert result.within(0.0)
 
@@ -279,9 +279,9 @@ def test_a_warning_says_that_capture_drew_the_values():
 def test_numbers_that_the_step_makes_are_read(dtype):
     def step(model, x):
         two, three = torch.tensor([2, 3])
-        inputs__ = torch.tensor([[two, three.max()], [two, 1]], dtype=dtype)
-        assert inputs__.dtype == (dtype or torch.int64)
-        return model.layer(x) * inputs__.sum()
+        numbers = torch.tensor([[two, three.max()], [two, 1]], dtype=dtype)
+        assert numbers.dtype == (dtype or torch.int64)
+        return model.layer(x) * numbers.sum()
 
     assert of(step).ops
 

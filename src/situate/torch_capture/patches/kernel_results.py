@@ -84,10 +84,10 @@ def _strides(
     if name in BATCH_NORMS:
         return [_formatted(args[0], _compact(args[0]) or _suggested_format(args[0]))]
     if name in BATCH_NORM_GRADIENTS:
-        gradient, input_ = args[:2]
+        gradient, x = args[:2]
         # The CPU kernel keeps a compact format only if gradient and input agree on it.
-        alike = _compact(gradient) and _suggested_format(gradient) == _suggested_format(input_)
-        return [_formatted(input_, (alike and _compact(input_)) or _suggested_format(input_))]
+        alike = _compact(gradient) and _suggested_format(gradient) == _suggested_format(x)
+        return [_formatted(x, (alike and _compact(x)) or _suggested_format(x))]
     if name in PRODUCTS:
         return [run(aten.mul.Tensor, (args[0], args[PRODUCTS[name]]), {}).stride()]
     if name in ALIKE:

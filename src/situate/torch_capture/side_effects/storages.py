@@ -60,8 +60,8 @@ def content(tensor: torch.Tensor) -> str:
         return digest("real", key(memory))
     # Fake modes would otherwise intercept the read of real memory.
     with no_dispatch():
-        bytes_ = torch.empty(0, dtype=torch.uint8).set_(memory).numpy()
-    return digest("real", hashlib.blake2b(bytes_.tobytes(), digest_size=16).hexdigest())
+        contents = torch.empty(0, dtype=torch.uint8).set_(memory).numpy()
+    return digest("real", hashlib.blake2b(contents.tobytes(), digest_size=16).hexdigest())
 
 
 def digest(*parts: object) -> str:

@@ -145,18 +145,19 @@ class Values:
 
         if getattr(func, "_opname", "") != "lift_fresh":  # which keeps a real tensor's values
             args, kwargs = tree_map_only(torch.Tensor, self._faked, (args, kwargs))
-        leaves_ = list(leaves((args, kwargs)))
-        tensors = [leaf for leaf in leaves_ if isinstance(leaf, torch.Tensor)]
-        if any(isinstance(leaf, torch.Generator) for leaf in leaves_):
+        arguments = list(leaves((args, kwargs)))
+        tensors = [leaf for leaf in arguments if isinstance(leaf, torch.Tensor)]
+        if any(isinstance(leaf, torch.Generator) for leaf in arguments):
             raise Unsupported(GENERATOR)
         overwritten = list(tensors_written_by(func, args, kwargs))
         if any(self.value_of(tensor).stranger for tensor in overwritten):
             raise Unsupported(STRANGER)
-        number, depends = self._number(func, leaves_, tensors)
+        number, depends = self._number(func, arguments, tensors)
         input_keys = {key(storage) for tensor in tensors for storage in storages(tensor)}
         result = func(*args, **kwargs)
         results = list(tensors_in(result))
-        if results and self.run.look is not None:  # PyTorch minds what questions of it raise
+        # PyTorch catches errors of operators without tensor results, such as queries of sizes.
+        if results and self.run.look is not None:
             self.run.look(number)
         self.run.numbers.add(number)
         for k, tensor in enumerate(results):

@@ -95,7 +95,7 @@ class _Draws:
     def kind(self, kwargs: Mapping[str, Any]) -> int:
         """`ALIKE` for a draw from a generator all of whose draws so far were real."""
         generator = kwargs.get("generator")
-        behind = any(generator_ is generator for generator_ in self._behind)
+        behind = any(other is generator for other in self._behind)
         return RANDOM if generator is None or behind else ALIKE
 
     def leave_behind(self, kwargs: Mapping[str, Any]) -> None:

@@ -67,8 +67,8 @@ class InputValues:
     @property
     def required(self) -> tuple[RequiredValues, ...]:
         """The inputs whose values the step has read, in order."""
-        required_ = (self._required_values(number) for number in sorted(self._looks))
-        return tuple(t for t in required_ if t.test is None or t.number not in self._looks)
+        candidates = (self._required_values(number) for number in sorted(self._looks))
+        return tuple(t for t in candidates if t.test is None or t.number not in self._looks)
 
     def _required_values(self, number: int) -> RequiredValues:
         example, frame = self._examples[number], self._looks[number]

@@ -94,8 +94,8 @@ class _Copy:
         # Over one sample with a kept dimension, the sum has the shape of its input.
         if source.meta["val"].shape != value.shape:
             return False
-        [source_] = _sources_of(other)
-        standing = self._standing(source, source_)
+        [summed] = _sources_of(other)
+        standing = self._standing(source, summed)
         added = self.graph.node_copy(other, lambda _: standing)
         self.whole[added] = other
         self.standing[source].append(added)

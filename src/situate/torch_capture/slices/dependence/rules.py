@@ -153,8 +153,8 @@ def _entry(call: Call) -> Relation:
 
 def _of_no_schema(call: Call) -> Relations:
     if operator_name(call.node) == "with_effects":
-        operator_: Any = call.node.args[1]
-        if not operator_._schema.returns:
+        inner: Any = call.node.args[1]
+        if not inner._schema.returns:
             # A check of values, which computes nothing.
             return (SHARED,) * len(call.shapes)
     raise Unrelated(Reason.UNPROVED)
