@@ -10,7 +10,7 @@ import torch
 
 from benchmarks.lib.record import Row, Target, record
 from situate.data.slices import Slices
-from situate.torch_capture.build import Build, built
+from situate.torch_capture.build import Build, build_fake
 from situate.torch_capture.slices.cut import cut_inputs
 from situate.torch_capture.slices.traces import Traces
 from situate.torch_capture.slices.witness import witness
@@ -68,14 +68,14 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _row(name: str, repetitions: int) -> Row:
     begin = time.perf_counter()
-    traces = Traces(built(STEPS[name], name), name)
-    cut = cut_inputs(traces.what, Slices((1, 1)))
+    traces = Traces(build_fake(STEPS[name], name), name)
+    cut = cut_inputs(traces.fake, Slices((1, 1)))
     part = traces.parts(cut)[0]
     capture_seconds = time.perf_counter() - begin
     seconds = []
     for _ in range(repetitions):
         begin = time.perf_counter()
-        trial = witness(traces.what, part, cut.axes, "mean")
+        trial = witness(traces.fake, part, cut.axes, "mean")
         seconds.append(time.perf_counter() - begin)
     return {
         "step": name,

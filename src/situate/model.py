@@ -14,8 +14,7 @@ from situate.errors import ReadError, SituateError, nearest
 from situate.validation import check
 
 if TYPE_CHECKING:
-    from situate.torch_capture import Captures
-    from situate.torch_capture.traced_step import TracedStep
+    from situate.torch_capture import Captures, TracedStep
 
 ONE_SIZE = (
     "a file holds a step of one size, and slices need it at theirs: give a network of the zoo, or "
@@ -119,8 +118,8 @@ def trace_model(
         raise _captured_once(text)
     if text.endswith(":inference"):
         raise SituateError("recompute is of a step that trains: leave it out for inference")
+    from situate.torch_capture import trace_step
     from situate.torch_capture.function import current_directory, find_function
-    from situate.torch_capture.traced_step import trace_step
     from situate.zoo.networks import NETWORKS
 
     if text in NETWORKS:

@@ -21,7 +21,7 @@ Step = Callable[[Any, Tensor], Any]
 
 
 class Model(nn.Module):
-    """Layers, and what a step does with them."""
+    """Layers, and a step that uses them as a case says."""
 
     def __init__(self, step: Step) -> None:
         super().__init__()
@@ -74,11 +74,11 @@ def wrapped(model: Any, x: Tensor) -> Tensor:
 
 
 def in_a_thread(model: Any, x: Tensor) -> Tensor:
-    found: list[Tensor] = []
-    thread = threading.Thread(target=lambda: found.append(model.layer(x)))
+    results: list[Tensor] = []
+    thread = threading.Thread(target=lambda: results.append(model.layer(x)))
     thread.start()
     thread.join()
-    return found[0].mean()
+    return results[0].mean()
 
 
 def in_a_pool(model: Any, x: Tensor) -> Tensor:
@@ -90,7 +90,7 @@ def raised(_: Any, __: Tensor) -> Tensor:
     raise ValueError("no such thing\nsecond line")
 
 
-def kept(x: Tensor) -> Tensor:
+def at_least(x: Tensor) -> Tensor:
     return x[x[:, 0] > 0]
 
 
@@ -102,8 +102,8 @@ def of_size(step: Step) -> tuple[Step, str]:
     return step, remedies.SHAPES
 
 
-def taken(step: Step) -> tuple[Step, str]:
-    return step, remedies.TAKEN
+def read_out(step: Step) -> tuple[Step, str]:
+    return step, remedies.READ_OUT
 
 
 def number(x: Tensor) -> Any:
@@ -125,17 +125,19 @@ WRONG: dict[str, tuple[Step, str]] = {
     "slice by a number": by_values(lambda m, x: m.layer(x)[: number(x)].mean()),
     "view by a number": by_values(lambda m, x: m.layer(x).view(number(x), -1).mean()),
     "arange of a number": by_values(lambda m, x: m.layer(x).mean() + torch.arange(number(x)).sum()),
-    "count that is asked": by_values(lambda m, x: m.layer(x).mean() if len(kept(x)) else x.sum()),
-    "rows in a loop": by_values(lambda m, x: sum(m.layer(row).mean() for row in kept(x))),
+    "count that is asked": by_values(
+        lambda m, x: m.layer(x).mean() if len(at_least(x)) else x.sum()
+    ),
+    "rows in a loop": by_values(lambda m, x: sum(m.layer(row).mean() for row in at_least(x))),
     "wrapped error": by_values(wrapped),
     "draw that is looked at": by_values(lambda m, x: m.layer(x).mean() * torch.rand(1).item()),
-    "selection": of_size(lambda m, x: m.layer(kept(x)).mean()),
+    "selection": of_size(lambda m, x: m.layer(at_least(x)).mean()),
     "ones of a selection": of_size(lambda m, x: m.layer(x).mean() * torch.ones((len_of(x),)).sum()),
     "full of a selection": of_size(
         lambda m, x: m.layer(x).mean() * torch.full((len_of(x),), 2.0).sum()
     ),
     "zeros of a selection's shape": of_size(
-        lambda m, x: m.layer(x).mean() + torch.zeros(kept(x).shape).sum()
+        lambda m, x: m.layer(x).mean() + torch.zeros(at_least(x).shape).sum()
     ),
     "random of a selection": of_size(lambda m, x: m.layer(x).mean() * torch.rand(len_of(x)).sum()),
     "nonzero": of_size(lambda m, x: m.layer(x)[(x[:, 0] > 0).nonzero().squeeze(1)].mean()),
@@ -150,11 +152,11 @@ WRONG: dict[str, tuple[Step, str]] = {
     "packed": of_size(
         lambda m, x: nn.utils.rnn.pack_sequence([m.layer(x), m.layer(x)[:2]]).data.mean()
     ),
-    "numpy": taken(lambda m, x: m.layer(x).mean() * float(x.numpy().sum())),
-    "numpy's functions": taken(lambda m, x: m.layer(x).mean() * np.asarray(x).sum()),
-    "text of a number": taken(lambda m, x: (f"{x.sum():.3f}", m.layer(x).mean())[1]),
-    "address": taken(lambda m, x: m.layer(x).mean() * (x.data_ptr() % 2)),
-    "storage": taken(lambda m, x: m.layer(x).mean() * x.untyped_storage()[0]),
+    "numpy": read_out(lambda m, x: m.layer(x).mean() * float(x.numpy().sum())),
+    "numpy's functions": read_out(lambda m, x: m.layer(x).mean() * np.asarray(x).sum()),
+    "text of a number": read_out(lambda m, x: (f"{x.sum():.3f}", m.layer(x).mean())[1]),
+    "address": read_out(lambda m, x: m.layer(x).mean() * (x.data_ptr() % 2)),
+    "storage": read_out(lambda m, x: m.layer(x).mean() * x.untyped_storage()[0]),
     "copied module": (lambda m, x: copy.deepcopy(m.layer)(x).mean(), remedies.COPIED),
     "copied tensor": (lambda m, x: copy.deepcopy(m.layer(x)).mean(), remedies.COPIED),
     "saved": (
@@ -228,7 +230,7 @@ WRONG: dict[str, tuple[Step, str]] = {
 
 def len_of(x: Tensor) -> int:
     """The size of a selection."""
-    return kept(x).size(0)
+    return at_least(x).size(0)
 
 
 WITHOUT_A_LINE: dict[str, tuple[Step, str]] = {

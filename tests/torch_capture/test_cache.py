@@ -1,24 +1,37 @@
-"""Captured graphs on disk."""
+"""Captured graphs on disk, found again without importing the captured function."""
 
 from __future__ import annotations
 
+import importlib
 import os
+import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from situate.data.graph import Graph, Op
+from situate.torch_capture import cache
 from situate.torch_capture.cache import cached, directory, find_note, keep_note
+from situate.torch_capture.function import current_directory
 
 KEY = {"function": "mine:step", "optimizer": "sgd"}
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return tmp_path / "situate"
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of the cache. Modules of the current directory, beside it, can be imported."""
+    monkeypatch.chdir(tmp_path)
+    cache_home = tmp_path / "cache"
+    cache_home.mkdir()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache_home))
+    with current_directory():
+        yield cache_home / "situate"
+    forget()
 
 
+# A graph is captured once per key, whatever happens to its file.
 class Capture:
     """Counts how often it is asked."""
 
@@ -99,3 +112,132 @@ def test_without_a_home_nothing_is_kept(monkeypatch: pytest.MonkeyPatch):
     assert cached(KEY, capture) != cached(KEY, capture)
     keep_note(KEY, ["a"])
     assert find_note(KEY, list[str]) is None
+
+
+# A function's graph is found while all its sources are unchanged.
+GRAPH = Graph("mine:step", (Op("a", persistent=1),))
+
+MODULES = ("mine", "mine.inner", "width")
+
+
+def forget() -> None:
+    """No module is loaded any more."""
+    for name in MODULES:
+        sys.modules.pop(name, None)
+
+
+def write(file: str, text: str) -> None:
+    """Write a module's file; nothing is loaded any more."""
+    Path(file).parent.mkdir(exist_ok=True)
+    Path(file).write_text(text)
+    importlib.invalidate_caches()
+    forget()
+
+
+def keep(text: str) -> None:
+    """Write `mine.py`, load it, and keep a graph of it."""
+    write("mine.py", text)
+    loading = cache.Loading()
+    loading.keep("mine:step", "sgd", importlib.import_module("mine"), GRAPH)
+
+
+def find_step() -> Graph | None:
+    return cache.find_function_graph("mine:step", "sgd")
+
+
+def test_nothing_is_found_before_it_is_kept() -> None:
+    write("mine.py", "WIDTH = 4")
+    assert find_step() is None
+
+
+def test_it_is_found_without_importing_the_module() -> None:
+    keep("WIDTH = 4")
+    forget()
+    assert find_step() == GRAPH
+    assert "mine" not in sys.modules
+
+
+@pytest.mark.parametrize("name", ["mine", "width"])
+def test_it_is_not_found_once_a_file_has_changed(name: str) -> None:
+    write("width.py", "WIDTH = 4")
+    keep("import width")
+    assert find_step() == GRAPH
+    write(f"{name}.py", "WIDTH = 5")
+    assert find_step() is None
+
+
+def test_it_is_not_found_once_a_file_has_gone() -> None:
+    keep("WIDTH = 4")
+    Path("mine.py").unlink()
+    assert find_step() is None
+
+
+def test_it_is_found_again_where_the_files_are_as_they_were() -> None:
+    keep("WIDTH = 4")
+    write("mine.py", "WIDTH = 5")
+    assert find_step() is None
+    write("mine.py", "WIDTH = 4")
+    assert find_step() == GRAPH
+
+
+def test_another_optimizer_is_another_graph() -> None:
+    keep("WIDTH = 4")
+    assert cache.find_function_graph("mine:step", "adam") is None
+
+
+def test_a_module_that_python_finds_elsewhere_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    keep("WIDTH = 4")
+    write("before/mine.py", "WIDTH = 5")
+    monkeypatch.syspath_prepend(Path("before").absolute())
+    assert find_step() is None
+
+
+def test_a_package_that_hides_a_module_is_another() -> None:
+    keep("WIDTH = 4")
+    write("mine/__init__.py", "WIDTH = 5")
+    assert find_step() is None
+
+
+def test_a_module_inside_a_package_is_found() -> None:
+    write("mine/__init__.py", "")
+    write("mine/inner.py", "WIDTH = 4")
+    loading = cache.Loading()
+    loading.keep("mine.inner:step", "sgd", importlib.import_module("mine.inner"), GRAPH)
+    assert cache.find_function_graph("mine.inner:step", "sgd") == GRAPH
+
+
+def test_it_is_not_kept_if_a_file_was_written_since_it_was_loaded() -> None:
+    write("mine.py", "WIDTH = 4")
+    loading = cache.Loading()
+    module = importlib.import_module("mine")
+    later = time.time() + 10
+    os.utime("mine.py", (later, later))
+    loading.keep("mine:step", "sgd", module, GRAPH)
+    assert find_step() is None
+
+
+def test_one_that_was_loaded_before_must_be_older_than_the_process() -> None:
+    write("mine.py", "WIDTH = 4")
+    module = importlib.import_module("mine")
+    cache.Loading().keep("mine:step", "sgd", module, GRAPH)
+    assert find_step() is None
+    os.utime("mine.py", (1e9, 1e9))
+    cache.Loading().keep("mine:step", "sgd", module, GRAPH)
+    assert find_step() == GRAPH
+
+
+def test_a_file_that_cannot_be_read_is_no_error() -> None:
+    write("mine.py", "WIDTH = 4")
+    loading = cache.Loading()
+    module = importlib.import_module("mine")
+    Path("mine.py").unlink()
+    Path("mine.py").mkdir()
+    loading.keep("mine:step", "sgd", module, GRAPH)
+    assert find_step() is None
+
+
+def test_a_damaged_note_is_as_none(folder: Path) -> None:
+    keep("WIDTH = 4")
+    (note,) = folder.glob("*.note.json")
+    note.write_text('["mine.py"')
+    assert find_step() is None

@@ -31,6 +31,7 @@ SPLITS: dict[str, Callable[[Tensor], Any]] = {
 }
 
 
+# Views share the storage of their base.
 @pytest.mark.parametrize("how", SPLITS)
 def test_a_part_is_read_from_what_was_split(how: str) -> None:
     def build() -> Any:
@@ -50,8 +51,9 @@ def test_a_view_of_a_number_is_an_op() -> None:
     assert [op.kind for op in graph.ops].count("aten._conj") == 1
 
 
+# Copies and conjugates are storages of their own.
 class Counting(nn.Module):
-    """Returns what it had counted before, and after."""
+    """Returns its count before and after an increment."""
 
     count: Tensor
 
@@ -67,9 +69,9 @@ class Counting(nn.Module):
 
 def test_a_copy_of_what_is_overwritten_is_returned_as_it_was() -> None:
     model, x = Counting(), torch.arange(3.0)
-    found = capture_program(model, (x,), None, training=False)
-    assert [op.kind for op in found.graph.ops].count("aten.clone") == 1
-    with step_of(found, model, None, 1) as step:
+    program = capture_program(model, (x,), None, training=False)
+    assert [op.kind for op in program.graph.ops].count("aten.clone") == 1
+    with step_of(program, model, None, 1) as step:
         for steps in range(3):
             before, part, after = step(x)
             assert torch.equal(before, steps * x)
@@ -136,9 +138,9 @@ class Computed(fx.Interpreter):
     def __init__(self, graph: fx.Graph) -> None:
         super().__init__(fx.GraphModule(nn.Module(), graph))
         self.values: dict[fx.Node, Any] = {}
-        given = (node.meta["val"] for node in graph.nodes if node.op == "placeholder")
+        inputs = (node.meta["val"] for node in graph.nodes if node.op == "placeholder")
         with torch.no_grad():
-            self.run(*(_like(value) for value in given))
+            self.run(*(_like(value) for value in inputs))
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
         return view()(*args) if target is torch.ops.aten.view.default else target(*args, **kwargs)

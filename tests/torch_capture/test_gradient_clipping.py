@@ -1,4 +1,4 @@
-"""Clipped gradients in a captured step are those of `clip_grad_norm_`, to the last bit."""
+"""Clipped gradients in a captured step equal those of `clip_grad_norm_`, to the last bit."""
 
 from __future__ import annotations
 
@@ -46,12 +46,13 @@ def awkward() -> tuple[Any, ...]:
     return Awkward(), inputs, lambda model, x, i, y: F.cross_entropy(model(x, i), y)
 
 
+# Clipped gradients equal PyTorch's to the last bit.
 @pytest.mark.parametrize("kind", ["sgd", "adamw"])
 @pytest.mark.parametrize("clip", [0.01, 0.5, 1e6])
 def test_a_step_is_that_of_pytorch(kind: str, clip: float) -> None:
     model, inputs, loss = awkward()
     program = capture_program(model, inputs, loss, optimizer=f"{kind}:clip={clip}")
-    found = compare(
+    result = compare(
         model,
         inputs,
         loss,
@@ -61,12 +62,12 @@ def test_a_step_is_that_of_pytorch(kind: str, clip: float) -> None:
         threads=1,
         name="awkward",
     )
-    assert found.within(0)
-    assert found.changed > 2
+    assert result.within(0)
+    assert result.changed > 2
 
 
 def test_clipping_changes_the_step() -> None:
-    """So the test above can fail."""
+    """Without this, the test above could not fail."""
     model, inputs, loss = awkward()
     program = capture_program(model, inputs, loss, optimizer="sgd:clip=0.01")
 

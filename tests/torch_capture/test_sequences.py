@@ -7,13 +7,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.torch_capture.sequences import replaced, sequences  # noqa: E402
+from situate.torch_capture.trees import replace_sequences, sequences  # noqa: E402
 
 X = torch.ones(2)
 
 
+# Sequences among the inputs are found by name and replaced.
 @pytest.mark.parametrize(
-    ("inputs", "found"),
+    ("inputs", "expected"),
     [
         ((X, (3, 4), [5]), {"1": (3, 4), "2": [5]}),
         ({"x": X, "sizes": [(2, 3), (4, 5)]}, {"sizes": [(2, 3), (4, 5)]}),
@@ -22,8 +23,8 @@ X = torch.ones(2)
         ((X, X.shape, (), "ab", 3, None), {}),
     ],
 )
-def test_the_outermost_without_tensors_have_names(inputs, found):
-    assert sequences(inputs) == found
+def test_the_outermost_without_tensors_have_names(inputs, expected):
+    assert sequences(inputs) == expected
 
 
 def test_an_array_of_numpy_is_one():
@@ -33,6 +34,6 @@ def test_an_array_of_numpy_is_one():
 
 def test_others_take_their_places():
     inputs = X, {"x": X, "words": ["a", "b"]}, (3, 4)
-    x, named, numbers = replaced(inputs, {"1['words']": ["a"], "2": (4,)})
+    x, words, numbers = replace_sequences(inputs, {"1['words']": ["a"], "2": (4,)})
     assert x is X
-    assert (named["x"] is X, named["words"], numbers) == (True, ["a"], (4,))
+    assert (words["x"] is X, words["words"], numbers) == (True, ["a"], (4,))

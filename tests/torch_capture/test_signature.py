@@ -15,6 +15,7 @@ def step():
     return model, (torch.randn(8, 64),), lambda model, x: model(x).sum()
 
 
+# Signatures depend on all that decides an op's cost, and on nothing else.
 def test_a_row_major_tensor_is_dtype_and_shape() -> None:
     assert call("op", (torch.empty(8, 3), torch.empty(2, dtype=torch.bfloat16))) == (
         "op(f32[8,3], bf16[2])"

@@ -1,3 +1,5 @@
+"""Captured graphs: their ops, parameters, buffers and errors."""
+
 from __future__ import annotations
 
 import subprocess
@@ -14,6 +16,12 @@ from situate.errors import MissingExtra, SituateError
 from situate.torch_capture import capture, capture_function
 
 torch = pytest.importorskip("torch")
+
+import situate  # noqa: E402
+from situate.data.slices import Slices  # noqa: E402
+from situate.torch_capture import trace_step  # noqa: E402
+from tests.torch_capture.recompute.models import blocks  # noqa: E402
+
 nn = torch.nn
 F = torch.nn.functional
 
@@ -34,8 +42,8 @@ class Net(nn.Module):
     def forward(self, x):
         x = self.drop(F.relu(self.bn(self.conv(x)))).mean((2, 3))
         x = self.second(self.first(x)) * self.scale
-        left, right = self.frozen(x).unsqueeze(0).squeeze(0).chunk(2, 1)
-        return torch.cat([left, right], 1) * self.scale
+        first, second = self.frozen(x).unsqueeze(0).squeeze(0).chunk(2, 1)
+        return torch.cat([first, second], 1) * self.scale
 
 
 def net():
@@ -254,8 +262,8 @@ class TestBuffers:
             labels = torch.randint(4, (2,))
             return linear(lambda model, x: F.cross_entropy(model(x), labels))
 
-        held = sum(op.persistent for op in capture(build).ops if op.kind != "parameter")
-        assert held == 2 * 8
+        persistent = sum(op.persistent for op in capture(build).ops if op.kind != "parameter")
+        assert persistent == 2 * 8
 
 
 class TestInference:
@@ -434,3 +442,12 @@ class TestCaptureFunction:
 def test_importing_the_reader_loads_no_torch() -> None:
     code = "import sys, situate.torch_capture; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_its_graphs_are_those_that_are_captured_one_by_one():
+    rule, slices = "adamw:clip=1.0", Slices((1, 1))
+    step = trace_step(blocks, rule, "model", slices)
+    for modules in (["layers.1"], []):
+        alone = situate.capture(blocks, optimizer=rule, slices=slices, recompute=modules)
+        assert step.graph(modules).hash == alone.hash
+        assert step.graph(modules).recompute == alone.recompute

@@ -17,6 +17,7 @@ from tests.readers.calling import Calls, X, mean, of  # noqa: E402
 from tests.runtime.placing import placed_step, sgd  # noqa: E402
 
 
+# Modes of modules, losses and custom ops are traced as they are.
 def test_a_module_that_was_set_to_infer_infers_in_a_model_that_trains() -> None:
     def build() -> Any:
         model = Calls(lambda model, x: model.norm(model.layer(x)))

@@ -40,17 +40,18 @@ def network(kind):
 
 
 def filled():
-    """A cache of what was read so far."""
+    """A cache of the tokens read so far."""
     cache = transformers.DynamicCache(config=KINDS["whole"]())
     for layer in range(LAYERS):
         cache.update(*torch.ones(2, 1, HEADS, LENGTH, WIDTH).unbind(), layer)
     return cache
 
 
-def compared(model, inputs):
+def compare_network(model, inputs):
     return compare(model, inputs, None, None, partial(placed_step, given=(inputs, None)), threads=1)
 
 
+# Caches of transformers count as the tensors in them.
 def test_what_a_model_read_is_held_to_the_end():
     graph = capture(lambda: (network("whole"), (WORDS,), None), training=False, name="m")
     outputs = sorted(tensor.size for tensor in graph.tensors if tensor.output)
@@ -59,7 +60,7 @@ def test_what_a_model_read_is_held_to_the_end():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_returned_cache_is_equal_to_the_last_bit(kind):
-    assert compared(network(kind), {"input_ids": WORDS}).within(0.0)
+    assert compare_network(network(kind), {"input_ids": WORDS}).within(0.0)
 
 
 def test_a_step_returns_a_cache_of_numbers_that_the_model_takes():
@@ -68,13 +69,15 @@ def test_a_step_returns_a_cache_of_numbers_that_the_model_takes():
         cache = step(input_ids=WORDS).past_key_values
     with torch.no_grad():
         expected = model(WORDS).past_key_values
-        found, meant = (model(WORDS, past_key_values=past).logits for past in (cache, expected))
-    torch.testing.assert_close(found, meant)
+        logits, expected_logits = (
+            model(WORDS, past_key_values=past).logits for past in (cache, expected)
+        )
+    torch.testing.assert_close(logits, expected_logits)
 
 
 def test_a_given_cache_is_read_and_left_as_it_was():
     model, inputs = network("whole"), {"input_ids": WORDS[:, :1], "past_key_values": filled()}
-    assert compared(model, inputs).within(0.0)
+    assert compare_network(model, inputs).within(0.0)
     assert inputs["past_key_values"].get_seq_length() == LENGTH
     graph = capture(lambda: (model, inputs, None), training=False, name="m")
     assert sum(op.kind == "input" for op in graph.ops) == 1 + 2 * LAYERS
@@ -87,9 +90,9 @@ def test_another_cache_may_be_given_and_is_read():
     ) as step:
         other = filled()
         other.layers[0].values *= 2
-        found = step(input_ids=word, past_key_values=other).logits
+        result = step(input_ids=word, past_key_values=other).logits
     with torch.no_grad():
-        assert torch.equal(found, model(word, past_key_values=other).logits)
+        assert torch.equal(result, model(word, past_key_values=other).logits)
 
 
 def test_leaves_and_structure_make_the_value_again():
@@ -110,9 +113,9 @@ def test_a_static_cache_is_written_where_it_is():
         model(WORDS, past_key_values=cache)
     before = [layer.keys.clone() for layer in cache.layers]
     word = {"input_ids": WORDS[:, :1], "position_ids": torch.tensor([[LENGTH]])}
-    found = compared(model, word | {"past_key_values": cache})
-    assert found.within(0.0)
-    assert found.inputs
+    result = compare_network(model, word | {"past_key_values": cache})
+    assert result.within(0.0)
+    assert result.inputs
     assert not any(map(torch.equal, before, (layer.keys for layer in cache.layers)))
 
 

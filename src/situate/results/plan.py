@@ -327,7 +327,7 @@ def _changed(plan: Plan, graph: Graph) -> str:
 
 def _holds_for_values(graph: Graph) -> bool:
     """True if the graph was captured for some values of its inputs alone."""
-    from situate.torch_capture.values.taken import HOLDS
+    from situate.torch_capture.values.required import HOLDS
 
     return any(warning.startswith(HOLDS) for warning in graph.warnings)
 

@@ -22,7 +22,7 @@ from situate.runtime.step import PlacedStep
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import order_of
 from situate.torch_capture import INFERENCE
-from situate.torch_capture.build import really_built
+from situate.torch_capture.build import build_real
 from situate.torch_capture.function import current_directory, find_function
 from situate.torch_capture.patches.named_devices import NamedDevices
 from situate.validation import check
@@ -68,7 +68,7 @@ def build_planned(plan: Plan, named: NamedDevices) -> Built:
         )
     with current_directory():
         function, _ = find_function(name)
-        return really_built(function, name, named)
+        return build_real(function, name, named)
 
 
 def compile(

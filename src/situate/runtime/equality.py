@@ -16,9 +16,8 @@ from situate.runtime.memory import aligned_alike, misalignment
 from situate.runtime.processes.threads import threads as using
 from situate.runtime.unplaced import Unplaced, leaves
 from situate.torch_capture.patches.devices import devices_stand
-from situate.torch_capture.patches.grouped_query_attention import repeated
 from situate.torch_capture.patches.named_devices import NamedDevices
-from situate.torch_capture.patches.padding_masks import masks_left_out
+from situate.torch_capture.patches.transformers_attention import masks_left_out, repeated
 from situate.torch_capture.refusals.errors import explained
 from situate.torch_capture.side_effects.environment import Environment
 
@@ -181,7 +180,7 @@ def compare(
             expected = [unplaced() for _ in range(steps)]
     before = {} if made is None else _kept(copied, made)
     tensors, separate = unplaced.tensors, unplaced.separate
-    left_out = tuple(reached.kept())
+    left_out = tuple(reached.new_tensors())
     # All that the unplaced step holds goes before the placed one needs memory.
     del made, unplaced, reached
     apart = (*taken_apart(copied, optimizer is not None), *_fused(ran.names), *heads, *masks)

@@ -14,8 +14,8 @@ from situate.data.slices import Slices
 from situate.data.update_rule import update_rule
 from situate.errors import SituateError, nearest
 from situate.runtime.programs.program import Program, capture_program
-from situate.torch_capture import INFERENCE, capture_cache, check_installed
-from situate.torch_capture.build import Build, really_built
+from situate.torch_capture import INFERENCE, cache, check_installed
+from situate.torch_capture.build import Build, build_real
 from situate.torch_capture.cache import keep
 from situate.torch_capture.function import current_directory, find_function
 from situate.torch_capture.patches.named_devices import NamedDevices
@@ -75,7 +75,7 @@ def find_subject(
         )
     check_installed()
     with current_directory():
-        loading = capture_cache.Loading()
+        loading = cache.Loading()
         function, module = find_function(base)
         subject = _subject(text, function, training, optimizer or "sgd", slices, recompute)
         loading.keep(text, optimizer or "sgd", module, subject.program.graph, slices, recompute)
@@ -92,7 +92,7 @@ def _subject(
 ) -> Subject:
     named = NamedDevices()
     with contextlib.redirect_stdout(sys.stderr):
-        model, inputs, loss = really_built(build, name, named)
+        model, inputs, loss = build_real(build, name, named)
         program = capture_program(
             model,
             inputs,

@@ -11,13 +11,15 @@ from situate.data.slices import Slices
 from situate.runtime.equality import on_cpu
 from situate.runtime.processes.threads import threads as using
 from situate.runtime.unplaced import Unplaced
-from situate.torch_capture.comparison.fixed_draws import Draws
-from situate.torch_capture.comparison.gradient_difference import (
+from situate.torch_capture.comparison import (
+    Draws,
+    converted,
     gradients_of,
+    in_precision,
+    model_in,
     tolerance,
     worst_gradient,
 )
-from situate.torch_capture.comparison.precision import converted, in_precision, model_in
 from situate.torch_capture.patches.named_devices import NamedDevices
 from situate.torch_capture.refusals.errors import explained
 

@@ -1,11 +1,14 @@
-"""PyTorch models: a whole training step (forward, backward, update) or inference, captured on fake
-tensors, so that neither memory for the weights nor a GPU is needed."""
+"""PyTorch models as graphs: a whole training step (forward, backward, update) or inference.
+
+Capture runs on fake tensors, so it needs neither memory for the weights nor a GPU.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from situate.data.graph import Graph
@@ -13,8 +16,8 @@ from situate.data.recompute import checked_modules
 from situate.data.slices import Slices
 from situate.data.update_rule import update_rule
 from situate.errors import MissingExtra, SituateError
-from situate.torch_capture import capture_cache
-from situate.torch_capture.build import Build, built
+from situate.torch_capture.build import Build, build_fake
+from situate.torch_capture.cache import Loading, find_function_graph
 from situate.torch_capture.function import current_directory, find_function
 from situate.torch_capture.graph import to_graph
 from situate.torch_capture.recompute import recomputed
@@ -30,14 +33,14 @@ if TYPE_CHECKING:
 __all__ = ["Captures", "capture", "capture_function"]
 
 TESTED = "2.13.0"
-"""The version of PyTorch whose semi-private parts this reader was tested with."""
+"""The PyTorch version whose semi-private parts this package was tested with."""
 
 INFERENCE = ":inference"
 
 NO_UPDATE = "slices are of a step that trains: leave them out for inference"
 
 Separate = Callable[[object], "tuple[torch.Tensor, ...]"]
-"""Makes the tensors that a step is given of inputs as the user has them."""
+"""Takes the step's tensors out of inputs as the user has them."""
 
 
 def capture(
@@ -51,26 +54,26 @@ def capture(
 ) -> Graph:
     """The graph of one step of a PyTorch model.
 
-    Views and aliases are part of the op whose storage they share. A parameter is an op that holds
-    its own bytes and its optimiser's; one op, of the parameter's group, updates it in place.
+    Views and aliases belong to the op whose storage they share. A parameter is an op that holds the
+    parameter's bytes and those of its optimiser state. Another op of the same group updates it in
+    place.
 
     Args:
-        build: returns (model, inputs, loss). The step is `loss(model, *inputs)`, which returns
-            one number; where loss is None the model itself returns it, and where it is a module
-            such as `nn.CrossEntropyLoss()` the last input is its target. Inputs by name stand in
-            a dict. All runs on tensors without values.
-        training: forward, backward and update; otherwise what the model returns, without
-            gradients.
+        build: returns (model, inputs, loss). The step is `loss(model, *inputs)`, which returns one
+            number. If loss is None, the model itself returns that number. If loss is a module such
+            as `nn.CrossEntropyLoss()`, the last input is its target. Keyword arguments are inputs
+            in a dict. Everything runs on tensors without values.
+        training: forward, backward and update; otherwise the model's outputs, without gradients.
         optimizer: `sgd`, `momentum`, `adam` or `adamw`; its state has the parameter's dtype.
-            `adamw:clip=1.0` shortens gradients to a norm of 1 before, all together.
-        name: what to call the graph.
-        slices: of the batch, for a step that takes it slice by slice, see docs/slices.md.
+            `adamw:clip=1.0` first clips the gradients to a common norm of 1.
+        name: of the graph.
+        slices: of the batch, for a step that takes it slice by slice; see docs/slices.md.
         recompute: modules that run their forward pass again before their backward pass, by path,
             such as `layers.*`, or `all`; see docs/recompute.md.
 
     Raises:
         MissingExtra: PyTorch is not installed.
-        SituateError: an unknown optimizer; `build` fails or returns something else; the step
+        SituateError: the optimizer is unknown; `build` fails or returns something else; the step
             depends on values; its batch cannot be cut so; or a module is not there, or has nothing
             to run again.
     """
@@ -85,11 +88,12 @@ def capture(
 
 
 class Captures:
-    """Captures of the same steps in several ways, by name: each model is built once, and a step
-    that trains is traced once at each size of its batch.
+    """Several captures of the same named steps.
+
+    Each model is built once, and each training step is traced once per batch size.
 
     Args:
-        check: slices are also tried on random numbers, at a small size, beside the whole batch.
+        check: also run the slices on random numbers, at a small size, beside the whole batch.
     """
 
     def __init__(self, check: bool = True) -> None:
@@ -106,7 +110,7 @@ class Captures:
         slices: Slices | None = None,
         recompute: Sequence[str] = (),
     ) -> Graph:
-        """As the function `capture`."""
+        """The graph of one step. Arguments and errors are those of the function `capture`."""
         update_rule(optimizer)
         check_installed()
         with quiet(), explained(name, "capturing the step"):
@@ -114,7 +118,7 @@ class Captures:
             return checked(to_graph(traced, name, optimizer), training, traced)
 
     def samples(self, build: Build, name: str, axes: Mapping[str, int | None]) -> int:
-        """The samples of a step's batch; `axes` as in `Slices`.
+        """The number of samples in a step's batch; `axes` as in `Slices`.
 
         Raises:
             MissingExtra: PyTorch is not installed.
@@ -122,19 +126,19 @@ class Captures:
         """
         check_installed()
         with quiet(), explained(name, "cutting the batch"):
-            return batch_of(self._of(build, name).what, axes)[1]
+            return batch_of(self._of(build, name).fake, axes)[1]
 
     def _of(self, build: Build, name: str) -> Traces:
         if name not in self._traces:
-            self._traces[name] = Traces(built(build, name), name, self.check)
+            self._traces[name] = Traces(build_fake(build, name), name, self.check)
         return self._traces[name]
 
 
 def step_of(
     traces: Traces, training: bool, slices: Slices | None, recompute: Sequence[str] = ()
 ) -> tuple[Trace, Separate]:
-    """The trace of a step, of slices where there are any, and what makes the tensors that it is
-    given of inputs.
+    """The trace of a step, in slices if there are any, and the function that takes its tensors out
+    of inputs.
 
     Raises:
         SituateError: the step depends on values, its batch cannot be cut so, or its modules cannot
@@ -148,14 +152,14 @@ def step_of(
 
 
 def _step_of(traces: Traces, training: bool, slices: Slices | None) -> tuple[Trace, Separate]:
-    what = traces.what
+    fake = traces.fake
     if slices is None:
-        traced = copied(traces.whole) if training else joint(what, False, traces.name)
-        return traced, what.separate
+        traced = copied(traces.whole) if training else joint(fake, False, traces.name)
+        return traced, fake.separate
     if not training:
         raise SituateError(NO_UPDATE)
     traced, cut = sliced(traces, slices)
-    return traced, lambda given: cut.pieces(what.separate(given))
+    return traced, lambda inputs: cut.pieces(fake.separate(inputs))
 
 
 def capture_function(
@@ -167,16 +171,19 @@ def capture_function(
     recompute: Sequence[str] = (),
     captures: Captures | None = None,
 ) -> Graph:
-    """The graph of what `package.module:function` builds; `:inference` behind it leaves backward
-    and update out. Modules of the current directory are found.
+    """The graph of the step that `package.module:function` builds.
+
+    The suffix `:inference` leaves out the backward pass and the update. Modules of the current
+    directory can be imported.
 
     Args:
-        text: names a function without arguments that returns what `capture` takes.
+        text: names a function without arguments that returns the same triple as `build` of
+            `capture`.
         optimizer: as in `capture`; `sgd` where it is None.
-        cache: take the graph from disk if nothing it was captured from has changed: the function's
-            module and every other of the current directory that it loads.
+        cache: take the graph from disk unless its sources have changed: the function's module and
+            all modules of the current directory that it loads.
         slices, recompute: as in `capture`.
-        captures: what was captured before of the same function.
+        captures: earlier captures of the same function.
 
     Raises:
         MissingExtra: PyTorch is not installed.
@@ -191,10 +198,11 @@ def capture_function(
     captures = captures or Captures()
     # A graph on disk has been checked.
     cache = cache and captures.check
+    # The cache looks for modules on the path, so the current directory comes first.
     with current_directory():
-        if cache and (graph := capture_cache.find(text, optimizer, slices, recompute)):
+        if cache and (graph := find_function_graph(text, optimizer, slices, recompute)):
             return graph
-        loading = capture_cache.Loading()
+        loading = Loading()
         function, module = find_function(text.removesuffix(INFERENCE))
         graph = captures.capture(
             function,
@@ -204,25 +212,33 @@ def capture_function(
             slices=slices,
             recompute=recompute,
         )
+        # Plans name the resolved slices and modules. A second key lets such a plan find the graph,
+        # too.
         if cache:
-            told = graph.slices, graph.recompute
+            resolved = graph.slices, graph.recompute
             loading.keep(text, optimizer, module, graph, slices, recompute)
-            if told != (slices, tuple(recompute)):  # by which plans name what was found out
-                loading.keep(text, optimizer, module, graph, *told)
+            if resolved != (slices, tuple(recompute)):  # by which plans name what was found out
+                loading.keep(text, optimizer, module, graph, *resolved)
         return graph
 
 
 def checked(graph: Graph, training: bool, traced: Trace) -> Graph:
-    """A graph that was captured, with what to warn of, as of devices that were named.
+    """A captured graph with all its warnings, including those about devices that the program named.
 
     Raises:
         SituateError: there is nothing to train.
     """
     if training and all(op.phase != "update" for op in graph.ops):
         raise SituateError("the loss depends on no parameter that takes a gradient")
-    taken = (each.warning for each in traced.taken)
-    told = (*_warnings(), *traced.named.warnings, *taken, *traced.notes, *graph.warnings)
-    return dataclasses.replace(graph, warnings=told)
+    required_values = (values.warning for values in traced.required)
+    warnings = (
+        *_warnings(),
+        *traced.devices.warnings,
+        *required_values,
+        *traced.notes,
+        *graph.warnings,
+    )
+    return dataclasses.replace(graph, warnings=warnings)
 
 
 def check_installed(*packages: str) -> None:
@@ -239,3 +255,43 @@ def _warnings() -> tuple[str, ...]:
     if version == TESTED:
         return ()
     return (f"captured with torch {version}; tested with {TESTED}: pip install torch=={TESTED}",)
+
+
+@dataclass(frozen=True)
+class TracedStep:
+    """The trace of a training step, with the name and the optimizer of its graphs."""
+
+    trace: Trace
+    name: str
+    optimizer: str
+
+    def graph(self, recompute: Sequence[str] = ()) -> Graph:
+        """The graph that `situate.capture` makes of the step.
+
+        Raises:
+            SituateError: a module is not there, or has nothing to run again.
+        """
+        with quiet(), explained(self.name, "capturing the step"):
+            trace = recomputed(self.trace, recompute)
+            return checked(to_graph(trace, self.name, self.optimizer), True, trace)
+
+
+def trace_step(
+    build: Build,
+    optimizer: str,
+    name: str,
+    slices: Slices | None = None,
+    packages: Sequence[str] = (),
+) -> TracedStep:
+    """Trace a step.
+
+    Args:
+        packages: that `build` needs.
+
+    The other arguments, and the errors, are those of `situate.capture`.
+    """
+    update_rule(optimizer)
+    check_installed(*packages)
+    with quiet(), explained(name, "capturing the step"):
+        traced, _ = step_of(Traces(build_fake(build, name), name), True, slices)
+    return TracedStep(traced, name, optimizer)

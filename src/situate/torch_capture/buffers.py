@@ -19,42 +19,42 @@ Nodes = tuple["fx.Node", ...]
 
 @dataclass(frozen=True)
 class Folded:
-    """A step without the buffers that only one op touches and without ops that only count.
+    """A step without the buffers that only one op touches, and without ops that only count.
 
     Attributes:
-        held: by op, the buffers that it holds instead.
-        counters: by op, the ops that count with it, in order.
+        buffers: by op, the buffers that it holds instead.
+        counters: by op, the counting ops that are part of it, in order.
     """
 
     flow: Flow
-    held: dict[fx.Node, Nodes]
+    buffers: dict[fx.Node, Nodes]
     counters: dict[fx.Node, Nodes]
 
-    def held_bytes(self, op: fx.Node) -> int:
+    def buffer_bytes(self, op: fx.Node) -> int:
         """Bytes of all buffers that the op holds."""
-        return sum(nbytes(buffer.meta["val"]) for buffer in self.held.get(op, ()))
+        return sum(nbytes(buffer.meta["val"]) for buffer in self.buffers.get(op, ()))
 
 
 def fold(step: Flow) -> Folded:
-    """Give small state to the op that it belongs to."""
+    """Assign small state to the op that uses it."""
     hosts = _hosts(step)
-    held: dict[fx.Node, Nodes] = {}
+    held_buffers: dict[fx.Node, Nodes] = {}
     counters: dict[fx.Node, Nodes] = {}
     for counter, host in hosts.items():
         counters[host] = (*counters.get(host, ()), counter)
         buffers = (node for node, _ in step.reads[counter] if is_buffer(node))
-        held[host] = (*held.get(host, ()), *buffers)
+        held_buffers[host] = (*held_buffers.get(host, ()), *buffers)
     step = _without(step, hosts)
     single = _single_users(step)
     for buffer, op in single.items():
-        held[op] = (*held.get(op, ()), buffer)
+        held_buffers[op] = (*held_buffers.get(op, ()), buffer)
     reads = {
         op: tuple(storage for storage in storages if storage[0] not in single)
         for op, storages in step.reads.items()
     }
-    gone = {names.held(node) for node in single}
-    mutations = {name: new for name, new in step.mutations.items() if name not in gone}
-    return Folded(replace(step, reads=reads, mutations=mutations), held, counters)
+    folded_names = {names.state_name(node) for node in single}
+    mutations = {name: new for name, new in step.mutations.items() if name not in folded_names}
+    return Folded(replace(step, reads=reads, mutations=mutations), held_buffers, counters)
 
 
 def is_buffer(node: fx.Node) -> bool:
@@ -63,20 +63,25 @@ def is_buffer(node: fx.Node) -> bool:
 
 
 def _single_users(step: Flow) -> dict[fx.Node, fx.Node]:
-    """Buffers that one op alone reads, and overwrites if anybody does, with that op."""
-    found = {}
+    """Buffers that exactly one op reads and, if any op does, overwrites; with that op."""
+    users = {}
     for (node, _), ops in step.readers.items():
-        new = step.mutations.get(names.held(node), (ops[0], 0))
+        new = step.mutations.get(names.state_name(node), (ops[0], 0))
         if is_buffer(node) and len(ops) == 1 and new[0] is ops[0]:
-            found[node] = ops[0]
-    return found
+            users[node] = ops[0]
+    return users
 
 
 def _hosts(step: Flow) -> dict[fx.Node, fx.Node]:
-    """An op that only overwrites buffers with what it makes of buffers goes to the first other op
-    of its module: a kernel of a few bytes, such as batch-norm's count of batches. So do those of
-    all slices, of which each counts on from the one before."""
+    """By counter, the first other op of its module, which takes the counter over.
+
+    A counter computes a few bytes from buffers and only overwrites buffers, such as batch norm's
+    count of batches. The counters of all slices are included; each continues the count of the slice
+    before.
+    """
     counters = _counters(step)
+    # A counter is a kernel of a few bytes. As an op of its own it would only add launches and
+    # edges.
     hosts: dict[str | None, fx.Node] = {}
     for op in step.ops:
         if op not in counters:
@@ -97,8 +102,8 @@ def _counters(step: Flow) -> dict[fx.Node, None]:
         if all(len(step.readers[storage]) == 1 for storage in step.reads[op]):
             before = [source for source, _ in step.reads[op] if not is_buffer(source)]
             if all(source in chains and _slice(source) != _slice(op) for source in before):
-                chains[op] = (*(each for source in before for each in chains[source]), op)
-    ends = [op for op in chains if _is_kept(op, step)]
+                chains[op] = (*(counter for source in before for counter in chains[source]), op)
+    ends = [op for op in chains if _only_updates_buffer(op, step)]
     return dict.fromkeys(op for end in ends for op in chains[end])
 
 
@@ -106,7 +111,7 @@ def _slice(op: fx.Node) -> object:
     return op.meta.get(names.SLICE)
 
 
-def _is_kept(op: fx.Node, step: Flow) -> bool:
-    """True if the result of an op is the new value of a buffer, and nothing else."""
+def _only_updates_buffer(op: fx.Node, step: Flow) -> bool:
+    """True if an op's result becomes the new value of a buffer and is used nowhere else."""
     new: Storage = (op, 0)
     return new in step.mutations.values() and new not in step.readers and new not in step.results

@@ -1,4 +1,4 @@
-"""A user's model, its inputs and its loss, on fake tensors: shapes without values."""
+"""A user's model, its inputs and its loss on fake tensors: shapes without values."""
 
 from __future__ import annotations
 
@@ -8,19 +8,26 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
-from situate.torch_capture.meta_device import to_cpu
+from situate.torch_capture import trees
+from situate.torch_capture.fake_tensors import (
+    distinct,
+    fake_tensors,
+    make_fake,
+    needs_values,
+    new_mode,
+    tensors_of,
+    to_cpu,
+)
 from situate.torch_capture.patches.constant_values import constants_known
 from situate.torch_capture.patches.devices import devices_here, devices_stand
-from situate.torch_capture.patches.distributed import check_of_one_process, no_replicas
 from situate.torch_capture.patches.module_conversion import modules_convertible
 from situate.torch_capture.patches.named_devices import NamedDevices
 from situate.torch_capture.refusals.errors import explained
-from situate.torch_capture.sequences import replaced, sequences
-from situate.torch_capture.side_effects.invariants import contents_kept
-from situate.torch_capture.trees import flatten, names
-from situate.torch_capture.values.drawn_examples import Known, Values, examples_drawn
+from situate.torch_capture.refusals.unsupported import check_of_one_process, no_replicas
+from situate.torch_capture.side_effects.runs import contents_kept
+from situate.torch_capture.values.drawn_examples import FindValues, KnownValues, random_examples
 from situate.torch_capture.values.followed import copied, may_follow
-from situate.torch_capture.values.taken import Example
+from situate.torch_capture.values.required import Example
 
 if TYPE_CHECKING:
     import torch
@@ -28,25 +35,27 @@ if TYPE_CHECKING:
 
 Build = Callable[[], Any]
 
-CALLED = "it is called without arguments"
+SIGNATURE = "it is called without arguments"
 RETURNS = "must return (model, inputs, loss): a torch.nn.Module, a tuple of tensors and a function"
 
 
 @dataclass(frozen=True)
-class Built:
-    """A model, the tensors among its inputs, and what to do with them.
+class FakeStep:
+    """A model on fake tensors, the tensors among its inputs, and the step that they take.
 
     Attributes:
-        tensors: of the inputs, in order.
-        names: of these, such as `0` or `mask`.
+        model: on fake tensors.
+        tensors: the tensors among the inputs, in order.
+        names: of these tensors, such as `0` or `mask`.
         call: from the model and the tensors to the step's result.
-        separate: the tensors of inputs of the same structure.
+        separate: takes the tensors out of inputs of the same structure.
         mode: of the fake tensors.
-        strangers: names of parameters that the loss has.
+        loss_parameters: names of parameters that the loss has.
+        devices: that the program has named.
         loss: as the user gave it.
-        named: the devices that have been named.
-        originals: of a model that exists, by identity of a fake tensor what it is a copy of.
-        examples: by number, the tensors of integers and booleans whose values are known.
+        originals: by id of a fake tensor, the real tensor that it copies; empty for a model that
+            was built on fake tensors.
+        examples: by input number, the tensors of integers and booleans whose values are known.
         sequences: by name, inputs without tensors in them that may be cut along the batch.
         call_with: `call` with other sequences of some names.
     """
@@ -57,8 +66,8 @@ class Built:
     call: Callable[..., Any]
     separate: Callable[[object], tuple[torch.Tensor, ...]]
     mode: FakeTensorMode
-    strangers: tuple[str, ...]
-    named: NamedDevices = field(default_factory=NamedDevices)
+    loss_parameters: tuple[str, ...]
+    devices: NamedDevices = field(default_factory=NamedDevices)
     loss: object = None
     originals: Mapping[int, torch.Tensor] = field(default_factory=dict)
     examples: Mapping[int, Example] = field(default_factory=dict)
@@ -66,14 +75,14 @@ class Built:
     call_with: Callable[[Mapping[str, Sequence[Any]]], Callable[..., Any]] | None = None
 
 
-def built(build: Build, name: str) -> Built:
-    """The result of `build` on fake tensors; built with real ones first where it needs values.
+def build_fake(build: Build, name: str) -> FakeStep:
+    """The result of `build` on fake tensors. A model that needs values is built on real ones first.
 
     Raises:
         SituateError: `build` fails, or does not return a model, its inputs and a loss.
     """
-    mode, named = _mode(), NamedDevices()
-    with explained(name, "building the model", called=CALLED), devices_stand(named):
+    mode, devices = new_mode(), NamedDevices()
+    with explained(name, "building the model", SIGNATURE), devices_stand(devices):
         try:
             with (
                 mode,
@@ -81,163 +90,128 @@ def built(build: Build, name: str) -> Built:
                 modules_convertible(mode),
                 devices_here(),
                 no_replicas(),
-                examples_drawn() as values,
+                random_examples() as find_values,
             ):
-                return _on_cpu(replace(_checked(build(), mode, values), named=named))
+                return _on_cpu(replace(_checked(build(), mode, find_values), devices=devices))
+        # A second attempt with real tensors, because some models load weights or compute sizes from
+        # values.
         except Exception as error:
-            if not _needs_values(error):
+            if not needs_values(error):
                 raise
             real = _checked(build(), mode)
-            model, tensors = _fake(real.model, mode), _fakes(real.tensors, mode)
-            return _on_cpu(replace(real, model=model, tensors=tensors, named=named))
+            model, tensors = make_fake(real.model, mode), fake_tensors(real.tensors, mode)
+            return _on_cpu(replace(real, model=model, tensors=tensors, devices=devices))
 
 
-def really_built(build: Build, name: str, named: NamedDevices) -> tuple[Any, Any, Any]:
-    """The model, inputs and loss that `build` returns; devices that it names are noted.
+def build_real(build: Build, name: str, devices: NamedDevices) -> tuple[Any, Any, Any]:
+    """The model, inputs and loss that `build` returns. Devices that it names go into `devices`.
 
     Raises:
-        SituateError: `build` fails, or returns no three things.
+        SituateError: `build` fails, or does not return three values.
     """
-    with explained(name, "building the model", called=CALLED), devices_stand(named):
-        return _three(build())
+    with explained(name, "building the model", SIGNATURE), devices_stand(devices):
+        return _check_triple(build())
 
 
-def _on_cpu(what: Built) -> Built:
-    """The same, and what was built on the device `meta` is on the CPU."""
-    moved = to_cpu(what.model, what.mode)
-    return replace(what, tensors=tuple(map(moved, what.tensors)))
+def _on_cpu(fake: FakeStep) -> FakeStep:
+    """The same step, with everything on the device `meta` moved to the CPU."""
+    move = to_cpu(fake.model, fake.mode)
+    return replace(fake, tensors=tuple(map(move, fake.tensors)))
 
 
 def from_real(
-    model: object, inputs: object, loss: object, name: str, named: NamedDevices | None = None
-) -> Built:
-    """The same of a model that exists, by way of a copy on fake tensors; `named` are the devices
-    that were named where it was built.
+    model: object, inputs: object, loss: object, name: str, devices: NamedDevices | None = None
+) -> FakeStep:
+    """A copy of a real model, its inputs and its loss on fake tensors.
+
+    Args:
+        devices: that the program named while it built the model.
 
     Raises:
         SituateError: not a model, its inputs and a loss; or a model that cannot be copied.
     """
-    mode = _mode()
+    mode = new_mode()
     with explained(name, "copying the model onto fake tensors"):
         real = _checked((model, inputs, loss), mode)
-        fake = {id(tensor): mode.from_tensor(tensor) for tensor in _held(real.model)}
-        originals = {id(fake[id(tensor)]): tensor for tensor in _held(real.model)}
+        fake = {id(tensor): mode.from_tensor(tensor) for tensor in tensors_of(real.model)}
+        originals = {id(fake[id(tensor)]): tensor for tensor in tensors_of(real.model)}
         return replace(
             real,
+            # `deepcopy` finds the fake tensors in its memo, so that it allocates no memory.
             model=copy.deepcopy(real.model, dict[int, Any](fake)),
-            tensors=_fakes(real.tensors, mode),
-            named=real.named if named is None else named,
+            tensors=fake_tensors(real.tensors, mode),
+            devices=real.devices if devices is None else devices,
             originals=originals,
         )
 
 
-def _mode() -> FakeTensorMode:
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
-    mode = FakeTensorMode()
-    mode.__deepcopy__ = lambda memo: mode  # type: ignore[attr-defined]
-    return mode
-
-
-def _fakes(tensors: tuple[torch.Tensor, ...], mode: FakeTensorMode) -> tuple[torch.Tensor, ...]:
-    from torch._subclasses.fake_tensor import FakeTensor
-
-    return tuple(t if isinstance(t, FakeTensor) else mode.from_tensor(t) for t in tensors)
-
-
-def _distinct(tensors: tuple[torch.Tensor, ...], mode: FakeTensorMode) -> Iterator[torch.Tensor]:
-    """The tensors; one that comes again is another input, for which calls may give another."""
+def _checked(
+    returned: object, mode: FakeTensorMode, find_values: FindValues = KnownValues
+) -> FakeStep:
     import torch
 
-    seen = set[int]()
-    for tensor in tensors:
-        if id(tensor) in seen:
-            with mode:
-                twin = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
-            yield twin.requires_grad_(tensor.requires_grad)
-        else:
-            seen.add(id(tensor))
-            yield tensor
-
-
-def _held(model: torch.nn.Module) -> Iterator[torch.Tensor]:
-    """Every tensor that the model's modules hold, also those in their attributes."""
-    import torch
-    from torch.utils._pytree import tree_leaves
-
-    for module in model.modules():
-        for store in (module._parameters, module._buffers, vars(module)):
-            for leaf in (leaf for value in store.values() for leaf in tree_leaves(value)):
-                if isinstance(leaf, torch.Tensor):
-                    yield leaf
-
-
-def _needs_values(error: Exception) -> bool:
-    """True if a model cannot be built on fake tensors: it looks at values, or loads them."""
-    types = ("DataDependentOutputException", "DynamicOutputShapeException")
-    words = ("numpy", "storage", "FakeTensor", "data pointer")
-    return type(error).__name__ in types or any(word in str(error) for word in words)
-
-
-def _checked(returned: object, mode: FakeTensorMode, values: Values = Known) -> Built:
-    import torch
-
-    model, inputs, loss = _three(returned)
+    model, inputs, loss = _check_triple(returned)
     if not isinstance(model, torch.nn.Module):
-        raise SituateError(f"{RETURNS}; the model is {described(model)}")
+        raise SituateError(f"{RETURNS}; the model is {describe_type(model)}")
     _check_eager(model)
     check_of_one_process(model)
     if loss is not None and not callable(loss):
-        raise SituateError(f"{RETURNS}; the loss is {described(loss)}")
-    inputs = _arguments(inputs)
-    tensors, _ = _separated(inputs)
+        raise SituateError(f"{RETURNS}; the loss is {describe_type(loss)}")
+    inputs = trees.arguments(inputs)
+    tensors, fill = trees.split_tensors(inputs)
     if not tensors:
         _check_one_batch(inputs)
         raise SituateError(
-            f"{RETURNS}; the inputs are {described(inputs)} without a tensor in it, or in tuples, "
-            "lists and dicts in it: dataclasses and other objects are not looked into"
+            f"{RETURNS}; the inputs are {describe_type(inputs)} without a tensor in it, or in "
+            "tuples, lists and dicts in it: dataclasses and other objects are not looked into"
         )
     result = _result(loss)
-
     owner = loss if isinstance(loss, torch.nn.Module) else torch.nn.Module()
-    strangers = tuple(name for name, p in owner.named_parameters() if p.requires_grad)
-    named = _names(inputs)
-    examples = dict(_examples(named, tensors, values))
-    tensors, called = tuple(_distinct(tensors, mode)), tuple(name.strip("'") for name in named)
-    return Built(
+    names = trees.tensor_names(inputs)
+
+    def call_with(changes: Mapping[str, Sequence[Any]]) -> Callable[..., Any]:
+        _, fill_changed = trees.split_tensors(trees.replace_sequences(inputs, changes))
+        return _caller(fill_changed, result)
+
+    return FakeStep(
         model,
-        tensors,
-        called,
-        _caller(inputs, result),
-        _separator(inputs),
+        tuple(distinct(tensors, mode)),
+        # `keystr` quotes the keys of keyword arguments.
+        tuple(name.strip("'") for name in names),
+        _caller(fill, result),
+        trees.separator(inputs),
         mode,
-        strangers,
+        tuple(name for name, p in owner.named_parameters() if p.requires_grad),
         loss=loss,
-        examples=examples,
-        sequences=sequences(inputs),
-        call_with=lambda changes: _caller(replaced(inputs, changes), result),
+        examples=dict(_examples(names, tensors, find_values)),
+        sequences=trees.sequences(inputs),
+        call_with=call_with,
     )
 
 
-def _caller(inputs: Any, result: Callable[..., Any]) -> Callable[..., Any]:
-    """The function from a model and tensors in the place of those of the inputs to the result."""
-    _, fill = _separated(inputs)
+def _caller(fill: Callable[..., Any], result: Callable[..., Any]) -> Callable[..., Any]:
+    """The function from a model and the tensors of its inputs to the result.
+
+    Args:
+        fill: from tensors to the inputs that hold them.
+        result: from a model and inputs to the result.
+    """
 
     def call(model: torch.nn.Module, *values: torch.Tensor) -> Any:
-        arguments = fill(values)
-        with contents_kept(arguments):
-            if isinstance(arguments, dict):
-                return result(model, **arguments)
-            return result(model, *arguments)
+        inputs = fill(values)
+        with contents_kept(inputs):
+            if isinstance(inputs, dict):
+                return result(model, **inputs)
+            return result(model, *inputs)
 
     return call
 
 
 def _check_one_batch(inputs: object) -> None:
-    """Raise for inputs that hand out one batch after the other."""
+    """Raises SituateError for inputs that yield one batch after the other."""
     import torch
 
-    for leaf in flatten(inputs)[0]:
+    for leaf in trees.flatten(inputs)[0]:
         if isinstance(leaf, (torch.utils.data.DataLoader, Iterator)):
             raise SituateError(
                 f"{RETURNS}; the inputs are a {type(leaf).__name__}: give one batch: "
@@ -245,27 +219,19 @@ def _check_one_batch(inputs: object) -> None:
             )
 
 
-def _names(inputs: object) -> list[str]:
-    """Names of the tensors among the inputs."""
-    import torch
-
-    leaves = zip(names(inputs), flatten(inputs)[0], strict=True)
-    return [name for name, leaf in leaves if isinstance(leaf, torch.Tensor)]
-
-
 def _examples(
-    named: Sequence[str], tensors: Sequence[torch.Tensor], values: Values
+    names: Sequence[str], tensors: Sequence[torch.Tensor], find_values: FindValues
 ) -> Iterator[tuple[int, Example]]:
-    """By number, the tensors among the inputs whose values a step may look at."""
-    for number, (name, tensor) in enumerate(zip(named, tensors, strict=True)):
-        exact = not (tensor.is_floating_point() or tensor.is_complex())
-        known = values(tensor) if exact else Known(None)
-        if known.values is not None and may_follow(known.values):
-            yield number, Example(name, copied(known.values), drawn=known.drawn)
+    """By number, the tensors among the inputs whose values a step may read."""
+    for number, (name, tensor) in enumerate(zip(names, tensors, strict=True)):
+        is_exact = not (tensor.is_floating_point() or tensor.is_complex())
+        values, is_random = find_values(tensor) if is_exact else KnownValues(None)
+        if values is not None and may_follow(values):
+            yield number, Example(name, copied(values), is_random=is_random)
 
 
 def _check_eager(model: torch.nn.Module) -> None:
-    """Raise where TorchScript made the model, or a module of it: nothing in there is captured."""
+    """Raises SituateError for a model that TorchScript compiled, or a module of one."""
     import torch
 
     for name, module in model.named_modules():
@@ -277,137 +243,40 @@ def _check_eager(model: torch.nn.Module) -> None:
             )
 
 
-def _arguments(inputs: object) -> Any:
-    """A dict of arguments by name, else a tuple of them."""
-    if isinstance(inputs, Mapping):
-        return dict(inputs)
-    return tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
-
-
-def _separator(inputs: object) -> Callable[[object], tuple[torch.Tensor, ...]]:
-    """A function that takes the tensors out of inputs that are structured alike."""
-    import torch
-
-    leaves, expected = flatten(inputs)
-    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
-
-    def separate(given: object) -> tuple[torch.Tensor, ...]:
-        for meant in _meanings(given, inputs):
-            found, structure = flatten(meant)
-            if structure == expected and all(isinstance(found[i], torch.Tensor) for i in places):
-                _check_numbers(found, leaves)
-                return tuple(found[i] for i in places)
-        raise SituateError(
-            "the inputs are not structured like those of the captured step: they are "
-            f"{_outlined(given)}, and were {_outlined(inputs)}"
-        )
-
-    return separate
-
-
-def _check_numbers(given: Sequence[object], captured: Sequence[object]) -> None:
-    """Raises SituateError for an input that is no tensor and not what it was."""
-    import torch
-
-    for now, then in zip(given, captured, strict=True):
-        if not isinstance(then, torch.Tensor) and now is not then and now != then:
-            raise SituateError(
-                f"an input is {now!r} and was {then!r} when the step was captured, which holds for "
-                "that value alone: capture and plan for this one, or make it a tensor"
-            )
-
-
-def _meanings(given: object, like: object) -> Iterator[object]:
-    """A lone dict is all arguments by name, or the one argument; their order does not matter."""
-    meanings = [_arguments(given)]
-    if isinstance(given, Mapping):
-        meanings.append((given,))
-    elif isinstance(given, tuple) and len(given) == 1 and isinstance(given[0], Mapping):
-        meanings.append(dict(given[0]))
-    return (_ordered(meant, like) for meant in meanings)
-
-
-def _ordered(given: Any, like: Any) -> Any:
-    """The same, with the entries of dicts in the order of others that have the same keys."""
-    if type(given) is not type(like):
-        return given
-    if type(given) is dict and given.keys() == like.keys():
-        return {key: _ordered(given[key], like[key]) for key in like}
-    if type(given) in (tuple, list) and len(given) == len(like):
-        return type(given)(map(_ordered, given, like))
-    return given
-
-
-def _outlined(inputs: object) -> str:
-    """Such as `(tensor, {'mask': tensor})`."""
-    import torch
-
-    if isinstance(inputs, torch.Tensor):
-        return "tensor"
-    if isinstance(inputs, Mapping):
-        return f"{{{', '.join(f'{key!r}: {_outlined(value)}' for key, value in inputs.items())}}}"
-    if isinstance(inputs, (tuple, list)):
-        return f"({', '.join(map(_outlined, inputs))})"
-    return type(inputs).__name__
-
-
-def _separated(
-    inputs: Any,
-) -> tuple[tuple[torch.Tensor, ...], Callable[[tuple[torch.Tensor, ...]], Any]]:
-    """The tensors in nested inputs, and how to put others in their place."""
-    import torch
-
-    leaves, structure = flatten(inputs)
-    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
-
-    def fill(values: tuple[torch.Tensor, ...]) -> Any:
-        filled = dict(zip(places, values, strict=True))
-        return structure.unflatten([filled.get(i, leaf) for i, leaf in enumerate(leaves)])
-
-    return tuple(leaves[i] for i in places), fill
-
-
 def _result(loss: Callable[..., Any] | None) -> Callable[..., Any]:
     """The function that computes a step's result from the model and its inputs."""
     import torch
 
     if loss is None:
-        return lambda model, *inputs, **named: model(*inputs, **named)
+        return lambda model, *args, **kwargs: model(*args, **kwargs)
     if isinstance(loss, torch.nn.Module):
         return lambda model, *inputs: loss(model(*inputs[:-1]), inputs[-1])
     return loss
 
 
 def set_mode(model: torch.nn.Module, training: bool) -> None:
-    """Let a model train or infer. One that trains already is left as it is: its owner may have set
-    some of its modules to infer, such as a batch-norm that is to keep its statistics."""
+    """Let a model train or infer.
+
+    A model that trains already stays as it is. Its owner may have set some modules to infer, such
+    as a batch norm that keeps its statistics.
+    """
     if not (training and model.training):
         model.train(training)
 
 
-def _three(returned: object) -> tuple[Any, Any, Any]:
+def _check_triple(returned: object) -> tuple[Any, Any, Any]:
     """Model, inputs and loss.
 
     Raises:
-        SituateError: something else.
+        SituateError: `returned` is no triple.
     """
     if not (isinstance(returned, (tuple, list)) and len(returned) == 3):
-        raise SituateError(f"{RETURNS}; got {described(returned)}")
+        raise SituateError(f"{RETURNS}; got {describe_type(returned)}")
     model, inputs, loss = returned
     return model, inputs, loss
 
 
-def described(value: object) -> str:
+def describe_type(value: object) -> str:
     """The type of a value, and its length if it has one."""
     entries = f" of {len(value)}" if isinstance(value, (tuple, list, dict)) else ""
     return f"{type(value).__name__}{entries}"
-
-
-def _fake(model: torch.nn.Module, mode: FakeTensorMode) -> torch.nn.Module:
-    """The model with every parameter and buffer replaced by a fake one; ties are kept."""
-    for module in model.modules():
-        for store in (module._parameters, module._buffers):
-            for key, value in store.items():
-                if value is not None:
-                    store[key] = mode.from_tensor(value)  # type: ignore[assignment]
-    return model

@@ -1,4 +1,5 @@
-"""Captured graphs on disk, because capturing a large model takes a minute."""
+"""Captured graphs on disk, because the capture of a large model takes a minute. The graph of a
+user's function is found again without an import of the function."""
 
 from __future__ import annotations
 
@@ -6,8 +7,12 @@ import contextlib
 import hashlib
 import math
 import os
+import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
+from importlib.machinery import PathFinder
 from pathlib import Path
+from types import ModuleType
 from typing import TypeVar
 
 import msgspec
@@ -20,6 +25,7 @@ from situate.errors import SituateError
 from situate.files.atomic import write_bytes
 from situate.files.contents import contents
 from situate.readers import situate_json
+from situate.torch_capture.function import versions
 from situate.version import VERSION
 
 T = TypeVar("T")
@@ -28,14 +34,14 @@ Key = Mapping[str, str]
 """The source and the options of a captured graph, by name."""
 
 CAPTURES = "products of groups and of 8 bits, buffers in order, caches, FLOPs warned of, generators"
-"""Another word whenever the same model is captured as another graph."""
+"""Changes whenever the same model is captured as another graph."""
 
 
 def directory() -> Path:
     """`situate` under $XDG_CACHE_HOME, or under ~/.cache.
 
     Raises:
-        SituateError: there is neither; then nothing is kept.
+        SituateError: neither exists; nothing is cached then.
     """
     try:
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "situate"
@@ -44,29 +50,29 @@ def directory() -> Path:
 
 
 def cached(key: Key, capture: Callable[[], Graph]) -> Graph:
-    """The graph that was captured under the same key, else a new one, kept for the next time."""
-    if (graph := find(key)) is None:
+    """The graph that was stored under the same key, otherwise a new one, which is stored."""
+    if (graph := _find_graph(key)) is None:
         graph = capture()
         keep(key, graph)
     return graph
 
 
-def sliced(slices: Slices | None) -> dict[str, str]:
-    """The part of a key that names the slices of a step's batch, where there are any."""
+def slices_key(slices: Slices | None) -> dict[str, str]:
+    """The part of a key that names the slices of a step's batch, if there are any."""
     if slices is None:
         return {}
     common = math.gcd(*slices.shares)
-    named = msgspec.structs.replace(slices, shares=tuple(s // common for s in slices.shares))
-    return {"slices": msgspec.json.encode(named).decode()}
+    reduced = msgspec.structs.replace(slices, shares=tuple(s // common for s in slices.shares))
+    return {"slices": msgspec.json.encode(reduced).decode()}
 
 
-def repeated(recompute: Sequence[str]) -> dict[str, str]:
-    """The part of a key that names the modules that run again, where there are any."""
+def recompute_key(recompute: Sequence[str]) -> dict[str, str]:
+    """The part of a key that names the modules that run again, if there are any."""
     return {"recompute": ",".join(recompute)} if recompute else {}
 
 
-def find(key: Key) -> Graph | None:
-    """The graph that was kept under this key; None also where its file is damaged."""
+def _find_graph(key: Key) -> Graph | None:
+    """The graph that was stored under this key; None if its file is missing or damaged."""
     with contextlib.suppress(SituateError):
         path = _graph(key)
         return situate_json.read(contents(path), path.name)
@@ -74,26 +80,26 @@ def find(key: Key) -> Graph | None:
 
 
 def keep(key: Key, graph: Graph) -> None:
-    """Let `find` find a graph; a folder that cannot be written is no error."""
+    """Store a graph for the next `cached`. A folder that cannot be written is no error."""
     with contextlib.suppress(SituateError, OSError):
-        write(graph, _made(_graph(key)))
+        write(graph, _with_folder(_graph(key)))
 
 
 def find_note(key: Key, kind: type[T]) -> T | None:
-    """The note stored under this key; None also where the file is damaged."""
+    """The note that was stored under this key; None if its file is missing or damaged."""
     with contextlib.suppress(ValueError, RecursionError):  # msgspec's errors, and ours
         return msgspec.json.decode(contents(_note(key)), type=kind)
     return None
 
 
 def keep_note(key: Key, note: object) -> None:
-    """Let `find_note` find a note; a folder that cannot be written is no error, nor is a text that
-    JSON cannot hold, such as a path that is no UTF-8."""
+    """Store a note for `find_note`. A folder that cannot be written is no error; nor is text that
+    JSON cannot hold, such as a path that is not UTF-8."""
     with contextlib.suppress(SituateError, OSError, UnicodeEncodeError):
-        write_bytes(_made(_note(key)), msgspec.json.encode(note))
+        write_bytes(_with_folder(_note(key)), msgspec.json.encode(note))
 
 
-def _made(path: Path) -> Path:
+def _with_folder(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
 
@@ -107,8 +113,115 @@ def _note(key: Key) -> Path:
 
 
 def _digest(key: Key) -> str:
-    """The versions of situate and of its captures are part of every key."""
+    """A digest of the key and of the versions of situate, its file format and its captures."""
     versions = {"situate": VERSION, "format": str(FORMAT_VERSION), "captures": CAPTURES}
     content = {**key, **versions}
     text = "\0".join(f"{name}={content[name]}" for name in sorted(content))
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
+
+
+PROCESS_START = time.time()
+
+Source = tuple[str, str, str]
+"""A module, its file, and the file that Python would load for it."""
+
+
+def find_function_graph(
+    text: str, optimizer: str, slices: Slices | None = None, recompute: Sequence[str] = ()
+) -> Graph | None:
+    """The graph of `package.module:function`, if Python would still load the sources it was
+    captured from.
+
+    The current directory must be in `sys.path` if the function may lie there.
+    """
+    key = _function_key(text, optimizer, slices, recompute)
+    sources = find_note(key, list[Source])
+    if not sources or any(_place(name) != place for name, _, place in sources):
+        return None
+    try:
+        return _find_graph(_with_contents(key, sources))
+    except OSError:
+        return None
+
+
+class Loading:
+    """Records the modules that are loaded from now on."""
+
+    def __init__(self) -> None:
+        self._before = frozenset(sys.modules)
+        self._now = time.time()
+
+    def keep(
+        self,
+        text: str,
+        optimizer: str,
+        module: ModuleType,
+        graph: Graph,
+        slices: Slices | None = None,
+        recompute: Sequence[str] = (),
+    ) -> None:
+        """Store a graph until its sources change: the function's module and all loaded modules of
+        the current directory.
+
+        The graph is not stored if a source was written after it was loaded, or cannot be read.
+        """
+        sources = _sources(module)
+        key = _function_key(text, optimizer, slices, recompute)
+        try:
+            full = _with_contents(key, sources)
+            stale = any(os.path.getmtime(file) > self._loaded(name) for name, file, _ in sources)
+        except OSError:
+            return
+        if not stale:
+            keep(full, graph)
+            keep_note(key, sources)
+
+    def _loaded(self, name: str) -> float:
+        """A time in seconds before which the module was not loaded."""
+        return PROCESS_START if name in self._before else self._now
+
+
+def _function_key(
+    text: str, optimizer: str, slices: Slices | None, recompute: Sequence[str]
+) -> Key:
+    return {
+        "function": text,
+        "optimizer": optimizer,
+        "packages": versions("torch", "transformers"),
+        "folder": str(Path.cwd()),
+        **slices_key(slices),
+        **recompute_key(recompute),
+    }
+
+
+def _place(name: str) -> str:
+    """The file in which Python finds a module by the path alone; empty if it finds none."""
+    path: Sequence[str] | None = None
+    origin, parts = "", name.split(".")
+    # `PathFinder` reads folders only. `importlib.util.find_spec` would import the packages around.
+    for i in range(len(parts)):
+        spec = PathFinder.find_spec(".".join(parts[: i + 1]), path)
+        if spec is None:
+            return ""
+        origin, path = spec.origin or "", spec.submodule_search_locations or ()
+    return origin
+
+
+def _with_contents(key: Key, sources: Sequence[Source]) -> Key:
+    digest = hashlib.sha256()
+    for _, file, _ in sources:
+        digest.update(hashlib.sha256(Path(file).read_bytes()).digest())
+    return {**key, "modules": repr(sources), "contents": digest.hexdigest()}
+
+
+def _sources(module: ModuleType) -> list[Source]:
+    """The module and every loaded module of the current directory."""
+    loaded = ((name, getattr(m, "__file__", None)) for name, m in [*sys.modules.items()])
+    files = {name: file for name, file in loaded if file and _is_local(Path(file))}
+    if module.__file__:
+        files[module.__name__] = module.__file__
+    return [(name, file, _place(name)) for name, file in sorted(files.items())]
+
+
+def _is_local(file: Path) -> bool:
+    return file.is_relative_to(Path.cwd()) and "site-packages" not in file.parts

@@ -1,5 +1,5 @@
-"""The storages that every node of a captured graph reads and writes: views are their base's
-storage."""
+"""The storages that every node of a captured graph reads and writes. A view has the storage of its
+base."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from situate.torch_capture.names import held, path
+from situate.torch_capture.names import path, state_name
 from situate.torch_capture.tracing import Trace
 
 if TYPE_CHECKING:
@@ -20,18 +20,18 @@ Storage = tuple["fx.Node", int]
 """An output of a node that computes, or a placeholder."""
 
 APART = "apart"
-"""Marks, among what is noted of a node, a copy that is no alias of its original."""
+"""Marks, in a node's `meta`, a copy that is no alias of its original."""
 
 
 @dataclass(frozen=True)
 class Flow:
-    """The data flow of a step, dead code left out.
+    """The data flow of a step, without dead code.
 
     Attributes:
         ops: the nodes that compute, in order.
-        reads: the storages each of them reads, without repetition.
-        results: what the step returns, and what it writes over its inputs.
-        gradients: by parameter or copy of one, one for each of the names that it goes by.
+        reads: the distinct storages that each of them reads.
+        results: the step's outputs and the new values of its inputs.
+        gradients: by parameter or copy of one, a gradient for each of its names.
         mutations: by buffer, its new value.
     """
 
@@ -44,11 +44,11 @@ class Flow:
     @cached_property
     def readers(self) -> dict[Storage, list[fx.Node]]:
         """The nodes that read a storage, in order."""
-        found: dict[Storage, list[fx.Node]] = {}
+        readers: dict[Storage, list[fx.Node]] = {}
         for node in self.ops:
             for storage in self.reads[node]:
-                found.setdefault(storage, []).append(node)
-        return found
+                readers.setdefault(storage, []).append(node)
+        return readers
 
     @cached_property
     def used(self) -> set[Storage]:
@@ -58,12 +58,13 @@ class Flow:
 
 
 def flow(trace: Trace) -> Flow:
-    """Follow every view, alias and tied parameter of a trace to the storage behind it."""
+    """The data flow of a trace. Every view, alias and tied parameter counts as the storage behind
+    it."""
     storage = storages(trace)
     results, gradients, mutations = _outputs(trace, storage)
-    wanted = [*results, *mutations.values(), *(g for gs in gradients.values() for g in gs)]
+    live = [*results, *mutations.values(), *(g for gs in gradients.values() for g in gs)]
     reads: dict[fx.Node, tuple[Storage, ...]] = {}
-    pending = [node for node, _ in wanted]
+    pending = [node for node, _ in live]
     while pending:
         node = pending.pop()
         if node.op == "call_function" and node not in reads:
@@ -76,21 +77,23 @@ def flow(trace: Trace) -> Flow:
 
 def storages(trace: Trace) -> dict[fx.Node, Storage]:
     """The storage that every node of a trace is in."""
+    # AOTAutograd makes one placeholder per name of a tied parameter; they are one storage.
     storage: dict[fx.Node, Storage] = {}
     parameters: dict[str, Storage] = {}
     for node in trace.graph.nodes:
         storage[node] = (node, 0)
-        if node.op == "placeholder" and (name := trace.canonical.get(held(node))):
+        if node.op == "placeholder" and (name := trace.canonical.get(state_name(node))):
             storage[node] = parameters.setdefault(name, (node, 0))
         elif node.op == "call_function" and (source := base(node)) is not None:
             storage[node] = storage[source]
         elif node.target is operator.getitem:
+            # An item of an op with several outputs is one of its storages.
             storage[node] = (node.args[0], node.args[1])
     return storage
 
 
 def base(node: fx.Node) -> Any:
-    """The node whose storage this one shares; None where it has its own."""
+    """The node whose storage this one shares; None if it has its own."""
     import torch
 
     aten = torch.ops.aten
@@ -98,6 +101,8 @@ def base(node: fx.Node) -> Any:
     if node.target is operator.getitem:
         shares = base(source) is not None
     elif node.target is aten.clone.default:
+        # Functionalisation leaves no writes, so a clone of equal layout is indistinguishable from
+        # its source.
         shares = APART not in node.meta and is_plain_copy(node, source)
     else:
         shares = node.target in _undeclared_views() or getattr(node.target, "is_view", False)
@@ -105,8 +110,8 @@ def base(node: fx.Node) -> Any:
 
 
 def _undeclared_views() -> tuple[Any, ...]:
-    """Operators whose output shares its input's storage, or may, though their schema does not say
-    so."""
+    """Operators whose output shares, or may share, its input's storage, though their schema does
+    not say so."""
     import torch
 
     aten = torch.ops.aten
@@ -115,7 +120,7 @@ def _undeclared_views() -> tuple[Any, ...]:
 
 
 def keep_apart(trace: Trace) -> None:
-    """Let a step return copies of the state that it overwrites as they were made."""
+    """Mark returned copies of state that the step overwrites, so that they stay copies."""
     import torch
 
     outputs = list(described_outputs(trace.graph))
@@ -125,36 +130,39 @@ def keep_apart(trace: Trace) -> None:
         if type(descriptor).__name__ == "PlainAOTOutput":
             *aliases, origin = _aliases(node)
             copies = [alias for alias in aliases if alias.target is torch.ops.aten.clone.default]
-            if copies and trace.canonical.get(held(origin), held(origin)) in overwritten:
+            if (
+                copies
+                and trace.canonical.get(state_name(origin), state_name(origin)) in overwritten
+            ):
                 copies[-1].meta[APART] = True
 
 
 def _aliases(node: fx.Node) -> list[fx.Node]:
-    """The node and all that it is an alias of, to the owner of the storage."""
-    found = [node]
-    while found[-1].op == "call_function" and (source := base(found[-1])) is not None:
-        found.append(source)
-    return found
+    """The node and all nodes that it aliases, up to the owner of the storage."""
+    aliases = [node]
+    while aliases[-1].op == "call_function" and (source := base(aliases[-1])) is not None:
+        aliases.append(source)
+    return aliases
 
 
 def is_plain_copy(node: fx.Node, source: fx.Node) -> bool:
-    """In a functional graph nobody can tell such a copy from the original; that of a conjugate or
-    negative view is the first to have its numbers in memory."""
+    """True for a copy that a functional graph cannot tell from the original. A copy of a conjugate
+    or negative view is none: it is the first to hold the numbers in memory."""
     copy, original = node.meta["val"], source.meta["val"]
     return layout(copy) == layout(original)
 
 
 def layout(value: torch.Tensor) -> tuple[object, ...]:
-    """The memory layout of a tensor, and whether it is read conjugate or negative."""
+    """The memory layout of a tensor, with its conjugate and negative bits."""
     return value.shape, value.stride(), value.is_conj(), value.is_neg()
 
 
 def _inputs(node: fx.Node) -> list[fx.Node]:
-    """The nodes whose values it reads: batch-norm's backward is handed running statistics too, and
-    looks at them only where it does not train."""
+    """The nodes whose values a node reads."""
     import torch
 
     inputs = node.all_input_nodes
+    # Batch norm's backward takes the running statistics too, but reads them only in inference.
     if node.target is torch.ops.aten.native_batch_norm_backward.default and node.args[7]:
         return [source for source in inputs if source not in node.args[3:5]]
     return inputs
@@ -163,7 +171,8 @@ def _inputs(node: fx.Node) -> list[fx.Node]:
 def _outputs(
     trace: Trace, storage: dict[fx.Node, Storage]
 ) -> tuple[tuple[Storage, ...], dict[str, tuple[Storage, ...]], dict[str, Storage]]:
-    """Results, new values of inputs among them, gradients by parameter, new values by buffer."""
+    """The step's results with new values of inputs, gradients by parameter, and new values by
+    buffer."""
     results: list[Storage] = []
     gradients: dict[str, list[Storage]] = {}
     mutations: dict[str, Storage] = {}
@@ -182,7 +191,7 @@ def _outputs(
 
 
 def described_outputs(graph: fx.Graph) -> Iterator[tuple[fx.Node, Any]]:
-    """The outputs of the graph, each with PyTorch's description of what it stands for."""
+    """The outputs of the graph, each with PyTorch's descriptor of its meaning."""
     output = graph.output_node()
     nodes: Any = output.args[0]
     for node, descriptor in zip(nodes, output.meta["desc"], strict=True):

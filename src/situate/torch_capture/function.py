@@ -1,4 +1,4 @@
-"""`package.module:function`: a function of the user's own that builds a model."""
+"""`package.module:function`: a user's function that builds a model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from situate.torch_capture.refusals.lines import user_line
 
 @contextmanager
 def current_directory() -> Iterator[None]:
-    """Let imports find what lies in the current directory, also those made while building."""
+    """A block in which modules of the current directory can be imported, also while a model is
+    built."""
     here = str(Path.cwd())
     sys.path.insert(0, here)
     importlib.invalidate_caches()
@@ -43,21 +44,21 @@ def find_function(text: str) -> tuple[Build, ModuleType]:
     module = _imported(module_name, text)
     function: Any = getattr(module, name, None)
     if not callable(function):
-        known = [key for key, value in vars(module).items() if callable(value)]
+        functions = [key for key, value in vars(module).items() if callable(value)]
         what = "is no function" if hasattr(module, name) else "does not exist"
-        raise SituateError(f"{text}: {name!r} {what} in {module_name}{nearest(name, known)}")
+        raise SituateError(f"{text}: {name!r} {what} in {module_name}{nearest(name, functions)}")
     return function, module
 
 
 def versions(*packages: str) -> str:
-    """Versions of those of the packages that are installed."""
-    found = []
+    """Versions of the installed packages among `packages`."""
+    installed = []
     for package in packages:
         try:
-            found.append(f"{package} {importlib.metadata.version(package)}")
+            installed.append(f"{package} {importlib.metadata.version(package)}")
         except importlib.metadata.PackageNotFoundError:
             continue
-    return ", ".join(found)
+    return ", ".join(installed)
 
 
 def _imported(name: str, text: str) -> ModuleType:

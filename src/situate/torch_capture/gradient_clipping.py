@@ -1,13 +1,13 @@
-"""Gradients clipped together in a captured step, as `torch.nn.utils.clip_grad_norm_` clips them."""
+"""Gradients that a captured step clips together, as `torch.nn.utils.clip_grad_norm_` does."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from situate.data.update_rule import CLIP
-from situate.torch_capture.added_nodes import add_call, module_of
 from situate.torch_capture.flow import described_outputs
 from situate.torch_capture.names import path
+from situate.torch_capture.nodes import add_call, module_of
 from situate.torch_capture.tracing import Trace
 
 if TYPE_CHECKING:
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from torch import fx
 
 TINY = 1e-6
-"""PyTorch adds this to the norm, so that no gradient is divided by zero."""
+"""PyTorch adds this to the norm, so that it never divides by zero."""
 
 
-def clip_gradients(trace: Trace, most: float) -> None:
-    """Let a trace return its gradients g as g · min(1, most / (‖all g‖ + `TINY`)).
+def clip_gradients(trace: Trace, max_norm: float) -> None:
+    """Let a trace return its gradients g as g · min(1, max_norm / (‖all g‖ + `TINY`)).
 
-    The norm is that of the norms of the gradients, in PyTorch's order, each laid out as its
-    parameter is: so its last bit is that of PyTorch's.
+    The norm is the norm of the gradients' norms in PyTorch's order, and each gradient has its
+    parameter's layout. The result therefore equals PyTorch's to the last bit.
     """
     graph = trace.graph
     output = graph.output_node()
@@ -30,9 +30,9 @@ def clip_gradients(trace: Trace, most: float) -> None:
         gradients = _gradients(trace)
         if not gradients:
             return
-        factor = _factor(trace, gradients, most)
+        factor = _factor(trace, gradients, max_norm)
         clipped = {
-            name: _shortened(trace, module_of(name), gradient, factor)
+            name: _clipped(trace, module_of(name), gradient, factor)
             for name, gradient in gradients.items()
         }
     returned: list[tuple[Any, Any]] = []
@@ -47,24 +47,26 @@ def clip_gradients(trace: Trace, most: float) -> None:
 
 
 def _gradients(trace: Trace) -> dict[str, fx.Node]:
-    """By parameter, in the model's order: the sum over the names it goes by, in its layout."""
-    held = {path(node.meta.get("desc")): node for node in trace.graph.nodes}
-    found: dict[str, fx.Node] = {}
+    """By parameter, in the model's order: the sum over its names, in the parameter's layout."""
+    placeholders = {path(node.meta.get("desc")): node for node in trace.graph.nodes}
+    gradients: dict[str, fx.Node] = {}
     for node, descriptor in described_outputs(trace.graph):
         if name := _parameter(trace, descriptor):
-            before = found.get(name)
+            before = gradients.get(name)
             module = module_of(name)
-            found[name] = (
+            gradients[name] = (
                 add_call(trace.graph, module, "add.Tensor", before, node) if before else node
             )
     order = dict.fromkeys(trace.canonical.values())
     return {
-        name: _laid_out(trace, name, found[name], held[name]) for name in order if name in found
+        name: _laid_out(trace, name, gradients[name], placeholders[name])
+        for name in order
+        if name in gradients
     }
 
 
 def _parameter(trace: Trace, descriptor: object) -> str | None:
-    """The parameter that an output is the gradient of."""
+    """The parameter whose gradient an output is; None for other outputs."""
     if type(descriptor).__name__ != "GradAOTOutput":
         return None
     name = path(descriptor.grad_of)  # type: ignore[attr-defined]
@@ -72,7 +74,7 @@ def _parameter(trace: Trace, descriptor: object) -> str | None:
 
 
 def _laid_out(trace: Trace, name: str, gradient: fx.Node, parameter: fx.Node) -> fx.Node:
-    """The gradient as PyTorch keeps it in `.grad`."""
+    """The gradient in the layout that PyTorch gives `.grad`."""
     import torch
 
     like: torch.Tensor = parameter.meta["val"]
@@ -88,36 +90,38 @@ def _laid_out(trace: Trace, name: str, gradient: fx.Node, parameter: fx.Node) ->
     return gradient
 
 
-def _shortened(trace: Trace, module: str, gradient: fx.Node, factor: fx.Node) -> fx.Node:
-    """The product, of the gradient's type also where that has no dimensions either."""
-    found = add_call(trace.graph, module, "mul.Tensor", gradient, factor)
+def _clipped(trace: Trace, module: str, gradient: fx.Node, factor: fx.Node) -> fx.Node:
+    """The gradient times the factor, in the gradient's dtype."""
+    product = add_call(trace.graph, module, "mul.Tensor", gradient, factor)
+    # A gradient without dimensions is promoted to the factor's dtype, as all scalars are.
     dtype = gradient.meta["val"].dtype
-    if found.meta["val"].dtype == dtype:
-        return found
-    return add_call(trace.graph, module, "_to_copy.default", found, dtype=dtype)
+    if product.meta["val"].dtype == dtype:
+        return product
+    return add_call(trace.graph, module, "_to_copy.default", product, dtype=dtype)
 
 
-def _factor(trace: Trace, gradients: dict[str, fx.Node], most: float) -> fx.Node:
-    """The number that the gradients are multiplied by."""
+def _factor(trace: Trace, gradients: dict[str, fx.Node], max_norm: float) -> fx.Node:
+    """The number that all gradients are multiplied by."""
     norms = [
         add_call(trace.graph, module_of(name), "linalg_vector_norm.default", gradients[name])
         for name in _by_type(gradients)
     ]
-    where = f"{CLIP}{most!r}"
+    where = f"{CLIP}{max_norm!r}"
     stacked = add_call(trace.graph, where, "stack.default", norms)
     norm = add_call(trace.graph, where, "linalg_vector_norm.default", stacked)
     longer = add_call(trace.graph, where, "add.Tensor", norm, TINY)
     inverse = add_call(trace.graph, where, "reciprocal.default", longer)
-    factor = add_call(trace.graph, where, "mul.Tensor", inverse, most)
+    factor = add_call(trace.graph, where, "mul.Tensor", inverse, max_norm)
     return add_call(trace.graph, where, "clamp.default", factor, None, 1.0)
 
 
 def _by_type(gradients: dict[str, fx.Node]) -> list[str]:
-    """The parameters in the order in which PyTorch takes the norms of their gradients: type by
-    type."""
+    """The parameters in the order in which PyTorch takes the norms of their gradients: dtype by
+    dtype."""
     import torch
     from torch.utils._foreach_utils import _group_tensors_by_device_and_dtype
 
+    # PyTorch's grouping is a C++ function of real tensors. Empty ones of the same dtypes suffice.
     kinds: list[torch.Tensor | None] = [
         torch.empty(0, dtype=node.meta["val"].dtype) for node in gradients.values()
     ]

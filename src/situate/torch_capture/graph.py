@@ -1,37 +1,44 @@
-"""The graph of a captured step: its ops in order, and the tensors between them."""
+"""The graph of a captured step: its ops in order, and the tensors and control edges between
+them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.update_rule import UpdateRule, update_rule
 from situate.readers.names import unique
-from situate.torch_capture import buffers, custom_ops
+from situate.torch_capture import buffers, cost
 from situate.torch_capture.flow import Storage, flow, keep_apart
 from situate.torch_capture.gradient_clipping import clip_gradients
 from situate.torch_capture.names import AFTER
-from situate.torch_capture.ops import computations, sources
-from situate.torch_capture.overwrite_order import unordered
-from situate.torch_capture.step import AT, Draft, Step
+from situate.torch_capture.ops import (
+    AT,
+    Draft,
+    Step,
+    buffer_updates,
+    computations,
+    sources,
+    updates,
+)
 from situate.torch_capture.tracing import Trace
-from situate.torch_capture.updates import buffer_updates, updates
 
 
 def to_graph(trace: Trace, name: str, optimizer: str) -> Graph:
-    """The graph of a step; one without gradients has no updates."""
+    """The graph of a step. A step without gradients has no updates."""
     step = to_step(trace, optimizer)
     return assemble(name, drafts(step), step, optimizer)
 
 
 def to_step(trace: Trace, optimizer: str) -> Step:
-    """A trace with what flows in it; it is changed where gradients are clipped, and copies that
-    must stay such are marked."""
+    """A trace with its data flow. The trace changes: clipping adds nodes, and copies that must stay
+    copies are marked."""
     rule = update_rule(optimizer)
     if rule.clip is not None:
         clip_gradients(trace, rule.clip)
+    # A returned clone of a buffer must not alias the buffer's next value.
     keep_apart(trace)
     number = {node: i for i, node in enumerate(trace.graph.nodes)}
     return Step(trace, buffers.fold(flow(trace)), number, rule.kind)
@@ -39,12 +46,12 @@ def to_step(trace: Trace, optimizer: str) -> Step:
 
 def drafts(step: Step) -> list[Draft]:
     """The drafts of the step's ops, in order of execution."""
-    found = [*sources(step), *computations(step), *buffer_updates(step), *updates(step)]
-    return sorted(found, key=lambda draft: draft.place)
+    unsorted = [*sources(step), *computations(step), *buffer_updates(step), *updates(step)]
+    return sorted(unsorted, key=lambda draft: draft.place)
 
 
 def assemble(name: str, drafts: list[Draft], step: Step, optimizer: str) -> Graph:
-    """The graph whose ops are the drafts, each joined to those that read what it writes."""
+    """The graph whose ops are the drafts. Each draft is joined to the readers of its outputs."""
     op_names = unique([draft.op.name for draft in drafts])
     consumers: dict[Storage, list[int]] = {}
     for i, draft in enumerate(drafts):
@@ -65,7 +72,7 @@ def assemble(name: str, drafts: list[Draft], step: Step, optimizer: str) -> Grap
             )
             tensors.append(tensor)
     control = (*_control(drafts, consumers), *_late(drafts))
-    warnings = custom_ops.warnings(step.flow.ops)
+    warnings = cost.operator_warnings(step.flow.ops)
     return Graph(
         name,
         tuple(ops),
@@ -80,23 +87,49 @@ def assemble(name: str, drafts: list[Draft], step: Step, optimizer: str) -> Grap
 
 
 def _applied(rule: UpdateRule, ops: list[Op]) -> str:
-    """The rule by which the ops update parameters; empty where none of them does."""
+    """The rule by which the ops update parameters; empty if none of them updates one."""
     return str(rule) if any(op.kind == f"update.{rule.kind}" for op in ops) else ""
 
 
 def _control(drafts: list[Draft], consumers: dict[Storage, list[int]]) -> Iterator[tuple[int, int]]:
-    """Every op that reads what another overwrites goes before it."""
+    """Edges to an op that overwrites a storage, from all other readers of the storage."""
     producer = {storage: i for i, draft in enumerate(drafts) for storage in draft.writes}
     producers = [[producer[storage] for storage in draft.reads] for draft in drafts]
     for i, draft in enumerate(drafts):
         if draft.overwrites is not None:
             readers = (j for j in consumers.get(draft.overwrites, ()) if j < i)
-            yield from ((reader, i) for reader in unordered(i, readers, producers))
+            yield from ((reader, i) for reader in readers_without_path(i, readers, producers))
 
 
 def _late(drafts: list[Draft]) -> Iterator[tuple[int, int]]:
-    """Every op that runs again waits until its block's backward pass is due."""
-    made = {draft.node: i for i, draft in enumerate(drafts) if draft.place[1] == AT}
-    for node, i in made.items():
+    """Edges that delay ops of a recomputed module until the module's backward pass is due."""
+    index_of = {draft.node: i for i, draft in enumerate(drafts) if draft.place[1] == AT}
+    for node, i in index_of.items():
         if AFTER in node.meta:
-            yield made[node.meta[AFTER]], i
+            yield index_of[node.meta[AFTER]], i
+
+
+def readers_without_path(
+    op: int, readers: Iterable[int], producers: Sequence[Sequence[int]]
+) -> list[int]:
+    """The readers from which no path of data leads to `op`, so that each needs a control edge.
+
+    Args:
+        op: the op that overwrites.
+        readers: ops with lower numbers than `op`.
+        producers: by op, the ops it reads from, all with lower numbers.
+    """
+    missing = set(readers)
+    lowest = min(missing, default=op)
+    visited, pending = {op}, [op]
+    while pending and missing:
+        # Ops below the lowest missing reader cannot lead to any reader, so the search never visits
+        # them.
+        if lowest not in missing:
+            lowest = min(missing)
+        for producer in producers[pending.pop()]:
+            if producer >= lowest and producer not in visited:
+                visited.add(producer)
+                pending.append(producer)
+                missing.discard(producer)
+    return sorted(missing)

@@ -1,4 +1,4 @@
-"""Readable, unique and stable names: the path of the module an op came from, then the op."""
+"""Readable and stable names: the path of the module that an op came from, then the op."""
 
 from __future__ import annotations
 
@@ -10,42 +10,46 @@ if TYPE_CHECKING:
     from torch import fx
 
 COMPILED = "_orig_mod"
-"""Attribute of a module that `torch.compile` made: the module inside it."""
+"""The attribute that holds the original module in a module that `torch.compile` made."""
 
 SLICE = "slice"
-"""Notes, in what is noted of a node, the number of the slice of the batch that it is of."""
+"""Key in a node's `meta`: the number of its slice of the batch."""
 
 REPLICA = "replica"
-"""Notes, in what is noted of a node, the number of the replica of the parameters that it is of."""
+"""Key in a node's `meta`: the number of its replica of the parameters."""
 
 INPUT = "input"
-"""Notes of an input of a slice its number among the inputs of the whole step."""
+"""Key in the `meta` of a slice's input: its number among the inputs of the whole step."""
 
 AGAIN = "again"
-"""Notes of a node that runs an op of the forward pass again that op's node."""
+"""Key in the `meta` of a recomputed node: the node of the forward pass that it repeats."""
 
 AFTER = "after"
-"""Notes of a node the node that must have ended before, though it reads nothing of it."""
+"""Key in a node's `meta`: a node that must end before, though it provides no data."""
 
 NAME = "name"
-"""Notes of a node that was added to a step what its op is to be called."""
+"""Key in the `meta` of an added node: the name of its op."""
 
 
 def path(descriptor: object) -> str:
-    """The name in the user's model of the parameter or buffer that PyTorch describes, or empty."""
+    """The name in the user's model of the parameter or buffer that a descriptor is about, or
+    empty."""
     return path_of(str(getattr(descriptor, "target", "")))
 
 
-def held(node: fx.Node) -> str:
-    """The name of the parameter or buffer behind a placeholder or constant; empty for others."""
+def state_name(node: fx.Node) -> str:
+    """The name of the parameter or buffer behind a placeholder or constant; empty for other
+    nodes."""
     return str(node.target) if node.op == "get_attr" else path(node.meta.get("desc"))
 
 
 def module(node: fx.Node) -> str | None:
-    """Path of the module in the user's model; `loss` outside of it, None where unknown."""
+    """Path of the module in the user's model; `loss` outside of it, None if unknown."""
+    # AOTAutograd keeps the forward op's stack on backward nodes under the second key.
     stack = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack")
     if not stack:
         return None
+    # Export appends `@1`, `@2` and so on to the path of a module that is called repeatedly.
     deepest = str(list(stack.values())[-1][0]).partition("@")[0]
     return uncompiled(path_of(deepest)) if deepest else "loss"
 
@@ -65,20 +69,20 @@ def kind(node: fx.Node) -> str:
     return str(getattr(node.target, "overloadpacket", node.target))
 
 
-def wanted(module_path: str, kind_name: str) -> str:
-    """`layer1.0.conv2/convolution`; the number that makes it unique comes later."""
+def op_name(module_path: str, kind_name: str) -> str:
+    """A name such as `layer1.0.conv2/convolution`, which may still occur more than once."""
     last = kind_name.rpartition(".")[2].strip("_")
     return f"{module_path}/{last}" if module_path else last
 
 
 def in_part(node: fx.Node, text: str) -> str:
-    """The name behind that of the slice or the replica that a node is of, as in
-    `slice0/fc/addmm`, and behind `recompute` where it runs an op again."""
+    """The name with prefixes for the node's slice and replica, as in `slice0/fc/addmm`, and for
+    recomputation."""
     parts = [f"{kind}{node.meta[kind]}" for kind in (SLICE, REPLICA) if kind in node.meta]
     again = ["recompute"] if AGAIN in node.meta else []
     return "/".join([*again, *parts, text])
 
 
 def path_of(text: str) -> str:
-    """The name in the user's model: that is an attribute, `model`, of the step that is captured."""
+    """The name in the user's model, which is the attribute `model` of the captured step."""
     return "" if text == "model" else text.removeprefix("model.")

@@ -1,17 +1,66 @@
-"""The ops of a captured step: what it is given, and what it computes."""
+"""The ops of a captured step: its sources, computations, sums and updates."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from situate.data.graph import Op
 from situate.data.update_rule import OPTIMIZERS
+from situate.errors import SituateError
 from situate.torch_capture import buffers, cost, names, signature
-from situate.torch_capture.step import AT, BEFORE, Draft, Step
+from situate.torch_capture.buffers import Folded
+from situate.torch_capture.flow import Flow, Storage
+from situate.torch_capture.tracing import Trace
 
 if TYPE_CHECKING:
     from torch import fx
+
+BEFORE, AT, SUM, UPDATE = range(4)
+"""Order of the ops that belong to one node of the trace."""
+
+
+@dataclass
+class Draft:
+    """A future op with the storages that it reads and writes.
+
+    Attributes:
+        node: whose value the op computes or holds, or whose gradient it sums or applies.
+        place: rank in the order of execution.
+        overwrites: a storage whose other readers must end before.
+    """
+
+    op: Op
+    node: fx.Node
+    place: tuple[int, int]
+    reads: tuple[Storage, ...] = ()
+    writes: dict[Storage, int] = field(default_factory=dict)
+    overwrites: Storage | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """A trace with its data flow and its update rule.
+
+    Attributes:
+        number: the nodes in order of execution.
+        optimizer: one of `OPTIMIZERS`.
+    """
+
+    trace: Trace
+    folded: Folded
+    number: dict[fx.Node, int]
+    optimizer: str
+
+    @property
+    def flow(self) -> Flow:
+        """The data flow of the step."""
+        return self.folded.flow
+
+    def nbytes(self, storage: Storage) -> int:
+        node, index = storage
+        return cost.nbytes(cost.outputs(node.meta["val"])[index])
 
 
 def sources(step: Step) -> Iterator[Draft]:
@@ -21,10 +70,10 @@ def sources(step: Step) -> Iterator[Draft]:
         kind = _source_kind(node)
         storage = (node, 0)
         is_used = storage in step.flow.used
-        path = names.held(node)
+        path = names.state_name(node)
         is_parameter = kind == "parameter" and path in parameters
-        is_held = is_parameter or path in step.flow.mutations
-        if kind and (is_used or is_held):
+        is_updated = is_parameter or path in step.flow.mutations
+        if kind and (is_used or is_updated):
             readers = step.flow.readers.get(storage, [node])
             writes = {storage: step.nbytes(storage)} if is_used else {}
             place = (step.number[readers[0]], BEFORE)
@@ -43,12 +92,12 @@ def _source_kind(node: fx.Node) -> str:
 
 
 def _source_op(step: Step, node: fx.Node, kind: str) -> Op:
-    path, size = names.held(node), step.nbytes((node, 0))
+    path, size = names.state_name(node), step.nbytes((node, 0))
     name = names.uncompiled(step.trace.parameter(path))
     states = OPTIMIZERS[step.optimizer][0] if path in step.flow.gradients else 0
     changes = path in step.flow.gradients or path in step.flow.mutations
     return Op(
-        names.in_part(node, name or _unheld(node, kind)),
+        names.in_part(node, name or _source_name(node, kind)),
         kind,
         dtype=cost.dtype([], node.meta["val"]),
         persistent=size * (1 + states) if path else 0,
@@ -60,7 +109,7 @@ def _source_op(step: Step, node: fx.Node, kind: str) -> Op:
     )
 
 
-def _unheld(node: fx.Node, kind: str) -> str:
+def _source_name(node: fx.Node, kind: str) -> str:
     """The name of an input, or of the loss's own gradient."""
     return (
         f"input/{node.meta.get(names.INPUT, node.meta['desc'].idx)}"
@@ -71,34 +120,37 @@ def _unheld(node: fx.Node, kind: str) -> str:
 
 def computations(step: Step) -> Iterator[Draft]:
     modules: dict[fx.Node, str] = {}
-    together = _drawing_again(step)
+    draw_groups = _draw_groups(step)
     for node in step.flow.ops:
         module = names.module(node)
         if module is None:
             computed = [source for source, _ in step.flow.reads[node] if source in modules]
+            # An op without a module stack, such as a sum of gradients, belongs to the module of its
+            # last input.
             latest = max(computed, key=step.number.__getitem__, default=None)
             module = modules.get(latest, "") if latest else ""
         modules[node] = module
-        written = enumerate(cost.outputs(node.meta["val"]))
-        writes = {(node, k): cost.nbytes(value) for k, value in written}
+        values = enumerate(cost.outputs(node.meta["val"]))
+        writes = {(node, k): cost.nbytes(value) for k, value in values}
         used = {s: size for s, size in writes.items() if s in step.flow.used}
         unused = sum(writes.values()) - sum(used.values())
-        op = _op(node, module, step.folded.held_bytes(node), unused, together.get(node))
+        op = _op(node, module, step.folded.buffer_bytes(node), unused, draw_groups.get(node))
         yield Draft(op, node, (step.number[node], AT), step.flow.reads[node], used)
 
 
-def _drawing_again(step: Step) -> dict[fx.Node, str]:
-    """The groups of ops that draw, and of those that run them again: devices of two kinds draw
-    other numbers from one seed."""
+def _draw_groups(step: Step) -> dict[fx.Node, str]:
+    """Groups that each hold an op that draws and its recomputed copy, because devices of two kinds
+    draw different numbers from one seed."""
     import torch
 
     seeded = torch.Tag.nondeterministic_seeded
-    found: dict[fx.Node, str] = {}
+    groups: dict[fx.Node, str] = {}
     for node in step.flow.ops:
         if names.AGAIN in node.meta and seeded in getattr(node.target, "tags", ()):
-            group = f"recompute/draw{len(found) // 2}"
-            found |= dict.fromkeys((node, node.meta[names.AGAIN]), group)
-    return found
+            # Each group adds two entries, the first op and its repetition.
+            group = f"recompute/draw{len(groups) // 2}"
+            groups |= dict.fromkeys((node, node.meta[names.AGAIN]), group)
+    return groups
 
 
 def _op(
@@ -109,7 +161,7 @@ def _op(
     inputs = list(cost.tensors((args, kwargs)))
     flops = cost.flops(getattr(node.target, "overloadpacket", None), args, kwargs, value)
     return Op(
-        names.in_part(node, node.meta.get(names.NAME) or names.wanted(module, kind)),
+        names.in_part(node, node.meta.get(names.NAME) or names.op_name(module, kind)),
         kind,
         flops=flops,
         traffic=cost.traffic(kind, inputs, value),
@@ -124,4 +176,86 @@ def _op(
         slice=node.meta.get(names.SLICE),
         replica=node.meta.get(names.REPLICA),
         recompute=names.AGAIN in node.meta,
+    )
+
+
+def buffer_updates(step: Step) -> Iterator[Draft]:
+    """In-place updates, at the end, of buffers that several ops touch and of parameters that are
+    not trained.
+
+    Raises:
+        SituateError: the forward pass changes a parameter that is trained.
+    """
+    for node in step.number:
+        path = names.state_name(node)
+        if path in step.flow.gradients and path in step.flow.mutations:
+            raise SituateError(
+                f"the forward pass changes parameter {path!r}, which is trained: change it after "
+                "the step, or freeze it"
+            )
+        if path in step.flow.mutations:
+            new, size = step.flow.mutations[path], step.nbytes((node, 0))
+            op = _update_op(step, node, "copy", 0, 2 * size)
+            yield Draft(op, node, _last(step, new, (node, 0)), (new,), overwrites=(node, 0))
+
+
+def updates(step: Step) -> Iterator[Draft]:
+    """One in-place update per parameter, after the sum of the gradients of its names."""
+    for node in step.number:
+        path = names.state_name(node)
+        if step.flow.gradients.get(path) and (node, 0) in step.flow.used:
+            yield from _update(step, node, path, step.flow.gradients[path])
+
+
+def _update(
+    step: Step, node: fx.Node, path: str, gradients: tuple[Storage, ...]
+) -> Iterator[Draft]:
+    parameter, size = (node, 0), step.nbytes((node, 0))
+    place = _last(step, parameter, *gradients)
+    distinct = tuple(dict.fromkeys(gradients))
+    if len(gradients) > 1:
+        total = (node, 1)
+        reads, writes = distinct, {total: size}
+        op = _sum_op(path, size, len(gradients), node)
+        yield Draft(op, node, (place[0], SUM), reads, writes)
+        distinct = (total,)
+    states, arithmetic = OPTIMIZERS[step.optimizer]
+    count = int(node.meta["val"].numel())
+    op = _update_op(step, node, step.optimizer, arithmetic * count, (3 + 2 * states) * size)
+    yield Draft(op, node, place, distinct, overwrites=parameter)
+
+
+def _last(step: Step, *storages: Storage) -> tuple[int, int]:
+    nodes = [node for node, _ in storages]
+    readers = (reader for storage in storages for reader in step.flow.readers.get(storage, ()))
+    return max(step.number[node] for node in (*nodes, *readers)), UPDATE
+
+
+def _update_op(step: Step, node: fx.Node, how: str, flops: int, traffic: int) -> Op:
+    path = names.state_name(node)
+    name = names.uncompiled(step.trace.parameter(path))
+    return Op(
+        names.in_part(node, f"{name}/{how}"),
+        f"update.{how}",
+        flops=flops,
+        traffic=traffic,
+        dtype=cost.dtype([], node.meta["val"]),
+        group=names.uncompiled(path),
+        module=name.rpartition(".")[0],
+        phase="update",
+        signature=signature.call(f"update.{how}", (node.meta["val"],)),
+        replica=node.meta.get(names.REPLICA),
+    )
+
+
+def _sum_op(path: str, size: int, count: int, node: fx.Node) -> Op:
+    name = names.uncompiled(path)
+    return Op(
+        f"{name}/add",
+        "aten.add",
+        traffic=size * (count + 1),
+        dtype=cost.dtype([], node.meta["val"]),
+        module=name.rpartition(".")[0],
+        phase="backward",
+        signature=signature.call("aten.add", (node.meta["val"],) * count),
     )

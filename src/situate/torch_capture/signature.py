@@ -16,18 +16,20 @@ SHORT = {"bfloat": "bf", "complex": "c", "float": "f", "uint": "u", "int": "i"}
 
 
 def of_node(node: fx.Node) -> str:
-    """The computation of a captured op, without the values in its tensors and where they live:
-    `aten.addmm(f32[10], f32[8,64], f32[64,10]s[1,64])`. Strides are given where a tensor is not
-    laid out row by row."""
+    """The computation of a captured op, without tensor values and devices.
+
+    An example is `aten.addmm(f32[10], f32[8,64], f32[64,10]s[1,64])`. Strides appear if a tensor is
+    not laid out row by row.
+    """
     name = str(node.target).removesuffix(".default")
     return call(name, cost.values(node.args), cost.values(node.kwargs))
 
 
 def call(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None) -> str:
     """The signature of an op on these arguments."""
-    named = sorted((kwargs or {}).items())
+    options = sorted((kwargs or {}).items())
     texts = [_text(value) for value in args]
-    texts += [f"{key}={_text(value)}" for key, value in named if not _is_device(value)]
+    texts += [f"{key}={_text(value)}" for key, value in options if not _is_device(value)]
     return f"{name}({', '.join(texts)})"
 
 
@@ -55,6 +57,7 @@ def _tensor(tensor: torch.Tensor) -> str:
     text = f"{_dtype(tensor.dtype)}[{','.join(map(str, tensor.shape))}]"
     if tensor.layout is not torch.strided or tensor.is_contiguous():
         return text
+    # The stride of a dimension of size 1 has no effect, so it is written as 0.
     moves = zip(tensor.shape, tensor.stride(), strict=True)
     return f"{text}s[{','.join(str(stride if size > 1 else 0) for size, stride in moves)}]"
 

@@ -10,31 +10,30 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
-from situate.torch_capture.build import Built, described, set_mode
-from situate.torch_capture.modes.autocast_cache import cache_as_written
-from situate.torch_capture.modes.inference import inference_without_gradients
-from situate.torch_capture.modes.regions import Regions, regions_in_line
+from situate.torch_capture.build import FakeStep, describe_type, set_mode
 from situate.torch_capture.names import path_of
-from situate.torch_capture.patches.attention_masks import masks_as_run
+from situate.torch_capture.patches.autocast import cache_as_written
 from situate.torch_capture.patches.autograd_functions import FunctionsCalled, functions_whole
-from situate.torch_capture.patches.compiled_modules import compiled_modules_called
 from situate.torch_capture.patches.constant_values import constants_known
-from situate.torch_capture.patches.ctc import ctc_of_known_lengths
 from situate.torch_capture.patches.data_dependent_sizes import fold_sized
 from situate.torch_capture.patches.devices import devices_here, devices_stand, lie_here
-from situate.torch_capture.patches.distributions import arguments_unchecked
-from situate.torch_capture.patches.grouped_query_attention import heads_share
-from situate.torch_capture.patches.interpolation import interpolation_whole
-from situate.torch_capture.patches.kernel_layouts import layouts_as_computed
-from situate.torch_capture.patches.lifted_constants import lifted_apart
-from situate.torch_capture.patches.loss_lines import loss_lines
-from situate.torch_capture.patches.margin_losses import margins_whole
-from situate.torch_capture.patches.matrix_products import products_of_one_dtype
+from situate.torch_capture.patches.eager_kernels import (
+    ctc_of_known_lengths,
+    interpolation_whole,
+    layers_step_by_step,
+    margins_whole,
+)
+from situate.torch_capture.patches.export import compiled_modules_called, lifted_apart, loss_lines
+from situate.torch_capture.patches.kernel_results import layouts_as_computed, statistics_as_computed
 from situate.torch_capture.patches.module_conversion import modules_stay_as_built
 from situate.torch_capture.patches.named_devices import NamedDevices
-from situate.torch_capture.patches.norm_statistics import statistics_as_computed
-from situate.torch_capture.patches.recurrent_layers import layers_step_by_step
-from situate.torch_capture.patches.value_checks import tensors_unchecked
+from situate.torch_capture.patches.regions import (
+    Regions,
+    inference_without_gradients,
+    regions_in_line,
+)
+from situate.torch_capture.patches.transformers_attention import heads_share, masks_as_run
+from situate.torch_capture.patches.value_checks import arguments_unchecked, tensors_unchecked
 from situate.torch_capture.refusals.errors import explained
 from situate.torch_capture.refusals.libraries import mask_remedy
 from situate.torch_capture.refusals.lines import user_frame
@@ -46,13 +45,14 @@ from situate.torch_capture.refusals.unsupported import (
     check_hooks,
     loss_unscaled,
     one_thread,
+    products_of_one_dtype,
 )
 from situate.torch_capture.side_effects.effects import check_effects, environment_kept
 from situate.torch_capture.side_effects.environment import Environment
 from situate.torch_capture.side_effects.replaced_buffers import Assigned, AssignedBuffers
 from situate.torch_capture.trees import Structure, flatten
 from situate.torch_capture.values.input_values import InputValues
-from situate.torch_capture.values.taken import Taken
+from situate.torch_capture.values.required import RequiredValues
 
 if TYPE_CHECKING:
     import torch
@@ -68,20 +68,21 @@ STEP = "the step is loss(model, *inputs), which"
 
 @dataclass(frozen=True)
 class Trace:
-    """A step: forward ops, then backward ops where it trains.
+    """A step: forward ops, then backward ops if it trains.
 
     Attributes:
         graph: placeholders and outputs carry PyTorch's descriptors in `meta`.
-        canonical: for every name of a parameter the one it is called by (tied weights have more).
+        canonical: for every name of a parameter, its first name (tied weights have several).
         trainable: names of parameters that take a gradient.
         constants: by name, the tensors that are neither parameters nor buffers of the model.
-        restore: from the tensors that the step returns to what the loss or the model returns.
-        named: the devices that model and step name.
-        taken: the inputs whose values the step counts on.
-        slices: of its batch; None where it takes that whole.
-        notes: what to know of the slices, a line each.
-        copies: by name of a further copy of a parameter, that of the parameter, whose gradients
-            both are updated with.
+        restore: from the tensors that the step returns to the return value of the loss or the
+            model.
+        devices: that the model and the step name.
+        required: the inputs whose values the step depends on.
+        slices: of the batch; None if the step takes it whole.
+        notes: warnings about the slices, one line each.
+        copies: by name of a further copy of a parameter, the parameter. Both are updated with the
+            same gradients.
         recompute: paths of the modules that run their forward pass again before their backward.
     """
 
@@ -90,20 +91,21 @@ class Trace:
     trainable: frozenset[str]
     constants: dict[str, torch.Tensor]
     restore: Callable[[list[torch.Tensor]], Any]
-    named: NamedDevices
-    taken: tuple[Taken, ...] = ()
+    devices: NamedDevices
+    required: tuple[RequiredValues, ...] = ()
     slices: Slices | None = None
     notes: tuple[str, ...] = ()
     copies: Mapping[str, str] = field(default_factory=dict)
     recompute: tuple[str, ...] = ()
 
     def parameter(self, path: str) -> str:
-        """The name of the parameter that this is the name of a copy of; other names as they are."""
+        """The name of the parameter that `path` is a copy of; other names are returned as they
+        are."""
         return self.copies.get(path, path)
 
 
 def copied(trace: Trace) -> Trace:
-    """The same with a graph of its own, which may be changed."""
+    """The same trace with its own graph, which may be changed."""
     from torch import fx
 
     graph, nodes = fx.Graph(), dict[fx.Node, fx.Node]()
@@ -112,98 +114,105 @@ def copied(trace: Trace) -> Trace:
     return replace(trace, graph=graph)
 
 
-def joint(what: Built, training: bool, name: str) -> Trace:
+def joint(fake: FakeStep, training: bool, name: str) -> Trace:
     """The trace of a step on fake tensors.
 
     Raises:
-        SituateError: what the step does depends on the values of a tensor.
+        SituateError: the step depends on the values of a tensor.
     """
-    set_mode(what.model, training)
+    set_mode(fake.model, training)
     with explained(name, "capturing the step"):
-        if training and what.strangers:
+        if training and fake.loss_parameters:
             raise SituateError(
-                f"the loss has parameters of its own, such as {what.strangers[0]!r}: make it a "
-                "part of the model, whose parameters the step updates"
+                f"the loss has parameters of its own, such as {fake.loss_parameters[0]!r}: make it "
+                "a part of the model, whose parameters the step updates"
             )
-        check_averages(what.model)
+        check_averages(fake.model)
         if training:
-            check_hooks(what.model)
-        values = InputValues(what.examples)
-        step = _step(what, training, values)
+            check_hooks(fake.model)
+        values = InputValues(fake.examples)
+        step = _step(fake, training, values)
         with (
-            _devices(what),
-            functions_whole(training) as called,
-            environment_kept(what.model, what.call) as environment,
+            _devices(fake),
+            functions_whole(training) as function_operators,
+            environment_kept(fake.model, fake.call) as environment,
         ):
-            traced = partial(_joint, step, what, values, environment, training, called)
+            traced = partial(_joint, step, fake, values, environment, training, function_operators)
             graph, constants = _captured(traced, values)
-    named = list(what.model.named_parameters(remove_duplicate=False))
+    parameters = list(fake.model.named_parameters(remove_duplicate=False))
     first: dict[int, str] = {}
-    for path, parameter in named:
+    for path, parameter in parameters:
         first.setdefault(id(parameter), path)
-    canonical = {path: first[id(parameter)] for path, parameter in named}
-    trainable = frozenset(path for path, parameter in named if parameter.requires_grad)
-    known = {name: what.originals.get(id(value), value) for name, value in constants.items()}
-    return Trace(graph, canonical, trainable, known, step.restore, what.named, values.taken)
+    canonical = {path: first[id(parameter)] for path, parameter in parameters}
+    trainable = frozenset(path for path, parameter in parameters if parameter.requires_grad)
+    real_constants = {
+        name: fake.originals.get(id(value), value) for name, value in constants.items()
+    }
+    return Trace(
+        graph, canonical, trainable, real_constants, step.restore, fake.devices, values.required
+    )
 
 
-def _captured(traced: Callable[[], Joint], values: InputValues) -> Joint:
-    """The result; where what a library does of a mask fails, that with the values of masks, without
-    which it may then do. A refusal is that of a step which may look at no values."""
+def _captured(trace: Callable[[], Joint], values: InputValues) -> Joint:
+    """The result of `trace`, with a second and third attempt.
+
+    If a library's code for a mask fails, the second attempt may read the values of masks. If that
+    fails too, the error is that of a step that may read no values.
+    """
     try:
-        return traced()
+        return trace()
     except Exception as error:
         if values and mask_remedy(user_frame(error)):
             values.begin_with_masks()
             with contextlib.suppress(Exception):
-                return traced()
+                return trace()
         if not values.looked:
             raise
     values.forget()
-    return traced()
+    return trace()
 
 
-def _devices(what: Built) -> contextlib.AbstractContextManager[None]:
-    """In which devices stand for the plan's, unless the model is on one."""
-    state = (*what.model.parameters(), *what.model.buffers(), *what.tensors)
-    return devices_stand(what.named) if lie_here(state) else contextlib.nullcontext()
+def _devices(fake: FakeStep) -> contextlib.AbstractContextManager[None]:
+    """A block in which named devices stand for the plan's, unless the model is on one of them."""
+    state = (*fake.model.parameters(), *fake.model.buffers(), *fake.tensors)
+    return devices_stand(fake.devices) if lie_here(state) else contextlib.nullcontext()
 
 
-def _step(what: Built, training: bool, values: InputValues) -> Any:
+def _step(fake: FakeStep, training: bool, values: InputValues) -> Any:
     import torch
 
     # Not attributes of the module: export sets those back.
-    found: list[tuple[list[Any], Structure]] = []
-    assigned = AssignedBuffers(what.model)
+    outputs: list[tuple[list[Any], Structure]] = []
+    assigned = AssignedBuffers(fake.model)
 
     class Step(torch.nn.Module):
         """The module to be captured: the loss of a training step, else the model's result."""
 
         def __init__(self) -> None:
             super().__init__()
-            self.model = what.model
+            self.model = fake.model
 
         def forward(self, *tensors: torch.Tensor) -> Any:
             returned: list[Any] = []
             values.begin(tensors)
             hook = self.model.register_forward_hook(lambda *call: returned.append(call[-1]))
             try:
-                with assigned.written(), values.model_called(self.model):
-                    value = what.call(self.model, *tensors)
+                with assigned.write_back(), values.model_called(self.model):
+                    value = fake.call(self.model, *tensors)
             finally:
                 hook.remove()
             if training:
                 return _scalar(value)
-            found[:] = [flatten(returned[-1] if returned else value)]
+            outputs[:] = [flatten(returned[-1] if returned else value)]
             return _tensors(returned[-1] if returned else value)
 
         def restore(self, tensors: list[torch.Tensor]) -> Any:
-            if not found:
+            if not outputs:
                 return tensors[0]
-            [(leaves, structure)] = found
-            left = iter(tensors)
+            [(leaves, structure)] = outputs
+            rest = iter(tensors)
             is_tensor = (isinstance(leaf, torch.Tensor) for leaf in leaves)
-            filled = [next(left) if t else leaf for leaf, t in zip(leaves, is_tensor, strict=True)]
+            filled = [next(rest) if t else leaf for leaf, t in zip(leaves, is_tensor, strict=True)]
             return structure.unflatten(filled)
 
     return Step()
@@ -212,7 +221,7 @@ def _step(what: Built, training: bool, values: InputValues) -> Any:
 def _scalar(value: object) -> torch.Tensor:
     import torch
 
-    got = described(value)
+    got = describe_type(value)
     if isinstance(value, torch.Tensor):
         if value.numel() == 1 and value.is_floating_point():
             return value.reshape(()) if value.dim() else value
@@ -225,10 +234,10 @@ def _scalar(value: object) -> torch.Tensor:
 def _tensors(value: object) -> tuple[torch.Tensor, ...]:
     import torch
 
-    found = tuple(leaf for leaf in flatten(value)[0] if isinstance(leaf, torch.Tensor))
-    if not found:
+    tensors = tuple(leaf for leaf in flatten(value)[0] if isinstance(leaf, torch.Tensor))
+    if not tensors:
         raise SituateError("the model returns no tensor")
-    return found
+    return tensors
 
 
 @interpolation_whole()
@@ -242,11 +251,11 @@ def _tensors(value: object) -> tuple[torch.Tensor, ...]:
 @inference_without_gradients()
 def _joint(
     step: torch.nn.Module,
-    what: Built,
+    fake: FakeStep,
     values: InputValues,
     environment: Environment,
     training: bool,
-    called: FunctionsCalled,
+    function_operators: FunctionsCalled,
 ) -> Joint:
     """Export, then trace the exported step together with its gradient (or without one)."""
     import torch
@@ -255,7 +264,7 @@ def _joint(
 
     if training and not any(p.requires_grad for p in step.parameters()):
         raise SituateError("no parameter takes a gradient, so there is no training step")
-    tensors, mode = what.tensors, what.mode
+    tensors, mode = fake.tensors, fake.mode
     with contextlib.ExitStack() as stack:
         stack.enter_context(mode)
         stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
@@ -269,18 +278,19 @@ def _joint(
         stack.enter_context(loss_unscaled())
         stack.enter_context(masks_as_run(values.is_known))
         stack.enter_context(lifted_apart())
-        stack.enter_context(loss_lines(what.loss))
+        stack.enter_context(loss_lines(fake.loss))
         stack.enter_context(regions_in_line())
         stack.enter_context(compiled_modules_called())
         stack.enter_context(cache_as_written())
         check_effects(step, tensors, environment, training, mode)
-        stack.enter_context(called())
+        stack.enter_context(function_operators())
         exported = _exported(step, tensors)
     if not _is_static(exported):
         with mode, constants_known():
             step(*tensors)  # raises where a value is asked for, so that the line can be named
         raise SituateError(SHAPES)
     module = _with_buffers(exported)
+    # Autocast and no-grad regions stay in line; AOTAutograd then sees the modules of their ops.
     regions = Regions(module, training)
     _erase_looks(module)
     sized = fold_sized(module, exported.constants, values.in_graph(module.graph))
@@ -290,8 +300,10 @@ def _joint(
         stack.enter_context(constants_known())
         stack.enter_context(values.looked_at())
         values.begin_again(tensors)
+        # Without it, AOTAutograd drops `nn_module_stack`, from which the names of ops come.
         stack.enter_context(preserve_node_meta())
         stack.enter_context(regions.traced())
+        # AOTAutograd traces a backward pass if gradients are on, whatever the caller wants.
         stack.enter_context(torch.set_grad_enabled(training))
         if training:
             stack.enter_context(layers_step_by_step())
@@ -302,7 +314,7 @@ def _joint(
 
 
 def _literals(traced: fx.GraphModule) -> dict[str, torch.Tensor]:
-    """By name, the tensors that functions with a gradient of their own write down."""
+    """By name, the tensors that custom autograd functions contain as constants."""
     names = (str(node.target) for node in traced.graph.find_nodes(op="get_attr"))
     return {name: getattr(traced, name) for name in names}
 
@@ -328,7 +340,7 @@ def _exported(step: Any, tensors: tuple[torch.Tensor, ...]) -> ExportedProgram:
 
 
 def _is_static(exported: ExportedProgram) -> bool:
-    """True if no size or number was made of the values of a tensor."""
+    """True if no size or number depends on the values of a tensor."""
     from situate.torch_capture.cost import outputs
 
     values = (value for node in exported.graph.nodes for value in outputs(node.meta.get("val")))
@@ -337,8 +349,8 @@ def _is_static(exported: ExportedProgram) -> bool:
 
 
 def _with_buffers(exported: ExportedProgram) -> fx.GraphModule:
-    """The exported step, its constant tensors made buffers: as plain attributes PyTorch refuses
-    to trace them where they are fake."""
+    """The exported step with its constant tensors as buffers, because PyTorch refuses to trace fake
+    tensors in plain attributes."""
     import torch
 
     module: fx.GraphModule = exported.module()
@@ -352,7 +364,7 @@ def _with_buffers(exported: ExportedProgram) -> fx.GraphModule:
 
 
 def _erase_looks(module: fx.GraphModule) -> None:
-    """Leave out where a value was asked for that is known: what it decided is decided."""
+    """Erase reads of known values: their outcome is already decided."""
     from torch.ops import aten
 
     for look in module.graph.find_nodes(op="call_function", target=aten.item.default):

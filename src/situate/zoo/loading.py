@@ -93,7 +93,7 @@ def network_key(
     recompute: Sequence[str] = (),
 ) -> dict[str, str]:
     """The key of a network's graph in the cache."""
-    from situate.torch_capture.cache import repeated, sliced
+    from situate.torch_capture.cache import recompute_key, slices_key
     from situate.torch_capture.function import versions
 
     return {
@@ -101,8 +101,8 @@ def network_key(
         "optimizer": optimizer,
         "packages": versions("torch", *found.packages),
         "sources": _sources(),
-        **sliced(slices),
-        **repeated(recompute),
+        **slices_key(slices),
+        **recompute_key(recompute),
     }
 
 

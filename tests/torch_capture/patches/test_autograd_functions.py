@@ -20,7 +20,7 @@ from tests.runtime import steps  # noqa: E402
 
 
 class Reversed(torch.autograd.Function):
-    """Passes on what it gets, and turns gradients round."""
+    """Returns its input, and negates gradients."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, scale: float) -> Tensor:
@@ -76,7 +76,7 @@ class Power(torch.autograd.Function):
 
 
 class Dropped(torch.autograd.Function):
-    """Draws what it drops."""
+    """Draws the numbers that it drops."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
@@ -138,6 +138,7 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
+# Functions keep their own gradients in a captured step.
 @pytest.mark.usefixtures("_one_thread")
 @pytest.mark.parametrize(
     "function",
@@ -149,18 +150,18 @@ def test_a_step_with_functions_computes_what_pytorch_does(
     torch.manual_seed(0)
     ours, inputs = Calls(function), (torch.randn(4, 3),)
     theirs = copy.deepcopy(ours)
-    found = capture_program(ours, inputs, mean)
+    program = capture_program(ours, inputs, mean)
     optimizer = torch.optim.SGD(theirs.parameters(), lr=0.1)
-    made = torch.optim.SGD(ours.parameters(), lr=0.1)
-    with steps.step_of(found, ours, made, 1) as step:
+    own_optimizer = torch.optim.SGD(ours.parameters(), lr=0.1)
+    with steps.step_of(program, ours, own_optimizer, 1) as step:
         for number in (1, 2):
-            wanted = steps.train(theirs, inputs, mean, optimizer, number)
-            assert torch.equal(step(*inputs), wanted)
+            expected = steps.train(theirs, inputs, mean, optimizer, number)
+            assert torch.equal(step(*inputs), expected)
     steps.assert_same(steps.state(ours), steps.state(theirs))
 
 
 class Outer(nn.Module):
-    """Holds what calls a function."""
+    """Holds the module that calls a function."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -172,14 +173,15 @@ class Outer(nn.Module):
 
 
 def test_what_a_function_computes_belongs_to_the_module_that_calls_it() -> None:
-    found = capture_program(Outer(), (torch.randn(4, 3),), mean)
-    assert "rounding/round" in {op.name for op in found.graph.ops}
+    program = capture_program(Outer(), (torch.randn(4, 3),), mean)
+    assert "rounding/round" in {op.name for op in program.graph.ops}
 
 
 def test_inference_is_captured_without_their_gradients() -> None:
     assert "round" in {op.name for op in of(rounded, training=False).ops}
 
 
+# Effects of a function that capture cannot see are refused.
 class Doubled(torch.autograd.Function):
     """Writes over its input."""
 
@@ -193,7 +195,7 @@ class Doubled(torch.autograd.Function):
         return gradient * 2
 
 
-class Called(torch.autograd.Function):
+class WithModule(torch.autograd.Function):
     """Calls a module that it is given, whose parameters take no part in the gradient."""
 
     @staticmethod
@@ -211,8 +213,8 @@ def doubled(model: Any, x: Tensor) -> Tensor:
     return out
 
 
-def called(model: Any, x: Tensor) -> Tensor:
-    out: Tensor = Called.apply(x, model.layer)
+def with_module(model: Any, x: Tensor) -> Tensor:
+    out: Tensor = WithModule.apply(x, model.layer)
     return model.layer(x) + out
 
 
@@ -224,7 +226,7 @@ def called(model: Any, x: Tensor) -> Tensor:
             r"test_autograd_functions\.py:\d+: .* over its inputs \(ctx\.mark_dirty\): return a",
         ),
         (
-            called,
+            with_module,
             r"test_autograd_functions\.py:\d+: .*Function 'Called' .* a Linear: give it tensors",
         ),
     ],

@@ -1,4 +1,4 @@
-"""A step may look at what it fills with numbers of its own, and at no other values."""
+"""A step may read values that it fills with numbers of its own, and no other values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode  # noqa: E4
 from situate.errors import SituateError  # noqa: E402
 from situate.runtime.equality import compare  # noqa: E402
 from situate.torch_capture import capture  # noqa: E402
-from situate.torch_capture.build import built  # noqa: E402
+from situate.torch_capture.build import build_fake  # noqa: E402
 from situate.torch_capture.patches.constant_values import (  # noqa: E402
     MAX_KEPT_NUMBERS,
     MAX_KEPT_TOTAL,
@@ -26,7 +26,7 @@ causal = nn.Transformer.generate_square_subsequent_mask
 
 
 class Doubling(nn.Module):
-    """Doubles what a layer gives, or triples it, by the answer of `asks(self, x)`."""
+    """Doubles or triples the output of a layer, by the answer of `asks(self, x)`."""
 
     def __init__(self, asks):
         super().__init__()
@@ -41,29 +41,30 @@ class Doubling(nn.Module):
         return y + y if self.asks(self, x) else y * 3
 
 
-def written(x, change):
-    made = torch.zeros(4)
-    change(made)
-    return made.sum() > 1
+def change_zeros(x, change):
+    values = torch.zeros(4)
+    change(values)
+    return values.sum() > 1
 
 
 def with_data_of(x):
-    made = torch.ones(4)
-    made.data = x[0].detach()
-    return made.sum() > 1
+    values = torch.ones(4)
+    values.data = x[0].detach()
+    return values.sum() > 1
 
 
 def seen_through_a_view(x):
-    made = torch.zeros(4)
-    view = made.view(2, 2)
-    made.copy_(x[0])
+    values = torch.zeros(4)
+    view = values.view(2, 2)
+    values.copy_(x[0])
     return view.sum() > 1
 
 
-KNOWN = {
+# Values that the program fills itself are known, and decide branches of the step.
+CONSTANT = {
     "a causal mask": lambda _, x: (causal(3) == torch.zeros(3, 3)).any(),
     "numbers listed": lambda _, x: torch.tensor([1.0, 2.0]).sum() > 2,
-    "zeros, one of them set": lambda _, x: written(x, lambda made: made[1].fill_(2)),
+    "zeros, one of them set": lambda _, x: change_zeros(x, lambda values: values[1].fill_(2)),
     "of a tensor's size": lambda _, x: torch.full_like(x, 2.0).sum() > 4,
     "of a tensor's kind": lambda _, x: (x.new_ones(3) + torch.arange(3)).sum() > 4,
 }
@@ -75,10 +76,12 @@ UNKNOWN = {
     "an attribute of zeros": lambda model, x: model.plain.sum() > 0,
     "chance": lambda _, x: torch.rand(4).sum() > 1,
     "zeros dropped by chance": lambda _, x: torch.dropout(torch.ones(4), 0.5, True).sum() > 1,
-    "zeros filled by chance": lambda _, x: written(x, lambda made: made.uniform_()),
-    "zeros, an input written to them": lambda _, x: written(x, lambda made: made.copy_(x[0])),
-    "zeros, written to in a list": lambda _, x: written(
-        x, lambda made: torch._foreach_add_([made], [x[0]])
+    "zeros filled by chance": lambda _, x: change_zeros(x, lambda values: values.uniform_()),
+    "zeros, an input written to them": lambda _, x: change_zeros(
+        x, lambda values: values.copy_(x[0])
+    ),
+    "zeros, written to in a list": lambda _, x: change_zeros(
+        x, lambda values: torch._foreach_add_([values], [x[0]])
     ),
     "ones, with other data put into them": lambda _, x: with_data_of(x),
     "a view of them": lambda _, x: seen_through_a_view(x),
@@ -95,9 +98,9 @@ def doubling(asks):
     return Doubling(asks), (torch.randn(2, 4),), lambda model, x: model(x).square().mean()
 
 
-@pytest.mark.parametrize("case", KNOWN)
+@pytest.mark.parametrize("case", CONSTANT)
 def test_what_a_program_fills_alone_leaves_no_op(case):
-    graph = capture(partial(doubling, KNOWN[case]), training=False)
+    graph = capture(partial(doubling, CONSTANT[case]), training=False)
     assert [op.kind for op in graph.ops if op.kind.startswith("aten")] == MODEL
 
 
@@ -132,11 +135,12 @@ def test_a_model_that_looks_at_rates_of_its_own_is_built_without_memory():
         model = nn.Sequential(*(nn.Dropout(rate) for rate in rates), nn.Linear(4, 4))
         return model, (torch.randn(2, 4),), lambda model, x: model(x).mean()
 
-    model = built(build, "m").model
+    model = build_fake(build, "m").model
     assert [part.p for part in model[:3]] == pytest.approx([0, 0.1, 0.2])
     assert isinstance(model[3].weight.data, FakeTensor)
 
 
+# Values are kept up to a limit of memory.
 def test_large_tensors_have_no_values():
     with FakeTensorMode(), constants_known():
         assert torch.zeros(MAX_KEPT_NUMBERS).constant is not None

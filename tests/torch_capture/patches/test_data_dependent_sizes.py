@@ -22,9 +22,9 @@ def numbers():
     return torch.tensor(COUNTS)
 
 
-def chosen(x, made):
+def gather_rows(x, places):
     """Rows of `x` by numbers that are made."""
-    return x[made % len(x)]
+    return x[places % len(x)]
 
 
 def rows_apart(x):
@@ -35,33 +35,34 @@ def rows_apart(x):
 
 
 def written_after(x):
-    made = numbers().nonzero()[:, 0]
-    made += 1
-    return chosen(x, made)
+    places = numbers().nonzero()[:, 0]
+    places += 1
+    return gather_rows(x, places)
 
 
 def written_before(x):
-    given = torch.zeros(4, dtype=torch.int64)
-    given[1:3] = 1
-    return chosen(x, given.nonzero()[:, 0])
+    values = torch.zeros(4, dtype=torch.int64)
+    values[1:3] = 1
+    return gather_rows(x, values.nonzero()[:, 0])
 
 
 def written_through_a_view(x):
-    given = torch.zeros(4, dtype=torch.int64)
-    view = given[:2]
-    given[0] = 1
-    return chosen(x, view.nonzero()[:, 0])
+    values = torch.zeros(4, dtype=torch.int64)
+    view = values[:2]
+    values[0] = 1
+    return gather_rows(x, view.nonzero()[:, 0])
 
 
-KNOWN = {
-    "nonzero": lambda x: chosen(x, numbers().nonzero()[:, 0]),
-    "nonzero, an axis each": lambda x: chosen(x, numbers().nonzero(as_tuple=True)[0]),
-    "where": lambda x: chosen(x, torch.where(numbers() > 0)[0]),
-    "repeat_interleave": lambda x: chosen(x, numbers().repeat_interleave(numbers())),
-    "unique": lambda x: chosen(x, numbers().unique()),
-    "unique, how often": lambda x: chosen(x, numbers().unique(return_counts=True)[1]),
-    "masked_select": lambda x: chosen(x, numbers().masked_select(numbers() > 0)),
-    "of a tensor's size": lambda x: chosen(x, torch.ones_like(x[:, 0]).nonzero()[:, 0]),
+# Sizes that follow from known numbers are computed during capture; others are refused.
+CONSTANT = {
+    "nonzero": lambda x: gather_rows(x, numbers().nonzero()[:, 0]),
+    "nonzero, an axis each": lambda x: gather_rows(x, numbers().nonzero(as_tuple=True)[0]),
+    "where": lambda x: gather_rows(x, torch.where(numbers() > 0)[0]),
+    "repeat_interleave": lambda x: gather_rows(x, numbers().repeat_interleave(numbers())),
+    "unique": lambda x: gather_rows(x, numbers().unique()),
+    "unique, how often": lambda x: gather_rows(x, numbers().unique(return_counts=True)[1]),
+    "masked_select": lambda x: gather_rows(x, numbers().masked_select(numbers() > 0)),
+    "of a tensor's size": lambda x: gather_rows(x, torch.ones_like(x[:, 0]).nonzero()[:, 0]),
     "a part from a known place": lambda x: x.narrow(0, numbers().nonzero()[:, 0].max() - 2, 2),
     "rows apart": rows_apart,
     "written to after": written_after,
@@ -71,15 +72,15 @@ KNOWN = {
 
 
 def overwritten(x):
-    given = torch.zeros(4, dtype=torch.int64)
-    view = given[:2]
-    given[:2] = (x[:2, 0] > 0).long()
-    return chosen(x, view.nonzero()[:, 0])
+    values = torch.zeros(4, dtype=torch.int64)
+    view = values[:2]
+    values[:2] = (x[:2, 0] > 0).long()
+    return gather_rows(x, view.nonzero()[:, 0])
 
 
 UNKNOWN = {
-    "an input": lambda x: chosen(x, (x[:, 0] > 0).nonzero()[:, 0]),
-    "chance": lambda x: chosen(x, (torch.rand(4) > 0.5).nonzero()[:, 0]),
+    "an input": lambda x: gather_rows(x, (x[:, 0] > 0).nonzero()[:, 0]),
+    "chance": lambda x: gather_rows(x, (torch.rand(4) > 0.5).nonzero()[:, 0]),
     "overwritten by an input": overwritten,
 }
 
@@ -93,9 +94,9 @@ def model_and_inputs():
     return nn.Linear(4, 4), (torch.randn(4, 4),)
 
 
-@pytest.mark.parametrize("case", KNOWN)
+@pytest.mark.parametrize("case", CONSTANT)
 def test_of_known_numbers_it_is_captured_and_computes_the_same(case):
-    (model, inputs), loss = model_and_inputs(), loss_of(KNOWN[case])
+    (model, inputs), loss = model_and_inputs(), loss_of(CONSTANT[case])
     step = partial(placed_step, given=(inputs, loss))
     assert compare(model, inputs, loss, sgd, step, threads=1).within(0.0)
 

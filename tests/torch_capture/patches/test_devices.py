@@ -1,4 +1,4 @@
-"""A device that model or step names stands for wherever the plan puts an op."""
+"""Programs that name, synchronise or choose devices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from torch.utils._device import CURRENT_DEVICE  # noqa: E402
 from situate.data.graph import Graph  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.torch_capture import capture  # noqa: E402
-from situate.torch_capture.patches.devices import devices_stand, lie_here  # noqa: E402
+from situate.torch_capture.patches.devices import (  # noqa: E402
+    accelerators_idle,
+    devices_stand,
+    lie_here,
+)
 from situate.torch_capture.patches.named_devices import NamedDevices  # noqa: E402
 
 
@@ -44,6 +48,7 @@ def by_default(model, x):
         torch.set_default_device(None)
 
 
+# A step that names devices equals one that names none.
 MOVES = {
     "to": (lambda model, x: model(x.to("cuda")).mean(), "cuda"),
     "to a device": (lambda model, x: model(x.to(torch.device("cuda:0"))).mean(), "cuda:0"),
@@ -167,9 +172,9 @@ def test_what_capture_does_not_see_is_refused_with_its_line():
 
 def test_all_is_as_before_behind_it():
     before = torch.autocast.__enter__, torch.cuda.synchronize, CURRENT_DEVICE
-    with devices_stand(named := NamedDevices()):
+    with devices_stand(devices := NamedDevices()):
         torch.ones(1, device="cuda")
-    assert named
+    assert devices
     assert (torch.autocast.__enter__, torch.cuda.synchronize, CURRENT_DEVICE) == before
     if not torch.cuda.is_available():
         with pytest.raises((AssertionError, RuntimeError)):
@@ -178,3 +183,69 @@ def test_all_is_as_before_behind_it():
 
 def test_a_tensor_on_meta_lies_here():
     assert lie_here([torch.ones(1), torch.ones(1, device="meta")])
+
+
+# Calls that wait for a device do nothing.
+def accelerator_of(asks):
+    def step(model, x):
+        asks(x)
+        return model(x).mean()
+
+    return capture(lambda: (nn.Linear(4, 4), torch.ones(2, 4), step), name="net")
+
+
+def on_the_second(_):
+    with torch.cuda.device(1):
+        pass
+
+
+def moved_to_the_current(x):
+    assert x.to(torch.cuda.current_device()) is x
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        lambda _: torch.cuda.synchronize(),
+        lambda _: torch.cuda.set_device(1),
+        lambda _: torch.cuda.nvtx.range_push("here"),
+        lambda _: torch.xpu.synchronize(),
+        lambda _: torch.mps.synchronize(),
+        lambda _: torch.accelerator.synchronize(),
+        moved_to_the_current,
+        on_the_second,
+    ],
+)
+def test_what_waits_or_chooses_does_nothing(asks):
+    graph = accelerator_of(asks)
+    assert graph.ops == accelerator_of(lambda _: None).ops
+    assert len(graph.warnings) == 1
+
+
+@pytest.mark.skipif(
+    torch.accelerator.current_accelerator() is not None, reason="PyTorch was built for GPUs"
+)
+@pytest.mark.parametrize(
+    "asks",
+    [
+        lambda _: torch.cuda.Stream(),
+        lambda _: torch.cuda.current_stream(),
+        lambda _: torch.cuda.Event(),
+        lambda _: torch.cuda.get_device_capability(),
+        lambda _: torch.cuda.get_device_properties(0),
+        lambda _: torch.cuda.mem_get_info(),
+        lambda _: torch.xpu.current_stream(),
+    ],
+)
+def test_what_only_a_gpu_has_is_refused_with_its_line(asks):
+    message = r"^net: capturing the step: .*test_devices\.py:\d+: this asks for what only an"
+    with pytest.raises(SituateError, match=message):
+        accelerator_of(asks)
+
+
+def test_what_is_kept_from_within_is_pytorchs_own_later(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: "PyTorch's")
+    with accelerators_idle(NamedDevices()):
+        synchronize = torch.cuda.synchronize
+        assert synchronize() is None
+    assert synchronize() == "PyTorch's"

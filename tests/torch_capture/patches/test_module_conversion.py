@@ -13,7 +13,7 @@ from torch.nn.utils import parametrizations  # noqa: E402
 
 from situate.errors import SituateError  # noqa: E402
 from situate.torch_capture import capture  # noqa: E402
-from situate.torch_capture.build import built  # noqa: E402
+from situate.torch_capture.build import build_fake  # noqa: E402
 
 FILLS = {
     "ones": lambda: torch.ones(4),
@@ -60,6 +60,7 @@ def step(model):
     return model, torch.ones(2, 4, dtype=like.dtype), lambda model, x: model(x).mean()
 
 
+# A model on fake tensors can be cast and moved where it is built.
 @pytest.mark.parametrize("fill", FILLS)
 def test_a_parameter_of_numbers_is_cast(fill):
     graph = capture(lambda: step(nn.Sequential(Norm(FILLS[fill])).to(torch.bfloat16)))
@@ -80,7 +81,7 @@ def test_a_cast_model_has_the_dtype_and_is_the_same_module():
         assert (weight.dtype, view.dtype) == (torch.float64, torch.float32)
         return step(model)
 
-    model = built(build, "m").model
+    model = build_fake(build, "m").model
     assert model.weight.requires_grad
     assert model.weight.dtype is model.shift.dtype is torch.float64
 
@@ -91,7 +92,7 @@ def test_tied_parameters_stay_tied():
         model[1].weight = model[0].weight
         return step(model.half())
 
-    model = built(build, "m").model
+    model = build_fake(build, "m").model
     assert model[0].weight is model[1].weight
     assert model[0].weight.dtype is torch.float16
 
@@ -138,9 +139,10 @@ def test_a_model_on_meta_gets_memory_of_its_own():
             model = nn.Sequential(Norm(FILLS["ones"]))
         return step(model.to_empty(device="cpu").bfloat16())
 
-    assert built(build, "m").model[0].weight.dtype is torch.bfloat16
+    assert build_fake(build, "m").model[0].weight.dtype is torch.bfloat16
 
 
+# A cast within the step is refused unless it changes nothing.
 class Router(nn.Module):
     """Casts a layer in every step."""
 

@@ -11,10 +11,14 @@ torch = pytest.importorskip("torch")
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 from situate.torch_capture.patches.constant_values import constants_known  # noqa: E402
-from situate.torch_capture.patches.interpolation import interpolation_whole  # noqa: E402
-from situate.torch_capture.patches.kernel_layouts import layouts_as_computed  # noqa: E402
-from situate.torch_capture.patches.margin_losses import margins_whole  # noqa: E402
-from situate.torch_capture.patches.norm_statistics import statistics_as_computed  # noqa: E402
+from situate.torch_capture.patches.eager_kernels import (  # noqa: E402
+    interpolation_whole,
+    margins_whole,
+)
+from situate.torch_capture.patches.kernel_results import (  # noqa: E402
+    layouts_as_computed,
+    statistics_as_computed,
+)
 from situate.torch_capture.patches.patched import REPLACEMENT, code_replaced  # noqa: E402
 
 WHOLE = {
@@ -23,6 +27,7 @@ WHOLE = {
 }
 
 
+# Every replacement ends with its block, even after an error.
 @pytest.mark.parametrize("trace", WHOLE)
 def test_an_operator_has_its_kernels_again(trace):
     before = dict(WHOLE[trace].py_kernels)
@@ -40,6 +45,7 @@ def test_fake_tensors_are_dispatched_as_before_even_after_an_error(trace):
     assert FakeTensorMode.dispatch is before
 
 
+# Replaced code runs under every name of the function.
 class Doubling:
     def call(self, x):
         return 2 * x
@@ -54,8 +60,8 @@ bound = Child().call
 
 
 def test_replaced_code_runs_by_every_name():
-    def replacement(original, self, x, **named):
-        return 100 * original(self, x, **named)
+    def replacement(original, self, x, **options):
+        return 100 * original(self, x, **options)
 
     with code_replaced(Child.call, replacement):
         assert (bound(3), Child().call(3), bound(3, more=2)) == (700, 700, 800)

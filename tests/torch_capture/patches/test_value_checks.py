@@ -1,23 +1,32 @@
-"""A step may check the values of its tensors as PyTorch and transformers do."""
+"""Checks of values that a library or a distribution makes."""
 
 from __future__ import annotations
 
 import importlib.util
+from contextlib import nullcontext
 from functools import partial
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch import nn  # noqa: E402
+from torch import (  # noqa: E402
+    distributions,
+    nn,
+)
+from torch.distributions import Categorical, Normal  # noqa: E402
 
 from situate.errors import SituateError  # noqa: E402
 from situate.runtime.equality import compare  # noqa: E402
-from situate.torch_capture.patches.value_checks import tensors_unchecked  # noqa: E402
+from situate.torch_capture.patches.value_checks import (  # noqa: E402
+    arguments_unchecked,
+    tensors_unchecked,
+)
 from tests.readers.calling import X, mean, of  # noqa: E402
 from tests.runtime.placing import placed_step, sgd  # noqa: E402
 
 
+# Checks of values by libraries pass.
 class Checking(nn.Module):
     """A layer whose input must be positive."""
 
@@ -118,3 +127,33 @@ def test_truth_is_pytorchs_behind_it():
     with tensors_unchecked():
         assert not torch.isfinite(torch.tensor([1.0, torch.inf])).all()
     assert (torch.Tensor.__bool__, torch.isfinite, torch.Tensor.all) == before
+
+
+RANDOM_INPUTS = (torch.randn(3, 5, generator=torch.Generator().manual_seed(0)),)
+# Distributions do not read the values of parameters and samples.
+STEPS = {
+    "density": lambda y, x: -Normal(y, y.exp()).log_prob(x).mean(),
+    "drawn": lambda y, x: Normal(y, y.exp()).rsample().square().mean(),
+    "chosen": lambda y, x: Categorical(logits=y).log_prob(x.argmax(-1)).mean(),
+    "uncertain": lambda y, x: Categorical(y.softmax(-1)).entropy().mean(),
+    "apart": lambda y, x: distributions.kl_divergence(Normal(y, y.exp()), Normal(x, 1.0)).mean(),
+}
+
+
+@pytest.mark.parametrize("of", STEPS)
+def test_a_placed_step_is_equal_to_the_last_bit_distribution(of):
+    def loss(model, x):
+        return STEPS[of](model(x), x)
+
+    torch.manual_seed(0)
+    step = partial(placed_step, given=(RANDOM_INPUTS, loss))
+    assert compare(nn.Linear(5, 5), RANDOM_INPUTS, loss, sgd, step, threads=1).within(0.0)
+
+
+@pytest.mark.parametrize("checked", [True, False])
+def test_distributions_check_as_before(checked, monkeypatch):
+    monkeypatch.setattr(distributions.Distribution, "_validate_args", checked)
+    with arguments_unchecked():
+        Normal(0.0, -1.0)
+    with pytest.raises(ValueError, match="scale") if checked else nullcontext():
+        Normal(0.0, -1.0)

@@ -11,11 +11,11 @@ from torch.nn import functional as F
 
 from situate.data.graph import Graph
 from situate.data.slices import Slices
-from situate.torch_capture.traced_step import TracedStep, trace_step
+from situate.torch_capture import TracedStep, trace_step
 
 
 class Residual(nn.Module):
-    """A block that draws, normalises and adds what it was given."""
+    """A block that draws, normalises and adds its input."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -55,12 +55,12 @@ def rounding(apart):
     return loss
 
 
-def masked(**said):
+def masked(**arguments):
     """An encoder whose mask is an input."""
     layer = nn.TransformerEncoderLayer(8, 2, 8, dropout=0.0, batch_first=True)
     inputs = torch.ones(2, 3, 8), nn.Transformer.generate_square_subsequent_mask(3)
     model = nn.TransformerEncoder(layer, 1)
-    return model, inputs, lambda model, x, mask: model(x, mask, **said).mean()
+    return model, inputs, lambda model, x, mask: model(x, mask, **arguments).mean()
 
 
 def slope(model):
@@ -68,6 +68,7 @@ def slope(model):
     return torch.func.grad(lambda x: model(x).sum())
 
 
+# Every refusal names the line and a remedy, and the remedies work.
 @pytest.mark.parametrize(
     ("build", "message"),
     [
@@ -126,6 +127,7 @@ def test_a_model_that_cannot_be_copied_has_a_remedy_and_no_line_of_the_runtimes(
         compare(model, (torch.ones(2, 4),), None, None, lambda *_: None)
 
 
+# Errors of the program are quoted, not explained.
 def test_a_key_error_of_the_user_is_the_users():
     with (
         pytest.raises(SituateError, match=r"test_errors\.py:\d+: KeyError: 'val'$"),
@@ -144,9 +146,9 @@ def test_an_error_that_the_caller_handles_has_no_part_in_the_message():
         except SituateError:
             plan_it()
 
-    said = []
+    messages = []
     for way in (plan_it, handling):
         with pytest.raises(SituateError) as raised:
             way()
-        said.append(str(raised.value))
-    assert said[0] == said[1]
+        messages.append(str(raised.value))
+    assert messages[0] == messages[1]

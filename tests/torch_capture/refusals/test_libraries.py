@@ -1,4 +1,5 @@
-"""Where a library's own line cannot be captured, what is said of it has been tried and works."""
+"""If a library's own line cannot be captured, the message has a remedy that has been tried and
+works."""
 
 from __future__ import annotations
 
@@ -110,6 +111,7 @@ def boxes():
     return transformers.YolosForObjectDetection(config), (torch.randn(1, 3, 32, 32),), loss
 
 
+# Each remedy for a library's line has been tried on a model of it.
 REMEDIES = [
     (
         lambda: experts("eager"),
@@ -152,6 +154,7 @@ def test_losses_of_a_library_that_match_boxes_are_left_to_the_step():
     assert capture(boxes, name="net").ops
 
 
+# The remedy depends on the library's source line.
 def remedy_at(file, text):
     """The remedy for the first line of a file of transformers that has a text in it."""
     path = Path(transformers.__file__).parent / "models" / file
@@ -167,8 +170,8 @@ def test_experts_that_have_one_implementation_are_to_be_replaced():
 
 
 def test_a_module_that_looks_only_in_training_may_infer_alone():
-    said = remedy_at("autoformer/modeling_autoformer.py", "shifts=-int(top_k_delays_index[i])")
-    assert "let the modules of class AutoformerAttention alone infer" in said
+    remedy = remedy_at("autoformer/modeling_autoformer.py", "shifts=-int(top_k_delays_index[i])")
+    assert "let the modules of class AutoformerAttention alone infer" in remedy
 
 
 def test_state_of_a_library_has_the_remedy_that_was_tried():

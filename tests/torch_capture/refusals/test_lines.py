@@ -1,4 +1,4 @@
-"""The line of a program that is at fault, among those of what runs it."""
+"""The line of the user's program that is at fault, among those of PyTorch, Python and situate."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ def fails():
     assert torch is None
 
 
+# The line at fault is the innermost one of the user's program.
 def test_the_innermost_line_of_the_program_is_named():
     error = raised(lambda: torch.nn.Linear(3, 3)(torch.ones(2)))
     assert lines.user_line(error).startswith("tests/torch_capture/refusals/test_lines.py:")
@@ -45,6 +46,7 @@ def test_what_called_the_capture_is_not_at_fault():
     assert lines.user_line_in(inside) == ""
 
 
+# A line of a package is named by its path in the package.
 def test_a_file_of_a_package_is_named_by_its_place_in_it():
     assert lines.inside_package("/x/lib/site-packages/timm/layers/norm.py") == "timm/layers/norm.py"
     assert lines.inside_package("/home/me/norm.py") == ""

@@ -1,4 +1,4 @@
-"""Whatever goes wrong in a step or where it is built is said in one line of the product's own."""
+"""Every failure in a step, or where it is built, gives one line of situate's own."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ def of(step: Step, training: bool = True) -> object:
     return capture(lambda: (Model(step), torch.randn(6, 4), None), training=training, name="net")
 
 
+# Each kind of failure has situate's own message with the line.
 @pytest.mark.parametrize("case", WRONG)
 def test_the_line_is_named_and_the_remedy_is_the_products(case):
     step, answer = WRONG[case]
     with pytest.raises(SituateError) as error:
         of(step)
-    said = str(error.value)
-    assert re.match(r"net: capturing the step: tests/torch_capture/going_wrong\.py:\d+: ", said)
-    assert answer in said
-    assert not INTERNAL.search(said)
+    message = str(error.value)
+    assert re.match(r"net: capturing the step: tests/torch_capture/going_wrong\.py:\d+: ", message)
+    assert answer in message
+    assert not INTERNAL.search(message)
 
 
 @pytest.mark.parametrize("case", WITHOUT_A_LINE)
@@ -50,6 +51,7 @@ def test_inference_gives_the_same_answers(case):
         of(WRONG[case][0], training=False)
 
 
+# Errors of the program keep their own text.
 @pytest.mark.parametrize("case", FINE)
 def test_what_looks_wrong_and_is_not_is_captured(case):
     assert of(FINE[case])

@@ -1,8 +1,9 @@
-"""A step that capture would get wrong is refused by name."""
+"""Steps and models that are refused, each with its remedy."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from threading import Event, Thread
 from typing import Any
 
@@ -10,15 +11,30 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import torch.distributed as dist  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import (  # noqa: E402
+    checkpoint_wrapper,
+)
+from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
+from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard  # noqa: E402
+from torch.distributed.tensor.parallel import (  # noqa: E402
+    ColwiseParallel,
+    parallelize_module,
+)
+from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 from situate.errors import SituateError  # noqa: E402
+from situate.runtime.equality import compare  # noqa: E402
+from situate.runtime.programs.program import capture_program  # noqa: E402
 from situate.torch_capture import capture  # noqa: E402
 from situate.torch_capture.refusals.unsupported import one_thread  # noqa: E402
 from tests.readers.calling import X, mean, of  # noqa: E402
+from tests.runtime.placing import placed_step, sgd  # noqa: E402
 
 
+# A changed backward pass is refused, since capture derives its own.
 def hooked(model: Any, x: Tensor) -> Tensor:
     out: Tensor = model.layer(x)
     if out.requires_grad:
@@ -38,7 +54,7 @@ def penalised(model: Any, x: Tensor) -> Tensor:
 
 
 def packed(model: Any, x: Tensor) -> Tensor:
-    with torch.autograd.graph.saved_tensors_hooks(lambda kept: kept.half(), Tensor.float):
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor.half(), Tensor.float):
         out: Tensor = model.layer(x).tanh()
     return out
 
@@ -47,7 +63,7 @@ class Halved(torch.autograd.graph.saved_tensors_hooks):
     """Keeps half of the bytes."""
 
     def __init__(self) -> None:
-        super().__init__(lambda kept: kept.half(), Tensor.float)
+        super().__init__(lambda tensor: tensor.half(), Tensor.float)
 
 
 def packed_by_its_own(model: Any, x: Tensor) -> Tensor:
@@ -113,6 +129,7 @@ def test_hooks_work_after_a_capture_as_before() -> None:
     assert x.grad.tolist() == [3.0, 3.0]
 
 
+# Scaled losses and threads are refused.
 def scaled(scaler: torch.amp.GradScaler) -> Any:
     """A step whose loss a GradScaler scales."""
 
@@ -136,11 +153,11 @@ def test_a_scaler_that_is_disabled_scales_nothing() -> None:
 
 
 def in_a_thread(model: Any, x: Tensor) -> Tensor:
-    found: list[Tensor] = []
-    thread = Thread(target=lambda: found.append(model.layer(x)))
+    results: list[Tensor] = []
+    thread = Thread(target=lambda: results.append(model.layer(x)))
     thread.start()
     thread.join()
-    return found[0]
+    return results[0]
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -159,11 +176,11 @@ def test_a_daemon_may_be_started() -> None:
 
 
 def test_a_thread_of_another_one_may_start_meanwhile() -> None:
-    begun: list[int] = []
+    results: list[int] = []
 
     def starting() -> None:
-        Thread(target=lambda: begun.append(1)).start()
-        begun.append(2)
+        Thread(target=lambda: results.append(1)).start()
+        results.append(2)
 
     go = Event()
     beside = Thread(target=lambda: (go.wait(), starting()))
@@ -171,7 +188,7 @@ def test_a_thread_of_another_one_may_start_meanwhile() -> None:
     with one_thread():
         go.set()
         beside.join()
-    assert set(begun) == {1, 2}
+    assert set(results) == {1, 2}
 
 
 class Criterion(nn.Module):
@@ -229,21 +246,21 @@ def test_a_trained_parameter_that_the_forward_pass_changes_is_refused() -> None:
 
 
 class Remembering(nn.Module):
-    """Keeps what it said last in an attribute, and reads it if it is asked to."""
+    """Stores its last output in an attribute, and reads it on request."""
 
     def __init__(self, reads: bool) -> None:
         super().__init__()
-        self.layer, self.said, self.reads = nn.Linear(3, 3), torch.zeros(3), reads
+        self.layer, self.memory, self.reads = nn.Linear(3, 3), torch.zeros(3), reads
 
     def forward(self, x: Tensor) -> Tensor:
-        said = self.layer(x + self.said if self.reads else x)
-        self.said = said.detach().mean(0)
-        out: Tensor = said.mean()
+        output = self.layer(x + self.memory if self.reads else x)
+        self.memory = output.detach().mean(0)
+        out: Tensor = output.mean()
         return out
 
 
 def test_a_tensor_that_is_kept_for_the_next_step_is_refused() -> None:
-    with pytest.raises(SituateError, match=r"keeps in 'model.1.said': .* buffer"):
+    with pytest.raises(SituateError, match=r"keeps in 'model.1.memory': .* buffer"):
         capture(lambda: (nn.Sequential(nn.ReLU(), Remembering(True)), X, None))
 
 
@@ -283,3 +300,170 @@ def test_averages_over_all_steps_are_refused_where_they_are_taken() -> None:
     )
     assert capture(averaging, training=False)
     assert capture(lambda: averaging(track_running_stats=False))
+
+
+POINTS = torch.linspace(-1, 1, 12).reshape(4, 3)
+
+
+# Parameters may not be frozen for a part of the step.
+def networks() -> nn.ModuleDict:
+    torch.manual_seed(0)
+    return nn.ModuleDict({"maker": nn.Linear(3, 3), "judge": nn.Linear(3, 1)})
+
+
+def adversarial(model: Any, x: Tensor, judge: Callable[[Tensor], Tensor]) -> Tensor:
+    """The judge's loss minus the maker's, with a judge that does not learn from it."""
+    generated = model["maker"](x)
+    learned: Tensor = model["judge"](generated.detach()).sigmoid() - model["judge"](x).sigmoid()
+    return (learned - judge(generated).sigmoid()).mean()
+
+
+def by_method(model: Any, x: Tensor) -> Tensor:
+    model["judge"].requires_grad_(False)
+    loss = adversarial(model, x, model["judge"])
+    model["judge"].requires_grad_(True)
+    return loss
+
+
+def by_attribute(model: Any, x: Tensor) -> Tensor:
+    model["judge"].weight.requires_grad = False
+    return adversarial(model, x, model["judge"])
+
+
+def by_call(model: Any, x: Tensor) -> Tensor:
+    fixed = {name: p.detach() for name, p in model["judge"].named_parameters()}
+    judge = partial(torch.func.functional_call, model["judge"], fixed)
+    return adversarial(model, x, lambda generated: judge((generated,)))
+
+
+def unchanged(model: Any, x: Tensor) -> Tensor:
+    model.requires_grad_(True)
+    return adversarial(model, x.clone().requires_grad_(False), model["judge"])
+
+
+@pytest.mark.parametrize("loss", [by_method, by_attribute])
+def test_it_is_refused_with_its_line(loss: Callable[[Any, Tensor], Tensor]) -> None:
+    message = r"^net: .*test_unsupported\.py:\d+: the step freezes a parameter, .*: freeze it where"
+    with pytest.raises(SituateError, match=message):
+        capture(lambda: (networks(), POINTS, loss), name="net")
+
+
+@pytest.mark.parametrize("loss", [by_call, unchanged])
+def test_the_remedy_is_equal_to_the_last_bit(loss: Callable[[Any, Tensor], Tensor]) -> None:
+    step = partial(placed_step, given=((POINTS,), loss))
+    assert compare(networks(), (POINTS,), loss, sgd, step, threads=1).within(0.0)
+
+
+def test_parameters_are_frozen_as_before_even_after_an_error() -> None:
+    with pytest.raises(SituateError):
+        capture(lambda: (networks(), POINTS, by_method), name="net")
+    assert not nn.Linear(2, 2).requires_grad_(False).weight.requires_grad
+    (weight := torch.ones(1, requires_grad=True)).requires_grad = False
+    assert not weight.requires_grad
+
+
+MIXED = {
+    "layer": lambda model, x: model.layer(x.double()),
+    "product": lambda model, x: model.layer(x) @ torch.ones(3, 3, dtype=torch.bfloat16),
+    "batched": lambda model, x: torch.bmm(x[None], torch.ones(1, 3, 3).half())[0].float() + x,
+    "convolution": lambda model, x: torch.conv1d(
+        model.layer(x)[None], torch.ones(2, 4, 1).double()
+    ),
+}
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("case", MIXED)
+def test_it_is_refused_with_its_line_product(case, training):
+    with pytest.raises(SituateError, match=r"test_unsupported\.py:\d+: a product of .*: cast one$"):
+        of(MIXED[case], training)
+
+
+def test_eager_pytorch_refuses_it_too():
+    with pytest.raises(RuntimeError):
+        torch.ones(3, 3) @ torch.ones(3, 3).double()
+
+
+def test_the_remedy_helps_and_sums_may_be_mixed():
+    assert of(lambda model, x: model.layer(x.double().float()) + torch.ones(3).double()).ops
+
+
+# Models that are spread over processes are refused.
+SPREAD_INPUT = torch.ones(2, 4)
+
+
+@pytest.fixture
+def process_group(tmp_path):
+    """A process group of this process alone."""
+    dist.init_process_group(
+        "gloo", init_method=f"file://{tmp_path / 'group'}", rank=0, world_size=1
+    )
+    yield
+    dist.destroy_process_group()
+
+
+def layers():
+    return nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+
+
+def sharded():
+    fully_shard(model := layers(), mesh=init_device_mesh("cpu", (1,)))
+    return model
+
+
+def split():
+    return parallelize_module(layers(), init_device_mesh("cpu", (1,)), {"0": ColwiseParallel()})
+
+
+SPREAD = {
+    "DistributedDataParallel": lambda: DistributedDataParallel(layers()),
+    "FullyShardedDataParallel": lambda: FullyShardedDataParallel(
+        layers(), device_id=torch.device("cpu")
+    ),
+    "FSDPSequential": sharded,
+    "DTensor": split,
+}
+
+
+def mean_output(model, x):
+    return model(x).mean()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("how", SPREAD)
+@pytest.mark.usefixtures("process_group")
+def test_it_is_refused_where_it_is_built_without_values(how, training):
+    with pytest.raises(
+        SituateError, match=rf"^net: .*(model|module '0') is spread .* by {how}, .*"
+    ):
+        capture(lambda: (SPREAD[how](), SPREAD_INPUT, mean_output), training=training, name="net")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("how", SPREAD)
+@pytest.mark.usefixtures("process_group")
+def test_it_is_refused_where_it_exists(how):
+    with pytest.raises(SituateError, match=rf" is spread over processes by {how}, .* as it was be"):
+        capture_program(SPREAD[how](), (SPREAD_INPUT,), mean_output)
+
+
+@pytest.mark.usefixtures("process_group")
+def test_so_is_a_part_by_its_name():
+    with pytest.raises(SituateError, match="module '1' is spread over processes"):
+        capture_program(
+            nn.Sequential(layers(), DistributedDataParallel(layers())), (SPREAD_INPUT,), mean_output
+        )
+
+
+@pytest.mark.usefixtures("process_group")
+def test_one_that_recomputes_is_of_one_process():
+    assert capture_program(
+        nn.Sequential(checkpoint_wrapper(layers())), (SPREAD_INPUT,), mean_output
+    ).graph.ops
+
+
+@pytest.mark.usefixtures("process_group")
+def test_the_remedy_helps():
+    model = DistributedDataParallel(layers())
+    assert capture_program(model.module, (SPREAD_INPUT,), mean_output).graph.ops

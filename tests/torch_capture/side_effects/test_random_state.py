@@ -23,6 +23,7 @@ from situate.torch_capture.side_effects.random_state import (  # noqa: E402
 from tests.readers.calling import of  # noqa: E402
 
 
+# A step may not set PyTorch's random numbers.
 def forked() -> None:
     with torch.random.fork_rng():
         pass
@@ -71,12 +72,13 @@ def test_a_generator_that_was_taken_before_is_noticed() -> None:
         of(lambda model, x: (generator.manual_seed(7), model.layer(x))[1])
 
 
+# The random numbers of Python and NumPy can be restored and replaced.
 def test_the_numbers_of_python_can_be_put_back() -> None:
     states = numbers_of_python()
-    drawn = random.random(), np.random.rand()  # noqa: NPY002
+    numbers = random.random(), np.random.rand()  # noqa: NPY002
     assert numbers_of_python() != states
     put_back(states)
-    assert (random.random(), np.random.rand()) == drawn  # noqa: NPY002
+    assert (random.random(), np.random.rand()) == numbers  # noqa: NPY002
 
 
 @pytest.mark.parametrize("share", ENDS)

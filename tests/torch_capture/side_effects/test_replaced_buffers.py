@@ -32,10 +32,11 @@ class Mean(nn.Module):
 
 
 def call(model: nn.Module, buffers: AssignedBuffers, x: float) -> None:
-    with buffers.written():
+    with buffers.write_back():
         model[0](torch.tensor(x))  # type: ignore[index]
 
 
+# A first call finds the assigned buffers, and later calls write the new tensor into them.
 def test_a_first_call_tells_that_there_are_assignments_and_changes_no_assigned_buffer() -> None:
     model = nn.Sequential(Mean())
     mean = model[0].mean
@@ -79,13 +80,13 @@ def test_what_is_assigned_is_like_the_buffer(value: Tensor | None, message: str)
     model = Mean()
     buffers, mean = AssignedBuffers(model), model.mean
     for error, text in ((Assigned, None), (SituateError, message)):
-        with pytest.raises(error, match=text), buffers.written():
+        with pytest.raises(error, match=text), buffers.write_back():
             model._buffers["mean"] = value
         assert model.mean is mean
 
 
 class Copies(TorchDispatchMode):
-    """Notes what is copied into."""
+    """Records the tensors that are copied into."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,7 +103,7 @@ def test_buffers_are_written_in_the_models_order() -> None:
     model = nn.Sequential(*(Mean() for _ in range(8)))
     buffers = AssignedBuffers(model)
     for raised in (True, False):
-        with pytest.raises(Assigned) if raised else Copies() as copies, buffers.written():
+        with pytest.raises(Assigned) if raised else Copies() as copies, buffers.write_back():
             for mean in reversed(model):
                 mean(torch.tensor(1.0))
     assert copies.into == [mean.mean.data_ptr() for mean in model]

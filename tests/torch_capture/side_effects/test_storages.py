@@ -1,4 +1,4 @@
-"""Views are known by the storage that they share, and real tensors by what is in it."""
+"""Views are recognised by their common storage, and real tensors by their content."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ def keys(tensor: torch.Tensor) -> set[int]:
     return set(map(key, storages(tensor)))
 
 
+# Storages identify memory, also of fake and sparse tensors.
 def test_views_share_their_bases_storage_and_copies_do_not() -> None:
     base = torch.zeros(4)
     assert keys(base) == keys(base[1:])

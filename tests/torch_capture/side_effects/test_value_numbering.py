@@ -31,14 +31,14 @@ class Steps:
             x = torch.empty(4, 3)
         self.values.begin([x], {"buffer": self.buffer}, changed, Run())
         with self.mode, numbered(self.values):
-            made = step(x, self.buffer)
-        return self.values.of(made)
+            result = step(x, self.buffer)
+        return self.values.of(result)
 
 
 def in_place(x: Tensor, _: Tensor) -> Tensor:
-    made = torch.zeros(4, 3)
-    made[0].add_(x[0])
-    return made
+    result = torch.zeros(4, 3)
+    result[0].add_(x[0])
+    return result
 
 
 ALIKE: list[Step] = [
@@ -50,6 +50,7 @@ ALIKE: list[Step] = [
 ]
 
 
+# Equal computations have equal numbers, and different ones do not.
 @pytest.mark.parametrize("step", ALIKE)
 def test_a_step_that_runs_again_has_the_same_number(step: Step) -> None:
     steps = Steps()
@@ -71,33 +72,34 @@ def test_others_have_other_numbers() -> None:
 
 
 def test_a_write_through_a_view_is_seen_by_the_others() -> None:
-    def written(x: Tensor, _: Tensor) -> Tensor:
+    def write_row(x: Tensor, _: Tensor) -> Tensor:
         y = x.clone()
-        seen = y[1]
+        row = y[1]
         y[0] = 7.0
-        return seen
+        return row
 
     steps = Steps()
-    assert steps.number(written) != steps.number(lambda x, b: x.clone()[1])
+    assert steps.number(write_row) != steps.number(lambda x, b: x.clone()[1])
 
 
+# Values of an earlier run differ from new ones if they depend on anything that changes.
 def test_what_is_left_of_a_run_before_is_told_from_what_is_made_now() -> None:
     steps = Steps()
-    kept: list[Tensor] = []
+    cache: list[Tensor] = []
 
     def keeping(x: Tensor, _: Tensor) -> Tensor:
-        kept.append(x * 2)
-        return kept[0] + 1
+        cache.append(x * 2)
+        return cache[0] + 1
 
     assert steps.number(keeping) != steps.number(keeping)
 
 
 def test_what_was_made_of_constants_and_of_state_that_does_not_change_is_not() -> None:
-    def caching(kept: list[Tensor]) -> Step:
+    def caching(cache: list[Tensor]) -> Step:
         def step(x: Tensor, buffer: Tensor) -> Tensor:
-            if not kept:
-                kept.append(torch.ones(3).cumsum(0) * buffer)
-            return x + kept[0]
+            if not cache:
+                cache.append(torch.ones(3).cumsum(0) * buffer)
+            return x + cache[0]
 
         return step
 

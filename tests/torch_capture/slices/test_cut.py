@@ -20,17 +20,18 @@ def loss(model, x, y, z):
     return F.mse_loss(model(x), y) + z.mean()
 
 
+# A cut numbers the inputs of all slices and takes views of them.
 def test_the_first_slice_has_the_numbers_of_the_step_s_own_inputs():
     assert [CUT.number(0, k) for k in range(3)] == [0, 1, 2]
     assert [CUT.number(1, k) for k in range(3)] == [3, 1, 4]
 
 
 def test_pieces_are_views_in_the_order_of_their_numbers():
-    given = torch.randn(4, 2), torch.randn(5), torch.randn(2, 4)
-    pieces = CUT.pieces(given)
+    tensors = torch.randn(4, 2), torch.randn(5), torch.randn(2, 4)
+    pieces = CUT.pieces(tensors)
     assert [tuple(piece.shape) for piece in pieces] == [(3, 2), (5,), (2, 3), (1, 2), (2, 1)]
-    assert torch.equal(pieces[4], given[2][:, 3:])
-    assert pieces[3].data_ptr() == given[0][3:].data_ptr()
+    assert torch.equal(pieces[4], tensors[2][:, 3:])
+    assert pieces[3].data_ptr() == tensors[0][3:].data_ptr()
 
 
 def test_a_batch_of_another_size_is_refused():
@@ -44,6 +45,7 @@ def test_divisors_of_a_mean_weigh_by_samples():
     assert [type(d) for d in Cut((2, 2), (0,)).divisors("mean")] == [int, int]
 
 
+# Inputs that cannot be cut are refused by name.
 def test_an_input_without_the_dimension_is_named():
     with pytest.raises(SituateError, match=r"input 2 of shape \[\] has no dimension 0 .*2=whole"):
         captured(loss, torch.tensor(1.0))

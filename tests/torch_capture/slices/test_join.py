@@ -22,6 +22,7 @@ def norm_build():
     return model, (torch.randn(8, 6), torch.randn(8, 3)), nn.MSELoss()
 
 
+# The joined step has each op once per slice, and each parameter once.
 def test_forward_and_backward_are_there_once_a_slice_and_updates_once():
     whole = situate.capture(norm_build)
     graph = situate.capture(norm_build, slices=Slices((1, 1, 1, 1)))
@@ -49,6 +50,7 @@ def test_ops_of_a_slice_are_as_large_as_its_share():
     assert flops == {0: 2 * 6 * 6 * 3, 1: 2 * 2 * 6 * 3}
 
 
+# Gradients, buffers and shared inputs pass from slice to slice.
 def test_gradients_are_added_as_they_come():
     graph = captured(lambda m, x, y: F.mse_loss(m(x), y), shares=(1, 1, 2))
     names = [op.name for op in graph.ops]

@@ -23,9 +23,9 @@ class Tagger(nn.Module):
         return self.head(self.embed(ids))
 
 
-def said(loss, *more, **how):
-    found = captured(loss, *more, **how).warnings
-    return [text for text in found if " may leave out labels, " in text]
+def label_warnings(loss, *more, **how):
+    warnings = captured(loss, *more, **how).warnings
+    return [text for text in warnings if " may leave out labels, " in text]
 
 
 def of_tokens(model, x, y, ids, labels):
@@ -43,44 +43,46 @@ def padded():
     return ids, labels
 
 
+# A mean that may leave labels out differs from the batch's, so a warning must appear.
 def test_labels_of_padded_tokens_are_warned_of():
-    (text,) = said(of_tokens, *padded(), model=Tagger())
+    (text,) = label_warnings(of_tokens, *padded(), model=Tagger())
     assert text.startswith("slices: aten.nll_loss_forward may leave out labels, ")
     assert "(an op of loss" in text
 
 
 def test_labels_of_tokens_may_be_padded_in_another_batch():
     ids = torch.randint(3, 64, (8, 5))
-    assert len(said(of_tokens, ids, ids.clone(), model=Tagger())) == 1
+    assert len(label_warnings(of_tokens, ids, ids.clone(), model=Tagger())) == 1
 
 
 def test_one_label_a_sample_is_not_spoken_of():
-    assert said(of_samples, torch.arange(8) % 3) == []
+    assert label_warnings(of_samples, torch.arange(8) % 3) == []
 
 
 def test_one_label_a_sample_is_warned_of_where_one_is_left_out():
     labels = torch.arange(8) % 3
     labels[2] = -100
-    assert len(said(of_samples, labels)) == 1
+    assert len(label_warnings(of_samples, labels)) == 1
 
 
 def test_a_class_that_is_left_out_is_warned_of():
     def without_two(model, x, y, labels):
         return F.cross_entropy(model(x), labels, ignore_index=2)
 
-    assert len(said(without_two, torch.arange(8) % 3)) == 1
-    assert len(said(without_two, torch.arange(8) % 2)) == 1
+    assert len(label_warnings(without_two, torch.arange(8) % 3)) == 1
+    assert len(label_warnings(without_two, torch.arange(8) % 2)) == 1
 
 
+# Labels that cannot be the one that is left out need no warning.
 def test_labels_that_are_rows_of_a_table_are_not_negative():
     def shifted(model, x, y, ids):
         return F.cross_entropy(model(ids)[:, :-1].flatten(0, 1), ids[:, 1:].flatten())
 
-    assert said(shifted, torch.randint(64, (8, 5)), model=Tagger()) == []
+    assert label_warnings(shifted, torch.randint(64, (8, 5)), model=Tagger()) == []
 
 
 def test_labels_that_are_computed_are_not_negative_either():
-    assert said(lambda m, x, y: F.cross_entropy(m(x), y.argmax(1))) == []
+    assert label_warnings(lambda m, x, y: F.cross_entropy(m(x), y.argmax(1))) == []
 
 
 def test_a_sum_over_labels_is_not_spoken_of():
@@ -88,4 +90,4 @@ def test_a_sum_over_labels_is_not_spoken_of():
         scores = model(ids).flatten(0, 1)
         return F.cross_entropy(scores, labels.flatten(), reduction="sum") / 34
 
-    assert said(summed, *padded(), model=Tagger()) == []
+    assert label_warnings(summed, *padded(), model=Tagger()) == []

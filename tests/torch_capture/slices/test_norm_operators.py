@@ -1,4 +1,4 @@
-"""Statistics of a batch out of those of its slices."""
+"""Statistics of a batch, combined from those of its slices."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from situate.torch_capture.slices.norm_operators import (  # noqa: E402
 DOUBLE = {"dtype": torch.float64}
 
 
+# The combined statistics and gradients equal those of one norm over all numbers.
 @pytest.mark.parametrize("counts", [[4, 4], [1, 5, 2], [1] * 7])
 @pytest.mark.parametrize("offset", [0.0, 1e4])
 def test_statistics_are_those_of_all_numbers_together(counts, offset):
@@ -22,9 +23,9 @@ def test_statistics_are_those_of_all_numbers_together(counts, offset):
     parts = [torch.var_mean(part, 0, correction=0) for part in x.split(counts)]
     variances, means = map(list, zip(*parts, strict=True))
     running = [torch.zeros(3, **DOUBLE), torch.ones(3, **DOUBLE)]
-    found = batch_norm_statistics(means, variances, counts, running, 0.25)
+    results = batch_norm_statistics(means, variances, counts, running, 0.25)
     expected = x.mean(0), x.var(0, correction=0), 0.25 * x.mean(0), 0.75 + 0.25 * x.var(0)
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(results, expected, strict=True):
         torch.testing.assert_close(one, other)
     assert len(batch_norm_statistics(means, variances, counts, [], 0.25)) == 2
 

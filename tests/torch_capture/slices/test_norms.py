@@ -24,6 +24,7 @@ def normed(**more):
     return captured(loss, model=model, batch_norm="batch", **more)
 
 
+# The slices of a norm share one op for statistics, and the running averages belong to it.
 def test_one_op_makes_the_statistics_of_all_slices():
     graph = normed(shares=(3, 1))
     assert graph.slices == Slices((6, 2), loss="mean", batch_norm="batch")
@@ -38,10 +39,10 @@ def test_one_op_makes_the_statistics_of_all_slices():
 
 def test_running_averages_belong_to_that_op_and_are_counted_once():
     graph = normed(shares=(1, 1, 1, 1))
-    held = {op.name: op.persistent for op in graph.ops if op.phase == "forward"}
-    assert held["0/batch_norm_statistics"] == 2 * 6 * 4
-    assert held["slice0/0/var_mean"] == 8
-    assert [held[f"slice{s}/0/var_mean"] for s in (1, 2, 3)] == [0, 0, 0]
+    persistent_bytes = {op.name: op.persistent for op in graph.ops if op.phase == "forward"}
+    assert persistent_bytes["0/batch_norm_statistics"] == 2 * 6 * 4
+    assert persistent_bytes["slice0/0/var_mean"] == 8
+    assert [persistent_bytes[f"slice{s}/0/var_mean"] for s in (1, 2, 3)] == [0, 0, 0]
 
 
 def test_gradients_add_up_slice_after_slice():

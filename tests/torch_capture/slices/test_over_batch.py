@@ -18,7 +18,7 @@ def mse(model, x, y):
 
 
 class Averaging(nn.BatchNorm1d):
-    """Keeps an average of what it gives."""
+    """Keeps an average of its outputs."""
 
     def __init__(self):
         super().__init__(6)
@@ -55,11 +55,12 @@ def looking(model, x, y, mask):
     return F.mse_loss(model(x, mask), y)
 
 
-def written(model, x, y, table):
+def overwriting(model, x, y, table):
     table.mul_(2)
     return mse(model, F.batch_norm(x, None, None, training=True) + table, y)
 
 
+# Norms that cannot take statistics over the batch are refused; norms without such statistics stay.
 @pytest.mark.parametrize(
     ("loss", "more", "options", "message"),
     [
@@ -71,7 +72,7 @@ def written(model, x, y, table):
             r"buffer '0.average' is written by every slice for the next, .*--batch-norm slice",
         ),
         (
-            written,
+            overwriting,
             (torch.ones(6),),
             {"axes": {"2": None}},
             r"input 2 is written by every slice for the next, .*--batch-norm slice",

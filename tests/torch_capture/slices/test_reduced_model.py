@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensor  # noqa: E402
 
-from situate.torch_capture.build import built, from_real  # noqa: E402
+from situate.torch_capture.build import build_fake, from_real  # noqa: E402
 from situate.torch_capture.slices.reduced_model import (  # noqa: E402
     MAX_NUMBERS,
     SHORT_TABLE,
@@ -41,6 +41,7 @@ def equal_layers():
     )
 
 
+# A small form keeps two of equal layers, and restores the model afterwards.
 def test_two_of_equal_layers_in_a_row_are_kept():
     model = equal_layers()
     first, second, third, *_, relu, last = model
@@ -70,11 +71,12 @@ def test_all_layers_are_back_in_their_order_also_after_an_error():
     assert [*model.named_modules()] == before
 
 
+# The real copy has numbers, and never changes the original.
 def test_a_model_without_values_becomes_one_with_random_numbers_and_its_ties():
-    what = built(lambda: (Tied(), (torch.zeros(2, 3, dtype=torch.int64),), None), "model")
+    what = build_fake(lambda: (Tied(), (torch.zeros(2, 3, dtype=torch.int64),), None), "model")
     model = real(what, SmallForm(2))
-    held = [model.embed.weight, model.count, *model.scales]
-    assert not any(isinstance(tensor, FakeTensor) for tensor in held)
+    tensors = [model.embed.weight, model.count, *model.scales]
+    assert not any(isinstance(tensor, FakeTensor) for tensor in tensors)
     assert model.head.weight is model.embed.weight
     assert model.embed.weight.requires_grad
     assert isinstance(what.model.embed.weight, FakeTensor)
@@ -98,6 +100,7 @@ def test_numbers_are_those_of_parameters_and_buffers():
     assert SmallForm(2).numbers(equal_layers()) == 4 * 8 + 8 + 3 * (8 * 8 + 8)
 
 
+# Long tables are shortened if the model would otherwise be too large.
 class Language(nn.Module):
     """A vocabulary, equal layers and an output for each token."""
 
@@ -131,7 +134,7 @@ def test_a_short_table_is_read_within_its_rows_and_its_output_has_as_many():
     form = SmallForm(2, frozenset({9000}))
     tokens = torch.tensor([[3, 8999, 1024]])
     build = lambda: (Language(9000, 8, 1), (tokens,), None)  # noqa: E731
-    model = real(built(build, "model"), form)
+    model = real(build_fake(build, "model"), form)
     assert model.embed.weight.shape == (SHORT_TABLE, 8)
     assert model(form.indices(tokens)).shape == (1, 3, SHORT_TABLE)
 

@@ -22,7 +22,7 @@ def mse(model, x, y):
 
 
 def readers(graph: Graph, name: str) -> set[str]:
-    """The names of the ops that read what an op makes."""
+    """The names of the ops that read an op's outputs."""
     return {
         graph.ops[op].name
         for tensor in graph.tensors
@@ -31,14 +31,15 @@ def readers(graph: Graph, name: str) -> set[str]:
     }
 
 
+# Each replica has copies of parameters with updates, and its slices read them.
 def test_each_replica_has_its_parameters_its_state_and_its_updates():
     graph = captured(mse, optimizer="adam", shares=(1, 1, 1, 1), replicas=(2, 2))
     ops = {op.name: op for op in graph.ops}
     for r in (0, 1):
-        held, update = ops[f"replica{r}/weight"], ops[f"replica{r}/weight/adam"]
-        assert (held.replica, update.replica) == (r, r)
-        assert held.persistent == 3 * 6 * 3 * 4
-        assert held.group == update.group
+        parameter, update = ops[f"replica{r}/weight"], ops[f"replica{r}/weight/adam"]
+        assert (parameter.replica, update.replica) == (r, r)
+        assert parameter.persistent == 3 * 6 * 3 * 4
+        assert parameter.group == update.group
     assert ops["replica0/weight"].group != ops["replica1/weight"].group
     assert {op.module for op in graph.ops if op.kind == "parameter"} == {""}
 
@@ -70,6 +71,7 @@ def test_a_choice_that_is_not_made_yet_is_refused(once):
         captured(mse, replicas=(1, 1), once=once)
 
 
+# Frozen, tied and partly read parameters, and buffers, follow rules of their own.
 def test_frozen_parameters_are_copied_and_not_updated():
     model = nn.Linear(6, 3)
     model.weight.requires_grad_(False)

@@ -16,18 +16,18 @@ from tests.torch_capture.slices.steps import captured  # noqa: E402
 
 
 def sums(
-    replica: tuple[int, ...], given: tuple[int, ...], order: Sums = "chain"
+    replica: tuple[int, ...], order_of_slices: tuple[int, ...], order: Sums = "chain"
 ) -> tuple[fx.Graph, str]:
     """The graph after the slices of these numbers have given gradients of `w`, and its total as a
     sum of them."""
     graph = fx.Graph()
-    made = GradientSums(graph, replica, order)
+    gradient_sums = GradientSums(graph, replica, order)
     for s in range(len(replica)):
         node = graph.placeholder(f"g{s}")
         node.meta["val"] = torch.zeros(2)
-        if s in given:
-            made.add("w", "described", s, node)
-    ((description, total),) = made.totals()
+        if s in order_of_slices:
+            gradient_sums.add("w", "described", s, node)
+    ((description, total),) = gradient_sums.totals()
     assert description == "described"
     return graph, text(total)
 
@@ -36,8 +36,9 @@ def text(node: fx.Node) -> str:
     return node.name if node.op == "placeholder" else f"({text(node.args[0])}+{text(node.args[1])})"
 
 
+# Each order of slices gives one order of additions, in a chain and in a tree.
 @pytest.mark.parametrize(
-    ("replica", "given", "total"),
+    ("replica", "order_of_slices", "total"),
     [
         ((0, 0, 0), (0, 1, 2), "((g0+g1)+g2)"),
         ((0, 1, 0, 1), (0, 1, 2, 3), "((g0+g2)+(g1+g3))"),
@@ -47,12 +48,12 @@ def text(node: fx.Node) -> str:
         ((0, 1, 0), (0, 1), "(g0+g1)"),
     ],
 )
-def test_the_order_of_additions_is_that_of_slices_and_of_replicas(replica, given, total):
-    assert sums(replica, given)[1] == total
+def test_the_order_of_additions_is_that_of_slices_and_of_replicas(replica, order_of_slices, total):
+    assert sums(replica, order_of_slices)[1] == total
 
 
 @pytest.mark.parametrize(
-    ("replica", "given", "total"),
+    ("replica", "order_of_slices", "total"),
     [
         ((0,) * 2, range(2), "(g0+g1)"),
         ((0,) * 3, range(3), "((g0+g1)+g2)"),
@@ -64,8 +65,8 @@ def test_the_order_of_additions_is_that_of_slices_and_of_replicas(replica, given
         ((0, 1, 2, 3), (0, 2, 3), "((g0+g2)+g3)"),
     ],
 )
-def test_a_tree_adds_up_pairs_of_neighbours(replica, given, total):
-    assert sums(replica, tuple(given), "tree")[1] == total
+def test_a_tree_adds_up_pairs_of_neighbours(replica, order_of_slices, total):
+    assert sums(replica, tuple(order_of_slices), "tree")[1] == total
 
 
 def test_a_sum_is_called_by_its_replica_and_comes_as_soon_as_it_can():

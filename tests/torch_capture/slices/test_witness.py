@@ -11,7 +11,7 @@ from torch.nn import functional as F  # noqa: E402
 
 from situate.data.slices import Slices  # noqa: E402
 from situate.torch_capture import Captures  # noqa: E402
-from situate.torch_capture.build import built  # noqa: E402
+from situate.torch_capture.build import build_fake  # noqa: E402
 from situate.torch_capture.slices.cut import Cut  # noqa: E402
 from situate.torch_capture.slices.traces import Traces  # noqa: E402
 
@@ -28,7 +28,7 @@ def mirrored(model, x, y):
 
 
 def doubled_if_few(model, x, y):
-    """Another loss for so few samples as no slice of the captured step has."""
+    """A loss that changes for fewer samples than a slice of the captured step has."""
     return mse(model, x, y) * (2 if len(x) < 3 else 1)
 
 
@@ -36,65 +36,68 @@ def build(loss, model=None):
     return lambda: (model or nn.Linear(6, 3), (torch.randn(8, 6), torch.randn(8, 3)), loss)
 
 
-def tried(loss, model=None, reduction="mean", check=True):
-    traces = Traces(built(build(loss, model), "model"), "model", check)
+def run_witness(loss, model=None, reduction="mean", check=True):
+    traces = Traces(build_fake(build(loss, model), "model"), "model", check)
     return traces.witness(traces.parts(HALVES)[0], HALVES, reduction)
 
 
+# The gradients agree to within rounding if the slices train what the batch trains, and only then.
 def test_slices_of_a_mean_differ_by_rounding():
-    found = tried(mse)
-    assert found.difference <= found.tolerance
-    assert found.line == ""
+    result = run_witness(mse)
+    assert result.difference <= result.tolerance
+    assert result.line == ""
 
 
 def test_samples_that_are_related_differ_by_more():
-    found = tried(mirrored)
-    assert found.difference > 100 * found.tolerance
-    assert found.line.startswith(
-        f"slices: on random numbers, with 6 samples, the gradient of '{found.name}'"
+    result = run_witness(mirrored)
+    assert result.difference > 100 * result.tolerance
+    assert result.line.startswith(
+        f"slices: on random numbers, with 6 samples, the gradient of '{result.name}'"
     )
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 def test_a_loss_that_is_taken_for_another_differs(reduction):
-    found = tried(lambda m, x, y: F.mse_loss(m(x), y, reduction="sum"), reduction=reduction)
-    assert (found.line == "") == (reduction == "sum")
+    result = run_witness(lambda m, x, y: F.mse_loss(m(x), y, reduction="sum"), reduction=reduction)
+    assert (result.line == "") == (reduction == "sum")
 
 
 def test_chance_tells_no_steps_apart():
     model = nn.Sequential(nn.Linear(6, 8), nn.Dropout(), nn.Linear(8, 3))
-    assert tried(lambda m, x, y: mse(m, x + torch.rand_like(x), y), model).line == ""
+    assert run_witness(lambda m, x, y: mse(m, x + torch.rand_like(x), y), model).line == ""
 
 
 def test_numbers_of_16_bits_may_differ_by_more():
-    low = tried(lambda m, x, y: F.mse_loss(m(x).bfloat16(), y.bfloat16()))
-    assert tried(mse).tolerance < low.tolerance
+    low = run_witness(lambda m, x, y: F.mse_loss(m(x).bfloat16(), y.bfloat16()))
+    assert run_witness(mse).tolerance < low.tolerance
 
 
+# Steps that cannot run on a few samples give no verdict.
 def test_a_step_that_fails_at_another_size_gives_none():
     def four_or_eight(model, x, y):
         return mse(model, x.view(4 if len(x) == 4 else 8, 6), y)
 
-    assert tried(four_or_eight) is None
+    assert run_witness(four_or_eight) is None
 
 
 def test_a_gradient_that_is_no_number_gives_none():
-    assert tried(lambda m, x, y: mse(m, x, y) * torch.tensor(torch.nan)) is None
+    assert run_witness(lambda m, x, y: mse(m, x, y) * torch.tensor(torch.nan)) is None
 
 
 def test_a_step_that_takes_positive_numbers_alone_is_tried_on_such():
-    assert tried(lambda m, x, y: mse(m, x.log(), y)).line == ""
-    assert tried(lambda m, x, y: mirrored(m, x.log(), y)).line != ""
+    assert run_witness(lambda m, x, y: mse(m, x.log(), y)).line == ""
+    assert run_witness(lambda m, x, y: mirrored(m, x.log(), y)).line != ""
 
 
 def test_the_model_stays_as_it_is():
     layers = nn.Sequential(*(nn.Linear(6, 6) for _ in range(4)), nn.Linear(6, 3))
-    traces = Traces(built(build(mse, layers), "model"), "model", True)
-    before = [*traces.what.model.named_modules()]
+    traces = Traces(build_fake(build(mse, layers), "model"), "model", True)
+    before = [*traces.fake.model.named_modules()]
     assert traces.witness(traces.parts(HALVES)[0], HALVES, "mean").line == ""
-    assert [*traces.what.model.named_modules()] == before
+    assert [*traces.fake.model.named_modules()] == before
 
 
+# The trial uses small inputs, and leaves the model alone.
 def shapes_tried(model, inputs):
     """The shapes of the first input in the steps that are tried."""
     shapes = []
@@ -103,7 +106,7 @@ def shapes_tried(model, inputs):
         shapes.append(tuple(x.shape))
         return model(x).mean(1).sub(y).square().mean()
 
-    traces = Traces(built(lambda: (model, inputs, loss), "model"), "model", True)
+    traces = Traces(build_fake(lambda: (model, inputs, loss), "model"), "model", True)
     part = traces.parts(HALVES)[0]
     shapes.clear()
     trial = traces.witness(part, HALVES, "mean")
@@ -150,4 +153,4 @@ def test_a_capture_warns_of_it_unless_it_is_not_to_be_tried():
     (text,) = warnings(True)
     assert text.startswith("slices: on random numbers, with 6 samples, the gradient of ")
     assert warnings(False) == ()
-    assert tried(doubled_if_few, check=False) is None
+    assert run_witness(doubled_if_few, check=False) is None

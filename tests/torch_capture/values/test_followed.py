@@ -20,26 +20,27 @@ from situate.torch_capture.values.followed import (  # noqa: E402
 
 
 def values_of(function, first=(1, 2, 3)):
-    """The values of what `function(known, unknown)` returns, and what they are made of."""
-    known, values = torch.tensor(first), Followed()
+    """The values of the result of `function(known, unknown)`, and their origins."""
+    constant, values = torch.tensor(first), Followed()
 
     def call(run, mode, func, args, kwargs):
         return followed(values, run, func, args, kwargs)
 
     with FakeTensorMode() as mode, constants_known(), dispatched(call), data_forgotten():
-        given, unknown = mode.from_tensor(known), mode.from_tensor(torch.zeros(len(first)))
-        values.give(given, known, 7)
-        real = values.of(function(given, unknown))
+        tensor, unknown = mode.from_tensor(constant), mode.from_tensor(torch.zeros(len(first)))
+        values.assign(tensor, constant, 7)
+        real = values.of(function(tensor, unknown))
     return real if real is None else (real.tolist(), values.made_of(real))
 
 
+# Values follow operators and views, and are forgotten with any unknown write.
 @pytest.mark.parametrize(
     ("function", "expected"),
     [
-        (lambda known, _: known + 1, [2, 3, 4]),
-        (lambda known, _: known[1:] * torch.tensor([10, 20]), [20, 60]),
-        (lambda known, _: known.split(1)[2], [3]),
-        (lambda known, _: torch.zeros(3, dtype=torch.long).copy_(known), [1, 2, 3]),
+        (lambda constant, _: constant + 1, [2, 3, 4]),
+        (lambda constant, _: constant[1:] * torch.tensor([10, 20]), [20, 60]),
+        (lambda constant, _: constant.split(1)[2], [3]),
+        (lambda constant, _: torch.zeros(3, dtype=torch.long).copy_(constant), [1, 2, 3]),
     ],
     ids=["result", "view and constant", "of several", "written into a constant"],
 )
@@ -48,28 +49,28 @@ def test_what_is_made_of_known_values_is_known(function, expected):
 
 
 def test_a_write_shows_in_all_views():
-    def function(known, _):
-        view = known[1:]
-        known.mul_(2)
+    def function(constant, _):
+        view = constant[1:]
+        constant.mul_(2)
         view[0] = 9
-        return known
+        return constant
 
     assert values_of(function) == ([2, 9, 6], {7})
 
 
 def test_views_of_a_constant_share_what_is_written():
-    def function(known, _):
+    def function(constant, _):
         whole = torch.zeros(3, dtype=torch.long)
-        whole[:2].copy_(known[1:])
+        whole[:2].copy_(constant[1:])
         return whole
 
     assert values_of(function) == ([2, 3, 0], {7})
 
 
 def lost_in(write):
-    def function(known, unknown):
-        view = known[:2]
-        write(known, unknown)
+    def function(constant, unknown):
+        view = constant[:2]
+        write(constant, unknown)
         return view
 
     return function
@@ -78,11 +79,11 @@ def lost_in(write):
 @pytest.mark.parametrize(
     "function",
     [
-        lambda known, unknown: known + unknown,
-        lambda known, unknown: unknown,
-        lambda known, unknown: torch.rand_like(known.float()),
-        lost_in(lambda known, unknown: known.copy_(unknown)),
-        lost_in(lambda known, unknown: known.random_()),
+        lambda constant, unknown: constant + unknown,
+        lambda constant, unknown: unknown,
+        lambda constant, unknown: torch.rand_like(constant.float()),
+        lost_in(lambda constant, unknown: constant.copy_(unknown)),
+        lost_in(lambda constant, unknown: constant.random_()),
     ],
     ids=["unknown", "other", "chance", "written over", "drawn over"],
 )

@@ -1,4 +1,4 @@
-"""A step may look at integers and booleans of its inputs, and then holds for those values alone."""
+"""Steps that read values of their inputs, or numbers in lists of tensors."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from situate.errors import SituateError  # noqa: E402
 from situate.runtime.equality import compare  # noqa: E402
 from situate.runtime.programs.program import capture_program  # noqa: E402
 from situate.torch_capture import capture  # noqa: E402
+from tests.readers.calling import of  # noqa: E402
 from tests.runtime.placing import placed_step, sgd  # noqa: E402
 
 X = torch.arange(12.0).reshape(4, 3)
 MASK = [1, 0, 1, 1]
 
 
+# A step may read values of inputs, and its plan then holds for these values alone.
 class Net(nn.Module):
-    """Does with `x`, `m` and `labels` what a function says."""
+    """Calls a function with `x`, `m` and `labels`."""
 
     def __init__(self, function):
         super().__init__()
@@ -43,9 +45,9 @@ def inputs():
 
 def captured(function, build=inputs, loss=mean, training=True) -> Graph:
     """The graph of the step, which is the same of a model that exists."""
-    model, given = Net(function), build()
+    model, built_inputs = Net(function), build()
     graph = capture(lambda: (Net(function), build(), loss), training=training, name="net")
-    program = capture_program(model, given, loss, training=training, name="net")
+    program = capture_program(model, built_inputs, loss, training=training, name="net")
     assert program.graph == graph
     return graph
 
@@ -87,31 +89,31 @@ def test_a_step_that_looks_at_an_input_computes_as_eager_pytorch_does(function):
     [warning] = graph.warnings
     assert "the values of input 'm' alone, which are [1, 0, 1, 1]: " in warning
     assert "test_input_values.py:" in warning
-    found = compare(
+    result = compare(
         Net(function),
         inputs(),
         mean,
         sgd,
-        lambda model, made: placed_step(model, made, given=(inputs(), mean)),
+        lambda model, optimizer: placed_step(model, optimizer, given=(inputs(), mean)),
     )
-    assert found.within(0.0)
+    assert result.within(0.0)
 
 
 def test_an_input_that_is_not_looked_at_is_not_taken():
     assert captured(lambda model, x, m, labels: model.layer(x) * m[:, None]).warnings == ()
 
 
-def drawn():
+def drawn_inputs():
     return {"x": X.clone(), "m": torch.randint(1, 2, (4,))}
 
 
-def given():
-    found = torch.zeros(4, dtype=torch.bool)
-    found[1:] = True
-    return {"x": X.clone(), "m": found}
+def written_inputs():
+    result = torch.zeros(4, dtype=torch.bool)
+    result[1:] = True
+    return {"x": X.clone(), "m": result}
 
 
-@pytest.mark.parametrize("build", [drawn, given])
+@pytest.mark.parametrize("build", [drawn_inputs, written_inputs])
 def test_example_inputs_have_the_values_that_building_them_gives(build):
     values = build()["m"].tolist()
     [warning] = captured(LOOKS["what a mask selects"], build).warnings
@@ -119,7 +121,7 @@ def test_example_inputs_have_the_values_that_building_them_gives(build):
 
 
 def view_after_write(model, x, m, labels):
-    """A view of what something unknown is written over."""
+    """A view of a tensor that something unknown is written over."""
     view = m[:2]
     m.copy_(x[:, 0])
     return model.layer(x) * 2 if view.any() else model.layer(x)
@@ -139,6 +141,7 @@ def with_other_data(model, x, m, labels):
     return model.layer(x) * 2 if m.any() else model.layer(x)
 
 
+# Values that may change in every step are never known.
 NEVER = {
     "a floating-point input": if_any(lambda model, x, m: x > 1),
     "a parameter": if_any(lambda model, x, m: m * model.weight),
@@ -198,14 +201,14 @@ def written_then_compared(model, x, m, labels):
     return model.layer(x)[m == 1]
 
 
-COMPARED = "the values of input 'm' == 1 alone, which are [True, False, True, True]"
+COMPARISON_WARNING = "the values of input 'm' == 1 alone, which are [True, False, True, True]"
 
 
 def test_of_an_input_that_is_compared_only_that_counts():
     [warning] = captured(lambda model, x, m, labels: model.layer(x)[m == 1]).warnings
-    assert COMPARED in warning
+    assert COMPARISON_WARNING in warning
     [warning] = captured(written_then_compared).warnings
-    assert COMPARED not in warning
+    assert COMPARISON_WARNING not in warning
 
 
 def step_of(function, build=inputs):
@@ -264,9 +267,25 @@ def test_a_warning_says_that_capture_drew_the_values():
             mask = torch.randint(2, (4,), generator=chance).bool()
             return Net(LOOKS["what a mask selects"]), {"x": torch.randn(4, 3), "m": mask}, mean
 
-        [found] = capture(build).warnings
-        return found
+        [result] = capture(build).warnings
+        return result
 
-    drawn = "they are drawn, by capture here and anew by whatever runs the plan"
-    assert drawn in warning()
-    assert drawn not in warning(3)
+    drawn_inputs = "they are drawn, by capture here and anew by whatever runs the plan"
+    assert drawn_inputs in warning()
+    assert drawn_inputs not in warning(3)
+
+
+@pytest.mark.parametrize("dtype", [None, torch.float64])
+def test_numbers_that_the_step_makes_are_read(dtype):
+    def step(model, x):
+        two, three = torch.tensor([2, 3])
+        numbers = torch.tensor([[two, three.max()], [two, 1]], dtype=dtype)
+        assert numbers.dtype == (dtype or torch.int64)
+        return model.layer(x) * numbers.sum()
+
+    assert of(step).ops
+
+
+def test_others_are_not_known():
+    with pytest.raises(SituateError, match=r"test_input_values.py:\d+: .*values"):
+        of(lambda model, x: model.layer(x) * torch.tensor([x.sum(), 1.0]).sum())

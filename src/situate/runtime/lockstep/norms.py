@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from situate.runtime.lockstep.turns import Lockstep
-from situate.torch_capture.patches.norm_statistics import finest
+from situate.torch_capture.patches.kernel_results import finest
 from situate.torch_capture.patches.patched import replaced
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from situate.runtime.model_state.hooks import Hooks
 from situate.runtime.model_state.state import Entry
 from situate.runtime.programs.program import Program
 from situate.runtime.programs.source import Names
-from situate.torch_capture.names import held
+from situate.torch_capture.names import state_name
 
 if TYPE_CHECKING:
     import torch
@@ -27,7 +27,7 @@ def state_values(program: Program, names: Names, model: torch.nn.Module) -> list
             than the CPU, or in memory of another that the step changes.
     """
     nodes = program.step.number
-    captured = {held(node): node.meta["val"] for node in nodes if "val" in node.meta}
+    captured = {state_name(node): node.meta["val"] for node in nodes if "val" in node.meta}
     trace = program.step.trace
     paths = (trace.parameter(path) for path in names.state)
     state = {path: _value(program, path, model) for path in paths}

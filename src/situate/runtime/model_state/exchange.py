@@ -10,7 +10,7 @@ from situate.runtime.memory import misalignment
 from situate.runtime.model_state.bindings import described, span
 from situate.runtime.model_state.common import Common
 from situate.runtime.programs.program import Program
-from situate.torch_capture.values.taken import Taken
+from situate.torch_capture.values.required import RequiredValues
 
 if TYPE_CHECKING:
     import torch
@@ -45,7 +45,7 @@ class Exchange:
                     f"input {k} is {described(tensor)}, the step was captured with "
                     f"{described(place)}: give such batches, or capture and plan for this one"
                 )
-        for taken in self._program.step.trace.taken:
+        for taken in self._program.step.trace.required:
             _check_values(taken, tensors[taken.number])
         for number in self._program.overwritten:
             self._check_apart(number, tensors)
@@ -122,7 +122,7 @@ class Exchange:
         return self._program.restore([*written])
 
 
-def _check_values(taken: Taken, tensor: torch.Tensor) -> None:
+def _check_values(taken: RequiredValues, tensor: torch.Tensor) -> None:
     """Refuse values that the step was not captured for."""
     import torch
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from situate.errors import SituateError
-from situate.torch_capture.custom_ops import overwrites
+from situate.torch_capture.cost import overwrites
 from situate.torch_capture.function import current_directory
 
 if TYPE_CHECKING:

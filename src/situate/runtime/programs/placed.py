@@ -15,7 +15,7 @@ from situate.runtime.programs.roles import Roles
 from situate.runtime.programs.slots import Crossing, offsets, ran_before
 from situate.runtime.programs.source import DeviceSource, Names
 from situate.torch_capture.flow import Storage
-from situate.torch_capture.names import held
+from situate.torch_capture.names import state_name
 
 if TYPE_CHECKING:
     import torch
@@ -150,7 +150,7 @@ def _homes(roles: Roles, names: Names, placement: NDArray[np.int32]) -> dict[str
     canonical = roles.program.step.trace.canonical
     found = {}
     for (node, _), op in roles.owner.items():
-        path = canonical.get(held(node), held(node))
+        path = canonical.get(state_name(node), state_name(node))
         if path in names.state:
             found[path] = int(placement[op])
     return found

@@ -15,10 +15,10 @@ from situate.torch_capture.build import from_real
 from situate.torch_capture.flow import described_outputs
 from situate.torch_capture.graph import assemble, drafts, to_step
 from situate.torch_capture.names import path
+from situate.torch_capture.ops import Step
 from situate.torch_capture.patches.named_devices import NamedDevices
 from situate.torch_capture.refusals.errors import explained, quiet
 from situate.torch_capture.slices.traces import Traces
-from situate.torch_capture.step import Step
 from situate.torch_capture.tracing import Trace
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def capture_program(
         rule.kind,
         separate,
         captured.restore,
-        real.named,
+        real.devices,
     )
 
 

@@ -52,7 +52,7 @@ class Roles:
                 values = node.meta["val"]
                 count = len(values) if isinstance(values, (list, tuple)) else 1
                 found |= {(node, k): op for k in range(count)}
-                inside = (*folded.held.get(node, ()), *folded.counters.get(node, ()))
+                inside = (*folded.buffers.get(node, ()), *folded.counters.get(node, ()))
                 found |= {(held, 0): op for held in inside}
             elif role in ("state", "input", "tangent"):
                 found[node, 0] = op

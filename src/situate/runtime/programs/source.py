@@ -24,7 +24,7 @@ from situate.runtime.programs.overwriting import in_place
 from situate.runtime.programs.program import Program
 from situate.runtime.programs.roles import Roles
 from situate.torch_capture.flow import Storage, base, is_plain_copy
-from situate.torch_capture.names import held
+from situate.torch_capture.names import state_name
 
 if TYPE_CHECKING:
     import torch
@@ -106,7 +106,7 @@ class DeviceSource:
             case "update":
                 self._update(node)
             case "copy":
-                self._copy(node, self._program.mutations[held(node)])
+                self._copy(node, self._program.mutations[state_name(node)])
             case _:
                 pass
         self.blocks.append(self._block)
@@ -207,8 +207,8 @@ class DeviceSource:
         folded = self._program.step.folded
         for counter in folded.counters.get(node, ()):
             self._call(counter)
-        for buffer in folded.held.get(node, ()):
-            if (new := self._program.mutations.get(held(buffer))) is not None:
+        for buffer in folded.buffers.get(node, ()):
+            if (new := self._program.mutations.get(state_name(buffer))) is not None:
                 self._copy(buffer, new)
 
     def _call(self, node: fx.Node) -> None:
@@ -253,14 +253,14 @@ class DeviceSource:
 
     def _sum(self, node: fx.Node) -> None:
         """Gradients of tied names, added one to the other."""
-        first, *others = (self._value(g) for g in self._program.gradients[held(node)])
+        first, *others = (self._value(g) for g in self._program.gradients[state_name(node)])
         add = self._kernel("aten::add.Tensor")
         for other in others:
             first = f"{add}({first}, {other})"
         self._add(f"{self._made((node, 1))} = {first}")
 
     def _update(self, node: fx.Node) -> None:
-        gradients = self._program.gradients[held(node)]
+        gradients = self._program.gradients[state_name(node)]
         many = len(gradients) > 1
         gradient = self._stored((node, 1)) if many else self._value(gradients[0])
         self._add(f"update{self._state(node)}({gradient})")
@@ -315,7 +315,7 @@ class DeviceSource:
         return name
 
     def _state(self, node: fx.Node) -> int:
-        path = held(node)
+        path = state_name(node)
         path = self._program.step.trace.canonical.get(path, path)
         return self._names.state.setdefault(path, len(self._names.state))
 

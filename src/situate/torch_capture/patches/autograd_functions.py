@@ -1,5 +1,5 @@
-"""Functions with a gradient of their own (`torch.autograd.Function`), which export would lose:
-while it traces, each call is an operator, whose gradient is the function's."""
+"""Custom autograd functions (`torch.autograd.Function`), whose gradients export would lose. While
+it traces, each call is an operator that has the function's gradient."""
 
 from __future__ import annotations
 
@@ -19,15 +19,18 @@ if TYPE_CHECKING:
     import torch
 
 NAMESPACE = "situate_functions"
-"""Namespace of the operators; in the traced step their parts stand in their place."""
+"""Namespace of the operators. The traced step contains the ops of the functions instead."""
 
 FunctionsCalled = Callable[[], contextlib.AbstractContextManager[None]]
 
 
 @contextlib.contextmanager
 def functions_whole(training: bool) -> Iterator[FunctionsCalled]:
-    """Within, operators that stand for functions can be run; within what it yields, each call of a
-    function makes one. Without a backward pass nothing is lost, so none is made."""
+    """A block in which operators that stand for functions can run.
+
+    It yields another block, in which each call of a function makes an operator. Without a backward
+    pass nothing is lost, so no operator is made.
+    """
     import torch
 
     with torch.library._scoped_library(NAMESPACE, "FRAGMENT") as library:
@@ -39,7 +42,7 @@ def _functions_are_operators(library: torch.library.Library) -> Iterator[None]:
     import torch
 
     context = torch.autograd.function.FunctionCtx
-    # The code itself, for most programs call `apply` by a name of their own.
+    # Most programs call `apply` by a name of their own, so the code object is replaced.
     apply: Any = torch.autograd.Function.apply
     operator = partial(_operator, library, count())
     with code_replaced(apply.__func__, operator), replaced(context, "mark_dirty", _refuse_writing):
@@ -51,20 +54,22 @@ def _operator(
     numbers: Iterator[int],
     apply: Callable[..., Any],
     kind: type,
-    *given: Any,
-    **named: Any,
+    *args: Any,
+    **options: Any,
 ) -> Any:
-    """Call a function by way of an operator on the tensors among its arguments."""
+    """Call a function as an operator on the tensors among its arguments."""
     import torch
 
     if kind.__name__ == "CheckpointFunction":
         raise Unsupported("torch.utils.checkpoint: call it with use_reentrant=False")
-    function = partial(apply, kind, **named)
+    function = partial(apply, kind, **options)
+    # PyTorch's own functions are traced by their parts, which export understands.
     if kind.__module__.partition(".")[0] == "torch":
-        return function(*given)
-    call = _Call(function, kind, given)
+        return function(*args)
+    call = _Call(function, kind, args)
     if not call.tensors:
-        return function(*given)
+        return function(*args)
+    # A name per call: each call returns another structure, and operators have one schema.
     name = f"f{next(numbers)}"
     arguments = ", ".join(f"Tensor t{k}" for k in range(len(call.tensors)))
     library.define(f"{name}({arguments}) -> Tensor[]")  # type: ignore[no-untyped-call]
@@ -75,13 +80,13 @@ def _operator(
 
 
 class _Call:
-    """A function with all that it is called with but the tensors."""
+    """A function with all arguments that are no tensors."""
 
-    def __init__(self, function: Callable[..., Any], kind: type, given: tuple[Any, ...]) -> None:
+    def __init__(self, function: Callable[..., Any], kind: type, args: tuple[Any, ...]) -> None:
         import torch
 
         self._function = function
-        self._leaves, self._structure = flatten(given)
+        self._leaves, self._structure = flatten(args)
         self._is_tensor = [isinstance(leaf, torch.Tensor) for leaf in self._leaves]
         self.tensors = [leaf for leaf in self._leaves if isinstance(leaf, torch.Tensor)]
         for leaf in self._leaves:
@@ -93,17 +98,17 @@ class _Call:
                 )
 
     def __call__(self, *tensors: torch.Tensor) -> list[torch.Tensor]:
-        """The tensors that it returns."""
+        """The tensors that the function returns."""
         import torch
 
-        given = self._structure.unflatten(_filled(self._leaves, self._is_tensor, tensors))
-        self._found, self._returned = flatten(self._function(*given))
-        self._out = [isinstance(leaf, torch.Tensor) for leaf in self._found]
-        return [leaf for leaf in self._found if isinstance(leaf, torch.Tensor)]
+        args = self._structure.unflatten(_filled(self._leaves, self._is_tensor, tensors))
+        self._results, self._returned = flatten(self._function(*args))
+        self._out = [isinstance(leaf, torch.Tensor) for leaf in self._results]
+        return [leaf for leaf in self._results if isinstance(leaf, torch.Tensor)]
 
     def returned(self, tensors: Sequence[torch.Tensor]) -> Any:
         """The function's return value, with these tensors in it."""
-        return self._returned.unflatten(_filled(self._found, self._out, tensors))
+        return self._returned.unflatten(_filled(self._results, self._out, tensors))
 
 
 def _plain() -> tuple[type, ...]:
@@ -117,8 +122,8 @@ def _plain() -> tuple[type, ...]:
 def _filled(
     leaves: Sequence[Any], is_tensor: Sequence[bool], tensors: Sequence[torch.Tensor]
 ) -> list[Any]:
-    left = iter(tensors)
-    return [next(left) if t else leaf for leaf, t in zip(leaves, is_tensor, strict=True)]
+    rest = iter(tensors)
+    return [next(rest) if t else leaf for leaf, t in zip(leaves, is_tensor, strict=True)]
 
 
 def _refuse_writing(*_: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Tensors whose size values decide, where a program makes those values of numbers of its own."""
+"""Tensors whose sizes depend on values that the program made from its own numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMPOSITE = frozenset(
     f"aten.{name}"
     for name in ("argwhere", "nonzero_numpy", "repeat_interleave.self_Tensor", "where")
 )
-"""Operators that call such ones."""
+"""Operators that call others of data-dependent size."""
 
 UNKNOWN = object()
 
@@ -27,28 +27,29 @@ def fold_sized(
     constants: Mapping[str, Any],
     find: Callable[[fx.Node], torch.Tensor | None],
 ) -> dict[str, torch.Tensor]:
-    """Put tensors in the place of the calls that make them, such as `nonzero`, where all that they
-    are made of is known: traced again, they would have no known size.
+    """Replace calls such as `nonzero` by their results if all their inputs are known. Traced again,
+    these results would have no known size.
 
     Args:
         module: an exported step, changed in place.
         constants: by name, the tensors that the step reads and that are no state of the model.
-        find: gives the value of a node where it is the same in every step, such as an input that
-            may have no other.
+        find: the value of a node that is the same in every step, such as an input that may have no
+            other; None for other nodes.
 
     Returns:
-        What was put in, by name.
+        The results that replace calls, by name.
     """
     folded: dict[str, torch.Tensor] = {}
+    # Most steps have no such call, and folding constants for nothing would take time.
     if any(_is_sized(node) for node in module.graph.nodes):
-        known = _Known(constants, find)
+        values = _ConstantValues(constants, find)
         for node in [*module.graph.nodes]:
-            known.narrow(node)
-            value = known.compute(node)
+            values.narrow(node)
+            value = values.compute(node)
             if _is_made(node) and value is not UNKNOWN:
                 name = NAME.format(len(folded))
                 folded[name] = value.clone()
-                known.put(_replace(module, node, name, folded[name]), value)
+                values.replace(_replace(module, node, name, folded[name]), value)
         _erase_calls(module)
     return folded
 
@@ -65,8 +66,7 @@ def _is_sized(node: fx.Node) -> bool:
 
 
 def _is_made(node: fx.Node) -> bool:
-    """True for a tensor of such a size: of calls with several outputs, each output that is
-    taken."""
+    """True for a tensor of such a size. Of a call with several outputs, each used output is one."""
     if node.target is operator.getitem:
         return _is_sized(node.all_input_nodes[0])
     return _is_sized(node) and not any(user.target is operator.getitem for user in node.users)
@@ -77,9 +77,9 @@ def _replace(module: fx.GraphModule, node: fx.Node, name: str, value: torch.Tens
 
     module.register_buffer(name, value)
     with module.graph.inserting_before(node):
-        read = module.graph.get_attr(name)
+        buffer = module.graph.get_attr(name)
         # A copy, as the call made a new tensor that later ops may write to.
-        copy = module.graph.call_function(aten.lift_fresh_copy.default, (read,))
+        copy = module.graph.call_function(aten.lift_fresh_copy.default, (buffer,))
     node.replace_all_uses_with(copy, propagate_meta=True)
     return copy
 
@@ -90,7 +90,7 @@ def _erase_calls(module: fx.GraphModule) -> None:
             module.graph.erase_node(node)
 
 
-class _Known:
+class _ConstantValues:
     """Values of nodes that depend on constants alone, node by node in the order of the graph."""
 
     def __init__(
@@ -100,8 +100,8 @@ class _Known:
         self._values: dict[fx.Node, Any] = {}
         self._overwritten: set[int] = set()  # storages that something unknown was written to
 
-    def put(self, node: fx.Node, value: torch.Tensor) -> None:
-        """Know the value of a node that was put in."""
+    def replace(self, node: fx.Node, value: torch.Tensor) -> None:
+        """Record the value of a node that replaces a call."""
         self._values[node] = value
 
     def compute(self, node: fx.Node) -> Any:
@@ -110,7 +110,7 @@ class _Known:
         return value
 
     def narrow(self, node: fx.Node) -> None:
-        """Let a part of a tensor that begins at a known number begin at that number."""
+        """Replace a known start of a part of a tensor by its number."""
         from torch import fx
         from torch.ops import aten
 
@@ -126,22 +126,23 @@ class _Known:
         if node.op == "get_attr":
             return _copied(self._constants.get(str(node.target)))
         filled = _is_filled(node)
-        if (found := self._find(node)) is not None:
-            return found.clone()
-        known = filled or all(map(self._is_known, node.all_input_nodes))
-        if not known or not _is_computed(node):
+        if (value := self._find(node)) is not None:
+            return value.clone()
+        is_known = filled or all(map(self._is_known, node.all_input_nodes))
+        if not is_known or not _is_computed(node):
             self._overwrite(node)
             return UNKNOWN
+        # A filling operator needs the shape of its input alone, so an uninitialised tensor serves.
         values = _like if filled else self._values.__getitem__
         args, kwargs = map_arg((node.args, node.kwargs), values)
         return node.target(*args, **kwargs)  # type: ignore[operator]
 
     def _overwrite(self, node: fx.Node) -> None:
-        """Forget what a node writes to, and what shares memory with that."""
+        """Forget the tensors that a node writes, and all that share their memory."""
         schema = getattr(node.target, "_schema", None)
         if schema and schema.is_mutable:
-            given = (self._values.get(each) for each in node.all_input_nodes)
-            self._overwritten |= {each for value in given for each in _storages(value)}
+            inputs = (self._values.get(source) for source in node.all_input_nodes)
+            self._overwritten |= {key for value in inputs for key in _storages(value)}
 
     def _is_known(self, node: fx.Node) -> bool:
         value = self._values[node]
@@ -149,7 +150,7 @@ class _Known:
 
 
 def _copied(value: Any) -> Any:
-    """A tensor to write to. Those of a model that is built without memory hold nothing."""
+    """A copy that may be overwritten. Tensors of a model without memory have no values."""
     import torch
 
     return value.clone() if type(value) is torch.Tensor else UNKNOWN
@@ -170,7 +171,7 @@ def _is_filled(node: fx.Node) -> bool:
 
 
 def _like(node: fx.Node) -> torch.Tensor:
-    """A tensor of the same kind and size, whatever is in it."""
+    """A tensor of the same kind and size with arbitrary values."""
     import torch
 
     value = node.meta["val"]
@@ -178,7 +179,7 @@ def _like(node: fx.Node) -> torch.Tensor:
 
 
 def _is_computed(node: fx.Node) -> bool:
-    """True if a call gives the same result at any time, and one no larger than is kept."""
+    """True if a call always gives the same result, of a size that is kept."""
     import torch
 
     if node.target is operator.getitem:

@@ -20,22 +20,24 @@ CASTS = (
 
 @contextlib.contextmanager
 def modules_convertible(mode: FakeTensorMode) -> Iterator[None]:
-    """Let `model.to(...)` and its like work on fake parameters. PyTorch exchanges such tensors,
-    which it refuses for one that anything else knows of: a view, or a memory of values. Without
-    values there is nothing to share between processes."""
+    """Let `model.to(...)` and its like work on fake parameters.
+
+    PyTorch swaps the old and the new tensor, and refuses a tensor that anything else refers to,
+    such as a view or a record of values. Tensors without values need no sharing between processes.
+    """
     import torch
     from torch._subclasses.fake_tensor import FakeTensor
 
     swap: Any = torch.utils.swap_tensors
     share: Any = torch.Tensor.share_memory_
 
-    def put(old: Any, new: Any) -> None:
+    def exchange(old: Any, new: Any) -> None:
         if not (isinstance(old, FakeTensor) and isinstance(new, FakeTensor)):
             swap(old, new)
         # The same memory kind: the parameter keeps its identity and takes the new tensor's content,
         # which is what PyTorch does with real tensors by default.
         elif torch._has_compatible_shallow_copy_type(old, new):
-            _put(old, new, mode)
+            _replace_content(old, new, mode)
         else:
             _forget((old, new), mode)
             swap(old, new)
@@ -44,23 +46,25 @@ def modules_convertible(mode: FakeTensorMode) -> Iterator[None]:
         return tensor if isinstance(tensor, FakeTensor) else share(tensor)
 
     with (
-        replaced(torch.utils, "swap_tensors", put),
+        replaced(torch.utils, "swap_tensors", exchange),
         replaced(torch.Tensor, "share_memory_", shared),
     ):
         yield
 
 
-def _put(old: Any, new: Any, mode: FakeTensorMode) -> None:
-    """Put `new`, and the values known of it, in the place of `old`, as on real tensors."""
-    known = new.constant
+def _replace_content(old: Any, new: Any, mode: FakeTensorMode) -> None:
+    """Put the new tensor and its known values in the place of the old, as with real tensors."""
+    constant = new.constant
     old.data = new
-    if known is not None:
-        old.constant = known
+    if constant is not None:
+        old.constant = constant
+        # The converter finds aliases of a constant by its storage, to invalidate them after a
+        # write.
         mode.fake_tensor_converter.add_constant_storage_mapping(old)
 
 
 def _forget(tensors: tuple[Any, ...], mode: FakeTensorMode) -> None:
-    """Leave no weak reference to them, with which PyTorch exchanges none."""
+    """Drop weak references to the tensors, because PyTorch swaps no tensor that has any."""
     converter = mode.fake_tensor_converter
     # The memo holds weak references to fake tensors, and `swap_tensors` refuses tensors with any.
     converter.tensor_memo.clear()
@@ -70,15 +74,15 @@ def _forget(tensors: tuple[Any, ...], mode: FakeTensorMode) -> None:
 
 @contextlib.contextmanager
 def modules_stay_as_built() -> Iterator[None]:
-    """Refuse a cast of a module in the step, but for one that changes nothing: it would be another
-    step from the second on."""
+    """Refuse a cast of a module within the step, unless it changes nothing. Later steps would
+    differ from the first."""
     import torch
 
     def apply(module: Any, change: Any, recurse: bool = True) -> Any:
         for part in module.modules() if recurse else (module,):
-            for name, held in (*part._parameters.items(), *part._buffers.items()):
-                if held is not None and (made := change(held)) is not held:
-                    raise Unsupported(CASTS.format(name, _described(held), _described(made)))
+            for name, tensor in (*part._parameters.items(), *part._buffers.items()):
+                if tensor is not None and (changed := change(tensor)) is not tensor:
+                    raise Unsupported(CASTS.format(name, _described(tensor), _described(changed)))
         return module
 
     with replaced(torch.nn.Module, "_apply", apply):

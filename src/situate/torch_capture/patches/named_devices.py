@@ -1,15 +1,15 @@
-"""Names of devices in a program: a plan decides where its ops run."""
+"""Names of devices in a program whose ops run where a plan puts them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 HERE = ("cpu", "meta")
-"""Kinds of devices that a step is captured on as they are."""
+"""Kinds of devices that capture leaves as they are."""
 
 
 class NamedDevices:
-    """The devices that a program has named, but for the CPU and `meta`."""
+    """The devices that a program has named, except the CPU and `meta`."""
 
     def __init__(self) -> None:
         self._names: dict[str, None] = {}
@@ -18,19 +18,20 @@ class NamedDevices:
         return bool(self._names)
 
     def add(self, name: object) -> None:
-        """Note one, which may have been noted before."""
+        """Record a device, which may have been recorded before."""
         self._names[str(name)] = None
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A line about them; none where there are none."""
+        """A line about the devices; empty if there are none."""
         if not self._names:
             return ()
         names = ", ".join(sorted(self._names))
         return (f"the model or step names {names}: taken as wherever the plan puts an op",)
 
     def here(self, device: Any) -> Any:
-        """The CPU in place of another device, which is noted; what is no name of one as it is."""
+        """The CPU in place of another device, which is recorded. Other values are returned
+        unchanged."""
         if is_here(device):
             return device
         self.add(f"device {device}" if isinstance(device, int) else device)

@@ -1,4 +1,4 @@
-"""PyTorch with something else in place of one of its functions, for as long as it traces."""
+"""Temporary replacements of PyTorch's functions, kernels and code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 @contextlib.contextmanager
 def replaced(owner: Any, name: str, value: object) -> Iterator[None]:
-    """`owner.name` is `value` within."""
+    """A block in which `owner.name` is `value`."""
     # Static: a property or a classmethod is put back as it is, not what it returns.
     before = inspect.getattr_static(owner, name)
     setattr(owner, name, value)
@@ -24,7 +24,8 @@ def replaced(owner: Any, name: str, value: object) -> Iterator[None]:
 
 @contextlib.contextmanager
 def whole(overload: Any) -> Iterator[None]:
-    """Operator `overload` is traced without what Python puts in place of it and of its gradient."""
+    """A block that traces operator `overload` without its Python decompositions, forward and
+    backward."""
     from torch._C import DispatchKey
 
     # PyTorch registers Python decompositions of the operator and of its gradient under these keys.
@@ -36,7 +37,7 @@ def whole(overload: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def kernels_replaced(overload: Any, kernels: Mapping[Any, Any]) -> Iterator[None]:
-    """Operator `overload` has these Python kernels, by dispatch key, within."""
+    """A block in which operator `overload` has these Python kernels, by dispatch key."""
     try:
         with replaced(overload, "py_kernels", kernels):
             # Resolved kernels are cached in the operator, before and after.
@@ -48,8 +49,8 @@ def kernels_replaced(overload: Any, kernels: Mapping[Any, Any]) -> Iterator[None
 
 @contextlib.contextmanager
 def dispatched(handle: Callable[..., Any]) -> Iterator[None]:
-    """An operator on fake tensors gives what `handle(run, mode, operator, args, kwargs)` does, and
-    `run(operator, args, kwargs)` what it gave before."""
+    """A block in which an operator on fake tensors returns `handle(run, mode, operator, args,
+    kwargs)`; `run(operator, args, kwargs)` is the original call."""
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     before = FakeTensorMode.dispatch
@@ -71,18 +72,18 @@ def dispatched(handle: Callable[..., Any]) -> Iterator[None]:
 
 
 REPLACEMENT = "_situate_replacement"
-"""The name, among the globals of a replaced function, of what is called in its place."""
+"""The name of the replacement among the globals of a function."""
 
 
 @contextlib.contextmanager
 def code_replaced(function: Any, replacement: Callable[..., Any]) -> Iterator[None]:
-    """A method gives what `replacement(original, *args, **kwargs)` does, also where a program has a
-    name of its own for it.
+    """A block in which a method returns `replacement(original, *args, **kwargs)`, also where a
+    program refers to the method by a name of its own.
 
     Args:
         function: a Python function whose only free variable is `__class__`, as of a method that
             calls `super()`.
-        replacement: takes the function as it was, and the arguments.
+        replacement: takes the original function, and the arguments.
     """
     code, names = function.__code__, function.__globals__
     original = FunctionType(

@@ -1,4 +1,4 @@
-"""Checks of all that is in a tensor, which look at values."""
+"""Checks of tensors that read values, which fake tensors do not have."""
 
 from __future__ import annotations
 
@@ -11,26 +11,28 @@ from situate.torch_capture.patches.patched import replaced
 from situate.torch_capture.refusals.lines import inside_package, is_users
 
 ASKS = {"isfinite": True, "isinf": False, "isnan": False}
-"""Questions about every number of a tensor, and the answer where all of them are finite."""
+"""Questions about every number of a tensor, and the answer if all numbers are finite."""
 
 ANSWER = "_situate_answer"
-"""The attribute of a tensor that is such an answer."""
+"""The attribute of a result tensor that holds its answer."""
 
 
 @contextlib.contextmanager
 def tensors_unchecked() -> Iterator[None]:
-    """Take checks of a tensor's values to hold: those of `torch._check_tensor_all`, by which
-    transformers compares placeholders in a text with features of images, and those of a library
-    that looks whether numbers are finite, to clamp them. PyTorch reads the values, which fake
-    tensors do not have, and raises an error."""
+    """A block in which checks of a tensor's values pass. PyTorch would read the values, which fake
+    tensors lack, and raise an error.
+
+    `torch._check_tensor_all` is one such check; transformers uses it to compare placeholders in a
+    text with features of images. Other libraries test for finite numbers, to clamp them.
+    """
     import torch
 
     tensor: Any = torch.Tensor
     truth = tensor.__bool__
 
-    def holds(asked: Any) -> bool:
-        known = getattr(asked, ANSWER, None)
-        return bool(truth(asked) if known is None else known)
+    def holds(question: Any) -> bool:
+        answer = getattr(question, ANSWER, None)
+        return bool(truth(question) if answer is None else answer)
 
     with contextlib.ExitStack() as stack:
         # `torch._check_tensor_all` calls this and reads the result with `item()`.
@@ -40,42 +42,57 @@ def tensors_unchecked() -> Iterator[None]:
             # `torch.isfinite(x)` and `x.isfinite()` are two functions, and a library may call
             # either.
             for owner in (torch, tensor):
-                asked = _answered(getattr(owner, name), answer)
-                stack.enter_context(replaced(owner, name, asked))
+                question = _answered(getattr(owner, name), answer)
+                stack.enter_context(replaced(owner, name, question))
         for name in ("all", "any"):
             stack.enter_context(replaced(tensor, name, _passed_on(getattr(tensor, name))))
         yield
 
 
 def _answered(ask: Callable[..., Any], answer: bool) -> Callable[..., Any]:
-    """The same, and where a library asks the tensor has the answer with it."""
+    """The same function. If a library calls it, its result carries the answer."""
 
-    def call(*given: Any, **named: Any) -> Any:
-        found = ask(*given, **named)
+    def call(*args: Any, **options: Any) -> Any:
+        result = ask(*args, **options)
+        # Only a library's check is answered. A user's own check would hide a real dependence on
+        # values.
         filename = sys._getframe(1).f_code.co_filename
         if inside_package(filename) and is_users(filename):
-            setattr(found, ANSWER, answer)
-        return found
+            setattr(result, ANSWER, answer)
+        return result
 
     return call
 
 
 def _passed_on(reduce: Callable[..., Any]) -> Callable[..., Any]:
-    """The same, whose result has the answer that its tensor has."""
+    """The same function. Its result carries the answer of its argument."""
 
-    def call(tensor: Any, *given: Any, **named: Any) -> Any:
-        found = reduce(tensor, *given, **named)
+    def call(tensor: Any, *args: Any, **options: Any) -> Any:
+        result = reduce(tensor, *args, **options)
         if (answer := getattr(tensor, ANSWER, None)) is not None:
-            setattr(found, ANSWER, answer)
-        return found
+            setattr(result, ANSWER, answer)
+        return result
 
     return call
 
 
 class _Holds:
-    """In place of the tensor that says whether all of another is true."""
+    """Stands for a tensor that says whether all of another is true."""
 
     @staticmethod
     def item() -> bool:
-        """Its value."""
+        """The value of the tensor."""
         return True
+
+
+@contextlib.contextmanager
+def arguments_unchecked() -> Iterator[None]:
+    """A block in which distributions do not check parameters and samples, unless a program says
+    `validate_args=True`.
+
+    By default PyTorch reads their values, which fake tensors lack.
+    """
+    from torch.distributions import Distribution
+
+    with replaced(Distribution, "_validate_args", False):
+        yield

@@ -1,4 +1,4 @@
-"""Ops of the forward pass once more, among a step's other nodes."""
+"""A step's graph, rewritten so that ops of the forward pass run a second time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from situate.torch_capture.flow import Storage
 from situate.torch_capture.names import AFTER, AGAIN
-from situate.torch_capture.recompute.batch_norm import statistics_only_here
 from situate.torch_capture.recompute.parts import Part
 from situate.torch_capture.recompute.saved import Saved, is_backward
 
@@ -18,7 +17,7 @@ Source = Callable[["fx.Node"], "fx.Node"]
 
 
 def with_copies(saved: Saved, parts: Sequence[Part]) -> fx.Graph:
-    """The graph of a step in which parts of the forward pass are there again, each just before the
+    """The graph of a step in which parts of the forward pass occur again, each just before the
     first node of the backward pass that needs it."""
     step = _Step(saved)
     due: dict[fx.Node, list[Part]] = {}
@@ -32,7 +31,7 @@ def with_copies(saved: Saved, parts: Sequence[Part]) -> fx.Graph:
 
 
 class _Step:
-    """A step that is written anew.
+    """A step's graph that is written anew.
 
     Attributes:
         graph: of the step.
@@ -49,8 +48,8 @@ class _Step:
         self._repeated: set[Storage] = set()
 
     def add(self, node: fx.Node) -> None:
-        """Write a node; one of the backward pass reads what is made again, where it is."""
-        source = self._read if is_backward(node) else self._first.__getitem__
+        """Copy a node. A node of the backward pass reads recomputed values, if there are any."""
+        source = self._source if is_backward(node) else self._first.__getitem__
         self._first[node] = self.graph.node_copy(node, source)
 
     def repeat(self, part: Part) -> None:
@@ -58,8 +57,8 @@ class _Step:
         self._repeated |= part.values
         for node in part.ops:
             begins = part.values.isdisjoint(map(self._of, node.all_input_nodes))
-            copied = self._copied(node, self._read)
-            statistics_only_here(copied)
+            copied = self._copied(node, self._source)
+            _without_running_statistics(copied)
             copied.meta[AGAIN] = self._first[node]
             if begins:
                 copied.meta[AFTER] = self._first[part.after]
@@ -67,16 +66,30 @@ class _Step:
     def _of(self, node: fx.Node) -> Storage:
         return self._storage[node]
 
-    def _read(self, node: fx.Node) -> fx.Node:
-        """The node that stands for a value where it is read in the backward pass."""
-        return self._made(node) if self._of(node) in self._repeated else self._first[node]
+    def _source(self, node: fx.Node) -> fx.Node:
+        """The node that stands for a value where the backward pass reads it."""
+        return self._again_or_view(node) if self._of(node) in self._repeated else self._first[node]
 
-    def _made(self, node: fx.Node) -> fx.Node:
-        """A node that is made again, or a view of one."""
-        found = self._again.get(node)
-        return self._copied(node, self._made) if found is None else found
+    def _again_or_view(self, node: fx.Node) -> fx.Node:
+        """A recomputed node, or a view of one."""
+        copied = self._again.get(node)
+        return self._copied(node, self._again_or_view) if copied is None else copied
 
     def _copied(self, node: fx.Node, source: Source) -> fx.Node:
         copied = self._again[node] = self.graph.node_copy(node, source)
         copied.meta["partitioner_tag"] = "is_backward"
         return copied
+
+
+def _without_running_statistics(node: fx.Node) -> None:
+    """Let a batch norm that trains neither read nor return running statistics; other nodes are
+    unchanged."""
+    import torch
+
+    aten = torch.ops.aten
+    if node.target is aten._native_batch_norm_legit_functional.default and node.args[5]:
+        # The first run has already written the running statistics; a second write would average
+        # twice.
+        node.target = aten._native_batch_norm_legit.no_stats
+        node.args = (*node.args[:3], *node.args[5:])
+        node.meta["val"] = node.meta["val"][:3]

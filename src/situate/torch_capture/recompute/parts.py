@@ -1,4 +1,4 @@
-"""The ops that run again: of each module in each slice, and what they wait for."""
+"""The ops that run again, by module and slice, and the ops that they wait for."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Part:
 
     Attributes:
         ops: in the order of the forward pass.
-        values: of theirs, those that they and the backward pass read as they are made again.
-        after: the op that makes the gradient of what the module gave; they wait for it.
-        before: the first node of the backward pass that needs them.
+        values: outputs of these ops whose recomputed copies they and the backward pass read.
+        after: the op that computes the gradient of the module's output; the ops wait for it.
+        before: the first node of the backward pass that needs the values.
     """
 
     ops: tuple[fx.Node, ...]
@@ -32,57 +32,61 @@ class Part:
 
 
 def parts(saved: Saved, modules: Sequence[str]) -> list[Part]:
-    """The parts of all modules, in each slice that has something to run again."""
-    stays: dict[tuple[str, int | None], set[Storage]] = {}
+    """The parts of all modules, for each slice that has something to run again."""
+    inner_values: dict[tuple[str, int | None], set[Storage]] = {}
     for value, inner in saved.within.items():
         for module in {*enclosing(inner)}.intersection(modules):
-            stays.setdefault((module, slice_of(value[0])), set()).add(value)
+            inner_values.setdefault((module, slice_of(value[0])), set()).add(value)
     gradients = _gradients(saved)
-    found = (_part(saved, values, gradients) for values in stays.values())
-    return [part for part in found if part is not None]
+    candidates = (_part(saved, values, gradients) for values in inner_values.values())
+    return [part for part in candidates if part is not None]
 
 
-def _part(saved: Saved, stays: set[Storage], gradients: frozenset[fx.Node]) -> Part | None:
-    """The part of a module of whose values these are read by no op of the forward pass outside."""
-    ops = _makers(saved, stays)
+def _part(saved: Saved, inner_values: set[Storage], gradients: frozenset[fx.Node]) -> Part | None:
+    """The part of a module; `inner_values` are its values that no op of the forward pass outside
+    reads."""
+    ops = _makers(saved, inner_values)
     if not ops:
         return None
-    values = frozenset(value for value in stays if value[0] in ops)
+    values = frozenset(value for value in inner_values if value[0] in ops)
     before = next(_dependent(saved, values))
+    # If the loss is inside the module, no gradient enters it from elsewhere.
     after = _entering(saved, values, gradients) or _last(saved, before, slice_of(ops[0]))
     return Part(ops, values, after, before)
 
 
-def _makers(saved: Saved, stays: set[Storage]) -> tuple[fx.Node, ...]:
-    """The ops that make the values that are needed again, of those that stay in a module, from what
-    comes into it and what it hands out, which is there in any case."""
-    found: set[fx.Node] = set()
-    pending = [value[0] for value in stays if saved.is_kept(value)]
+def _makers(saved: Saved, inner_values: set[Storage]) -> tuple[fx.Node, ...]:
+    """The ops that recompute the needed values of a module from its inputs and its outputs, which
+    exist anyway."""
+    makers: set[fx.Node] = set()
+    pending = [value[0] for value in inner_values if saved.is_kept(value)]
     while pending:
         node = pending.pop()
-        if node not in found:
-            found.add(node)
-            pending += [value[0] for value in saved.flow.reads[node] if value in stays]
-    return tuple(sorted(found, key=saved.number.__getitem__))
+        if node not in makers:
+            makers.add(node)
+            pending += [value[0] for value in saved.flow.reads[node] if value in inner_values]
+    return tuple(sorted(makers, key=saved.number.__getitem__))
 
 
 def _dependent(saved: Saved, values: frozenset[Storage]) -> Iterator[fx.Node]:
     """The nodes of the backward pass that need values, in order."""
     nodes = list(saved.number)
-    shown = {node for value in values for node in saved.shown[value]}
-    pending = sorted({saved.number[n] for node in shown for n in node.users if is_backward(n)})
-    seen = {*pending}
+    nodes_of_values = {node for value in values for node in saved.nodes_of[value]}
+    pending = sorted(
+        {saved.number[n] for node in nodes_of_values for n in node.users if is_backward(n)}
+    )
+    queued = {*pending}
     while pending:
         node = nodes[heappop(pending)]
         yield node
-        for number in {saved.number[user] for user in node.users if is_backward(user)} - seen:
-            seen.add(number)
+        for number in {saved.number[user] for user in node.users if is_backward(user)} - queued:
+            queued.add(number)
             heappush(pending, number)
 
 
 def _gradients(saved: Saved) -> frozenset[fx.Node]:
-    """The ops of the backward pass that depend on the forward pass and on the gradient of the
-    loss: those that make gradients and can do so only when the forward pass has ended."""
+    """The ops of the backward pass that depend on the forward pass and on the gradient of the loss.
+    They compute gradients, and only after the forward pass."""
     forward = set(saved.forward)
     loss: set[fx.Node] = set()
     late: set[fx.Node] = set()
@@ -100,7 +104,7 @@ def _gradients(saved: Saved) -> frozenset[fx.Node]:
 def _entering(
     saved: Saved, values: frozenset[Storage], gradients: frozenset[fx.Node]
 ) -> fx.Node | None:
-    """The op that makes the first gradient that comes from elsewhere to what needs values."""
+    """The op that computes the first gradient from elsewhere for a node that needs values."""
     first = None
     for node in _dependent(saved, values):
         first = saved.number[node] if first is None else first
@@ -113,7 +117,7 @@ def _entering(
 
 
 def _last(saved: Saved, before: fx.Node, number: int | None) -> fx.Node:
-    """The last op of the forward pass of a slice."""
+    """The last op of a slice's forward pass."""
     place = saved.number
     ops = (n for n in saved.forward if slice_of(n) == number and place[n] < place[before])
     return max(ops, key=place.__getitem__)

@@ -1,5 +1,5 @@
-"""The values that a step's forward pass keeps for its backward pass, and the modules that they
-stay in."""
+"""The values that a step's forward pass saves for its backward pass, and the modules that contain
+them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Saved:
-    """The values that the ops of a forward pass make, and who reads them.
+    """The values that the ops of a forward pass compute, and their readers.
 
     Attributes:
         trace: of the step.
@@ -39,51 +39,52 @@ class Saved:
     @cached_property
     def module(self) -> dict[fx.Node, str]:
         """By op of the forward pass, the path of its module; empty outside of all modules."""
-        found: dict[fx.Node, str] = {}
+        modules: dict[fx.Node, str] = {}
         for node in self.forward:
             path = names.module(node) or ""
-            found[node] = "" if names.is_outside(path) else path
-        return found
+            modules[node] = "" if names.is_outside(path) else path
+        return modules
 
     @cached_property
     def within(self) -> dict[Storage, str]:
-        """By value of the forward pass that anything reads, the innermost module that has its op
-        and all ops of the forward pass that read it; empty where there is none, or the step returns
-        the value."""
-        given = (value for values in self.flow.gradients.values() for value in values)
-        kept = {*self.flow.results, *self.flow.mutations.values(), *given}
+        """By value of the forward pass that is read, the innermost module that contains its op and
+        all its readers in the forward pass. The path is empty if there is none, or if the step
+        returns the value."""
+        gradients = (value for values in self.flow.gradients.values() for value in values)
+        external = {*self.flow.results, *self.flow.mutations.values(), *gradients}
         return {
-            value: "" if value in kept else self._common(value)
+            value: "" if value in external else self._common(value)
             for value in self.flow.readers
             if value[0] in self.module
         }
 
     @cached_property
-    def shown(self) -> dict[Storage, list[fx.Node]]:
+    def nodes_of(self) -> dict[Storage, list[fx.Node]]:
         """By value, the nodes that stand for it or for a view of it."""
-        found: dict[Storage, list[fx.Node]] = {}
+        nodes: dict[Storage, list[fx.Node]] = {}
         for node, value in self.storage.items():
-            found.setdefault(value, []).append(node)
-        return found
+            nodes.setdefault(value, []).append(node)
+        return nodes
 
     def is_kept(self, value: Storage) -> bool:
         """True if the backward pass reads a value."""
         return any(map(is_backward, self.flow.readers.get(value, ())))
 
     @cached_property
-    def held(self) -> dict[str, int]:
-        """By path of a module, the bytes that it alone keeps for the backward pass."""
-        found: dict[str, int] = {}
+    def saved_bytes(self) -> dict[str, int]:
+        """By path of a module, the bytes of its inner values that the backward pass reads."""
+        total: dict[str, int] = {}
         for (node, k), inner in self.within.items():
             if self.is_kept((node, k)):
                 size = cost.nbytes(cost.outputs(node.meta["val"])[k])
                 for path in enclosing(inner):
-                    found[path] = found.get(path, 0) + size
-        return found
+                    total[path] = total.get(path, 0) + size
+        return total
 
     def _common(self, value: Storage) -> str:
-        """The innermost module that an op and its readers in the forward pass have in common."""
+        """The innermost module that contains an op and its readers in the forward pass."""
         readers = [node for node in self.flow.readers[value] if not is_backward(node)]
+        # A buffer passes from slice to slice; it cannot be recomputed in one of them.
         if any(slice_of(reader) != slice_of(value[0]) for reader in readers):
             return ""
         paths = [self.module[node].split(".") for node in (value[0], *readers)]
@@ -101,12 +102,12 @@ def is_backward(node: fx.Node) -> bool:
 
 
 def enclosing(path: str) -> Iterator[str]:
-    """The module of a path and all that it lies in, the outermost first."""
+    """The paths of the modules around a module and of the module itself, the outermost first."""
     parts = path.split(".")
     return (".".join(parts[: i + 1]) for i in range(len(parts)) if path)
 
 
 def slice_of(node: fx.Node) -> int | None:
     """The number of the slice that a node works on."""
-    found: int | None = node.meta.get(names.SLICE)
-    return found
+    number: int | None = node.meta.get(names.SLICE)
+    return number

@@ -1,4 +1,4 @@
-"""Errors while a model is captured, each as one line that names the line at fault."""
+"""Errors during capture, each as one line that names the source line at fault."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from situate.torch_capture.refusals.remedies import Unsupported, first_line, rem
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Keep PyTorch's and transformers' warnings and log lines off the user's screen."""
+    """A block that hides the warnings and log lines of PyTorch and transformers."""
     before = logging.root.manager.disable
     logging.disable(logging.ERROR)
     try:
@@ -29,14 +29,19 @@ def quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def explained(
-    name: str, doing: str, called: str = "the step is loss(model, *inputs)"
+    name: str, doing: str, signature: str = "the step is loss(model, *inputs)"
 ) -> Iterator[None]:
-    """Turn whatever is raised inside into one line: graph name, what was being done, where, why;
-    after a call with wrong arguments also what is `called` how.
+    """Turn any exception of the block into one line: graph name, activity, source line, reason.
+
+    Args:
+        name: of the graph.
+        doing: the activity, such as `capturing the step`.
+        signature: how the user's function is called, for an error about its arguments.
 
     Raises:
         SituateError: in place of any other exception.
     """
+    # An error that the caller is handling would otherwise appear as `__context__` of the new one.
     handled = sys.exception()
     try:
         yield
@@ -45,11 +50,11 @@ def explained(
             raise
         raise SituateError(f"{name}: {error}") from None
     except (Exception, SystemExit) as error:
-        reason = remedy(error, handled) or _said(error) + f" ({called})" * _is_call(error)
+        reason = remedy(error, handled) or _message(error) + f" ({signature})" * _is_call(error)
         raise SituateError(f"{name}: {doing}: {user_line(error)}{reason}") from None
 
 
-def _said(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     line, frame = first_line(error), user_frame(error)
     if isinstance(error, Unsupported):
         return line + not_ours(frame, line)

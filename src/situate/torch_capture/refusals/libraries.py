@@ -1,4 +1,4 @@
-"""Remedies for a library's own code, which its user cannot rewrite."""
+"""Remedies for errors in a library's code, which the user cannot rewrite."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PICTURES = (
     "give the model image_hidden_states in place of pixel_values, and compute them in the step: "
     "connector(vision_model(pixel_values=..., patch_attention_mask=...).last_hidden_state)"
 )
-KNOWN = (
+BY_WORD = (
     ("layerdrop", "set layerdrop (encoder_layerdrop, decoder_layerdrop) to 0 in its configuration"),
     ("expert_", EXPERTS),
     ("linear_sum_assignment", LABELS),
@@ -52,27 +52,27 @@ KNOWN = (
     (r"\b(attention_|causal_|padding_)?mask", MASKS),
     ("self.training", EVAL),
 )
-"""By an expression found in the line or just before it, what has been tried and works."""
+"""Tested remedies, by an expression in the source line or just before it."""
 
-FILES = (
+BY_FILE = (
     ("/loss/", LABELS),
     ("/idefics3/", PICTURES),
     ("/encodec/", BUFFERS),
     ("torchvision/models/detection/", BOXES),
     ("torchvision/ops/", BOXES),
 )
-"""The same by a part of the file's path."""
+"""Tested remedies, by a part of the file's path."""
 
-FUNCTIONS = {
+BY_FUNCTION = {
     "get_rope_index": "give the model its position_ids too, as its get_rope_index computes them "
     "outside of the step"
 }
-"""The same by the function's name."""
+"""Tested remedies, by the function's name."""
 
 IMPLEMENTATIONS = "use_experts_implementation"
 """A word in the files of models whose experts can be computed in several ways."""
 
-SAID = (
+BY_MESSAGE = (
     (
         "layers_are_rescaled",
         "set rescale_every to 0 in its configuration, or call the model once where it is built, "
@@ -84,10 +84,10 @@ SAID = (
         "their own",
     ),
 )
-"""By a part of what a refusal says, or of the line, what has been tried and works."""
+"""Tested remedies, by a part of the refusal or of the source line."""
 
 BEFORE = 6
-"""Lines before one that are looked at too."""
+"""Lines before the source line that are searched, too."""
 
 OWN = "use torch.where, or decide it outside the model"
 OTHER = (
@@ -101,56 +101,54 @@ FUNCTION = (
 
 
 def library_remedy(frame: FrameSummary) -> str:
-    """The remedy for a line of a library that depends on values; empty for a line of the user's
-    own."""
+    """The remedy for a library's line that depends on values; empty for a line of the user's."""
     inside = inside_package(frame.filename)
-    return VALUES.format(_package(inside), _known(frame)) if inside else ""
+    return VALUES.format(_package(inside), _remedy(frame)) if inside else ""
 
 
 def value_remedy(frame: FrameSummary | None) -> str:
-    """The way to do without what a line looks at."""
-    return _known(frame) if frame and inside_package(frame.filename) else OWN
+    """The way to avoid a read of values in a line."""
+    return _remedy(frame) if frame and inside_package(frame.filename) else OWN
 
 
-def not_ours(frame: FrameSummary | None, said: str) -> str:
+def not_ours(frame: FrameSummary | None, message: str) -> str:
     """The addition to a refusal of a library's line that does not name the library."""
     inside = inside_package(frame.filename) if frame else ""
-    if not inside or _package(inside) in said:
+    if not inside or _package(inside) in message:
         return ""
     line = linecache.getline(frame.filename, frame.lineno or 0) if frame else ""
-    remedy = next((remedy for part, remedy in SAID if part in said + line), LEFT_OUT)
+    remedy = next((remedy for part, remedy in BY_MESSAGE if part in message + line), LEFT_OUT)
     return f"; the line is {_package(inside)}'s own: {remedy}"
 
 
 def mask_remedy(frame: FrameSummary | None) -> str:
-    """The addition to an error of a library's line that reads a mask, which it may read only of a
-    model that is captured."""
+    """The addition to an error in a library's line that reads a mask; empty for other lines."""
     inside = inside_package(frame.filename) if frame else ""
-    fits = inside and frame is not None and _known(frame) == MASKS
+    fits = inside and frame is not None and _remedy(frame) == MASKS
     return f"; the line is {_package(inside)}'s own: {MASKS}" if fits else ""
 
 
 def function_remedy(kind: type) -> str:
-    """The remedy for a library's function with a gradient of its own; empty for the user's own."""
+    """The remedy for a library's autograd function; empty for the user's own."""
     module = sys.modules.get(kind.__module__)
     inside = inside_package(getattr(module, "__file__", None) or "")
     return FUNCTION.format(_package(inside)) if inside else ""
 
 
-def _known(frame: FrameSummary) -> str:
+def _remedy(frame: FrameSummary) -> str:
     line = frame.lineno or 0
     lines = (linecache.getline(frame.filename, k) for k in range(line, line - 1 - BEFORE, -1))
     code = [text.partition("#")[0] for text in lines]
-    by_file = (remedy for part, remedy in FILES if part in frame.filename)
+    by_file = (remedy for part, remedy in BY_FILE if part in frame.filename)
     by_word = (
         remedy
         for text in code
-        for word, remedy in KNOWN
+        for word, remedy in BY_WORD
         if re.search(word, text) and (remedy != MASKS or _mentions(frame.filename, "attention"))
     )
-    found = FUNCTIONS.get(frame.name) or next(by_file, None) or next(by_word, OTHER)
-    lacks = found == EXPERTS and not _mentions(frame.filename, IMPLEMENTATIONS)
-    return (DENSE if lacks else found).replace("{}", _class_around(frame))
+    first = BY_FUNCTION.get(frame.name) or next(by_file, None) or next(by_word, OTHER)
+    lacks = first == EXPERTS and not _mentions(frame.filename, IMPLEMENTATIONS)
+    return (DENSE if lacks else first).replace("{}", _class_around(frame))
 
 
 def _mentions(filename: str, word: str) -> bool:
@@ -160,8 +158,8 @@ def _mentions(filename: str, word: str) -> bool:
 def _class_around(frame: FrameSummary) -> str:
     """The name of the class that a line is in."""
     above = linecache.getlines(frame.filename)[: frame.lineno or 0]
-    found = (re.match(r"class (\w+)", text) for text in reversed(above))
-    return next((match[1] for match in found if match), "the model")
+    matches = (re.match(r"class (\w+)", text) for text in reversed(above))
+    return next((match[1] for match in matches if match), "the model")
 
 
 def _package(inside: str) -> str:

@@ -1,4 +1,4 @@
-"""Lines of the program that is captured, among those of PyTorch, Python and situate."""
+"""Source lines of the captured program, among those of PyTorch, Python and situate."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from pathlib import Path
 SITUATE = tuple(str(Path(__file__).parents[2] / folder) for folder in ("torch_capture", "runtime"))
 
 _ORIGINAL = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)', re.MULTILINE)
-"""A line of the traceback that a graph keeps of the program it was made of."""
+"""A line of the traceback that a graph keeps for each node."""
 
 
 def user_line(error: BaseException) -> str:
-    """`file.py:12: ` of the innermost line outside PyTorch, Python and situate; empty if none."""
+    """`file.py:12: ` of the innermost line outside PyTorch, Python and situate; empty if there is
+    none."""
     frame = user_frame(error)
-    return written(frame.filename, frame.lineno) if frame else user_line_in(str(error))
+    return format_line(frame.filename, frame.lineno) if frame else user_line_in(str(error))
 
 
 def user_line_in(text: str) -> str:
-    """The same of a traceback as text, of which what is called by situate counts."""
+    """The same line of a traceback as text, among the frames that situate calls."""
     for match in reversed([*_ORIGINAL.finditer(text)]):
         if match["file"].startswith(SITUATE):
             break
         if is_users(match["file"]):
-            return written(match["file"], int(match["line"]))
+            return format_line(match["file"], int(match["line"]))
     return ""
 
 
@@ -39,22 +40,23 @@ def user_frame(error: BaseException) -> traceback.FrameSummary | None:
 
 
 def user_frame_of(frames: Sequence[traceback.FrameSummary]) -> traceback.FrameSummary | None:
-    """The same of a stack."""
+    """The innermost such frame of a stack."""
     return next((frame for frame in reversed(frames) if is_users(frame.filename)), None)
 
 
 def is_raised_by_user(error: BaseException) -> bool:
-    """True if a `raise` or `assert` outside PyTorch, Python and situate raised it."""
+    """True if a `raise` or `assert` outside PyTorch, Python and situate raised the error."""
     at = error.__traceback__
     while at is not None and at.tb_next is not None:
         at = at.tb_next
     if at is None or not is_users(at.tb_frame.f_code.co_filename):
         return False
+    # An error from C code also ends in a frame of the user's, but at a call instruction.
     return at.tb_frame.f_code.co_code[at.tb_lasti] == dis.opmap["RAISE_VARARGS"]
 
 
 def is_users(filename: str) -> bool:
-    """True for a file that is not of PyTorch, Python or situate."""
+    """True for a file that is not part of PyTorch, Python or situate."""
     torch = str(getattr(sys.modules.get("torch"), "__file__", None) or "torch/__init__.py")
     stdlib = sysconfig.get_paths()["stdlib"]
     inside_stdlib = filename.startswith(stdlib) and "site-packages" not in filename
@@ -63,13 +65,13 @@ def is_users(filename: str) -> bool:
 
 
 def inside_package(filename: str) -> str:
-    """The path of a file in what is installed, such as `timm/layers/norm.py`; empty if it is not
-    there."""
+    """The path of a file among installed packages, such as `timm/layers/norm.py`; empty for other
+    files."""
     path = filename.replace("\\", "/")
-    _, found, inside = path.rpartition("/site-packages/")
+    _, separator, inside = path.rpartition("/site-packages/")
     folders = (folder.replace("\\", "/").rstrip("/") + "/" for folder in sys.path if folder)
     beside = (path.removeprefix(f) for f in folders if path.startswith(f) and _installs(f))
-    return inside if found else next(beside, "")
+    return inside if separator else next(beside, "")
 
 
 @cache
@@ -78,7 +80,7 @@ def _installs(folder: str) -> bool:
     return any(Path(folder).glob("*.dist-info"))
 
 
-def written(filename: str, line: int | None) -> str:
+def format_line(filename: str, line: int | None) -> str:
     """`file.py:12: ` of a line."""
     path = Path(filename)
     here = str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else filename

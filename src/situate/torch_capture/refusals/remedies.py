@@ -1,4 +1,4 @@
-"""Errors that PyTorch raises while a step is captured, and how to avoid them."""
+"""Errors that PyTorch raises during capture, and how to avoid them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from situate.torch_capture.refusals.lines import is_raised_by_user, is_users, us
 
 
 class Unsupported(Exception):
-    """A step that capture cannot take; the text says why, and what to do instead."""
+    """A step that capture cannot take; the text gives the reason and the remedy."""
 
 
 VALUES = f"what happens here depends on the values of a tensor, which capture does not know: {OWN}"
@@ -20,7 +20,7 @@ SHAPES = (
     "mask or a fixed size; where inputs decide it, give them their values (torch.tensor, or small "
     "draws of a torch.Generator with a seed)"
 )
-TAKEN = (
+READ_OUT = (
     "values are taken out of a tensor here (for NumPy, text or memory addresses), which capture "
     "does not know: compute with torch, or do it outside the step"
 )
@@ -59,7 +59,7 @@ BRANCHES = (
     "the step calls an operator that takes functions (torch.cond and its like), which is not "
     "captured: use torch.where, or decide it outside the model"
 )
-KEPT = (
+STORED_PARAMETER = (
     "a module keeps a tensor that is computed from its parameters, so it cannot be copied: use "
     "torch.nn.utils.parametrizations in place of torch.nn.utils.weight_norm and its like"
 )
@@ -124,11 +124,11 @@ _PHRASES = {
     "doesn't match mode": DATA,
     "view functorch tensor": GRADIENTS,
     "'Tensor' object has no attribute 'constant'": GRADIENTS,
-    ".numpy() is not supported for tensor subclasses": TAKEN,
-    "FakeTensor.__format__": TAKEN,
-    "Cannot access data pointer": TAKEN,
-    "Not available for 'meta' device type": TAKEN,
-    "its data is not allocated yet": TAKEN,
+    ".numpy() is not supported for tensor subclasses": READ_OUT,
+    "FakeTensor.__format__": READ_OUT,
+    "Cannot access data pointer": READ_OUT,
+    "Not available for 'meta' device type": READ_OUT,
+    "its data is not allocated yet": READ_OUT,
     "Cannot get CUDA generator": GENERATOR,
     "not linked with support for": DEVICE,
     "Torch not compiled with": DEVICE,
@@ -158,14 +158,15 @@ _INTERNAL = re.compile(
 
 
 def remedy(error: BaseException, handled: BaseException | None = None) -> str:
-    """The cause of such an error and its remedy; empty for an error of the program's.
+    """The cause of an error and its remedy; empty for an error of the program's own.
 
     Args:
+        error: raised during capture.
         handled: the error that the caller was handling when the work began, which is no cause.
     """
-    for each in _chain(error, handled):
-        if found := _known(each):
-            return _of_library(each) * (found in (VALUES, SHAPES, TAKEN)) or found
+    for cause in _chain(error, handled):
+        if text := _remedy(cause):
+            return _of_library(cause) * (text in (VALUES, SHAPES, READ_OUT)) or text
     own = isinstance(error, Unsupported) or is_raised_by_user(error)
     return "" if own or not _INTERNAL.search(first_line(error)) else UNTRACED
 
@@ -176,42 +177,44 @@ def _of_library(error: BaseException) -> str:
 
 
 def _chain(error: BaseException, handled: BaseException | None) -> Iterator[BaseException]:
-    """The error and those that it was raised for, down to one that was handled before."""
-    found: BaseException | None = error
+    """The error and its causes, down to one that was handled before."""
+    current: BaseException | None = error
+    # Chains of causes can be circular.
     for _ in range(20):
-        if found is None or found is handled:
+        if current is None or current is handled:
             return
-        yield found
-        found = found.__cause__ or found.__context__
+        yield current
+        current = current.__cause__ or current.__context__
 
 
-def _known(error: BaseException) -> str:
+def _remedy(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     if any(frame.name == "_detect_is_causal_mask" for frame in frames):
         return MASK
     for kind in type(error).__mro__:
         if kind.__name__ in _KINDS:
-            found = _KINDS[kind.__name__]
-            return found if found != SHAPES or user_line(error) else SELECTED
+            text = _KINDS[kind.__name__]
+            # Without a user's line the error comes from the backward pass, which autograd derives.
+            return text if text != SHAPES or user_line(error) else SELECTED
     if is_raised_by_user(error):
         return ""
     if "support the deepcopy protocol" in str(error):
-        return COPIED if user_frame(error) else KEPT
+        return COPIED if user_frame(error) else STORED_PARAMETER
     if isinstance(error, KeyError) and error.args == ("val",) and not user_frame(error):
         return BRANCHES  # a node of a graph that is called has no value
-    said = next((text for phrase, text in _PHRASES.items() if phrase in str(error)), "")
-    if said == TAKEN and any(frame.name == "__deepcopy__" for frame in frames):
+    message = next((text for phrase, text in _PHRASES.items() if phrase in str(error)), "")
+    if message == READ_OUT and any(frame.name == "__deepcopy__" for frame in frames):
         return COPIED
-    return _by_place(frames) or said
+    return _by_place(frames) or message
 
 
 def _by_place(frames: Sequence[traceback.FrameSummary]) -> str:
     """The remedy for the part of PyTorch that the program called last."""
     last = max((i for i, frame in enumerate(frames) if is_users(frame.filename)), default=None)
-    called = [] if last is None else [frame.filename for frame in frames[last + 1 :]]
-    return next((text for part, text in _PLACES if any(part in name for name in called)), "")
+    below = [] if last is None else [frame.filename for frame in frames[last + 1 :]]
+    return next((text for part, text in _PLACES if any(part in name for name in below)), "")
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's text, in which a tensor without values is a tensor."""
+    """The first line of an error's text, in which a fake tensor is called a tensor."""
     return str(error).strip().partition("\n")[0].replace("FakeTensor", "Tensor")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partialmethod
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
-from situate.torch_capture.names import module
-from situate.torch_capture.patches.patched import replaced
+from situate.torch_capture import names
+from situate.torch_capture.patches.patched import dispatched, replaced
 from situate.torch_capture.refusals.remedies import GRADIENTS, SCALING, THREADS, Unsupported
-from situate.torch_capture.side_effects.freezing import parameters_stay_trained
 
 if TYPE_CHECKING:
     import torch
@@ -21,8 +20,10 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def backward_is_autograds(training: bool) -> Iterator[None]:
-    """Refuse what changes the backward pass of a step behind PyTorch's back: export keeps only the
-    forward pass, and its gradient is made anew."""
+    """Refuse changes of a step's backward pass that capture cannot see.
+
+    Export keeps only the forward pass, whose gradient is traced anew.
+    """
     import torch
 
     if not training:
@@ -46,7 +47,7 @@ def _refuse_hook(*_: Any) -> Any:
 
 
 def _refuse_packing(hooks: Any, enter: Callable[[Any], None]) -> None:
-    """PyTorch's own give back what they were given."""
+    """Hooks of PyTorch itself are accepted, because they return the values that they were given."""
     import torch
 
     own = type(hooks) is not torch.autograd.graph.saved_tensors_hooks
@@ -67,12 +68,12 @@ def _refuse_gradients(*_: Any, **__: Any) -> Any:
 
 
 SCALER = ("scale", "unscale_", "step", "update", "get_scale")
-"""Methods of a GradScaler that have a part in scaling."""
+"""Methods of a GradScaler that take part in scaling."""
 
 
 @contextlib.contextmanager
 def loss_unscaled() -> Iterator[None]:
-    """Refuse a loss that a GradScaler scales: a placed step does not divide the gradients by the
+    """Refuse a loss that a GradScaler scales. A placed step does not divide the gradients by the
     scale before it updates."""
     import torch
 
@@ -84,16 +85,16 @@ def loss_unscaled() -> Iterator[None]:
         yield
 
 
-def _refuse_scaling(scaler: Any, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
+def _refuse_scaling(scaler: Any, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
     if not scaler.is_enabled():
-        return method(scaler, *given, **named)
+        return method(scaler, *args, **options)
     raise Unsupported(SCALING)
 
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Refuse what the step begins in another thread, where nothing is traced. A daemon is none that
-    it waits for: progress bars have one."""
+    """Refuse non-daemon threads that the step starts, in which nothing is traced. Progress bars use
+    daemons."""
     own, start = threading.get_ident(), threading.Thread.start
 
     def begin(thread: threading.Thread) -> None:
@@ -121,8 +122,8 @@ def check_hooks(model: torch.nn.Module) -> None:
 
 
 def check_averages(model: torch.nn.Module) -> None:
-    """Raises SituateError for a batch-norm that averages over all steps so far: how much the next
-    one counts is another number in every step."""
+    """Raises SituateError for a batch norm that averages over all steps so far. The weight of the
+    next step would differ in every step."""
     from torch.nn.modules.batchnorm import _BatchNorm
 
     for path, part in model.named_modules():
@@ -135,13 +136,120 @@ def check_averages(model: torch.nn.Module) -> None:
 
 
 def check_dense(graph: fx.Graph) -> None:
-    """Raises SituateError for a sparse value: memory for it cannot be planned."""
+    """Raises SituateError for a sparse value, whose memory cannot be planned."""
     import torch
 
     for node in graph.nodes:
         if getattr(node.meta.get("val"), "layout", torch.strided) != torch.strided:
-            where = module(node) or "the step"
+            where = names.module(node) or "the step"
             raise SituateError(
                 f"{where}: makes a sparse tensor, whose memory cannot be planned: leave "
                 "sparse=True out, and compute with dense tensors"
             )
+
+
+FREEZES = (
+    "the step freezes a parameter, which capture does not see: freeze it where the model is built; "
+    "for a part of the step call its module by torch.func.functional_call on detached parameters"
+)
+
+
+@contextlib.contextmanager
+def parameters_stay_trained() -> Iterator[None]:
+    """Refuse to unset `requires_grad` of a trained parameter, because export does not record it."""
+    import torch
+
+    # The attribute is a C descriptor of the base class; `Tensor` can override it with a property.
+    of_base: Any = torch._C.TensorBase.requires_grad
+
+    def assign(tensor: Any, value: bool) -> None:
+        if not value and of_base.__get__(tensor) and tensor.is_leaf:
+            raise Unsupported(FREEZES)
+        of_base.__set__(tensor, value)
+
+    watched = property(of_base.__get__, assign)
+    with (
+        replaced(torch.Tensor, "requires_grad", watched),
+        replaced(torch.Tensor, "requires_grad_", _require),
+    ):
+        yield
+
+
+def _require(tensor: Any, requires_grad: bool = True) -> Any:
+    tensor.requires_grad = requires_grad
+    return tensor
+
+
+PRODUCTS = frozenset(
+    {"addmm", "mm", "bmm", "baddbmm", "addmv", "mv", "dot", "linear", "matmul", "convolution"}
+)
+MIXED = "a product of {} and {} is asked for here, which PyTorch makes of one dtype only: cast one"
+
+
+@contextlib.contextmanager
+def products_of_one_dtype() -> Iterator[None]:
+    """Refuse a product of two dtypes, as eager PyTorch does. PyTorch's tracer accepts it."""
+
+    def checked(
+        run: Any, _: Any, func: Any, args: Sequence[object], kwargs: Mapping[str, Any]
+    ) -> Any:
+        if getattr(func, "_opname", None) in PRODUCTS:
+            _check(args)
+        return run(func, args, kwargs)
+
+    with dispatched(checked):
+        yield
+
+
+def _check(arguments: Sequence[object]) -> None:
+    import torch
+
+    dtypes = [value.dtype for value in arguments if isinstance(value, torch.Tensor)]
+    other = next((dtype for dtype in dtypes if dtype != dtypes[0]), None)
+    if other is not None:
+        raise Unsupported(MIXED.format(_name(dtypes[0]), _name(other)))
+
+
+def _name(dtype: object) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+SPREADING = (
+    "torch.nn.parallel.distributed",
+    *(f"torch.distributed.{part}" for part in ("fsdp", "tensor", "_composable")),
+)
+"""Modules of PyTorch that define models and parameters spread over processes."""
+
+
+@contextlib.contextmanager
+def no_replicas() -> Iterator[None]:
+    """Refuse to wrap a model in DistributedDataParallel, which fails on fake tensors."""
+    from torch.nn.parallel import DistributedDataParallel
+
+    def refuse(wrapper: Any, *_: object, **__: object) -> None:
+        raise Unsupported(_spread_message("the model", type(wrapper).__name__))
+
+    with replaced(DistributedDataParallel, "__init__", refuse):
+        yield
+
+
+def check_of_one_process(model: torch.nn.Module) -> None:
+    """Raises SituateError for a model, or a module of it, that is replicated or sharded."""
+    for name, module in model.named_modules():
+        parts = (module, *module._parameters.values(), *module._buffers.values())
+        if spread := next(filter(None, map(_spread, parts)), ""):
+            raise SituateError(_spread_message(f"module {name!r}" if name else "the model", spread))
+
+
+def _spread(part: object) -> str:
+    """The name of the class that spreads a module or parameter over processes; empty if none
+    does."""
+    classes = (base for base in type(part).__mro__ if base.__module__.startswith(SPREADING))
+    return next((base.__name__ for base in classes), "")
+
+
+def _spread_message(which: str, how: str) -> str:
+    return (
+        f"{which} is spread over processes by {how}, and what is captured is a model of one "
+        "process: return it as it was before"
+    )

@@ -1,5 +1,5 @@
-"""Objects of Python that a step can reach and change: what closures, globals, attributes and the
-containers in them hold."""
+"""Python objects that a step can reach and change: contents of closures, globals, attributes and
+containers."""
 
 from __future__ import annotations
 
@@ -9,85 +9,77 @@ import functools
 import random
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from types import CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from situate.torch_capture.side_effects.containers import entries, refill, values
+from situate.torch_capture.side_effects.places import (
+    MISSING,
+    Place,
+    cell_content,
+    class_attributes,
+    entries,
+    own_attributes,
+    refill,
+    set_array,
+    set_cell,
+    set_class_attributes,
+    set_variable,
+    values,
+)
 from situate.torch_capture.side_effects.storages import tensors_in
 
 if TYPE_CHECKING:
     import torch
 
 LARGEST = 100_000
-"""Entries of a container that is looked into, and objects that are reached from a root."""
+"""The most entries of a container that are searched, and objects that are reached from a root."""
 
 FOREIGN = sys.stdlib_module_names | {"torch", "numpy", "situate", "transformers", "torchvision"}
 """Packages whose own globals and classes hold no state of a user's step."""
 
-MISSING = object()
-"""In the place of a variable that has no value."""
-
-
-@dataclass(frozen=True)
-class _Place:
-    """A place that a step may change.
-
-    Attributes:
-        name: such as `hist`, a variable, or `model.layer`, an object.
-        read: a copy of what is there.
-        write: puts a copy back.
-        attributes: what is there are an object's attributes, by name.
-    """
-
-    name: str
-    read: Callable[[], Any]
-    write: Callable[[Any], None]
-    attributes: bool = False
-
 
 class Environment:
-    """All that is reachable from some objects, and what was there in the beginning.
+    """All objects reachable from some roots, and their initial contents.
 
     Args:
-        roots: by the name that the names of what they hold begin with.
+        roots: by the name with which the names of their contents begin.
     """
 
     def __init__(self, **roots: object) -> None:
         walk = _Walk()
         for name, root in roots.items():
             walk.visit(root, name)
-        self._before = [(place, place.read()) for place in walk.places]
+        self._before = [(place, place.load()) for place in walk.places]
 
     def changed(self) -> dict[str, tuple[Any, Any]]:
-        """By name of a variable, container or attribute (`model.layer.count`), what was there in
-        the beginning and what is there now."""
-        found: dict[str, tuple[Any, Any]] = {}
+        """By name of a variable, container or attribute (`model.layer.count`), the initial content
+        and the current one."""
+        changes: dict[str, tuple[Any, Any]] = {}
         for place, before in self._before:
-            after = place.read()
+            after = place.load()
             if place.attributes:
                 names = [*before, *(after.keys() - before.keys())]
                 parts = {n: (before.get(n, MISSING), after.get(n, MISSING)) for n in names}
-                found |= {f"{place.name}.{n}": p for n, p in parts.items() if not same(*p)}
+                changes |= {f"{place.name}.{n}": p for n, p in parts.items() if not same(*p)}
             elif not same(before, after):
-                found[place.name] = before, after
-        return found
+                changes[place.name] = before, after
+        return changes
 
-    def kept(self) -> dict[str, list[torch.Tensor]]:
-        """The tensors that are there now and were not in the beginning, by name."""
-        found = {}
+    def new_tensors(self) -> dict[str, list[torch.Tensor]]:
+        """The tensors that have appeared since the beginning, by place."""
+        by_place = {}
         for place, (before, after) in self.changed().items():
             old = {id(tensor) for tensor in tensors_in(before)}
-            found[place] = [tensor for tensor in tensors_in(after) if id(tensor) not in old]
-        return {place: tensors for place, tensors in found.items() if tensors}
+            by_place[place] = [tensor for tensor in tensors_in(after) if id(tensor) not in old]
+        return {place: tensors for place, tensors in by_place.items() if tensors}
 
     def restore(self) -> None:
-        """Let all be as it was in the beginning."""
+        """Restore the initial contents."""
         for place, before in self._before:
-            if not same(before, place.read()):
-                place.write(before)
+            if not same(before, place.load()):
+                place.store(before)
 
 
 def same(one: Any, other: Any) -> bool:
@@ -108,31 +100,38 @@ def same(one: Any, other: Any) -> bool:
 
 
 class _Walk:
-    """Collects the places that are reachable, each once."""
+    """Collects the reachable places, each once."""
 
     def __init__(self) -> None:
-        self.places: list[_Place] = []
-        self._seen: dict[int, object] = {}
+        self.places: list[Place] = []
+        self._visited: dict[int, object] = {}
         self._pending: list[tuple[object, str]] = []
 
     def visit(self, root: object, name: str) -> None:
+        # An explicit stack: the graph of objects is deeper than Python's recursion limit.
         self._pending = [(root, name)]
-        most = len(self._seen) + LARGEST
-        while self._pending and len(self._seen) < most:
+        most = len(self._visited) + LARGEST
+        while self._pending and len(self._visited) < most:
             value, name = self._pending.pop()
             if self._is_new(value):
                 self._look(value, name)
 
     def _is_new(self, value: object) -> bool:
-        if value is None or isinstance(value, (int, float, str, bytes)) or id(value) in self._seen:
+        if (
+            value is None
+            or isinstance(value, (int, float, str, bytes))
+            or id(value) in self._visited
+        ):
             return False
-        self._seen[id(value)] = value
+        # The value stays alive here, so that no later object gets its id.
+        self._visited[id(value)] = value
         return True
 
     def _look(self, value: Any, name: str) -> None:
         if isinstance(value, FunctionType):
             self._function(value)
         elif isinstance(value, functools._lru_cache_wrapper):
+            # A cached result of a fake tensor would leak into the next trace.
             self._watch(name, value.cache_info, lambda _: value.cache_clear())
             self._pending.append((value.__wrapped__, name))
         elif isinstance(value, MethodType):
@@ -146,17 +145,17 @@ class _Walk:
         elif not self._numbers(value, name):
             self._object(value, name)
 
-    def _follow(self, found: Iterable[object], name: str) -> None:
-        self._pending += [(value, name) for value in found]
+    def _follow(self, values: Iterable[object], name: str) -> None:
+        self._pending += [(value, name) for value in values]
 
     def _watch(
         self,
         name: str,
-        read: Callable[[], Any],
-        write: Callable[[Any], None],
+        load: Callable[[], Any],
+        store: Callable[[Any], None],
         attributes: bool = False,
     ) -> None:
-        self.places.append(_Place(name, read, write, attributes))
+        self.places.append(Place(name, load, store, attributes))
 
     def _container(self, value: Any, name: str) -> None:
         if len(value) > LARGEST:
@@ -171,39 +170,39 @@ class _Walk:
             function.__code__.co_freevars, function.__closure__ or (), strict=True
         ):
             if not foreign and self._is_new(cell):
-                self._watch(name, partial(_inside, cell), partial(_put_inside, cell))
-            self._pending.append((_inside(cell), name))
+                self._watch(name, partial(cell_content, cell), partial(set_cell, cell))
+            self._pending.append((cell_content(cell), name))
         if not foreign:
             self._follow(function.__defaults__ or (), function.__name__)
             for name in _names(function.__code__):
                 self._variable(function.__globals__, name)
 
     def _variable(self, space: dict[str, Any], name: str) -> None:
-        """A global variable; those of a module of the user's where it is one."""
+        """Watch a global variable; if it is a module of the user's, all variables in it."""
         value = space.get(name, MISSING)
         if isinstance(value, ModuleType):
             if not _is_foreign(value.__name__) and self._is_new(value):
-                for each in [name for name in vars(value) if not name.startswith("__")]:
-                    self._variable(vars(value), each)
+                for variable in [name for name in vars(value) if not name.startswith("__")]:
+                    self._variable(vars(value), variable)
             return
-        self._watch(name, partial(space.get, name, MISSING), partial(_assign, space, name))
+        self._watch(name, partial(space.get, name, MISSING), partial(set_variable, space, name))
         self._pending.append((value, name))
 
     def _class(self, kind: type) -> None:
         if _is_foreign(kind.__module__):
             return
-        read, write = partial(_attributes, kind), partial(_set_attributes, kind)
-        self._watch(kind.__name__, read, write, attributes=True)
+        load, store = partial(class_attributes, kind), partial(set_class_attributes, kind)
+        self._watch(kind.__name__, load, store, attributes=True)
         for value in vars(kind).values():
             self._pending.append((_function(value), kind.__name__))
         self._follow(kind.__bases__, kind.__name__)
 
     def _numbers(self, value: Any, name: str) -> bool:
-        """An array of NumPy, or a generator of random numbers."""
+        """Watch an array of NumPy, or a generator of random numbers; False for other values."""
         import numpy as np
 
         if isinstance(value, np.ndarray) and value.dtype != object and value.size < 10 * LARGEST:
-            self._watch(name, value.tobytes, partial(_set_array, value))
+            self._watch(name, value.tobytes, partial(set_array, value))
         elif isinstance(value, random.Random):
             self._watch(name, value.getstate, value.setstate)
         elif isinstance(value, np.random.Generator):
@@ -216,32 +215,25 @@ class _Walk:
         return True
 
     def _object(self, value: Any, name: str) -> None:
-        """An instance of a user's class, a module of PyTorch, or a namespace."""
+        """Watch an instance of a user's class, a module of PyTorch, or a namespace."""
         import torch
 
-        held = _own_attributes(value)
-        if isinstance(value, torch.Tensor) or held is None:
+        attributes = own_attributes(value)
+        if isinstance(value, torch.Tensor) or attributes is None:
             return
-        known = isinstance(value, (torch.nn.Module, SimpleNamespace, argparse.Namespace))
-        if not known and _is_foreign(type(value).__module__):
+        is_namespace = isinstance(value, (torch.nn.Module, SimpleNamespace, argparse.Namespace))
+        if not is_namespace and _is_foreign(type(value).__module__):
             return
-        self._watch(name, partial(entries, held), partial(refill, held), attributes=True)
+        self._watch(
+            name, partial(entries, attributes), partial(refill, attributes), attributes=True
+        )
         self._pending.append((type(value), name))
-        for key, each in held.items():
+        for key, content in attributes.items():
             inner = isinstance(value, torch.nn.Module) and key == "_modules"
             if inner:
-                self._watch(name, partial(entries, each), partial(refill, each))
-            parts = each if inner else {key: each}
+                self._watch(name, partial(entries, content), partial(refill, content))
+            parts = content if inner else {key: content}
             self._pending += [(part, f"{name}.{label}") for label, part in parts.items()]
-
-
-def _own_attributes(value: Any) -> dict[str, Any] | None:
-    """The attributes of an object, without a call of its `__getattr__`, which may raise."""
-    try:
-        held = object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return None
-    return held if isinstance(held, dict) else None
 
 
 def _function(value: Any) -> Any:
@@ -256,47 +248,8 @@ def _is_foreign(module: str | None) -> bool:
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """The names that code may use as global variables, that of functions in it included."""
+    """The names that code may use as global variables, also in functions inside it."""
     yield from (name for name in code.co_names if not name.startswith("__"))
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _names(constant)
-
-
-def _inside(cell: CellType) -> object:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return MISSING
-
-
-def _put_inside(cell: CellType, value: object) -> None:
-    if value is MISSING:
-        del cell.cell_contents
-    else:
-        cell.cell_contents = value
-
-
-def _assign(space: dict[str, Any], name: str, value: object) -> None:
-    if value is MISSING:
-        del space[name]
-    else:
-        space[name] = value
-
-
-def _attributes(kind: type) -> dict[str, Any]:
-    return {name: value for name, value in vars(kind).items() if not name.startswith("__")}
-
-
-def _set_attributes(kind: type, values: Mapping[str, Any]) -> None:
-    for name in _attributes(kind).keys() - values.keys():
-        delattr(kind, name)
-    for name, value in values.items():
-        if vars(kind).get(name, MISSING) is not value:
-            setattr(kind, name, value)
-
-
-def _set_array(array: Any, content: bytes) -> None:
-    import numpy as np
-
-    array[...] = np.frombuffer(content, array.dtype).reshape(array.shape)

@@ -1,4 +1,4 @@
-"""Steps that set the state of random numbers themselves, which a placed step seeds."""
+"""State of random numbers: of PyTorch, which a step may not set, and of Python and NumPy."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ OF_GPUS = ("manual_seed", "manual_seed_all", "seed", "seed_all", "initial_seed",
 
 @contextlib.contextmanager
 def seeds_are_given() -> Iterator[None]:
-    """Refuse to set the state of PyTorch's random numbers. It may be looked at, as
+    """Refuse to set the state of PyTorch's random numbers. The step may read it, as
     `torch.utils.checkpoint` does."""
     import torch
 
     generator = torch.default_generator
+    # `torch.manual_seed` and its like look the generator up in two modules.
     refusing = _Generator(generator)
     with contextlib.ExitStack() as stack:
         for module in (torch, torch.random):
@@ -38,7 +39,7 @@ def seeds_are_given() -> Iterator[None]:
 
 
 class _Generator:
-    """In place of PyTorch's generator: whoever sets it is refused."""
+    """Stands for PyTorch's generator, and refuses to be set."""
 
     def __init__(self, generator: Any) -> None:
         self._generator = generator
@@ -54,7 +55,7 @@ def _refuse(*_: object, **__: object) -> Any:
 
 
 def state_of_chance() -> bytes:
-    """That of PyTorch's generator, as it is also where tensors are fake."""
+    """The state of PyTorch's generator, also where tensors are fake."""
     import torch
     from torch.utils._mode_utils import no_dispatch
 
@@ -73,7 +74,7 @@ def numbers_of_python() -> dict[str, State]:
 
 
 def put_back(states: Mapping[str, State]) -> None:
-    """Set the random numbers of Python and NumPy to states that they had."""
+    """Restore the states of the random numbers of Python and NumPy."""
     import numpy as np
 
     random.setstate(states["random"])
@@ -82,13 +83,13 @@ def put_back(states: Mapping[str, State]) -> None:
 
 
 ENDS = (0.0, 1 - 2**-53)
-"""The least and the greatest of the uniform numbers that Python and NumPy draw from 0 to 1."""
+"""The smallest and the largest uniform number that Python and NumPy draw from 0 to 1."""
 
 
 @contextlib.contextmanager
 def uniform_numbers(share: float) -> Iterator[None]:
-    """Python and NumPy draw single uniform numbers from `low` to `high` all at a `share` of the
-    way; what else they draw, they draw."""
+    """A block in which single uniform numbers of Python and NumPy from `low` to `high` lie at a
+    `share` of the way. Other draws are unchanged."""
     import numpy as np
 
     def between(low: float = 0.0, high: float = 1.0) -> float:

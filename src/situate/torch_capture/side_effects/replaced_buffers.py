@@ -1,4 +1,4 @@
-"""Buffers in whose place a model puts new ones: capture sees writes alone."""
+"""Buffers that a model replaces by new tensors, although capture sees only writes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class Assigned(Exception):
-    """The model has assigned buffers that are not known to be: trace it again."""
+    """The model assigned buffers that were not known to be assigned: trace it again."""
 
 
 class AssignedBuffers:
     """The buffers that a model assigns.
 
-    It reads copies of them, since autograd minds a write to what it has kept, and what is there in
-    the end is written into the buffer.
+    The model reads copies of them, because autograd rejects a write to a tensor that it has saved.
+    The final tensor is written into the buffer.
     """
 
     def __init__(self, model: torch.nn.Module) -> None:
@@ -28,35 +28,36 @@ class AssignedBuffers:
         self._paths: set[str] = set()
 
     @contextlib.contextmanager
-    def written(self) -> Iterator[None]:
-        """Around a call of the model.
+    def write_back(self) -> Iterator[None]:
+        """A block around a call of the model.
 
         Raises:
-            Assigned: it assigned a buffer that it had not before.
-            SituateError: what it assigned has another shape or type than the buffer.
+            Assigned: the model assigned a buffer for the first time.
+            SituateError: the new tensor has another shape or dtype than the buffer.
         """
         import torch
 
-        held = dict(self._model.named_buffers(remove_duplicate=False))
+        buffers = dict(self._model.named_buffers(remove_duplicate=False))
         # In the model's order: a set has another in every process, and so would the graph.
-        assigned = [path for path in held if path in self._paths]
-        given = held | {path: held[path].clone() for path in assigned}
-        self._put(given)
+        assigned = [path for path in buffers if path in self._paths]
+        copies = buffers | {path: buffers[path].clone() for path in assigned}
+        self._install(copies)
         try:
             yield
-            left = {path: self._store(path)[0].get(self._store(path)[1]) for path in held}
+            after = {path: self._store(path)[0].get(self._store(path)[1]) for path in buffers}
         finally:
-            self._put(held)
-        new = {path for path, buffer in given.items() if left[path] is not buffer} - self._paths
+            self._install(buffers)
+        new = {path for path, buffer in copies.items() if after[path] is not buffer} - self._paths
         if new:
             self._paths |= new
             raise Assigned
         for path in assigned:
-            value = _alike(path, held[path], left[path])
+            value = _alike(path, buffers[path], after[path])
+            # Autograd rejects an in-place write of a tensor that takes a gradient.
             with torch.no_grad():
-                held[path].copy_(value)
+                buffers[path].copy_(value)
 
-    def _put(self, buffers: dict[str, torch.Tensor]) -> None:
+    def _install(self, buffers: dict[str, torch.Tensor]) -> None:
         for path, buffer in buffers.items():
             store, name = self._store(path)
             store[name] = buffer
@@ -66,14 +67,14 @@ class AssignedBuffers:
         return self._model.get_submodule(owner)._buffers, name
 
 
-def _alike(path: str, held: torch.Tensor, left: torch.Tensor | None) -> torch.Tensor:
-    """The tensor left in the place of a buffer, if the next step may begin with it."""
-    if left is None or (left.shape, left.dtype) != (held.shape, held.dtype):
+def _alike(path: str, buffer: torch.Tensor, tensor: torch.Tensor | None) -> torch.Tensor:
+    """The tensor that replaces a buffer, if the next step may begin with it."""
+    if tensor is None or (tensor.shape, tensor.dtype) != (buffer.shape, buffer.dtype):
         raise SituateError(
-            f"the model puts {_described(left)} in the place of buffer {path!r}, which is "
-            f"{_described(held)}: make it alike, or every step would be another"
+            f"the model puts {_described(tensor)} in the place of buffer {path!r}, which is "
+            f"{_described(buffer)}: make it alike, or every step would be another"
         )
-    return left
+    return tensor
 
 
 def _described(tensor: torch.Tensor | None) -> str:

@@ -1,4 +1,4 @@
-"""Memory of tensors, fake ones among them, and numbers of what is in it."""
+"""Storages of tensors, real or fake, and digests of their contents."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ if TYPE_CHECKING:
     import torch
 
 LARGEST = 2**26
-"""Bytes of a real tensor whose content is looked at."""
+"""The most bytes of a real storage whose content is hashed."""
 
 
 def storages(tensor: torch.Tensor) -> list[Any]:
-    """The storage; of a fake tensor whose values are known that of the values, too, which alone it
-    has in common with views of it."""
-    known = getattr(tensor, "constant", None)
-    return [_storage(each) for each in (tensor, known) if each is not None]
+    """The tensor's storage. A fake tensor with known values also has the storage of the values,
+    which views of it share."""
+    constant = getattr(tensor, "constant", None)
+    return [_storage(t) for t in (tensor, constant) if t is not None]
 
 
 def _storage(tensor: torch.Tensor) -> Any:
-    """The storage; of a sparse tensor, which has none, itself."""
+    """The storage of a tensor; a sparse tensor, which has none, stands for itself."""
     try:
         return tensor.untyped_storage()
     except NotImplementedError:
@@ -29,12 +29,12 @@ def _storage(tensor: torch.Tensor) -> Any:
 
 
 def key(storage: Any) -> int:
-    """A number that no other storage has as long as there is this one."""
+    """A number that no other storage has while this one is alive."""
     return int(getattr(storage, "_cdata", id(storage)))
 
 
 def geometry(tensor: torch.Tensor) -> tuple[object, ...]:
-    """The part of its storage that a tensor shows, and how."""
+    """The part of its storage that a tensor shows, and its layout."""
     import torch
 
     if tensor.layout != torch.strided:
@@ -51,34 +51,35 @@ def is_fake(tensor: torch.Tensor) -> bool:
 
 
 def content(tensor: torch.Tensor) -> str:
-    """A digest of what is in the storage of a real tensor; of a large one, of where it is."""
+    """A digest of a real tensor's storage; a large storage is identified by its key."""
     import torch
     from torch.utils._mode_utils import no_dispatch
 
     memory = _storage(tensor)
     if not hasattr(memory, "nbytes") or memory.nbytes() > LARGEST or tensor.device.type != "cpu":
         return digest("real", key(memory))
+    # Fake modes would otherwise intercept the read of real memory.
     with no_dispatch():
-        found = torch.empty(0, dtype=torch.uint8).set_(memory).numpy()
-    return digest("real", hashlib.blake2b(found.tobytes(), digest_size=16).hexdigest())
+        contents = torch.empty(0, dtype=torch.uint8).set_(memory).numpy()
+    return digest("real", hashlib.blake2b(contents.tobytes(), digest_size=16).hexdigest())
 
 
 def digest(*parts: object) -> str:
-    """A short text of which others have others."""
+    """A short text that is the same for equal parts alone."""
     text = "\0".join(part if isinstance(part, str) else repr(part) for part in parts)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """The leaves of nested lists, tuples and dicts, with texts of how they are nested."""
+    """The leaves of nested lists, tuples and dicts, with texts that describe the nesting."""
     if isinstance(value, (list, tuple)):
         yield f"of {len(value)}"
-        for each in value:
-            yield from leaves(each)
+        for entry in value:
+            yield from leaves(entry)
     elif isinstance(value, dict):
-        for key, each in value.items():
+        for key, entry in value.items():
             yield repr(key)
-            yield from leaves(each)
+            yield from leaves(entry)
     else:
         yield value
 

@@ -1,7 +1,7 @@
-"""Value numbers of a step that runs on fake tensors: equal numbers are computed alike.
+"""Value numbers of a step that runs on fake tensors: values with equal numbers are computed alike.
 
-Global value numbering (Alpern, Wegman and Zadeck 1988) of what storages hold: a view has the number
-of its storage, a write gives the storage a new one.
+This is global value numbering (Alpern, Wegman and Zadeck 1988) of the contents of storages. A view
+has the number of its storage, and a write gives the storage a new number.
 """
 
 from __future__ import annotations
@@ -38,43 +38,44 @@ STRANGER = (
 
 
 @dataclass
-class Held:
+class StorageValue:
     """The value in a storage.
 
     Attributes:
         number: of the value.
-        depends: names of the state that it is made of; None where it is made of inputs or chance.
-        stranger: it was there before the steps, and is neither input nor state.
+        depends: names of the state that it is computed from; None if inputs or randomness are
+            involved.
+        stranger: it existed before the steps, and is neither input nor state.
         real: it has values, which others may change.
-        written: this run has written over it.
-        storages: kept by their keys, so that no other has the same.
+        is_overwritten: this run has written over it.
+        storages: by key; alive, so that no other storage gets the same key.
     """
 
     number: str
     depends: frozenset[str] | None
     stranger: bool = False
     real: bool = False
-    written: bool = False
+    is_overwritten: bool = False
     storages: dict[int, Any] = field(default_factory=dict)
 
 
 @dataclass
 class Run:
-    """The numbers that one run of the step came by.
+    """The value numbers of one run of the step.
 
     Attributes:
-        seen: of all that it computed.
-        draws: how many random numbers it drew.
-        look: is called with the number of each operator that makes tensors.
+        numbers: of all computed values.
+        draws: the number of random draws so far.
+        look: called with the number of each operator that makes tensors.
     """
 
-    seen: set[str] = field(default_factory=set)
+    numbers: set[str] = field(default_factory=set)
     draws: int = 0
     look: Callable[[str], None] | None = None
 
 
 class Values:
-    """The numbers of what storages hold, over several runs of a step.
+    """The value numbers of storages, over several runs of a step.
 
     Args:
         mode: of the fake tensors.
@@ -82,7 +83,7 @@ class Values:
 
     def __init__(self, mode: FakeTensorMode) -> None:
         self._mode = mode
-        self._held: dict[int, Held] = {}
+        self._values: dict[int, StorageValue] = {}
         self.run = Run()
 
     def begin(
@@ -92,48 +93,49 @@ class Values:
         changed: Collection[str],
         run: Run,
     ) -> None:
-        """Another run begins, with these inputs.
+        """Begin another run with these inputs.
 
         Args:
-            changed: names of the state that is another in every step. What was made of it, of
-                inputs or of chance in runs before is told apart from what is made now.
+            changed: names of the state that differs in every step. Values that earlier runs
+                computed from it, from inputs or from randomness get other numbers than this run's.
         """
         self.run = run
-        self._held = {key: held for key, held in self._held.items() if not held.real}
-        for held in {id(held): held for held in self._held.values()}.values():
-            if held.depends is None or not held.depends.isdisjoint(changed):
-                held.number, held.depends = digest("earlier", held.number), None
+        self._values = {key: value for key, value in self._values.items() if not value.real}
+        for value in {id(value): value for value in self._values.values()}.values():
+            if value.depends is None or not value.depends.isdisjoint(changed):
+                value.number, value.depends = digest("earlier", value.number), None
+        # Tied tensors have several names; reversed, the first name stays.
         for name, tensor in reversed([*state.items()]):
             self._hold(tensor, digest("state", name), frozenset((name,)))
         for k, tensor in enumerate(inputs):
             self._hold(tensor, digest("input", k), None)
 
     def of(self, tensor: torch.Tensor) -> str:
-        """The number of what a tensor shows of its storage."""
-        return digest(self.held(tensor).number, *geometry(tensor))
+        """The number of the part of its storage that a tensor shows."""
+        return digest(self.value_of(tensor).number, *geometry(tensor))
 
-    def held(self, tensor: torch.Tensor) -> Held:
+    def value_of(self, tensor: torch.Tensor) -> StorageValue:
         """The value in the storage of a tensor."""
-        known = (self._held.get(key(storage)) for storage in storages(tensor))
-        found = next(filter(None, known), None)
-        if found is None:
+        values = (self._values.get(key(storage)) for storage in storages(tensor))
+        value = next(filter(None, values), None)
+        if value is None:
             real = not is_fake(tensor)
-            number = content(tensor) if real else digest("given", len(self._held))
-            found = Held(number, frozenset(), stranger=True, real=real)
-        self._put(tensor, found)
-        return found
+            number = content(tensor) if real else digest("given", len(self._values))
+            value = StorageValue(number, frozenset(), stranger=True, real=real)
+        self._store(tensor, value)
+        return value
 
     def is_written(self, tensor: torch.Tensor) -> bool:
         """True if this run has written over the storage of a tensor."""
-        return self.held(tensor).written
+        return self.value_of(tensor).is_overwritten
 
     def varies(self, tensor: torch.Tensor, changed: Collection[str]) -> bool:
-        """True if a tensor is made of inputs, chance, or state of these names."""
-        depends = self.held(tensor).depends
+        """True if a tensor is computed from inputs, randomness, or state of these names."""
+        depends = self.value_of(tensor).depends
         return depends is None or not depends.isdisjoint(changed)
 
-    def called(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Run an operator, and number what it makes and what it writes.
+    def run_operator(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Run an operator, and number its results and writes.
 
         Raises:
             Unsupported: it draws from a generator of its own, or writes over a stranger.
@@ -143,63 +145,64 @@ class Values:
 
         if getattr(func, "_opname", "") != "lift_fresh":  # which keeps a real tensor's values
             args, kwargs = tree_map_only(torch.Tensor, self._faked, (args, kwargs))
-        given = list(leaves((args, kwargs)))
-        tensors = [leaf for leaf in given if isinstance(leaf, torch.Tensor)]
-        if any(isinstance(leaf, torch.Generator) for leaf in given):
+        arguments = list(leaves((args, kwargs)))
+        tensors = [leaf for leaf in arguments if isinstance(leaf, torch.Tensor)]
+        if any(isinstance(leaf, torch.Generator) for leaf in arguments):
             raise Unsupported(GENERATOR)
-        written = list(written_by(func, args, kwargs))
-        if any(self.held(tensor).stranger for tensor in written):
+        overwritten = list(tensors_written_by(func, args, kwargs))
+        if any(self.value_of(tensor).stranger for tensor in overwritten):
             raise Unsupported(STRANGER)
-        number, depends = self._number(func, given, tensors)
-        known = {key(storage) for tensor in tensors for storage in storages(tensor)}
-        made = func(*args, **kwargs)
-        results = list(tensors_in(made))
-        if results and self.run.look is not None:  # PyTorch minds what questions of it raise
+        number, depends = self._number(func, arguments, tensors)
+        input_keys = {key(storage) for tensor in tensors for storage in storages(tensor)}
+        result = func(*args, **kwargs)
+        results = list(tensors_in(result))
+        # PyTorch catches errors of operators without tensor results, such as queries of sizes.
+        if results and self.run.look is not None:
             self.run.look(number)
-        self.run.seen.add(number)
+        self.run.numbers.add(number)
         for k, tensor in enumerate(results):
-            if known.isdisjoint(map(key, storages(tensor))):
+            # A view keeps the number of its base's storage.
+            if input_keys.isdisjoint(map(key, storages(tensor))):
                 self._hold(tensor, digest(number, k), depends)
-        for k, tensor in enumerate(written):
-            held = self.held(tensor)
-            held.number = digest(number, "written", k, held.number, *geometry(tensor))
-            held.depends, held.written = _joined((held.depends, depends)), True
-        return made
+        for k, tensor in enumerate(overwritten):
+            value = self.value_of(tensor)
+            value.number = digest(number, "written", k, value.number, *geometry(tensor))
+            value.depends, value.is_overwritten = _joined((value.depends, depends)), True
+        return result
 
     def _faked(self, tensor: torch.Tensor) -> torch.Tensor:
-        """A tensor that is fake, and the same for the same real one: only then are views of it
-        known as such."""
+        """The fake tensor of a real one, always the same, so that views of it are recognised."""
         if is_fake(tensor):
             return tensor
-        held, fake = self.held(tensor), self._mode.from_tensor(tensor)
-        self._put(fake, held)
+        value, fake = self.value_of(tensor), self._mode.from_tensor(tensor)
+        self._store(fake, value)
         return fake
 
     def _number(
-        self, func: Any, given: Sequence[Any], tensors: Sequence[torch.Tensor]
+        self, func: Any, arguments: Sequence[Any], tensors: Sequence[torch.Tensor]
     ) -> tuple[str, frozenset[str] | None]:
         import torch
 
-        depends = _joined(self.held(tensor).depends for tensor in tensors)
+        depends = _joined(self.value_of(tensor).depends for tensor in tensors)
         draw = ""
         if torch.Tag.nondeterministic_seeded in getattr(func, "tags", ()):
             draw, depends = f"draw {self.run.draws}", None
             self.run.draws += 1
-        parts = (self.of(g) if isinstance(g, torch.Tensor) else _text(g) for g in given)
+        parts = (self.of(g) if isinstance(g, torch.Tensor) else _text(g) for g in arguments)
         number = digest(func, draw, *parts)
         return number, depends
 
     def _hold(self, tensor: torch.Tensor, number: str, depends: frozenset[str] | None) -> None:
-        self._put(tensor, Held(number, depends))
+        self._store(tensor, StorageValue(number, depends))
 
-    def _put(self, tensor: torch.Tensor, held: Held) -> None:
+    def _store(self, tensor: torch.Tensor, value: StorageValue) -> None:
         for storage in storages(tensor):
-            held.storages[key(storage)] = storage
-            self._held[key(storage)] = held
+            value.storages[key(storage)] = storage
+            self._values[key(storage)] = value
 
 
 def numbered(values: Values) -> Any:
-    """A mode in which operators are run by `Values.called`."""
+    """A mode in which `Values.run_operator` runs all operators."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Numbered(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -208,23 +211,25 @@ def numbered(values: Values) -> Any:
         def __torch_dispatch__(
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
-            return values.called(func, args, kwargs or {})
+            return values.run_operator(func, args, kwargs or {})
 
     return Numbered()  # type: ignore[no-untyped-call]
 
 
 def _joined(depends: Any) -> frozenset[str] | None:
-    found: frozenset[str] = frozenset()
-    for each in depends:
-        if each is None:
+    names: frozenset[str] = frozenset()
+    for part in depends:
+        if part is None:
             return None
-        found |= each
-    return found
+        names |= part
+    return names
 
 
-def written_by(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[torch.Tensor]:
-    """The tensors that an operator writes over; the averages of a batch-norm that trains, of which
-    its schema says nothing, are its fourth and fifth."""
+def tensors_written_by(
+    func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Iterator[torch.Tensor]:
+    """The tensors that an operator writes over, with the running averages of a batch norm that
+    trains, which its schema omits."""
     if getattr(func, "_opname", "") == "native_batch_norm" and args[5]:
         yield from tensors_in(args[3:5])
     for k, name in _places_written(func):
@@ -239,5 +244,5 @@ def _places_written(func: Any) -> tuple[tuple[int, str], ...]:
 
 
 def _text(value: Any) -> str:
-    """An argument that is no tensor; of a function only that it is one."""
+    """The text of an argument that is no tensor. All functions of one type have the same text."""
     return type(value).__name__ if callable(value) else repr(value)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from situate.data.slices import Reduction, Slices
 from situate.errors import SituateError, nearest
-from situate.torch_capture.build import Built
-from situate.torch_capture.values.taken import Example
+from situate.torch_capture.build import FakeStep
+from situate.torch_capture.values.required import Example
 
 if TYPE_CHECKING:
     import torch
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cut:
-    """The inputs of a step and where its batch is cut.
+    """The cut of a step's inputs along its batch.
 
     Attributes:
         samples: of each slice.
-        axes: by number of an input the dimension along which it is cut; None: every slice reads
+        axes: by input number, the dimension along which the input is cut; None if every slice reads
             all of it.
-        sequences: names of those, among the inputs that are no tensors, that are cut.
+        sequences: names of inputs without tensors that are cut.
     """
 
     samples: tuple[int, ...]
@@ -31,15 +31,18 @@ class Cut:
     sequences: tuple[str, ...] = ()
 
     def number(self, s: int, k: int) -> int:
-        """The number of input `k` of slice `s` among the inputs of the sliced step: those of slice
-        0 come first, and what every slice reads is one of them."""
+        """The number of slice `s`'s input `k` among the inputs of the sliced step.
+
+        Inputs of slice 0 come first. An input that every slice reads is one of them.
+        """
         if s == 0 or self.axes[k] is None:
             return k
         cut = [i for i, axis in enumerate(self.axes) if axis is not None]
+        # Slices after the first have inputs of their own only for tensors that are cut.
         return len(self.axes) + (s - 1) * len(cut) + cut.index(k)
 
     def pieces(self, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        """The inputs of the sliced step: views of those of the step.
+        """The inputs of the sliced step: views of the step's inputs.
 
         Raises:
             SituateError: a batch of another size.
@@ -60,42 +63,44 @@ class Cut:
         )
 
     def of_slice(self, tensors: Sequence[torch.Tensor], s: int) -> tuple[torch.Tensor, ...]:
-        """The inputs of slice number `s`: views of those of the step."""
+        """The inputs of slice `s`: views of the step's inputs."""
         pairs = zip(tensors, self.axes, strict=True)
         return tuple(self._piece(tensor, s, axis) for tensor, axis in pairs)
 
     def divisors(self, loss: Reduction | None) -> list[float]:
-        """By slice, what its loss is divided by, so that all add up to the loss of the batch: an
+        """By slice, the divisor of its loss with which all losses add up to the batch's. It is an
         integer where the slices are equal."""
         batch = sum(self.samples)
         if loss == "sum":
             return [1] * len(self.samples)
         return [batch / n if batch % n else batch // n for n in self.samples]
 
-    def slice_of(self, what: Built, s: int) -> Built:
-        """A model with the inputs of one slice, which share no memory with the others."""
-        tensors = [self._apart(what, piece) for piece in self.of_slice(what.tensors, s)]
-        examples = {k: self._example(example, s, k) for k, example in what.examples.items()}
-        call = self.call_of(what, s)
-        return replace(what, tensors=tuple(tensors), examples=examples, call=call)
+    def slice_of(self, fake: FakeStep, s: int) -> FakeStep:
+        """The step with the inputs of one slice, which share no memory with the others."""
+        tensors = [self._apart(fake, piece) for piece in self.of_slice(fake.tensors, s)]
+        examples = {k: self._example(example, s, k) for k, example in fake.examples.items()}
+        call = self.call_of(fake, s)
+        return replace(fake, tensors=tuple(tensors), examples=examples, call=call)
 
-    def call_of(self, what: Built, s: int) -> Callable[..., Any]:
+    def call_of(self, fake: FakeStep, s: int) -> Callable[..., Any]:
         """The call of a slice, with its part of each sequence that is cut."""
-        if not self.sequences or what.call_with is None:
-            return what.call
+        if not self.sequences or fake.call_with is None:
+            return fake.call
         begin = sum(self.samples[:s])
         end = begin + self.samples[s]
-        return what.call_with({name: what.sequences[name][begin:end] for name in self.sequences})
+        return fake.call_with({name: fake.sequences[name][begin:end] for name in self.sequences})
 
     def _piece(self, tensor: torch.Tensor, s: int, axis: int | None) -> torch.Tensor:
         if axis is None:
             return tensor
         return tensor.narrow(axis, sum(self.samples[:s]), self.samples[s])
 
-    def _apart(self, what: Built, piece: torch.Tensor) -> torch.Tensor:
+    def _apart(self, fake: FakeStep, piece: torch.Tensor) -> torch.Tensor:
         import torch
 
-        with what.mode:
+        with fake.mode:
+            # Inputs that share a storage are aliases to AOTAutograd, which handles writes to them
+            # differently.
             apart = torch.empty_strided(piece.shape, piece.stride(), dtype=piece.dtype)
         return apart.requires_grad_(piece.requires_grad)
 
@@ -103,38 +108,40 @@ class Cut:
         return replace(example, values=self._piece(example.values, s, self.axes[k]).clone())
 
 
-def cut_inputs(what: Built, slices: Slices) -> Cut:
+def cut_inputs(fake: FakeStep, slices: Slices) -> Cut:
     """The cut of a step's inputs.
 
     Raises:
-        SituateError: an input that has no such dimension, or another number of samples; fewer
-            samples than slices.
+        SituateError: an input lacks the dimension, or has another number of samples; there are
+            fewer samples than slices.
     """
-    axes, batch = batch_of(what, slices.axes)
-    sequences = tuple(name for name in what.sequences if slices.axes.get(name) is not None)
+    axes, batch = batch_of(fake, slices.axes)
+    sequences = tuple(name for name in fake.sequences if slices.axes.get(name) is not None)
     return Cut(slices.samples(batch), axes, sequences)
 
 
-def batch_of(what: Built, named: Mapping[str, int | None]) -> tuple[tuple[int | None, ...], int]:
-    """By number of an input the dimension along which it is cut, None where every slice reads all
-    of it; and the samples of the batch.
+def batch_of(
+    fake: FakeStep, dimensions: Mapping[str, int | None]
+) -> tuple[tuple[int | None, ...], int]:
+    """By input number, the dimension along which the input is cut (None if every slice reads all of
+    it); and the number of samples in the batch.
 
     Args:
-        what: a model and its inputs.
-        named: by name of an input its dimension; of those that are left out it is 0.
+        fake: a model and its inputs.
+        dimensions: by name of an input, its dimension; 0 for inputs that are left out.
 
     Raises:
-        SituateError: an input that has no such dimension, or another number of samples; no input
-            is cut.
+        SituateError: an input lacks the dimension, or has another number of samples; no input is
+            cut.
     """
-    names = what.names
-    known = (*names, *what.sequences)
-    for name in named:
-        if name not in known:
-            raise SituateError(f"slices: no input is called {name!r}{nearest(name, known)}")
-    axes = tuple(named.get(name, 0) for name in names)
+    names = fake.names
+    input_names = (*names, *fake.sequences)
+    for name in dimensions:
+        if name not in input_names:
+            raise SituateError(f"slices: no input is called {name!r}{nearest(name, input_names)}")
+    axes = tuple(dimensions.get(name, 0) for name in names)
     batch = 0
-    for tensor, name, axis in zip(what.tensors, names, axes, strict=True):
+    for tensor, name, axis in zip(fake.tensors, names, axes, strict=True):
         if axis is None:
             continue
         shape = list(tensor.shape)
@@ -156,13 +163,13 @@ def batch_of(what: Built, named: Mapping[str, int | None]) -> tuple[tuple[int | 
             "slices: no input is cut, so that all slices are the same: leave --slices out, or let "
             "the samples be an input"
         )
-    for name, entries in what.sequences.items():
-        _check_sequence(name, len(entries), named.get(name), batch)
+    for name, entries in fake.sequences.items():
+        _check_sequence(name, len(entries), dimensions.get(name), batch)
     return axes, batch
 
 
 def _check_sequence(name: str, entries: int, axis: int | None, batch: int) -> None:
-    """Raise for an input without tensors that is to be cut and cannot be."""
+    """Raises SituateError for an input without tensors that cannot be cut as asked."""
     if axis:
         raise SituateError(f"slices: input {name} has entries and no dimension {axis}: {name}=0")
     if axis == 0 and entries != batch:

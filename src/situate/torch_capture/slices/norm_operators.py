@@ -1,5 +1,5 @@
-"""Statistics of a batch norm, and what they add to its gradient, made of those of all slices: two
-operators of PyTorch, which has them for CUDA alone."""
+"""Two operators that combine all slices' statistics of a batch norm, and their part of its
+gradient. PyTorch has them for CUDA alone."""
 
 from __future__ import annotations
 
@@ -24,15 +24,17 @@ def batch_norm_statistics(
     running: Sequence[Tensor],
     momentum: float,
 ) -> list[Tensor]:
-    """The mean and the variance (channels,) of all numbers of a channel, then what both running
-    averages become, slice after slice (Chan, Golub and LeVeque, Updating Formulae and a Pairwise
-    Algorithm for Computing Sample Variances, 1979, Eq. 1.5).
+    """The mean and the variance (channels,) of each channel, then the new running averages (Chan,
+    Golub and LeVeque, Updating Formulae and a Pairwise Algorithm for Computing Sample Variances,
+    1979, Eq. 1.5).
+
+    The slices are combined one after the other.
 
     Args:
-        means, variances: (channels,) of each slice, the latter by its count.
+        means, variances: (channels,) of each slice; the variance is biased.
         counts: numbers of a channel in each slice.
         running: the running mean and variance (channels,), or nothing.
-        momentum: the weight of the new ones in these.
+        momentum: the weight of the new statistics in the running ones.
     """
     mean, variance, total = means[0], variances[0], counts[0]
     for other, its_variance, count in zip(means[1:], variances[1:], counts[1:], strict=True):
@@ -44,8 +46,8 @@ def batch_norm_statistics(
     # Running variances are those of a sample.
     new = (mean, variance * (total / (total - 1))) if running else ()
     averaged = (
-        torch.lerp(old, found.to(old.dtype), momentum)
-        for old, found in zip(running, new, strict=True)
+        torch.lerp(old, statistic.to(old.dtype), momentum)
+        for old, statistic in zip(running, new, strict=True)
     )
     return [mean, variance, *averaged]
 
@@ -58,7 +60,7 @@ def _(
     running: Sequence[Tensor],
     momentum: float,
 ) -> list[Tensor]:
-    return [torch.empty_like(each) for each in (means[0], variances[0], *running)]
+    return [torch.empty_like(addends) for addends in (means[0], variances[0], *running)]
 
 
 @torch.library.custom_op(
@@ -75,21 +77,22 @@ def batch_norm_gradients(
     eps: float,
     count: int,
 ) -> list[Tensor]:
-    """The factor a and the addend b (channels,) for which a x' + b is what the statistics add to
-    the gradient of an input x, x' being x less its mean and by its deviation (Ioffe and Szegedy,
-    Batch Normalization, ICML 2015, section 3).
+    """The factor a and the addend b (channels,) of the statistics' contribution a x' + b to the
+    gradient of an input x.
+
+    Here x' is x, normalised (Ioffe and Szegedy, Batch Normalization, ICML 2015, section 3).
 
     Args:
         weights, biases: (channels,) the gradients of the weight and of the bias in each slice.
         weight: (channels,); None stands for ones.
         variance: (channels,) of the batch.
-        eps: is added to it.
+        eps: is added to the variance.
         count: numbers of a channel in the batch.
     """
     scale = torch.rsqrt(variance + eps) / -count
     if weight is not None:
         scale = scale * weight
-    return [(scale * reduce(add, each)).to(variance.dtype) for each in (weights, biases)]
+    return [(scale * reduce(add, addends)).to(variance.dtype) for addends in (weights, biases)]
 
 
 @batch_norm_gradients.register_fake

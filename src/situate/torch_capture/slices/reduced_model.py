@@ -1,4 +1,4 @@
-"""A model that is captured without values, in a small form that has some."""
+"""A small form, with values, of a model that is captured without any."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from situate.torch_capture.build import Built
+from situate.torch_capture.build import FakeStep
 
 if TYPE_CHECKING:
     import torch
 
 MAX_NUMBERS = 250_000_000
-"""Numbers of parameters and buffers."""
+"""The most numbers of parameters and buffers in a small form."""
 
 TABLE, SHORT_TABLE = 8192, 1024
-"""Embeddings of at least so many rows are long; rows that stay of a long one."""
+"""Rows from which an embedding is long, and rows that remain of a long one."""
 
 
 @dataclass(frozen=True)
@@ -27,23 +27,23 @@ class SmallForm:
     """The sizes of a model that runs in little memory.
 
     Attributes:
-        layers: the number of layers that stay of equal ones in a row.
-        tables: numbers of rows of long embeddings; each dimension of such a size, also that of
-            an output layer, has `SHORT_TABLE` entries.
+        layers: the number of layers that remain of equal ones in a row.
+        tables: row counts of long embeddings. Each dimension of such a size, also in an output
+            layer, keeps `SHORT_TABLE` entries.
     """
 
     layers: int
     tables: frozenset[int] = frozenset()
 
     def part(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The first entries of a tensor along each dimension that is shortened: a view."""
+        """The first entries of a tensor along each shortened dimension: a view."""
         for axis, size in enumerate(tensor.shape):
             if size in self.tables:
                 tensor = tensor.narrow(axis, 0, SHORT_TABLE)
         return tensor
 
     def indices(self, values: torch.Tensor) -> torch.Tensor:
-        """Integers, so that none is beyond a short table; those below zero stay."""
+        """Integers, none of which exceeds a short table; negative ones are unchanged."""
         import torch
 
         if not self.tables or values.dtype == torch.bool:
@@ -51,14 +51,16 @@ class SmallForm:
         return torch.where(values < SHORT_TABLE, values, values % SHORT_TABLE)
 
     def numbers(self, model: torch.nn.Module) -> int:
-        """Numbers of the parameters and buffers that stay."""
+        """Numbers of the remaining parameters and buffers."""
         with few_layers(model, self.layers):
             return sum(math.prod(self.part(tensor).shape) for tensor in _state(model))
 
 
 def small_forms(model: torch.nn.Module) -> list[SmallForm]:
-    """The forms of a model that are small enough, the one to try first at the front. A model whose
-    code has the length of a table as a number does not run with a short one."""
+    """The small enough forms of a model, in the order of trials.
+
+    A model whose code contains the length of a table does not run with a short one.
+    """
     tables = _long_tables(model)
     forms = [SmallForm(2, tables), SmallForm(2), SmallForm(1, tables)]
     return [form for form in dict.fromkeys(forms) if form.numbers(model) <= MAX_NUMBERS]
@@ -88,22 +90,23 @@ def few_layers(model: torch.nn.Module, count: int) -> Iterator[None]:
     lists = [
         m for m in model.modules() if isinstance(m, (torch.nn.ModuleList, torch.nn.Sequential))
     ]
-    before = [(each, dict(each._modules)) for each in lists]
+    # The model itself is shortened and restored, because a copy would need its memory.
+    before = [(layer_list, dict(layer_list._modules)) for layer_list in lists]
     try:
-        for each in lists:
-            layers = list(each._modules.values())
+        for layer_list in lists:
+            layers = list(layer_list._modules.values())
             first = [k for _, run in _runs(layers) for k in run[:count]]
-            each._modules.clear()
-            each._modules.update({str(i): layers[k] for i, k in enumerate(first)})
+            layer_list._modules.clear()
+            layer_list._modules.update({str(i): layers[k] for i, k in enumerate(first)})
         yield
     finally:
-        for each, layers_before in before:
-            each._modules.clear()
-            each._modules.update(layers_before)
+        for layer_list, layers_before in before:
+            layer_list._modules.clear()
+            layer_list._modules.update(layers_before)
 
 
 def _runs(layers: list[Any]) -> Iterator[tuple[object, list[int]]]:
-    """The numbers of layers that are alike, run by run."""
+    """The numbers of equal layers, run by run."""
     for outline, run in itertools.groupby(range(len(layers)), lambda k: _outline(layers[k])):
         yield outline, list(run)
 
@@ -116,20 +119,20 @@ def _outline(layer: torch.nn.Module | None) -> object:
     return str(layer), shapes
 
 
-def real(what: Built, form: SmallForm) -> torch.nn.Module:
-    """A copy of a model on fake tensors with numbers in their place: those of the model that it is
-    a copy of, if there is one; else random ones."""
+def real(fake: FakeStep, form: SmallForm) -> torch.nn.Module:
+    """A copy of a model on fake tensors with real numbers: those of its original, if there is one,
+    otherwise random ones."""
     from torch._subclasses.fake_tensor import FakeTensor
     from torch.utils._pytree import tree_leaves
 
     memo: dict[int, Any] = {}
-    for module in what.model.modules():
+    for module in fake.model.modules():
         stores = (module._parameters, module._buffers, vars(module))
         for leaf in (leaf for store in stores for leaf in tree_leaves(list(store.values()))):
             if isinstance(leaf, FakeTensor) and id(leaf) not in memo:
-                original = what.originals.get(id(leaf))
+                original = fake.originals.get(id(leaf))
                 memo[id(leaf)] = _number(leaf, original, form, len(memo))
-    return copy.deepcopy(what.model, memo)
+    return copy.deepcopy(fake.model, memo)
 
 
 def _number(fake: Any, original: torch.Tensor | None, form: SmallForm, seed: int) -> torch.Tensor:
@@ -138,7 +141,7 @@ def _number(fake: Any, original: torch.Tensor | None, form: SmallForm, seed: int
     if original is None:
         original = fake.constant
     if original is None:
-        values = _drawn(form.part(fake), seed)
+        values = _random_values(form.part(fake), seed)
     else:
         values = form.part(original.detach()).clone()
     if isinstance(fake, torch.nn.Parameter):
@@ -146,8 +149,9 @@ def _number(fake: Any, original: torch.Tensor | None, form: SmallForm, seed: int
     return values.requires_grad_(fake.requires_grad)
 
 
-def _drawn(fake: torch.Tensor, seed: int) -> torch.Tensor:
-    """Matrices of the size that keeps what they multiply, vectors near one, integers of zero."""
+def _random_values(fake: torch.Tensor, seed: int) -> torch.Tensor:
+    """Random values: matrices that keep the scale of their input, vectors near one, integers of
+    zero."""
     import torch
 
     shape = tuple(fake.shape)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from situate.data.slices import AUTO, Slices
 from situate.errors import SituateError, nearest
 from situate.torch_capture.flow import described_outputs
-from situate.torch_capture.names import REPLICA, held, path
+from situate.torch_capture.names import REPLICA, path, state_name
 from situate.torch_capture.tracing import Trace
 
 if TYPE_CHECKING:
@@ -18,58 +18,61 @@ if TYPE_CHECKING:
 
 
 class Replicas:
-    """The copies of a step's parameters, and which slice reads which.
+    """The copies of a step's parameters, and the slices that read them.
 
-    Copy 0 goes by the parameter's own name: it is that of the model.
+    Copy 0 has the parameter's own name, and is the model's.
 
     Args:
         parts: the trace of each slice.
-        slices: of the batch, with the replicas that are asked for.
+        slices: of the batch, with its replicas.
 
     Attributes:
-        of_slice: by slice, the number of its replica; 0 where parameters are there once.
-        once: names of the parameters that are there once beside replicas.
+        of_slice: by slice, the number of its replica; 0 if parameters exist once.
+        once: names of the parameters that exist once beside replicas.
 
     Raises:
-        SituateError: no parameter is called as one that is to be there once.
+        SituateError: a name in `slices.once` matches no parameter.
     """
 
     def __init__(self, parts: Sequence[Trace], slices: Slices) -> None:
         self.of_slice = slices.replica
         self._count = len(slices.replicas)
         self._first = parts[0]
-        self._written = list(dict.fromkeys(name for part in parts for name in _written(part)))
-        known = dict.fromkeys(self._first.canonical.values())
-        kept = {*_matching(slices.once, list(known)), *self._unfit(parts, known)}
-        copied = (name for name in known if self._count and name not in kept)
+        self._overwritten = list(
+            dict.fromkeys(name for part in parts for name in _overwritten(part))
+        )
+        parameters = dict.fromkeys(self._first.canonical.values())
+        single = {*_matching(slices.once, list(parameters)), *self._unfit(parts, parameters)}
+        copied = (name for name in parameters if self._count and name not in single)
         self._copied = dict.fromkeys(copied)
-        self.once = tuple(name for name in known if name in kept) if self._count else ()
+        self.once = tuple(name for name in parameters if name in single) if self._count else ()
 
-    def read(self, name: str, s: int) -> str:
-        """The name of what slice `s` reads where its trace reads the parameter or buffer `name`."""
+    def parameter_name(self, name: str, s: int) -> str:
+        """The name of the copy that slice `s` reads for the parameter or buffer `name` of its
+        trace."""
         number = self.of_slice[s]
         # The many names of a parameter stand for one copy.
-        return _called(self._first.canonical[name], number) if self._is_copied(name) else name
+        return _copy_name(self._first.canonical[name], number) if self._is_copied(name) else name
 
     def writes(self, name: str, s: int) -> tuple[int, str]:
-        """The replica, and the name, of what slice `s` writes where its trace writes the buffer
-        `name`; parameters that are written are no replica's."""
+        """The replica and the name of the buffer that slice `s` writes for `name` of its trace.
+        Parameters that the step writes belong to no replica."""
         return 0 if name in self._first.canonical else self.of_slice[s], name
 
     def mark(self, node: fx.Node, s: int) -> None:
-        """Let a parameter's placeholder be that of the copy that slice `s` reads."""
-        name = held(node)
+        """Turn a parameter's placeholder into that of the copy that slice `s` reads."""
+        name = state_name(node)
         if self._is_copied(name):
             descriptor: Any = node.meta["desc"]
-            target = f"model.{self.read(name, s)}"
+            target = f"model.{self.parameter_name(name, s)}"
             node.meta["desc"] = dataclasses.replace(descriptor, target=target)
             node.meta[REPLICA] = self.of_slice[s]
 
     def notes(self, shared: Collection[str] = ()) -> Iterator[str]:
-        """A line on what the slices write, but for what all of them write together, where there are
-        replicas."""
-        known = {*self._first.canonical, *shared}
-        buffers = [name for name in self._written if name not in known]
+        """A warning about buffers that each replica writes for itself; `shared` ones are written
+        together."""
+        parameters = {*self._first.canonical, *shared}
+        buffers = [name for name in self._overwritten if name not in parameters]
         if self._count and buffers:
             yield (
                 f"replicas: buffers, {buffers[0]!r} the first of {len(buffers)}, are written by "
@@ -77,8 +80,8 @@ class Replicas:
             )
 
     def noted(self, trace: Trace) -> Trace:
-        """A trace of the whole step that knows the copies."""
-        pairs = [(_called(n, r), n) for r in range(1, self._count) for n in self._copied]
+        """The trace of the whole step, with the copies."""
+        pairs = [(_copy_name(n, r), n) for r in range(1, self._count) for n in self._copied]
         return dataclasses.replace(
             trace,
             canonical=trace.canonical | {copy: copy for copy, _ in pairs},
@@ -89,34 +92,37 @@ class Replicas:
     def _is_copied(self, name: str) -> bool:
         return self._first.canonical.get(name) in self._copied
 
-    def _unfit(self, parts: Sequence[Trace], known: Iterable[str]) -> Iterator[str]:
-        """Parameters that some slice does not read or the step itself writes, and those of which a
-        copy would be called as another parameter is."""
-        reads = [set(_read(part)) for part in parts]
-        for name in known:
-            is_read = all(name in each for each in reads)
-            taken = any(_called(name, r) in self._first.canonical for r in range(1, self._count))
-            if not is_read or name in self._written or taken:
+    def _unfit(self, parts: Sequence[Trace], parameters: Iterable[str]) -> Iterator[str]:
+        """Parameters that cannot be copied: some slice does not read them, the step writes them, or
+        a copy's name is taken."""
+        reads = [set(_parameters_read(part)) for part in parts]
+        for name in parameters:
+            is_read = all(name in names for names in reads)
+            # A user's parameter may be called `replica1/weight` as well.
+            is_taken = any(
+                _copy_name(name, r) in self._first.canonical for r in range(1, self._count)
+            )
+            if not is_read or name in self._overwritten or is_taken:
                 yield name
 
 
-def _called(name: str, number: int) -> str:
+def _copy_name(name: str, number: int) -> str:
     return f"replica{number}/{name}" if number else name
 
 
-def _read(part: Trace) -> Iterator[str]:
+def _parameters_read(part: Trace) -> Iterator[str]:
     """The parameters that a slice's results depend on."""
     pending = [node for node, _ in described_outputs(part.graph)]
-    seen = set(pending)
+    visited = set(pending)
     while pending:
         node = pending.pop()
-        pending += (fresh := [source for source in node.all_input_nodes if source not in seen])
-        seen.update(fresh)
-    names = (held(node) for node in seen if node.op == "placeholder")
+        pending += (fresh := [source for source in node.all_input_nodes if source not in visited])
+        visited.update(fresh)
+    names = (state_name(node) for node in visited if node.op == "placeholder")
     yield from (part.canonical[name] for name in names if name in part.canonical)
 
 
-def _written(part: Trace) -> Iterator[str]:
+def _overwritten(part: Trace) -> Iterator[str]:
     """The parameters and buffers that a slice writes over."""
     for _, descriptor in described_outputs(part.graph):
         if type(descriptor).__name__ == "InputMutationAOTOutput":
@@ -124,21 +130,21 @@ def _written(part: Trace) -> Iterator[str]:
             yield part.canonical.get(name, name)
 
 
-def _matching(patterns: Sequence[str], known: Sequence[str]) -> Iterator[str]:
-    """The parameters that are called so.
+def _matching(patterns: Sequence[str], parameters: Sequence[str]) -> Iterator[str]:
+    """The parameters that match patterns.
 
     Raises:
-        SituateError: none is.
+        SituateError: a pattern matches none.
     """
     for pattern in patterns:
-        found = [name for name in known if name == pattern or fnmatchcase(name, pattern)]
-        if not found and pattern == AUTO:
+        matches = [name for name in parameters if name == pattern or fnmatchcase(name, pattern)]
+        if not matches and pattern == AUTO:
             raise SituateError(
                 "replicas: auto is chosen for a cluster, by plan, compare and explain, and stands "
                 "alone: name the parameters that are there once"
             )
-        if not found:
+        if not matches:
             raise SituateError(
-                f"replicas: no parameter is called {pattern!r}{nearest(pattern, known)}"
+                f"replicas: no parameter is called {pattern!r}{nearest(pattern, parameters)}"
             )
-        yield from found
+        yield from matches

@@ -6,16 +6,18 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from situate.data.slices import Sums
-from situate.torch_capture.added_nodes import add_call, module_of
 from situate.torch_capture.names import NAME, REPLICA
+from situate.torch_capture.nodes import add_call, module_of
 
 if TYPE_CHECKING:
     from torch import fx
 
 
 class GradientSums:
-    """Adds up the gradients of each parameter: those of the slices of a replica as they come, and
-    these sums in the order of the replicas, each as soon as it is complete.
+    """Adds up the gradients of each parameter.
+
+    The gradients of a replica's slices are added as they come. The replicas' sums are added in the
+    order of replicas, each once it is complete.
 
     Args:
         graph: of the step, which grows slice by slice.
@@ -42,7 +44,7 @@ class GradientSums:
             self._add_complete(name, s)
 
     def totals(self) -> list[tuple[Any, fx.Node]]:
-        """By parameter, what describes it and the sum of its gradients."""
+        """By parameter, its descriptor and the sum of its gradients."""
         for name in self._sums:
             self._add_complete(name, len(self._replica))
         return [
@@ -50,10 +52,10 @@ class GradientSums:
         ]
 
     def _add_complete(self, name: str, s: int) -> None:
-        """Add the sums of the first replicas to the total, as far as none of them has a slice after
-        `s`."""
+        """Add the sums of the first replicas to the total, up to one that has a slice after `s`."""
         sums = self._sums[name]
         total = self._total.setdefault(name, _Sum(self._plus(name, None), self._order))
+        # In the order of replicas, so that the result does not depend on which one ends first.
         for r in sorted(self._last):
             if self._last[r] > s:
                 return
@@ -61,25 +63,25 @@ class GradientSums:
                 total.add(sums.pop(r).total())
 
     def _plus(self, name: str, r: int | None) -> Plus:
-        """An addition for a parameter, of a replica or of all."""
+        """An addition for a parameter, in one replica or over all."""
 
         def plus(one: fx.Node, other: fx.Node) -> fx.Node:
-            found = add_call(self._graph, module_of(name), "add.Tensor", one, other)
-            found.meta[NAME] = f"{name}/add"
+            total = add_call(self._graph, module_of(name), "add.Tensor", one, other)
+            total.meta[NAME] = f"{name}/add"
             if r is not None:
-                found.meta[REPLICA] = r
-            return found
+                total.meta[REPLICA] = r
+            return total
 
         return plus
 
 
 Plus = Callable[["fx.Node", "fx.Node"], "fx.Node"]
-"""Makes the sum of two nodes."""
+"""Returns the sum of two nodes."""
 
 
 class _Sum:
-    """A sum that grows: of two parts that have as many summands each, or in a chain of any two,
-    one is made at once."""
+    """A sum that grows. A chain adds any two parts at once; a tree adds parts with equally many
+    summands."""
 
     def __init__(self, plus: Plus, order: Sums) -> None:
         self._plus, self._order = plus, order
@@ -93,7 +95,7 @@ class _Sum:
             self._join()
 
     def total(self) -> fx.Node:
-        """The sum of all, of which there is one at least."""
+        """The sum of all summands, of which there is at least one."""
         while len(self._parts) > 1:
             self._join()
         return self._parts[0][1]

@@ -1,4 +1,4 @@
-"""A step of slices beside the step of the whole batch, run on random numbers at a small size: an
+"""The slices of a step beside the whole batch, run on random numbers at a small size, where an
 error in the proof shows in the gradients."""
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING
 
 from situate.data.slices import Reduction
 from situate.torch_capture import cost
-from situate.torch_capture.build import Built
-from situate.torch_capture.comparison.fixed_draws import Draws
-from situate.torch_capture.comparison.gradient_difference import (
+from situate.torch_capture.build import FakeStep
+from situate.torch_capture.comparison import (
+    Draws,
+    converted,
     gradients_of,
+    in_precision,
+    model_in,
     tolerance,
     worst_gradient,
 )
-from situate.torch_capture.comparison.precision import converted, in_precision, model_in
 from situate.torch_capture.slices.cut import Cut
 from situate.torch_capture.slices.reduced_model import (
     SmallForm,
@@ -35,30 +37,30 @@ if TYPE_CHECKING:
     import torch
 
 SAMPLES = 6
-"""Samples of the small batch, of which slices have two thirds and one third."""
+"""Samples of the small batch, of which the slices have two thirds and one third."""
 
 LENGTHS = (64, 16, 4)
-"""Entries of a sequence that is cut: the first number with which the step is short enough."""
+"""Lengths to which a sequence is cut, in the order of trials, until the step is short enough."""
 
 LARGE_IMAGE = 128
-"""Pixels a side of an image that is cut to half of them."""
+"""Pixels per side from which an image is cut to half."""
 
 MAX_FLOPS = 2e10
-"""Floating-point operations of the step of the small batch, forward and backward."""
+"""Floating-point operations of the small batch's step, forward and backward."""
 
 MAX_NODES = 2500
 """Nodes of the trace of such a step."""
 
 MAX_DOUBLES = 100_000_000
-"""Numbers of a model that computes in 64 bits; a larger one does in 32."""
+"""The most numbers of a model that computes in 64 bits; larger ones compute in 32."""
 
 
 @dataclass(frozen=True)
 class Witness:
-    """The distance of the sum of the slices' gradients from the gradient of the whole batch.
+    """The difference between the sum of the slices' gradients and the gradient of the whole batch.
 
     Attributes:
-        difference: of the parameter that differs most, in parts of its largest number.
+        difference: of the parameter that differs most, as a fraction of its largest number.
         name: of that parameter.
         samples: of the batch.
         tolerance: the difference that rounding explains.
@@ -71,7 +73,7 @@ class Witness:
 
     @property
     def line(self) -> str:
-        """A line on a difference beyond rounding; empty where there is none."""
+        """A warning about a difference beyond rounding; empty if there is none."""
         if self.difference <= self.tolerance:
             return ""
         return (
@@ -82,55 +84,57 @@ class Witness:
 
 
 def witness(
-    what: Built, part: Trace, axes: Sequence[int | None], loss: Reduction
+    fake: FakeStep, part: Trace, axes: Sequence[int | None], loss: Reduction
 ) -> Witness | None:
-    """The two steps, compared; None where the step does not run on a few samples, or takes long.
+    """The comparison of both steps; None if the step does not run on a few samples, or takes too
+    long.
 
-    Repeated layers are left out but for two, long sequences and large images are cut, and operators
-    that draw give every sample the same numbers. The model and its inputs stay as they are.
+    Of repeated layers two remain, long sequences and large images are cut, and operators that draw
+    give every sample the same numbers. The model and its inputs are unchanged afterwards.
 
     Args:
-        what: the model and its inputs.
-        part: the trace of a slice, which says how long the step takes.
-        axes: by input the dimension that is cut.
-        loss: as slices are added up.
+        fake: the model and its inputs.
+        part: the trace of a slice, from which the step's duration is estimated.
+        axes: by input, the dimension that is cut.
+        loss: the reduction by which slices are added up.
     """
-    if what.sequences:
+    if fake.sequences:
         return None
-    flops, whole = _flops_of_a_sample(part, axes), max(numbers(what.model), 1)
-    for form in small_forms(what.model):
-        count = form.numbers(what.model)
+    flops, whole = _flops_of_a_sample(part, axes), max(numbers(fake.model), 1)
+    for form in small_forms(fake.model):
+        count = form.numbers(fake.model)
+        # The form's number of nodes shrinks with its share of the parameters, roughly.
         if len(part.graph.nodes) * count > MAX_NODES * whole:
             continue
-        for sizes in _smaller_sizes(what, axes):
-            affordable = MAX_FLOPS / max(flops * count / whole * _remaining_share(what, sizes), 1)
-            cut = _cut(what, axes, affordable)
+        for sizes in _smaller_sizes(fake, axes):
+            affordable = MAX_FLOPS / max(flops * count / whole * _remaining_share(fake, sizes), 1)
+            cut = _cut(fake, axes, affordable)
             if cut is not None:
-                inputs = [_input(what, k, cut, form, sizes) for k in range(len(what.tensors))]
-                run = partial(_on_numbers, partial(_trial, what, cut, loss, form), inputs)
+                inputs = [_input(fake, k, cut, form, sizes) for k in range(len(fake.tensors))]
+                run = partial(_on_numbers, partial(_trial, fake, cut, loss, form), inputs)
                 # A model may take no other sizes than its own, which is no fault of its slices.
-                with contextlib.suppress(Exception), few_layers(what.model, form.layers):
+                with contextlib.suppress(Exception), few_layers(fake.model, form.layers):
                     return in_precision(_dtype(count), run)
     return None
 
 
 def _dtype(count: int) -> torch.dtype:
-    """The type of the numbers of a model that has so many of them."""
+    """The floating-point type for a model with this many numbers."""
     import torch
 
     return torch.float64 if count <= MAX_DOUBLES else torch.float32
 
 
-def _cut(what: Built, axes: Sequence[int | None], affordable: float) -> Cut | None:
-    """A small batch in two slices; None where it would have fewer than two samples."""
-    sizes = (t.shape[axis] for t, axis in zip(what.tensors, axes, strict=True) if axis is not None)
+def _cut(fake: FakeStep, axes: Sequence[int | None], affordable: float) -> Cut | None:
+    """A small batch in two slices; None if it would have fewer than two samples."""
+    sizes = (t.shape[axis] for t, axis in zip(fake.tensors, axes, strict=True) if axis is not None)
     samples = int(min(*sizes, SAMPLES, affordable))
     last = max(samples // 3, 1)
     return Cut((samples - last, last), tuple(axes)) if samples >= 2 else None
 
 
 def _flops_of_a_sample(part: Trace, axes: Sequence[int | None]) -> float:
-    """Floating-point operations of the products of a step, for each sample of its slice."""
+    """Floating-point operations of a step's products, per sample of its slice."""
     total, samples = 0, 1
     for node in part.graph.nodes:
         descriptor = node.meta.get("desc")
@@ -142,11 +146,11 @@ def _flops_of_a_sample(part: Trace, axes: Sequence[int | None]) -> float:
     return total / samples
 
 
-def _smaller_sizes(what: Built, axes: Sequence[int | None]) -> list[dict[int, int]]:
-    """Sizes of dimensions of the inputs, and what to cut them to, in the order in which they are
-    tried: the lengths of sequences, which are integers, and the sides of images; last, none."""
+def _smaller_sizes(fake: FakeStep, axes: Sequence[int | None]) -> list[dict[int, int]]:
+    """Smaller sizes by original size, in the order of trials: lengths of sequences, which are
+    integers, sides of images, and last none."""
     lengths, sides = set(), set()
-    for tensor, axis in zip(what.tensors, axes, strict=True):
+    for tensor, axis in zip(fake.tensors, axes, strict=True):
         if axis == 0 and tensor.dim() == 2 and not tensor.is_floating_point():
             lengths.add(tensor.shape[1])
         if axis == 0 and tensor.dim() == 4 and tensor.is_floating_point():
@@ -160,29 +164,29 @@ def _smaller_sizes(what: Built, axes: Sequence[int | None]) -> list[dict[int, in
     return [*shorter, *([halves] if halves else []), {}]
 
 
-def _remaining_share(what: Built, smaller: Mapping[int, int]) -> float:
-    """The share of the numbers of a sample that remains where sizes are smaller."""
-    shapes = [tensor.shape for tensor in what.tensors]
+def _remaining_share(fake: FakeStep, smaller: Mapping[int, int]) -> float:
+    """The share of a sample's numbers that remains with the smaller sizes."""
+    shapes = [tensor.shape for tensor in fake.tensors]
     numbers_left = sum(math.prod(smaller.get(size, size) for size in shape) for shape in shapes)
     return numbers_left / max(sum(map(math.prod, shapes)), 1)
 
 
 def _input(
-    what: Built, k: int, cut: Cut, form: SmallForm, smaller: Mapping[int, int]
+    fake: FakeStep, k: int, cut: Cut, form: SmallForm, smaller: Mapping[int, int]
 ) -> torch.Tensor:
-    """A real input of a small batch, some of whose sizes are smaller."""
+    """A real input of a small batch with smaller sizes."""
     import torch
 
-    fake, axis = what.tensors[k], cut.axes[k]
-    sizes = [smaller.get(size, size) for size in fake.shape]
+    example_tensor, axis = fake.tensors[k], cut.axes[k]
+    sizes = [smaller.get(size, size) for size in example_tensor.shape]
     if axis is not None:
         sizes[axis] = sum(cut.samples)
-    if fake.is_floating_point() or fake.is_complex():
+    if example_tensor.is_floating_point() or example_tensor.is_complex():
         generator = torch.Generator().manual_seed(k)
-        return torch.randn(sizes, dtype=fake.dtype, generator=generator)
-    example = what.examples.get(k)
+        return torch.randn(sizes, dtype=example_tensor.dtype, generator=generator)
+    example = fake.examples.get(k)
     if example is None:
-        return torch.zeros(sizes, dtype=fake.dtype)
+        return torch.zeros(sizes, dtype=example_tensor.dtype)
     values = example.values
     for i, size in enumerate(sizes):
         values = values.narrow(i, 0, size)
@@ -194,24 +198,24 @@ def _on_numbers(
     inputs: Sequence[torch.Tensor],
     dtype: torch.dtype | None,
 ) -> Witness | None:
-    """A trial on these inputs, or on positive ones where these give no numbers, as to a logarithm;
-    None where neither does."""
+    """A trial on these inputs, or on positive ones if these give no numbers, as a logarithm may;
+    None if neither does."""
     positive = [t.abs() + 0.5 if t.is_floating_point() else t for t in inputs]
     return trial(inputs, dtype) or trial(positive, dtype)
 
 
 def _trial(
-    what: Built,
+    fake: FakeStep,
     cut: Cut,
     loss: Reduction,
     form: SmallForm,
     inputs: Sequence[torch.Tensor],
     dtype: torch.dtype | None,
 ) -> Witness | None:
-    """The step of the batch beside that of its slices; None where gradients are no numbers."""
+    """The step of the batch beside that of its slices; None if gradients are not numbers."""
     import torch
 
-    model = model_in(dtype, real(what, form))
+    model = model_in(dtype, real(fake, form))
     if dtype:
         inputs = [converted(tensor, dtype) for tensor in inputs]
     # A step may write to what the model has, and the other must not see it; of a large model two
@@ -221,19 +225,20 @@ def _trial(
     draws = Draws()
     # The random numbers of the program's owner stay as they are.
     with torch.random.fork_rng(devices=()), draws.fixed():
-        _differentiate(what, model, inputs, 1)
+        _differentiate(fake, model, inputs, 1)
         ours = gradients_of(model)
         model.zero_grad()
         for s, divisor in enumerate(cut.divisors(loss)):
-            _differentiate(what, other, cut.of_slice(inputs, s), divisor)
+            _differentiate(fake, other, cut.of_slice(inputs, s), divisor)
     size, name = worst_gradient(ours, gradients_of(other))
-    if math.isinf(size) and not all(bool(each.isfinite().all()) for each in ours.values()):
+    # Infinite or undefined gradients of the batch itself say nothing about slices.
+    if math.isinf(size) and not all(bool(gradient.isfinite().all()) for gradient in ours.values()):
         return None
     return Witness(size, name, sum(cut.samples), tolerance(draws.bits))
 
 
 def _differentiate(
-    what: Built, model: torch.nn.Module, tensors: Sequence[torch.Tensor], divisor: float
+    fake: FakeStep, model: torch.nn.Module, tensors: Sequence[torch.Tensor], divisor: float
 ) -> None:
-    loss = what.call(model, *(tensor.clone() for tensor in tensors))
+    loss = fake.call(model, *(tensor.clone() for tensor in tensors))
     (loss / divisor).sum().backward()

@@ -1,4 +1,4 @@
-"""Example inputs of a model that is built on fake tensors."""
+"""Values of example inputs that a program draws at random."""
 
 from __future__ import annotations
 
@@ -13,55 +13,58 @@ if TYPE_CHECKING:
     import torch
 
 MAX_DRAWN = 2**16
-"""Numbers of a tensor that is drawn for real, those of 32 sentences of 2,048 words."""
+"""The most numbers of a tensor that is drawn for real (32 sentences of 2,048 words)."""
 
-DRAWN, ALIKE = 1, 0
-"""Numbers of what values were made of: draws that are others in each call, and all else."""
+RANDOM, ALIKE = 1, 0
+"""Origins of values: draws that differ in each run of the program, and all else."""
 
 
-class Known(NamedTuple):
+class KnownValues(NamedTuple):
     """A real tensor with the values of another.
 
     Attributes:
-        values: the real tensor; None where the values are not known.
-        drawn: whether they are others each time that the program runs.
+        values: the real tensor; None if the values are not known.
+        is_random: the values differ each time that the program runs.
     """
 
     values: Any
-    drawn: bool = False
+    is_random: bool = False
 
 
-Values = Callable[[Any], Known]
+FindValues = Callable[[Any], KnownValues]
 """From a tensor to its values."""
 
 
 @contextmanager
-def examples_drawn() -> Iterator[Values]:
-    """Draw what is random in small tensors for real, so that inputs made of it have values. The
-    random numbers of the program's owner are as they were; a generator of the program's own gives
-    the numbers that it gives without capture."""
+def random_examples() -> Iterator[FindValues]:
+    """A block in which small random tensors are drawn for real, so that inputs made from them have
+    values.
+
+    The caller's random numbers are unchanged. A generator of the program's own gives the same
+    numbers as without capture.
+    """
     from torch._subclasses.fake_tensor import FakeTensor
 
     values, draws = Followed(), _Draws()
 
-    def called(run: Any, mode: Any, func: Any, args: Any, kwargs: Any) -> Any:
-        made = followed(values, run, func, args, kwargs)
+    def run_followed(run: Any, mode: Any, func: Any, args: Any, kwargs: Any) -> Any:
+        result = followed(values, run, func, args, kwargs)
         if values.depth == 0 and _is_random(func):
-            if _is_draw(func, made):
-                values.give(made, draws.draw(func, args, kwargs), draws.kind(kwargs))
+            if _is_draw(func, result):
+                values.assign(result, draws.draw(func, args, kwargs), draws.kind(kwargs))
             else:
                 draws.leave_behind(kwargs)
-        return made
+        return result
 
-    def find(tensor: Any) -> Known:
+    def find(tensor: Any) -> KnownValues:
         if not isinstance(tensor, FakeTensor):
-            return Known(tensor)
+            return KnownValues(tensor)
         if tensor.constant is not None:
-            return Known(tensor.constant)
+            return KnownValues(tensor.constant)
         real = values.of(tensor)
-        return Known(real, real is not None and DRAWN in values.made_of(real))
+        return KnownValues(real, real is not None and RANDOM in values.made_of(real))
 
-    with dispatched(called):
+    with dispatched(run_followed):
         yield find
 
 
@@ -71,17 +74,17 @@ def _is_random(func: Any) -> bool:
     return torch.Tag.nondeterministic_seeded in getattr(func, "tags", ())
 
 
-def _is_draw(func: Any, made: Any) -> bool:
-    """True for a random operator that makes a small tensor of chance alone."""
+def _is_draw(func: Any, result: Any) -> bool:
+    """True for a random operator that makes a small tensor from randomness alone."""
     from torch._subclasses.fake_tensor import FakeTensor
 
     alone = not any("Tensor" in str(argument.type) for argument in func._schema.arguments)
-    return alone and isinstance(made, FakeTensor) and made.numel() <= MAX_DRAWN
+    return alone and isinstance(result, FakeTensor) and result.numel() <= MAX_DRAWN
 
 
 class _Draws:
-    """A stream of random numbers of its own, which begins with PyTorch's, and the generators that
-    the program draws from."""
+    """A separate stream of random numbers that begins with PyTorch's state, and the program's
+    generators."""
 
     def __init__(self) -> None:
         import torch
@@ -90,13 +93,13 @@ class _Draws:
         self._behind: list[torch.Generator] = []
 
     def kind(self, kwargs: Mapping[str, Any]) -> int:
-        """`ALIKE` for a draw from a generator all of whose draws so far were for real."""
+        """`ALIKE` for a draw from a generator all of whose draws so far were real."""
         generator = kwargs.get("generator")
-        behind = any(each is generator for each in self._behind)
-        return DRAWN if generator is None or behind else ALIKE
+        behind = any(other is generator for other in self._behind)
+        return RANDOM if generator is None or behind else ALIKE
 
     def leave_behind(self, kwargs: Mapping[str, Any]) -> None:
-        """A draw on fake tensors: its generator, if it has one, stays where it was."""
+        """Record a draw on fake tensors, which does not advance its generator."""
         if (generator := kwargs.get("generator")) is not None:
             self._behind.append(generator)
 

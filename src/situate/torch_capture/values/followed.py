@@ -14,41 +14,41 @@ from situate.torch_capture.patches.constant_values import (
     MAX_KEPT_TOTAL,
 )
 from situate.torch_capture.patches.patched import replaced
-from situate.torch_capture.side_effects.value_numbering import written_by
+from situate.torch_capture.side_effects.value_numbering import tensors_written_by
 
 if TYPE_CHECKING:
     import torch
 
 VALUES = "_situate_values"
-"""The attribute of a fake tensor that is a real one with its values."""
+"""The attribute of a fake tensor that holds a real one with its values."""
 
 UNFOLLOWED = EMPTY | {"resize_", "resize_as_", "set_"}
-"""Operators after which a tensor holds whatever the memory held, or lies elsewhere."""
+"""Operators after which a tensor holds uninitialised memory, or lies elsewhere."""
 
 
 class Followed:
-    """Fake tensors whose values are known, and the numbers of what they were made of.
+    """Fake tensors whose values are known, and the numbers of their origins.
 
-    Views share memory with what they are views of, as the values of both do, so what is written
-    into one is in the other. A tensor that something unknown is written to is known no more.
+    A view's values are a view of its base's values, so a write into one shows in the other. A
+    tensor loses its values when something unknown is written to it.
     """
 
     def __init__(self) -> None:
         self._made_of: dict[int, set[int]] = {}
         self._memory: dict[int, Any] = {}  # held, so that no other has the same key
         self._lost: set[int] = set()
-        self._written: set[int] = set()
-        self._given: dict[int, torch.Tensor] = {}
-        self._left = MAX_KEPT_TOTAL
+        self._overwritten: set[int] = set()
+        self._assigned: dict[int, torch.Tensor] = {}
+        self._budget = MAX_KEPT_TOTAL
         self.depth = 0
 
-    def give(self, tensor: torch.Tensor, values: torch.Tensor, number: int) -> None:
-        """Let a fake tensor have the values of another, in memory of its own."""
-        self._given[number] = real = copied(values)
-        self._put(tensor, real, {number})
+    def assign(self, tensor: torch.Tensor, values: torch.Tensor, number: int) -> None:
+        """Give a fake tensor the values of another, in memory of its own."""
+        self._assigned[number] = real = copied(values)
+        self._store(tensor, real, {number})
 
     def of(self, tensor: object) -> torch.Tensor | None:
-        """The values of a tensor, which are not to be changed; None if they are not known."""
+        """The values of a tensor, which must not be changed; None if they are not known."""
         real: torch.Tensor | None = getattr(tensor, VALUES, None)
         if real is None or real.shape != tensor.shape or real.dtype != tensor.dtype:  # type: ignore[attr-defined]
             return None
@@ -56,34 +56,34 @@ class Followed:
         return real if key in self._made_of and key not in self._lost else None
 
     def is_written(self, number: int) -> bool:
-        """True if something was written over the values that were given for this number."""
-        given = self._given.get(number)
-        return given is not None and _key(given) in self._written
+        """True if the values that were assigned for this number have been overwritten."""
+        original = self._assigned.get(number)
+        return original is not None and _key(original) in self._overwritten
 
-    def is_given(self, tensor: object, number: int) -> bool:
-        """True for all of a tensor that values of this number were given to, if nothing was written
-        over it."""
-        real, given = self.of(tensor), self._given.get(number)
-        if real is None or given is None or _key(real) in self._written:
+    def is_assigned(self, tensor: object, number: int) -> bool:
+        """True for a whole tensor that values of this number were assigned to, if nothing has
+        overwritten it."""
+        real, original = self.of(tensor), self._assigned.get(number)
+        if real is None or original is None or _key(real) in self._overwritten:
             return False
-        alike = real.stride() == given.stride() and (real.shape, real.dtype) == (
-            given.shape,
-            given.dtype,
+        alike = real.stride() == original.stride() and (real.shape, real.dtype) == (
+            original.shape,
+            original.dtype,
         )
-        return alike and real.data_ptr() == given.data_ptr()
+        return alike and real.data_ptr() == original.data_ptr()
 
     def made_of(self, real: torch.Tensor) -> set[int]:
-        """The numbers of what values were made of."""
+        """The numbers of the origins of values."""
         return self._made_of[_key(real)]
 
     def made_of_all(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> set[int]:
-        """The numbers of what the values of an operator's arguments were made of."""
+        """The numbers of the origins of an operator's arguments."""
         reals = (self.of(tensor) for tensor in _tensors((args, kwargs)))
         return {number for real in reals if real is not None for number in self.made_of(real)}
 
     def arguments(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """An operator's arguments with values in the place of fake tensors; None where one is not
-        known, none was followed, or the operator gives something else every time."""
+        """An operator's arguments with values in place of fake tensors; None if a value is unknown,
+        none was followed, or the operator gives another result every time."""
         from torch.utils._pytree import tree_map_only
 
         tensors = _tensors((args, kwargs))
@@ -91,17 +91,18 @@ class Followed:
             return None
         if not all(map(self._is_known, tensors)) or _has_symbols((args, kwargs)):
             return None
-        for tensor in written_by(func, args, kwargs):
+        for tensor in tensors_written_by(func, args, kwargs):
             self._adopt(tensor)
         return tree_map_only(_fake_kind(), self._real, (tuple(args), dict(kwargs)))
 
     def _is_known(self, tensor: Any) -> bool:
-        """Real tensors are not: they may be parameters."""
+        """True for a fake tensor with values. Real tensors are unknown, because they may be
+        parameters."""
         return self.of(tensor) is not None or getattr(tensor, "constant", None) is not None
 
     def _adopt(self, tensor: Any) -> None:
-        """Follow a constant that is to be written, and all that share its memory: PyTorch is about
-        to forget what is in them."""
+        """Follow a constant that is about to be written, and all that share its memory, because
+        PyTorch will forget their values."""
         from torch.multiprocessing.reductions import StorageWeakRef
         from torch.utils._mode_utils import no_dispatch
 
@@ -112,7 +113,7 @@ class Followed:
                 copy = memory.clone()
             for alias in [ref() for ref in sharing.get(StorageWeakRef(memory), ())]:  # type: ignore[no-untyped-call]
                 if alias is not None and alias.constant is not None:
-                    self._put(alias, _view(alias.constant, copy), set())
+                    self._store(alias, _view(alias.constant, copy), set())
 
     def _real(self, tensor: Any) -> torch.Tensor:
         from torch.utils._mode_utils import no_dispatch
@@ -142,40 +143,42 @@ class Followed:
 
         def fake(value: torch.Tensor) -> torch.Tensor:
             with mode:
-                made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
-            self._put(made, value, numbers)
-            return made
+                result = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
+            self._store(result, value, numbers)
+            return result
 
         return tree_map_only(torch.Tensor, fake, real)
 
-    def follow(self, func: Any, made: Any, reals: Any, numbers: set[int], args: Any) -> None:
-        """Know the values of what an operator made of known values, and of what it wrote."""
+    def follow(self, func: Any, result: Any, reals: Any, numbers: set[int], args: Any) -> None:
+        """Record the values of an operator's results and writes."""
         from torch.utils._mode_utils import no_dispatch
         from torch.utils._pytree import tree_leaves
 
-        results, written = tree_leaves(made), list(written_by(func, *args))
-        sizes = [tensor.numel() for tensor in _tensors(made)]
-        if sum(sizes) > self._left or max(sizes, default=0) > MAX_KEPT_NUMBERS:
+        results, overwritten = tree_leaves(result), list(tensors_written_by(func, *args))
+        sizes = [tensor.numel() for tensor in _tensors(result)]
+        if sum(sizes) > self._budget or max(sizes, default=0) > MAX_KEPT_NUMBERS:
             self.lose(func, *args)
             return
-        self._left -= sum(sizes)
+        self._budget -= sum(sizes)
         with no_dispatch():
             real = func(*reals[0], **reals[1])
-        places = list(written_by(func, *reals))
-        self._written.update(map(_key, places))
-        for fake, value in zip((*results, *written), (*tree_leaves(real), *places), strict=False):
+        places = list(tensors_written_by(func, *reals))
+        self._overwritten.update(map(_key, places))
+        for fake, value in zip(
+            (*results, *overwritten), (*tree_leaves(real), *places), strict=False
+        ):
             if isinstance(fake, _fake_kind()) and getattr(fake, "constant", None) is None:
-                self._put(fake, value, numbers)
+                self._store(fake, value, numbers)
 
     def lose(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        """Something unknown is in what an operator writes."""
-        for tensor in written_by(func, args, kwargs):
+        """Forget the values of the tensors that an operator writes."""
+        for tensor in tensors_written_by(func, args, kwargs):
             real = getattr(tensor, VALUES, None)
             if real is not None:
                 self._lost.add(_key(real))
-                self._written.add(_key(real))
+                self._overwritten.add(_key(real))
 
-    def _put(self, fake: Any, real: torch.Tensor, numbers: set[int]) -> None:
+    def _store(self, fake: Any, real: torch.Tensor, numbers: set[int]) -> None:
         setattr(fake, VALUES, real)
         key = _key(real)
         self._memory[key] = real.untyped_storage()
@@ -185,41 +188,42 @@ class Followed:
 def followed(
     values: Followed, run: Any, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
-    """The result of `run`, an operator on fake tensors, whose values are followed where they can
-    be. Of operators that it is made of only the whole is."""
+    """The result of `run`, an operator on fake tensors, with its values recorded. Operators inside
+    another are not followed by themselves."""
     outermost = values.depth == 0
     reals = values.arguments(func, args, kwargs) if outermost else None
     numbers = values.made_of_all(args, kwargs) if reals is not None else set()
     values.depth += 1
     try:
-        made = run(func, args, kwargs)
+        result = run(func, args, kwargs)
     finally:
         values.depth -= 1
     if reals is not None:
-        values.follow(func, made, reals, numbers, (args, kwargs))
+        values.follow(func, result, reals, numbers, (args, kwargs))
     elif outermost:
         values.lose(func, args, kwargs)
-    return made
+    return result
 
 
 @contextmanager
 def data_forgotten() -> Iterator[None]:
-    """Within, a tensor whose `data` is assigned, which no operator does, is not followed."""
+    """A block in which an assignment to a tensor's `data`, which no operator does, forgets its
+    values."""
     import torch
 
     before = inspect.getattr_static(torch.Tensor, "data")
 
-    def put(tensor: Any, value: torch.Tensor) -> None:
+    def assign(tensor: Any, value: torch.Tensor) -> None:
         if hasattr(tensor, VALUES):
             delattr(tensor, VALUES)
         before.__set__(tensor, value)
 
-    with replaced(torch.Tensor, "data", property(before.__get__, put)):
+    with replaced(torch.Tensor, "data", property(before.__get__, assign)):
         yield
 
 
 def _is_followed(func: Any) -> bool:
-    """True for an operator of PyTorch that gives the same at any time."""
+    """True for an operator of PyTorch that always gives the same result."""
     import torch
 
     name = getattr(func, "_opname", "")
@@ -253,7 +257,7 @@ def may_follow(tensor: torch.Tensor) -> bool:
 
 
 def copied(tensor: torch.Tensor) -> torch.Tensor:
-    """A real tensor that is laid out alike in memory of its own."""
+    """A real tensor with the same layout in memory of its own."""
     from torch.utils._mode_utils import no_dispatch
 
     with no_dispatch():
@@ -261,7 +265,7 @@ def copied(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _view(like: torch.Tensor, memory: Any) -> torch.Tensor:
-    """The part of other memory that a tensor shows of its own."""
+    """The part of other memory that corresponds to the tensor's part of its own."""
     import torch
     from torch.utils._mode_utils import no_dispatch
 

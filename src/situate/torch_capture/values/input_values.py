@@ -1,4 +1,4 @@
-"""Values of a step's inputs that it looks at, taken from the inputs that it is captured with."""
+"""Input values that a step reads while it is captured, taken from the example inputs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from situate.torch_capture.patches.patched import dispatched
+from situate.torch_capture.patches.patched import dispatched, replaced
 from situate.torch_capture.refusals.libraries import value_remedy
-from situate.torch_capture.refusals.lines import user_frame_of, written
+from situate.torch_capture.refusals.lines import format_line, user_frame_of
 from situate.torch_capture.values.followed import Followed, data_forgotten, followed
-from situate.torch_capture.values.numbers_of_tensors import numbers_read
-from situate.torch_capture.values.taken import COMPARISONS, Example, Taken, Test, compared
+from situate.torch_capture.values.required import (
+    COMPARISONS,
+    Example,
+    RequiredValues,
+    Test,
+    compare,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -23,33 +28,32 @@ LOOKS = frozenset({"data_dependent_output", "dynamic_output_shape"})
 """Tags of operators whose result, or its size, is known only if values are."""
 
 TARGET = re.compile("label|target", re.IGNORECASE)
-"""In a name under which a model is given what a loss compares its result with."""
+"""Matches argument names under which a model gets labels or targets."""
 
 
-COMPARED = 2**32
-"""From here on, numbers are of comparisons, and of inputs below."""
+FIRST_COMPARISON = 2**32
+"""Smaller numbers are of inputs, this and larger ones of comparisons."""
 
 
 class InputValues:
-    """The values of a step's inputs while it runs on fake tensors, and those that it looks at.
+    """The values of a step's inputs while it runs on fake tensors, and the values that it reads.
 
-    Looked at are values that follow from inputs of integers or booleans, from such alone and from
-    numbers of the program, while the model computes. Values that depend on parameters, buffers,
-    floating-point inputs or chance are never known. Nor are those of what the loss alone reads, or
-    of what the model is given as labels or targets: a step that holds for one batch of them trains
-    nothing.
+    The step may read values that follow from inputs of integers or booleans and from numbers of the
+    program, while the model computes. Values that depend on parameters, buffers, floating-point
+    inputs or randomness are never known. Inputs that only the loss reads are not known either, nor
+    are labels and targets of the model: a step that holds for one batch of labels trains nothing.
 
     Args:
         examples: by number of an input.
 
     Attributes:
-        masks: transformers may look at masks, too, to leave out those that hide nothing.
+        masks: transformers may read masks, too, to omit those that hide nothing.
     """
 
     def __init__(self, examples: Mapping[int, Example]) -> None:
         self._examples = dict(examples)
         self._inputs = frozenset(examples)
-        self._compared: dict[tuple[int, Test], int] = {}
+        self._comparisons: dict[tuple[int, Test], int] = {}
         self.masks = False
         self._followed = Followed()
         self._looks: dict[int, traceback.FrameSummary | None] = {}
@@ -61,33 +65,35 @@ class InputValues:
         return bool(self._inputs)
 
     @property
-    def taken(self) -> tuple[Taken, ...]:
-        """The inputs that the step has looked at, in order."""
-        found = (self._taken(number) for number in sorted(self._looks))
-        return tuple(t for t in found if t.test is None or t.number not in self._looks)
+    def required(self) -> tuple[RequiredValues, ...]:
+        """The inputs whose values the step has read, in order."""
+        candidates = (self._required_values(number) for number in sorted(self._looks))
+        return tuple(t for t in candidates if t.test is None or t.number not in self._looks)
 
-    def _taken(self, number: int) -> Taken:
+    def _required_values(self, number: int) -> RequiredValues:
         example, frame = self._examples[number], self._looks[number]
-        line = written(frame.filename, frame.lineno).removesuffix(": ") if frame else "a line"
+        line = format_line(frame.filename, frame.lineno).removesuffix(": ") if frame else "a line"
         whose = number if example.test is None else example.number
         remedy = value_remedy(frame)
-        return Taken(whose, example.name, example.values, example.test, line, remedy, example.drawn)
+        return RequiredValues(
+            whose, example.name, example.values, example.test, line, remedy, example.is_random
+        )
 
     def begin(self, tensors: Sequence[torch.Tensor]) -> None:
-        """A run of the step begins, with these tensors of the inputs."""
+        """Begin a run of the step with these tensors of the inputs."""
         self._followed, self._targets, self._inside = Followed(), set(), 0
         self._retraced = False
         for number in self._inputs:
-            self._followed.give(tensors[number], self._examples[number].values, number)
+            self._followed.assign(tensors[number], self._examples[number].values, number)
 
     def begin_again(self, tensors: Sequence[torch.Tensor]) -> None:
-        """A run of the step as it was exported begins: it may look at what was looked at."""
+        """Begin a run of the exported step, which may read the values that the first run read."""
         self.begin(tensors)
         self._retraced = True
 
     def in_graph(self, graph: fx.Graph) -> Callable[[fx.Node], torch.Tensor | None]:
-        """The values of those nodes of the step, as it was exported last, that are inputs which
-        have been looked at, or comparisons of inputs."""
+        """A function from a node of the exported step to its value, for inputs that were read and
+        for comparisons of inputs; None for other nodes."""
         from torch import fx
 
         numbers = {node: k for k, node in enumerate(graph.find_nodes(op="placeholder"))}
@@ -102,7 +108,7 @@ class InputValues:
             number = numbers.get(tensor, -1) if isinstance(tensor, fx.Node) else -1
             if number in changed or not isinstance(scalar, (int, float)):
                 return None
-            return self._compared.get((number, (name, scalar)))
+            return self._comparisons.get((number, (name, scalar)))
 
         def find(node: fx.Node) -> torch.Tensor | None:
             number = number_of(node)
@@ -112,7 +118,7 @@ class InputValues:
 
     @property
     def looked(self) -> bool:
-        """True if the step has looked at values."""
+        """True if the step has read values."""
         return bool(self._looks)
 
     def forget(self) -> None:
@@ -120,17 +126,17 @@ class InputValues:
         self._inputs, self._looks, self.masks = frozenset(), {}, False
 
     def begin_with_masks(self) -> None:
-        """Another attempt to capture the step begins, in which masks may be looked at, too."""
+        """Begin another attempt to capture the step, which may read masks, too."""
         self.masks, self._looks = True, {}
 
     def is_known(self, tensor: object) -> bool:
-        """True if a mask may be looked at, and its values are known."""
-        found = self._followed.of(tensor) if self.masks else None
-        return found is not None and self._may_look(self._followed.made_of(found))
+        """True if a mask may be read, and its values are known."""
+        values = self._followed.of(tensor) if self.masks else None
+        return values is not None and self._may_look(self._followed.made_of(values))
 
     @contextmanager
     def model_called(self, model: torch.nn.Module) -> Iterator[None]:
-        """Within, what is looked at while the model computes is taken."""
+        """A block in which reads while the model computes are recorded."""
 
         def enter(_: Any, args: Any, kwargs: Any) -> None:
             self._inside += 1
@@ -157,24 +163,25 @@ class InputValues:
 
     @contextmanager
     def looked_at(self) -> Iterator[None]:
-        """Within, operators on fake tensors give what values decide, where they may be taken."""
-        with dispatched(self._called), data_forgotten(), numbers_read():
+        """A block in which operators on fake tensors return results that depend on values, if these
+        may be read."""
+        with dispatched(self._run), data_forgotten(), numbers_read():
             yield
 
-    def _called(self, run: Any, mode: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    def _run(self, run: Any, mode: Any, func: Any, args: Any, kwargs: Any) -> Any:
         if _looks(func, args, kwargs):
             real = self._followed.computed(func, args, kwargs)
             if real is not None and self._look(self._followed.made_of_all(args, kwargs)):
                 return self._followed.fakes(mode, real, args, kwargs)
-        made = followed(self._followed, run, func, args, kwargs)
+        result = followed(self._followed, run, func, args, kwargs)
         if (number := self._comparison(func, args)) is not None:
-            self._followed.give(made, self._examples[number].values, number)
-        return made
+            self._followed.assign(result, self._examples[number].values, number)
+        return result
 
     def _comparison(self, func: Any, args: Any) -> int | None:
-        """The number by which the comparison of an input with a number goes: where only that is
-        looked at, the input may be another. None for anything else, and for an input that has
-        been written over."""
+        """The number of a comparison between an input and a number; None for anything else, and for
+        an overwritten input. If the step reads only comparisons, the input may have other
+        values."""
         name = getattr(func, "_opname", "")
         if self._followed.depth or name not in COMPARISONS or func._overloadname != "Scalar":
             return None
@@ -185,18 +192,20 @@ class InputValues:
             return None
         [number] = made_of
         example = self._examples[number]
-        if not self._followed.is_given(tensor, number):
+        if not self._followed.is_assigned(tensor, number):
             return None
         return self._numbered(number, example, (name, scalar))
 
     def _numbered(self, number: int, example: Example, test: Test) -> int:
         key = number, test
-        if key not in self._compared:
+        if key not in self._comparisons:
             name = f"{example.name} {COMPARISONS[test[0]]} {test[1]}"
-            values = compared(example.values, test)
-            self._compared[key] = COMPARED + len(self._compared)
-            self._examples[self._compared[key]] = Example(name, values, number, test, example.drawn)
-        return self._compared[key]
+            values = compare(example.values, test)
+            self._comparisons[key] = FIRST_COMPARISON + len(self._comparisons)
+            self._examples[self._comparisons[key]] = Example(
+                name, values, number, test, example.is_random
+            )
+        return self._comparisons[key]
 
     def _may_look(self, numbers: set[int]) -> bool:
         if self._retraced:
@@ -213,15 +222,15 @@ class InputValues:
 
 
 def _looks(func: Any, args: Any, kwargs: Any) -> bool:
-    """True for an operator whose result, or its size, values decide. One that indexes asks for the
-    places in each mask, and for nothing where it is given numbers."""
+    """True for an operator whose result, or its size, depends on values. Indexing does not count:
+    it asks for the places in a mask by another operator."""
     sized = kwargs.get("output_size") is not None
     tags = {tag.name for tag in getattr(func, "tags", ())}
     return not LOOKS.isdisjoint(tags) and func._opname != "index" and not sized
 
 
 def _arguments(model: torch.nn.Module, args: Any, kwargs: Any) -> Iterator[tuple[str, Any]]:
-    """Every leaf of a model's arguments, with the names that it is found by."""
+    """Every leaf of a model's arguments, with its name."""
     import inspect
 
     from torch.utils._pytree import keystr, tree_flatten_with_path
@@ -232,3 +241,36 @@ def _arguments(model: torch.nn.Module, args: Any, kwargs: Any) -> Iterator[tuple
         bound = {"": (args, kwargs)}
     for path, leaf in tree_flatten_with_path(dict(bound))[0]:
         yield keystr(path), leaf
+
+
+@contextmanager
+def numbers_read() -> Iterator[None]:
+    """Let `torch.tensor` ask tensors in a list for their numbers.
+
+    PyTorch reads their memory, which fake tensors lack, and raises an error even if their values
+    are known.
+    """
+    import torch
+
+    make = torch.tensor
+
+    def tensor(data: Any, **settings: Any) -> torch.Tensor:
+        alike = settings.get("dtype") is not None
+        return make(
+            _with_numbers(data, alike) if isinstance(data, (list, tuple)) else data, **settings
+        )
+
+    with replaced(torch, "tensor", tensor):
+        yield
+
+
+def _with_numbers(data: Any, alike: bool) -> Any:
+    """The data with numbers for tensors, if they make a tensor of the same dtype. Python has one
+    type of integers and one of floating-point numbers."""
+    import torch
+
+    if isinstance(data, (list, tuple)):
+        return [_with_numbers(entry, alike) for entry in data]
+    fake = isinstance(data, torch.Tensor) and data.dim() == 0
+    kinds = (torch.int64, torch.bool)
+    return data.item() if fake and (alike or data.dtype in kinds) else data

@@ -1,5 +1,5 @@
-"""Steps of slices against the step of the whole batch, by plain PyTorch: the judge of what situate
-says of a step."""
+"""The steps of slices against the step of the whole batch, by plain PyTorch, to judge situate's
+warnings."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Verdict:
 
     @property
     def is_silent(self) -> bool:
-        """True if nothing was said."""
+        """True if there is no warning."""
         return not self.refusal and not self.warnings
 
     def __str__(self) -> str:
@@ -69,12 +69,12 @@ def verdict(step: Step, shares: tuple[int, ...], **slices: Any) -> Verdict:
         if "Error: " in str(error):  # a fault, which capture reports in its one line
             raise
         return Verdict(str(error), None, ())
-    told = tuple(text for text in graph.warnings if text.startswith("slices: "))
-    return Verdict("", graph.slices.loss if graph.slices else None, told)
+    warnings = tuple(text for text in graph.warnings if text.startswith("slices: "))
+    return Verdict("", graph.slices.loss if graph.slices else None, warnings)
 
 
 def difference(step: Step, shares: tuple[int, ...], loss: str) -> float:
-    """The largest difference of the loss and the gradients of slices from those of the batch."""
+    """The largest difference between slices and batch, of the loss and the gradients."""
     model, inputs, function = step.build()
     model.train()
     whole, parts = copy.deepcopy(model), copy.deepcopy(model)

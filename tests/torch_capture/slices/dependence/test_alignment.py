@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
-from situate.torch_capture.build import built  # noqa: E402
+from situate.torch_capture.build import build_fake  # noqa: E402
 from situate.torch_capture.slices.cut import Cut  # noqa: E402
 from situate.torch_capture.slices.dependence.alignment import aligned  # noqa: E402
 from situate.torch_capture.slices.traces import Traces  # noqa: E402
@@ -37,15 +37,16 @@ def mse(model, x, y):
 
 
 def traces(samples, loss=mse):
-    """The trace of a slice, and that of the batch of 8."""
+    """The trace of a slice, and the trace of the batch of 8."""
 
     def build():
         return Positions(), (torch.randn(8, 6), torch.randn(8, 6)), loss
 
-    both = Traces(built(build, "model"), "model")
+    both = Traces(build_fake(build, "model"), "model")
     return both.parts(Cut((samples,) * (8 // samples), (0, 0)))[0], both.whole
 
 
+# Each op of the batch's trace finds its counterpart, or the traces are not comparable.
 @pytest.mark.parametrize("samples", [1, 2, 4])
 def test_every_op_of_the_batch_has_one_of_the_slice(samples):
     part, whole = traces(samples)
@@ -71,6 +72,6 @@ def test_other_ops_are_not_aligned():
 @pytest.mark.parametrize("shares", [(1,) * 8, (4, 4), (7, 1)])
 def test_parameters_that_are_added_to_every_sample_train_alike(shares):
     step = Step(mse, model=Positions)
-    told = verdict(step, shares)
-    assert told.is_silent, told
-    assert difference(step, shares, told.loss) < ROUNDING
+    warnings = verdict(step, shares)
+    assert warnings.is_silent, warnings
+    assert difference(step, shares, warnings.loss) < ROUNDING

@@ -9,8 +9,8 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
-from situate.torch_capture.build import built  # noqa: E402
-from situate.torch_capture.slices.call import name_of  # noqa: E402
+from situate.torch_capture.build import build_fake  # noqa: E402
+from situate.torch_capture.nodes import operator_name  # noqa: E402
 from situate.torch_capture.slices.cut import Cut  # noqa: E402
 from situate.torch_capture.slices.dependence.analysis import dependence  # noqa: E402
 from situate.torch_capture.slices.dependence.constants import Cutting  # noqa: E402
@@ -24,7 +24,7 @@ def analysed(loss):
     def build():
         return nn.Linear(6, 3), (torch.randn(8, 6), torch.randn(8, 3)), loss
 
-    traces, cut = Traces(built(build, "model"), "model"), Cut((4, 4), (0, 0))
+    traces, cut = Traces(build_fake(build, "model"), "model"), Cut((4, 4), (0, 0))
     part = traces.parts(cut)[0]
     return dependence(part, traces.whole, cut.axes, Cutting(4, 8, (0, 4)))
 
@@ -33,6 +33,7 @@ def reasons(step):
     return [finding.reason for finding in step.findings]
 
 
+# Only ops that are a cause themselves, and that reach a result, are findings.
 def test_a_mean_has_no_finding():
     step = analysed(lambda m, x, y: F.mse_loss(m(x), y))
     assert step.findings == ()
@@ -65,7 +66,7 @@ def test_a_second_cause_is_a_finding_of_its_own():
 
     step = analysed(loss)
     forward = [finding.node for finding in step.findings if not finding.backward]
-    assert [name_of(node) for node in forward] == ["flip", "_softmax"]
+    assert [operator_name(node) for node in forward] == ["flip", "_softmax"]
 
 
 def test_samples_are_taken_together_for_the_loss_alone_or_before_it():

@@ -30,6 +30,7 @@ def relation(constant, cutting=HALVES):
     return constant_relation(constant(cutting.samples), constant(cutting.total), cutting)
 
 
+# Constants relate to samples by their values at both sizes.
 @pytest.mark.parametrize("cutting", [HALVES, Cutting(6, 8, (0,)), Cutting(2, 8, (6,))])
 def test_numbers_of_samples_are_places_wherever_the_batch_is_cut(cutting):
     assert relation(torch.arange, cutting) == PLACES
@@ -61,6 +62,7 @@ def test_blocks_that_do_not_fit_the_batch_are_none():
     assert relation(lambda n: torch.linspace(0, 1, n), Cutting(6, 8, (0,))) == UNKNOWN
 
 
+# Constants that hold no samples are shared, scale with the batch, or are unknown.
 def test_a_count_of_samples_has_a_power():
     assert relation(torch.tensor) == SHARED.with_power(-1)
     assert relation(lambda n: torch.tensor(1 / n**2), Cutting(6, 8, (0,))) == SHARED.with_power(2)

@@ -1,5 +1,5 @@
-"""Steps whose slices look alike at first sight and train another function: none is silent. Beside
-them common steps that train the same, of which nothing is said."""
+"""Steps whose slices look alike and train another function must give a warning. Common steps that
+train the same must give none."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def centred(n):
     return torch.eye(n) - 1 / n
 
 
-def put(m, x, y):
+def put_entries(m, x, y):
     z = m(x).clone()
     z[:, y] = 0.0
     return z.square().mean()
@@ -55,7 +55,7 @@ def masked(m, x, y):
     return (m(x) * mask).square().mean()
 
 
-def counted(m, x, y):
+def count_factor(m, x, y):
     m.step.add_(1)
     return F.mse_loss(m(x), y) * torch.clamp(m.step / 1000.0, max=1.0)
 
@@ -97,6 +97,7 @@ class Centred(torch.autograd.Function):
         return centred(len(g)) @ g
 
 
+# No step that relates samples may pass without a warning or a refusal.
 OF_NUMBERS = {
     # Constants of two dimensions that grow.
     "centred": lambda m, x, y: (centred(len(x)) @ m(x)).square().mean(),
@@ -157,7 +158,7 @@ OF_NUMBERS = {
         .mean()
     ),
     # Counters that the loss reads.
-    "a counter as a factor": counted,
+    "a counter as a factor": count_factor,
     "the first step": first_step,
 }
 
@@ -171,7 +172,7 @@ OF_CLASSES = {
     "weights by samples": lambda m, x, y: F.cross_entropy(
         m(x), y, weight=torch.ones(6) * len(x) ** 0.3, reduction="sum"
     ),
-    "columns of labels": put,
+    "columns of labels": put_entries,
     "a mask of labels": masked,
     "co-occurrence": lambda m, x, y: (co_occurrence(m, y) * m.weight).sum() + m(x).sum(),
     "rows of a table": lambda m, x, y: (m.table.gather(1, y[:, None]) * m(x)).mean(),
@@ -225,6 +226,7 @@ def test_a_draw_for_all_samples_is_not_silent(name):
     assert "is drawn once a slice, and not once for the batch" in str(answer)
 
 
+# Common steps that slices train exactly must pass without a warning.
 def smoothed(**options):
     return lambda m, x, y: F.cross_entropy(m(x), y, label_smoothing=0.1, **options)
 

@@ -1,5 +1,5 @@
-"""Every loss of torch.nn, in every reduction, with weights, masks and labels that are left out: a
-step of slices that nothing is said of trains what the whole batch trains."""
+"""Every loss of torch.nn, in every reduction, with weights, masks and ignored labels. A step
+without a warning trains the same in slices as on the whole batch."""
 
 from __future__ import annotations
 
@@ -196,6 +196,7 @@ def _of_triplets(loss):
     return lambda z, y: loss(z, y, z.detach().cos())
 
 
+# Each loss of PyTorch, with each reduction, is exact in slices or named.
 REDUCTIONS = {
     "mean": lambda make, z, *y: make(reduction="mean")(z, *y),
     "sum": lambda make, z, *y: make(reduction="sum")(z, *y),
@@ -225,14 +226,14 @@ def _cases() -> Iterator[Any]:
 
 @pytest.mark.parametrize(("step", "shares", "is_exact"), _cases())
 def test_a_loss_is_right_or_warned_of_or_refused(step, shares, is_exact):
-    told = verdict(step, shares)
-    assert told.is_silent or not is_exact, told
-    if told.is_silent:
-        assert difference(step, shares, told.loss) < ROUNDING
+    warnings = verdict(step, shares)
+    assert warnings.is_silent or not is_exact, warnings
+    if warnings.is_silent:
+        assert difference(step, shares, warnings.loss) < ROUNDING
 
 
 def test_the_table_has_every_loss_of_torch():
-    named = {name for name, kind in vars(nn).items() if name.endswith("Loss")}
-    named = {n for n in named if inspect.isclass(getattr(nn, n))}
+    loss_names = {name for name, kind in vars(nn).items() if name.endswith("Loss")}
+    loss_names = {n for n in loss_names if inspect.isclass(getattr(nn, n))}
     apart = {"CTCLoss", "NLLLoss2d", "AdaptiveLogSoftmaxWithLoss", "LinearCrossEntropyLoss"}
-    assert named - apart <= {name.split()[0] for name in LOSSES}
+    assert loss_names - apart <= {name.split()[0] for name in LOSSES}

@@ -13,10 +13,11 @@ from situate.torch_capture.slices.dependence.relation import SHARED, UNKNOWN, ZE
 RATIO = Fraction(8, 6)
 
 
+# Numbers among arguments relate to the batch by a power of its size.
 @pytest.mark.parametrize("power", range(-4, 5))
 def test_a_number_has_the_power_with_which_it_grows(power):
-    found = number_relation(6**power, 8**power, RATIO)
-    assert found == SHARED.with_power(-power)
+    relation = number_relation(6**power, 8**power, RATIO)
+    assert relation == SHARED.with_power(-power)
 
 
 @pytest.mark.parametrize("number", [1, -0.5, inf, nan])

@@ -1,5 +1,5 @@
-"""Ops that relate the samples of a batch, and ops that keep them apart: what slices compute
-otherwise is warned of or refused, and of what they compute alike nothing is said."""
+"""Ops that relate the samples of a batch give a warning or a refusal. Ops that keep samples apart
+give none."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ class _Normed(torch.autograd.Function):
 normed = _Normed.apply
 
 
+# Ops that relate samples are named, and ops that keep them apart train exactly without a warning.
 RELATED = {
     "halves, split": lambda z: z.split(len(z) // 2)[0] * z.split(len(z) // 2)[1],
     "halves, chunk": lambda z: z.chunk(2)[0] - z.chunk(2)[1],
@@ -234,9 +235,9 @@ def _scalar(out):
 @pytest.mark.parametrize("name", RELATED)
 def test_what_relates_samples_is_warned_of_or_refused(name):
     step = _step(RELATED[name], HEADS["mean"])
-    told = verdict(step, (1, 1))
-    if told.is_silent:
-        assert difference(step, (1, 1), told.loss) < ROUNDING
+    warnings = verdict(step, (1, 1))
+    if warnings.is_silent:
+        assert difference(step, (1, 1), warnings.loss) < ROUNDING
         assert name in LINEAR
 
 
@@ -248,7 +249,7 @@ LINEAR = {"transposed product"}
 def test_of_samples_that_stay_apart_nothing_is_said(number, name):
     head, shares = [("mean", (1, 1)), ("sum", (3, 1))][number % 2]
     step = _step(APART[name], HEADS[head])
-    told = verdict(step, shares)
-    assert told.is_silent, told
-    assert told.loss == head
-    assert difference(step, (1, 1), told.loss) < ROUNDING
+    warnings = verdict(step, shares)
+    assert warnings.is_silent, warnings
+    assert warnings.loss == head
+    assert difference(step, (1, 1), warnings.loss) < ROUNDING

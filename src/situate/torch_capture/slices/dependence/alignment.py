@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from situate.torch_capture.slices.call import name_of
+from situate.torch_capture.nodes import operator_name
 from situate.torch_capture.tracing import Trace
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ class Alignment:
 
     Attributes:
         part: the trace of a slice, or a copy of it with the sums that a slice of one sample lacks.
-        whole: by node of `part`, the node of the whole batch that does the same.
+        whole: by node of `part`, the corresponding node of the whole batch.
         copies: by node of the slice's trace, the node of `part` that stands for it.
     """
 
@@ -29,10 +29,10 @@ class Alignment:
 
 
 def aligned(part: Trace, whole: Trace) -> Alignment | None:
-    """The alignment of a slice's trace and that of the whole batch; None where they run other ops.
+    """The alignment of a slice's trace and that of the whole batch; None if they run different ops.
 
-    The gradient of a tensor that is broadcast along the samples is a sum over them. PyTorch leaves
-    the sum out in a slice of one sample.
+    The gradient of a tensor that is broadcast along the samples is a sum over them. PyTorch omits
+    the sum in a slice of one sample.
     """
     growing = _Copy(part)
     waiting = [node for node in part.graph.nodes if node.op != "output"][::-1]
@@ -40,6 +40,7 @@ def aligned(part: Trace, whole: Trace) -> Alignment | None:
         if other.op == "output":
             continue
         node = waiting[-1] if waiting else None
+        # Both traces list their ops in the order of execution, so one pass suffices.
         if node is not None and growing.add(node, other):
             waiting.pop()
         elif not growing.add_sum(other):
@@ -66,46 +67,50 @@ class _Copy:
         self.whole: dict[fx.Node, fx.Node] = {}
         self.standing: dict[fx.Node, list[fx.Node]] = {}
         # By node of the whole batch, the node of the slice's trace whose values it has.
-        self._sources: dict[fx.Node, fx.Node] = {}
+        self._slice_nodes: dict[fx.Node, fx.Node] = {}
 
     def add(self, node: fx.Node, other: fx.Node) -> bool:
-        """Add a node that does what the other does in the whole batch; False where it does not."""
+        """Add a node that corresponds to `other` in the whole batch; False if it does not."""
         if node.op != other.op or (node.op == "call_function" and node.target is not other.target):
             return False
-        ours, theirs = _read(node), _read(other)
+        ours, theirs = _sources_of(node), _sources_of(other)
         if len(ours) != len(theirs):
             return False
-        chosen = [self._standing(*pair) for pair in zip(ours, theirs, strict=True)]
-        if None in chosen:
+        sources = [self._standing(*pair) for pair in zip(ours, theirs, strict=True)]
+        if None in sources:
             return False
-        following = iter(chosen)
+        following = iter(sources)
         copied = self.graph.node_copy(node, lambda _: next(following))
         self.whole[copied], self.standing[node] = other, [copied]
-        self._sources[other] = node
+        self._slice_nodes[other] = node
         return True
 
     def add_sum(self, other: fx.Node) -> bool:
         """Add a sum over the one sample of the slice; False for any other op."""
-        source = self._sources.get(_read(other)[0]) if _read(other) else None
-        if source is None or name_of(other) != "sum":
+        source = self._slice_nodes.get(_sources_of(other)[0]) if _sources_of(other) else None
+        if source is None or operator_name(other) != "sum":
             return False
         value: Any = other.meta["val"]
+        # Over one sample with a kept dimension, the sum has the shape of its input.
         if source.meta["val"].shape != value.shape:
             return False
-        [read] = _read(other)
-        standing = self._standing(source, read)
+        [summed] = _sources_of(other)
+        standing = self._standing(source, summed)
         added = self.graph.node_copy(other, lambda _: standing)
         self.whole[added] = other
         self.standing[source].append(added)
-        self._sources[other] = source
+        self._slice_nodes[other] = source
         return True
 
     def _standing(self, node: fx.Node, other: fx.Node) -> fx.Node | None:
-        """The copy of a node, or sum of it, that does what the other does; None where none does."""
-        return next((each for each in self.standing[node] if self.whole[each] is other), None)
+        """The copy of a node, or the sum of it, that corresponds to `other`; None if there is
+        none."""
+        return next(
+            (candidate for candidate in self.standing[node] if self.whole[candidate] is other), None
+        )
 
 
-def _read(node: fx.Node) -> list[fx.Node]:
+def _sources_of(node: fx.Node) -> list[fx.Node]:
     """The nodes among the arguments, one for each place, in order."""
     from torch import fx
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from situate.torch_capture.flow import described_outputs
-from situate.torch_capture.names import held
+from situate.torch_capture.names import state_name
 from situate.torch_capture.slices.dependence.alignment import aligned
 from situate.torch_capture.slices.dependence.constants import (
     Cutting,
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Finding:
-    """An op of a slice whose result follows in no known way from those of all slices.
+    """An op of a slice whose result has no known relation to those of all slices.
 
     Attributes:
         node: of the slice's trace.
         reason: why.
-        backward: it belongs to the backward pass.
+        backward: the op belongs to the backward pass.
     """
 
     node: fx.Node
@@ -57,9 +57,9 @@ class Dependence:
 
     Attributes:
         part: the trace of the slice.
-        whole: by node of the slice's trace, that of the whole batch that does the same.
+        whole: by node of the slice's trace, the corresponding node of the whole batch.
         relations: by node of the slice's trace.
-        findings: in the order of the ops, those that reach a result of the step.
+        findings: those that reach a result of the step, in the order of the ops.
         backward: the nodes of the backward pass.
     """
 
@@ -76,27 +76,27 @@ class Dependence:
         return next(node for node, d in outputs if type(d).__name__ == "PlainAOTOutput")
 
     def relation(self, node: fx.Node) -> Relation:
-        """The relation of a node; that of its first result where it has several."""
+        """The relation of a node; of its first result if it has several."""
         related = self.relations[node]
         return related if isinstance(related, Relation) else related[0]
 
     def is_of_loss(self, finding: Finding) -> bool:
-        """True where samples are taken together for the loss alone: what an op makes of all of
-        them goes into nothing that is computed for each."""
+        """True if an op combines samples for the loss alone: no value that is computed per sample
+        depends on its result."""
         if finding.backward or finding.reason not in OF_LOSSES or self._grows(finding.node):
             return False
-        seen, pending = {finding.node}, [finding.node]
+        visited, pending = {finding.node}, [finding.node]
         while pending:
             for user in pending.pop().users:
-                if user in self.relations and user not in seen and user not in self.backward:
+                if user in self.relations and user not in visited and user not in self.backward:
                     if self._grows(user):
                         return False
-                    seen.add(user)
+                    visited.add(user)
                     pending.append(user)
         return True
 
     def origin(self, node: fx.Node) -> fx.Node:
-        """The op that takes samples together before a node, or the node itself."""
+        """The op that combines samples before a node, or the node itself."""
         while True:
             sums = [n for n in node.all_input_nodes if self.relation(n).kind == "reduced"]
             if not sums:
@@ -108,7 +108,7 @@ class Dependence:
         relation = self.relation(node)
         if relation.kind != "shared" or relation.power or relation.assumed:
             return False
-        return all(held(source) not in buffers for source in _sources([node]))
+        return all(state_name(source) not in buffers for source in _sources([node]))
 
     def _grows(self, node: fx.Node) -> bool:
         pairs = zip(shapes(node), shapes(self.whole[node]), strict=False)
@@ -129,13 +129,13 @@ def dependence(
     cutting: Cutting,
     over_batch: Collection[fx.Node] = (),
 ) -> Dependence | None:
-    """The relations of a step's values; None where both sizes run other ops.
+    """The relations of a step's values; None if the two sizes run different ops.
 
     Args:
         part: the trace of a slice.
         whole: the trace of the whole batch.
-        axes: by input the dimension that holds its samples, None where all slices read it whole.
-        cutting: where slices of this size lie.
+        axes: by input, the dimension that holds its samples; None if all slices read it whole.
+        cutting: the positions of the slices of this size.
         over_batch: batch norms, and their gradients, that take statistics over all slices.
     """
     alignment = aligned(part, whole)
@@ -151,7 +151,7 @@ def dependence(
         if node.op == "output":
             break
         if node.op in ("placeholder", "get_attr"):
-            relations[node] = constants.get(node) or _given(node, part, whole, axes)
+            relations[node] = constants.get(node) or _source_relation(node, part, whole, axes)
             continue
         call = Call(node, other, cutting.samples, cutting.ratio, relations)
         if node in constants:
@@ -163,25 +163,29 @@ def dependence(
             finding = Finding(node, error.reason, node in backward)
             if not _is_consequence(call, finding):
                 findings.append(finding)
+            # Later ops are analysed as if this one had a relation, so that they give findings of
+            # their own.
             relations[node] = _marked(call, error.otherwise) or _assumption(assumed(call))
+    # An op without a relation is harmless if no result depends on it.
     live = _sources(node for node, _ in described_outputs(part.graph))
-    reaching = tuple(_causes([each for each in findings if each.node in live]))
+    reaching = tuple(_causes([finding for finding in findings if finding.node in live]))
     return Dependence(part, others, relations, reaching, frozenset(backward))
 
 
 def _causes(findings: Sequence[Finding]) -> Iterator[Finding]:
-    """The findings of the forward pass, and those of the backward pass where these say nothing of
+    """The findings of the forward pass, and those of the backward pass that do not follow from
     them."""
-    forward = {each.reason for each in findings if not each.backward}
-    for each in findings:
-        if not each.backward or forward <= {Reason.STATISTICS}:
-            yield each
+    # Statistics of a norm explain no finding in the backward pass; any other cause does.
+    forward = {finding.reason for finding in findings if not finding.backward}
+    for finding in findings:
+        if not finding.backward or forward <= {Reason.STATISTICS}:
+            yield finding
 
 
 def _constants(
     part: Trace, whole: Trace, others: Mapping[fx.Node, fx.Node], cutting: Cutting
 ) -> dict[fx.Node, Relation]:
-    """The relations of what is computed from numbers and constants alone."""
+    """The relations of values that are computed from numbers and constants alone."""
     import torch
 
     ours = constant_values(list(others), part.constants)
@@ -193,13 +197,15 @@ def _constants(
     }
 
 
-def _given(node: fx.Node, part: Trace, whole: Trace, axes: tuple[int | None, ...]) -> Relation:
+def _source_relation(
+    node: fx.Node, part: Trace, whole: Trace, axes: tuple[int | None, ...]
+) -> Relation:
     """The relation of a parameter, a buffer, an input or the gradient of the loss."""
     descriptor: Any = node.meta.get("desc")
     if type(descriptor).__name__ == "PlainAOTInput":
         axis = axes[descriptor.idx]
         return SHARED if axis is None else by_sample(axis)
-    name = held(node)
+    name = state_name(node)
     same = part.constants.get(name) is whole.constants.get(name)
     return SHARED if same else UNKNOWN
 
@@ -207,29 +213,29 @@ def _given(node: fx.Node, part: Trace, whole: Trace, axes: tuple[int | None, ...
 CONSEQUENCES = frozenset(
     {Reason.PLACE, Reason.VIEW, Reason.NUMBER, Reason.LOSS, Reason.PRODUCT, Reason.POWERS}
 )
-"""Reasons that say nothing new behind an op that has no relation itself."""
+"""Reasons that add nothing after an op that has no relation itself."""
 
 
 def _is_consequence(call: Call, finding: Finding) -> bool:
-    """True where a finding follows from one before."""
+    """True if a finding follows from an earlier one."""
     if finding.backward and finding.reason is Reason.STATISTICS:
         return True
     sources = call.node.all_input_nodes
     if any(call.relation(n).assumed and len(call.growing_of(n)) > 1 for n in sources):
         return True
-    follows = any(each.assumed for each in call.inputs)
+    follows = any(relation.assumed for relation in call.inputs)
     return follows and (finding.backward or finding.reason in CONSEQUENCES)
 
 
 def _marked(call: Call, related: Relations) -> Relations:
-    """The relation, marked as an assumption where it follows from one."""
-    return _assumption(related) if any(each.assumed for each in call.inputs) else related
+    """The relation, marked as an assumption if it follows from one."""
+    return _assumption(related) if any(relation.assumed for relation in call.inputs) else related
 
 
 def _assumption(related: Relations) -> Relations:
     if isinstance(related, Relation):
         return dataclasses.replace(related, assumed=True)
-    return tuple(dataclasses.replace(each, assumed=True) for each in related)
+    return tuple(dataclasses.replace(relation, assumed=True) for relation in related)
 
 
 def _backward(part: Trace) -> set[fx.Node]:
@@ -243,7 +249,7 @@ def _backward(part: Trace) -> set[fx.Node]:
 
 
 def _sources(nodes: Iterable[fx.Node]) -> set[fx.Node]:
-    """The nodes that others depend on, and these themselves."""
+    """The nodes, and all nodes that they depend on."""
     sources: set[fx.Node] = set()
     pending = list(nodes)
     while pending:

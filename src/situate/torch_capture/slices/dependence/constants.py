@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from situate.torch_capture.names import held
+from situate.torch_capture.names import state_name
 from situate.torch_capture.slices.dependence.operator_call import MAX_POWER, RELATIVE_ROUNDING
 from situate.torch_capture.slices.dependence.relation import (
     SHARED,
@@ -23,31 +23,32 @@ if TYPE_CHECKING:
     from torch import fx
 
 MAX_BLOCKS = 4
-"""Blocks of samples, one behind the other, that a constant is looked at for."""
+"""The most consecutive blocks of samples that a constant is tested for."""
 
 MAX_NUMBERS = 2**20
-"""Numbers of a tensor whose values are computed."""
+"""The most numbers of a tensor whose values are computed."""
 
 
 def constant_values(nodes: Sequence[fx.Node], constants: Mapping[str, Any]) -> dict[fx.Node, Any]:
-    """By node, the value of what is computed from numbers and known constants alone."""
+    """By node, the values that are computed from numbers and known constants alone."""
     import torch
     from torch.utils._mode_utils import no_dispatch
 
     values: dict[fx.Node, Any] = {}
+    # The capture's fake mode may still be active, and would return fake results.
     with no_dispatch(), torch.no_grad():
         for node in nodes:
-            value = _held_value(constants.get(held(node)))
+            value = _held_value(constants.get(state_name(node)))
             if value is not None:
                 values[node] = value
             elif node.op == "call_function" and _is_computable(node, values):
-                with contextlib.suppress(Exception):  # it has no values, and is UNPROVED if used
+                with contextlib.suppress(Exception):  # no values: the op is UNPROVED if used
                     values[node] = _computed(node, values)
     return values
 
 
 def _held_value(value: Any) -> Any:
-    """The real tensor behind a constant; None where it has no values."""
+    """The real tensor behind a constant; None if it has no values."""
     import torch
     from torch._subclasses.fake_tensor import FakeTensor
 
@@ -60,10 +61,10 @@ def _held_value(value: Any) -> Any:
 def _is_computable(node: fx.Node, values: Mapping[fx.Node, Any]) -> bool:
     import torch
 
-    from situate.torch_capture.slices.call import name_of
+    from situate.torch_capture.nodes import operator_name
 
     tags: Any = getattr(node.target, "tags", ())
-    is_empty = name_of(node).startswith(("empty", "new_empty"))
+    is_empty = operator_name(node).startswith(("empty", "new_empty"))
     if torch.Tag.nondeterministic_seeded in tags or is_empty:
         return False
     sizes = (getattr(v, "numel", int)() for v in _listed(node.meta.get("val")))
@@ -90,12 +91,12 @@ def _computed(node: fx.Node, values: Mapping[fx.Node, Any]) -> Any:
 
 @dataclass(frozen=True)
 class Cutting:
-    """Where the slices of one size lie in the batch.
+    """The positions of the slices of one size in the batch.
 
     Attributes:
         samples: of each of these slices.
         total: samples of the batch.
-        starts: the samples before each of these slices.
+        starts: the number of samples before each of these slices.
     """
 
     samples: int
@@ -123,14 +124,15 @@ def constant_relation(ours: torch.Tensor, theirs: torch.Tensor, cutting: Cutting
     axis = axes[0]
     if ours.shape[axis] * cutting.ratio != theirs.shape[axis]:
         return UNKNOWN
-    each = Fraction(ours.shape[axis], cutting.samples)
-    starts = [start * each for start in cutting.starts]
+    entries = Fraction(ours.shape[axis], cutting.samples)
+    starts = [start * entries for start in cutting.starts]
     if any(start.denominator != 1 for start in starts):
         return UNKNOWN
     begin = theirs.narrow(axis, 0, ours.shape[axis])
-    counted = _counted(theirs, axis, int(each)) if each.denominator == 1 else 0
-    if counted and torch.equal(ours, begin):
-        return Relation("places", axis=axis, scale=counted)
+    scale = _step_of_integers(theirs, axis, int(entries)) if entries.denominator == 1 else 0
+    if scale and torch.equal(ours, begin):
+        return Relation("places", axis=axis, scale=scale)
+    # The fewest blocks that fit come first.
     for blocks in range(1, MAX_BLOCKS + 1):
         relation = _in_blocks(ours, theirs, axis, starts, blocks, cutting)
         if relation.kind != "unknown":
@@ -146,8 +148,8 @@ def _in_blocks(
     blocks: int,
     cutting: Cutting,
 ) -> Relation:
-    """The relation of a constant that falls into so many equal blocks, each with all samples, such
-    as the labels of real samples and of generated ones behind them."""
+    """The relation of a constant that consists of equal blocks with all samples each, such as the
+    labels of real samples before those of generated ones."""
     own, rest = divmod(ours.shape[axis], blocks)
     begins = [start / blocks for start in starts]
     if rest or theirs.shape[axis] % blocks or any(begin.denominator != 1 for begin in begins):
@@ -164,15 +166,16 @@ def _in_blocks(
     return by_sample(axis, next(iter(powers), None), blocks)
 
 
-def _counted(whole: torch.Tensor, axis: int, each: int) -> int:
-    """The step from the integers of each sample to those of the next; 0 where steps differ."""
+def _step_of_integers(whole: torch.Tensor, axis: int, entries: int) -> int:
+    """The difference between the integers of a sample and those of the next; 0 if differences
+    vary."""
     import torch
 
     if whole.is_floating_point() or whole.dtype == torch.bool:
         return 0
     rows = whole.movedim(axis, 0)
-    steps = torch.unique(rows[each:] - rows[:-each])
-    own = bool(((rows[:each] >= 0) & (rows[:each] < max(int(steps[0]), 1))).all())
+    steps = torch.unique(rows[entries:] - rows[:-entries])
+    own = bool(((rows[:entries] >= 0) & (rows[:entries] < max(int(steps[0]), 1))).all())
     return int(steps[0]) if len(steps) == 1 and own else 0
 
 
@@ -205,7 +208,7 @@ def _along(
 
 
 def _power(whole: torch.Tensor, part: torch.Tensor, ratio: Fraction) -> int | None:
-    """The power p with whole = r^p part; None where there is none."""
+    """The power p with whole = r^p part; None if there is none."""
     import torch
 
     if torch.equal(whole, part):

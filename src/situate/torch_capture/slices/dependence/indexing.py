@@ -1,4 +1,4 @@
-"""Operators that read or write where a tensor of integers says."""
+"""Operators that read or write at the positions in a tensor of integers."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ BAG_GRADIENTS = frozenset(
 )
 
 
-def read(call: Call) -> Relations:
-    """The relation of what is read at indices."""
+def read_relation(call: Call) -> Relations:
+    """The relation of a read at indices."""
     if call.name == "embedding":
         return _embedding(call)
     source = call.relation(call.arguments["self"])
@@ -79,13 +79,14 @@ def _gathered(call: Call, source: Relation) -> Relation:
 
 
 def _check_length(call: Call, axis: int) -> None:
-    """Refuse an index of fewer samples than the tensor beside it: that of its first ones."""
+    """Refuse an index of fewer samples than the tensor beside it, since it names that tensor's
+    first ones."""
     if call.shape(call.arguments["index"])[axis] != call.shape(call.arguments["self"])[axis]:
         raise Unrelated(Reason.PLACE)
 
 
 def _beside(source: Relation, index: Relation, dim: int) -> Relation:
-    """The relation of what lies beside an index of the same number of dimensions."""
+    """The relation of a tensor and an index of the same rank, which lie beside one another."""
     batch = common((source, index), otherwise=source)
     # Along `dim` the index says what is read; along others, samples stand beside one another.
     if batch.kind == "by_sample" and (batch.axis == dim) == (source.kind == "by_sample"):
@@ -108,12 +109,12 @@ def _indexed(call: Call, source: Relation, indices: Sequence[fx.Node | None]) ->
         return source
     by_samples = (r for r in (source, *relations) if r is not None and r.kind == "by_sample")
     # Whichever dimensions these have their samples along, `axes` says where they come to lie.
-    batch = common((replace(each, axis=0) for each in by_samples), otherwise=by_sample(0))
+    batch = common((replace(relation, axis=0) for relation in by_samples), otherwise=by_sample(0))
     return call.check_grows(by_sample(axes.pop(), source.power, batch.blocks))
 
 
 def _check_indices(call: Call, source: Relation, relations: Sequence[Relation | None]) -> None:
-    """Refuse indices that name samples in another way than each slice its own."""
+    """Refuse indices that name other samples than each slice's own."""
     for dim, relation in enumerate(relations):
         if relation is None:
             continue
@@ -140,10 +141,11 @@ def _axes_by_sample(
     indices: Sequence[fx.Node | None],
     relations: Sequence[Relation | None],
 ) -> list[int]:
-    """The dimensions of the result that hold samples, by the tensor and by its indices."""
+    """The dimensions of the result that hold samples, from the tensor and from its indices."""
     used = [dim for dim, node in enumerate(indices) if node is not None]
     ranks = [len(call.shape(node)) for node in indices if node is not None]
     width = max(ranks, default=0)
+    # NumPy's rule: dimensions of adjacent indices stay in place, those of others come first.
     adjacent = used == list(range(used[0], used[-1] + 1)) if used else True
     begin = used[0] if used and adjacent else 0
     axes = []
@@ -158,11 +160,11 @@ def _axes_by_sample(
     return axes
 
 
-def written(call: Call) -> Relations:
-    """The relation of a tensor in which entries are replaced, or added to, at indices."""
+def write_relation(call: Call) -> Relations:
+    """The relation of a tensor in which entries at indices are replaced, or added to."""
     target = call.relation(call.arguments["self"])
     if call.name in ("index_put", "_unsafe_index_put"):
-        return _put(call, target)
+        return _put_relation(call, target)
     index = call.relation(call.arguments["index"])
     value = next((n for n in ("src", "source", "value") if n in call.arguments), "src")
     entry = call.operand(value) or SHARED
@@ -205,13 +207,13 @@ def _scattered(
     raise Unrelated(Reason.TOGETHER)
 
 
-def _put(call: Call, target: Relation) -> Relation:
+def _put_relation(call: Call, target: Relation) -> Relation:
     indices, values = call.arguments["indices"], call.relation(call.arguments["values"])
     relations = [None if node is None else call.relation(node) for node in indices]
     if not {target.kind, values.kind} <= {"shared", "by_sample"}:
         raise Unrelated(Reason.TOGETHER)
     by_samples = [r for r in (values, *relations) if r is not None and r.kind == "by_sample"]
-    batch = common((replace(each, axis=0) for each in by_samples), otherwise=by_sample(0))
+    batch = common((replace(relation, axis=0) for relation in by_samples), otherwise=by_sample(0))
     _check_axes(call, target, relations, values)
     if target.kind == "by_sample":
         _check_indices(call, target, relations)
@@ -231,7 +233,7 @@ def _put(call: Call, target: Relation) -> Relation:
 def _check_axes(
     call: Call, target: Relation, relations: Sequence[Relation | None], values: Relation
 ) -> None:
-    """Refuse indices, and values to put there, that have their samples along several dimensions."""
+    """Refuse indices and values whose samples lie along several dimensions."""
     indices = call.arguments["indices"]
     axes = set(_axes_by_sample(call, target, indices, relations))
     if values.kind == "by_sample":
@@ -254,8 +256,8 @@ def table_gradient(call: Call) -> Relation:
 
 
 def bag(call: Call) -> Relations:
-    """The relation of sums of rows of a table: bags begin where offsets say, so that these must be
-    the places of the slice's own samples."""
+    """The relation of sums of rows of a table. Bags begin at offsets, which must be the places of
+    the slice's own samples."""
     table, indices, offsets = (
         call.relation(call.arguments[name]) for name in ("weight", "indices", "offsets")
     )

@@ -24,23 +24,23 @@ POINTWISE = frozenset(
 OF_ROWS = frozenset(
     {"multi_margin_loss", "multilabel_margin_loss_forward", "multilabel_margin_loss"}
 )
-"""Losses of the rows of a matrix, one a sample."""
+"""Losses of the rows of a matrix, one per sample."""
 
 OF_CLASSES = frozenset({"nll_loss_forward", "nll_loss2d_forward"})
 
 CTC = frozenset({"_ctc_loss", "_ctc_loss_backward"})
 
 MEAN = 1
-"""The number that PyTorch gives to a mean."""
+"""PyTorch's number for a mean."""
 
 
 def is_loss(name: str) -> bool:
-    """True for a loss, or the gradient of one, that has a reduction."""
+    """True for a loss with a reduction, or the gradient of one."""
     return _forward(name) in POINTWISE | OF_ROWS | OF_CLASSES
 
 
 def _forward(name: str) -> str:
-    """The name of the loss that an operator is the gradient of."""
+    """The name of the loss whose gradient an operator computes."""
     stem = name.removesuffix("_backward")
     return f"{stem}_forward" if stem in ("nll_loss", "nll_loss2d") and stem != name else stem
 
@@ -61,7 +61,7 @@ def loss(call: Call) -> Relations:
 
 
 def ctc(call: Call) -> Relations:
-    """The relation of a CTC loss for each sample, or of its gradient: scores are (steps, samples,
+    """The relation of a CTC loss per sample, or of its gradient. Scores are (steps, samples,
     classes), and lengths are numbers."""
     is_gradient = call.name.endswith("_backward")
     scores, targets = (call.relation(call.arguments[name]) for name in ("log_probs", "targets"))
@@ -80,7 +80,7 @@ def ctc(call: Call) -> Relations:
 
 
 def _is_part(ours: Sequence[int], theirs: Sequence[int]) -> bool:
-    """True if some numbers stand in a row among others."""
+    """True if some numbers occur consecutively among others."""
     starts = range(len(theirs) - len(ours) + 1)
     return any(list(theirs[k : k + len(ours)]) == list(ours) for k in starts)
 
@@ -92,7 +92,8 @@ def _of_shared(call: Call, k: int) -> Relation:
 
 
 def _batch(call: Call, tensors: list[Relation]) -> Relation | None:
-    """The one relation by sample of what a loss compares; None where it reads no samples."""
+    """The common relation by sample of the tensors that a loss compares; None if it reads no
+    samples."""
     weight = call.operand("weight")
     if weight is not None:
         tensors = [*tensors, weight]
@@ -129,6 +130,7 @@ def _gradient(call: Call, batch: Relation, reduction: int) -> Relation:
     # The gradient of each loss, which no reduction has taken together, may lack the classes.
     common([gradient, batch])
     power = gradient.power
+    # A mean divides by the slice's own count, n_s = r_s n, so W = r_s v_s.
     if power is not None and reduction == MEAN:
         power += 1
     return call.check_grows(by_sample(batch.axis, power, batch.blocks))

@@ -1,4 +1,4 @@
-"""Batch normalisation, which takes its statistics over the samples where it trains."""
+"""Batch normalisation, which takes its statistics over the samples if it trains."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GRADIENTS = frozenset(
 )
 
 CHANNEL = 1
-"""The dimension of channels, each of which has statistics of its own."""
+"""The dimension of channels, each of which has its own statistics."""
 
 
 def batch_norm(call: Call, over_batch: bool) -> Relations:
@@ -32,7 +32,7 @@ def batch_norm(call: Call, over_batch: bool) -> Relations:
 
     Args:
         call: of the norm.
-        over_batch: its statistics are taken over all slices.
+        over_batch: it takes its statistics over all slices.
     """
     source = call.relation(call.arguments["grad_out" if call.name in GRADIENTS else "input"])
     if source.kind != "by_sample":
@@ -41,11 +41,12 @@ def batch_norm(call: Call, over_batch: bool) -> Relations:
     results = tuple(_result(call, k, source) for k in range(len(call.shapes)))
     if source.axis == CHANNEL or over_batch or not trains(call.name, call.arguments):
         return results
+    # The relations hold up to the statistics, so later ops are analysed with them.
     raise Unrelated(Reason.STATISTICS, results)
 
 
 def _check_parameters(call: Call, source: Relation) -> None:
-    """Refuse weights and running statistics that follow from other samples than their channel's."""
+    """Refuse weights and running statistics that depend on other samples than their channel's."""
     for name in ("weight", "bias", "running_mean", "running_var"):
         relation = call.operand(name)
         if relation is None or (relation.kind == "shared" and not relation.power):
@@ -57,7 +58,7 @@ def _check_parameters(call: Call, source: Relation) -> None:
 
 
 def trains(name: str, arguments: dict[str, Any]) -> bool:
-    """True for a norm, or its gradient, that takes statistics of what it reads."""
+    """True for a norm, or its gradient, that takes statistics of its input."""
     default = name not in ("_native_batch_norm_legit_no_training", "_batch_norm_no_update")
     return bool(arguments.get("training", arguments.get("train", default)))
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from situate.torch_capture import cost
-from situate.torch_capture.slices.call import given, name_of
+from situate.torch_capture.nodes import bound_arguments, operator_name
 from situate.torch_capture.slices.dependence.relation import (
     SHARED,
     UNKNOWN,
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from torch import fx
 
 Relations = Relation | tuple[Relation, ...]
-"""The relation of one value, or one for each value that an operator returns."""
+"""The relation of one value, or of each value that an operator returns."""
 
 MAX_POWER = 4
 
 RELATIVE_ROUNDING = 1e-6
 
 SIZES = frozenset({"size", "sizes", "input_size", "input_sizes", "output_size", "n", "N"})
-"""Names of arguments that repeat a size, which shapes tell."""
+"""Names of arguments that repeat a size, which shapes contain anyway."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class Call:
 
     Attributes:
         node: of the slice.
-        whole: the node of the whole batch that does the same.
+        whole: the corresponding node of the whole batch.
         samples: of the slice.
         ratio: samples of the batch over those of the slice.
-        before: by node of the slice's trace its relation, of all nodes before this one.
+        before: by earlier node of the slice's trace, its relation.
     """
 
     node: fx.Node
@@ -55,17 +55,17 @@ class Call:
     @cached_property
     def name(self) -> str:
         """The name of the operator, such as `mean`."""
-        return name_of(self.node)
+        return operator_name(self.node)
 
     @cached_property
     def arguments(self) -> dict[str, Any]:
-        """The arguments by name, those that are left out among them."""
-        return given(self.node)
+        """The arguments by name, with defaults."""
+        return bound_arguments(self.node)
 
     @cached_property
     def whole_arguments(self) -> dict[str, Any]:
         """The arguments at the size of the batch."""
-        return given(self.whole)
+        return bound_arguments(self.whole)
 
     @property
     def inputs(self) -> list[Relation]:
@@ -78,12 +78,12 @@ class Call:
         return self.node.args[0]
 
     def relation(self, source: fx.Node) -> Relation:
-        """The relation of a node before; that of the first result where there are several."""
+        """The relation of an earlier node; of its first result if it has several."""
         related = self.before[source]
         return related if isinstance(related, Relation) else related[0]
 
     def operand(self, name: str) -> Relation | None:
-        """The relation of an argument, a tensor or a number; None where it is left out."""
+        """The relation of an argument, a tensor or a number; None if it is left out."""
         value = self.arguments.get(name)
         if value is None or isinstance(value, str):
             return None
@@ -96,7 +96,7 @@ class Call:
         return number_relation(self.arguments[name], self.whole_arguments[name], self.ratio)
 
     def shape(self, node: fx.Node | None = None) -> tuple[int, ...]:
-        """The shape of the first result of this node, or of a node before."""
+        """The shape of the first result of this node, or of an earlier one."""
         return next(shapes(node or self.node), ())
 
     @cached_property
@@ -121,7 +121,7 @@ class Call:
         return len(self.shape(self.arguments[name]))
 
     def dims(self, name: str, rank: int) -> set[int]:
-        """An argument that names dimensions; all of them where it is empty or left out."""
+        """The dimensions that an argument names; all of them if it is empty or left out."""
         dims = self.arguments.get(name)
         if dims is None or dims == []:
             return set(range(rank))
@@ -134,18 +134,18 @@ class Call:
 
     @cached_property
     def has_equal_arguments(self) -> bool:
-        """True if all that is no tensor is equal at both sizes."""
+        """True if all arguments that are no tensors are equal at both sizes."""
         return bool(_plain(self.arguments) == _plain(self.whole_arguments))
 
     def check_numbers(self) -> None:
-        """Refuse a number among the arguments, other than a size, that changes with the batch."""
+        """Refuse a number among the arguments that changes with the batch, unless it is a size."""
         for name, ours in self.arguments.items():
             theirs = _plain(self.whole_arguments.get(name))
             if name not in SIZES and _plain(ours) != theirs:
                 raise Unrelated(Reason.NUMBER)
 
     def check_grows(self, relation: Relation, k: int = 0) -> Relation:
-        """A relation by sample, where result `k` has its samples along that dimension alone."""
+        """The relation by sample, if result `k` has its samples along that dimension alone."""
         if self.growing[k] != (relation.axis,):
             raise Unrelated(Reason.PAIRS)
         ours, theirs = self.shapes[k], list(shapes(self.whole))[k]
@@ -156,6 +156,7 @@ class Call:
 
 def number_relation(ours: float | complex, theirs: float | complex, ratio: Fraction) -> Relation:
     """The relation of a number that is `ours` in a slice and `theirs` in the whole batch."""
+    # NaN differs from itself.
     if ours == theirs or (ours != ours and theirs != theirs):
         return SHARED if ours else ZERO
     if isinstance(ours, (bool, complex)) or isinstance(theirs, (bool, complex)):
@@ -175,7 +176,7 @@ def shapes(node: fx.Node) -> Iterator[tuple[int, ...]]:
 
 
 def growing(ours: tuple[int, ...], theirs: tuple[int, ...]) -> tuple[int, ...]:
-    """The dimensions of two shapes that differ; all of them where there are not equally many."""
+    """The dimensions in which two shapes differ; all of them if their ranks differ."""
     if len(ours) != len(theirs):
         return tuple(range(max(len(ours), len(theirs))))
     return tuple(i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b)

@@ -1,4 +1,4 @@
-"""Operators that compute every number of their result from one number of each tensor they read."""
+"""Operators that compute every number of their result from one number of each input tensor."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from situate.torch_capture.slices.dependence.relation import (
 IDENTITIES = frozenset(
     {"clone", "_to_copy", "detach", "alias", "lift_fresh_copy", "positive", "contiguous"}
 )
-"""Operators that change no number, but for its type."""
+"""Operators that change no number, except its dtype."""
 
 SIGNED = IDENTITIES | {"neg", "conj", "_conj", "_conj_physical", "conj_physical"}
-"""Operators that are linear in the one tensor they read."""
+"""Operators that are linear in their only tensor."""
 
 SCALED = SIGNED | {"relu", "abs", "leaky_relu", "_prelu_kernel", "maximum", "minimum", "fmax"}
 """Operators f with f(c x) = c f(x) for c > 0."""
@@ -37,16 +37,16 @@ FILLING = frozenset({"fill", "copy"})
 """Operators that write over all numbers of a tensor."""
 
 CASTS = frozenset({"_to_copy", "copy"})
-"""Operators whose result may be of another type than what they read."""
+"""Operators whose result may have another dtype than their input."""
 
 LOOKUPS = frozenset({"isin", "bucketize"})
-"""Operators that read the whole of their second tensor for each number of the first."""
+"""Operators that read the whole second tensor for each number of the first."""
 
 NUMBERS = (int, float, complex)
 """Types of numbers that are computed with."""
 
 CHOICES = frozenset({"where", "masked_fill"})
-"""Operators that take each number of one of two tensors, as a third one says."""
+"""Operators that take each number from one of two tensors, as a third one decides."""
 
 COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 
@@ -117,7 +117,7 @@ def _has_unknown_number(call: Call) -> bool:
 
 
 def _rounds(call: Call) -> bool:
-    """True for a cast, or a copy, that changes numbers: to integers, or to booleans."""
+    """True for a cast or copy to integers or booleans that changes numbers."""
     source = call.arguments["src"] if call.name == "copy" else call.first
     ours, theirs = call.node.meta["val"].dtype, source.meta["val"].dtype
     if ours.is_floating_point or ours.is_complex:
@@ -126,8 +126,8 @@ def _rounds(call: Call) -> bool:
 
 
 def _aligned(call: Call, operands: Sequence[tuple[Relation, int]], power: int | None) -> Relation:
-    """The relation of tensors that have their samples along one dimension, counted from the last
-    one, as broadcasting does."""
+    """The relation of tensors whose samples lie along one dimension, counted from the last one, as
+    in broadcasting."""
     rank = len(call.shape())
     batches = [
         replace(relation, axis=rank - own + relation.axis)
@@ -145,6 +145,7 @@ def _power(call: Call, operands: Sequence[Relation]) -> int | None:
     if name in CASTS and _rounds(call):
         return one_power([*powers, 0])
     if name == "mul":
+        # Powers of factors add up: (r^a x)(r^b y) = r^(a+b) xy.
         return reduce(_times, powers)
     if name in ("div", "true_divide"):
         return _quotient(call, powers)
@@ -155,6 +156,7 @@ def _power(call: Call, operands: Sequence[Relation]) -> int | None:
     if name in COMPARISONS:
         one_power(powers)
         return 0
+    # A gradient is linear in its first input, the gradient of the output.
     if name.endswith("_backward"):
         if any(powers[1:]):
             raise Unrelated(Reason.NUMBER)
@@ -197,7 +199,8 @@ def _root(call: Call, power: int | None) -> int | None:
 
 
 def _of_reduced(call: Call, operands: Sequence[Relation]) -> Relation:
-    """The relation of what is computed from sums over samples: they go through linear operators."""
+    """The relation of a result computed from sums over samples, which pass through linear
+    operators."""
     name = call.name
     if any(r.kind == "by_sample" and not (r.uniform and r.power is None) for r in operands):
         raise Unrelated(Reason.TOGETHER)
@@ -208,13 +211,14 @@ def _of_reduced(call: Call, operands: Sequence[Relation]) -> Relation:
         return sums[0]
     if name == "mul" and len(sums) == 1:
         return reduced(reduce(_times, (relation.power for relation in operands)))
+    # Only a sum as the numerator passes: 1 / sum is not a sum over slices.
     divides = name in ("div", "true_divide") and call.arguments.get("rounding_mode") is None
     if divides and operands[0] is sums[0] and len(sums) == 1:
         return reduced(_times(sums[0].power, -(operands[1].power or 0)))
     if name in ("mul", "div", "true_divide"):
         raise Unrelated(Reason.PRODUCT)
     if name in SUMS:
-        return reduced(one_power((each.summed().power for each in operands), Reason.POWERS))
+        return reduced(one_power((relation.summed().power for relation in operands), Reason.POWERS))
     if name in CHOICES:
         at = 0 if name == "where" else 1
         if operands[at].kind == "shared" and not operands[at].power:

@@ -1,8 +1,9 @@
-"""Products of matrices and vectors, as sums over labels of their dimensions."""
+"""Products of matrices and vectors, as sums over labels of their dimensions, and distances between
+the rows of two matrices."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from situate.torch_capture.slices.dependence.operator_call import Call
@@ -34,7 +35,7 @@ EQUATIONS = {
 
 
 def product(call: Call) -> Relation:
-    """The relation of a product, with what is added to it."""
+    """The relation of a product, with its addend if it has one."""
     names, equation = EQUATIONS[call.name]
     factors = [call.relation(call.arguments[name]) for name in names.split()]
     *labels, result = equation.split(" ")
@@ -66,6 +67,7 @@ def _product(
     [label] = batches
     # Along that label, whichever dimension of a factor it names.
     blocks = common(replace(f, axis=0) for f in factors if f.kind == "by_sample").blocks
+    # The samples' label remains in the result, or the product sums over it.
     if label in result:
         return call.check_grows(by_sample(result.index(label), power, blocks))
     if any(f.kind == "shared" and label in own for f, own in zip(factors, labels, strict=True)):
@@ -74,7 +76,7 @@ def _product(
 
 
 def _with_addend(call: Call, multiplied: Relation) -> Relation:
-    """The relation of a product and the tensor that is added to it."""
+    """The relation of the sum of a product and an addend."""
     addend = call.relation(call.arguments["self"])
     if "reduced" in (multiplied.kind, addend.kind):
         if "by_sample" in (multiplied.kind, addend.kind):
@@ -84,3 +86,45 @@ def _with_addend(call: Call, multiplied: Relation) -> Relation:
     batch = common([multiplied, replace(addend, axis=own)], otherwise=SHARED)
     total = batch.with_power(one_power((multiplied.power, addend.power)))
     return total if batch is SHARED else call.check_grows(total)
+
+
+DISTANCES = frozenset({"_cdist_forward", "_cdist_backward"})
+
+
+def distances(call: Call) -> Relation:
+    """The relation of distances (..., p, r) of x1 (..., p, m) to x2 (..., r, m), or of the gradient
+    of x1."""
+    one, other = (call.relation(call.arguments[name]) for name in ("x1", "x2"))
+    if not {one.kind, other.kind} <= {"shared", "by_sample"} or one.power or other.power:
+        raise Unrelated(Reason.LOSS)
+    axes = {*_axes(call, "x1", one, 2), *_axes(call, "x2", other, 1)}
+    if len(axes) > 1:
+        raise Unrelated(Reason.PAIRS)
+    rows = (replace(matrix, axis=0) for matrix in (one, other) if matrix.kind == "by_sample")
+    blocks = common(rows, otherwise=by_sample(0)).blocks
+    if call.name == "_cdist_backward":
+        return _gradient(call, one, axes, blocks)
+    if not axes:
+        return SHARED
+    rank = len(call.shape())
+    return call.check_grows(by_sample(rank - axes.pop(), 0, blocks))
+
+
+def _axes(call: Call, name: str, relation: Relation, rows: int) -> Iterator[int]:
+    """The dimension of the distances that holds a matrix's samples, counted from the last, which is
+    1. The matrix's rows lie along number `rows`."""
+    if relation.kind == "by_sample":
+        from_last = call.rank(name) - relation.axis
+        if from_last == 1:
+            raise Unrelated(Reason.TOGETHER)
+        yield rows if from_last == 2 else from_last
+
+
+def _gradient(call: Call, one: Relation, axes: set[int], blocks: int) -> Relation:
+    gradient = call.relation(call.arguments["grad"])
+    own = call.rank("grad") - gradient.axis
+    if gradient.kind != "by_sample" or axes != {own} or gradient.blocks != blocks:
+        raise Unrelated(Reason.UNPROVED)
+    if one.kind == "shared":
+        return reduced(gradient.power)
+    return call.check_grows(by_sample(one.axis, gradient.power, blocks))

@@ -1,11 +1,11 @@
-"""Operators that take in all numbers along some dimensions, or relate them to one another."""
+"""Operators that combine all numbers along some dimensions, or relate them to one another."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from situate.torch_capture.slices.call import name_of
+from situate.torch_capture.nodes import operator_name
 from situate.torch_capture.slices.dependence.operator_call import Call, Relations
 from situate.torch_capture.slices.dependence.relation import (
     SHARED,
@@ -36,13 +36,13 @@ ALONG = frozenset(
     | {"cummin", "sort", "topk", "_softmax_backward_data", "_log_softmax_backward_data", "renorm"}
     | {"_fft_r2c", "_fft_c2r", "_fft_c2c", "glu", "glu_backward", "linalg_cross", "unfold_backward"}
 )
-"""Operators that relate what lies along a dimension, and keep it."""
+"""Operators that relate numbers along a dimension, and keep the dimension."""
 
 LINEAR_ALONG = frozenset(
     {"cumsum", "_fft_r2c", "_fft_c2r", "_fft_c2c", "_softmax_backward_data"}
     | {"_log_softmax_backward_data", "glu_backward", "unfold_backward"}
 )
-"""Those that are linear in the first tensor they read."""
+"""Such operators that are linear in their first tensor."""
 
 
 def reduction(call: Call) -> Relations:
@@ -71,16 +71,16 @@ def reduction(call: Call) -> Relations:
 
 
 def kept_labels(node: fx.Node) -> tuple[fx.Node, int] | None:
-    """The labels that a sum counts and the one that it leaves out, as `(y != -100).sum()` does;
+    """The labels that a sum counts and the label that it leaves out, as in `(y != -100).sum()`;
     None for any other op."""
-    if name_of(node) != "sum" or len(node.args) != 1:
+    if operator_name(node) != "sum" or len(node.args) != 1:
         return None
     mask: Any = node.args[0]
-    while mask.op == "call_function" and name_of(mask) in ("_to_copy", "view", "reshape"):
+    while mask.op == "call_function" and operator_name(mask) in ("_to_copy", "view", "reshape"):
         mask = mask.args[0]
-    is_inverse = name_of(mask) in ("bitwise_not", "logical_not")
+    is_inverse = operator_name(mask) in ("bitwise_not", "logical_not")
     comparison: Any = mask.args[0] if is_inverse else mask
-    if name_of(comparison) != ("eq" if is_inverse else "ne"):
+    if operator_name(comparison) != ("eq" if is_inverse else "ne"):
         return None
     labels, ignored = comparison.args
     is_label = isinstance(ignored, int) and not labels.meta["val"].is_floating_point()
@@ -88,8 +88,8 @@ def kept_labels(node: fx.Node) -> tuple[fx.Node, int] | None:
 
 
 def _results(call: Call, first: Relation) -> Relations:
-    """The relations of all results, of which the first has numbers, and the others places along
-    the dimension, as of maxima."""
+    """The relations of all results: numbers in the first, and places along the dimension in the
+    others, as of maxima."""
     others = first if call.name == "aminmax" else first.with_power(0)
     return (first, *(others for _ in call.shapes[1:]))
 
@@ -107,6 +107,7 @@ def _over_samples(call: Call, source: Relation) -> Relation:
         if call.name == "sum" and power is not None:
             power -= 1
         return Relation("shared", power)
+    # A maximum over slices is not a sum of the slices' maxima.
     if call.name not in ADDING:
         raise Unrelated(Reason.TOGETHER)
     mean = call.name == "mean" and source.power is not None
@@ -139,7 +140,7 @@ def along(call: Call) -> Relations:
 
 
 def _of_shared(call: Call, source: Relation) -> Relations:
-    """The relations where the first tensor, such as a gradient, is shared."""
+    """The relations if the first tensor, such as a gradient, is shared."""
     batch = common(call.inputs, otherwise=source)
     if batch is source:
         return (source,) * len(call.shapes)

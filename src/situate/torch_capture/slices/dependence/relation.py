@@ -19,18 +19,17 @@ class Relation:
     Attributes:
         kind: `shared`: W = r_s^power v_s in every slice, as for parameters and numbers.
             `by_sample`: along `axis`, each of `blocks` equal blocks of W is the concatenation of
-            the r_s^power v_s of all slices, in their order.
-            `reduced`: W = sum_s r_s^power v_s, so a sum over samples has power 0 and a mean 1.
-            `places`: integers; along `axis`, W is the concatenation of v_s + scale m_s, where m_s
-            samples come before slice s, as for `arange`.
-            `unknown`: none of these.
+            the r_s^power v_s of all slices, in their order. `reduced`: W = sum_s r_s^power v_s, so
+            a sum over samples has power 0 and a mean 1. `places`: integers; along `axis`, W is the
+            concatenation of v_s + scale m_s, where m_s samples come before slice s, as for
+            `arange`. `unknown`: none of these.
         power: of r_s; None for zeros, which fit any power.
         axis: the dimension that holds the samples.
-        blocks: into how many equal parts that dimension falls, each with all samples.
-        uniform: all entries along `axis` are equal, so that any number of blocks fits.
+        blocks: the number of equal parts of that dimension, each with all samples.
+        uniform: all entries along `axis` are equal, so any number of blocks fits.
         scale: entries for each sample.
-        assumed: an op before this value relates samples in another way, and the relation is what
-            it would be without that op.
+        assumed: an earlier op relates samples in another way, and the relation is that without the
+            op.
     """
 
     kind: Kind
@@ -46,7 +45,7 @@ class Relation:
         return replace(self, power=power)
 
     def summed(self) -> Relation:
-        """A shared value as the sum of its shares in the slices: r_s adds up to 1."""
+        """A shared value as the sum of its shares in the slices, since the r_s add up to 1."""
         if self.kind != "shared":
             return self
         power = None if self.power is None else self.power + 1
@@ -64,29 +63,29 @@ def by_sample(axis: int, power: int | None = 0, blocks: int = 1, uniform: bool =
 
 
 def reduced(power: int | None) -> Relation:
-    """The relation of a value that all samples are added up in."""
+    """The relation of a value that is a sum over all samples."""
     return Relation("reduced", power)
 
 
 def common(relations: Iterable[Relation], otherwise: Relation | None = None) -> Relation:
-    """The relation by sample that several tensors share: their samples lie along one dimension, in
-    equally many blocks.
+    """The relation by sample that several tensors share: samples along one dimension, in equally
+    many blocks.
 
     Args:
-        relations: of the tensors; those that are shared do not count.
-        otherwise: the relation where none is by sample.
+        relations: of the tensors; shared ones do not count.
+        otherwise: the relation if none is by sample.
 
     Raises:
-        Unrelated: they have their samples elsewhere, or are related in another way.
+        Unrelated: samples lie along different dimensions, or a tensor is related in another way.
     """
-    counted = [relation for relation in relations if relation.kind != "shared"]
-    if any(relation.kind != "by_sample" for relation in counted):
-        is_reduced = any(relation.kind == "reduced" for relation in counted)
+    relevant = [relation for relation in relations if relation.kind != "shared"]
+    if any(relation.kind != "by_sample" for relation in relevant):
+        is_reduced = any(relation.kind == "reduced" for relation in relevant)
         raise Unrelated(Reason.TOGETHER if is_reduced else Reason.PLACE)
-    if not counted and otherwise is not None:
+    if not relevant and otherwise is not None:
         return otherwise
-    first = next((each for each in counted if not each.uniform), counted[0])
-    for other in counted:
+    first = next((relation for relation in relevant if not relation.uniform), relevant[0])
+    for other in relevant:
         if other.axis != first.axis:
             raise Unrelated(Reason.PAIRS)
         if not other.uniform and other.blocks != first.blocks:
@@ -95,10 +94,10 @@ def common(relations: Iterable[Relation], otherwise: Relation | None = None) -> 
 
 
 def one_power(powers: Iterable[int | None], reason: Reason | None = None) -> int | None:
-    """The power that all have which are not zero; None where all are.
+    """The common power of all values that are not zero; None if all are zero.
 
     Raises:
-        Unrelated: they differ, for this reason; `NUMBER` where none is named.
+        Unrelated: the powers differ, for this reason; `NUMBER` if none is named.
     """
     unequal = set(powers) - {None}
     if len(unequal) > 1:
@@ -107,7 +106,8 @@ def one_power(powers: Iterable[int | None], reason: Reason | None = None) -> int
 
 
 class Reason(Enum):
-    """Why no relation holds; the text of a note, in which {} is the operator."""
+    """The reason why no relation holds; its value is the text of a note, in which {} is the
+    operator."""
 
     STATISTICS = (
         "batch normalisation: each slice has statistics of its own, as where gradients accumulate; "
@@ -119,7 +119,7 @@ class Reason(Enum):
         "{} depends on the place of a sample in the batch, and a sample has another place in its "
         "slice"
     )
-    DRAWN = "{} is drawn once a slice, and not once for the batch"
+    RANDOM = "{} is drawn once a slice, and not once for the batch"
     LABELS = (
         "{} may leave out labels, and each slice is divided by the labels of its own; exact: a "
         "sum, divided by a count of the whole batch that is an input"
@@ -137,11 +137,12 @@ class Reason(Enum):
 
 
 class Unrelated(Exception):
-    """Raised by a rule for an op whose result follows in no known way from those of slices.
+    """Raised by a rule for an op whose result has no known relation to those of slices.
 
     Args:
         reason: why.
-        otherwise: the relations that its results would have without that, if the rule knows them.
+        otherwise: the relations that its results would have without that reason, if the rule knows
+            them.
     """
 
     def __init__(self, reason: Reason, otherwise: tuple[Relation, ...] = ()) -> None:

@@ -1,4 +1,5 @@
-"""The rule of each operator: its result's relation to the samples, from those of what it reads."""
+"""The rule of each operator: its result's relation to the samples, from the relations of its
+inputs."""
 
 from __future__ import annotations
 
@@ -6,10 +7,8 @@ import operator
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from situate.torch_capture.slices.call import name_of
+from situate.torch_capture.nodes import operator_name
 from situate.torch_capture.slices.dependence import (
-    distances,
-    drawn,
     indexing,
     losses,
     norms,
@@ -22,10 +21,12 @@ from situate.torch_capture.slices.dependence import (
 from situate.torch_capture.slices.dependence.operator_call import Call, Relations
 from situate.torch_capture.slices.dependence.relation import (
     SHARED,
+    UNKNOWN,
     Reason,
     Relation,
     Unrelated,
     by_sample,
+    common,
     reduced,
 )
 
@@ -42,11 +43,11 @@ FILLED = frozenset(
 ZEROS = frozenset({"zeros_like", "new_zeros", "zeros"})
 
 LINEAR_GRADIENTS = frozenset({"_weight_norm_interface_backward"})
-"""Gradients of what is made of parameters alone, linear in the first tensor that they read."""
+"""Gradients of tensors computed from parameters alone, linear in their first tensor."""
 
 
 def relation_of(call: Call, over_batch: Collection[fx.Node]) -> Relations:
-    """The relation of the result of a call. An operator in a form that its rule does not know has
+    """The relation of the result of a call. A call that its operator's rule does not cover has
     none.
 
     Args:
@@ -58,6 +59,7 @@ def relation_of(call: Call, over_batch: Collection[fx.Node]) -> Relations:
     """
     try:
         return _relation(call, over_batch)
+    # An operator in an unexpected form must never count as proved.
     except (LookupError, TypeError, ValueError, AttributeError):
         raise Unrelated(Reason.UNPROVED) from None
 
@@ -69,11 +71,12 @@ def _relation(call: Call, over_batch: Collection[fx.Node]) -> Relations:
         return _of_no_schema(call)
     if call.name in FILLED:
         return _filled(call)
-    if drawn.draws(call):
+    if _draws(call):
         call.check_numbers()
-        return drawn.drawn(call)
+        return _random_relation(call)
     if _is_deterministic(call):
         return (SHARED,) * len(call.shapes)
+    # These rules accept numbers that grow with the batch; all others refuse them below.
     if (related := _of_own_numbers(call)) is not None:
         return related
     call.check_numbers()
@@ -83,8 +86,8 @@ def _relation(call: Call, over_batch: Collection[fx.Node]) -> Relations:
 
 
 def _of_own_numbers(call: Call) -> Relations | None:
-    """The relation by a rule that looks at the numbers among the arguments itself; None where there
-    is no such rule."""
+    """The relation by a rule that examines the numbers among the arguments itself; None if there is
+    no such rule."""
     if call.name in views.VIEWS:
         return views.view(call)
     if pointwise.is_pointwise(call.node.target, call.name):
@@ -102,8 +105,8 @@ def _by_kind(call: Call) -> Relations:
         return products.product(call)
     if losses.is_loss(name):
         return losses.loss(call)
-    if name in distances.DISTANCES:
-        return distances.distances(call)
+    if name in products.DISTANCES:
+        return products.distances(call)
     if name in LINEAR_GRADIENTS:
         return _linear_gradient(call)
     if name in reductions.REDUCTIONS:
@@ -120,8 +123,8 @@ def _by_kind(call: Call) -> Relations:
 
 
 _INDEXING = {
-    indexing.READS: indexing.read,
-    indexing.WRITES: indexing.written,
+    indexing.READS: indexing.read_relation,
+    indexing.WRITES: indexing.write_relation,
     indexing.TABLES: indexing.table_gradient,
     indexing.BAGS: indexing.bag,
     indexing.BAG_GRADIENTS: indexing.bag_gradient,
@@ -129,8 +132,10 @@ _INDEXING = {
 
 
 def _is_deterministic(call: Call) -> bool:
-    """True for what gives one result from inputs and arguments that are equal at both sizes."""
-    equal = all(each.kind == "shared" and each.power in (0, None) for each in call.inputs)
+    """True if equal inputs and arguments at both sizes imply equal results."""
+    equal = all(
+        relation.kind == "shared" and relation.power in (0, None) for relation in call.inputs
+    )
     if not (equal and call.has_equal_arguments and not any(call.growing)):
         return False
     # The rules of these know zeros from other numbers.
@@ -147,9 +152,9 @@ def _entry(call: Call) -> Relation:
 
 
 def _of_no_schema(call: Call) -> Relations:
-    if name_of(call.node) == "with_effects":
-        called: Any = call.node.args[1]
-        if not called._schema.returns:
+    if operator_name(call.node) == "with_effects":
+        inner: Any = call.node.args[1]
+        if not inner._schema.returns:
             # A check of values, which computes nothing.
             return (SHARED,) * len(call.shapes)
     raise Unrelated(Reason.UNPROVED)
@@ -166,7 +171,7 @@ def _filled(call: Call) -> Relation:
 
 def _linear_gradient(call: Call) -> Relations:
     gradient, *others = call.inputs
-    if gradient.kind not in ("shared", "reduced") or any(each != SHARED for each in others):
+    if gradient.kind not in ("shared", "reduced") or any(relation != SHARED for relation in others):
         raise Unrelated(Reason.UNPROVED)
     return (gradient,) * len(call.shapes)
 
@@ -184,7 +189,8 @@ def _fill_power(call: Call) -> int | None:
 
 
 def assumed(call: Call) -> Relations:
-    """The relation that a result without one is taken to have, to look at what comes behind."""
+    """The relation that a result without one is assumed to have, so that later ops can be
+    examined."""
     return tuple(_assumed(call, k) for k in range(len(call.shapes)))
 
 
@@ -193,3 +199,42 @@ def _assumed(call: Call, k: int) -> Relation:
         is_sum = any(relation.kind != "shared" for relation in call.inputs)
         return reduced(1) if is_sum else SHARED
     return by_sample(call.growing[k][0])
+
+
+ATTENTION = "scaled_dot_product"
+"""Part of the names of operators that may drop numbers, at a rate among their arguments."""
+
+DROPOUTS = frozenset({"native_dropout", "_fused_dropout", "alpha_dropout", "dropout"})
+
+
+def _draws(call: Call) -> bool:
+    """True for an operator that draws random numbers."""
+    import torch
+
+    tags: Any = getattr(call.node.target, "tags", ())
+    if ATTENTION in call.name or "attention" in call.name:
+        return False
+    return torch.Tag.nondeterministic_seeded in tags
+
+
+def _random_relation(call: Call) -> Relations:
+    """The relation of random numbers: by sample if each sample has its own."""
+    if call.name == "randperm":
+        if call.growing[0] == ():
+            raise Unrelated(Reason.RANDOM)
+        return UNKNOWN
+    scales = call.name in DROPOUTS
+    if any(source.power for source in call.inputs[scales:]):
+        raise Unrelated(Reason.NUMBER)
+    batch = common(call.inputs, otherwise=SHARED)
+    power = call.inputs[0].power if scales else 0
+    results = range(len(call.shapes))
+    return tuple(_drawn_result(call, k, batch, power if k == 0 else 0) for k in results)
+
+
+def _drawn_result(call: Call, k: int, batch: Relation, power: int | None) -> Relation:
+    if len(call.growing[k]) != 1:
+        raise Unrelated(Reason.PAIRS if call.growing[k] else Reason.RANDOM)
+    [axis] = call.growing[k]
+    blocks = batch.blocks if batch.kind == "by_sample" else 1
+    return call.check_grows(by_sample(axis, power, blocks), k)

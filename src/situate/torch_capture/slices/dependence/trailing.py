@@ -20,7 +20,7 @@ SPATIAL = re.compile(
     r"^_?(adaptive_)?(avg_pool|max_pool|max_unpool|fractional_max_pool|upsample_|reflection_pad|"
     r"replication_pad|lp_pool).*?(?P<dims>[123])d"
 )
-"""Names of operators that relate as many trailing dimensions as they say."""
+"""Names of operators that relate the number of trailing dimensions in the name."""
 
 CHANNELS = re.compile(
     r"^_?(convolution|grid_sampler|pixel_|channel_shuffle|im2col|col2im|native_group_norm|"
@@ -36,7 +36,7 @@ OF_BATCHES = re.compile(r"(interpolate|upsample)")
 """Names of situate's own operators that take samples along their first dimension."""
 
 LINEAR = re.compile(r"(_backward|^_?(adaptive_)?avg_pool|upsample|_pad|pixel_|im2col|col2im)")
-"""Names of operators that are linear in the first tensor they read."""
+"""Names of operators that are linear in their first tensor."""
 
 
 def trailing_dims(call: Call) -> int | None:
@@ -55,8 +55,8 @@ def trailing_dims(call: Call) -> int | None:
 
 
 def is_grouped(call: Call) -> bool:
-    """True for a convolution that has the channels of each sample in groups of their own, as where
-    every sample has a kernel of its own."""
+    """True for a convolution in which each sample's channels are a group, so that every sample has
+    its own kernel."""
     if call.name not in ("convolution", "convolution_backward"):
         return False
     groups = call.arguments["groups"], call.whole_arguments["groups"]
@@ -66,14 +66,15 @@ def is_grouped(call: Call) -> bool:
 def trailing(call: Call, dims: int) -> Relations:
     """The relation of an operator that relates so many trailing dimensions.
 
-    Results that hold no samples are gradients of weights, which add up over them.
+    Results without samples are gradients of weights, which add up over the samples.
     """
     if any(relation.kind == "reduced" for relation in call.inputs):
-        together = any(each.kind == "by_sample" for each in call.inputs) or call.growing[0]
+        together = any(relation.kind == "by_sample" for relation in call.inputs) or call.growing[0]
         raise Unrelated(Reason.TOGETHER if together else Reason.LOSS)
     batch = common(call.inputs, otherwise=SHARED)
     if batch is SHARED:
         return tuple(_of_shared(call, k) for k in range(len(call.shapes)))
+    # The samples lie among the dimensions that the operator mixes.
     if batch.axis >= _leading(call, dims):
         raise Unrelated(Reason.PAIRS)
     power, result = _power(call), replace(batch, uniform=False)

@@ -1,4 +1,4 @@
-"""Views and copies: the samples of what they read, in another shape."""
+"""Views and copies: the samples of a tensor in another shape."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ RANGES = frozenset(
     {"slice", "narrow", "split", "split_with_sizes", "chunk", "unsafe_split", "expand", "repeat"}
     | {"slice_backward", "slice_scatter"}
 )
-"""Operators whose numbers follow the size of a dimension, and are looked at one by one."""
+"""Operators whose numbers follow the size of a dimension, and are examined one by one."""
 
 
 def view(call: Call) -> Relations:
     """The relation of a view or a copy of one tensor."""
     source = call.relation(call.first)
-    written = _written(call)
-    if source.kind in ("shared", "reduced") and written is not None:
-        return _together(call, [source, written])
+    replacement = _replacement(call)
+    if source.kind in ("shared", "reduced") and replacement is not None:
+        return _together(call, [source, replacement])
     if source.kind == "shared":
         return _expanded(call, source)
     if source.kind == "reduced":
@@ -69,7 +69,7 @@ def joined(call: Call) -> Relation:
     return call.check_grows(replace(batch, axis=moved, uniform=False))
 
 
-def _written(call: Call) -> Relation | None:
+def _replacement(call: Call) -> Relation | None:
     """The relation of the tensor that replaces a part, or of the number that pads; None for other
     views."""
     if call.name in ("slice_scatter", "select_scatter"):
@@ -79,7 +79,7 @@ def _written(call: Call) -> Relation | None:
 
 
 def _together(call: Call, sources: Sequence[Relation]) -> Relation:
-    """The relation of shared values and sums over samples that stand beside one another."""
+    """The relation of shared values and sums over samples beside one another."""
     if call.growing[0] != () or not {source.kind for source in sources} <= {"shared", "reduced"}:
         raise Unrelated(Reason.PLACE)
     if not call.has_equal_arguments:
@@ -100,8 +100,8 @@ def _concatenated(call: Call, sources: Sequence[Relation], batch: Relation) -> R
 def _reshaped(call: Call, source: Relation, k: int = 0) -> Relation:
     """The relation of a result that holds all numbers of a tensor by sample in their order.
 
-    Row by row, O numbers come before the samples; in the new shape the dimensions before that of
-    the samples hold P of them, and O / P blocks are left in it.
+    Row by row, O numbers come before the samples. In the new shape the dimensions before the
+    samples' hold P of them, so O / P blocks remain in the samples' dimension.
     """
     before = call.shape(call.first)
     after, whole = call.shapes[k], list(shapes(call.whole))[k]
@@ -110,9 +110,10 @@ def _reshaped(call: Call, source: Relation, k: int = 0) -> Relation:
     if len(dims) != 1 or len(after) != len(whole) or after[dims[0]] * call.ratio != whole[dims[0]]:
         raise Unrelated(Reason.VIEW)
     axis = dims[0]
-    blocks, left = divmod(outer, prod(after[:axis]))
-    if left or not blocks or after[axis] % blocks:
+    blocks, remainder = divmod(outer, prod(after[:axis]))
+    if remainder or not blocks or after[axis] % blocks:
         raise Unrelated(Reason.VIEW)
+    # Equal entries stay equal only if the view leaves the samples' dimension as it is.
     keeps = (before[source.axis], prod(before[: source.axis])) == (after[axis], prod(after[:axis]))
     same = source.uniform and keeps
     return by_sample(axis, source.power, 1 if same else blocks, same)
@@ -205,6 +206,7 @@ def _part(
 ) -> Relation:
     start, end, step, size = ours
     whole_start, whole_end, whole_step, whole_size = theirs
+    # Any range of equal entries of the right length is as good as another.
     if source.uniform and (end - start) * call.ratio == whole_end - whole_start:
         return source
     if (start, end, step) == (0, size, 1) and (whole_start, whole_end) == (0, whole_size):
@@ -245,7 +247,7 @@ def _unbound(source: Relation, axis: int) -> Relation:
 
 
 def _kept_along(call: Call, source: Relation) -> Relation:
-    """The relation of a result along dimensions, none of which may hold the samples."""
+    """The relation of a permutation along dimensions, none of which may hold the samples."""
     rank = len(call.shape(call.first))
     argument = "dims" if "dims" in call.arguments else "dim"
     if source.axis in call.dims(argument, rank) and not source.uniform:
