@@ -19,7 +19,7 @@ from benchmarks.gpu.process import Context
 from situate.data.op_classes import op_class
 from situate.data.peaks import peak
 from situate.runtime.model_state.optimizers import default
-from situate.runtime.programs.anywhere import attention
+from situate.runtime.programs.replacements import attention
 
 DTYPES = {
     "float32": torch.float32,

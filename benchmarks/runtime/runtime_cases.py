@@ -22,8 +22,7 @@ from situate.data.cluster import Device
 from situate.data.costs import Costs
 from situate.data.slices import Slices
 from situate.host.discover import discover
-from situate.profiling.measured_cluster import measured_cluster
-from situate.profiling.profile import profile
+from situate.profiling.profile import measured_cluster, profile
 from situate.runtime.hardware import real_devices
 from situate.runtime.model_state import optimizers
 from situate.runtime.programs.placed import PlacedProgram, place

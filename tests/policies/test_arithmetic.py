@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from situate.host.thread_limit import at_most  # noqa: E402
-from situate.policies.arithmetic import MAX_THREADS, arithmetic, product, threads  # noqa: E402
+from situate.policies.arithmetic import MAX_THREADS, arithmetic, array, called, product, threads  # noqa: E402
 
 DENORMAL = 1e-40
 
@@ -99,3 +100,32 @@ def test_an_error_within_leaves_what_there_was_before():
 
 def _halved(number: float) -> float:
     return float(torch.full((1,), number).mul_(0.5))
+
+
+def test_numbers_without_gaps_are_shared_and_others_copied():
+    whole = torch.arange(6.0).reshape(2, 3).requires_grad_()
+    assert np.shares_memory(array(whole), whole.detach().numpy())
+    turned = array(whole.t())
+    assert turned.flags.c_contiguous
+    np.testing.assert_array_equal(turned, [[0, 3], [1, 4], [2, 5]])
+
+
+def test_a_function_is_given_as_many_threads_as_there_may_be():
+    seen = []
+
+    def double(numbers, threads):
+        seen.append(threads)
+        return numbers * 2
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    with arithmetic():
+        (doubled,) = called(double, torch.ones(2))
+    torch.set_num_threads(before)
+    assert seen == [3]
+    assert doubled.tolist() == [2.0, 2.0]
+
+
+def test_several_arrays_are_several_tensors():
+    one, other = called(lambda x, threads: (x, x[:1]), torch.ones(2))
+    assert (one.shape, other.shape) == ((2,), (1,))

@@ -6,12 +6,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.policies.graph_shape import GraphShape  # noqa: E402
 from situate.policies.proposal_policy import (  # noqa: E402
     Baseline,
     ProposalPolicy,
     log_prob,
 )
+from situate.policies.shapes import GraphShape  # noqa: E402
 from tests.policies.test_graph_network import batch, first, seeded  # noqa: E402
 
 CHOICES = [2, 2, 5]

@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.profiling.bench import Bench  # noqa: E402
-from situate.profiling.pairs import SIZES, round_trips  # noqa: E402
+from situate.profiling.plain_step import SIZES, round_trips  # noqa: E402
 from situate.runtime.hardware import RealDevice  # noqa: E402
 from situate.runtime.memory import mapped  # noqa: E402
 from situate.runtime.model_state.state import Entry  # noqa: E402

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from situate.data.costs import Timing
-from situate.data.graph import Graph, Op
-from situate.profiling.timings import contention, timings
+from situate.data.graph import Graph, Op, Tensor
+from situate.profiling.timings import contention, timings, workspace
 from situate.runtime.device import Ran
 
 GRAPH = Graph(
@@ -60,3 +60,26 @@ def test_contention_is_a_ratio_of_sums_by_class() -> None:
 
 def test_a_class_that_takes_no_time_has_no_contention() -> None:
     assert contention(GRAPH, {"mm": took(0.0)}, {"mm": took(1.0)}) == {}
+
+
+GRAPH = Graph(
+    "g",
+    (Op("a", signature="conv"), Op("b", signature="conv"), Op("c", signature="relu"), Op("d")),
+    (Tensor("a:0", 0, 100, (1,)), Tensor("b:0", 1, 100, (2,)), Tensor("c:0", 2, 50, (3,))),
+)
+
+
+def allocated(*most: int) -> Ran:
+    return Ran(0.0, 1.0, 0.0, {}, {}, 0, dict(enumerate(most)))
+
+
+def test_it_is_what_an_op_allocates_beyond_what_it_hands_on() -> None:
+    assert workspace(GRAPH, allocated(130, 100, 50, 0)) == {"conv": 30}
+
+
+def test_of_ops_with_one_signature_the_most_counts() -> None:
+    assert workspace(GRAPH, allocated(110, 170, 0, 0)) == {"conv": 70}
+
+
+def test_ops_without_a_signature_and_marks_behind_the_ops_are_left_out() -> None:
+    assert workspace(GRAPH, Ran(0.0, 1.0, 0.0, {}, {}, 0, {3: 900, 4: 900})) == {}

@@ -15,7 +15,7 @@ pytest.importorskip("torch")
 from situate.errors import SituateError
 from situate.profiling import workers as profiling_workers
 from situate.profiling.bench import Bench
-from situate.profiling.pairs import round_trips
+from situate.profiling.plain_step import round_trips
 from situate.profiling.workers import ProfilingWorkers
 from situate.runtime.hardware import RealDevice
 from situate.runtime.subject import Subject

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,10 +13,17 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate import _core  # noqa: E402
-from situate.runtime.device import Device, Share  # noqa: E402
+from situate.runtime.device import (  # noqa: E402
+    Device,
+    Share,
+    device_clock,
+    share_of,
+)
 from situate.runtime.processes.channels import Channels  # noqa: E402
+from situate.runtime.programs.placed import PlacedProgram  # noqa: E402
 from situate.runtime.programs.seeds import kept_generator, seed_of  # noqa: E402
 from tests.runtime.model_state.entries import entry  # noqa: E402
+from tests.runtime.steps import DEVICES, cut, program  # noqa: E402
 
 CPU = torch.device("cpu")
 SGD = {"lr": 0.5, "momentum": 0.0, "weight_decay": 0.0, "maximize": False, "nesterov": False}
@@ -119,3 +127,51 @@ def test_an_input_that_nothing_here_reads_is_not_taken_to_the_device() -> None:
     with kept_generator():
         one.device.run(1, [missing, read])
     assert one.done[0].tolist() == [1.0, 2.0, 3.0]
+
+
+def shares(name: str) -> tuple[PlacedProgram, list[Share]]:
+    """The shares of two devices; the parameters are in groups 0 and 1 by turns."""
+    found = program(name)
+    placed = cut(found, 2)
+    groups = {number: number % 2 for number in placed.updated}
+    return placed, [
+        share_of(placed, d, DEVICES[d], groups, seed=3, commits=False) for d in range(2)
+    ]
+
+
+def test_every_parameter_is_held_and_updated_by_one_device() -> None:
+    placed, (one, other) = shares("towers")
+    assert not one.here & other.here
+    assert one.here | other.here == frozenset(placed.names.state.values())
+    assert {**one.updates, **other.updates} == {k: k % 2 for k in placed.updated}
+    assert all(share.updates.keys() <= share.here for share in (one, other))
+
+
+def test_a_running_mean_is_overwritten_where_it_is_held() -> None:
+    placed, found = shares("convolutional")
+    assert placed.overwritten
+    assert frozenset().union(*(share.copied for share in found)) == placed.overwritten
+    assert all(share.copied <= share.here for share in found)
+
+
+def test_only_the_timed_text_reads_the_clock() -> None:
+    _, found = shares("towers")
+    assert all("now()" in share.timed and "now()" not in share.text for share in found)
+
+
+def test_all_draw_by_the_same_seed() -> None:
+    assert [share.seed for share in shares("towers")[1]] == [3, 3]
+
+
+def test_of_a_cpu_it_is_that_of_module_time() -> None:
+    assert device_clock("perf_counter", torch.device("cpu")) is time.perf_counter
+    assert device_clock("thread_time", torch.device("cpu")) is time.thread_time
+
+
+def test_a_gpu_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[torch.device] = []
+    monkeypatch.setattr(torch.cuda, "synchronize", waited.append)
+    gpu = torch.device("cuda:1")
+    before = time.perf_counter()
+    assert device_clock("perf_counter", gpu)() >= before
+    assert waited == [gpu]

@@ -6,13 +6,18 @@ import pickle
 from collections.abc import Callable, Iterator
 
 import pytest
+from torch import nn
 
 torch = pytest.importorskip("torch")
 
-from torch import nn  # noqa: E402
-
 from situate.runtime.programs.program import capture_program  # noqa: E402
-from situate.runtime.settings import FLAGS, FUNCTIONS, adopt, settings  # noqa: E402
+from situate.runtime.settings import (  # noqa: E402
+    FLAGS,
+    FUNCTIONS,
+    adopt,
+    settings,
+    threads,
+)
 from situate.runtime.step import StartDevices  # noqa: E402
 from tests.runtime.steps import step_of  # noqa: E402
 
@@ -85,3 +90,16 @@ def test_devices_of_their_own_compute_as_the_caller_does(processes: StartDevices
         expected = model.eval()(*inputs)
     with step_of(captured, model, None, 2, processes) as step:
         assert torch.equal(step(*inputs), expected)
+
+
+def test_threads_are_as_before_afterwards():
+    before = torch.get_num_threads()
+    with threads(before + 1):
+        assert torch.get_num_threads() == before + 1
+    assert torch.get_num_threads() == before
+
+
+def test_none_leaves_them():
+    before = torch.get_num_threads()
+    with threads(None):
+        assert torch.get_num_threads() == before

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
-from situate.study.file import StudyFile
-from situate.study.no_study import NoStudy
-from situate.study.samples import Of
+from situate.study.file import NoStudy, StudyFile
+from situate.study.samples import SampleTable
 
 HEADER = {
     "graph": "chain 12ab",
@@ -51,9 +50,9 @@ def state() -> dict[str, NDArray[np.generic]]:
     }
 
 
-def record(study: StudyFile | NoStudy, first: int, of: Of = "samples") -> None:
+def record(study: StudyFile | NoStudy, first: int, table: SampleTable = "samples") -> None:
     """Record the batch of the samples number `first` and on."""
-    study.record(first + np.arange(BATCH), *batch(first), first, of)
+    study.record(first + np.arange(BATCH), *batch(first), first, table)
 
 
 def fill(study: StudyFile, batches: int = BATCHES) -> None:

@@ -6,8 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from situate.data.arrays import Placement
+from situate.data.problem import Problem
+from situate.data.topology import accelerators, op_devices, pipeline_order
 from situate.evaluators.measurements import Measurements, Origin
+from situate.simulation.decoding import priority_of, step_times
+from situate.simulation.simulator import Simulator
 
 ALIKE = 1.05
 """Ratio of two reference times up to which workers count as equally fast: they are known no better,
@@ -40,3 +46,41 @@ class References:
             self._first = origin.reference
         ratio = origin.reference / self._first
         return replace(origin, pace=1.0 if 1 / ALIKE <= ratio <= ALIKE else ratio)
+
+
+NEGLIGIBLE = 1e-12
+"""Seconds that every op counts as more: a graph may say that none takes any."""
+
+
+def reference_placement(problem: Problem) -> Placement:
+    """Placement (n,): stretches of the network of about equal work, one on each accelerator, so
+    that all of them tell; where that does not fit, everything on the first device on which it
+    does."""
+    candidates = np.array([_stretches(problem), *_single(problem)], np.int32)
+    order = priority_of(np.array(problem.graph.order, np.int32))
+    _, peak = step_times(Simulator(problem), candidates, order, threads=1)
+    fits = (peak <= problem.capacity).all(axis=1)
+    return np.asarray(candidates[int(fits.argmax())], np.int32)
+
+
+def _stretches(problem: Problem) -> Placement:
+    devices = np.array(accelerators(problem))
+    work = np.zeros(problem.units)
+    np.add.at(work, problem.unit, problem.seconds.min(axis=1) + NEGLIGIBLE)
+    line = pipeline_order(problem)
+    middle = np.cumsum(work[line]) - work[line] / 2
+    of_unit = np.empty(problem.units, np.int32)
+    of_unit[line] = devices[(middle / work.sum() * len(devices)).astype(int)]
+    return _allowed(problem, of_unit)
+
+
+def _single(problem: Problem) -> list[Placement]:
+    return [
+        _allowed(problem, np.full(problem.units, device, np.int32)) for device in range(problem.d)
+    ]
+
+
+def _allowed(problem: Problem, of_unit: NDArray[np.int32]) -> Placement:
+    """With units that may not run there on the first device that they may run on."""
+    there = problem.allowed[np.arange(problem.units), of_unit]
+    return op_devices(problem, np.where(there, of_unit, problem.allowed.argmax(axis=1)))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from situate.host.thread_limit import thread_limit
@@ -99,3 +100,15 @@ def _alone() -> None:
 
 def _denormals_are_zero() -> bool:
     return not torch.full((1,), 1e-40).mul_(1.0).item()
+
+
+def array(tensor: Tensor) -> NDArray[Any]:
+    """The numbers of a tensor, without gaps; copied only where there are any."""
+    numbers: NDArray[Any] = tensor.detach().contiguous().numpy()
+    return numbers
+
+
+def called(function: Callable[..., Any], *tensors: Tensor) -> list[Tensor]:
+    """The tensors that a function of the core makes of tensors, on as many threads as may be."""
+    made = function(*map(array, tensors), threads=threads())
+    return [torch.from_numpy(each) for each in (made if isinstance(made, tuple) else (made,))]

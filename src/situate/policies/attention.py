@@ -8,9 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from situate import _core
-from situate.policies.arithmetic import product
-from situate.policies.core import called
-from situate.policies.shape import Score
+from situate.policies.arithmetic import called, product
+from situate.policies.shapes import Score
 
 
 class Attention(nn.Module):

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
 
-from situate.policies.graph_shape import Aggregation, GraphShape
+from situate.policies.shapes import Aggregation, GraphShape
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +62,7 @@ class GraphNetwork(nn.Module):
             else perceptron(2 * width, width, width, generator)
         )
         if isinstance(self.update, nn.GRUCell):
-            initialise(self.update, width, generator)
+            _initialise(self.update, width, generator)
         if shape.update == "residual":
             # Where messages are summed at nodes of a hundred edges, what every round adds would
             # grow to millions before anything is learnt.
@@ -124,7 +125,7 @@ def perceptron(inputs: int, hidden: int, outputs: int, generator: Generator) -> 
     """Two layers, linear and with rectified units between them (Eq. 3)."""
     layers = nn.Linear(inputs, hidden), nn.Linear(hidden, outputs)
     for layer in layers:
-        initialise(layer, layer.in_features, generator)
+        _initialise(layer, layer.in_features, generator)
     return nn.Sequential(layers[0], nn.ReLU(), layers[1])
 
 
@@ -134,7 +135,37 @@ def begin_as_zero(network: nn.Module) -> None:
         nn.init.zeros_(parameter)
 
 
-def initialise(layer: nn.Module, inputs: int, generator: Generator) -> None:
+def _initialise(layer: nn.Module, inputs: int, generator: Generator) -> None:
     """PyTorch's own initial parameters, from a generator: uniform within 1 / sqrt(inputs)."""
     for parameter in layer.parameters():
         nn.init.uniform_(parameter, -(inputs**-0.5), inputs**-0.5, generator=generator)
+
+
+class SequenceNetwork(nn.Module):
+    """Representations (n, width) of nodes, by an LSTM that reads them in both directions.
+
+    Args:
+        features: of a node; edges are not read.
+        shape: of which the width alone counts.
+        generator: draws the initial parameters.
+    """
+
+    def __init__(self, features: int, shape: GraphShape, generator: Generator) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(features, shape.width, bidirectional=True)
+        self.last = nn.Linear(2 * shape.width, shape.width)
+        _initialise(self.lstm, shape.width, generator)
+        _initialise(self.last, 2 * shape.width, generator)
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """(n, width)."""
+        # Graphs by their size, the largest first; then their nodes by place, and those of one place
+        # by graph: PyTorch's form of sequences of different lengths.
+        sizes = torch.bincount(batch.graph, minlength=batch.graphs)
+        rank = torch.empty_like(sizes)
+        rank[sizes.argsort(descending=True, stable=True)] = torch.arange(batch.graphs)
+        packed = (batch.place * batch.graphs + rank[batch.graph]).argsort()
+        lengths = torch.bincount(batch.place)
+        read, _ = self.lstm(PackedSequence(batch.nodes[packed], lengths))
+        made = torch.zeros_like(read.data).index_copy(0, packed, read.data)
+        return torch.as_tensor(self.last(made))

@@ -8,8 +8,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from situate import _core
-from situate.policies.arithmetic import threads
-from situate.policies.core import array
+from situate.policies.arithmetic import array, threads
 
 
 class Grouper(nn.Module):

@@ -13,8 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from situate import _core
-from situate.policies.arithmetic import product
-from situate.policies.core import called
+from situate.policies.arithmetic import called, product
 
 State = tuple[Tensor, Tensor]
 """Hidden states and cells."""

@@ -8,9 +8,14 @@ from collections.abc import Sequence
 import torch
 from torch import Generator, Tensor, nn
 
-from situate.policies.graph_network import GraphBatch, GraphNetwork, begin_as_zero, perceptron
-from situate.policies.graph_shape import GraphShape
-from situate.policies.sequence_network import SequenceNetwork
+from situate.policies.graph_network import (
+    GraphBatch,
+    GraphNetwork,
+    SequenceNetwork,
+    begin_as_zero,
+    perceptron,
+)
+from situate.policies.shapes import GraphShape
 
 
 class ProposalPolicy(nn.Module):

@@ -10,11 +10,10 @@ from torch import Generator, Tensor, nn
 from torch.nn import functional as F
 
 from situate import _core
-from situate.policies.arithmetic import threads
+from situate.policies.arithmetic import array, threads
 from situate.policies.attention import Attention
-from situate.policies.core import array
 from situate.policies.lstm import Activations, State, bias, read, run
-from situate.policies.shape import Score
+from situate.policies.shapes import Score
 
 DEVICE_WIDTH = 32
 """Least width of a device's embedding. What the LSTM can make of d devices and a beginning has rank
@@ -219,3 +218,18 @@ def _gumbel(allowed: Tensor, generator: Generator) -> Tensor:
     infinity where a device is not allowed."""
     draws = torch.empty(allowed.shape, dtype=torch.float32).exponential_(generator=generator)
     return draws.log_().neg_().masked_fill_(~allowed, -torch.inf)
+
+
+def entropy(log_probs: Tensor) -> Tensor:
+    """Mean over samples and groups, in nats, of log-probabilities (k, g, d)."""
+    # p log p is 0 at p = 0, but 0 * -inf is NaN, in the value and in the gradient: mask first.
+    terms = log_probs.exp() * log_probs.masked_fill(log_probs.isneginf(), 0.0)
+    return -terms.sum(2).mean()
+
+
+def divergence(old: Tensor, new: Tensor) -> Tensor:
+    """Mean over samples and groups of D_KL(old || new), in nats, of log-probabilities (k, g, d)
+    that are minus infinity at the same places."""
+    # -inf - (-inf) is NaN where a device is not allowed; such devices count nothing.
+    differences = (old - new).masked_fill(old.isneginf(), 0.0)
+    return (old.exp() * differences).sum(2).mean()

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from situate.profiling import texts
-from situate.profiling.pairs import ONES, RoundTrip
-from situate.profiling.texts import Marks
+from situate.profiling.plain_step import ONES, Marks, RoundTrip, plain, worker_clock
 from situate.runtime.device import Share
 from situate.runtime.hardware import RealDevice
 from situate.runtime.memory import Layout, anonymous_file, mapped
@@ -30,7 +28,7 @@ class Bench:
     Attributes:
         block: its descriptor.
         assignments: of every device. Its timed step runs all ops of the program; its plain
-            step what `texts.plain` says.
+            step what `plain` says.
         marks: the numbers under which that is timed.
     """
 
@@ -101,9 +99,9 @@ class Bench:
         placed, program = self._placed, self._subject.program
         names = placed.names
         kernels = (*names.kernels, ONES)
-        clock = texts.clock(device.threads)
+        clock = worker_clock(device.threads)
         return Share(
-            texts.plain(self._trips, number, len(kernels) - 1, self.marks, clock),
+            plain(self._trips, number, len(kernels) - 1, self.marks, clock),
             placed.sources[0].text(timed=True),
             kernels,
             tuple(value for _, value in names.constants.values()),

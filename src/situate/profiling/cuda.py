@@ -11,11 +11,10 @@ import msgspec
 from situate.data.cluster import Device
 from situate.data.costs import MeasuredDevice, MeasuredLink
 from situate.profiling.fit import efficiencies
-from situate.profiling.pairs import SIZES, link_of
+from situate.profiling.plain_step import MANY, SIZES, link_of
 from situate.profiling.replay import Call, replayed
-from situate.profiling.texts import MANY
+from situate.runtime.device import device_clock
 from situate.runtime.hardware import RealDevice
-from situate.runtime.processes.clock import clock
 from situate.runtime.programs.program import Program
 
 COPIES = 7
@@ -73,7 +72,9 @@ def _copy_seconds(source: str, target: str, size: int) -> float:
 
     given = torch.ones(size, dtype=torch.uint8, device=source)
     slot = torch.empty(size, dtype=torch.uint8, pin_memory=torch.cuda.is_available())
-    sent, there = (clock("perf_counter", torch.device(device)) for device in (source, target))
+    sent, there = (
+        device_clock("perf_counter", torch.device(device)) for device in (source, target)
+    )
 
     def seconds() -> float:
         began = there()

@@ -12,14 +12,12 @@ import msgspec
 from situate.data.cluster import Device
 from situate.data.costs import MeasuredDevice, MeasuredLink, Timing
 from situate.data.graph import Graph
-from situate.profiling.alone import is_long, seconds_alone
 from situate.profiling.bench import Bench
 from situate.profiling.fit import efficiencies
-from situate.profiling.pairs import RoundTrip, links, round_trips
-from situate.profiling.texts import seconds_of_many
-from situate.profiling.timings import contention, timings
+from situate.profiling.plain_step import RoundTrip, links, round_trips, seconds_of_many
+from situate.profiling.replay import is_long, seconds_alone
+from situate.profiling.timings import contention, timings, workspace
 from situate.profiling.workers import ProfilingWorkers
-from situate.profiling.workspace import workspace
 from situate.runtime.device import Ran
 from situate.runtime.hardware import RealDevice
 from situate.runtime.subject import Subject

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import statistics
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from situate.data.cluster import Cluster, Device
 from situate.data.costs import Timing
+from situate.data.graph import Graph
+from situate.data.roofline import op_seconds
+from situate.errors import SituateError
+from situate.profiling.plain_step import worker_clock
+from situate.runtime.hardware import RealDevice
 from situate.runtime.memory import extent
 from situate.runtime.model_state.optimizers import default
 from situate.runtime.programs.kernels import kernel, name_of
-from situate.runtime.programs.program import Program
-from situate.runtime.programs.roles import Roles
+from situate.runtime.programs.program import Program, Roles
+from situate.runtime.settings import threads
 
 if TYPE_CHECKING:
     import torch
+
 
 Call = Callable[[], object]
 Stopwatch = Callable[[Call, int], list[float]]
@@ -122,3 +130,39 @@ def made(fake: torch.Tensor, device: torch.device) -> torch.Tensor:
     if fake.is_floating_point():
         base.uniform_(0.1, 1.0)
     return base.as_strided(size, stride)
+
+
+LONG_STEP_SECONDS = 60.0
+"""Seconds of a step above which ops are run alone, if that is quicker."""
+
+DISTINCT_OPS_SHARE = 0.4
+"""Fraction of a step that its distinct ops take at most for that."""
+
+
+def is_long(graph: Graph, device: Device) -> bool:
+    """True if the distinct ops of a step are to run alone, by the roofline's estimates."""
+    try:
+        seconds = op_seconds(graph, Cluster("here", (device,)))[:, 0].tolist()
+    except SituateError:
+        return False
+    distinct = {op.signature: s for op, s in zip(graph.ops, seconds, strict=True)}
+    step = float(sum(seconds))
+    return step > LONG_STEP_SECONDS and sum(distinct.values()) < DISTINCT_OPS_SHARE * step
+
+
+def seconds_alone(program: Program, real: RealDevice) -> dict[str, Timing]:
+    """Timings by signature, in this process, on as many threads as the device has."""
+    import torch
+
+    clock = worker_clock(real.threads)
+    with threads(real.threads):
+        return replayed(program, torch.device("cpu"), lambda call, n: _watched(call, n, clock))
+
+
+def _watched(call: Call, count: int, clock: str) -> list[float]:
+    now, seconds = getattr(time, clock), []
+    for _ in range(count):
+        began = now()
+        call()
+        seconds.append(now() - began)
+    return seconds

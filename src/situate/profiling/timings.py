@@ -1,4 +1,4 @@
-"""Seconds that ops take, from when they began and ended."""
+"""Seconds and workspace of ops, from the records of steps."""
 
 from __future__ import annotations
 
@@ -50,3 +50,15 @@ def contention(
             both[0] += alone[op.signature].median
             both[1] += together[op.signature].median
     return {name: max(1.0, b / a) for name, (a, b) in sorted(sums.items()) if a > 0}
+
+
+def workspace(graph: Graph, ran: Ran) -> dict[str, int]:
+    """Bytes by signature that ops had allocated beyond what they hand on; those with any."""
+    written = [0] * len(graph.ops)
+    for tensor in graph.tensors:
+        written[tensor.producer] += tensor.size
+    found: dict[str, int] = {}
+    for op, most in ran.allocated.items():
+        if op < len(graph.ops) and (signature := graph.ops[op].signature):
+            found[signature] = max(found.get(signature, 0), most - written[op])
+    return {signature: nbytes for signature, nbytes in found.items() if nbytes > 0}

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from situate.runtime.hardware import RealDevice
 from situate.runtime.model_state.optimizers import Hyperparameters
 from situate.runtime.model_state.state import Entry
 from situate.runtime.model_state.update import Update, rehearse
 from situate.runtime.processes.channels import Channels
-from situate.runtime.processes.clock import clock as clock_of
-from situate.runtime.programs.kernels import kernel
-from situate.runtime.programs.layouts import laid_out
+from situate.runtime.programs.kernels import kernel, laid_out
+from situate.runtime.programs.placed import PlacedProgram
 from situate.runtime.programs.seeds import seed_of
 
 if TYPE_CHECKING:
@@ -160,8 +162,8 @@ class Device:
         # Only inputs that the text reads are moved to the device, and let go of after the step.
         read = given.keys() & set(function.__code__.co_names)
         self._names |= {name: given[name].to(self._device) for name in read}
-        self._names["now"] = clock_of(clock or self._share.clock, self._device)
-        wall = clock_of("perf_counter", self._device)
+        self._names["now"] = device_clock(clock or self._share.clock, self._device)
+        wall = device_clock("perf_counter", self._device)
         try:
             # The captured step holds its casts and its gradients as ops: PyTorch must add none.
             with torch.inference_mode(), torch._C._DisableAutocast(), _current(self._device):
@@ -226,3 +228,62 @@ def _compiled(text: str, names: dict[str, Any]) -> FunctionType:
     exec(compile(text, "<placed step>", "exec"), names)
     step: FunctionType = names["step"]
     return step
+
+
+def share_of(
+    placed: PlacedProgram,
+    number: int,
+    device: RealDevice,
+    groups: Mapping[int, int],
+    *,
+    seed: int,
+    commits: bool,
+) -> Share:
+    """The share of the device of that number.
+
+    Args:
+        groups: by number of a parameter that the step updates, the optimiser's group it is in.
+        commits: the updates come last, and say that they begin.
+    """
+    names = placed.names
+    home = {names.state[path]: where for path, where in placed.home.items()}
+    here = frozenset(k for k, where in home.items() if where == number)
+    text = partial(
+        placed.sources[number].text,
+        direct=not device.mirrored,
+        commits=commits,
+        laid_out=device.torch != "cpu",
+    )
+    return Share(
+        text(timed=False),
+        text(timed=True),
+        tuple(names.kernels),
+        tuple(value for _, value in names.constants.values()),
+        {k: groups[k] for k in placed.updated if k in here},
+        placed.program.optimizer,
+        len(placed.channels),
+        len({*names.seeds.values()}),
+        seed,
+        here,
+        here & placed.overwritten,
+        one=names.one,
+    )
+
+
+Clock = Callable[[], float]
+
+
+def device_clock(name: str, device: torch.device) -> Clock:
+    """The clock of this name in module `time`. A GPU works behind what it is told, so there it is
+    read when all of that is done."""
+    import torch
+
+    read: Clock = getattr(time, name)
+    if device.type == "cpu":
+        return read
+
+    def read_when_done() -> float:
+        torch.get_device_module(device).synchronize(device)
+        return read()
+
+    return read_when_done

@@ -13,7 +13,7 @@ from situate.data.slices import Slices
 from situate.errors import SituateError
 from situate.runtime.measure import arguments, finite_loss
 from situate.runtime.memory import aligned_alike, misalignment
-from situate.runtime.processes.threads import threads as using
+from situate.runtime.settings import threads as using
 from situate.runtime.unplaced import Unplaced, leaves
 from situate.torch_capture.patches.devices import devices_stand
 from situate.torch_capture.patches.grouped_query_attention import repeated

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from situate.errors import SituateError
 from situate.runtime.device import Ran
-from situate.runtime.processes.failures import StepFailed
+from situate.runtime.processes.messages import StepFailed
 
 STEPS = 11
 """Steps of a measurement, the one that is dropped among them."""

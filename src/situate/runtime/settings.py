@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
+from collections.abc import Iterator
 from functools import reduce
 from typing import Any
 
@@ -69,3 +71,16 @@ def _flag(name: str) -> tuple[Any, str]:
 
     *owners, flag = name.split(".")
     return reduce(getattr, owners, torch.backends), flag
+
+
+@contextlib.contextmanager
+def threads(count: int | None) -> Iterator[None]:
+    """Let kernels use so many threads meanwhile; None leaves them as they are."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

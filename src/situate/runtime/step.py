@@ -12,21 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 from situate import _core
 from situate.errors import SituateError
-from situate.runtime.device import Ran
+from situate.runtime.device import Ran, share_of
 from situate.runtime.hardware import RealDevice, own_cores
 from situate.runtime.memory import anonymous_file, mapped
 from situate.runtime.model_state.bindings import Bindings, state_values
 from situate.runtime.model_state.common import Common, shared_places
 from situate.runtime.model_state.exchange import Exchange
 from situate.runtime.model_state.optimizers import Hyperparameters, hyperparameters
-from situate.runtime.processes.commit import Commit
 from situate.runtime.processes.messages import SPIN, Assignment, Run, Store
-from situate.runtime.processes.signals import HeldSignals
+from situate.runtime.processes.signals import Commit, HeldSignals
 from situate.runtime.processes.step_devices import DeviceWorkers, LocalDevice, StepDevices
 from situate.runtime.programs.custom_ops import defining_modules
 from situate.runtime.programs.placed import PlacedProgram
 from situate.runtime.settings import settings
-from situate.runtime.shares import share_of
 
 if TYPE_CHECKING:
     import torch

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from situate.data.slices import Slices
 from situate.runtime.equality import on_cpu
-from situate.runtime.processes.threads import threads as using
+from situate.runtime.settings import threads as using
 from situate.runtime.unplaced import Unplaced
 from situate.torch_capture.comparison.fixed_draws import Draws
 from situate.torch_capture.comparison.gradient_difference import (

@@ -1,12 +1,14 @@
-"""The tables `samples`, `again` and `finals`: what was measured of which placement, and by whom;
-every row with a checksum."""
+"""The tables `samples`, `again` and `finals`: placements and their measurements.
+
+Every row has a checksum.
+"""
 
 from __future__ import annotations
 
 import sqlite3
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -15,15 +17,63 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.evaluators.measurements import OUTCOMES, Measurements, Origin
-from situate.study import counts
 from situate.study.connection import damaged
-from situate.study.packing import Packing
+from situate.study.tables import read_count, write_count
 
-Of = Literal["samples", "again", "finals"]
+
+@dataclass(frozen=True)
+class Packing:
+    """A device index for each of `ops` ops, unsigned, of one byte or for more than 256 `devices`
+    of two with the lower first, compressed by zlib."""
+
+    ops: int
+    devices: int
+
+    @classmethod
+    def of(cls, header: Mapping[str, str]) -> Packing:
+        """The packing in a study with this header.
+
+        Raises:
+            ValueError: the header does not say how many ops and devices there are.
+        """
+        ops, devices = int(header.get("ops", "")), int(header.get("devices", ""))
+        if not (0 < ops < 2**31 and 0 < devices <= 2**16):
+            raise ValueError(f"no study has {ops} ops on {devices} devices")
+        return cls(ops, devices)
+
+    def pack(self, placements: NDArray[np.int32]) -> list[bytes]:
+        """Bytes of each of the placements (k, n)."""
+        # Level 6 would take up to 14 times as long as level 1 to save a few bytes.
+        return [zlib.compress(row, 1) for row in placements.astype(self._dtype)]
+
+    def unpack(self, packed: bytes) -> NDArray[np.int32]:
+        """A placement (n,).
+
+        Raises:
+            ValueError: not a placement of so many ops on so many devices.
+        """
+        size = self.ops * self._dtype.itemsize
+        try:
+            data = zlib.decompressobj().decompress(packed, size + 1)
+        except zlib.error as error:
+            raise ValueError(str(error)) from None
+        if len(data) != size:
+            raise ValueError("a placement of another number of ops")
+        placement = np.frombuffer(data, self._dtype).astype(np.int32)
+        if placement.max(initial=0) >= self.devices:
+            raise ValueError("a placement on unknown devices")
+        return placement
+
+    @property
+    def _dtype(self) -> np.dtype[np.unsignedinteger]:
+        return np.dtype("<u1" if self.devices <= 256 else "<u2")
+
+
+SampleTable = Literal["samples", "again", "finals"]
 """The table of a search's samples, of what was measured again before it counted as the best, or of
 what is measured again in the end."""
 
-TABLES: tuple[Of, ...] = ("samples", "again", "finals")
+TABLES: tuple[SampleTable, ...] = ("samples", "again", "finals")
 
 COLUMNS = (
     "number INTEGER PRIMARY KEY, batch INTEGER NOT NULL, seconds REAL, outcome TEXT NOT NULL, "
@@ -62,7 +112,7 @@ def write(
     workers: Sequence[int | None],
     batch: int,
     count: int,
-    of: Of = "samples",
+    table: SampleTable = "samples",
 ) -> None:
     """Add the samples of these numbers, all of one batch, in the caller's transaction.
 
@@ -71,11 +121,13 @@ def write(
         count: how many samples there are then.
     """
     rows = _rows(numbers, packed, measurements, workers, batch)
-    connection.executemany(f"INSERT INTO {of} VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-    counts.write(connection, of, count)
+    connection.executemany(f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    write_count(connection, table, count)
 
 
-def check(connection: sqlite3.Connection, path: Path, of: Of = "samples") -> tuple[int, int]:
+def check(
+    connection: sqlite3.Connection, path: Path, table: SampleTable = "samples"
+) -> tuple[int, int]:
     """The number of samples, and how many there are before the first that is missing: those of the
     last batch may have been measured in any order.
 
@@ -83,14 +135,14 @@ def check(connection: sqlite3.Connection, path: Path, of: Of = "samples") -> tup
         ReadError: one is missing, one is more than there were, or one is not as it was written.
     """
     count, missing = 0, None
-    for sample in _read(connection, path, 0, 2**62, of):
+    for sample in _read(connection, path, 0, 2**62, table):
         if missing is None and sample.number != count:
             missing = count
         if missing is not None and sample.batch > missing:
             raise damaged(path, f"sample {missing} of the study")
         count += 1
     complete = count if missing is None else missing
-    expected = counts.read(connection, path, of)
+    expected = read_count(connection, path, table)
     if count < expected:
         raise damaged(path, f"sample {complete} of the study")
     if count > expected:
@@ -103,21 +155,21 @@ def read(
     path: Path,
     first: int = 0,
     end: int = 2**62,
-    of: Of = "samples",
+    table: SampleTable = "samples",
 ) -> list[Sample]:
     """The samples from number `first` to before `end`.
 
     Raises:
         ReadError: a sample is damaged.
     """
-    return list(_read(connection, path, first, end, of))
+    return list(_read(connection, path, first, end, table))
 
 
 def _read(
-    connection: sqlite3.Connection, path: Path, first: int, end: int, of: Of
+    connection: sqlite3.Connection, path: Path, first: int, end: int, table: SampleTable
 ) -> Iterator[Sample]:
     """The same samples as `read`, one by one."""
-    query = f"SELECT * FROM {of} WHERE number >= ? AND number < ? ORDER BY number"
+    query = f"SELECT * FROM {table} WHERE number >= ? AND number < ? ORDER BY number"
     for row in connection.execute(query, (first, end)):
         sample = _sample(row)
         if sample is None:

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.evaluators.measurements import Measurements, Origin
-from situate.study import samples, workers
+from situate.study import samples, tables
 from situate.study.connection import connect, damaged, one_line
 from situate.study.format import read_header
-from situate.study.packing import Packing
+from situate.study.samples import Packing
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Study:
             header = read_header(connection, path)
             _, complete = samples.check(connection, path)
             stored = samples.read(connection, path, end=complete)
-            origins = tuple(workers.read(connection, path))
+            origins = tuple(tables.read_workers(connection, path))
         try:
             packing = Packing.of(header)
         except ValueError:

@@ -12,7 +12,7 @@ import pytest
 
 from situate.evaluators.hardware import owned
 from situate.evaluators.hardware.owned import Owned, usable_cores, visible
-from situate.evaluators.workers.terms import Unfit
+from situate.evaluators.workers.workers import Unfit
 from situate.host.machine import usable_cpus
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="cores are owned on Linux")

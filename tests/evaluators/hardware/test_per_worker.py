@@ -18,7 +18,7 @@ from situate.errors import SituateError  # noqa: E402
 from situate.evaluators.hardware import per_worker  # noqa: E402
 from situate.evaluators.hardware.per_worker import MachinePerWorker, needs  # noqa: E402
 from situate.evaluators.steps import Steps  # noqa: E402
-from situate.evaluators.workers.terms import Opens, Unfit  # noqa: E402
+from situate.evaluators.workers.workers import Opens, Unfit  # noqa: E402
 from situate.host.machine import cpu_name  # noqa: E402
 from tests.solvers.families import chain  # noqa: E402
 

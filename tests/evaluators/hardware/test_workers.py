@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import gc
+import multiprocessing
 import os
 import signal
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from situate.evaluators.hardware import workers
 from situate.evaluators.hardware.workers import HardwareWorkers, TimedOut, memory_kills
-from situate.runtime.processes.failures import OutOfMemory
-from situate.runtime.processes.messages import Run
+from situate.runtime.processes.messages import OutOfMemory, Run
 from tests.processes import gone, interrupt_starts
 
 
@@ -134,3 +136,49 @@ def test_a_timer_that_ctrl_c_kept_from_starting_does_not_keep_processes(monkeypa
     with pytest.raises(KeyboardInterrupt):
         made.start([], [], 0, None)
     made.close()
+
+
+@pytest.fixture(autouse=True)
+def score(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The file that stands for that of Linux; this process is not set up as a worker."""
+    found = tmp_path / "oom_score_adj"
+    monkeypatch.setattr(workers, "Path", lambda name: tmp_path / Path(name).name)
+    monkeypatch.setattr(workers, "set_up", lambda: None)
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+    return found
+
+
+def test_it_serves_until_its_parent_hangs_up(monkeypatch: pytest.MonkeyPatch, score: Path) -> None:
+    served: list[int] = []
+
+    def serve(parent: object) -> None:
+        served.append(len(served))
+        if len(served) == 3:
+            raise EOFError
+
+    monkeypatch.setattr(workers, "serve", serve)
+    workers.run_worker(_connection())
+    assert served == [0, 1, 2]
+    assert score.read_text() == "1000"
+
+
+def test_it_imports_what_may_define_operators_where_that_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    imported: list[str] = []
+
+    def found(name: str) -> None:
+        imported.append(name)
+        if name == "absent":
+            raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(workers, "import_module", found)
+    workers.run_worker(_connection(), "absent", "present")
+    assert imported == ["absent", "present"]
+
+
+def _connection() -> int:
+    """The descriptor of a connection whose other end is closed."""
+    ours, theirs = multiprocessing.Pipe()
+    ours.close()
+    return os.dup(theirs.fileno())

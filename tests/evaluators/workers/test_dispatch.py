@@ -28,8 +28,7 @@ from situate.evaluators.workers.messages import (
     Task,
     Unready,
 )
-from situate.evaluators.workers.terms import Terms
-from situate.evaluators.workers.workers import NoWorkers
+from situate.evaluators.workers.workers import NoWorkers, Terms
 from situate.results.result import WorkerProgress
 
 Says = Callable[[int, Task], Message | None]

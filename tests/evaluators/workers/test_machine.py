@@ -15,8 +15,7 @@ from situate.evaluators.measurements import Evaluator, MeasuresEach
 from situate.evaluators.simulated import SimulatedMachine
 from situate.evaluators.workers import dispatch
 from situate.evaluators.workers.machine import WorkerMachine
-from situate.evaluators.workers.terms import Terms
-from situate.evaluators.workers.workers import NoWorkers
+from situate.evaluators.workers.workers import NoWorkers, Terms
 from tests.evaluators.workers.faulty import Counting, HangsAt, KilledAt, RaisesAt
 from tests.solvers.killed import PROBLEM
 

@@ -12,19 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytest.importorskip("ray")
+
 from situate.errors import SituateError
 from situate.evaluators.simulated import SimulatedMachine
 from situate.evaluators.workers import dispatch, ray_workers
 from situate.evaluators.workers.machine import WorkerMachine
 from situate.evaluators.workers.places import Place
 from situate.evaluators.workers.ray_workers import RayWorkers, room
-from situate.evaluators.workers.terms import Terms
-from situate.evaluators.workers.workers import NoWorkers
+from situate.evaluators.workers.workers import NoWorkers, Terms
 from tests.evaluators.workers.faulty import Counting, Obeying
 from tests.evaluators.workers.test_machine import PLACEMENTS, UNSENDABLE, measured_as_by_one
 from tests.solvers.killed import PROBLEM, outcome, search
-
-pytest.importorskip("ray")
 
 LIMIT = 2.0
 """Seconds of a measurement that does not hang."""

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import functools
+import signal
+from collections.abc import Callable
+
 import pytest
 
 torch = pytest.importorskip("torch")
 
+from situate.runtime.device import Ran  # noqa: E402
+from situate.runtime.hardware import RealDevice  # noqa: E402
 from situate.runtime.memory import Layout  # noqa: E402
-from situate.runtime.model_state.state import Entry, flat, lay_out  # noqa: E402
+from situate.runtime.model_state.optimizers import default  # noqa: E402
+from situate.runtime.model_state.state import (  # noqa: E402
+    Entry,
+    Mirror,
+    flat,
+    lay_out,
+)
+from situate.runtime.processes.messages import (  # noqa: E402
+    Run,
+    StepFailed,
+    Store,
+)
+from situate.runtime.step import PlacedStep  # noqa: E402
+from tests.runtime.gpus import KINDS  # noqa: E402
 from tests.runtime.model_state.entries import contents, entry, same  # noqa: E402
+from tests.runtime.pairs import Pair  # noqa: E402
+from tests.runtime.steps import cut  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -89,3 +110,184 @@ def test_a_copy_elsewhere_is_taken_back() -> None:
     found.take(other)
     assert same(contents(found), contents(other))
     assert found.count == 1
+
+
+kinds = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture
+def pair() -> Pair:
+    return Pair("towers", functools.partial(default, "adam"))
+
+
+def apart(pair: Pair, keep: bool) -> PlacedStep:
+    """Its step, on a device that works on copies."""
+    device = RealDevice("apart", "cpu", 1, mirrored=True)
+    return PlacedStep(cut(pair.program, 1), pair.model, pair.optimizer, [device], keep=keep)
+
+
+def put_in_place(parameters: list[torch.nn.Parameter]) -> None:
+    for parameter in parameters:
+        parameter.data = torch.full_like(parameter, 0.1)
+
+
+def from_vector(parameters: list[torch.nn.Parameter]) -> None:
+    vector = torch.linspace(-0.1, 0.1, sum(parameter.numel() for parameter in parameters))
+    torch.nn.utils.vector_to_parameters(vector, parameters)
+
+
+def unseen(parameters: list[torch.nn.Parameter]) -> None:
+    for parameter in parameters:
+        parameter.data.clamp_(-0.01, 0.01)
+
+
+def plainly(parameters: list[torch.nn.Parameter]) -> None:
+    with torch.no_grad():
+        for parameter in parameters:
+            parameter.mul_(0.5)
+
+
+@pytest.mark.parametrize(
+    ("change", "keep"),
+    [
+        *((change, keep) for change in (put_in_place, from_vector) for keep in (True, False)),
+        (unseen, True),
+    ],
+)
+def test_what_is_put_into_data_is_trained_on(
+    pair: Pair, change: Callable[[list[torch.nn.Parameter]], None], keep: bool
+) -> None:
+    with apart(pair, keep) as step:
+        pair.both(step)
+        for model in (pair.model, pair.copy):
+            change(list(model.parameters()))
+        pair.both(step)
+        step.sync()
+        pair.assert_same()
+
+
+@pytest.mark.parametrize(("change", "keep"), [(plainly, True), (plainly, False), (unseen, True)])
+def test_what_was_changed_is_saved(
+    pair: Pair, change: Callable[[list[torch.nn.Parameter]], None], keep: bool
+) -> None:
+    with apart(pair, keep) as step:
+        pair.both(step)
+        step.sync()
+        for model in (pair.model, pair.copy):
+            change(list(model.parameters()))
+        step.model.state_dict()
+        pair.assert_same()
+        pair.both(step)
+    pair.assert_same()
+
+
+def there(mirror: Mirror) -> list[torch.Tensor]:
+    """The contents of the first entry that a mirror holds."""
+    return [part.cpu() for part in contents(mirror.state[0])]
+
+
+@kinds
+def test_it_takes_over_all_that_it_holds_and_no_more(kind: str) -> None:
+    host = [entry(torch.full((3,), float(number))) for number in range(2)]
+    mirror = Mirror(host, here={0}, changed=[0], device=torch.device(kind))
+    for held in host:
+        held.value.add_(5.0)
+        held.count.add_(1.0)
+    assert not same(there(mirror), contents(host[0]))
+    mirror.load_all()
+    assert same(there(mirror), contents(host[0]))
+    assert mirror.state[1] is host[1]
+
+
+@kinds
+def test_it_takes_over_the_parts_that_are_named(kind: str) -> None:
+    host = entry(torch.zeros(3))
+    mirror = Mirror([host], here={0}, changed=[0], device=torch.device(kind))
+    host.value.add_(1.0)
+    host.count.add_(1.0)
+    mirror.load([(0, 0)])
+    assert mirror.state[0].value.tolist() == [1.0, 1.0, 1.0]
+    assert float(mirror.state[0].count) == 0.0
+
+
+@kinds
+def test_what_is_brought_back_can_be_undone(kind: str) -> None:
+    host = entry(torch.zeros(3))
+    mirror = Mirror([host], here={0}, changed=[0], device=torch.device(kind))
+    mirror.state[0].value.add_(1.0)
+    mirror.store(4)
+    assert host.value.tolist() == [1.0, 1.0, 1.0]
+    host.undo(4)
+    assert host.value.tolist() == [0.0, 0.0, 0.0]
+
+
+class Stub:
+    """Devices that run nothing, and bring their state back as they are told."""
+
+    def __init__(self, store: Callable[[], None]) -> None:
+        self._store = store
+        self.closed = 0
+
+    def run(self, order: Run) -> list[Ran]:
+        return []
+
+    def store(self, order: Store) -> None:
+        self._store()
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def ahead(pair: Pair, store: Callable[[], None]) -> tuple[PlacedStep, Stub]:
+    """Its step on such devices, after one step."""
+    device, devices = RealDevice("apart", "cpu", 1, mirrored=True), Stub(store)
+    placed = cut(pair.program, 1)
+    step = PlacedStep(
+        placed, pair.model, pair.optimizer, [device], keep=False, start=lambda *_: devices
+    )
+    step(*pair.inputs)
+    return step, devices
+
+
+def lost() -> None:
+    raise StepFailed("lost")
+
+
+def test_state_that_is_lost_is_an_error_also_where_a_step_is_closed(pair: Pair) -> None:
+    step, devices = ahead(pair, lost)
+    with pytest.raises(StepFailed, match="lost"):
+        step.close()
+    assert devices.closed == 1
+    assert step._devices is None
+
+
+def test_state_that_is_lost_hides_no_error_of_the_callers(pair: Pair) -> None:
+    step, devices = ahead(pair, lost)
+    with pytest.raises(KeyError), step:
+        raise KeyError
+    assert devices.closed == 1
+
+
+def test_ctrl_c_waits_until_state_is_brought_back(pair: Pair) -> None:
+    """Devices that are interrupted run no more, and would seem to."""
+    stored: list[bool] = []
+
+    def interrupted() -> None:
+        if not stored:
+            signal.raise_signal(signal.SIGINT)
+        stored.append(True)
+
+    step, _ = ahead(pair, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        step.sync()
+    assert stored == [True]
+
+
+def test_a_failure_to_bring_state_back_says_that_some_may_be_old(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = apart(pair, keep=False)
+    step(*pair.inputs)
+    monkeypatch.setattr(Mirror, "store", lambda mirror, step: lost())
+    with pytest.raises(StepFailed, match="the model may be updated in part"):
+        step.sync()

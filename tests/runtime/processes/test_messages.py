@@ -8,7 +8,17 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.runtime.processes.messages import Failed, Run, Store, failed_with  # noqa: E402
+from situate.evaluators.measurements import OUTCOMES  # noqa: E402
+from situate.runtime.processes.messages import (  # noqa: E402
+    Failed,
+    OutOfMemory,
+    Run,
+    StepFailed,
+    Store,
+    WorkerEnded,
+    device_failure,
+    failed_with,
+)
 
 
 @pytest.mark.parametrize("message", [Run(1, True, [{"lr": 0.1}]), Store(2), Failed("error", "no")])
@@ -27,3 +37,31 @@ def test_all_that_say_so_are_out_of_memory(error: Exception) -> None:
 
 def test_every_other_error_says_its_kind() -> None:
     assert failed_with(ValueError("no")) == Failed("error", "ValueError: no")
+
+
+REMEDY = "end other programs, give a smaller batch, or leave this device out of the cluster"
+
+
+@pytest.mark.parametrize(
+    ("status", "how"),
+    [(None, "hung up"), (0, "ended with exit status 0"), (-9, "ended by SIGKILL")],
+)
+def test_a_process_that_ended_says_how(status: int | None, how: str) -> None:
+    assert str(WorkerEnded("gpu0", status)) == f"device 'gpu0': its process {how}"
+
+
+@pytest.mark.parametrize(
+    ("failed", "line"),
+    [
+        (Failed("error", ""), "device 'gpu0': error"),
+        (Failed("error", "\n\n"), "device 'gpu0': error"),
+        (Failed("error", " a\nb"), "device 'gpu0': a"),
+        (Failed("out_of_memory", " a\nb"), f"device 'gpu0': out of memory (a): {REMEDY}"),
+    ],
+)
+def test_a_device_that_failed_is_named_in_one_line(failed: Failed, line: str) -> None:
+    assert str(device_failure("gpu0", failed)) == line
+
+
+def test_every_failure_is_an_outcome() -> None:
+    assert {kind.outcome for kind in (StepFailed, OutOfMemory, WorkerEnded)} <= set(OUTCOMES)

@@ -21,8 +21,7 @@ from situate import _core  # noqa: E402
 from situate.evaluators.measurements import OUTCOMES  # noqa: E402
 from situate.runtime.memory import anonymous_file  # noqa: E402
 from situate.runtime.processes import step_devices  # noqa: E402
-from situate.runtime.processes.failures import OutOfMemory, StepFailed  # noqa: E402
-from situate.runtime.processes.messages import Assignment, Failed  # noqa: E402
+from situate.runtime.processes.messages import Assignment, Failed, OutOfMemory, StepFailed  # noqa: E402
 from situate.runtime.processes.step_devices import DeviceWorkers, step_failure  # noqa: E402
 from situate.runtime.processes.worker_pool import WorkerPool  # noqa: E402
 from tests.processes import gone, interrupt_starts, left_of, runs  # noqa: E402

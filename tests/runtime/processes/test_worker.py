@@ -70,7 +70,7 @@ def test_a_failure_has_a_reason(
 def test_a_failure_in_this_process_is_the_callers_error_and_undone(
     step: PlacedStep, work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from situate.runtime.processes.failures import OutOfMemory
+    from situate.runtime.processes.messages import OutOfMemory
 
     before = {name: value.clone() for name, value in step.model.state_dict().items()}
 

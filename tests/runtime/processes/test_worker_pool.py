@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from situate.runtime.processes import worker_pool
-from situate.runtime.processes.failures import OutOfMemory, StepFailed, WorkerEnded
+from situate.runtime.processes.messages import OutOfMemory, StepFailed, WorkerEnded
 from situate.runtime.processes.worker_pool import WorkerPool
 from tests.processes import gone, left_of
 

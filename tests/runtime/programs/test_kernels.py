@@ -6,8 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.runtime.programs.anywhere import attention  # noqa: E402
-from situate.runtime.programs.kernels import VIEWS, kernel, name_of  # noqa: E402
+from situate.runtime.programs.kernels import VIEWS, is_dense, kernel, laid_out, name_of  # noqa: E402
+from situate.runtime.programs.replacements import attention  # noqa: E402
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda:0")
 FOR_CPUS = "aten::_scaled_dot_product_flash_attention_for_cpu"
@@ -38,3 +38,33 @@ def test_a_view_of_what_lies_otherwise_than_was_captured_is_a_copy(name: str) ->
     assert torch.equal(kernel(name, CPU)(rows.t(), [6]), torch.tensor([0.0, 3, 1, 4, 2, 5]))
     with pytest.raises(RuntimeError, match="invalid for input of size 6"):
         kernel(name, CPU)(rows, [7])
+
+
+@pytest.mark.parametrize(
+    ("tensor", "dense"),
+    [
+        (torch.ones(2, 3), True),
+        (torch.ones(2, 3).t(), True),
+        (torch.ones(2, 1, 3).transpose(0, 1), True),
+        (torch.ones(()), True),
+        (torch.ones(2, 3)[:, :2], False),
+        (torch.ones(3).expand(2, 3), False),
+    ],
+)
+def test_a_dense_tensor_has_every_element_of_its_memory_once(
+    tensor: torch.Tensor, dense: bool
+) -> None:
+    assert is_dense(tensor) is dense
+
+
+def test_other_strides_are_copied_into_those_of_the_capture() -> None:
+    given = torch.arange(6.0).view(2, 3)
+    found = laid_out(given, (1, 2))
+    assert found.stride() == (1, 2)
+    assert torch.equal(found, given)
+
+
+def test_the_same_strides_and_those_of_single_elements_stay() -> None:
+    given = torch.ones(2, 1, 3)
+    assert laid_out(given, (3, 3, 1)) is given
+    assert laid_out(given, (3, 99, 1)) is given

@@ -15,15 +15,14 @@ from situate.data.arrays import Placement
 from situate.data.placements import rows
 from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.evaluators.hardware.repetition import enough, repetition_text, standard_error
 from situate.evaluators.hardware.workers import HardwareWorkers
 from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements, Outcome
-from situate.evaluators.steps import Steps
+from situate.evaluators.steps import Steps, enough, repetition_text, standard_error
 from situate.host.machine import cpu_name
 from situate.runtime.hardware import check_here, real_devices
 from situate.runtime.measure import arguments, finite_loss
 from situate.runtime.model_state import optimizers
-from situate.runtime.processes.failures import StepFailed
+from situate.runtime.processes.messages import StepFailed
 from situate.runtime.programs.placed import place
 from situate.runtime.step import PlacedStep
 from situate.schedule.schedule import Schedule

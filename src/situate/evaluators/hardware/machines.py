@@ -15,14 +15,13 @@ from situate.errors import SituateError
 from situate.evaluators.hardware.machine import LIMIT, Measurement
 from situate.evaluators.hardware.owned import usable_cores, visible
 from situate.evaluators.hardware.per_worker import MachinePerWorker, needs
-from situate.evaluators.hardware.reference import reference_placement
 from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements, Origin
-from situate.evaluators.references import References
+from situate.evaluators.references import References, reference_placement
 from situate.evaluators.steps import Steps
 from situate.evaluators.workers.machine import gathered
 from situate.evaluators.workers.messages import Counts
 from situate.evaluators.workers.places import Place
-from situate.evaluators.workers.terms import Terms
+from situate.evaluators.workers.workers import Terms
 from situate.results.result import WorkerProgress
 from situate.runtime.processes.worker_pool import START_LIMIT
 from situate.schedule.schedule import Schedule

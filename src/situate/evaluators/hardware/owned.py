@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from situate.errors import SituateError
-from situate.evaluators.workers.terms import Unfit
+from situate.evaluators.workers.workers import Unfit
 from situate.host.machine import usable_cpus
 
 SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"

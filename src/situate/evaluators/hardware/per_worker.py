@@ -18,10 +18,9 @@ from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.evaluators.hardware.machine import Measurement, RealMachine
 from situate.evaluators.hardware.owned import Owned
-from situate.evaluators.hardware.repetition import repetition_text
 from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements, Origin
-from situate.evaluators.steps import Steps
-from situate.evaluators.workers.terms import Unfit
+from situate.evaluators.steps import Steps, repetition_text
+from situate.evaluators.workers.workers import Unfit
 from situate.host.machine import cpu_name
 from situate.runtime.hardware import real_devices
 from situate.runtime.subject import find_subject

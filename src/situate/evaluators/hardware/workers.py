@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import signal
 from collections.abc import Sequence
+from importlib import import_module
 from math import inf
+from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Timer
 from time import perf_counter
@@ -12,14 +16,23 @@ from typing import Any
 
 from situate import _core
 from situate.runtime.device import Ran
-from situate.runtime.processes.failures import OutOfMemory, StepFailed, WorkerEnded
-from situate.runtime.processes.messages import END, Assignment, Run, Store
+from situate.runtime.processes.messages import (
+    END,
+    Assignment,
+    OutOfMemory,
+    Run,
+    StepFailed,
+    Store,
+    WorkerEnded,
+)
 from situate.runtime.processes.signals import HeldSignals
+from situate.runtime.processes.worker import serve, set_up
 from situate.runtime.processes.worker_pool import START_LIMIT, Worker, WorkerPool
+from situate.torch_capture.function import current_directory
 
 MEASURING_WORKER = (
-    "import sys; from situate.evaluators.hardware.worker import main; "
-    "main(int(sys.argv[1]), *sys.argv[2:])"
+    "import sys; from situate.evaluators.hardware.workers import run_worker; "
+    "run_worker(int(sys.argv[1]), *sys.argv[2:])"
 )
 """The program of a worker that runs one placement after the other."""
 
@@ -174,3 +187,29 @@ def memory_kills() -> int:
     except (OSError, ValueError):
         return 0
     return int(counts.get("oom_kill", 0))
+
+
+OOM_SCORE = "1000"
+"""The score that a worker gives itself, so that Linux ends it first when memory is short."""
+
+
+def run_worker(connection: int, *modules: str) -> None:
+    """Serve the process at the other end until it hangs up.
+
+    Args:
+        connection: descriptor of a socket.
+        modules: what to import: they may define operators.
+    """
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(OOM_SCORE)
+    set_up()
+    with current_directory():
+        for module in modules:
+            with contextlib.suppress(ImportError):
+                import_module(module)
+    gc.freeze()
+    with Connection(connection) as parent, contextlib.suppress(EOFError, OSError, RuntimeError):
+        while True:
+            serve(parent)
+            # Steps are functions that know one another: only the collector frees their memory.
+            gc.collect()

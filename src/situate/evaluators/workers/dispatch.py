@@ -23,8 +23,7 @@ from situate.evaluators.workers.messages import (
     Unready,
     Work,
 )
-from situate.evaluators.workers.terms import USUAL, Terms
-from situate.evaluators.workers.workers import NoWorkers, Workers
+from situate.evaluators.workers.workers import USUAL, NoWorkers, Terms, Workers
 from situate.results.result import WorkerProgress
 from situate.version import VERSION
 

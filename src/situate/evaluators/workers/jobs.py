@@ -14,11 +14,9 @@ from typing import Any
 
 from situate.errors import SituateError
 from situate.evaluators.workers.dispatch import Dispatch
-from situate.evaluators.workers.encoding import packed
-from situate.evaluators.workers.messages import Counts, Job
+from situate.evaluators.workers.messages import Counts, Job, packed
 from situate.evaluators.workers.processes import ProcessWorkers
-from situate.evaluators.workers.terms import Terms
-from situate.evaluators.workers.workers import Workers
+from situate.evaluators.workers.workers import Terms, Workers
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.errors import SituateError
-from situate.evaluators.consecutive import consecutive
-from situate.evaluators.measurements import Evaluator, Measurements
+from situate.evaluators.measurements import Evaluator, Measurements, consecutive
 from situate.evaluators.workers.dispatch import Dispatch
 from situate.evaluators.workers.messages import Counts, Task
 from situate.evaluators.workers.processes import ProcessWorkers
-from situate.evaluators.workers.terms import USUAL, Terms
-from situate.evaluators.workers.workers import Workers
+from situate.evaluators.workers.workers import USUAL, Terms, Workers
 from situate.results.result import WorkerProgress
 
 TASKS_EACH = 2

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
 from situate.evaluators.measurements import Evaluator
-from situate.evaluators.workers.terms import USUAL, Terms
+from situate.evaluators.workers.workers import USUAL, Terms
 from situate.host.machine import usable_cpus
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 
 from situate.errors import SituateError
-from situate.evaluators.workers.encoding import decoded, encoded
-from situate.evaluators.workers.messages import Failure, Message, Work
+from situate.evaluators.workers.messages import Failure, Message, Work, decoded, encoded
 from situate.runtime.processes.launch import ChildProcesses
 from situate.runtime.processes.signals import HeldSignals
 

@@ -11,10 +11,18 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from situate.errors import SituateError
-from situate.evaluators.checks import checked
-from situate.evaluators.workers.encoding import decoded, encoded
-from situate.evaluators.workers.messages import Answer, Hello, Job, Ready, Unready, Work
-from situate.evaluators.workers.terms import Opens, Unfit
+from situate.evaluators.measurements import checked
+from situate.evaluators.workers.messages import (
+    Answer,
+    Hello,
+    Job,
+    Ready,
+    Unready,
+    Work,
+    decoded,
+    encoded,
+)
+from situate.evaluators.workers.workers import Opens, Unfit
 
 
 class Worker:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from situate.errors import SituateError
 from situate.runtime.memory import extent
-from situate.runtime.model_state.groups import Groups
-from situate.runtime.model_state.hooks import Hooks
+from situate.runtime.model_state.optimizer_checks import Groups, Hooks
 from situate.runtime.model_state.state import Entry
 from situate.runtime.programs.program import Program
 from situate.runtime.programs.source import Names

@@ -1,19 +1,133 @@
-"""Channels by which tensors get from one device to another: the sender writes into memory that all
-of them map and raises a flag; whoever receives waits for the flag and reads there. A device with
-memory of its own copies from and to it."""
+"""Channels that carry tensors between devices through memory that all of them map.
+
+The sender writes the tensor and raises a flag. A receiver waits for the flag and reads the same
+memory. A device with memory of its own copies to and from it.
+"""
 
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from situate import _core
-from situate.runtime.processes.copies import Copies
+from situate.runtime.programs.kernels import is_dense
 
 if TYPE_CHECKING:
     import torch
+
+
+class Copies:
+    """Two streams, for what leaves a device and for what comes, so that it computes meanwhile.
+
+    A device works behind what it is told. What it sends is there when its stream says so, which a
+    thread waits for; what it receives, the stream it computes on waits for. A tensor may be let go
+    of at once, but not overwritten before `wait_until_left`. Where a tensor and its slot are laid
+    out differently PyTorch copies through memory that is not locked, and nothing goes on meanwhile.
+
+    Args:
+        slots: in the common memory, which is locked in place so that the device reaches it itself.
+    """
+
+    def __init__(self, device: torch.device, slots: Sequence[torch.Tensor]) -> None:
+        import torch
+
+        self._device = device
+        self._streams: Any = torch.get_device_module(device)
+        self._leaving, self._coming = (self._streams.Stream(device) for _ in range(2))
+        self._left: dict[int, Any] = {}
+        self._sent: list[Future[None]] = []
+        self._thread = ThreadPoolExecutor(1, initializer=partial(self._streams.set_device, device))
+        if device.type == "cuda":
+            weakref.finalize(self, _lock(device, slots))
+
+    def write(self, slot: torch.Tensor, tensor: torch.Tensor, written: Callable[[], None]) -> None:
+        """Copy what is computed of a tensor by now into a slot, and then call `written`."""
+        # The copy starts when all that computes the tensor, which is queued before, has ended.
+        self._leaving.wait_stream(self._computing)
+        with self._streams.stream(self._leaving):
+            alike = is_dense(slot) and tensor.stride() == slot.stride()
+            slot.copy_(tensor, non_blocking=alike)
+        # The allocator gives the memory to nobody else before this stream has read it.
+        tensor.record_stream(self._leaving)
+        # Blocking: the thread sleeps until the event, rather than keep a core awake.
+        left = self._leaving.record_event(self._streams.Event(blocking=True))
+        self._left[_address(tensor)] = left
+        self._sent.append(self._thread.submit(_when_done, left, written))
+
+    def read(self, slot: torch.Tensor) -> torch.Tensor:
+        """The tensor in a slot, on the device."""
+        with self._streams.stream(self._coming):
+            tensor = slot.to(self._device, non_blocking=is_dense(slot))
+        # Ops that read the tensor are queued behind its copy; the host goes on at once.
+        self._computing.wait_stream(self._coming)
+        tensor.record_stream(self._computing)
+        return tensor
+
+    def wait_until_left(self, tensor: torch.Tensor) -> None:
+        """Let what the device computes from now on wait until a tensor that was sent has left."""
+        if (left := self._left.get(_address(tensor))) is not None:
+            self._computing.wait_event(left)
+
+    def check(self) -> None:
+        """Raise what a copy has failed with, if one has."""
+        for future in self._sent:
+            if future.done():
+                future.result()
+
+    def settle(self) -> None:
+        """Wait until all that was sent is there.
+
+        Raises:
+            Exception: what a copy failed with.
+        """
+        sent, self._sent = self._sent, []
+        for future in sent:
+            future.result()
+        self._left.clear()
+
+    @property
+    def _computing(self) -> Any:
+        return self._streams.current_stream(self._device)
+
+
+def _when_done(event: Any, call: Callable[[], None]) -> None:
+    event.synchronize()
+    call()
+
+
+def _address(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
+
+
+def _lock(device: torch.device, slots: Sequence[torch.Tensor]) -> Callable[[], None]:
+    """Lock the pages of these tensors; what is returned lets them go."""
+    import torch
+
+    memory = [slot.untyped_storage() for slot in slots if slot.numel()]
+    if not memory:
+        return lambda: None
+    # All slots lie in one mapped block, so one range from the first to the last covers them.
+    begin = min(m.data_ptr() for m in memory)
+    nbytes = max(m.data_ptr() + m.nbytes() for m in memory) - begin
+    cuda = torch.cuda.cudart()  # type: ignore[no-untyped-call]
+    with torch.cuda.device(device):
+        code = cuda.cudaHostRegister(begin, nbytes, 0)
+    try:
+        torch.cuda.check_error(code)
+    except RuntimeError as error:
+        raise MemoryError(f"{nbytes} bytes of the host cannot be locked: {error}") from error
+
+    def unlock() -> None:
+        with torch.cuda.device(device):
+            cuda.cudaHostUnregister(begin)
+        memory.clear()  # which was mapped until now
+
+    return unlock
+
 
 POLL_SECONDS = 0.1
 """Seconds between two looks whether the step was given up."""

@@ -11,13 +11,22 @@ from situate import _core
 from situate.runtime.device import Ran
 from situate.runtime.processes.allocator import keep_freed_memory, return_freed_memory
 from situate.runtime.processes.channels import ABORT
-from situate.runtime.processes.commit import Commit
-from situate.runtime.processes.failures import OutOfMemory, StepFailed, WorkerEnded, first_line
-from situate.runtime.processes.messages import Assignment, Failed, Run, Store, failed_with
-from situate.runtime.processes.threads import threads
+from situate.runtime.processes.messages import (
+    Assignment,
+    Failed,
+    OutOfMemory,
+    Run,
+    StepFailed,
+    Store,
+    WorkerEnded,
+    failed_with,
+    first_line,
+)
+from situate.runtime.processes.signals import Commit
 from situate.runtime.processes.worker import Work
 from situate.runtime.processes.worker_pool import START_LIMIT, START_WORKER, WorkerPool
 from situate.runtime.programs.seeds import kept_generator
+from situate.runtime.settings import threads
 
 if TYPE_CHECKING:
     import torch

@@ -12,16 +12,14 @@ from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
-from situate.runtime.processes.allocated import with_memory
-from situate.runtime.processes.allocator import keep_freed_memory
+from situate.runtime.processes.allocator import keep_freed_memory, with_memory
 from situate.runtime.processes.messages import END, Assignment, Failed, Run, Store, failed_with
 
 if TYPE_CHECKING:
     import torch
 
     from situate.runtime.device import Ran
-    from situate.runtime.model_state.mirror import Mirror
-    from situate.runtime.model_state.state import Entry
+    from situate.runtime.model_state.state import Entry, Mirror
 
 
 def main(connection: int) -> None:
@@ -158,7 +156,7 @@ class Work:
 
 
 def _mirror(assignment: Assignment, host: list[Entry], device: torch.device) -> Mirror:
-    from situate.runtime.model_state.mirror import Mirror
+    from situate.runtime.model_state.state import Mirror
 
     changed = [*assignment.share.updates, *assignment.share.copied]
     return Mirror(host, assignment.share.here, changed, device)

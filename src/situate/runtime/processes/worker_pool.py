@@ -12,9 +12,14 @@ from multiprocessing import Pipe, reduction
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from situate.runtime.processes.failures import StepFailed, WorkerEnded, device_failure
 from situate.runtime.processes.launch import ChildProcesses
-from situate.runtime.processes.messages import Assignment, Failed
+from situate.runtime.processes.messages import (
+    Assignment,
+    Failed,
+    StepFailed,
+    WorkerEnded,
+    device_failure,
+)
 from situate.runtime.processes.signals import HeldSignals
 
 START_WORKER = (

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from situate.runtime.programs.anywhere import ANYWHERE
-from situate.runtime.programs.dropout import dropout, dropout_backward
+from situate.runtime.programs.replacements import ANYWHERE, dropout, dropout_backward
 
 if TYPE_CHECKING:
     import torch
-    from torch import fx
+    from torch import Tensor, fx
 
 
 VIEWS = frozenset({"aten::view", "aten::_unsafe_view"})
@@ -64,3 +63,28 @@ def view() -> Callable[[torch.Tensor, list[int]], torch.Tensor]:
             return tensor.reshape(shape)
 
     return viewed
+
+
+def is_dense(tensor: Tensor) -> bool:
+    """True if the elements of a tensor lie side by side in some order, each once."""
+    size = 1
+    # From the innermost dimension out, each stride must be the number of elements within.
+    for stride, length in sorted(_lengths(tensor)):
+        if stride != size:
+            return False
+        size *= length
+    return True
+
+
+def laid_out(tensor: Tensor, strides: tuple[int, ...]) -> Tensor:
+    """The tensor if it has these strides, else a copy that does."""
+    if tensor.stride() == strides:
+        return tensor
+    # Strides that differ only where a dimension has one element show the same: no copy is needed.
+    made = tensor.new_empty_strided(tensor.shape, strides)
+    return tensor if _lengths(tensor) == _lengths(made) else made.copy_(tensor)
+
+
+def _lengths(tensor: Tensor) -> list[tuple[int, int]]:
+    """Stride and length of every dimension that is longer than 1: others have any stride."""
+    return [each for each in zip(tensor.stride(), tensor.shape, strict=True) if each[1] > 1]

@@ -16,13 +16,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from situate.runtime.programs.direct import into
-from situate.runtime.programs.kernels import name_of
-from situate.runtime.programs.layouts import is_dense
+from situate.runtime.programs.kernels import is_dense, name_of
 from situate.runtime.programs.lines import OUTSIDE, Executed, Line, local_names, straightened
-from situate.runtime.programs.overwriting import in_place
-from situate.runtime.programs.program import Program
-from situate.runtime.programs.roles import Roles
+from situate.runtime.programs.program import Program, Roles
+from situate.runtime.programs.write_targets import in_place, into
 from situate.torch_capture.flow import Storage, base, is_plain_copy
 from situate.torch_capture.names import held
 

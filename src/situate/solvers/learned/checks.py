@@ -12,9 +12,13 @@ from numpy.typing import NDArray
 from situate.data.placements import Restrictions, integers
 from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.evaluators.checks import checked
-from situate.evaluators.consecutive import consecutive
-from situate.evaluators.measurements import Evaluator, Measurements, MeasuresEach
+from situate.evaluators.measurements import (
+    Evaluator,
+    Measurements,
+    MeasuresEach,
+    checked,
+    consecutive,
+)
 from situate.results.result import Knowledge
 from situate.solvers.learned.learner import Learner, State
 

@@ -25,11 +25,9 @@ from situate.evaluators.measurements import Measurements
 from situate.grouping import METHODS_WITH_COUNT, TOLD_COSTS, Groups, group
 from situate.policies.arithmetic import arithmetic
 from situate.policies.gradient_ascent import Ascent
-from situate.policies.group_embedding import SampledGroups
 from situate.policies.grouper import Grouper
-from situate.policies.hierarchical import Drawn, Hierarchy
-from situate.policies.membership import Membership
-from situate.policies.op_features import op_features, unit_features
+from situate.policies.hierarchical import Drawn, Hierarchy, Membership
+from situate.policies.planner_features import SampledGroups, op_features, unit_features
 from situate.policies.seq2seq import Placer
 from situate.solvers.learned.checkpoint import restored
 from situate.solvers.learned.hierarchical.settings import HierarchicalSettings

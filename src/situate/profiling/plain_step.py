@@ -1,0 +1,139 @@
+"""The plain step of a profiling worker: round trips between devices, launches, clock readings."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median_low
+
+from situate.data.costs import MeasuredLink
+from situate.runtime.device import Ran
+
+SIZES = (64, 1 << 18, 1 << 20, 1 << 22, 1 << 24)
+"""Bytes of the tensors that go to and fro: from next to none to more than most caches hold."""
+
+MEETING_BYTES = SIZES[0]
+"""Bytes of a first tensor that does not count: its sender waits until the other device is there."""
+
+ONES = "aten::ones"
+"""The kernel that makes them."""
+
+FASTEST_LINK = 1e12
+"""Bytes/s, where the larger tensors were no slower than the smallest."""
+
+
+@dataclass(frozen=True)
+class RoundTrip:
+    """A way from `first` to `second` and back; the two channels are `2 * number` and one more."""
+
+    number: int
+    first: int
+    second: int
+    size: int
+
+
+def round_trips(devices: int) -> list[RoundTrip]:
+    """The round trips of all pairs and sizes, in the order in which they run."""
+    pairs = itertools.combinations(range(devices), 2)
+    trips = [(a, b, size) for a, b in pairs for size in (MEETING_BYTES, *SIZES)]
+    return [RoundTrip(number, *trip) for number, trip in enumerate(trips)]
+
+
+def lines(trip: RoundTrip, device: int, kernel: int, op: int) -> Iterator[str]:
+    """The lines of a device in a round trip, as source of a placed step.
+
+    Args:
+        kernel: number of the kernel `ONES`.
+        op: the number under which it is timed.
+    """
+    there, back = 2 * trip.number, 2 * trip.number + 1
+    if device == trip.first:
+        yield f"v = f{kernel}([{trip.size // 4}])"
+        yield f"began[{op}] = now(); send{there}(v); v = take{back}(); ended[{op}] = now()"
+    elif device == trip.second:
+        yield f"v = take{there}(); send{back}(v)"
+
+
+def links(
+    trips: Sequence[RoundTrip], seconds: Sequence[float], names: Sequence[str]
+) -> tuple[list[MeasuredLink], float]:
+    """Both links of every pair, and the seconds of the fastest smallest tensor, which all tensors
+    pay: the synchronisation. A link's latency is what its own smallest tensor takes beside that.
+
+    Args:
+        seconds: by trip, there and back.
+    """
+    one_way: dict[tuple[int, int], list[float]] = {}
+    for trip, both in zip(trips, seconds, strict=True):
+        one_way.setdefault((trip.first, trip.second), []).append(both / 2)
+    counted = {pair: of_sizes for pair, (_, *of_sizes) in one_way.items()}
+    synchronisation = min((of_sizes[0] for of_sizes in counted.values()), default=0.0)
+    found = []
+    for (a, b), of_sizes in counted.items():
+        latency, rate = link_of(of_sizes)
+        for i, j in ((a, b), (b, a)):
+            found.append(MeasuredLink(names[i], names[j], latency - synchronisation, rate))
+    return found, synchronisation
+
+
+def link_of(seconds: Sequence[float]) -> tuple[float, float]:
+    """Latency and bytes/s, from the seconds that a tensor of each of `SIZES` takes one way. The
+    rate is that of all but the smallest together, beside their latency: the large ones decide,
+    since in a step no cache holds what is sent."""
+    latency, *others = seconds
+    beside = sum(s - latency for s in others)
+    return latency, min(FASTEST_LINK, sum(SIZES[1:]) / beside) if beside > 0 else FASTEST_LINK
+
+
+MANY = 100
+"""Things of next to no work that are timed together."""
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Under which numbers the plain step is timed: behind those of the program's `ops`."""
+
+    ops: int
+    trips: int
+
+    def trip(self, number: int) -> int:
+        """The number of a round trip."""
+        return self.ops + number
+
+    @property
+    def launches(self) -> int:
+        """The number of `MANY` launches."""
+        return self.ops + self.trips
+
+    @property
+    def looks(self) -> int:
+        """The number of `MANY` looks at the clock."""
+        return self.launches + 1
+
+
+def worker_clock(threads: int | None) -> str:
+    """A clock of module `time`: where one thread does all the work, its own time, which whatever
+    else this machine does leaves alone; else that on the wall."""
+    return "thread_time" if threads == 1 else "perf_counter"
+
+
+def plain(
+    trips: Sequence[RoundTrip], device: int, kernel: int, marks: Marks, clock_name: str
+) -> str:
+    """Round trips on the clock on the wall, then launches and looks at the clock.
+
+    Args:
+        kernel: number of the kernel `ONES`.
+    """
+    text = [f"from time import {clock_name} as clock"]
+    for trip in trips:
+        text += lines(trip, device, kernel, marks.trip(trip.number))
+    for what, op in ((f"f{kernel}([1])", marks.launches), ("clock()", marks.looks)):
+        text += [f"began[{op}] = clock()", *[what] * MANY, f"ended[{op}] = clock()"]
+    return "\n    ".join(["def step():", *text]) + "\n"
+
+
+def seconds_of_many(laps: Sequence[Mapping[int, Ran]], device: int, op: int) -> float:
+    """Seconds of one of the `MANY` things that were timed as op number `op`, median of the laps."""
+    return median_low([lap[device].ended[op] - lap[device].began[op] for lap in laps]) / MANY

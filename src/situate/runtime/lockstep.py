@@ -1,0 +1,246 @@
+"""Slices of an unplaced step side by side, as they must be where batch norms take their statistics
+over all of them: each in a thread, one at a time, in turns up to the next norm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from threading import Semaphore, Thread
+from typing import TYPE_CHECKING, Any, Protocol
+
+from situate.errors import SituateError
+from situate.runtime.settings import threads as using
+from situate.torch_capture.patches.norm_statistics import finest
+from situate.torch_capture.patches.patched import replaced
+
+if TYPE_CHECKING:
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+
+Run = Callable[[], Any]
+
+
+class Place(Protocol):
+    """The state of a model in some of the slices."""
+
+    def put(self) -> None:
+        """Let the model have it."""
+
+    def take(self) -> None:
+        """Note the one that it has now."""
+
+
+class Lockstep:
+    """Runs of slices that meet.
+
+    Args:
+        places: by slice, the state of the model in it.
+    """
+
+    def __init__(self, places: Sequence[Place]) -> None:
+        self._places = places
+        self._turns = [Semaphore(0) for _ in places]
+        self._slice, self._met = 0, 0
+        self._found: list[Any] = []
+        self._made: Any = None
+        self._error: BaseException | None = None
+
+    def results(self, runs: Sequence[Run]) -> list[Any]:
+        """The results of all slices; raises the first error of one."""
+        found: list[Any] = [None for _ in runs]
+        modes = _modes()
+
+        def run(s: int) -> None:
+            try:
+                self._begin(s)
+                with _as_here(*modes):
+                    found[s] = runs[s]()
+                self._end(s)
+            except BaseException as error:
+                self._stop(error)
+
+        threads = [Thread(target=run, args=(s,), daemon=True) for s in range(len(runs))]
+        for thread in threads:
+            thread.start()
+        self._turns[0].release()
+        for thread in threads:
+            thread.join()
+        if self._error is not None:
+            raise self._error
+        return found
+
+    def meet(self, found: Any, make: Callable[[list[Any]], Any]) -> Any:
+        """The result of `make` for that which all slices have found.
+
+        Raises:
+            SituateError: some of them come to fewer meetings.
+        """
+        s, met = self._slice, self._met
+        self._found.append(found)
+        if s == len(self._places) - 1:
+            self._check(len(self._found) == len(self._places))
+            self._made, self._met = make(self._found), met + 1
+            self._found = []
+        self._end(s)
+        self._begin(s)
+        self._check(self._met == met + 1)
+        return self._made
+
+    def _begin(self, s: int) -> None:
+        self._turns[s].acquire()
+        if self._error is not None:
+            raise self._error
+        self._slice = s
+        self._places[s].put()
+
+    def _end(self, s: int) -> None:
+        self._places[s].take()
+        self._turns[(s + 1) % len(self._turns)].release()
+
+    def _stop(self, error: BaseException) -> None:
+        """Let all slices end."""
+        self._error = self._error or error
+        for turn in self._turns:
+            turn.release()
+
+    def _check(self, is_alike: bool) -> None:
+        if not is_alike:
+            raise SituateError("slices: they come to unequal numbers of batch norms")
+
+
+def _modes() -> tuple[list[TorchDispatchMode], int]:
+    """The modes that PyTorch keeps for the calling thread alone, and the number of threads."""
+    import torch
+    from torch.overrides import _get_current_function_mode_stack
+    from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
+
+    of_functions = _get_current_function_mode_stack()  # type: ignore[no-untyped-call]
+    return [*of_functions, *_get_current_dispatch_mode_stack()], torch.get_num_threads()
+
+
+@contextmanager
+def _as_here(modes: Sequence[TorchDispatchMode], count: int) -> Iterator[None]:
+    """A block in a thread that is as the one which these modes are of."""
+    with ExitStack() as stack:
+        stack.enter_context(using(count))
+        for mode in modes:
+            stack.enter_context(mode)
+        yield
+
+
+COUNTER = "num_batches_tracked"
+"""The name of the buffer in which PyTorch's modules count their calls."""
+
+
+@contextmanager
+def over_slices(model: torch.nn.Module, lockstep: Lockstep, slices: int) -> Iterator[None]:
+    """A block in which batch norms that train take their statistics over slices that run in
+    lockstep, and count these as one batch."""
+    import torch
+
+    by_itself = torch.batch_norm
+
+    def norm(x: torch.Tensor, *given: Any) -> Any:
+        trains = given[4]
+        return _norm().apply(lockstep, x, *given) if trains else by_itself(x, *given)
+
+    counters = [kept for name, kept in model.named_buffers() if name.endswith(COUNTER)]
+    before = [kept.clone() for kept in counters]
+    with replaced(torch, "batch_norm", norm):
+        yield
+    for kept, first in zip(counters, before, strict=True):
+        kept.copy_(first + (kept - first) // slices)
+
+
+@cache
+def _norm() -> Any:
+    import torch
+
+    class Norm(torch.autograd.Function):
+        """A slice's part of a norm: its arguments are those of `torch.batch_norm`."""
+
+        @staticmethod
+        def forward(ctx: Any, lockstep: Lockstep, *given: Any) -> torch.Tensor:
+            x, weight, bias, *running, _, momentum, ctx.eps, _ = given
+            kept = [each for each in running if each is not None]
+            own = _statistics(x, [x, *(each for each in (weight, bias) if each is not None), *kept])
+            mean, variance, ctx.count = lockstep.meet(
+                own, lambda found: _of_batch(found, kept, momentum)
+            )
+            ctx.lockstep, ctx.has_bias = lockstep, bias is not None
+            ctx.save_for_backward(x, weight, mean, variance)
+            return _normalised(x, weight, bias, mean, variance, ctx.eps)
+
+        @staticmethod
+        def backward(ctx: Any, gradient: torch.Tensor) -> Any:
+            x, weight, mean, variance = ctx.saved_tensors
+            wanted = ctx.needs_input_grad[1]
+            own, *parts = torch.ops.aten.native_batch_norm_backward(
+                *(gradient, x, weight, mean, variance, None, None, False, ctx.eps),
+                [wanted, True, True],
+            )
+            if wanted:
+                factor, addend = ctx.lockstep.meet(
+                    parts, lambda found: _terms(found, weight, variance, ctx.eps, ctx.count)
+                )
+                own = own + _normalised(x, factor, addend, mean, variance, ctx.eps)
+            of_weight, of_bias = (
+                part if has else None
+                for part, has in zip(parts, (weight is not None, ctx.has_bias), strict=True)
+            )
+            return None, own, of_weight, of_bias, *[None] * 6
+
+    return Norm
+
+
+def _statistics(x: torch.Tensor, given: Sequence[torch.Tensor]) -> tuple[Any, ...]:
+    """The mean, the variance and the count of each channel of a slice, in the type of the kernels'
+    own statistics."""
+    import torch
+
+    others = [i for i in range(x.dim()) if i != 1]
+    variance, mean = torch.var_mean(x.to(finest(given)), others, correction=0)
+    return mean, variance, x.numel() // x.shape[1]
+
+
+def _of_batch(
+    found: Sequence[tuple[Any, ...]], running: Sequence[torch.Tensor], momentum: float
+) -> tuple[Any, ...]:
+    """The same of the batch; running averages are written over."""
+    from situate.torch_capture.slices.norm_operators import batch_norm_statistics
+
+    means, variances, counts = map(list, zip(*found, strict=True))
+    mean, variance, *new = batch_norm_statistics(means, variances, counts, running, momentum)
+    for old, averaged in zip(running, new, strict=True):
+        old.copy_(averaged)
+    return mean, variance, sum(counts)
+
+
+def _terms(
+    found: Sequence[Sequence[torch.Tensor]],
+    weight: torch.Tensor | None,
+    variance: torch.Tensor,
+    eps: float,
+    count: int,
+) -> Any:
+    from situate.torch_capture.slices.norm_operators import batch_norm_gradients
+
+    weights, biases = map(list, zip(*found, strict=True))
+    return batch_norm_gradients(weights, biases, weight, variance, eps, count)
+
+
+def _normalised(
+    x: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    mean: torch.Tensor,
+    variance: torch.Tensor,
+    eps: float,
+) -> torch.Tensor:
+    import torch
+
+    norm = torch.ops.aten._native_batch_norm_legit_no_training.default
+    y: torch.Tensor = norm(x, weight, bias, mean, variance, 0.0, eps)[0]
+    return y

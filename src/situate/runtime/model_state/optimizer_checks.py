@@ -1,0 +1,163 @@
+"""Checks that the caller's optimiser and hooks ask for nothing that a placed step cannot do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter, is_
+from typing import TYPE_CHECKING
+
+from situate.errors import SituateError
+from situate.runtime.model_state.optimizers import check_options, kind_of
+
+if TYPE_CHECKING:
+    import torch
+
+
+_AGAIN = "since the step was made: compile the plan again"
+
+
+class Groups:
+    """The optimiser's groups of parameters, which stay as they were when a step was made.
+
+    Args:
+        state: by name, the tensors of the model.
+        updated: numbers of those that the step updates.
+
+    Attributes:
+        of: by number of a parameter that is updated, the group it is in.
+        trained: those parameters, by name.
+
+    Raises:
+        SituateError: the optimiser is none that a placed step can run, or leaves out a parameter
+            that the step updates.
+    """
+
+    def __init__(
+        self,
+        optimizer: torch.optim.Optimizer,
+        state: Mapping[str, torch.Tensor],
+        updated: Iterable[int],
+    ) -> None:
+        self._optimizer, self._kind = optimizer, kind_of(optimizer)
+        self._parameters = [[*group["params"]] for group in optimizer.param_groups]
+        group_of = {id(p): group for group, held in enumerate(self._parameters) for p in held}
+        self._held = {path: tensor for path, tensor in state.items() if id(tensor) in group_of}
+        self._takes = self._takes_gradients()
+        paths, numbers = list(state), list(updated)
+        for path in (paths[number] for number in numbers):
+            if path not in self._held:
+                raise SituateError(
+                    f"the optimizer leaves out parameter {path!r}, which the step updates: freeze "
+                    "it before planning, or give it to the optimizer"
+                )
+        self.trained = {paths[number]: self._held[paths[number]] for number in numbers}
+        self.of = {number: group_of[id(self._held[paths[number]])] for number in numbers}
+
+    def check(self) -> None:
+        """Refuse changes that only another step can follow.
+
+        Raises:
+            SituateError: a parameter was added, removed, moved to another group, frozen or
+                unfrozen, or an option was set that a placed step does not have.
+        """
+        now = [group["params"] for group in self._optimizer.param_groups]
+        if len(now) != len(self._parameters) or not all(map(_same, now, self._parameters)):
+            raise SituateError(f"the optimizer's groups of parameters were changed {_AGAIN}")
+        self._check_frozen()
+        check_options(self._optimizer)
+        groups = self._optimizer.param_groups
+        if self._kind == "sgd" and any(group.get("momentum") for group in groups):
+            raise SituateError(f"the optimizer's momentum was switched on {_AGAIN}")
+
+    def _check_frozen(self) -> None:
+        if (now := self._takes_gradients()) == self._takes:
+            return
+        changed = zip(self._held, now, self._takes, strict=True)
+        path, takes = next((path, new) for path, new, old in changed if new != old)
+        how = "unfrozen" if takes else "frozen"
+        raise SituateError(f"parameter {path!r} was {how} {_AGAIN}")
+
+    def _takes_gradients(self) -> list[bool]:
+        return [tensor.requires_grad for tensor in self._held.values()]
+
+
+def _same(some: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> bool:
+    return len(some) == len(others) and all(map(is_, some, others))
+
+
+Kinds = Mapping[str, str]
+"""Names of hooks, by the attribute that holds them."""
+
+_PARAMETER = {
+    "_backward_hooks": "hook on its gradient",
+    "_post_accumulate_grad_hooks": "hook after its gradient",
+}
+_MODULE = {"_backward_pre_hooks": "backward pre-hook", "_backward_hooks": "backward hook"}
+_OPTIMIZER = {
+    "_optimizer_step_pre_hooks": "step pre-hook",
+    "_optimizer_step_post_hooks": "step post-hook",
+}
+_ALL_OPTIMIZERS = {
+    "_global_optimizer_pre_hooks": "step pre-hook for all optimizers",
+    "_global_optimizer_post_hooks": "step post-hook for all optimizers",
+}
+_ALL_MODULES = {
+    "_global_backward_pre_hooks": "backward pre-hook for all modules",
+    "_global_backward_hooks": "backward hook for all modules",
+}
+
+
+class Hooks:
+    """The hooks that there may be, and that a placed step would leave out.
+
+    Args:
+        trained: by name, the parameters that the step updates.
+    """
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        optimizer: torch.optim.Optimizer,
+        trained: Mapping[str, torch.Tensor],
+    ) -> None:
+        from torch.nn.modules import module as all_modules
+        from torch.optim import optimizer as all_optimizers
+
+        self._trained = {f"parameter {path!r}": tensor for path, tensor in trained.items()}
+        self._modules = {
+            f"module {path!r}" if path else "the model": module
+            for path, module in model.named_modules()
+        }
+        self._others: list[tuple[str, object, Kinds]] = [
+            ("the optimizer", optimizer, _OPTIMIZER),
+            ("torch.optim", all_optimizers, _ALL_OPTIMIZERS),
+            ("torch.nn", all_modules, _ALL_MODULES),
+        ]
+
+    def check(self) -> None:
+        """Refuse what PyTorch would call.
+
+        Raises:
+            SituateError: there is a hook, which it names.
+        """
+        for name, kind in self._found():
+            raise SituateError(f"{name} has a {kind}, which a placed step does not call: remove it")
+
+    def _found(self) -> Iterator[tuple[str, str]]:
+        yield from _of_any(self._trained, _PARAMETER)
+        yield from _of_any(self._modules, _MODULE)
+        for name, owner, kinds in self._others:
+            for attribute, kind in kinds.items():
+                if not all(map(_of_pytorch, getattr(owner, attribute).values())):
+                    yield name, kind
+
+
+def _of_any(owners: Mapping[str, object], kinds: Kinds) -> Iterable[tuple[str, str]]:
+    for attribute, kind in kinds.items():
+        if any(map(attrgetter(attribute), owners.values())):
+            yield next(name for name, owner in owners.items() if getattr(owner, attribute)), kind
+
+
+def _of_pytorch(hook: object) -> bool:
+    """True for PyTorch's own hooks, such as its profiler's, which change nothing."""
+    return str(getattr(hook, "__module__", "")).startswith("torch.")

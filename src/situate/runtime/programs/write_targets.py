@@ -1,0 +1,109 @@
+"""Kernels that write a result into a channel's memory or over one of their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from situate.torch_capture.flow import layout
+
+if TYPE_CHECKING:
+    import torch
+    from torch import fx
+    from torch._ops import OpOverload
+
+
+class Into(NamedTuple):
+    """The qualified name of a kernel, such as `aten::add.out`, and the argument that says where its
+    result goes."""
+
+    name: str
+    argument: str
+
+
+def into(node: fx.Node) -> Into | None:
+    """The kernel that does what a node does and writes where it is told; None where there is none,
+    where it would copy as far as PyTorch tells, or where it needs more room than its result: losses
+    that are reduced first fill what they are told with all that they reduce."""
+    import torch
+
+    if node.op != "call_function" or not isinstance(node.meta["val"], torch.Tensor):
+        return None
+    return _into(node.target)
+
+
+@cache
+def _into(operator: OpOverload) -> Into | None:
+    import torch
+
+    given = operator._schema.arguments
+    draws = torch.Tag.nondeterministic_seeded in operator.tags
+    if draws or any(argument.name == "reduction" for argument in given):
+        return None
+    packet = operator.overloadpacket
+    # The form with `out=`: the same arguments, and one more that is written and given by name only.
+    for overload in packet.overloads():
+        other: OpOverload = getattr(packet, overload)
+        arguments = other._schema.arguments
+        written = [a for a in arguments if a.alias_info is not None and a.alias_info.is_write]
+        if len(written) == 1 and written[0].kwarg_only and _runs_on_cpus(other):
+            rest = [a for a in arguments if a.name != written[0].name]
+            if _kinds(rest) == _kinds(given):
+                return Into(str(other.name()), written[0].name)  # type: ignore[no-untyped-call]
+    return None
+
+
+def _kinds(arguments: list[torch.Argument]) -> list[tuple[Any, ...]]:
+    return [(a.name, str(a.type), a.kwarg_only) for a in arguments]
+
+
+def _runs_on_cpus(operator: OpOverload) -> bool:
+    """True for an operator with a kernel of its own for CPUs: one that PyTorch derives would
+    compute elsewhere, and copy."""
+    import torch
+
+    name = operator.name()  # type: ignore[no-untyped-call]
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(name, "CPU"))
+
+
+def in_place(node: fx.Node) -> Iterator[tuple[fx.Node, tuple[Any, ...]]]:
+    """The arguments, in order, of every call that writes a node's result over the first of them."""
+    from torch import fx
+
+    # An argument by name, such as `alpha`, is not passed on to the call in place.
+    if not _has_twin(node) or node.kwargs:
+        return
+    first, *others = node.args
+    if isinstance(first, fx.Node) and _same(first, node):
+        yield first, tuple(others)
+    if _commutes(node) and isinstance(others[0], fx.Node) and _same(others[0], node):
+        yield others[0], (first,)
+
+
+def _has_twin(node: fx.Node) -> bool:
+    """True for an elementwise op of which there is one with the same arguments in place."""
+    import torch
+
+    target: Any = node.target
+    if torch.Tag.pointwise not in target.tags or target.namespace != "aten":
+        return False
+    packet = getattr(torch.ops.aten, f"{target._opname}_", None)
+    twin = getattr(packet, target._overloadname, None)
+    return twin is not None and len(twin._schema.arguments) == len(target._schema.arguments)
+
+
+def _commutes(node: fx.Node) -> bool:
+    """True for an op that rounds alike in either order; a product of complex numbers does not."""
+    import torch
+
+    aten = torch.ops.aten
+    if node.target is aten.mul.Tensor:
+        return not node.meta["val"].is_complex()
+    return node.target is aten.add.Tensor and len(node.args) == 2
+
+
+def _same(source: fx.Node, node: fx.Node) -> bool:
+    """True if a value is laid out just as the result."""
+    old, new = source.meta["val"], node.meta["val"]
+    return bool(layout(old) == layout(new) and old.dtype == new.dtype)

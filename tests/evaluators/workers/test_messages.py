@@ -1,0 +1,133 @@
+"""A message is the same on the other side."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pickle
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from situate.evaluators.measurements import Measurements, Origin
+from situate.evaluators.workers.messages import (
+    Answer,
+    Failure,
+    Hello,
+    Job,
+    Ready,
+    Task,
+    Unready,
+    decoded,
+    encoded,
+)
+
+MEASURED = Measurements(np.array([1.5, np.inf]), np.array([0, 2], np.uint8))
+
+
+@given(
+    arrays(st.sampled_from(["<i4", "<i8", "<f8"]), array_shapes(min_dims=1, max_dims=3)),
+    st.integers(0, 2**62),
+    st.text(max_size=5),
+)
+def test_samples_are(placements: Any, first: int, avoid: str) -> None:
+    task = Task(placements, first + np.arange(len(placements)), avoid)
+    found = decoded(encoded(task))
+    assert isinstance(found, Task)
+    assert found.placements.dtype == placements.dtype
+    np.testing.assert_array_equal(found.placements, placements)
+    np.testing.assert_array_equal(found.numbers, task.numbers)
+    assert found.avoid == avoid
+    found.placements[:] = 0  # they belong to who reads them
+
+
+def test_columns_of_a_table_are_samples_too() -> None:
+    table = np.arange(12, dtype=np.int32).reshape(3, 4)
+    task = Task(table[:, ::2], np.arange(3))
+    np.testing.assert_array_equal(decoded(encoded(task)).placements, table[:, ::2])
+
+
+@pytest.mark.parametrize("placements", [("a", "b"), np.array(["a", None], object)])
+def test_what_is_no_array_of_numbers_is(placements: Any) -> None:
+    found = decoded(encoded(Task(placements, np.arange(2))))
+    assert list(found.placements) == list(placements)
+
+
+@pytest.mark.parametrize(
+    "measured",
+    [
+        MEASURED,
+        replace(MEASURED, origins=(Origin("here", 1.0), None)),
+        replace(MEASURED, details=("one", "two")),
+    ],
+)
+def test_measurements_are(measured: Measurements) -> None:
+    found = decoded(encoded(Answer(measured))).value
+    np.testing.assert_array_equal(found.seconds, measured.seconds)
+    np.testing.assert_array_equal(found.outcome, measured.outcome)
+    assert (found.seconds.dtype, found.outcome.dtype) == (np.float64, np.uint8)
+    assert (found.origins, found.details) == (measured.origins, measured.details)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Hello("here"),
+        Ready("place"),
+        Unready("no core"),
+        Failure("fell"),
+        Job((1, "two"), "job"),
+        Answer((1, 2)),
+        Answer(None),
+    ],
+)
+def test_all_else_is(message: Any) -> None:
+    assert decoded(encoded(message)) == message
+
+
+def test_an_error_is() -> None:
+    error = decoded(encoded(Answer(None, ValueError("no")))).error
+    assert isinstance(error, ValueError)
+    assert str(error) == "no"
+
+
+PROGRAM = """
+import sys
+from dataclasses import dataclass
+
+from situate.evaluators.workers.messages import packed
+
+
+@dataclass(frozen=True)
+class Wanted:
+    most: int
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(packed((Wanted(3), Wanted)))
+"""
+
+
+def test_classes_of_a_program_are_those_of_its_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "wanting.py").write_text(PROGRAM)
+    path = [str(tmp_path), *sys.path]
+    said = subprocess.run(
+        [sys.executable, "-m", "wanting"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    wanting = importlib.import_module("wanting")
+    found = pickle.loads(said.stdout)  # noqa: S301
+    assert found == (wanting.Wanted(3), wanting.Wanted)
