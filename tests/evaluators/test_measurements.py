@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from situate.errors import SituateError
-from situate.evaluators.measurements import Measurements, checked
+from situate.evaluators.measurements import Measurements, checked_measurements
 from tests.solvers.learned.test_checks import Answering
 
 RAN = Measurements(np.array([1.0, 2.0]), np.array([0, 0], np.uint8))
@@ -30,7 +30,7 @@ FAILED = Measurements(np.array([1.0, np.inf], np.float32), np.array([0, 2], np.i
 
 
 def test_the_types_are_the_usual_ones() -> None:
-    found = checked(Answering(), FAILED, 2)
+    found = checked_measurements(Answering(), FAILED, 2)
     assert found.seconds.dtype == np.float64
     assert found.outcome.dtype == np.uint8
     assert found.ok.tolist() == [True, False]
@@ -38,4 +38,4 @@ def test_the_types_are_the_usual_ones() -> None:
 
 def test_as_many_are_measured_as_were_given() -> None:
     with pytest.raises(SituateError, match=r"^evaluator 'answering' measured 2 of 3 placements$"):
-        checked(Answering(), FAILED, 3)
+        checked_measurements(Answering(), FAILED, 3)

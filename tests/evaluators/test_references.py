@@ -9,7 +9,7 @@ from situate.data.cluster import Cluster, Device, Link
 from situate.data.placements import Restrictions
 from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements, Origin
-from situate.evaluators.references import ALIKE, References, reference_placement
+from situate.evaluators.references import MAX_EQUAL_RATIO, References, reference_placement
 from tests.solvers.families import chain, devices, layered, pinned_and_grouped
 
 
@@ -33,7 +33,7 @@ def test_the_first_is_that_of_the_study() -> None:
     assert found.seconds.tolist() == [20.0]
 
 
-@pytest.mark.parametrize("ratio", [1 / ALIKE, 1.0, ALIKE])
+@pytest.mark.parametrize("ratio", [1 / MAX_EQUAL_RATIO, 1.0, MAX_EQUAL_RATIO])
 def test_those_that_hardly_differ_are_alike(ratio: float) -> None:
     references = References([Origin("a", 1.0)])
     assert references.compared(measured(Origin("b", ratio))).seconds.tolist() == [10.0]

@@ -9,12 +9,12 @@ import pytest
 
 from situate.evaluators.simulated import SimulatedMachine
 from situate.evaluators.steps import (
-    FEWEST_STEPS,
-    MOST_STEPS,
+    MAX_STEPS,
+    MIN_STEPS,
     TARGET_ERROR,
     CountsSteps,
     Steps,
-    enough,
+    has_enough_steps,
     standard_error,
 )
 from situate.solvers.learned.paper_steps import COLOCRL, POST
@@ -76,36 +76,36 @@ NOISY = [1.0, 2.0]
 
 
 def test_one_step_is_run_however_little_time_is_left() -> None:
-    assert not enough([], 0.0)
-    assert enough([1.0], 0.0)
+    assert not has_enough_steps([], 0.0)
+    assert has_enough_steps([1.0], 0.0)
 
 
 def test_steps_that_agree_are_repeated_least() -> None:
-    assert not enough([1.0] * (FEWEST_STEPS - 1), math.inf)
-    assert enough([1.0] * FEWEST_STEPS, math.inf)
+    assert not has_enough_steps([1.0] * (MIN_STEPS - 1), math.inf)
+    assert has_enough_steps([1.0] * MIN_STEPS, math.inf)
 
 
 def test_steps_that_do_not_agree_are_repeated_most() -> None:
-    assert not enough((NOISY * MOST_STEPS)[: MOST_STEPS - 1], math.inf)
-    assert enough((NOISY * MOST_STEPS)[:MOST_STEPS], math.inf)
+    assert not has_enough_steps((NOISY * MAX_STEPS)[: MAX_STEPS - 1], math.inf)
+    assert has_enough_steps((NOISY * MAX_STEPS)[:MAX_STEPS], math.inf)
 
 
 def test_short_steps_are_repeated_more() -> None:
-    assert not enough([1e-4, 2e-4] * MOST_STEPS, math.inf)
+    assert not has_enough_steps([1e-4, 2e-4] * MAX_STEPS, math.inf)
 
 
 def test_no_step_is_begun_that_would_not_end_in_time() -> None:
-    assert enough([1.0], 0.9)
-    assert not enough([1.0], 1.1)
+    assert has_enough_steps([1.0], 0.9)
+    assert not has_enough_steps([1.0], 1.1)
 
 
 def test_as_many_steps_are_run_as_were_asked_for_however_exact_they_are() -> None:
-    assert not enough([1.0] * 9, math.inf, timed=10)
-    assert enough([1.0] * 10, math.inf, timed=10)
-    assert enough([1.0], 0.9, timed=10)
+    assert not has_enough_steps([1.0] * 9, math.inf, timed=10)
+    assert has_enough_steps([1.0] * 10, math.inf, timed=10)
+    assert has_enough_steps([1.0], 0.9, timed=10)
 
 
 def test_the_standard_error_is_that_of_the_mean_over_the_mean() -> None:
     assert standard_error([1.0, 2.0, 3.0]) == pytest.approx(1 / math.sqrt(3) / 2)
     assert math.isnan(standard_error([1.0]))
-    assert standard_error([1.0] * FEWEST_STEPS) <= TARGET_ERROR
+    assert standard_error([1.0] * MIN_STEPS) <= TARGET_ERROR

@@ -10,7 +10,14 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.host.thread_limit import at_most  # noqa: E402
-from situate.policies.arithmetic import MAX_THREADS, arithmetic, array, called, product, threads  # noqa: E402
+from situate.policies.arithmetic import (  # noqa: E402
+    MAX_THREADS,
+    arithmetic,
+    array,
+    call_core,
+    product,
+    thread_count,
+)
 
 DENORMAL = 1e-40
 
@@ -31,21 +38,21 @@ def test_within_there_is_one_thread_and_afterwards_as_many_as_before():
 
 
 def test_what_gives_the_same_with_any_number_of_threads_has_as_many_as_there_were():
-    assert threads() == 1
+    assert thread_count() == 1
     with arithmetic():
-        assert threads() == 3
-    assert threads() == 1
+        assert thread_count() == 3
+    assert thread_count() == 1
 
 
 def test_there_are_no_more_threads_than_the_caller_allows():
     with at_most(2), arithmetic():
-        assert threads() == 2
+        assert thread_count() == 2
 
 
 def test_steps_are_too_short_for_many_threads():
     torch.set_num_threads(64)
     with arithmetic():
-        assert threads() == MAX_THREADS
+        assert thread_count() == MAX_THREADS
 
 
 @pytest.mark.parametrize("shape", [(1, 3, 2), (5, 4, 3), (600, 400, 700)])
@@ -114,18 +121,18 @@ def test_a_function_is_given_as_many_threads_as_there_may_be():
     seen = []
 
     def double(numbers, threads):
-        seen.append(threads)
+        seen.append(thread_count)
         return numbers * 2
 
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     with arithmetic():
-        (doubled,) = called(double, torch.ones(2))
+        (doubled,) = call_core(double, torch.ones(2))
     torch.set_num_threads(before)
     assert seen == [3]
     assert doubled.tolist() == [2.0, 2.0]
 
 
 def test_several_arrays_are_several_tensors():
-    one, other = called(lambda x, threads: (x, x[:1]), torch.ones(2))
+    one, other = call_core(lambda x, threads: (x, x[:1]), torch.ones(2))
     assert (one.shape, other.shape) == ((2,), (1,))

@@ -14,11 +14,11 @@ from situate.data.graph import Graph, Op, Tensor  # noqa: E402
 from situate.data.problem import Problem  # noqa: E402
 from situate.grouping import make_groups  # noqa: E402
 from situate.policies.group_policy import (  # noqa: E402
-    OUTPUTS,
+    MAX_OUTPUTS,
     TYPE_WIDTH,
     GroupEmbedding,
     GroupPolicy,
-    features,
+    group_features,
 )
 from situate.policies.shapes import Shape  # noqa: E402
 from tests.solvers.families import (  # noqa: E402
@@ -40,7 +40,7 @@ GRAPH = Graph(
 )
 PROBLEM = Problem(GRAPH, devices(1, 1))
 GROUPS = make_groups(PROBLEM, [0, 0, 1, 2])
-KNOWN = features(PROBLEM, GROUPS)
+KNOWN = group_features(PROBLEM, GROUPS)
 
 
 def test_kinds_are_shares_of_the_groups_ops():
@@ -53,11 +53,11 @@ def test_outputs_are_those_that_leave_the_group_the_largest_first():
 
 
 def test_more_outputs_than_are_listed_are_left_out():
-    count = OUTPUTS + 3
+    count = MAX_OUTPUTS + 3
     ops = tuple(Op(f"op{i}", seconds=SECONDS) for i in range(count + 1))
     tensors = tuple(Tensor(f"t{i}", i, 2**i - 1, (count,)) for i in range(count))
     many = Problem(Graph("many", ops, tensors), devices(1, 1))
-    outputs = features(many, make_groups(many, [0] * count + [1])).outputs[0]
+    outputs = group_features(many, make_groups(many, [0] * count + [1])).outputs[0]
     np.testing.assert_allclose(outputs * 32, range(count - 1, 2, -1), rtol=1e-6)
 
 

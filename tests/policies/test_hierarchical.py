@@ -12,9 +12,9 @@ torch = pytest.importorskip("torch")
 from situate.data.graph import Graph, Op  # noqa: E402
 from situate.data.problem import Problem  # noqa: E402
 from situate.policies.grouper import Grouper  # noqa: E402
-from situate.policies.hierarchical import Drawn, Hierarchy, Membership  # noqa: E402
+from situate.policies.hierarchical import Hierarchy, HierarchySample, Membership  # noqa: E402
 from situate.policies.planner_features import (  # noqa: E402
-    SampledGroups,
+    SampledGroupFeatures,
     op_features,
     unit_features,
 )
@@ -84,7 +84,7 @@ def seeded(seed=0):
 
 def hierarchy(problem, groups=GROUPS):
     membership, ops = Membership(problem, groups), op_features(problem)
-    embeddings = SampledGroups(problem, ops, groups)
+    embeddings = SampledGroupFeatures(problem, ops, groups)
     features = torch.from_numpy(unit_features(problem, ops)[membership.free])
     grouper = Grouper(features, groups, 4, seeded(1))
     placer = Placer(embeddings.width, problem.d, 3, generator=seeded(2), uniform=False, width=4)
@@ -100,7 +100,7 @@ def every_sample(policy):
     _, allowed = policy.read(groups, grouping)
     possible = allowed.gather(2, devices.unsqueeze(2)).all(1).squeeze(1)
     grouping = grouping[possible]
-    return Drawn(groups, grouping, *policy.read(groups, grouping), devices[possible])
+    return HierarchySample(groups, grouping, *policy.read(groups, grouping), devices[possible])
 
 
 def probabilities(policy, drawn):
@@ -156,7 +156,7 @@ def test_how_samples_are_shared_among_groupings_changes_no_sample_s_probability(
     alone = []
     for i, grouping in enumerate(drawn.grouping.tolist()):
         groups, first = drawn.groups[[grouping]], torch.zeros(1, dtype=torch.int64)
-        one = Drawn(groups, first, *policy.read(groups, first), drawn.devices[[i]])
+        one = HierarchySample(groups, first, *policy.read(groups, first), drawn.devices[[i]])
         alone.append(policy.objective(one, torch.ones(1).double()))
     together = policy.objective(drawn, torch.ones(6).double())
     torch.testing.assert_close(together, torch.stack(alone).mean())

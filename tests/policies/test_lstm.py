@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.policies.arithmetic import arithmetic  # noqa: E402
-from situate.policies.lstm import Activations, read, run  # noqa: E402
+from situate.policies.lstm import Activations, input_gates, run_lstm  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +40,7 @@ def case(layers, hidden, k, dtype=torch.float64):
 
 
 def ours(lstm, inputs, state, activations=()):
-    return run(lstm, read(lstm, 0, inputs), state, activations)
+    return run_lstm(lstm, input_gates(lstm, 0, inputs), state, activations)
 
 
 def gradients(found, lstm, inputs, state):

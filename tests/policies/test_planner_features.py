@@ -7,9 +7,9 @@ import numpy as np
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.policies.planner_features import (
-    NEIGHBOURS,
-    OUTPUTS,
-    SampledGroups,
+    MAX_NEIGHBOURS,
+    MAX_OUTPUTS,
+    SampledGroupFeatures,
     op_features,
     unit_features,
 )
@@ -34,8 +34,8 @@ def test_an_op_shows_its_largest_outputs_and_how_many_it_has():
     sizes = [1, 255, 7, 3, 15, 31, 63]
     tensors = [Tensor(f"t{i}", 0, size) for i, size in enumerate(sizes)]
     outputs = op_features(problem([op("a"), op("b")], tensors)).outputs
-    np.testing.assert_allclose(outputs[0, :OUTPUTS] * 32, [8, 6, 5, 4, 3])
-    np.testing.assert_allclose(outputs[:, OUTPUTS], [3, 0])
+    np.testing.assert_allclose(outputs[0, :MAX_OUTPUTS] * 32, [8, 6, 5, 4, 3])
+    np.testing.assert_allclose(outputs[:, MAX_OUTPUTS], [3, 0])
     assert (outputs[1] == 0).all()
 
 
@@ -54,8 +54,8 @@ def test_a_unit_shows_the_mean_of_its_ops():
 
 def test_connections_are_the_places_of_neighbours_and_one_s_own_where_there_are_none():
     line = Problem(chain(4), devices(1, 1))
-    places = unit_features(line, op_features(line))[:, -2 * NEIGHBOURS :]
-    inputs, consumers = places[:, :NEIGHBOURS], places[:, NEIGHBOURS:]
+    places = unit_features(line, op_features(line))[:, -2 * MAX_NEIGHBOURS :]
+    inputs, consumers = places[:, :MAX_NEIGHBOURS], places[:, MAX_NEIGHBOURS:]
     np.testing.assert_allclose(inputs[:, 0], [0, 0, 0.25, 0.5])
     np.testing.assert_allclose(consumers[:, 0], [0.25, 0.5, 0.75, 0.75])
     np.testing.assert_allclose(inputs[:, 1:], np.repeat([[0], [0.25], [0.5], [0.75]], 4, 1))
@@ -68,16 +68,16 @@ PROBLEM = Problem(Graph("small", OPS, EDGES), devices(1, 1))
 
 
 def embedded(group, count=3):
-    groups = SampledGroups(PROBLEM, op_features(PROBLEM), count)
+    groups = SampledGroupFeatures(PROBLEM, op_features(PROBLEM), count)
     rows = groups.embed(np.array(group))
     assert rows.shape == (count, groups.width)
-    return rows[:, :2], rows[:, 2 : 3 + OUTPUTS], rows[:, 3 + OUTPUTS :]
+    return rows[:, :2], rows[:, 2 : 3 + MAX_OUTPUTS], rows[:, 3 + MAX_OUTPUTS :]
 
 
 def test_a_group_has_the_shares_of_types_and_the_mean_of_outputs():
     types, outputs, _ = embedded([0, 0, 0, 1])
     np.testing.assert_allclose(types, [[2 / 3, 1 / 3], [1, 0], [0, 0]], 1e-6)
-    np.testing.assert_allclose(outputs[0, [0, 1, OUTPUTS]], [12 / 32 / 3, 0, 1], 1e-6)
+    np.testing.assert_allclose(outputs[0, [0, 1, MAX_OUTPUTS]], [12 / 32 / 3, 0, 1], 1e-6)
     assert (outputs[1:] == 0).all()
 
 
@@ -96,7 +96,7 @@ def test_ops_in_no_group_count_nowhere():
 
 def test_renaming_groups_permutes_their_embeddings():
     problem = Problem(layered(5, 4, 1), devices(1, 1))
-    groups = SampledGroups(problem, op_features(problem), 4)
+    groups = SampledGroupFeatures(problem, op_features(problem), 4)
     rng = np.random.default_rng(0)
     group, names = rng.integers(0, 4, 20), rng.permutation(4)
     before, after = groups.embed(group), groups.embed(names[group])

@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.profiling.bench import Bench  # noqa: E402
-from situate.profiling.plain_step import SIZES, round_trips  # noqa: E402
+from situate.profiling.plain_step import TRANSFER_SIZES, round_trips  # noqa: E402
 from situate.runtime.hardware import RealDevice  # noqa: E402
 from situate.runtime.memory import mapped  # noqa: E402
 from situate.runtime.model_state.state import Entry  # noqa: E402
@@ -42,7 +42,7 @@ def test_channels_and_flags_are_common(bench: Bench) -> None:
     first, second = (assignment.places for assignment in bench.assignments)
     assert first.slots == second.slots
     assert first.flags == second.flags
-    assert len(first.slots) == 2 * (1 + len(SIZES))
+    assert len(first.slots) == 2 * (1 + len(TRANSFER_SIZES))
 
 
 def test_threads_and_clocks_follow_the_device(bench: Bench) -> None:

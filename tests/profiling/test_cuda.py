@@ -18,7 +18,7 @@ needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA de
 
 
 def test_pairs_of_cpus_are_left_to_their_processes() -> None:
-    assert list(cuda.links(CPUS)) == []
+    assert list(cuda.measure_links(CPUS)) == []
 
 
 def test_a_copy_goes_through_memory_of_the_host() -> None:
@@ -27,7 +27,7 @@ def test_a_copy_goes_through_memory_of_the_host() -> None:
 
 @needs_gpu
 def test_every_op_of_a_step_is_timed(subject: Subject) -> None:
-    found = cuda.measured(subject.program, Device("gpu0", flops={"float32": 1e13}), GPU)
+    found = cuda.measure_device(subject.program, Device("gpu0", flops={"float32": 1e13}), GPU)
     signatures = {op.signature for op in subject.program.graph.ops if op.signature}
     assert found.seconds.keys() == signatures
     assert found.launch > 0
@@ -35,6 +35,6 @@ def test_every_op_of_a_step_is_timed(subject: Subject) -> None:
 
 @needs_gpu
 def test_copies_are_links_in_both_directions() -> None:
-    links = list(cuda.links([CPUS[0], GPU]))
+    links = list(cuda.measure_links([CPUS[0], GPU]))
     assert [(link.source, link.target) for link in links] == [("cpu:0", "gpu0"), ("gpu0", "cpu:0")]
     assert all(link.bandwidth > 1e8 for link in links)

@@ -17,9 +17,9 @@ from situate.data.cluster import Device
 from situate.data.op_classes import op_class
 from situate.errors import SituateError
 from situate.profiling import in_situ
-from situate.profiling.in_situ import InSitu, of_each_sort
+from situate.profiling.in_situ import InSitu, distinct_devices
 from situate.profiling.workers import ProfilingWorkers
-from situate.runtime.device import Ran
+from situate.runtime.device import StepRecord
 from situate.runtime.hardware import RealDevice
 from situate.runtime.subject import Subject
 
@@ -28,7 +28,7 @@ CPU = Device("a", "cpu", "Xeon", flops={"float32": 1e10}, bandwidth=1e10, thread
 
 def test_of_equal_devices_the_first_stands_for_all() -> None:
     other = Device("c", "cpu", "Xeon", threads=2)
-    assert of_each_sort([CPU, Device("b", "cpu", "Xeon", threads=1), other]) == [0, 2]
+    assert distinct_devices([CPU, Device("b", "cpu", "Xeon", threads=1), other]) == [0, 2]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def found(subject: Subject) -> InSitu:
     devices = [CPU, Device("b", "cpu", "Xeon", threads=1)]
     reals = [RealDevice(device.name, "cpu", 1) for device in devices]
     with pytest.MonkeyPatch.context() as patch, ProfilingWorkers(reals) as workers:
-        patch.setattr(in_situ, "SECONDS_A_KIND", 0.05)
+        patch.setattr(in_situ, "SECONDS_PER_KIND", 0.05)
         return InSitu(workers, subject, devices, reals)
 
 
@@ -82,7 +82,7 @@ def test_both_directions_are_links(found: InSitu) -> None:
 def test_a_step_is_repeated_an_odd_number_of_times_and_thrice_at_least(
     budget: float, subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(in_situ, "SECONDS_A_KIND", budget)
+    monkeypatch.setattr(in_situ, "SECONDS_PER_KIND", budget)
     with ProfilingWorkers([RealDevice("a", "cpu", 1)]) as workers:
         (device,) = InSitu(workers, subject, [CPU], [RealDevice("a", "cpu", 1)]).measured()
     ops = Counter(op.signature for op in subject.program.graph.ops)
@@ -96,23 +96,27 @@ class ColdAtFirst(ProfilingWorkers):
 
     cold = True
 
-    def run(self, members: Iterable[int], timed: bool, memory: bool = False) -> dict[int, Ran]:
+    def run(
+        self, members: Iterable[int], timed: bool, memory: bool = False
+    ) -> dict[int, StepRecord]:
         found = super().run(members, timed, memory)
         if timed and self.cold:
             self.cold = False
-            return {i: replace(ran, ended=_later(ran)) for i, ran in found.items()}
+            return {i: replace(ran, op_ends=_later(ran)) for i, ran in found.items()}
         return found
 
 
-def _later(ran: Ran) -> dict[int, float]:
-    return {op: ran.began[op] + 1000 * (end - ran.began[op]) for op, end in ran.ended.items()}
+def _later(ran: StepRecord) -> dict[int, float]:
+    return {
+        op: ran.op_starts[op] + 1000 * (end - ran.op_starts[op]) for op, end in ran.op_ends.items()
+    }
 
 
 def test_what_devices_cost_one_another_is_measured_warm_however_long_a_step_takes(
     subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(in_situ, "LONG_STEP_SECONDS", 0.0)
-    monkeypatch.setattr(in_situ, "SECONDS_A_KIND", 0.0)
+    monkeypatch.setattr(in_situ, "SECONDS_PER_KIND", 0.0)
     reals = [RealDevice("a", "cpu", 1), RealDevice("b", "cpu", 1)]
     devices = [CPU, Device("b", "cpu", "Xeon", threads=1)]
     with ColdAtFirst(reals) as workers:

@@ -9,31 +9,31 @@ import pytest
 
 from situate.profiling.plain_step import (
     FASTEST_LINK,
-    MANY,
     MEETING_BYTES,
-    SIZES,
-    Marks,
-    lines,
-    link_of,
-    links,
-    plain,
+    REPETITIONS,
+    TRANSFER_SIZES,
+    OpNumbers,
+    fit_link,
+    measured_links,
+    median_seconds,
+    plain_step,
+    round_trip_lines,
     round_trips,
-    seconds_of_many,
     worker_clock,
 )
-from situate.runtime.device import Ran
+from situate.runtime.device import StepRecord
 
 
 def test_every_pair_sends_every_size_over_channels_of_its_own() -> None:
     trips = round_trips(3)
     assert {(trip.first, trip.second) for trip in trips} == {(0, 1), (0, 2), (1, 2)}
-    assert [trip.number for trip in trips] == list(range(3 * (1 + len(SIZES))))
-    assert [trip.size for trip in trips] == [MEETING_BYTES, *SIZES] * 3
+    assert [trip.number for trip in trips] == list(range(3 * (1 + len(TRANSFER_SIZES))))
+    assert [trip.size for trip in trips] == [MEETING_BYTES, *TRANSFER_SIZES] * 3
 
 
 def test_what_one_sends_the_other_takes() -> None:
     trip = round_trips(2)[1]
-    first, second, other = (list(lines(trip, device, 7, 40)) for device in (0, 1, 2))
+    first, second, other = (list(round_trip_lines(trip, device, 7, 40)) for device in (0, 1, 2))
     assert "send2(v); v = take3()" in first[-1]
     assert first[-1].startswith("began[40] = now()")
     assert second == ["v = take2(); send3(v)"]
@@ -41,19 +41,19 @@ def test_what_one_sends_the_other_takes() -> None:
 
 
 def test_a_link_is_found_again() -> None:
-    latency, bandwidth = link_of([1e-5 + size * (size > 64) / 4e9 for size in SIZES])
+    latency, bandwidth = fit_link([1e-5 + size * (size > 64) / 4e9 for size in TRANSFER_SIZES])
     assert (latency, bandwidth) == pytest.approx((1e-5, 4e9))
 
 
 def test_a_link_that_takes_no_longer_for_more_is_finite() -> None:
-    assert link_of([2e-5] + [1e-5] * (len(SIZES) - 1)) == (2e-5, FASTEST_LINK)
+    assert fit_link([2e-5] + [1e-5] * (len(TRANSFER_SIZES) - 1)) == (2e-5, FASTEST_LINK)
 
 
 def test_the_fastest_pair_pays_for_synchronisation_alone() -> None:
     trips = round_trips(3)
     base = {(0, 1): 1e-5, (0, 2): 3e-5, (1, 2): 2e-5}
     seconds = [2 * (base[t.first, t.second] + t.size / 1e9) for t in trips]
-    found, synchronisation = links(trips, seconds, ["a", "b", "c"])
+    found, synchronisation = measured_links(trips, seconds, ["a", "b", "c"])
     latency = {(link.source, link.target): link.latency for link in found}
     assert synchronisation == pytest.approx(1e-5, rel=0.01)
     assert latency["a", "b"] == latency["b", "a"] == 0.0
@@ -64,14 +64,14 @@ def test_the_fastest_pair_pays_for_synchronisation_alone() -> None:
 def test_who_came_late_to_the_first_trip_does_not_count() -> None:
     trips = round_trips(2)
     seconds = [2 * (1e-5 + t.size / 1e9 + (t.number == 0)) for t in trips]
-    found, synchronisation = links(trips, seconds, ["a", "b"])
+    found, synchronisation = measured_links(trips, seconds, ["a", "b"])
     assert synchronisation == pytest.approx(1e-5, rel=0.01)
     assert found[0].latency == 0.0
     assert found[0].bandwidth == pytest.approx(1e9, rel=1e-3)
 
 
 def test_one_device_has_no_links() -> None:
-    assert links(round_trips(1), [], ["a"]) == ([], 0.0)
+    assert measured_links(round_trips(1), [], ["a"]) == ([], 0.0)
 
 
 def _executed(text: str, **names: Any) -> dict[str, Any]:
@@ -88,16 +88,16 @@ def test_only_one_thread_is_timed_by_its_own_clock() -> None:
 
 def test_the_plain_step_times_trips_launches_and_looks_behind_the_ops() -> None:
     trips, calls = round_trips(2), []
-    marks = Marks(ops=10, trips=len(trips))
+    marks = OpNumbers(ops=10, trips=len(trips))
     channels = {f"send{k}": lambda v: None for k in range(2 * len(trips))}
     channels |= {f"take{k}": lambda: None for k in range(2 * len(trips))}
-    text = plain(trips, 0, 3, marks, "thread_time")
+    text = plain_step(trips, 0, 3, marks, "thread_time")
     names = _executed(text, f3=lambda size: calls.append(size), **channels)
     assert sorted(names["ended"]) == list(range(10, 10 + len(trips) + 2))
-    assert calls.count([1]) == MANY
+    assert calls.count([1]) == REPETITIONS
     assert names["ended"].keys() == names["began"].keys()
 
 
 def test_many_things_share_their_time() -> None:
-    laps = [{0: Ran(0.0, 0.0, 0.0, {5: 1.0}, {5: 1.0 + s})} for s in (0.1, 0.2, 9.0, 0.3)]
-    assert abs(seconds_of_many(laps, 0, 5) - 0.2 / MANY) < 1e-9
+    laps = [{0: StepRecord(0.0, 0.0, 0.0, {5: 1.0}, {5: 1.0 + s})} for s in (0.1, 0.2, 9.0, 0.3)]
+    assert abs(median_seconds(laps, 0, 5) - 0.2 / REPETITIONS) < 1e-9

@@ -12,7 +12,7 @@ from situate.data.costs import Costs, MeasuredDevice, MeasuredLink
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.profiling import in_situ
-from situate.profiling.profile import Profile, measured_cluster, profile
+from situate.profiling.profile import Profile, cluster_from_costs, profile
 from situate.solvers import solve
 
 ANY = (Link("*", "*", 1e9),)
@@ -22,7 +22,7 @@ PAIR = Cluster("here", tuple(Device(f"cpu:{i}", "cpu", "Xeon", threads=1) for i 
 @pytest.fixture(scope="module")
 def measured() -> Profile:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(in_situ, "SECONDS_A_KIND", 0.05)
+        patch.setattr(in_situ, "SECONDS_PER_KIND", 0.05)
         return profile("tests.profiling.models:tied", PAIR, "momentum")
 
 
@@ -31,7 +31,7 @@ def test_a_plan_is_made_with_what_was_measured_alone(measured: Profile) -> None:
     for device in PAIR.devices:
         known, working = coverage(graph, device, costs)
         assert known == working > 0
-    problem = Problem(graph, measured_cluster(PAIR, costs), costs=costs)
+    problem = Problem(graph, cluster_from_costs(PAIR, costs), costs=costs)
     taken = sum(costs.devices[0].seconds[op.signature].median for op in graph.ops if op.signature)
     assert problem.seconds[:, 0].sum() == pytest.approx(taken)
     assert solve(problem, "single").makespan == pytest.approx(taken)
@@ -71,7 +71,7 @@ COSTS = Costs("vm", "2026-11-21T10", {}, [MeasuredDevice("a", "cpu", launch=4e-6
 
 
 def test_measured_pairs_hold_and_the_others_stay() -> None:
-    found = measured_cluster(CLUSTER, COSTS)
+    found = cluster_from_costs(CLUSTER, COSTS)
     assert (found.latency[0, 1], found.bandwidth[0, 1]) == (1.23e-5, 2e9)
     assert (found.latency[1, 0], found.bandwidth[1, 0]) == (2e-5, 3e9)
     assert (found.latency[0, 2], found.bandwidth[0, 2]) == (0.0, 1e9)
@@ -79,14 +79,14 @@ def test_measured_pairs_hold_and_the_others_stay() -> None:
 
 
 def test_launches_are_those_of_the_device_that_stands_for_it() -> None:
-    found = measured_cluster(CLUSTER, COSTS)
+    found = cluster_from_costs(CLUSTER, COSTS)
     assert [device.launch for device in found.devices] == [4e-6, 4e-6, 0.0]
 
 
 def test_where_all_pairs_were_measured_no_other_link_is_left() -> None:
     both = Cluster("here", CLUSTER.devices[:2], CLUSTER.links)
-    assert len(measured_cluster(both, COSTS).links) == 2
+    assert len(cluster_from_costs(both, COSTS).links) == 2
 
 
 def test_it_says_where_and_when() -> None:
-    assert measured_cluster(CLUSTER, COSTS).description == "measured on vm, 2026-11-21"
+    assert cluster_from_costs(CLUSTER, COSTS).description == "measured on vm, 2026-11-21"

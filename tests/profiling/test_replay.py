@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 from situate.data.cluster import Device  # noqa: E402
 from situate.data.graph import Graph, Op  # noqa: E402
-from situate.profiling.replay import is_long, made, replayed, seconds_alone  # noqa: E402
+from situate.profiling.replay import is_long, replay, seconds_alone, synthetic_tensor  # noqa: E402
 from situate.runtime.hardware import RealDevice  # noqa: E402
 from situate.runtime.subject import (  # noqa: E402
     Subject,
@@ -29,7 +29,7 @@ def once(call, count):
 )
 def test_every_signature_of_a_step_runs(name: str, optimizer: str | None) -> None:
     program = find_subject(f"tests.profiling.models:{name}", optimizer).program
-    found = replayed(program, CPU, once)
+    found = replay(program, CPU, once)
     assert found.keys() == {op.signature for op in program.graph.ops if op.signature}
 
 
@@ -45,13 +45,13 @@ def test_every_signature_of_a_step_runs(name: str, optimizer: str | None) -> Non
     ],
 )
 def test_a_made_up_tensor_is_laid_out_like_the_original(tensor: torch.Tensor) -> None:
-    copy = made(tensor, CPU)
+    copy = synthetic_tensor(tensor, CPU)
     assert (copy.shape, copy.stride(), copy.dtype) == (tensor.shape, tensor.stride(), tensor.dtype)
 
 
 def test_made_up_numbers_are_ones_that_no_op_minds() -> None:
-    assert 0.1 <= float(made(torch.empty(100), CPU).min()) <= 1.0
-    assert int(made(torch.empty(100, dtype=torch.int64), CPU).max()) == 0
+    assert 0.1 <= float(synthetic_tensor(torch.empty(100), CPU).min()) <= 1.0
+    assert int(synthetic_tensor(torch.empty(100, dtype=torch.int64), CPU).max()) == 0
 
 
 def test_an_op_that_cannot_run_there_has_no_seconds() -> None:
@@ -64,7 +64,7 @@ def test_an_op_that_cannot_run_there_has_no_seconds() -> None:
     calls: list[int] = []
     program = find_subject("tests.profiling.models:mlp:inference").program
     first, *others = [op.signature for op in program.graph.ops if op.signature]
-    assert replayed(program, CPU, stopwatch).keys() == set(others)
+    assert replay(program, CPU, stopwatch).keys() == set(others)
     assert first not in others
 
 
@@ -78,10 +78,10 @@ def test_a_long_op_is_run_once_more_and_a_short_one_often() -> None:
 
     program = find_subject("tests.profiling.models:mlp:inference").program
     counts: list[int] = []
-    replayed(program, CPU, stopwatch(1.0))
+    replay(program, CPU, stopwatch(1.0))
     assert set(counts) == {1}
     counts.clear()
-    replayed(program, CPU, stopwatch(1e-6))
+    replay(program, CPU, stopwatch(1e-6))
     assert max(counts) > 1
 
 

@@ -7,7 +7,7 @@ import pytest
 from situate.data.costs import Timing
 from situate.data.graph import Graph, Op, Tensor
 from situate.profiling.timings import contention, timings, workspace
-from situate.runtime.device import Ran
+from situate.runtime.device import StepRecord
 
 GRAPH = Graph(
     "g",
@@ -20,10 +20,10 @@ GRAPH = Graph(
 )
 
 
-def step(*seconds: float) -> Ran:
+def step(*seconds: float) -> StepRecord:
     """Ops 0 to 3 took so long, and number 4, behind the graph's, a day."""
     ended = {op: 100.0 + s for op, s in enumerate((*seconds, 86400.0))}
-    return Ran(0.0, 1.0, 0.0, dict.fromkeys(ended, 100.0), ended)
+    return StepRecord(0.0, 1.0, 0.0, dict.fromkeys(ended, 100.0), ended)
 
 
 def test_a_signature_takes_the_mean_of_its_ops_medians() -> None:
@@ -69,8 +69,8 @@ GRAPH = Graph(
 )
 
 
-def allocated(*most: int) -> Ran:
-    return Ran(0.0, 1.0, 0.0, {}, {}, 0, dict(enumerate(most)))
+def allocated(*most: int) -> StepRecord:
+    return StepRecord(0.0, 1.0, 0.0, {}, {}, 0, dict(enumerate(most)))
 
 
 def test_it_is_what_an_op_allocates_beyond_what_it_hands_on() -> None:
@@ -82,4 +82,4 @@ def test_of_ops_with_one_signature_the_most_counts() -> None:
 
 
 def test_ops_without_a_signature_and_marks_behind_the_ops_are_left_out() -> None:
-    assert workspace(GRAPH, Ran(0.0, 1.0, 0.0, {}, {}, 0, {3: 900, 4: 900})) == {}
+    assert workspace(GRAPH, StepRecord(0.0, 1.0, 0.0, {}, {}, 0, {3: 900, 4: 900})) == {}

@@ -17,7 +17,7 @@ from situate.data.graph import Graph
 from situate.runtime.hardware import RealDevice
 from situate.runtime.programs.placed import PlacedProgram, place
 from situate.runtime.programs.program import Program, capture_program
-from situate.runtime.programs.seeds import kept_generator, seeded
+from situate.runtime.programs.seeds import kept_generator, seeded_draws
 from situate.runtime.step import PlacedStep, StartDevices
 from tests.runtime.models import MODELS
 
@@ -101,7 +101,7 @@ def train(
     step: int,
 ) -> Tensor:
     """Training step number `step` as PyTorch runs it, with a placed step's draws."""
-    with kept_generator(), seeded(0, step):
+    with kept_generator(), seeded_draws(0, step):
         found = loss(model, *inputs)
         optimizer.zero_grad()
         found.backward()

@@ -16,10 +16,10 @@ from torch.nn import functional as F  # noqa: E402
 
 from situate.runtime import step as steps  # noqa: E402
 from situate.runtime.hardware import RealDevice  # noqa: E402
-from situate.runtime.model_state.optimizers import default  # noqa: E402
+from situate.runtime.model_state.optimizers import default_optimizer  # noqa: E402
 from situate.runtime.programs.program import capture_program  # noqa: E402
 from situate.runtime.step import PlacedStep, StartDevices  # noqa: E402
-from situate.runtime.unplaced import Unplaced  # noqa: E402
+from situate.runtime.unplaced import UnplacedStep  # noqa: E402
 from tests.runtime.gpus import GPUS, needs_gpus  # noqa: E402
 from tests.runtime.models import MODELS, Built, entropy  # noqa: E402
 from tests.runtime.steps import cut, state  # noqa: E402
@@ -116,9 +116,11 @@ def assert_trained_alike(
     """Three placed steps return what PyTorch's do on the CPU, and leave the same model."""
     model, inputs, loss = built
     copied = copy.deepcopy(model)
-    theirs = Unplaced(copied, inputs, loss, default("momentum", [*copied.parameters()]), clip=1.0)
+    theirs = UnplacedStep(
+        copied, inputs, loss, default_optimizer("momentum", [*copied.parameters()]), clip=1.0
+    )
     placed = cut(capture_program(model, inputs, loss, optimizer="momentum:clip=1"), len(devices))
-    ours = default("momentum", [*model.parameters()])
+    ours = default_optimizer("momentum", [*model.parameters()])
     with PlacedStep(placed, model, ours, devices, start=start, keep=keep) as step:
         for k in range(3):
             torch.testing.assert_close(
@@ -178,6 +180,6 @@ def test_what_a_device_receives_and_reads_is_not_counted_twice(
     model, inputs, loss = MODELS["towers"]()
     placed = cut(capture_program(model, inputs, loss, optimizer="sgd"), 1)
     with PlacedStep(
-        placed, model, default("sgd", [*model.parameters()]), [APART], start=processes
+        placed, model, default_optimizer("sgd", [*model.parameters()]), [APART], start=processes
     ) as step:
         assert step.memory(*inputs) == [sum(tensor.nbytes for tensor in state(model).values())]

@@ -17,9 +17,9 @@ from situate.data.problem import RULES, Problem  # noqa: E402
 from situate.data.update_rule import UpdateRule  # noqa: E402
 from situate.errors import PlanError, SituateError  # noqa: E402
 from situate.results.plan import Plan  # noqa: E402
-from situate.runtime.compile import build_planned, cluster_of, compile  # noqa: E402
-from situate.runtime.model_state.optimizers import default  # noqa: E402
-from situate.runtime.unplaced import Unplaced  # noqa: E402
+from situate.runtime.compile import build_model, cluster_of, compile  # noqa: E402
+from situate.runtime.model_state.optimizers import default_optimizer  # noqa: E402
+from situate.runtime.unplaced import UnplacedStep  # noqa: E402
 from situate.solvers import solve  # noqa: E402
 from situate.torch_capture import capture, capture_function  # noqa: E402
 from situate.torch_capture.patches.named_devices import NamedDevices  # noqa: E402
@@ -65,7 +65,7 @@ def test_a_plan_is_run_in_two_processes() -> None:
     with compile(plan, model, inputs, loss, cluster=TWO) as step:
         for k in range(1, 4):
             assert torch.equal(step(*inputs), train(copy, inputs, loss, copied, k))
-        assert len(step.ran) == 2
+        assert len(step.records) == 2
     assert_same(state(model), state(copy))
 
 
@@ -87,8 +87,10 @@ def test_the_plan_says_how_gradients_are_clipped() -> None:
     assert plan.update_rule == UpdateRule("sgd", 0.01)
     model, inputs, loss = changed()
     copied = copy.deepcopy(model)
-    unplaced = Unplaced(copied, inputs, loss, default("sgd", [*copied.parameters()]), clip=0.01)
-    optimizer = default("sgd", [*model.parameters()])
+    unplaced = UnplacedStep(
+        copied, inputs, loss, default_optimizer("sgd", [*copied.parameters()]), clip=0.01
+    )
+    optimizer = default_optimizer("sgd", [*model.parameters()])
     with compile(plan, model, inputs, loss, optimizer=optimizer, cluster=TWO) as step:
         for _ in range(3):
             assert torch.equal(step(*inputs), *unplaced())
@@ -184,7 +186,7 @@ def test_the_planned_function_builds_what_is_not_given(
     (tmp_path / "planned_step.py").write_text("from tests.runtime.models import towers as build\n")
     graph = capture_function("planned_step:build")
     plan = solve(Problem(graph, TWO), "single").plan
-    model, inputs, _ = build_planned(plan, NamedDevices())
+    model, inputs, _ = build_model(plan, NamedDevices())
     with compile(plan, model, cluster=TWO) as step:
         assert step(*inputs).shape == ()
     unnamed = replace(plan, graph="towers")

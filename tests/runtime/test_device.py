@@ -78,10 +78,10 @@ def test_what_was_timed_is_of_this_step_alone() -> None:
         timed=TEXT.replace("    seed0()", "    began[7] = now()\n    ended[7] = now()\n    seed0()")
     )
     first = one.run(1, timed=True)
-    assert first.start <= first.began[7] <= first.ended[7] <= first.end
+    assert first.start <= first.op_starts[7] <= first.op_ends[7] <= first.end
     second = one.run(2)
-    assert (second.began, second.ended) == ({}, {})
-    assert first.began.keys() == {7}
+    assert (second.op_starts, second.op_ends) == ({}, {})
+    assert first.op_starts.keys() == {7}
 
 
 def test_no_gradient_is_recorded() -> None:

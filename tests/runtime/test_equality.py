@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.errors import SituateError  # noqa: E402
-from situate.runtime.equality import Equality, compare, difference, taken_apart  # noqa: E402
+from situate.runtime.equality import Equality, compare, decomposed_modules, difference  # noqa: E402
 from situate.runtime.measure import NotFinite  # noqa: E402
 from situate.runtime.step import PlacedStep  # noqa: E402
 from tests import branches  # noqa: E402
@@ -98,7 +98,7 @@ def test_another_moment_is_found_though_the_parameters_are_the_same():
 
     found = compare(model, inputs, loss, torch.optim.Adam, forgetful, steps=1, threads=1)
     assert (found.parameter_difference, found.loss_difference) == (0.0, 0.0)
-    assert found.kept_name == "left.bias exp_avg"
+    assert found.optimizer_part == "left.bias exp_avg"
     assert not found.within(0.0)
 
 
@@ -172,9 +172,9 @@ def test_modules_with_kernels_of_their_own_are_named():
     from torch import nn
 
     model = nn.Sequential(nn.LSTM(2, 2), nn.GRUCell(2, 2), nn.RNN(2, 2), nn.LSTMCell(2, 2))
-    assert taken_apart(model, training=True) == ["torch.nn.LSTM", "torch.nn.GRUCell"]
-    assert taken_apart(model, training=False) == ["torch.nn.GRUCell"]
-    assert taken_apart(nn.Linear(2, 2), training=True) == []
+    assert decomposed_modules(model, training=True) == ["torch.nn.LSTM", "torch.nn.GRUCell"]
+    assert decomposed_modules(model, training=False) == ["torch.nn.GRUCell"]
+    assert decomposed_modules(nn.Linear(2, 2), training=True) == []
 
 
 def test_no_steps_are_refused():
@@ -247,5 +247,5 @@ def test_a_module_that_infers_by_a_kernel_of_its_own_is_named(hooked, name):
     step = partial(placed_step, given=(inputs, None))
     model = layer if hooked else torch.nn.Sequential(layer)
     found = compare(model, inputs, None, None, step, threads=1)
-    assert found.apart == (name,)
+    assert found.decomposed == (name,)
     assert found.within(1e-5)

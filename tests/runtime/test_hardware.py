@@ -9,7 +9,7 @@ from situate.errors import SituateError
 from situate.host.cuda import Gpu
 from situate.host.machine import usable_cpus
 from situate.runtime import hardware
-from situate.runtime.hardware import RealDevice, check_here, real_devices
+from situate.runtime.hardware import RealDevice, check_devices, real_devices
 
 
 def cluster(*kinds: str, threads: int | None = None) -> Cluster:
@@ -56,8 +56,8 @@ def test_a_device_that_is_not_here_is_refused() -> None:
     count = torch.cuda.device_count()
     devices = [RealDevice("far", f"cuda:{count}", 1)]
     with pytest.raises(SituateError, match=f"'far' of cluster 'mine' .* cuda:{count}; .*discover"):
-        check_here(devices, cluster("gpu"))
-    check_here([RealDevice("here", "cpu", 1)], cluster("cpu"))
+        check_devices(devices, cluster("gpu"))
+    check_devices([RealDevice("here", "cpu", 1)], cluster("cpu"))
 
 
 def test_a_gpu_under_another_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +68,7 @@ def test_a_gpu_under_another_number_is_refused(monkeypatch: pytest.MonkeyPatch) 
     for models in ("small", "big"), ("small", "unknown"):
         described = of_models(*models)
         with pytest.raises(SituateError, match=r"cuda:0; that is a 'big' and not a 'small': .*"):
-            check_here(real_devices(described), described)
+            check_devices(real_devices(described), described)
     for models in ("big", "small"), ("other", "unknown"), ("", ""):
         described = of_models(*models)
-        check_here(real_devices(described), described)
+        check_devices(real_devices(described), described)

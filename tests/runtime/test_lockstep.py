@@ -28,10 +28,10 @@ class Place:
     def __init__(self, log, name):
         self._log, self._name = log, name
 
-    def put(self):
+    def restore(self):
         self._log.append(f"+{self._name}")
 
-    def take(self):
+    def save(self):
         self._log.append(f"-{self._name}")
 
 

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.errors import SituateError  # noqa: E402
-from situate.runtime.device import Ran  # noqa: E402
+from situate.runtime.device import StepRecord  # noqa: E402
 from situate.runtime.measure import NotFinite, measure, timeline  # noqa: E402
 from tests import branches  # noqa: E402
 from tests.runtime.placing import placed_step, sgd  # noqa: E402
@@ -20,14 +20,14 @@ class Fake:
     """A step that returns given losses; device k of two is there for 10 s and waits k of them."""
 
     def __init__(self, *losses: float) -> None:
-        self.ran: list[Ran] = []
+        self.records: list[StepRecord] = []
         self.left = list(losses)
         self.given: list[tuple[Any, ...]] = []
 
     def __call__(self, *inputs: Any, timed: bool = False) -> Any:
         self.given.append(inputs)
         start = 100.0 * len(self.given)
-        self.ran = [Ran(start, start + 10, float(k), {}, {}) for k in range(2)]
+        self.records = [StepRecord(start, start + 10, float(k), {}, {}) for k in range(2)]
         return torch.tensor(self.left.pop(0))
 
 
@@ -35,8 +35,8 @@ def test_of_eleven_steps_the_first_is_dropped():
     step = Fake(*range(11))
     measured = measure(step, ("x", "y"))
     assert step.given == [("x", "y")] * 11
-    assert len(measured.seconds) == len(measured.ran) == 10
-    assert measured.ran[0][0].start == 200.0
+    assert len(measured.seconds) == len(measured.records) == 10
+    assert measured.records[0][0].start == 200.0
     assert measured.losses == tuple(map(float, range(11)))
 
 
@@ -96,7 +96,10 @@ def test_what_infers_has_no_losses():
 
 
 def test_a_timeline_starts_with_the_first_device():
-    ran = [Ran(5.0, 9.0, 0.0, {0: 6.0}, {0: 7.0}), Ran(4.0, 9.0, 0.0, {2: 8.0}, {2: 8.5})]
+    ran = [
+        StepRecord(5.0, 9.0, 0.0, {0: 6.0}, {0: 7.0}),
+        StepRecord(4.0, 9.0, 0.0, {2: 8.0}, {2: 8.5}),
+    ]
     start, end = timeline(ran, 3)
     np.testing.assert_array_equal(start, [2.0, np.nan, 4.0])
     np.testing.assert_array_equal(end, [3.0, np.nan, 4.5])
@@ -106,7 +109,7 @@ def test_a_timed_step_has_every_op_in_order():
     model, inputs, _ = branches.build()
     with placed_step(model, sgd(list(model.parameters()))) as step:
         step.timed(*inputs)
-        start, end = timeline(step.ran, len(step.ran[0].began))
+        start, end = timeline(step.records, len(step.records[0].op_starts))
     assert len(start) > 20
     assert (start <= end).all()
     assert np.sort(start)[0] >= 0

@@ -14,9 +14,9 @@ from situate.runtime.programs.program import capture_program  # noqa: E402
 from situate.runtime.settings import (  # noqa: E402
     FLAGS,
     FUNCTIONS,
-    adopt,
-    settings,
-    threads,
+    apply_settings,
+    current_settings,
+    use_threads,
 )
 from situate.runtime.step import StartDevices  # noqa: E402
 from tests.runtime.steps import step_of  # noqa: E402
@@ -24,9 +24,9 @@ from tests.runtime.steps import step_of  # noqa: E402
 
 @pytest.fixture(autouse=True)
 def _as_before() -> Iterator[None]:
-    before = settings()
+    before = current_settings()
     yield
-    adopt(before)
+    apply_settings(before)
 
 
 def deterministic() -> None:
@@ -58,15 +58,15 @@ def in_double() -> None:
     [deterministic, without_tf32, with_tf32, with_tf32_anew, without_mkldnn, in_double],
 )
 def test_what_was_chosen_is_adopted(choose: Callable[[], None]) -> None:
-    before = settings()
+    before = current_settings()
     assert before.keys() == {*FUNCTIONS, *FLAGS}
     choose()
-    chosen = settings()
+    chosen = current_settings()
     assert chosen != before
-    adopt(before)
-    assert settings() == before
-    adopt(pickle.loads(pickle.dumps(chosen)))  # noqa: S301 - made in this line
-    assert settings() == chosen
+    apply_settings(before)
+    assert current_settings() == before
+    apply_settings(pickle.loads(pickle.dumps(chosen)))  # noqa: S301 - made in this line
+    assert current_settings() == chosen
 
 
 class OfIntegers(nn.Module):
@@ -94,12 +94,12 @@ def test_devices_of_their_own_compute_as_the_caller_does(processes: StartDevices
 
 def test_threads_are_as_before_afterwards():
     before = torch.get_num_threads()
-    with threads(before + 1):
+    with use_threads(before + 1):
         assert torch.get_num_threads() == before + 1
     assert torch.get_num_threads() == before
 
 
 def test_none_leaves_them():
     before = torch.get_num_threads()
-    with threads(None):
+    with use_threads(None):
         assert torch.get_num_threads() == before

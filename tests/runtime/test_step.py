@@ -21,7 +21,7 @@ from torch import nn  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.runtime.processes.step_devices import LocalDevice  # noqa: E402
 from situate.runtime.programs.program import capture_program  # noqa: E402
-from situate.runtime.programs.seeds import kept_generator, seeded  # noqa: E402
+from situate.runtime.programs.seeds import kept_generator, seeded_draws  # noqa: E402
 from situate.runtime.step import PlacedStep, StartDevices  # noqa: E402
 from tests.runtime.models import MODELS, Structured, entropy  # noqa: E402
 from tests.runtime.pairs import Pair  # noqa: E402
@@ -474,16 +474,18 @@ def test_a_timed_step_says_when_each_op_ran(processes: StartDevices, devices: in
     pair = Pair("tied", OPTIMIZERS["adam"])
     with pair.placed(devices, processes if devices > 1 else None) as step:
         step.timed(*pair.inputs)
-        timed = step.ran
+        timed = step.records
         step(*pair.inputs)
-        untimed = step.ran
-    ops = [op for ran in timed for op in ran.began]
+        untimed = step.records
+    ops = [op for ran in timed for op in ran.op_starts]
     assert sorted(ops) == list(range(len(pair.program.graph.ops)))
     for ran in timed:
-        assert ran.began.keys() == ran.ended.keys()
-        assert all(ran.start <= ran.began[op] <= ran.ended[op] <= ran.end for op in ran.began)
+        assert ran.op_starts.keys() == ran.op_ends.keys()
+        assert all(
+            ran.start <= ran.op_starts[op] <= ran.op_ends[op] <= ran.end for op in ran.op_starts
+        )
         assert 0 <= ran.waited <= ran.end - ran.start
-    assert [ran.began or ran.ended for ran in untimed] == [{}] * devices
+    assert [ran.op_starts or ran.op_ends for ran in untimed] == [{}] * devices
 
 
 @pytest.fixture(scope="module")
@@ -532,5 +534,5 @@ def test_it_is_the_callers_model_that_learns(pair: Pair) -> None:
         first, *_, last = (float(step(*inputs)) for _ in range(20))
     assert last < 0.8 * first
     assert [id(p) for p in model.parameters()] == [id(p) for p in parameters]
-    with torch.no_grad(), kept_generator(), seeded(0, 1):
+    with torch.no_grad(), kept_generator(), seeded_draws(0, 1):
         assert float(entropy(model, *inputs)) < last

@@ -16,7 +16,7 @@ from situate.data.slices import Slices  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.runtime.equality import Equality, compare  # noqa: E402
 from situate.runtime.programs.program import Program, capture_program  # noqa: E402
-from situate.runtime.programs.seeds import kept_generator, seeded  # noqa: E402
+from situate.runtime.programs.seeds import kept_generator, seeded_draws  # noqa: E402
 from situate.runtime.step import PlacedStep, StartDevices  # noqa: E402
 from tests.runtime.models import MODELS  # noqa: E402
 from tests.runtime.placing import sgd  # noqa: E402
@@ -52,7 +52,7 @@ def accumulate(
 ) -> Tensor:
     """The gradients of a step, slice after slice, with a placed step's draws; returns the loss."""
     total, begin = torch.tensor(0), 0
-    with kept_generator(), seeded(0, step):
+    with kept_generator(), seeded_draws(0, step):
         for samples in shares:
             part = loss(model, *(tensor[begin : begin + samples] for tensor in inputs))
             part = part / (sum(shares) / samples)

@@ -10,8 +10,8 @@ torch = pytest.importorskip("torch")
 from situate.data.slices import Slices, Sums  # noqa: E402
 from situate.runtime.unplaced import (  # noqa: E402
     Accumulation,
-    Unplaced,
-    leaves,
+    UnplacedStep,
+    result_tensors,
 )
 from tests import branches  # noqa: E402
 from tests.runtime.placing import sgd  # noqa: E402
@@ -34,10 +34,10 @@ def total(sums: Sums, replicas: tuple[int, ...] = ()) -> tuple[float, float]:
     model = Counting()
     found = Accumulation(model, Slices((1, 1, 1, 1), replicas=replicas, sums=sums))
     for place, gradient in zip(found.places, GRADIENTS, strict=True):
-        place.put()
+        place.restore()
         model.seen += 1
         (gradient * model.weight).backward()
-        place.take()
+        place.save()
     found.finish()
     assert model.weight.grad is not None
     return model.weight.grad.item(), model.seen.item()
@@ -68,7 +68,7 @@ def test_steps_train_and_draw_from_the_seed_alone():
     for noise in (1, 2):
         torch.manual_seed(0)
         model, inputs, loss = branches.build()
-        step = Unplaced(model, inputs, loss, sgd(list(model.parameters())), seed=3)
+        step = UnplacedStep(model, inputs, loss, sgd(list(model.parameters())), seed=3)
         torch.manual_seed(noise)
         found.append([float(*step()) for _ in range(2)])
         assert int(model.calls) == 2
@@ -101,7 +101,7 @@ def test_a_checkpoint_draws_the_same_again(reentrant):
     for saves in (False, True):
         torch.manual_seed(0)
         model = Dropping(saves)
-        step = Unplaced(
+        step = UnplacedStep(
             model, (x,), lambda model, x: model(x).square().mean(), sgd([*model.parameters()])
         )
         found.append([float(*step()) for _ in range(3)])
@@ -110,7 +110,7 @@ def test_a_checkpoint_draws_the_same_again(reentrant):
 
 def test_inference_returns_what_the_model_does_and_changes_nothing():
     model, inputs, loss = branches.build()
-    (value,) = Unplaced(model, inputs, loss, None)()
+    (value,) = UnplacedStep(model, inputs, loss, None)()
     assert value.shape == (16, 4)
     assert int(model.calls) == 0
 
@@ -118,7 +118,7 @@ def test_inference_returns_what_the_model_does_and_changes_nothing():
 def test_a_step_may_overwrite_its_inputs():
     x = torch.ones(2, 3)
     model = torch.nn.Linear(3, 1)
-    step = Unplaced(
+    step = UnplacedStep(
         model, (x,), lambda model, x: model(x.mul_(2)).sum(), sgd([*model.parameters()])
     )
     step()
@@ -127,4 +127,4 @@ def test_a_step_may_overwrite_its_inputs():
 
 def test_leaves_are_the_tensors_of_what_is_returned():
     one, two = torch.ones(1), torch.ones(2)
-    assert leaves({"a": (one, 3), "b": [two, None]}) == [one, two]
+    assert result_tensors({"a": (one, 3), "b": [two, None]}) == [one, two]

@@ -146,7 +146,7 @@ class MeasuresElsewhere(Evaluator, Protocol):
         ...
 
 
-def checked(machine: Evaluator, found: Any, count: int) -> Measurements:
+def checked_measurements(machine: Evaluator, found: Any, count: int) -> Measurements:
     """Measurements of so many placements, as an evaluator gave them, as arrays of the usual types.
 
     Raises:
@@ -154,12 +154,12 @@ def checked(machine: Evaluator, found: Any, count: int) -> Measurements:
     """
     if not isinstance(found, Measurements):
         raise SituateError(
-            f"{_who(machine)} returned a {type(found).__name__}; measure must return "
+            f"{_named(machine)} returned a {type(found).__name__}; measure must return "
             "Measurements(seconds, outcome)"
         )
     _check_arrays(machine, found)
     if len(found) != count:
-        raise SituateError(f"{_who(machine)} measured {len(found)} of {count} placements")
+        raise SituateError(f"{_named(machine)} measured {len(found)} of {count} placements")
     _check_values(machine, found)
     return Measurements(
         found.seconds.astype(np.float64, copy=False),
@@ -169,7 +169,7 @@ def checked(machine: Evaluator, found: Any, count: int) -> Measurements:
     )
 
 
-def _who(machine: Evaluator) -> str:
+def _named(machine: Evaluator) -> str:
     return f"evaluator {machine.name!r}"
 
 
@@ -178,10 +178,12 @@ def _check_arrays(machine: Evaluator, found: Measurements) -> None:
         array = getattr(found, name)
         if not isinstance(array, np.ndarray) or array.dtype.kind not in kinds or array.ndim != 1:
             was = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else type(array)
-            raise SituateError(f"{_who(machine)}: {name}: must be an array (k,) of {of}, got {was}")
+            raise SituateError(
+                f"{_named(machine)}: {name}: must be an array (k,) of {of}, got {was}"
+            )
     if len(found.outcome) != len(found.seconds):
         raise SituateError(
-            f"{_who(machine)} gave {len(found.seconds)} seconds and {len(found.outcome)} outcomes"
+            f"{_named(machine)} gave {len(found.seconds)} seconds and {len(found.outcome)} outcomes"
         )
 
 
@@ -190,15 +192,15 @@ def _check_values(machine: Evaluator, found: Measurements) -> None:
     for seconds, outcome in zip(found.seconds.tolist(), found.outcome.tolist(), strict=True):
         if not 0 <= outcome < len(OUTCOMES):
             known = ", ".join(f"{i} {name}" for i, name in enumerate(OUTCOMES))
-            raise SituateError(f"{_who(machine)} gave outcome {outcome}; known: {known}")
+            raise SituateError(f"{_named(machine)} gave outcome {outcome}; known: {known}")
         if not seconds >= 0 or (outcome == 0 and isinf(seconds)):
             raise SituateError(
-                f"{_who(machine)} measured {seconds} seconds; a step that was completed takes "
+                f"{_named(machine)} measured {seconds} seconds; a step that was completed takes "
                 "some, one that was not infinitely many"
             )
 
 
-def consecutive(numbers: NDArray[np.int64], most: int | None) -> Iterator[NDArray[np.int64]]:
+def consecutive_runs(numbers: NDArray[np.int64], most: int | None) -> Iterator[NDArray[np.int64]]:
     """Indices into ascending `numbers` (k,), in runs in which each is one more than the last; none
     of more than `most`."""
     indices = np.arange(len(numbers))

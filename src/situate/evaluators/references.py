@@ -15,7 +15,7 @@ from situate.evaluators.measurements import Measurements, Origin
 from situate.simulation.decoding import priority_of, step_times
 from situate.simulation.simulator import Simulator
 
-ALIKE = 1.05
+MAX_EQUAL_RATIO = 1.05
 """Ratio of two reference times up to which workers count as equally fast: they are known no better,
 and a ratio that is noise would favour what one of them measures."""
 
@@ -45,10 +45,12 @@ class References:
         if self._first is None:
             self._first = origin.reference
         ratio = origin.reference / self._first
-        return replace(origin, pace=1.0 if 1 / ALIKE <= ratio <= ALIKE else ratio)
+        return replace(
+            origin, pace=1.0 if 1 / MAX_EQUAL_RATIO <= ratio <= MAX_EQUAL_RATIO else ratio
+        )
 
 
-NEGLIGIBLE = 1e-12
+MIN_OP_SECONDS = 1e-12
 """Seconds that every op counts as more: a graph may say that none takes any."""
 
 
@@ -56,17 +58,19 @@ def reference_placement(problem: Problem) -> Placement:
     """Placement (n,): stretches of the network of about equal work, one on each accelerator, so
     that all of them tell; where that does not fit, everything on the first device on which it
     does."""
-    candidates = np.array([_stretches(problem), *_single(problem)], np.int32)
+    candidates = np.array(
+        [_balanced_stretches(problem), *_one_device_placements(problem)], np.int32
+    )
     order = priority_of(np.array(problem.graph.order, np.int32))
     _, peak = step_times(Simulator(problem), candidates, order, threads=1)
     fits = (peak <= problem.capacity).all(axis=1)
     return np.asarray(candidates[int(fits.argmax())], np.int32)
 
 
-def _stretches(problem: Problem) -> Placement:
+def _balanced_stretches(problem: Problem) -> Placement:
     devices = np.array(accelerators(problem))
     work = np.zeros(problem.units)
-    np.add.at(work, problem.unit, problem.seconds.min(axis=1) + NEGLIGIBLE)
+    np.add.at(work, problem.unit, problem.seconds.min(axis=1) + MIN_OP_SECONDS)
     line = pipeline_order(problem)
     middle = np.cumsum(work[line]) - work[line] / 2
     of_unit = np.empty(problem.units, np.int32)
@@ -74,7 +78,7 @@ def _stretches(problem: Problem) -> Placement:
     return _allowed(problem, of_unit)
 
 
-def _single(problem: Problem) -> list[Placement]:
+def _one_device_placements(problem: Problem) -> list[Placement]:
     return [
         _allowed(problem, np.full(problem.units, device, np.int32)) for device in range(problem.d)
     ]

@@ -49,17 +49,17 @@ class CountsSteps(Evaluator, Protocol):
         ...
 
 
-FEWEST_STEPS, MOST_STEPS = 3, 10
+MIN_STEPS, MAX_STEPS = 3, 10
 """Steps of a measurement."""
 
 SHORT_SECONDS = 0.2
-"""Seconds within which more than `MOST_STEPS` steps are no trouble."""
+"""Seconds within which more than `MAX_STEPS` steps are no trouble."""
 
 TARGET_ERROR = 0.03
 """Standard error, as a fraction of the mean, that is small enough to stop at."""
 
 
-def enough(seconds: Sequence[float], left: float, timed: int | None = None) -> bool:
+def has_enough_steps(seconds: Sequence[float], left: float, timed: int | None = None) -> bool:
     """True if no more steps are needed after those that took so long.
 
     Args:
@@ -70,14 +70,14 @@ def enough(seconds: Sequence[float], left: float, timed: int | None = None) -> b
         return False
     if timed is not None:
         return len(seconds) >= timed or max(seconds) > left
-    exact = len(seconds) >= FEWEST_STEPS and standard_error(seconds) <= TARGET_ERROR
-    long = len(seconds) >= MOST_STEPS and sum(seconds) >= SHORT_SECONDS
+    exact = len(seconds) >= MIN_STEPS and standard_error(seconds) <= TARGET_ERROR
+    long = len(seconds) >= MAX_STEPS and sum(seconds) >= SHORT_SECONDS
     return exact or long or max(seconds) > left
 
 
 def repetition_text(steps: Steps | None) -> str:
     """The words of a study for how often a step is repeated."""
-    return str(steps or f"{FEWEST_STEPS} to {MOST_STEPS} steps, error {TARGET_ERROR}")
+    return str(steps or f"{MIN_STEPS} to {MAX_STEPS} steps, error {TARGET_ERROR}")
 
 
 def standard_error(seconds: Sequence[float]) -> float:

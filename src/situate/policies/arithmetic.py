@@ -32,19 +32,19 @@ def arithmetic() -> Iterator[None]:
     last bit. Attention that is all but certain weighs the rest with denormals, each of which takes
     a processor some hundred times as long as another number and adds nothing to a sum.
     """
-    threads, flushed = torch.get_num_threads(), _denormals_are_zero()
-    token = _threads.set(thread_limit(threads))
+    thread_count, flushed = torch.get_num_threads(), _denormals_are_zero()
+    token = _threads.set(thread_limit(thread_count))
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     try:
         yield
     finally:
-        torch.set_num_threads(threads)
+        torch.set_num_threads(thread_count)
         torch.set_flush_denormal(flushed)
         _threads.reset(token)
 
 
-def threads() -> int:
+def thread_count() -> int:
     """As many as PyTorch had outside `arithmetic`, for what gives the same with any number, within
     the caller's limit and `MAX_THREADS`."""
     return min(_threads.get(), MAX_THREADS)
@@ -61,19 +61,19 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, left: Tensor, right: Tensor) -> Tensor:
         ctx.save_for_backward(left, right)
-        return _halves(left, right)
+        return _product_by_halves(left, right)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None]:
         left, right = ctx.saved_tensors
         of_left, of_right = ctx.needs_input_grad
         return (
-            _halves(gradients[0], right.t()) if of_left else None,
-            _halves(left.t(), gradients[0]) if of_right else None,
+            _product_by_halves(gradients[0], right.t()) if of_left else None,
+            _product_by_halves(left.t(), gradients[0]) if of_right else None,
         )
 
 
-def _halves(left: Tensor, right: Tensor) -> Tensor:
+def _product_by_halves(left: Tensor, right: Tensor) -> Tensor:
     result = left.new_empty(len(left), right.shape[1])
     if result.numel() * left.shape[1] < THREADED_MULTIPLICATIONS:
         return torch.mm(left, right, out=result)
@@ -84,15 +84,15 @@ def _halves(left: Tensor, right: Tensor) -> Tensor:
         with torch.no_grad():
             torch.mm(half[0], right, out=half[1])
 
-    if threads() < 2:
+    if thread_count() < 2:
         list(map(multiply, halves))
     else:
-        with ThreadPoolExecutor(2, initializer=_alone) as pool:
+        with ThreadPoolExecutor(2, initializer=_set_up_thread) as pool:
             list(pool.map(multiply, halves))
     return result
 
 
-def _alone() -> None:
+def _set_up_thread() -> None:
     """A new thread computes as within `arithmetic`, too."""
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
@@ -108,7 +108,7 @@ def array(tensor: Tensor) -> NDArray[Any]:
     return numbers
 
 
-def called(function: Callable[..., Any], *tensors: Tensor) -> list[Tensor]:
+def call_core(function: Callable[..., Any], *tensors: Tensor) -> list[Tensor]:
     """The tensors that a function of the core makes of tensors, on as many threads as may be."""
-    made = function(*map(array, tensors), threads=threads())
+    made = function(*map(array, tensors), threads=thread_count())
     return [torch.from_numpy(each) for each in (made if isinstance(made, tuple) else (made,))]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from situate import _core
-from situate.policies.arithmetic import called, product
+from situate.policies.arithmetic import call_core, product
 from situate.policies.shapes import Score
 
 
@@ -68,8 +68,8 @@ class _Additive(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, queries: Tensor, keys: Tensor, v: Tensor) -> Tensor:
         ctx.save_for_backward(queries, keys, v)
-        return called(_core.additive_scores, queries, keys, v)[0]
+        return call_core(_core.additive_scores, queries, keys, v)[0]
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, ...]:
-        return tuple(called(_core.additive_gradients, *ctx.saved_tensors, *gradients))
+        return tuple(call_core(_core.additive_gradients, *ctx.saved_tensors, *gradients))

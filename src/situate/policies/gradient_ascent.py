@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 Rule = Literal["plain", "adam"]
 
-DECAYS = 0.9, 0.999
+ADAM_DECAYS = 0.9, 0.999
 """Decay rates of Adam's two averages (Kingma and Ba, ICLR 2015)."""
 
 
@@ -56,7 +56,7 @@ class ParameterServer:
 
     def _adam(self, gradient: Tensor) -> None:
         """Turn a gradient into the step of learning rate 1, in its place."""
-        first, second = DECAYS
+        first, second = ADAM_DECAYS
         # m = beta1 m + (1 - beta1) g, and v = beta2 v + (1 - beta2) g^2, all (p,).
         self._mean.lerp_(gradient, 1 - first)
         self._square.mul_(second).addcmul_(gradient, gradient, value=1 - second)

@@ -16,7 +16,7 @@ from situate.policies.shapes import Shape
 
 Array = NDArray[np.float32]
 
-OUTPUTS = 8
+MAX_OUTPUTS = 8
 """Most outputs of a group that are listed, the largest first."""
 
 TYPE_WIDTH = 16
@@ -24,7 +24,7 @@ TYPE_WIDTH = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Features:
+class GroupFeatures:
     """Features of g groups (ColocRL, section 3; see docs/methods/colocrl.md).
 
     Attributes:
@@ -38,10 +38,10 @@ class Features:
     adjacency: Array
 
 
-def features(problem: Problem, groups: Groups) -> Features:
+def group_features(problem: Problem, groups: Groups) -> GroupFeatures:
     """The features of a problem's groups."""
-    crossing, edges = _crossing(problem, groups)
-    return Features(_kinds(problem, groups), _outputs(problem, groups, crossing), edges)
+    crossing, edges = _crossing_tensors(problem, groups)
+    return GroupFeatures(_kinds(problem, groups), _outputs(problem, groups, crossing), edges)
 
 
 def _kinds(problem: Problem, groups: Groups) -> Array:
@@ -55,7 +55,7 @@ def _kinds(problem: Problem, groups: Groups) -> Array:
     return counts
 
 
-def _crossing(problem: Problem, groups: Groups) -> tuple[NDArray[np.bool_], Array]:
+def _crossing_tensors(problem: Problem, groups: Groups) -> tuple[NDArray[np.bool_], Array]:
     """(m,) whether a tensor leaves its producer's group, and the groups' adjacency."""
     g, lengths = len(groups), np.diff(problem.consumer_start)
     # Compressed rows to a list of edges: tensor, source, target (e,), one entry for every consumer
@@ -75,13 +75,13 @@ def _crossing(problem: Problem, groups: Groups) -> tuple[NDArray[np.bool_], Arra
 
 def _outputs(problem: Problem, groups: Groups, leaves: NDArray[np.bool_]) -> Array:
     """log2(1 + bytes) / 32, zeros behind the last."""
-    result = np.zeros((len(groups), OUTPUTS), np.float32)
+    result = np.zeros((len(groups), MAX_OUTPUTS), np.float32)
     listed = np.zeros(len(groups), np.int64)
     # Largest first over all tensors, so that each group's list comes out sorted; equal sizes keep
     # the graph's order.
     for tensor in np.argsort(-problem.size, kind="stable"):
         group = groups.of_op[problem.producer[tensor]]
-        if leaves[tensor] and listed[group] < OUTPUTS:
+        if leaves[tensor] and listed[group] < MAX_OUTPUTS:
             result[group, listed[group]] = np.log2(1.0 + problem.size[tensor]) / 32
             listed[group] += 1
     return result
@@ -95,7 +95,7 @@ class GroupEmbedding(nn.Module):
         generator: draws the embeddings of kinds from a normal distribution.
     """
 
-    def __init__(self, known: Features, generator: Generator) -> None:
+    def __init__(self, known: GroupFeatures, generator: Generator) -> None:
         super().__init__()
         self._kinds = torch.from_numpy(known.kinds)
         # (g, OUTPUTS + 2 g): what is not learnt stands ready, so that a forward pass joins two
@@ -129,7 +129,7 @@ class GroupPolicy(nn.Module):
     ) -> None:
         super().__init__()
         self.allowed = torch.from_numpy(groups.allowed)
-        self.embedding = GroupEmbedding(features(problem, groups), generator)
+        self.embedding = GroupEmbedding(group_features(problem, groups), generator)
         self.placer = Placer(
             self.embedding.width,
             problem.d,

@@ -8,7 +8,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from situate import _core
-from situate.policies.arithmetic import array, threads
+from situate.policies.arithmetic import array, thread_count
 
 
 class Grouper(nn.Module):
@@ -75,12 +75,12 @@ class Grouper(nn.Module):
         # The core draws by seed, unit and number, so its threads may draw in any order.
         seed = torch.randint(2**62, (), generator=generator)
         drawn = _core.sample_groups(
-            **_arrays(self.hidden(), self.last.weight, self.last.bias, self._start),
+            **_last_layer(self.hidden(), self.last.weight, self.last.bias, self._start),
             trust=self._trust,
             m=m,
             seed=int(seed),
             noise=noise,
-            threads=threads(),
+            threads=thread_count(),
         )
         return torch.from_numpy(drawn)
 
@@ -108,7 +108,9 @@ class Grouper(nn.Module):
         return total
 
 
-def _arrays(states: Tensor, weight: Tensor, bias: Tensor, start: Tensor | None) -> dict[str, Any]:
+def _last_layer(
+    states: Tensor, weight: Tensor, bias: Tensor, start: Tensor | None
+) -> dict[str, Any]:
     """The last layer, as the core takes it."""
     given = {"states": states, "weight": weight, "bias": bias, "start": start}
     return {name: None if each is None else array(each) for name, each in given.items()}
@@ -133,11 +135,11 @@ class _LogProb(torch.autograd.Function):
         weights: Tensor,
     ) -> Tensor:
         total, *saved = _core.group_gradients(
-            **_arrays(hidden, weight, bias, start),
+            **_last_layer(hidden, weight, bias, start),
             trust=trust,
             groups=array(groups),
             weights=array(weights),
-            threads=threads(),
+            threads=thread_count(),
         )
         # Gradients by hidden (u, h), weight (g, h) and bias (g,) are made in the same pass as the
         # value: the probabilities (u, g) that they need are too large to be kept, or to be made

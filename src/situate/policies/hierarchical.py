@@ -13,7 +13,7 @@ from torch import Generator, Tensor, nn
 from situate.data.problem import Problem
 from situate.policies.grouper import Grouper
 from situate.policies.lstm import Activations
-from situate.policies.planner_features import Index, SampledGroups
+from situate.policies.planner_features import SampledGroupFeatures, Index
 from situate.policies.seq2seq import Memory, Placer, entropy
 
 
@@ -75,7 +75,7 @@ class Membership:
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class HierarchySample:
     """s samples and what their probabilities are made of.
 
     Attributes:
@@ -105,7 +105,11 @@ class Hierarchy(nn.Module):
     """
 
     def __init__(
-        self, grouper: Grouper, placer: Placer, membership: Membership, embeddings: SampledGroups
+        self,
+        grouper: Grouper,
+        placer: Placer,
+        membership: Membership,
+        embeddings: SampledGroupFeatures,
     ) -> None:
         super().__init__()
         self.grouper = grouper
@@ -113,7 +117,9 @@ class Hierarchy(nn.Module):
         self._membership = membership
         self._embeddings = embeddings
 
-    def draw(self, s: int, placements: int, generator: Generator, noise: float = 0.0) -> Drawn:
+    def draw(
+        self, s: int, placements: int, generator: Generator, noise: float = 0.0
+    ) -> HierarchySample:
         """Draw s samples, `placements` of each grouping.
 
         What the placer made of the groups can be differentiated, for `objective`, as long as the
@@ -124,23 +130,25 @@ class Hierarchy(nn.Module):
         groups = self.grouper.sample(int(grouping[-1]) + 1, generator, noise)
         memory, allowed = self.read(groups, grouping)
         devices, activations = self.placer.draw(memory, allowed, s, generator, noise)
-        return Drawn(groups, grouping, memory, allowed, devices, activations)
+        return HierarchySample(groups, grouping, memory, allowed, devices, activations)
 
     def read(self, groups: Tensor, grouping: Tensor) -> tuple[Memory, Tensor]:
-        """`memory` and `allowed` of a `Drawn`, from the two before them."""
+        """`memory` and `allowed` of a `HierarchySample`, from the two before them."""
         each = groups.numpy()
         embedded = [self._embeddings.embed(self._membership.of_ops(row)) for row in each]
         embeddings = torch.from_numpy(np.stack(embedded)).to(self.placer.embedding.weight)
         allowed = torch.from_numpy(np.stack([self._membership.allowed(row) for row in each]))
-        return _each(self.placer.encode(embeddings), grouping), allowed[grouping]
+        return _sample_memory(self.placer.encode(embeddings), grouping), allowed[grouping]
 
-    def expand(self, drawn: Drawn) -> NDArray[np.int32]:
+    def expand(self, drawn: HierarchySample) -> NDArray[np.int32]:
         """Placements (s, n)."""
         groups = drawn.groups.numpy()[drawn.grouping.numpy()]
         samples = zip(groups, drawn.devices.numpy(), strict=True)
         return np.stack([self._membership.place(*sample) for sample in samples])
 
-    def objective(self, drawn: Drawn, advantage: Tensor, entropy_weight: float = 0.0) -> Tensor:
+    def objective(
+        self, drawn: HierarchySample, advantage: Tensor, entropy_weight: float = 0.0
+    ) -> Tensor:
         """1/s sum_i A_i (log p(g_i; theta_g) + log p(d_i | g_i; theta_d)), whose gradient is the
         poster's two estimators with A (s,) for R; plus so many times the entropy of the placer's
         distributions."""
@@ -156,7 +164,7 @@ class Hierarchy(nn.Module):
         return objective + entropy_weight * entropy(log_p) if entropy_weight else objective
 
 
-def _each(memory: Memory, grouping: Tensor) -> Memory:
+def _sample_memory(memory: Memory, grouping: Tensor) -> Memory:
     """The memory of every sample, from that of every grouping; one alone stays one."""
     if len(memory.outputs) == 1:
         return memory

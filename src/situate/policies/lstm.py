@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from situate import _core
-from situate.policies.arithmetic import called, product
+from situate.policies.arithmetic import call_core, product
 
 State = tuple[Tensor, Tensor]
 """Hidden states and cells."""
@@ -33,39 +33,39 @@ class Activations(NamedTuple):
     hidden: Tensor
 
 
-def bias(lstm: nn.LSTM, layer: int) -> Tensor:
+def joint_bias(lstm: nn.LSTM, layer: int) -> Tensor:
     """(4h,) both biases of a layer."""
     of_inputs, of_hidden = (getattr(lstm, f"bias_{of}_l{layer}") for of in ("ih", "hh"))
     return torch.as_tensor(of_inputs + of_hidden)
 
 
-def read(lstm: nn.LSTM, layer: int, inputs: Tensor) -> Tensor:
+def input_gates(lstm: nn.LSTM, layer: int, inputs: Tensor) -> Tensor:
     """(..., 4h) what a layer's gates make of inputs (..., f)."""
     weights = getattr(lstm, f"weight_ih_l{layer}")
     # (..., f) to (rows, f) to (rows, 4h): the inputs of all steps in one product, since only the
     # recurrent product has to go step by step.
     made = product(inputs.reshape(-1, inputs.shape[-1]), weights.t())
-    return (made + bias(lstm, layer)).view(*inputs.shape[:-1], len(weights))
+    return (made + joint_bias(lstm, layer)).view(*inputs.shape[:-1], len(weights))
 
 
-def run(
+def run_lstm(
     lstm: nn.LSTM, first: Tensor, state: State, activations: Sequence[Activations] = ()
 ) -> tuple[Tensor, State]:
     """Hidden states (T, k, h) of the last layer, and the state after the last step.
 
     Args:
         lstm: of any number of layers, whose parameters alone are used.
-        first: (T, k, 4h) what the first layer read, see `read`.
+        first: (T, k, 4h) what the first layer read, see `input_gates`.
         state: to begin from, each (layers, k, h).
         activations: of every layer, if the same steps were taken before with the same parameters.
     """
     inputs, hidden, cells = first, list[Tensor](), list[Tensor]()
     for layer in range(lstm.num_layers):
         if layer:
-            inputs = read(lstm, layer, inputs)
+            inputs = input_gates(lstm, layer, inputs)
         recurrent = getattr(lstm, f"weight_hh_l{layer}")
         known = activations[layer] if activations else None
-        inputs, cell = _Pass.apply(  # type: ignore[no-untyped-call]
+        inputs, cell = _LayerPass.apply(  # type: ignore[no-untyped-call]
             inputs, recurrent, state[0][layer], state[1][layer], known
         )
         hidden.append(inputs[-1])
@@ -73,20 +73,20 @@ def run(
     return inputs, (torch.stack(hidden), torch.stack(cells))
 
 
-class _Pass(torch.autograd.Function):
+class _LayerPass(torch.autograd.Function):
     """One layer: its hidden states (T, k, h) and the last cell (k, h)."""
 
     @staticmethod
     def forward(
         ctx: Any,
-        read: Tensor,
+        gate_inputs: Tensor,
         recurrent: Tensor,
         hidden: Tensor,
         cell: Tensor,
         known: Activations | None,
     ) -> State:
         activations = known or Activations(
-            *called(_core.lstm_forward, recurrent, read, hidden, cell)
+            *call_core(_core.lstm_forward, recurrent, gate_inputs, hidden, cell)
         )
         ctx.save_for_backward(recurrent, hidden, cell, *activations)
         # A copy, lest an output be a view of what is saved for the backward pass.
@@ -95,7 +95,7 @@ class _Pass(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         recurrent, hidden, cell, gates, cells, states = ctx.saved_tensors
-        of_read, of_hidden, of_cell = called(
+        of_read, of_hidden, of_cell = call_core(
             _core.lstm_backward, recurrent, cell, gates, cells, *gradients
         )
         # before (T, k, h): the hidden state that each step read, the first one included.

@@ -13,10 +13,10 @@ from situate.data.topology import edge_producers, edge_tensors, places
 Array = NDArray[np.float32]
 Index = NDArray[np.int64]
 
-OUTPUTS = 5
+MAX_OUTPUTS = 5
 """Outputs of an op whose sizes are listed, the largest first, as in the released controller."""
 
-NEIGHBOURS = 5
+MAX_NEIGHBOURS = 5
 """Inputs, and as many consumers, that a unit is described by; the released controller lists ten
 neighbours in all."""
 
@@ -48,13 +48,13 @@ def _outputs(problem: Problem) -> Array:
     """Control edges, the tensors behind the graph's own, are connections and no outputs."""
     own = len(problem.graph.tensors)
     producer, size = problem.producer[:own].astype(np.int64), problem.size[:own]
-    result = np.zeros((problem.n, OUTPUTS + 1), np.float32)
+    result = np.zeros((problem.n, MAX_OUTPUTS + 1), np.float32)
     # By producer, then by size from the largest; the last key of lexsort is the first to count.
     order = np.lexsort((-size, producer))
-    rank = _rank(producer[order], problem.n)
-    listed = order[rank < OUTPUTS]
-    result[producer[listed], rank[rank < OUTPUTS]] = np.log2(1.0 + size[listed]) / 32
-    result[:, OUTPUTS] = np.log2(1.0 + np.bincount(producer, minlength=problem.n))
+    rank = _rank_among_equals(producer[order], problem.n)
+    listed = order[rank < MAX_OUTPUTS]
+    result[producer[listed], rank[rank < MAX_OUTPUTS]] = np.log2(1.0 + size[listed]) / 32
+    result[:, MAX_OUTPUTS] = np.log2(1.0 + np.bincount(producer, minlength=problem.n))
     return result
 
 
@@ -64,7 +64,7 @@ def unit_features(problem: Problem, ops: OpFeatures) -> Array:
     members = np.bincount(problem.unit, minlength=problem.units)[:, None]
     kinds = np.zeros((problem.units, ops.kinds), np.float32)
     np.add.at(kinds, (problem.unit, ops.kind), 1.0)
-    outputs = np.zeros((problem.units, OUTPUTS + 1), np.float32)
+    outputs = np.zeros((problem.units, MAX_OUTPUTS + 1), np.float32)
     np.add.at(outputs, problem.unit, ops.outputs)
     return np.hstack((kinds / members, outputs / members, _connections(problem)), dtype=np.float32)
 
@@ -91,20 +91,20 @@ def _nearest(unit: Index, other: Index, size: Index, position: NDArray[np.float6
     # Edges by unit, then from the largest tensor; equal sizes by the neighbour's number, so that
     # the order does not hang on how edges were listed.
     order = np.lexsort((other, -size, unit))
-    rank = _rank(unit[order], len(position))
-    listed = order[rank < NEIGHBOURS]
+    rank = _rank_among_equals(unit[order], len(position))
+    listed = order[rank < MAX_NEIGHBOURS]
     # (u,) to (u, NEIGHBOURS), each row filled with the unit's own position.
-    result = np.repeat(position[:, None], NEIGHBOURS, axis=1)
-    result[unit[listed], rank[rank < NEIGHBOURS]] = position[other[listed]]
+    result = np.repeat(position[:, None], MAX_NEIGHBOURS, axis=1)
+    result[unit[listed], rank[rank < MAX_NEIGHBOURS]] = position[other[listed]]
     return result.astype(np.float32)
 
 
-def _rank(ordered: Index, count: int) -> Index:
+def _rank_among_equals(ordered: Index, count: int) -> Index:
     """Each entry's number among its equals, in an ascending list of numbers below `count`."""
     return np.arange(len(ordered)) - np.searchsorted(ordered, np.arange(count))[ordered]
 
 
-class SampledGroups:
+class SampledGroupFeatures:
     """Embeddings of sampled groups (Hierarchical Planner, section 1), in one pass over the ops and
     one over the edges.
 

@@ -50,7 +50,9 @@ class ProposalPolicy(nn.Module):
     def sample(self, batch: GraphBatch, samples: int, generator: Generator) -> Tensor:
         """(samples, n, c) categories of the choices at each node."""
         log_probs = self.log_probs(batch)
-        return torch.stack([_drawn(each, samples, generator) for each in log_probs], dim=2)
+        return torch.stack(
+            [_sample_categories(each, samples, generator) for each in log_probs], dim=2
+        )
 
 
 def log_prob(log_probs: Sequence[Tensor], actions: Tensor, batch: GraphBatch) -> Tensor:
@@ -93,7 +95,7 @@ def _network(features: tuple[int, int], shape: GraphShape, generator: Generator)
     return GraphNetwork(features, shape, generator)
 
 
-def _drawn(log_probs: Tensor, samples: int, generator: Generator) -> Tensor:
+def _sample_categories(log_probs: Tensor, samples: int, generator: Generator) -> Tensor:
     """(samples, n) draws from distributions (n, categories), by Gumbel's noise."""
     uniform = torch.rand(samples, *log_probs.shape, generator=generator)
     return (log_probs - torch.log(-torch.log(uniform))).argmax(dim=2)

@@ -10,9 +10,9 @@ from torch import Generator, Tensor, nn
 from torch.nn import functional as F
 
 from situate import _core
-from situate.policies.arithmetic import array, threads
+from situate.policies.arithmetic import array, thread_count
 from situate.policies.attention import Attention
-from situate.policies.lstm import Activations, State, bias, read, run
+from situate.policies.lstm import Activations, State, input_gates, joint_bias, run_lstm
 from situate.policies.shapes import Score
 
 DEVICE_WIDTH = 32
@@ -110,9 +110,9 @@ class Placer(nn.Module):
         # (g, f) to (1, g, f): one encoding that all samples share; else (k, g, f).
         groups = embeddings.expand(1, -1, -1) if embeddings.dim() == 2 else embeddings
         # Batch first to step first: (g, b, f), as the LSTM goes group by group.
-        first = read(self.encoder, 0, groups.transpose(0, 1))
+        first = input_gates(self.encoder, 0, groups.transpose(0, 1))
         nothing = first.new_zeros(self.encoder.num_layers, len(groups), self.encoder.hidden_size)
-        outputs, state = run(self.encoder, first, (nothing, nothing))
+        outputs, state = run_lstm(self.encoder, first, (nothing, nothing))
         outputs = outputs.transpose(0, 1)
         own = outputs.new_zeros(1, outputs.shape[1], 1) if self.own is None else self.own(outputs)
         return Memory(outputs, self.attention.keys(outputs), own, state)
@@ -146,10 +146,10 @@ class Placer(nn.Module):
         decoder = _core.SamplerWeights(
             # The first layer reads the device before alone, so that its part is one product for
             # d + 1 words, (d + 1, 4h), and none in any step.
-            embedding=array(read(self.decoder, 0, self.embedding.weight)),
+            embedding=array(input_gates(self.decoder, 0, self.embedding.weight)),
             recurrent=[array(getattr(self.decoder, f"weight_hh_l{i}")) for i in layers],
             inputs=[array(getattr(self.decoder, f"weight_ih_l{i}")) for i in layers[1:]],
-            biases=[array(bias(self.decoder, i)) for i in layers[1:]],
+            biases=[array(joint_bias(self.decoder, i)) for i in layers[1:]],
             query=None if self.attention.query is None else array(self.attention.query.weight),
             v=None if self.attention.v is None else array(self.attention.v),
             head=array(weights),
@@ -168,7 +168,7 @@ class Placer(nn.Module):
             inputs,
             temperature=self.temperature,
             bound=self.tanh_constant or 0.0,
-            threads=threads(),
+            threads=thread_count(),
         )
         kept = [Activations(*map(torch.from_numpy, layer)) for layer in activations]
         return torch.from_numpy(devices), kept
@@ -194,9 +194,9 @@ class Placer(nn.Module):
         # Word d stands for the beginning. before (g, k): the device of the group before each.
         start = devices.new_full((k, 1), self.devices)
         before = torch.cat([start, devices[:, :-1]], 1).t()
-        first = F.embedding(before, read(self.decoder, 0, self.embedding.weight))
+        first = F.embedding(before, input_gates(self.decoder, 0, self.embedding.weight))
         hidden, cell = (state.expand(-1, k, -1) for state in memory.state)
-        states, _ = run(self.decoder, first, (hidden, cell), activations)
+        states, _ = run_lstm(self.decoder, first, (hidden, cell), activations)
         logits = self._logits(states.transpose(0, 1), memory, memory.own)
         return torch.log_softmax(logits.masked_fill(~allowed, -torch.inf), 2)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from situate.profiling.plain_step import ONES, Marks, RoundTrip, plain, worker_clock
+from situate.profiling.plain_step import ONES_KERNEL, OpNumbers, RoundTrip, plain_step, worker_clock
 from situate.runtime.device import Share
 from situate.runtime.hardware import RealDevice
 from situate.runtime.memory import Layout, anonymous_file, mapped
@@ -18,7 +18,7 @@ from situate.runtime.model_state.state import lay_out
 from situate.runtime.processes.messages import Assignment
 from situate.runtime.programs.custom_ops import defining_modules
 from situate.runtime.programs.placed import place
-from situate.runtime.settings import settings
+from situate.runtime.settings import current_settings
 from situate.runtime.subject import Subject
 
 
@@ -28,7 +28,7 @@ class Bench:
     Attributes:
         block: its descriptor.
         assignments: of every device. Its timed step runs all ops of the program; its plain
-            step what `plain` says.
+            step what `plain_step` says.
         marks: the numbers under which that is timed.
     """
 
@@ -38,7 +38,7 @@ class Bench:
         program = subject.program
         here = np.zeros(len(program.graph.ops), np.int32)
         self._subject, self._trips = subject, trips
-        self.marks = Marks(len(program.graph.ops), len(trips))
+        self.marks = OpNumbers(len(program.graph.ops), len(trips))
         self._placed = place(program, here, program.graph.program_order, 1)
         self._tensors = state_values(program, self._placed.names, subject.model)
         layout = Layout()
@@ -92,16 +92,16 @@ class Bench:
             _threads(device),
             self._hyperparameters(),
             modules=defining_modules(self._placed.names.kernels),
-            settings=settings(),
+            settings=current_settings(),
         )
 
     def _share(self, number: int, device: RealDevice) -> Share:
         placed, program = self._placed, self._subject.program
         names = placed.names
-        kernels = (*names.kernels, ONES)
+        kernels = (*names.kernels, ONES_KERNEL)
         clock = worker_clock(device.threads)
         return Share(
-            plain(self._trips, number, len(kernels) - 1, self.marks, clock),
+            plain_step(self._trips, number, len(kernels) - 1, self.marks, clock),
             placed.sources[0].text(timed=True),
             kernels,
             tuple(value for _, value in names.constants.values()),
@@ -121,7 +121,9 @@ class Bench:
         if not program.training:
             return []
         updated = [p for p in self._subject.model.parameters() if p.requires_grad]
-        groups = optimizers.hyperparameters(optimizers.default(program.optimizer, updated))
+        groups = optimizers.hyperparameters(
+            optimizers.default_optimizer(program.optimizer, updated)
+        )
         return [group | {"lr": 0.0} for group in groups]
 
 

@@ -11,25 +11,25 @@ import msgspec
 from situate.data.cluster import Device
 from situate.data.costs import MeasuredDevice, MeasuredLink
 from situate.profiling.fit import efficiencies
-from situate.profiling.plain_step import MANY, SIZES, link_of
-from situate.profiling.replay import Call, replayed
+from situate.profiling.plain_step import REPETITIONS, TRANSFER_SIZES, fit_link
+from situate.profiling.replay import Call, replay
 from situate.runtime.device import device_clock
 from situate.runtime.hardware import RealDevice
 from situate.runtime.programs.program import Program
 
-COPIES = 7
+COPY_REPETITIONS = 7
 """Number of times that a tensor of each size is copied, after a first time."""
 
 
-def measured(program: Program, device: Device, real: RealDevice) -> MeasuredDevice:
+def measure_device(program: Program, device: Device, real: RealDevice) -> MeasuredDevice:
     """Measure the ops of a program on a CUDA device, each for itself: the time between two
     events on its stream, so that launches which the device waits for count and others do not."""
     import torch
 
     here = torch.device(real.torch)
     with torch.cuda.device(here):
-        seconds = replayed(program, here, _between_events)
-        ones = median_low(_between_events(lambda: torch.ones(1, device=here), MANY))
+        seconds = replay(program, here, _between_events)
+        ones = median_low(_between_events(lambda: torch.ones(1, device=here), REPETITIONS))
     known = MeasuredDevice(
         name=device.name,
         kind=device.kind,
@@ -56,13 +56,15 @@ def _between_events(call: Call, count: int) -> list[float]:
     return [began.elapsed_time(ended) / 1e3 for began, ended in pairs]
 
 
-def links(devices: Sequence[RealDevice]) -> Iterator[MeasuredLink]:
+def measure_links(devices: Sequence[RealDevice]) -> Iterator[MeasuredLink]:
     """The measured links of all ordered pairs of devices of which one is a CUDA device."""
     for source in devices:
         for target in devices:
             if source.torch != target.torch and "cuda" in source.torch + target.torch:
-                seconds = [_copy_seconds(source.torch, target.torch, size) for size in SIZES]
-                yield MeasuredLink(source.name, target.name, *link_of(seconds))
+                seconds = [
+                    _copy_seconds(source.torch, target.torch, size) for size in TRANSFER_SIZES
+                ]
+                yield MeasuredLink(source.name, target.name, *fit_link(seconds))
 
 
 def _copy_seconds(source: str, target: str, size: int) -> float:
@@ -83,4 +85,4 @@ def _copy_seconds(source: str, target: str, size: int) -> float:
         slot.to(target, non_blocking=True)
         return there() - began
 
-    return median_low([seconds() for _ in range(COPIES + 1)][1:])
+    return median_low([seconds() for _ in range(COPY_REPETITIONS + 1)][1:])

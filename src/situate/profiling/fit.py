@@ -14,13 +14,13 @@ from situate.data.graph import Op
 from situate.data.op_classes import op_class
 from situate.data.peaks import peak
 
-ROUNDS = 20
+MAX_ROUNDS = 20
 """At most so often ops change sides of the roofline; they settle after a few."""
 
-LAUNCHES = tuple(2.0 ** (k / 2) for k in range(15))
+LAUNCH_COUNTS = tuple(2.0 ** (k / 2) for k in range(15))
 """Numbers of launches that starting an op is tried to take."""
 
-SAME_WITHIN = 1.1
+SAME_FACTOR = 1.1
 """Factor up to which two errors, or two times, count as the same."""
 
 
@@ -58,12 +58,12 @@ def _sample(op: Op, device: MeasuredDevice, seconds: Mapping[str, Timing]) -> _S
 
 def _fit(samples: Floats, launch: float) -> Efficiency | None:
     """From (3, ops) samples: with the fewest launches that leave about the least error."""
-    fits = [_with_launches(samples, launch, launches) for launches in LAUNCHES]
+    fits = [_with_launches(samples, launch, launches) for launches in LAUNCH_COUNTS]
     found = [fit for fit in fits if fit is not None]
     least = min((fit.error for fit in found), default=0.0)
     # Errors are factors from 1 on: a tenth may be lost in the factor, and a tenth in its logarithm,
     # which tells large errors apart.
-    same = least**SAME_WITHIN * SAME_WITHIN
+    same = least**SAME_FACTOR * SAME_FACTOR
     return next((fit for fit in found if fit.error <= same), None)
 
 
@@ -71,30 +71,30 @@ def _with_launches(samples: Floats, launch: float, launches: float) -> Efficienc
     """Fitted to the ops that take longer than it takes to start them, its error that of all; None
     where there is none."""
     at_peak, seconds, start = samples[:2], samples[2], launch * launches
-    long = seconds > SAME_WITHIN * start
+    long = seconds > SAME_FACTOR * start
     if not long.any():
         return None
-    efficiency = _reached(at_peak[:, long], seconds[long] - start)
+    efficiency = _fit_fractions(at_peak[:, long], seconds[long] - start)
     predicted = start + (at_peak / efficiency[:, None]).max(axis=0)
     error = float(np.exp(np.median(np.abs(np.log(predicted / seconds)))))
     arithmetic, memory = efficiency.tolist()
     return Efficiency(arithmetic, memory, launches, len(seconds), error)
 
 
-def _reached(at_peak: Floats, seconds: Floats) -> Floats:
+def _fit_fractions(at_peak: Floats, seconds: Floats) -> Floats:
     """(2,) fractions of the peaks, from (2, ops) seconds at either peak and measured ones."""
     reached = at_peak / seconds
     efficiency = np.full(2, np.median(reached.max(axis=0)))
     side = np.full(len(seconds), -1)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         before, side = side, (at_peak / efficiency[:, None]).argmax(axis=0)
         if np.array_equal(side, before):
             break
-        efficiency = _medians(reached, side)
+        efficiency = _side_medians(reached, side)
     return efficiency
 
 
-def _medians(reached: Floats, side: NDArray[np.intp]) -> Floats:
+def _side_medians(reached: Floats, side: NDArray[np.intp]) -> Floats:
     """Medians of each side's own ops; a side without any is taken to reach what the other does."""
     medians = [np.median(reached[i, side == i]) if (side == i).any() else 0.0 for i in (0, 1)]
     return np.array([median or max(medians) for median in medians])

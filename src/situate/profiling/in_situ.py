@@ -14,15 +14,15 @@ from situate.data.costs import MeasuredDevice, MeasuredLink, Timing
 from situate.data.graph import Graph
 from situate.profiling.bench import Bench
 from situate.profiling.fit import efficiencies
-from situate.profiling.plain_step import RoundTrip, links, round_trips, seconds_of_many
+from situate.profiling.plain_step import RoundTrip, measured_links, median_seconds, round_trips
 from situate.profiling.replay import is_long, seconds_alone
 from situate.profiling.timings import contention, timings, workspace
 from situate.profiling.workers import ProfilingWorkers
-from situate.runtime.device import Ran
+from situate.runtime.device import StepRecord
 from situate.runtime.hardware import RealDevice
 from situate.runtime.subject import Subject
 
-SECONDS_A_KIND = 1.0
+SECONDS_PER_KIND = 1.0
 """Seconds that steps of one kind, alone or together, are repeated for."""
 
 FEWEST_STEPS, MOST_STEPS = 3, 21
@@ -31,10 +31,10 @@ FEWEST_STEPS, MOST_STEPS = 3, 21
 LONG_STEP_SECONDS = 4.0
 """Seconds of a step above which one of a kind is enough."""
 
-LAPS = 13
+ROUND_TRIP_LAPS = 13
 """Number of times that the round trips are run; the first is to warm up."""
 
-Step = Mapping[int, Ran]
+Step = Mapping[int, StepRecord]
 """The report of every device that took part in a step."""
 
 
@@ -63,8 +63,10 @@ class InSitu:
         with closing(Bench(subject, reals, self._trips)) as bench:
             self._marks = bench.marks
             workers.assign(bench.assignments, bench.block)
-        everyone, sorts = range(len(devices)), of_each_sort(devices)
-        laps = [(workers.run(everyone, timed=False), workers.beside) for _ in range(LAPS)][1:]
+        everyone, sorts = range(len(devices)), distinct_devices(devices)
+        laps = [
+            (workers.run(everyone, timed=False), workers.beside) for _ in range(ROUND_TRIP_LAPS)
+        ][1:]
         self._laps = [lap for lap, _ in laps]
         self._beside = [beside for _, beside in laps]
         self._together: list[Step] = []
@@ -80,10 +82,10 @@ class InSitu:
         self, workers: ProfilingWorkers, everyone: Sequence[int], sorts: Sequence[int]
     ) -> None:
         workers.run(everyone, timed=True)  # the first to touch its memory, which takes long
-        self._steps = {i: _repeated(workers, [i]) for i in sorts}
+        self._steps = {i: _repeat_steps(workers, [i]) for i in sorts}
         self._allocated = workers.run(sorts[:1], timed=True, memory=True)
         if len(everyone) > 1:
-            self._together = _repeated(workers, everyone)
+            self._together = _repeat_steps(workers, everyone)
 
     def measured(self) -> list[MeasuredDevice]:
         """The measured devices, one of each sort."""
@@ -92,7 +94,7 @@ class InSitu:
     def links(self) -> tuple[list[MeasuredLink], float]:
         """The measured links between all devices, and the synchronisation."""
         seconds = [self._there_and_back(trip) for trip in self._trips]
-        return links(self._trips, seconds, [device.name for device in self._devices])
+        return measured_links(self._trips, seconds, [device.name for device in self._devices])
 
     def beside(self) -> float:
         """Seconds that a step on several devices takes beside what they do."""
@@ -107,7 +109,7 @@ class InSitu:
             threads=self._reals[i].threads,
             flops=device.flops,
             bandwidth=device.bandwidth if math.isfinite(device.bandwidth) else None,
-            launch=seconds_of_many(self._laps, i, self._marks.launches),
+            launch=median_seconds(self._laps, i, self._marks.launches),
             wall=self._wall(i),
             seconds=alone,
             workspace=workspace(self._graph, self._allocated[i]) if i in self._allocated else {},
@@ -116,7 +118,7 @@ class InSitu:
         return msgspec.structs.replace(known, efficiency=efficiencies(self._graph.ops, known))
 
     def _timings(self, steps: Sequence[Step], i: int) -> dict[str, Timing]:
-        look = seconds_of_many(self._laps, i, self._marks.looks)
+        look = median_seconds(self._laps, i, self._marks.looks)
         return timings(self._graph, [step[i] for step in steps], look)
 
     def _contention(self, i: int) -> dict[str, float]:
@@ -140,10 +142,10 @@ class InSitu:
         other programs hold up."""
         op = self._marks.trip(trip.number)
         ran = [lap[trip.first] for lap in self._laps]
-        return sorted(r.ended[op] - r.began[op] for r in ran)[len(ran) // 4]
+        return sorted(r.op_ends[op] - r.op_starts[op] for r in ran)[len(ran) // 4]
 
 
-def of_each_sort(devices: Sequence[Device]) -> list[int]:
+def distinct_devices(devices: Sequence[Device]) -> list[int]:
     """The first of all devices of the same kind, model and threads."""
     sorts: dict[tuple[str, str, int | None], int] = {}
     for i, device in enumerate(devices):
@@ -151,15 +153,15 @@ def of_each_sort(devices: Sequence[Device]) -> list[int]:
     return list(sorts.values())
 
 
-def _repeated(workers: ProfilingWorkers, members: Sequence[int]) -> list[Step]:
-    """Steps of these devices for `SECONDS_A_KIND`, and at least `FEWEST_STEPS` unless they are
+def _repeat_steps(workers: ProfilingWorkers, members: Sequence[int]) -> list[Step]:
+    """Steps of these devices for `SECONDS_PER_KIND`, and at least `FEWEST_STEPS` unless they are
     long."""
     steps: list[Step] = [workers.run(members, timed=True)]
-    taken = _longest(steps[0])
+    taken = _step_seconds(steps[0])
     fewest = FEWEST_STEPS if taken < LONG_STEP_SECONDS else 1
-    count = min(MOST_STEPS, max(fewest, int(SECONDS_A_KIND / max(taken, 1e-9))))
+    count = min(MOST_STEPS, max(fewest, int(SECONDS_PER_KIND / max(taken, 1e-9))))
     return steps + [workers.run(members, timed=True) for _ in range(2 * (count // 2))]
 
 
-def _longest(step: Step) -> float:
+def _step_seconds(step: Step) -> float:
     return max(ran.end - ran.start for ran in step.values())

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from statistics import median_low
 
 from situate.data.costs import MeasuredLink
-from situate.runtime.device import Ran
+from situate.runtime.device import StepRecord
 
-SIZES = (64, 1 << 18, 1 << 20, 1 << 22, 1 << 24)
+TRANSFER_SIZES = (64, 1 << 18, 1 << 20, 1 << 22, 1 << 24)
 """Bytes of the tensors that go to and fro: from next to none to more than most caches hold."""
 
-MEETING_BYTES = SIZES[0]
+MEETING_BYTES = TRANSFER_SIZES[0]
 """Bytes of a first tensor that does not count: its sender waits until the other device is there."""
 
-ONES = "aten::ones"
+ONES_KERNEL = "aten::ones"
 """The kernel that makes them."""
 
 FASTEST_LINK = 1e12
@@ -36,15 +36,15 @@ class RoundTrip:
 def round_trips(devices: int) -> list[RoundTrip]:
     """The round trips of all pairs and sizes, in the order in which they run."""
     pairs = itertools.combinations(range(devices), 2)
-    trips = [(a, b, size) for a, b in pairs for size in (MEETING_BYTES, *SIZES)]
+    trips = [(a, b, size) for a, b in pairs for size in (MEETING_BYTES, *TRANSFER_SIZES)]
     return [RoundTrip(number, *trip) for number, trip in enumerate(trips)]
 
 
-def lines(trip: RoundTrip, device: int, kernel: int, op: int) -> Iterator[str]:
+def round_trip_lines(trip: RoundTrip, device: int, kernel: int, op: int) -> Iterator[str]:
     """The lines of a device in a round trip, as source of a placed step.
 
     Args:
-        kernel: number of the kernel `ONES`.
+        kernel: number of the kernel `ONES_KERNEL`.
         op: the number under which it is timed.
     """
     there, back = 2 * trip.number, 2 * trip.number + 1
@@ -55,7 +55,7 @@ def lines(trip: RoundTrip, device: int, kernel: int, op: int) -> Iterator[str]:
         yield f"v = take{there}(); send{back}(v)"
 
 
-def links(
+def measured_links(
     trips: Sequence[RoundTrip], seconds: Sequence[float], names: Sequence[str]
 ) -> tuple[list[MeasuredLink], float]:
     """Both links of every pair, and the seconds of the fastest smallest tensor, which all tensors
@@ -71,27 +71,29 @@ def links(
     synchronisation = min((of_sizes[0] for of_sizes in counted.values()), default=0.0)
     found = []
     for (a, b), of_sizes in counted.items():
-        latency, rate = link_of(of_sizes)
+        latency, rate = fit_link(of_sizes)
         for i, j in ((a, b), (b, a)):
             found.append(MeasuredLink(names[i], names[j], latency - synchronisation, rate))
     return found, synchronisation
 
 
-def link_of(seconds: Sequence[float]) -> tuple[float, float]:
-    """Latency and bytes/s, from the seconds that a tensor of each of `SIZES` takes one way. The
+def fit_link(seconds: Sequence[float]) -> tuple[float, float]:
+    """Latency and bytes/s, from the seconds that a tensor of each of `TRANSFER_SIZES` takes one way. The
     rate is that of all but the smallest together, beside their latency: the large ones decide,
     since in a step no cache holds what is sent."""
     latency, *others = seconds
     beside = sum(s - latency for s in others)
-    return latency, min(FASTEST_LINK, sum(SIZES[1:]) / beside) if beside > 0 else FASTEST_LINK
+    return latency, min(
+        FASTEST_LINK, sum(TRANSFER_SIZES[1:]) / beside
+    ) if beside > 0 else FASTEST_LINK
 
 
-MANY = 100
+REPETITIONS = 100
 """Things of next to no work that are timed together."""
 
 
 @dataclass(frozen=True)
-class Marks:
+class OpNumbers:
     """Under which numbers the plain step is timed: behind those of the program's `ops`."""
 
     ops: int
@@ -103,12 +105,12 @@ class Marks:
 
     @property
     def launches(self) -> int:
-        """The number of `MANY` launches."""
+        """The number of `REPETITIONS` launches."""
         return self.ops + self.trips
 
     @property
     def looks(self) -> int:
-        """The number of `MANY` looks at the clock."""
+        """The number of `REPETITIONS` looks at the clock."""
         return self.launches + 1
 
 
@@ -118,22 +120,25 @@ def worker_clock(threads: int | None) -> str:
     return "thread_time" if threads == 1 else "perf_counter"
 
 
-def plain(
-    trips: Sequence[RoundTrip], device: int, kernel: int, marks: Marks, clock_name: str
+def plain_step(
+    trips: Sequence[RoundTrip], device: int, kernel: int, marks: OpNumbers, clock_name: str
 ) -> str:
     """Round trips on the clock on the wall, then launches and looks at the clock.
 
     Args:
-        kernel: number of the kernel `ONES`.
+        kernel: number of the kernel `ONES_KERNEL`.
     """
     text = [f"from time import {clock_name} as clock"]
     for trip in trips:
-        text += lines(trip, device, kernel, marks.trip(trip.number))
+        text += round_trip_lines(trip, device, kernel, marks.trip(trip.number))
     for what, op in ((f"f{kernel}([1])", marks.launches), ("clock()", marks.looks)):
-        text += [f"began[{op}] = clock()", *[what] * MANY, f"ended[{op}] = clock()"]
+        text += [f"began[{op}] = clock()", *[what] * REPETITIONS, f"ended[{op}] = clock()"]
     return "\n    ".join(["def step():", *text]) + "\n"
 
 
-def seconds_of_many(laps: Sequence[Mapping[int, Ran]], device: int, op: int) -> float:
-    """Seconds of one of the `MANY` things that were timed as op number `op`, median of the laps."""
-    return median_low([lap[device].ended[op] - lap[device].began[op] for lap in laps]) / MANY
+def median_seconds(laps: Sequence[Mapping[int, StepRecord]], device: int, op: int) -> float:
+    """Seconds of one of the `REPETITIONS` things that were timed as op number `op`, median of the laps."""
+    return (
+        median_low([lap[device].op_ends[op] - lap[device].op_starts[op] for lap in laps])
+        / REPETITIONS
+    )

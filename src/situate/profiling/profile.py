@@ -17,14 +17,14 @@ from situate.data.graph import Graph
 from situate.data.slices import Slices
 from situate.errors import SituateError
 from situate.profiling import cuda
-from situate.profiling.in_situ import InSitu, of_each_sort
+from situate.profiling.in_situ import InSitu, distinct_devices
 from situate.profiling.workers import ProfilingWorkers
-from situate.runtime.hardware import RealDevice, check_here, real_devices
+from situate.runtime.hardware import RealDevice, check_devices, real_devices
 from situate.runtime.subject import Subject, find_subject
 from situate.torch_capture import check_installed
 from situate.version import VERSION
 
-MOST_PROCESSES = 32
+MAX_PROCESSES = 32
 """CPU devices that are measured at once: each holds a copy of the model."""
 
 
@@ -60,17 +60,17 @@ def profile(
     devices = list(zip(cluster.devices, real_devices(cluster), strict=True))
     cpus = [(device, real) for device, real in devices if real.torch == "cpu"]
     others = [(device, real) for device, real in devices if real.torch != "cpu"]
-    if len(cpus) > MOST_PROCESSES:
+    if len(cpus) > MAX_PROCESSES:
         raise SituateError(
-            f"cluster {cluster.name!r} has {len(cpus)} CPU devices; at most {MOST_PROCESSES} can "
+            f"cluster {cluster.name!r} has {len(cpus)} CPU devices; at most {MAX_PROCESSES} can "
             "be measured"
         )
     if others:
-        check_here([real for _, real in others], cluster)
-    subject, measured, links, synchronisation, step = _on_cpus(model, optimizer, slices, cpus)
-    for i in of_each_sort([device for device, _ in others]):
-        measured.append(cuda.measured(subject.program, *others[i]))
-    links += cuda.links([real for _, real in devices]) if others else []
+        check_devices([real for _, real in others], cluster)
+    subject, measured, links, synchronisation, step = _profile_cpus(model, optimizer, slices, cpus)
+    for i in distinct_devices([device for device, _ in others]):
+        measured.append(cuda.measure_device(subject.program, *others[i]))
+    links += cuda.measure_links([real for _, real in devices]) if others else []
     costs = Costs(
         machine=platform.node() or "this-machine",
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -83,7 +83,7 @@ def profile(
     return Profile(costs, subject.program.graph)
 
 
-def _on_cpus(
+def _profile_cpus(
     model: str,
     optimizer: str | None,
     slices: Slices | None,
@@ -112,30 +112,32 @@ def _versions() -> dict[str, str]:
     }
 
 
-def measured_cluster(cluster: Cluster, costs: Costs) -> Cluster:
+def cluster_from_costs(cluster: Cluster, costs: Costs) -> Cluster:
     """The same devices with measured launches, links and synchronisation; links of pairs that were
     not measured stay."""
     measured = tuple(
-        Link(a.source, a.target, _digits(a.bandwidth), _digits(a.latency), both=False)
+        Link(a.source, a.target, _three_digits(a.bandwidth), _three_digits(a.latency), both=False)
         for a in costs.links
     )
     every = len(measured) == len(cluster.devices) * (len(cluster.devices) - 1)
     return dataclasses.replace(
         cluster,
-        devices=tuple(_launching(device, costs) for device in cluster.devices),
+        devices=tuple(_with_launch(device, costs) for device in cluster.devices),
         links=measured if every else (*cluster.links, *measured),
-        synchronisation=_digits(costs.synchronisation),
+        synchronisation=_three_digits(costs.synchronisation),
         description=f"measured on {costs.machine}, {costs.date[:10]}",
     )
 
 
-def _launching(device: Device, costs: Costs) -> Device:
+def _with_launch(device: Device, costs: Costs) -> Device:
     known = measured_as(device, costs)
     return (
-        device if known is None else msgspec.structs.replace(device, launch=_digits(known.launch))
+        device
+        if known is None
+        else msgspec.structs.replace(device, launch=_three_digits(known.launch))
     )
 
 
-def _digits(value: float) -> float:
+def _three_digits(value: float) -> float:
     """Three significant ones: no measurement knows more."""
     return float(f"{value:.3g}")

@@ -16,10 +16,10 @@ from situate.errors import SituateError
 from situate.profiling.plain_step import worker_clock
 from situate.runtime.hardware import RealDevice
 from situate.runtime.memory import extent
-from situate.runtime.model_state.optimizers import default
-from situate.runtime.programs.kernels import kernel, name_of
+from situate.runtime.model_state.optimizers import default_optimizer
+from situate.runtime.programs.kernels import kernel, kernel_name
 from situate.runtime.programs.program import Program, Roles
-from situate.runtime.settings import threads
+from situate.runtime.settings import use_threads
 
 if TYPE_CHECKING:
     import torch
@@ -29,14 +29,14 @@ Call = Callable[[], object]
 Stopwatch = Callable[[Call, int], list[float]]
 """Seconds of each of so many calls."""
 
-CALLS = 9
+MAX_CALLS = 9
 """Calls of an op that are timed."""
 
-SECONDS_AN_OP = 0.1
+SECONDS_PER_OP = 0.1
 """Seconds that an op is timed for, and at least once."""
 
 
-def replayed(program: Program, device: torch.device, stopwatch: Stopwatch) -> dict[str, Timing]:
+def replay(program: Program, device: torch.device, stopwatch: Stopwatch) -> dict[str, Timing]:
     """Timings by signature, each distinct op of a program run on its own, after a call to warm up;
     without those that cannot run on the device, such as what PyTorch has for CPUs only."""
     import torch
@@ -52,7 +52,7 @@ def replayed(program: Program, device: torch.device, stopwatch: Stopwatch) -> di
 
 def _timing(call: Call, stopwatch: Stopwatch) -> Timing:
     (first,) = stopwatch(call, 1)
-    count = max(1, min(CALLS, int(SECONDS_AN_OP / max(first, 1e-9))))
+    count = max(1, min(MAX_CALLS, int(SECONDS_PER_OP / max(first, 1e-9))))
     seconds = sorted(stopwatch(call, count))
     quartile = len(seconds) // 4
     return Timing(
@@ -70,14 +70,16 @@ def _call(program: Program, roles: Roles, op: int, device: torch.device) -> Call
         case "update":
             return _update(program.optimizer, value, device)
         case "copy":
-            target, source = made(value, device), made(value, device)
+            target, source = synthetic_tensor(value, device), synthetic_tensor(value, device)
             return lambda: target.copy_(source)
         case "sum":
-            parts = [made(value, device) for _ in program.gradients[_path(program, op)]]
+            parts = [synthetic_tensor(value, device) for _ in program.gradients[_path(program, op)]]
             return lambda: _sum(parts)
-    arguments = torch.fx.map_arg((node.args, node.kwargs), lambda n: _like(n.meta["val"], device))
-    args, kwargs = _moved(arguments, device)
-    run = kernel(name_of(node), device)
+    arguments = torch.fx.map_arg(
+        (node.args, node.kwargs), lambda n: _synthetic(n.meta["val"], device)
+    )
+    args, kwargs = _on_device(arguments, device)
+    run = kernel(kernel_name(node), device)
     return lambda: run(*args, **kwargs)
 
 
@@ -95,23 +97,23 @@ def _sum(parts: list[torch.Tensor]) -> torch.Tensor:
 def _update(kind: str, parameter: torch.Tensor, device: torch.device) -> Call:
     import torch
 
-    value = torch.nn.Parameter(made(parameter, device), requires_grad=False)
-    value.grad = made(parameter, device)
-    optimizer = default(kind, [value])
+    value = torch.nn.Parameter(synthetic_tensor(parameter, device), requires_grad=False)
+    value.grad = synthetic_tensor(parameter, device)
+    optimizer = default_optimizer(kind, [value])
     optimizer.param_groups[0] |= {"lr": 0.0, "foreach": False}
     return optimizer.step
 
 
-def _like(value: Any, device: torch.device) -> Any:
+def _synthetic(value: Any, device: torch.device) -> Any:
     """Made-up tensors in place of fake ones."""
     import torch
 
     if isinstance(value, (list, tuple)):
-        return [_like(entry, device) for entry in value]
-    return made(value, device) if isinstance(value, torch.Tensor) else value
+        return [_synthetic(entry, device) for entry in value]
+    return synthetic_tensor(value, device) if isinstance(value, torch.Tensor) else value
 
 
-def _moved(arguments: Any, device: torch.device) -> Any:
+def _on_device(arguments: Any, device: torch.device) -> Any:
     """Arguments that name a device name this one."""
     import torch
     from torch.utils._pytree import tree_map
@@ -119,7 +121,7 @@ def _moved(arguments: Any, device: torch.device) -> Any:
     return tree_map(lambda v: device if isinstance(v, torch.device) else v, arguments)
 
 
-def made(fake: torch.Tensor, device: torch.device) -> torch.Tensor:
+def synthetic_tensor(fake: torch.Tensor, device: torch.device) -> torch.Tensor:
     """A tensor of the same shape, strides and dtype: of numbers between 0.1 and 1, which no op
     minds, or of zeros, which index any table. What lies on top of one another in the original,
     such as an expanded dimension, does so here."""
@@ -155,11 +157,11 @@ def seconds_alone(program: Program, real: RealDevice) -> dict[str, Timing]:
     import torch
 
     clock = worker_clock(real.threads)
-    with threads(real.threads):
-        return replayed(program, torch.device("cpu"), lambda call, n: _watched(call, n, clock))
+    with use_threads(real.threads):
+        return replay(program, torch.device("cpu"), lambda call, n: _call_seconds(call, n, clock))
 
 
-def _watched(call: Call, count: int, clock: str) -> list[float]:
+def _call_seconds(call: Call, count: int, clock: str) -> list[float]:
     now, seconds = getattr(time, clock), []
     for _ in range(count):
         began = now()

@@ -10,10 +10,10 @@ import numpy as np
 from situate.data.costs import Timing
 from situate.data.graph import Graph
 from situate.data.op_classes import op_class
-from situate.runtime.device import Ran
+from situate.runtime.device import StepRecord
 
 
-def timings(graph: Graph, steps: Sequence[Ran], look: float) -> dict[str, Timing]:
+def timings(graph: Graph, steps: Sequence[StepRecord], look: float) -> dict[str, Timing]:
     """Timings by signature, from several runs of a whole step; `look` is what a look at the clock
     takes.
 
@@ -21,8 +21,8 @@ def timings(graph: Graph, steps: Sequence[Ran], look: float) -> dict[str, Timing
     its ops: what disturbs a step now and then is left out, and the sum over all ops is that of the
     step.
     """
-    ops = [op for op in steps[0].began if op < len(graph.ops)]
-    of_op = {op: [max(0.0, s.ended[op] - s.began[op] - look) for s in steps] for op in ops}
+    ops = [op for op in steps[0].op_starts if op < len(graph.ops)]
+    of_op = {op: [max(0.0, s.op_ends[op] - s.op_starts[op] - look) for s in steps] for op in ops}
     by_signature: dict[str, list[int]] = {}
     for op in ops:
         if signature := graph.ops[op].signature:
@@ -52,7 +52,7 @@ def contention(
     return {name: max(1.0, b / a) for name, (a, b) in sorted(sums.items()) if a > 0}
 
 
-def workspace(graph: Graph, ran: Ran) -> dict[str, int]:
+def workspace(graph: Graph, ran: StepRecord) -> dict[str, int]:
     """Bytes by signature that ops had allocated beyond what they hand on; those with any."""
     written = [0] * len(graph.ops)
     for tensor in graph.tensors:

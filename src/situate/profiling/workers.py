@@ -8,10 +8,10 @@ from typing import Any
 
 from situate.errors import SituateError
 from situate.host.machine import usable_cpus
-from situate.runtime.device import Ran
+from situate.runtime.device import StepRecord
 from situate.runtime.hardware import RealDevice
 from situate.runtime.processes.messages import Assignment, Run
-from situate.runtime.processes.worker_pool import START_WORKER, Worker, WorkerPool
+from situate.runtime.processes.worker_pool import STEP_WORKER, Worker, WorkerPool
 
 
 class ProfilingWorkers:
@@ -26,7 +26,7 @@ class ProfilingWorkers:
 
     def __init__(self, devices: Sequence[RealDevice]) -> None:
         self._others = list(devices)
-        self._pool = WorkerPool(START_WORKER)
+        self._pool = WorkerPool(STEP_WORKER)
         self._step = 0
         self.beside = 0.0
         try:
@@ -70,7 +70,9 @@ class ProfilingWorkers:
         self._pool.assign(self._pool.workers, assignments, block)
         self._answers(self._pool.workers)
 
-    def run(self, members: Iterable[int], timed: bool, memory: bool = False) -> dict[int, Ran]:
+    def run(
+        self, members: Iterable[int], timed: bool, memory: bool = False
+    ) -> dict[int, StepRecord]:
         """Run one step of these devices at once, and return what each says of it.
 
         Raises:
@@ -83,8 +85,8 @@ class ProfilingWorkers:
         began = time.perf_counter()
         for worker in workers:
             worker.send(Run(self._step, timed, None, memory))
-        found: list[Ran] = self._answers(workers)
-        self.beside = time.perf_counter() - began - _together(found)
+        found: list[StepRecord] = self._answers(workers)
+        self.beside = time.perf_counter() - began - _busy_seconds(found)
         return dict(zip(chosen, found, strict=True))
 
     def _answers(self, workers: Sequence[Worker]) -> list[Any]:
@@ -96,6 +98,6 @@ class ProfilingWorkers:
             raise
 
 
-def _together(ran: Collection[Ran]) -> float:
+def _busy_seconds(ran: Collection[StepRecord]) -> float:
     """Seconds from when the first device began to when the last one ended."""
     return max(r.end for r in ran) - min(r.start for r in ran)

@@ -13,7 +13,7 @@ from situate.data.problem import Problem, find_rules
 from situate.data.update_rule import DEFAULT
 from situate.errors import PlanError
 from situate.results.plan import Plan
-from situate.runtime.hardware import RealDevice, check_here, real_devices
+from situate.runtime.hardware import RealDevice, check_devices, real_devices
 from situate.runtime.model_state import optimizers
 from situate.runtime.programs.footprint import footprint
 from situate.runtime.programs.placed import PlacedProgram, place
@@ -30,11 +30,11 @@ from situate.validation import check
 if TYPE_CHECKING:
     import torch
 
-Built = tuple[Any, Any, Callable[..., Any] | None]
+ModelParts = tuple[Any, Any, Callable[..., Any] | None]
 
 
 @dataclass(frozen=True)
-class Prepared:
+class RunnablePlan:
     """A plan that is ready to run: what is predicted of it, and what its devices do."""
 
     problem: Problem
@@ -46,12 +46,15 @@ class Prepared:
     def peak(self) -> list[int]:
         """Bytes by device, at their most: of the program that is run where devices share the host's
         memory; of the schedule for one that receives into memory of its own."""
-        held = footprint(self.placed, self.problem.workspace)
-        planned = self.schedule.peak.tolist()
-        return [planned[d] if device.mirrored else held[d] for d, device in enumerate(self.devices)]
+        program_peaks = footprint(self.placed, self.problem.workspace)
+        schedule_peaks = self.schedule.peak.tolist()
+        return [
+            schedule_peaks[d] if device.mirrored else program_peaks[d]
+            for d, device in enumerate(self.devices)
+        ]
 
 
-def build_planned(plan: Plan, named: NamedDevices) -> Built:
+def build_model(plan: Plan, named_devices: NamedDevices) -> ModelParts:
     """Model, inputs and loss of the network or function that a plan was made for; devices that it
     names are noted.
 
@@ -68,7 +71,7 @@ def build_planned(plan: Plan, named: NamedDevices) -> Built:
         )
     with current_directory():
         function, _ = find_function(name)
-        return really_built(function, name, named)
+        return really_built(function, name, named_devices)
 
 
 def compile(
@@ -112,10 +115,10 @@ def compile(
     check(plan, Plan, "plan", PlanError)
     check(cluster, Cluster | None, "cluster", PlanError)
     check(costs, Costs | None, "costs", PlanError)
-    named = NamedDevices()
+    named_devices = NamedDevices()
     if inputs is None:
-        _, inputs, planned = build_planned(plan, named)
-        loss = planned if loss is None else loss
+        _, inputs, planned_loss = build_model(plan, named_devices)
+        loss = planned_loss if loss is None else loss
     training = _trains(plan)
     rule = plan.update_rule or DEFAULT
     if optimizer is not None:
@@ -127,17 +130,17 @@ def compile(
         training=training,
         optimizer=str(rule),
         name=plan.graph,
-        named=named,
+        named_devices=named_devices,
         slices=plan.cut,
         recompute=plan.again,
     )
     prepared = prepare(plan, program, cluster or cluster_of(plan), costs)
     if training and optimizer is None:
-        optimizer = optimizers.default(rule.kind, list(model.parameters()))
+        optimizer = optimizers.default_optimizer(rule.kind, list(model.parameters()))
     return PlacedStep(prepared.placed, model, optimizer, prepared.devices, seed=seed, keep=keep)
 
 
-def prepare(plan: Plan, program: Program, cluster: Cluster, costs: Costs | None) -> Prepared:
+def prepare(plan: Plan, program: Program, cluster: Cluster, costs: Costs | None) -> RunnablePlan:
     """Cut a program along a plan.
 
     Raises:
@@ -149,10 +152,10 @@ def prepare(plan: Plan, program: Program, cluster: Cluster, costs: Costs | None)
     problem = Problem(program.graph, cluster, plan.objective, find_rules(plan.rules), costs)
     schedule = plan.schedule(problem)
     order = order_of(problem, schedule).tolist()
-    placed = place(program, schedule.placement, order, problem.d)
+    placed_program = place(program, schedule.placement, order, problem.d)
     devices = real_devices(cluster)
-    check_here([devices[d] for d in placed.used], cluster)
-    return Prepared(problem, schedule, placed, devices)
+    check_devices([devices[d] for d in placed_program.used], cluster)
+    return RunnablePlan(problem, schedule, placed_program, devices)
 
 
 def cluster_of(plan: Plan) -> Cluster:

@@ -57,13 +57,13 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Ran:
+class StepRecord:
     """The report of a device about a step; times are of the machine's monotonic clock.
 
     Attributes:
         start, end: when it began and ended.
         waited: seconds it waited for tensors of other devices; a GPU may have computed meanwhile.
-        began, ended: by op, where each was timed.
+        op_starts, op_ends: by op, where each was timed.
         peak: bytes that PyTorch had allocated at most, beyond those at the start, where measured.
         allocated: by op, the same of what it had when it began.
     """
@@ -71,8 +71,8 @@ class Ran:
     start: float
     end: float
     waited: float
-    began: dict[int, float]
-    ended: dict[int, float]
+    op_starts: dict[int, float]
+    op_ends: dict[int, float]
     peak: int | None = None
     allocated: dict[int, int] = field(default_factory=dict)
 
@@ -105,11 +105,11 @@ class Device:
             k: Update(share.optimizer, state[k], hyperparameters[group])
             for k, group in share.updates.items()
         }
-        self._began: dict[int, float] = {}
-        self._ended: dict[int, float] = {}
+        self._op_starts: dict[int, float] = {}
+        self._op_ends: dict[int, float] = {}
         self._names: dict[str, Any] = {
-            "began": self._began,
-            "ended": self._ended,
+            "began": self._op_starts,
+            "ended": self._op_ends,
             "commit": commit,
             "laid_out": laid_out,
             "one": torch.ones((), dtype=share.one, device=device),
@@ -121,7 +121,7 @@ class Device:
         self._names |= {f"send{k}": channels.sender(k) for k in range(share.channels)}
         self._names |= {f"post{k}": channels.poster(k) for k in range(share.channels)}
         self._names |= {f"s{k}": channels.memory(k) for k in range(share.channels)}
-        self._names |= {f"done{k}": done for k, done in enumerate(results)}
+        self._names |= {f"done{k}": write_result for k, write_result in enumerate(results)}
         self._names |= {f"seed{k}": self._seeder(k) for k in range(share.seeds)}
         self._names |= {f"keep{k}": self._keeper(k) for k in range(len(state))}
         self._names |= {f"update{k}": self._updater(k) for k in share.updates}
@@ -148,20 +148,20 @@ class Device:
         inputs: Sequence[torch.Tensor],
         timed: bool = False,
         clock: str | None = None,
-    ) -> Ran:
+    ) -> StepRecord:
         """Step number `step`; the first is 1. Ops are timed by `clock` if one is given."""
         import torch
 
         self._channels.step, self._channels.waited = step, 0.0
-        self._began.clear()
-        self._ended.clear()
+        self._op_starts.clear()
+        self._op_ends.clear()
         function = self._step
         if timed:
             self._timed = function = self._timed or _compiled(self._share.timed, self._names)
-        given = {f"x{k}": tensor for k, tensor in enumerate(inputs)}
+        tensors_by_name = {f"x{k}": tensor for k, tensor in enumerate(inputs)}
         # Only inputs that the text reads are moved to the device, and let go of after the step.
-        read = given.keys() & set(function.__code__.co_names)
-        self._names |= {name: given[name].to(self._device) for name in read}
+        names_read = tensors_by_name.keys() & set(function.__code__.co_names)
+        self._names |= {name: tensors_by_name[name].to(self._device) for name in names_read}
         self._names["now"] = device_clock(clock or self._share.clock, self._device)
         wall = device_clock("perf_counter", self._device)
         try:
@@ -172,8 +172,10 @@ class Device:
                 self._channels.settle()
                 end = wall()
         finally:
-            self._names |= dict.fromkeys(read)
-        return Ran(start, end, self._channels.waited, dict(self._began), dict(self._ended))
+            self._names |= dict.fromkeys(names_read)
+        return StepRecord(
+            start, end, self._channels.waited, dict(self._op_starts), dict(self._op_ends)
+        )
 
     def close(self) -> None:
         """Let go of all that the step names, which names the step: a circle that would keep it."""
@@ -212,8 +214,8 @@ def _current(device: torch.device) -> AbstractContextManager[None]:
 
     if device.type == "cpu":
         return nullcontext()
-    made: AbstractContextManager[None] = torch.get_device_module(device).device(device)
-    return made
+    current: AbstractContextManager[None] = torch.get_device_module(device).device(device)
+    return current
 
 
 def _on(value: object, device: torch.device) -> object:
@@ -231,7 +233,7 @@ def _compiled(text: str, names: dict[str, Any]) -> FunctionType:
 
 
 def share_of(
-    placed: PlacedProgram,
+    program: PlacedProgram,
     number: int,
     device: RealDevice,
     groups: Mapping[int, int],
@@ -245,11 +247,11 @@ def share_of(
         groups: by number of a parameter that the step updates, the optimiser's group it is in.
         commits: the updates come last, and say that they begin.
     """
-    names = placed.names
-    home = {names.state[path]: where for path, where in placed.home.items()}
+    names = program.names
+    home = {names.state[path]: where for path, where in program.home.items()}
     here = frozenset(k for k, where in home.items() if where == number)
     text = partial(
-        placed.sources[number].text,
+        program.sources[number].text,
         direct=not device.mirrored,
         commits=commits,
         laid_out=device.torch != "cpu",
@@ -259,13 +261,13 @@ def share_of(
         text(timed=True),
         tuple(names.kernels),
         tuple(value for _, value in names.constants.values()),
-        {k: groups[k] for k in placed.updated if k in here},
-        placed.program.optimizer,
-        len(placed.channels),
+        {k: groups[k] for k in program.updated if k in here},
+        program.program.optimizer,
+        len(program.channels),
         len({*names.seeds.values()}),
         seed,
         here,
-        here & placed.overwritten,
+        here & program.overwritten,
         one=names.one,
     )
 
@@ -278,12 +280,12 @@ def device_clock(name: str, device: torch.device) -> Clock:
     read when all of that is done."""
     import torch
 
-    read: Clock = getattr(time, name)
+    clock: Clock = getattr(time, name)
     if device.type == "cpu":
-        return read
+        return clock
 
-    def read_when_done() -> float:
+    def synchronised_clock() -> float:
         torch.get_device_module(device).synchronize(device)
-        return read()
+        return clock()
 
-    return read_when_done
+    return synchronised_clock

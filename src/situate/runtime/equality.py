@@ -13,8 +13,8 @@ from situate.data.slices import Slices
 from situate.errors import SituateError
 from situate.runtime.measure import arguments, finite_loss
 from situate.runtime.memory import aligned_alike, misalignment
-from situate.runtime.settings import threads as using
-from situate.runtime.unplaced import Unplaced, leaves
+from situate.runtime.settings import use_threads as using
+from situate.runtime.unplaced import UnplacedStep, result_tensors
 from situate.torch_capture.patches.devices import devices_stand
 from situate.torch_capture.patches.grouped_query_attention import repeated
 from situate.torch_capture.patches.named_devices import NamedDevices
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     from situate.runtime.step import PlacedStep
 
-STEPS = 3
+COMPARED_STEPS = 3
 """Steps that are compared; the second is the first to read what a step has updated."""
 
-FUSED = {
+FUSED_KERNELS = {
     "aten::_native_multi_head_attention": "torch.nn.MultiheadAttention",
     "aten::_transformer_encoder_layer_fwd": "torch.nn.TransformerEncoderLayer",
 }
@@ -52,8 +52,8 @@ class Equality:
         state: by name, the difference of each parameter and buffer after the last step.
         changed: how many of those the steps changed.
         losses: of the unplaced steps; none for inference.
-        apart: what is captured as other ops, where eager PyTorch rounds otherwise.
-        kept: the same of what the optimiser keeps, such as `left.weight exp_avg`, |a| being that of
+        decomposed: what is captured as other ops, where eager PyTorch rounds otherwise.
+        optimizer_state: the same of what the optimiser keeps, such as `left.weight exp_avg`, |a| being that of
             a tensor's largest number.
         inputs: by number of an input that the steps write over, the difference of what they left
             in it; of others only where there is one.
@@ -67,8 +67,8 @@ class Equality:
     state: dict[str, float]
     changed: int
     losses: tuple[float, ...]
-    apart: tuple[str, ...] = ()
-    kept: dict[str, float] = field(default_factory=dict)
+    decomposed: tuple[str, ...] = ()
+    optimizer_state: dict[str, float] = field(default_factory=dict)
     inputs: dict[int, float] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     copies: dict[str, float] = field(default_factory=dict)
@@ -91,17 +91,17 @@ class Equality:
     @property
     def name(self) -> str:
         """The parameter, copy or buffer that differs most; empty where none differs."""
-        return _worst(self.state | self.copies)
+        return _largest_name(self.state | self.copies)
 
     @property
-    def kept_difference(self) -> float:
+    def optimizer_difference(self) -> float:
         """The largest difference of what the optimiser keeps; 0 where it keeps nothing."""
-        return max(self.kept.values(), default=0.0)
+        return max(self.optimizer_state.values(), default=0.0)
 
     @property
-    def kept_name(self) -> str:
+    def optimizer_part(self) -> str:
         """The part of an optimiser's state that differs most; empty where none differs."""
-        return _worst(self.kept)
+        return _largest_name(self.optimizer_state)
 
     @property
     def input_difference(self) -> float:
@@ -115,16 +115,16 @@ class Equality:
 
     def within(self, tolerance: float) -> bool:
         """True if no difference exceeds the tolerance; 0 asks for equal numbers."""
-        found = (
+        differences = (
             self.loss_difference,
             self.parameter_difference,
-            self.kept_difference,
+            self.optimizer_difference,
             self.input_difference,
         )
-        return max(found) <= tolerance
+        return max(differences) <= tolerance
 
 
-def _worst(differences: Mapping[str, float]) -> str:
+def _largest_name(differences: Mapping[str, float]) -> str:
     worst = max(differences, key=differences.__getitem__, default="")
     return worst if differences.get(worst) else ""
 
@@ -136,12 +136,12 @@ def compare(
     optimizer: MakeOptimizer | None,
     step: MakeStep,
     *,
-    steps: int = STEPS,
+    steps: int = COMPARED_STEPS,
     clip: float | None = None,
     seed: int = 0,
     threads: int | None = None,
     name: str = "model",
-    named: NamedDevices | None = None,
+    named_devices: NamedDevices | None = None,
     slices: Slices | None = None,
 ) -> Equality:
     """Run unplaced and placed steps from the same state on the same inputs.
@@ -159,7 +159,7 @@ def compare(
         seed: of the random draws; the placed step has the same.
         threads: that the unplaced step's kernels may use; None leaves them as they are.
         name: what errors call the model.
-        named: the devices that the step names, if any: the unplaced one runs on the CPU.
+        named_devices: the devices that the step names, if any: the unplaced one runs on the CPU.
         slices: of the batch, which the unplaced step takes one by one, adding up gradients.
 
     Raises:
@@ -169,65 +169,96 @@ def compare(
     if steps < 1:
         raise SituateError(f"steps: must be positive, got {steps}")
     with explained(name, "copying the model"):
-        copied = copy.deepcopy(model)
-        _align(copied, model)
-    reached = Environment(model=copied, loss=loss)
+        model_copy = copy.deepcopy(model)
+        _align_copy(model_copy, model)
+    environment = Environment(model=model_copy, loss=loss)
     with explained(name, "running the unplaced step"), using(threads):
-        made = optimizer(list(copied.parameters())) if optimizer else None
-        unplaced = Unplaced(
-            copied, inputs, loss, made, clip=clip, seed=seed, name=name, slices=slices
+        copy_optimizer = optimizer(list(model_copy.parameters())) if optimizer else None
+        unplaced = UnplacedStep(
+            model_copy, inputs, loss, copy_optimizer, clip=clip, seed=seed, name=name, slices=slices
         )
-        with (ran := _recorder()), repeated() as heads, masks_left_out() as masks, on_cpu(named):
+        with (
+            (kernels := _kernel_recorder()),
+            repeated() as heads,
+            masks_left_out() as masks,
+            cpu_device_names(named_devices),
+        ):
             expected = [unplaced() for _ in range(steps)]
-    before = {} if made is None else _kept(copied, made)
+    before = {} if copy_optimizer is None else _optimizer_state(model_copy, copy_optimizer)
     tensors, separate = unplaced.tensors, unplaced.separate
-    left_out = tuple(reached.kept())
+    left_out = tuple(environment.kept())
     # All that the unplaced step holds goes before the placed one needs memory.
-    del made, unplaced, reached
-    apart = (*taken_apart(copied, optimizer is not None), *_fused(ran.names), *heads, *masks)
-    losses = [finite_loss(found[0], k)[0] for k, found in enumerate(expected, 1) if optimizer]
-    changed = sum(difference > 0 for difference in _differences(copied, model).values())
-    with step(model, optimizer(list(model.parameters())) if optimizer else None) as placed:
-        returned = [_largest(found, leaves(placed(*arguments(inputs)))) for found in expected]
-    after = {} if placed.optimizer is None else _kept(model, placed.optimizer)
-    kept = {name: _kept_difference(before.get(name), after.get(name)) for name in before | after}
-    state = _differences(copied, model)
-    copies = {
-        f"replica{number}/{name}": max(_of_copy(name, _state(copied)[name], before, parts))
-        for name, found in placed.copies.items()
-        for number, parts in enumerate(found, 1)
+    del copy_optimizer, unplaced, environment
+    decomposed = (
+        *decomposed_modules(model_copy, optimizer is not None),
+        *_fused(kernels.names),
+        *heads,
+        *masks,
+    )
+    losses = [
+        finite_loss(tensors_expected[0], k)[0]
+        for k, tensors_expected in enumerate(expected, 1)
+        if optimizer
+    ]
+    changed = sum(difference > 0 for difference in _state_differences(model_copy, model).values())
+    with step(model, optimizer(list(model.parameters())) if optimizer else None) as placed_step:
+        returned = [
+            _largest_difference(tensors_expected, result_tensors(placed_step(*arguments(inputs))))
+            for tensors_expected in expected
+        ]
+    after = {} if placed_step.optimizer is None else _optimizer_state(model, placed_step.optimizer)
+    optimizer_state = {
+        name: _optimizer_difference(before.get(name), after.get(name)) for name in before | after
     }
-    left = _left(tensors, separate(inputs))
+    state = _state_differences(model_copy, model)
+    copies = {
+        f"replica{number}/{name}": max(
+            _copy_differences(name, _model_state(model_copy)[name], before, copy_parts)
+        )
+        for name, tensors_expected in placed_step.copies.items()
+        for number, copy_parts in enumerate(tensors_expected, 1)
+    }
+    inputs_left = _input_differences(tensors, separate(inputs))
     return Equality(
-        tuple(returned), state, changed, tuple(losses), apart, kept, left, left_out, copies
+        tuple(returned),
+        state,
+        changed,
+        tuple(losses),
+        decomposed,
+        optimizer_state,
+        inputs_left,
+        left_out,
+        copies,
     )
 
 
-def _align(copied: torch.nn.Module, model: torch.nn.Module) -> None:
+def _align_copy(model_copy: torch.nn.Module, model: torch.nn.Module) -> None:
     """Let the parameters and buffers of a copy be aligned as the model's: kernels round by it."""
-    for one, other in zip(_state(copied).values(), _state(model).values(), strict=True):
+    for one, other in zip(
+        _model_state(model_copy).values(), _model_state(model).values(), strict=True
+    ):
         if misalignment(one) != misalignment(other):
             one.data = aligned_alike(other)
 
 
-def on_cpu(named: NamedDevices | None) -> contextlib.AbstractContextManager[None]:
+def cpu_device_names(named_devices: NamedDevices | None) -> contextlib.AbstractContextManager[None]:
     """A block around a step that names devices, whose functions PyTorch calls otherwise within."""
-    return devices_stand(named) if named else contextlib.nullcontext()
+    return devices_stand(named_devices) if named_devices else contextlib.nullcontext()
 
 
-def taken_apart(model: torch.nn.Module, training: bool) -> list[str]:
+def decomposed_modules(model: torch.nn.Module, training: bool) -> list[str]:
     """Names of the modules that capture sees as many ops, where eager PyTorch rounds otherwise.
     For inference an LSTM stays whole."""
     from torch import nn
 
     kinds = (nn.LSTM, nn.GRU, nn.GRUCell) if training else (nn.GRU, nn.GRUCell)
-    found = [kind for kind in kinds if any(isinstance(part, kind) for part in model.modules())]
-    return [f"torch.nn.{kind.__name__}" for kind in found]
+    present = [kind for kind in kinds if any(isinstance(part, kind) for part in model.modules())]
+    return [f"torch.nn.{kind.__name__}" for kind in present]
 
 
 def _fused(names: Container[str]) -> list[str]:
     """The modules whose kernels ran that capture sees as many ops."""
-    return [module for kernel, module in FUSED.items() if kernel in names]
+    return [module for kernel, module in FUSED_KERNELS.items() if kernel in names]
 
 
 def difference(one: torch.Tensor, other: torch.Tensor, whole: bool = False) -> float:
@@ -238,7 +269,7 @@ def difference(one: torch.Tensor, other: torch.Tensor, whole: bool = False) -> f
     one, other = one.detach().cpu(), other.detach().cpu()
     if torch.equal(one, other):
         return 0.0
-    one, other = _doubles(one), _doubles(other)
+    one, other = _as_doubles(one), _as_doubles(other)
     # Equal infinities and two that are no numbers differ by nothing, where a subtraction gives NaN.
     same = (one == other) | (one.isnan() & other.isnan())
     # A scalar for the whole tensor, or elementwise: both broadcast against `one`.
@@ -247,7 +278,7 @@ def difference(one: torch.Tensor, other: torch.Tensor, whole: bool = False) -> f
     return float(off.nan_to_num(nan=math.inf, posinf=math.inf).masked_fill(same, 0.0).max())
 
 
-def _recorder() -> Any:
+def _kernel_recorder() -> Any:
     """A mode that keeps the names of the kernels that run in it."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -265,62 +296,66 @@ def _recorder() -> Any:
     return Recorder()
 
 
-def _doubles(tensor: torch.Tensor) -> torch.Tensor:
+def _as_doubles(tensor: torch.Tensor) -> torch.Tensor:
     import torch
 
     return (torch.view_as_real(tensor) if tensor.is_complex() else tensor).double()
 
 
-def _largest(ones: list[torch.Tensor], others: list[torch.Tensor]) -> float:
+def _largest_difference(ones: list[torch.Tensor], others: list[torch.Tensor]) -> float:
     return max(difference(one, other) for one, other in zip(ones, others, strict=True))
 
 
-def _differences(one: torch.nn.Module, other: torch.nn.Module) -> dict[str, float]:
+def _state_differences(one: torch.nn.Module, other: torch.nn.Module) -> dict[str, float]:
     """The differences of the parameters and buffers of two copies of a model, by name."""
-    ours, theirs = _state(one), _state(other)
+    ours, theirs = _model_state(one), _model_state(other)
     return {name: difference(ours[name], theirs[name]) for name in ours}
 
 
-def _left(ones: list[torch.Tensor], others: Iterable[torch.Tensor]) -> dict[int, float]:
+def _input_differences(
+    ones: list[torch.Tensor], others: Iterable[torch.Tensor]
+) -> dict[int, float]:
     """The differences of the inputs that steps wrote over, by number; the first were new then."""
     pairs = enumerate(zip(ones, others, strict=True))
-    found = {k: (one._version > 0, difference(one, other)) for k, (one, other) in pairs}
-    return {k: size for k, (written, size) in found.items() if size or written}
+    differences = {k: (one._version > 0, difference(one, other)) for k, (one, other) in pairs}
+    return {k: size for k, (was_written, size) in differences.items() if size or was_written}
 
 
-def _state(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+def _model_state(model: torch.nn.Module) -> dict[str, torch.Tensor]:
     return {**dict(model.named_parameters()), **dict(model.named_buffers())}
 
 
-def _kept(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
+def _optimizer_state(
+    model: torch.nn.Module, optimizer: torch.optim.Optimizer
+) -> dict[str, torch.Tensor]:
     """The state that an optimiser keeps of the parameters that it has updated."""
     import torch
 
-    kept = ((path, optimizer.state.get(p, {})) for path, p in model.named_parameters())
+    states = ((path, optimizer.state.get(p, {})) for path, p in model.named_parameters())
     return {
         f"{path} {name}": value
-        for path, values in kept
+        for path, values in states
         for name, value in values.items()
         if isinstance(value, torch.Tensor)
     }
 
 
-def _of_copy(
+def _copy_differences(
     name: str,
     value: torch.Tensor,
-    kept: Mapping[str, torch.Tensor],
-    copy: Mapping[str, torch.Tensor],
+    optimizer_state: Mapping[str, torch.Tensor],
+    parts: Mapping[str, torch.Tensor],
 ) -> Iterator[float]:
     """The differences of a parameter's copy from the unplaced step's parameter and what is kept of
     that."""
-    for what, tensor in copy.items():
-        if what == "value":
+    for part, tensor in parts.items():
+        if part == "value":
             yield difference(value, tensor)
         else:
-            yield _kept_difference(kept.get(f"{name} {what}"), tensor)
+            yield _optimizer_difference(optimizer_state.get(f"{name} {part}"), tensor)
 
 
-def _kept_difference(one: torch.Tensor | None, other: torch.Tensor | None) -> float:
+def _optimizer_difference(one: torch.Tensor | None, other: torch.Tensor | None) -> float:
     """The difference of the states of two optimisers, zero before there is one. As of gradients,
     small numbers are what is left of large ones."""
     import torch

@@ -10,7 +10,7 @@ from threading import Semaphore, Thread
 from typing import TYPE_CHECKING, Any, Protocol
 
 from situate.errors import SituateError
-from situate.runtime.settings import threads as using
+from situate.runtime.settings import use_threads as using
 from situate.torch_capture.patches.norm_statistics import finest
 from situate.torch_capture.patches.patched import replaced
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from torch.utils._python_dispatch import TorchDispatchMode
 
 
-Run = Callable[[], Any]
+SliceRun = Callable[[], Any]
 
 
-class Place(Protocol):
+class SliceState(Protocol):
     """The state of a model in some of the slices."""
 
-    def put(self) -> None:
+    def restore(self) -> None:
         """Let the model have it."""
 
-    def take(self) -> None:
+    def save(self) -> None:
         """Note the one that it has now."""
 
 
@@ -39,24 +39,24 @@ class Lockstep:
         places: by slice, the state of the model in it.
     """
 
-    def __init__(self, places: Sequence[Place]) -> None:
+    def __init__(self, places: Sequence[SliceState]) -> None:
         self._places = places
         self._turns = [Semaphore(0) for _ in places]
-        self._slice, self._met = 0, 0
-        self._found: list[Any] = []
-        self._made: Any = None
+        self._slice, self._meetings = 0, 0
+        self._contributions: list[Any] = []
+        self._meeting_result: Any = None
         self._error: BaseException | None = None
 
-    def results(self, runs: Sequence[Run]) -> list[Any]:
+    def results(self, runs: Sequence[SliceRun]) -> list[Any]:
         """The results of all slices; raises the first error of one."""
-        found: list[Any] = [None for _ in runs]
+        values: list[Any] = [None for _ in runs]
         modes = _modes()
 
         def run(s: int) -> None:
             try:
                 self._begin(s)
-                with _as_here(*modes):
-                    found[s] = runs[s]()
+                with _modes_of_caller(*modes):
+                    values[s] = runs[s]()
                 self._end(s)
             except BaseException as error:
                 self._stop(error)
@@ -69,34 +69,34 @@ class Lockstep:
             thread.join()
         if self._error is not None:
             raise self._error
-        return found
+        return values
 
-    def meet(self, found: Any, make: Callable[[list[Any]], Any]) -> Any:
-        """The result of `make` for that which all slices have found.
+    def meet(self, contribution: Any, combine: Callable[[list[Any]], Any]) -> Any:
+        """The result of `combine` for that which all slices have found.
 
         Raises:
             SituateError: some of them come to fewer meetings.
         """
-        s, met = self._slice, self._met
-        self._found.append(found)
+        s, meetings = self._slice, self._meetings
+        self._contributions.append(contribution)
         if s == len(self._places) - 1:
-            self._check(len(self._found) == len(self._places))
-            self._made, self._met = make(self._found), met + 1
-            self._found = []
+            self._check(len(self._contributions) == len(self._places))
+            self._meeting_result, self._meetings = combine(self._contributions), meetings + 1
+            self._contributions = []
         self._end(s)
         self._begin(s)
-        self._check(self._met == met + 1)
-        return self._made
+        self._check(self._meetings == meetings + 1)
+        return self._meeting_result
 
     def _begin(self, s: int) -> None:
         self._turns[s].acquire()
         if self._error is not None:
             raise self._error
         self._slice = s
-        self._places[s].put()
+        self._places[s].restore()
 
     def _end(self, s: int) -> None:
-        self._places[s].take()
+        self._places[s].save()
         self._turns[(s + 1) % len(self._turns)].release()
 
     def _stop(self, error: BaseException) -> None:
@@ -121,7 +121,7 @@ def _modes() -> tuple[list[TorchDispatchMode], int]:
 
 
 @contextmanager
-def _as_here(modes: Sequence[TorchDispatchMode], count: int) -> Iterator[None]:
+def _modes_of_caller(modes: Sequence[TorchDispatchMode], count: int) -> Iterator[None]:
     """A block in a thread that is as the one which these modes are of."""
     with ExitStack() as stack:
         stack.enter_context(using(count))
@@ -130,28 +130,30 @@ def _as_here(modes: Sequence[TorchDispatchMode], count: int) -> Iterator[None]:
         yield
 
 
-COUNTER = "num_batches_tracked"
+BATCH_COUNTER = "num_batches_tracked"
 """The name of the buffer in which PyTorch's modules count their calls."""
 
 
 @contextmanager
-def over_slices(model: torch.nn.Module, lockstep: Lockstep, slices: int) -> Iterator[None]:
+def batch_norm_over_slices(
+    model: torch.nn.Module, lockstep: Lockstep, slices: int
+) -> Iterator[None]:
     """A block in which batch norms that train take their statistics over slices that run in
     lockstep, and count these as one batch."""
     import torch
 
     by_itself = torch.batch_norm
 
-    def norm(x: torch.Tensor, *given: Any) -> Any:
-        trains = given[4]
-        return _norm().apply(lockstep, x, *given) if trains else by_itself(x, *given)
+    def norm(x: torch.Tensor, *arguments: Any) -> Any:
+        trains = arguments[4]
+        return _norm().apply(lockstep, x, *arguments) if trains else by_itself(x, *arguments)
 
-    counters = [kept for name, kept in model.named_buffers() if name.endswith(COUNTER)]
-    before = [kept.clone() for kept in counters]
+    counters = [counter for name, counter in model.named_buffers() if name.endswith(BATCH_COUNTER)]
+    starts = [counter.clone() for counter in counters]
     with replaced(torch, "batch_norm", norm):
         yield
-    for kept, first in zip(counters, before, strict=True):
-        kept.copy_(first + (kept - first) // slices)
+    for counter, start in zip(counters, starts, strict=True):
+        counter.copy_(start + (counter - start) // slices)
 
 
 @cache
@@ -162,12 +164,16 @@ def _norm() -> Any:
         """A slice's part of a norm: its arguments are those of `torch.batch_norm`."""
 
         @staticmethod
-        def forward(ctx: Any, lockstep: Lockstep, *given: Any) -> torch.Tensor:
-            x, weight, bias, *running, _, momentum, ctx.eps, _ = given
-            kept = [each for each in running if each is not None]
-            own = _statistics(x, [x, *(each for each in (weight, bias) if each is not None), *kept])
+        def forward(ctx: Any, lockstep: Lockstep, *arguments: Any) -> torch.Tensor:
+            x, weight, bias, *running, _, momentum, ctx.eps, _ = arguments
+            running_tensors = [tensor for tensor in running if tensor is not None]
+            own = _statistics(
+                x,
+                [x, *(tensor for tensor in (weight, bias) if tensor is not None), *running_tensors],
+            )
             mean, variance, ctx.count = lockstep.meet(
-                own, lambda found: _of_batch(found, kept, momentum)
+                own,
+                lambda contributions: _batch_statistics(contributions, running_tensors, momentum),
             )
             ctx.lockstep, ctx.has_bias = lockstep, bias is not None
             ctx.save_for_backward(x, weight, mean, variance)
@@ -176,14 +182,17 @@ def _norm() -> Any:
         @staticmethod
         def backward(ctx: Any, gradient: torch.Tensor) -> Any:
             x, weight, mean, variance = ctx.saved_tensors
-            wanted = ctx.needs_input_grad[1]
+            needs_input = ctx.needs_input_grad[1]
             own, *parts = torch.ops.aten.native_batch_norm_backward(
                 *(gradient, x, weight, mean, variance, None, None, False, ctx.eps),
-                [wanted, True, True],
+                [needs_input, True, True],
             )
-            if wanted:
+            if needs_input:
                 factor, addend = ctx.lockstep.meet(
-                    parts, lambda found: _terms(found, weight, variance, ctx.eps, ctx.count)
+                    parts,
+                    lambda contributions: _gradient_terms(
+                        contributions, weight, variance, ctx.eps, ctx.count
+                    ),
                 )
                 own = own + _normalised(x, factor, addend, mean, variance, ctx.eps)
             of_weight, of_bias = (
@@ -195,31 +204,31 @@ def _norm() -> Any:
     return Norm
 
 
-def _statistics(x: torch.Tensor, given: Sequence[torch.Tensor]) -> tuple[Any, ...]:
+def _statistics(x: torch.Tensor, tensors: Sequence[torch.Tensor]) -> tuple[Any, ...]:
     """The mean, the variance and the count of each channel of a slice, in the type of the kernels'
     own statistics."""
     import torch
 
     others = [i for i in range(x.dim()) if i != 1]
-    variance, mean = torch.var_mean(x.to(finest(given)), others, correction=0)
+    variance, mean = torch.var_mean(x.to(finest(tensors)), others, correction=0)
     return mean, variance, x.numel() // x.shape[1]
 
 
-def _of_batch(
-    found: Sequence[tuple[Any, ...]], running: Sequence[torch.Tensor], momentum: float
+def _batch_statistics(
+    contributions: Sequence[tuple[Any, ...]], running: Sequence[torch.Tensor], momentum: float
 ) -> tuple[Any, ...]:
     """The same of the batch; running averages are written over."""
     from situate.torch_capture.slices.norm_operators import batch_norm_statistics
 
-    means, variances, counts = map(list, zip(*found, strict=True))
+    means, variances, counts = map(list, zip(*contributions, strict=True))
     mean, variance, *new = batch_norm_statistics(means, variances, counts, running, momentum)
     for old, averaged in zip(running, new, strict=True):
         old.copy_(averaged)
     return mean, variance, sum(counts)
 
 
-def _terms(
-    found: Sequence[Sequence[torch.Tensor]],
+def _gradient_terms(
+    contributions: Sequence[Sequence[torch.Tensor]],
     weight: torch.Tensor | None,
     variance: torch.Tensor,
     eps: float,
@@ -227,7 +236,7 @@ def _terms(
 ) -> Any:
     from situate.torch_capture.slices.norm_operators import batch_norm_gradients
 
-    weights, biases = map(list, zip(*found, strict=True))
+    weights, biases = map(list, zip(*contributions, strict=True))
     return batch_norm_gradients(weights, biases, weight, variance, eps, count)
 
 

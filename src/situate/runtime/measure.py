@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.errors import SituateError
-from situate.runtime.device import Ran
+from situate.runtime.device import StepRecord
 from situate.runtime.processes.messages import StepFailed
 
 STEPS = 11
@@ -30,7 +30,7 @@ class NotFinite(StepFailed):
 class Step(Protocol):
     """A placed step, as far as it is measured."""
 
-    ran: list[Ran]
+    records: list[StepRecord]
 
     def __call__(self, *inputs: Any) -> Any:
         """Run it."""
@@ -38,19 +38,19 @@ class Step(Protocol):
 
 
 @dataclass(frozen=True)
-class Measured:
+class StepTimes:
     """Times of steps, by the clock of the process that calls them.
 
     Attributes:
         first: seconds of the first step, which starts what runs the devices and fills caches.
         seconds: of every step after it.
-        ran: of those, what each device that is used says.
+        records: of those, what each device that is used says.
         losses: of all steps; none where a step returns anything but one number.
     """
 
     first: float
     seconds: tuple[float, ...]
-    ran: tuple[tuple[Ran, ...], ...]
+    records: tuple[tuple[StepRecord, ...], ...]
     losses: tuple[float, ...]
 
     @property
@@ -71,20 +71,22 @@ class Measured:
     @property
     def busy(self) -> tuple[float, ...]:
         """Mean seconds of a step in which a device did not wait, by device that is used."""
-        return self._mean(lambda ran: ran.end - ran.start - ran.waited)
+        return self._mean(lambda record: record.end - record.start - record.waited)
 
     @property
     def waited(self) -> tuple[float, ...]:
         """Mean seconds of a step that a device waited for others, by device that is used."""
-        return self._mean(lambda ran: ran.waited)
+        return self._mean(lambda record: record.waited)
 
-    def _mean(self, of: Callable[[Ran], float]) -> tuple[float, ...]:
-        return tuple(statistics.fmean(map(of, device)) for device in zip(*self.ran, strict=True))
+    def _mean(self, of: Callable[[StepRecord], float]) -> tuple[float, ...]:
+        return tuple(
+            statistics.fmean(map(of, device)) for device in zip(*self.records, strict=True)
+        )
 
 
 def measure(
     step: Step, inputs: Any, steps: int = STEPS, on_step: Callable[[int], object] | None = None
-) -> Measured:
+) -> StepTimes:
     """Run a step several times on the same inputs.
 
     Args:
@@ -99,16 +101,16 @@ def measure(
     """
     if steps < 2:
         raise SituateError(f"steps: the first is dropped, so 2 are the least, got {steps}")
-    seconds, ran, losses = [], [], []
+    seconds, records, losses = [], [], []
     for number in range(1, steps + 1):
         if on_step is not None:
             on_step(number)
         began = time.perf_counter()
         returned = step(*arguments(inputs))
         seconds.append(time.perf_counter() - began)
-        ran.append(tuple(step.ran))
+        records.append(tuple(step.records))
         losses += finite_loss(returned, number)
-    return Measured(seconds[0], tuple(seconds[1:]), tuple(ran[1:]), tuple(losses))
+    return StepTimes(seconds[0], tuple(seconds[1:]), tuple(records[1:]), tuple(losses))
 
 
 def arguments(inputs: Any) -> tuple[Any, ...]:
@@ -134,7 +136,9 @@ def finite_loss(returned: Any, number: int) -> list[float]:
     return [loss]
 
 
-def timeline(ran: Sequence[Ran], ops: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def timeline(
+    records: Sequence[StepRecord], ops: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Begin and end of each op of a timed step.
 
     Returns:
@@ -142,8 +146,8 @@ def timeline(ran: Sequence[Ran], ops: int) -> tuple[NDArray[np.float64], NDArray
     """
     # Clocks of all devices are one: they are processes of this machine.
     start, end = np.full(ops, np.nan), np.full(ops, np.nan)
-    origin = min(device.start for device in ran)
-    for device in ran:
-        for op, began in device.began.items():
-            start[op], end[op] = began - origin, device.ended[op] - origin
+    origin = min(device.start for device in records)
+    for device in records:
+        for op, start_time in device.op_starts.items():
+            start[op], end[op] = start_time - origin, device.op_ends[op] - origin
     return start, end

@@ -75,8 +75,8 @@ class Layout:
     def place(self, size: tuple[int, ...], stride: tuple[int, ...], dtype: torch.dtype) -> Place:
         """A place for a tensor of these sizes and strides."""
         place = Place(self.nbytes, tuple(size), tuple(stride), dtype)
-        taken = extent(size, stride) * dtype.itemsize
-        self.nbytes += -(-taken // ALIGNMENT) * ALIGNMENT
+        nbytes = extent(size, stride) * dtype.itemsize
+        self.nbytes += -(-nbytes // ALIGNMENT) * ALIGNMENT
         return place
 
     def like(self, tensor: torch.Tensor) -> Place:
@@ -123,8 +123,8 @@ def strides(tensor: torch.Tensor) -> tuple[int, ...]:
     one's do, and which no kernel writes to, those of a contiguous one."""
     import torch
 
-    found = tuple(zip(tensor.shape, tensor.stride(), strict=True))
-    if any(length > 1 and step == 0 for length, step in found):
+    dimensions = tuple(zip(tensor.shape, tensor.stride(), strict=True))
+    if any(length > 1 and step == 0 for length, step in dimensions):
         return torch.empty(tensor.shape, device="meta").stride()
     return tensor.stride()
 

@@ -33,20 +33,20 @@ FLAGS = (
 """Flags of `torch.backends`, the older of two ways first, for it sets the newer too."""
 
 
-def settings() -> Settings:
+def current_settings() -> Settings:
     """The settings of this process, by name, in the order in which to set them."""
-    said = {name: _said(name) for name in (*FUNCTIONS, *FLAGS)}
-    return {name: value for name, value in said.items() if value is not None}
+    values = {name: _current(name) for name in (*FUNCTIONS, *FLAGS)}
+    return {name: value for name, value in values.items() if value is not None}
 
 
-def adopt(wanted: Settings) -> None:
+def apply_settings(target: Settings) -> None:
     """Set this process alike, but for what is so already."""
     import torch
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the caller has read that a way to set them is old
-        for name, value in wanted.items():
-            if value == _said(name):
+        for name, value in target.items():
+            if value == _current(name):
                 continue
             if name in FUNCTIONS:
                 getattr(torch, f"set_{name}")(value)
@@ -54,7 +54,7 @@ def adopt(wanted: Settings) -> None:
                 setattr(*_flag(name), value)
 
 
-def _said(name: str) -> Any:
+def _current(name: str) -> Any:
     """The setting that holds; None where PyTorch does not say, as of the older of two ways once
     the newer one was taken."""
     import torch
@@ -74,7 +74,7 @@ def _flag(name: str) -> tuple[Any, str]:
 
 
 @contextlib.contextmanager
-def threads(count: int | None) -> Iterator[None]:
+def use_threads(count: int | None) -> Iterator[None]:
     """Let kernels use so many threads meanwhile; None leaves them as they are."""
     import torch
 

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 from situate import _core
 from situate.errors import SituateError
-from situate.runtime.device import Ran, share_of
-from situate.runtime.hardware import RealDevice, own_cores
+from situate.runtime.device import StepRecord, share_of
+from situate.runtime.hardware import RealDevice, has_core_per_thread
 from situate.runtime.memory import anonymous_file, mapped
 from situate.runtime.model_state.bindings import Bindings, state_values
 from situate.runtime.model_state.common import Common, shared_places
 from situate.runtime.model_state.exchange import Exchange
 from situate.runtime.model_state.optimizers import Hyperparameters, hyperparameters
-from situate.runtime.processes.messages import SPIN, Assignment, Run, Store
+from situate.runtime.processes.messages import SPIN_SECONDS, Assignment, Run, Store
 from situate.runtime.processes.signals import Commit, HeldSignals
 from situate.runtime.processes.step_devices import DeviceWorkers, LocalDevice, StepDevices
 from situate.runtime.programs.custom_ops import defining_modules
 from situate.runtime.programs.placed import PlacedProgram
-from situate.runtime.settings import settings
+from situate.runtime.settings import current_settings
 
 if TYPE_CHECKING:
     import torch
@@ -54,12 +54,12 @@ class PlacedStep:
     Attributes:
         model: the model that is trained.
         optimizer: what updates it; its hyperparameters can be changed between steps.
-        ran: what each device that is used says of the last step.
+        records: what each device that is used says of the last step.
     """
 
     def __init__(
         self,
-        placed: PlacedProgram,
+        program: PlacedProgram,
         model: torch.nn.Module,
         optimizer: torch.optim.Optimizer | None,
         devices: Sequence[RealDevice],
@@ -70,10 +70,10 @@ class PlacedStep:
     ) -> None:
         self.model, self.optimizer = model, optimizer
         self._start = start
-        self.ran: list[Ran] = []
-        self._placed, self._seed = placed, seed
-        self._used = [(d, devices[d]) for d in placed.used]
-        tensors = state_values(placed.program, placed.names, model)
+        self.records: list[StepRecord] = []
+        self._program, self._seed = program, seed
+        self._used = [(d, devices[d]) for d in program.used]
+        tensors = state_values(program.program, program.names, model)
         self._keep = keep
         mirrored = any(device.mirrored for _, device in self._used)
         # The state of such devices runs ahead of the model, which has it back only when it is read.
@@ -86,62 +86,75 @@ class PlacedStep:
         self._bindings = Bindings(
             model,
             tensors,
-            placed.names,
+            program.names,
             optimizer,
             self._common.state,
-            placed.updated,
-            placed.copies,
+            program.updated,
+            program.copies,
         )
-        self._told: list[Hyperparameters] = []
+        self._hyperparameters: list[Hyperparameters] = []
         self._step = 0
         self._turn = threading.RLock()
         self._devices: StepDevices | None = None
         if self._ahead:
             self._sync_where_read()
 
-    def __call__(self, *inputs: Any, **named: Any) -> Any:
+    def __call__(self, *inputs: Any, **inputs_by_name: Any) -> Any:
         """Run the step.
 
         Args:
             inputs: as the model and its loss take them.
-            named: the inputs, where they were captured by name.
+            inputs_by_name: the inputs, where they were captured by name.
 
         Raises:
             SituateError: inputs of other shapes than were captured, or a device that failed.
         """
-        return self._run(_joined(inputs, named))
+        return self._run(_joined(inputs, inputs_by_name))
 
-    def timed(self, *inputs: Any, **named: Any) -> Any:
+    def timed(self, *inputs: Any, **inputs_by_name: Any) -> Any:
         """Run the step, and keep in `ran` when each op began and ended; otherwise as a call."""
-        return self._run(_joined(inputs, named), timed=True)
+        return self._run(_joined(inputs, inputs_by_name), timed=True)
 
     def _run(self, inputs: tuple[Any, ...], timed: bool = False, memory: bool = False) -> Any:
         with self._turn:
-            return self._ran(inputs, timed, memory)
+            return self._run_once(inputs, timed, memory)
 
-    def _ran(self, inputs: tuple[Any, ...], timed: bool, memory: bool) -> Any:
-        given = self._exchange.checked(inputs)
+    def _run_once(self, inputs: tuple[Any, ...], timed: bool, memory: bool) -> Any:
+        caller_tensors = self._exchange.check_inputs(inputs)
         self._bindings.refresh()
         now = hyperparameters(self.optimizer) if self.optimizer else []
-        news = None if now == self._told else now
+        news = None if now == self._hyperparameters else now
         changed = self._bindings.changed() if self._ahead else ()
-        read, written = self._exchange.read(given), self._exchange.written()
+        step_inputs, step_results = (
+            self._exchange.read(caller_tensors),
+            self._exchange.result_buffers(),
+        )
         shifts = self._exchange.shifts
-        order = Run(self._step + 1, timed, news, memory, changed, self._keep, read, written, shifts)
+        order = Run(
+            self._step + 1,
+            timed,
+            news,
+            memory,
+            changed,
+            self._keep,
+            step_inputs,
+            step_results,
+            shifts,
+        )
         with self._commit as commit:
             try:
-                self._devices = self._devices or self._started(now)
-                self.ran = self._devices.run(order)
+                self._devices = self._devices or self._start_devices(now)
+                self.records = self._devices.run(order)
                 commit.wait()
-                self._exchange.write_back(given, written)
-                self._step, self._told = order.step, now
+                self._exchange.write_back(caller_tensors, step_results)
+                self._step, self._hyperparameters = order.step, now
             except BaseException:
                 try:
                     commit.wait()
                 finally:
                     self._give_up(order.step)
                 raise
-        return self._exchange.returned(written)
+        return self._exchange.restore_results(step_results)
 
     def _give_up(self, step: int) -> None:
         try:
@@ -152,7 +165,7 @@ class PlacedStep:
             # Its number is given again, so that it draws the same: no flag may have it.
             self._common.flags.fill(0)
 
-    def memory(self, *inputs: Any, **named: Any) -> list[int]:
+    def memory(self, *inputs: Any, **inputs_by_name: Any) -> list[int]:
         """Run the step and measure the largest bytes in use, of each device that is used: its
         parameters, buffers and what the optimiser keeps, its inputs, the room for what it receives,
         and what PyTorch allocated. Copies that a failing step is undone from are not counted, nor
@@ -162,31 +175,31 @@ class PlacedStep:
             SituateError: as a call.
         """
         with self._turn:
-            self._run(_joined(inputs, named), memory=True)
-            said = self.ran
-        home = self._placed.home
-        found = []
-        for (d, device), ran in zip(self._used, said, strict=True):
-            state = (self._common.state[self._placed.names.state[p]] for p in home if home[p] == d)
-            held = sum(part.nbytes for entry in state for part in entry.parts)
-            given = zip(self._placed.inputs, self._common.inputs, strict=True)
-            at_input = sum(tensor.nbytes for where, tensor in given if where == d)
-            shared = self._placed.received(d) + at_input
+            self._run(_joined(inputs, inputs_by_name), memory=True)
+            records = self.records
+        home = self._program.home
+        peaks = []
+        for (d, device), record in zip(self._used, records, strict=True):
+            state = (self._common.state[self._program.names.state[p]] for p in home if home[p] == d)
+            state_bytes = sum(part.nbytes for entry in state for part in entry.parts)
+            input_tensors = zip(self._program.inputs, self._common.inputs, strict=True)
+            input_bytes = sum(tensor.nbytes for where, tensor in input_tensors if where == d)
+            shared = self._program.received(d) + input_bytes
             # A device with memory of its own allocates what it receives and its inputs.
-            found.append(held + (0 if device.mirrored else shared) + (ran.peak or 0))
-        return found
+            peaks.append(state_bytes + (0 if device.mirrored else shared) + (record.peak or 0))
+        return peaks
 
     @property
     def copies(self) -> dict[str, list[dict[str, torch.Tensor]]]:
         """By parameter its copies for the second replica and on: the `value` of each, and what the
         optimiser keeps of it; as of the last step that was brought back, see `sync`."""
-        paths = list(self._placed.names.state)
-        found: dict[str, list[dict[str, torch.Tensor]]] = {}
-        for number, source in self._placed.copies.items():
+        paths = list(self._program.names.state)
+        copies_by_name: dict[str, list[dict[str, torch.Tensor]]] = {}
+        for number, source in self._program.copies.items():
             entry = self._common.state[number]
             parts = {"value": entry.value, **entry.moments}
-            found.setdefault(paths[source], []).append(parts)
-        return found
+            copies_by_name.setdefault(paths[source], []).append(parts)
+        return copies_by_name
 
     def sync(self) -> None:
         """Bring the state of devices that have memory of their own, such as GPUs, back into the
@@ -263,10 +276,10 @@ class PlacedStep:
         """Lay out what the devices share; those in processes of their own map it."""
         import torch
 
-        placed = self._placed
-        updated = () if self._commits else placed.updated
-        changed = frozenset({*updated, *placed.overwritten} if self._keep else ())
-        layout, places = shared_places(placed, tensors, changed)
+        program = self._program
+        updated = () if self._commits else program.updated
+        changed = frozenset({*updated, *program.overwritten} if self._keep else ())
+        layout, places = shared_places(program, tensors, changed)
         apart = len(self._used) > 1 or self._start is not None
         self._block = anonymous_file(layout.nbytes) if apart else None
         if self._block is None:
@@ -275,9 +288,9 @@ class PlacedStep:
             raw = mapped(self._block)
             weakref.finalize(self, os.close, self._block)
         self._places, self._common = places, Common(places, raw)
-        self._exchange = Exchange(placed.program, self._common, apart)
+        self._exchange = Exchange(program.program, self._common, apart)
 
-    def _started(self, now: list[Hyperparameters]) -> StepDevices:
+    def _start_devices(self, now: list[Hyperparameters]) -> StepDevices:
         assignments = [self._assignment(d, device, now) for d, device in self._used]
         if self._block is None:
             (_, device), *_ = self._used
@@ -294,7 +307,7 @@ class PlacedStep:
         return Assignment(
             self._places,
             share_of(
-                self._placed,
+                self._program,
                 d,
                 device,
                 self._bindings.groups,
@@ -305,12 +318,12 @@ class PlacedStep:
             device.threads or torch.get_num_threads(),
             now,
             device.mirrored,
-            SPIN if own_cores([device for _, device in self._used]) else 0.0,
-            defining_modules(self._placed.names.kernels),
-            settings(),
+            SPIN_SECONDS if has_core_per_thread([device for _, device in self._used]) else 0.0,
+            defining_modules(self._program.names.kernels),
+            current_settings(),
         )
 
 
-def _joined(inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+def _joined(inputs: tuple[Any, ...], inputs_by_name: dict[str, Any]) -> tuple[Any, ...]:
     """Inputs as they were captured: those by name are one dict."""
-    return (*inputs, named) if named else inputs
+    return (*inputs, inputs_by_name) if inputs_by_name else inputs

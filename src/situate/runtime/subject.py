@@ -32,13 +32,13 @@ class Subject:
 
     Attributes:
         inputs: the tensors among the inputs, in order.
-        given: the inputs as they were built, a tuple or by name.
+        caller_inputs: the inputs as they were built, a tuple or by name.
         program: what the step executes.
     """
 
     model: torch.nn.Module
     inputs: tuple[torch.Tensor, ...]
-    given: Any
+    caller_inputs: Any
     program: Program
 
 
@@ -62,11 +62,11 @@ def find_subject(
     update_rule(optimizer or "sgd")
     base = text.removesuffix(INFERENCE)
     if base in zoo.names():
-        found, _ = network(base)
-        check_installed(*found.packages)
-        update = optimizer or found.optimizer
-        subject = _subject(text, found.build, training, update, slices, recompute)
-        keep(network_key(text, found, update, slices, recompute), subject.program.graph)
+        network_entry, _ = network(base)
+        check_installed(*network_entry.packages)
+        update = optimizer or network_entry.optimizer
+        subject = _subject(text, network_entry.build, training, update, slices, recompute)
+        keep(network_key(text, network_entry, update, slices, recompute), subject.program.graph)
         return subject
     if not re.fullmatch(r"[\w.]+:\w+", base):
         raise SituateError(
@@ -90,9 +90,9 @@ def _subject(
     slices: Slices | None,
     recompute: Sequence[str],
 ) -> Subject:
-    named = NamedDevices()
+    named_devices = NamedDevices()
     with contextlib.redirect_stdout(sys.stderr):
-        model, inputs, loss = really_built(build, name, named)
+        model, inputs, loss = really_built(build, name, named_devices)
         program = capture_program(
             model,
             inputs,
@@ -100,9 +100,9 @@ def _subject(
             training=training,
             optimizer=optimizer,
             name=name,
-            named=named,
+            named_devices=named_devices,
             slices=slices,
             recompute=recompute,
         )
-    given = inputs if isinstance(inputs, (tuple, list, Mapping)) else (inputs,)
-    return Subject(model, program.separate(inputs), given, program)
+    caller_inputs = inputs if isinstance(inputs, (tuple, list, Mapping)) else (inputs,)
+    return Subject(model, program.separate(inputs), caller_inputs, program)

@@ -8,9 +8,9 @@ from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from situate.data.slices import Slices
-from situate.runtime.lockstep import Lockstep, Run, over_slices
+from situate.runtime.lockstep import Lockstep, SliceRun, batch_norm_over_slices
 from situate.runtime.memory import aligned_alike
-from situate.runtime.programs.seeds import kept_generator, seeded
+from situate.runtime.programs.seeds import kept_generator, seeded_draws
 from situate.torch_capture.build import from_real, set_mode
 from situate.torch_capture.slices.cut import cut_inputs
 from situate.torch_capture.trees import flatten
@@ -34,47 +34,47 @@ class Accumulation:
         replicas = max(1, len(slices.replicas))
         # What slices that meet in batch norms write into the model, they write together.
         alone = replicas == 1 or slices.batch_norm == "batch"
-        self._buffers = [_Buffers(model, alone) for _ in range(replicas)]
+        self._buffers = [_BufferState(model, alone) for _ in range(replicas)]
         # By replica, the sum that PyTorch makes slice by slice, or the gradients of each slice.
-        self._gradients: list[list[_Gradients]] = [[] for _ in range(replicas)]
-        self.places: list[Place] = []
+        self._gradients: list[list[_GradientState]] = [[] for _ in range(replicas)]
+        self.places: list[SliceState] = []
         for r in slices.replica:
-            found = self._gradients[r]
-            if slices.sums == "tree" or not found:
-                found.append(_Gradients(model))
-            self.places.append(Place(self._buffers[r], found[-1]))
+            states = self._gradients[r]
+            if slices.sums == "tree" or not states:
+                states.append(_GradientState(model))
+            self.places.append(SliceState(self._buffers[r], states[-1]))
 
     def finish(self) -> None:
         """Let the model have the sums of the gradients of all slices."""
-        self._buffers[0].put()
+        self._buffers[0].restore()
         for i, parameter in enumerate(self._model.parameters()):
-            found = ([each.of[i] for each in replica] for replica in self._gradients)
-            parameter.grad = self._sum([self._sum(each) for each in found])
+            states = ([state.gradients[i] for state in replica] for replica in self._gradients)
+            parameter.grad = self._sum([self._sum(state) for state in states])
 
     def _sum(self, gradients: Sequence[torch.Tensor | None]) -> torch.Tensor | None:
         """The sum of those that are there."""
-        found = [gradient for gradient in gradients if gradient is not None]
-        if not found:
+        states = [gradient for gradient in gradients if gradient is not None]
+        if not states:
             return None
-        return _in_pairs(found) if self._sums == "tree" else reduce(add, found)
+        return _pairwise_sum(states) if self._sums == "tree" else reduce(add, states)
 
 
-class Place(NamedTuple):
+class SliceState(NamedTuple):
     """The state in which slices leave a model, put back before the next of them runs."""
 
-    buffers: _Buffers
-    gradients: _Gradients
+    buffers: _BufferState
+    gradients: _GradientState
 
-    def put(self) -> None:
+    def restore(self) -> None:
         for part in self:
-            part.put()
+            part.restore()
 
-    def take(self) -> None:
+    def save(self) -> None:
         for part in self:
-            part.take()
+            part.save()
 
 
-class _Buffers:
+class _BufferState:
     """The buffers of a model, as the slices of a replica leave them.
 
     Args:
@@ -83,53 +83,53 @@ class _Buffers:
 
     def __init__(self, model: torch.nn.Module, alone: bool) -> None:
         self._model, self._alone = model, alone
-        self._left: list[torch.Tensor] = []
-        self.take()
+        self._values: list[torch.Tensor] = []
+        self.save()
 
-    def put(self) -> None:
+    def restore(self) -> None:
         import torch
 
         with torch.no_grad():
-            for buffer, left in zip(self._buffers(), self._left, strict=True):
-                buffer.copy_(left)
+            for buffer, value in zip(self._buffers(), self._values, strict=True):
+                buffer.copy_(value)
 
-    def take(self) -> None:
-        self._left = [buffer.detach().clone() for buffer in self._buffers()]
+    def save(self) -> None:
+        self._values = [buffer.detach().clone() for buffer in self._buffers()]
 
     def _buffers(self) -> list[torch.Tensor]:
         # A step may put other tensors in their place.
         return [] if self._alone else list(self._model.buffers())
 
 
-class _Gradients:
+class _GradientState:
     """The gradients of a model, as slices leave them.
 
     Attributes:
-        of: each parameter, the sum so far.
+        gradients: each parameter, the sum so far.
     """
 
     def __init__(self, model: torch.nn.Module) -> None:
         self._parameters = list(model.parameters())
-        self.of: list[torch.Tensor | None] = [None for _ in self._parameters]
+        self.gradients: list[torch.Tensor | None] = [None for _ in self._parameters]
 
-    def put(self) -> None:
-        for parameter, gradient in zip(self._parameters, self.of, strict=True):
+    def restore(self) -> None:
+        for parameter, gradient in zip(self._parameters, self.gradients, strict=True):
             parameter.grad = gradient
 
-    def take(self) -> None:
-        self.of = [parameter.grad for parameter in self._parameters]
+    def save(self) -> None:
+        self.gradients = [parameter.grad for parameter in self._parameters]
 
 
-def _in_pairs(found: Sequence[torch.Tensor]) -> torch.Tensor:
+def _pairwise_sum(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     """The sum of the first 2**k tensors and that of the others, each of them made in this way, with
     the largest k that leaves any."""
-    if len(found) == 1:
-        return found[0]
-    half = 1 << ((len(found) - 1).bit_length() - 1)
-    return _in_pairs(found[:half]) + _in_pairs(found[half:])
+    if len(tensors) == 1:
+        return tensors[0]
+    half = 1 << ((len(tensors) - 1).bit_length() - 1)
+    return _pairwise_sum(tensors[:half]) + _pairwise_sum(tensors[half:])
 
 
-class Unplaced:
+class UnplacedStep:
     """Steps of a model on the same inputs, drawing what a placed step of that seed draws.
 
     Args:
@@ -159,17 +159,17 @@ class Unplaced:
         name: str = "model",
         slices: Slices | None = None,
     ) -> None:
-        built = from_real(model, inputs, loss, name)
-        self._cut = None if slices is None else cut_inputs(built, slices)
+        model_call = from_real(model, inputs, loss, name)
+        self._cut = None if slices is None else cut_inputs(model_call, slices)
         self._divisors = self._cut.divisors(slices.loss) if self._cut and slices else []
         self._slices = slices
-        self._model, self._built = model, built
+        self._model, self._model_call = model, model_call
         # Copies, as a step may write over its inputs, which are the caller's; kernels round by
         # alignment.
-        self.separate = built.separate
+        self.separate = model_call.separate
         self.tensors = [
             aligned_alike(tensor).requires_grad_(tensor.requires_grad)
-            for tensor in built.separate(inputs)
+            for tensor in model_call.separate(inputs)
         ]
         self._optimizer, self._clip = optimizer, clip
         self._seed, self._step = seed, 0
@@ -180,7 +180,7 @@ class Unplaced:
         import torch
 
         self._step += 1
-        with kept_generator(), seeded(self._seed, self._step):
+        with kept_generator(), seeded_draws(self._seed, self._step):
             if self._optimizer is None:
                 return self._infer(self.tensors)
             loss = self._accumulated() if self._cut else self._whole()
@@ -198,30 +198,32 @@ class Unplaced:
 
     def _whole(self) -> torch.Tensor:
         """The loss of the whole batch, after its backward pass."""
-        return self._differentiated(self._built.call(self._model, *self.tensors))
+        return self._differentiated(self._model_call.call(self._model, *self.tensors))
 
     def _accumulated(self) -> torch.Tensor:
         """The sum of the losses of slices, after the backward pass of each."""
         assert self._slices is not None
-        found = Accumulation(self._model, self._slices)
-        runs = [partial(self._slice, s) for s in range(len(found.places))]
+        accumulation = Accumulation(self._model, self._slices)
+        runs = [partial(self._slice, s) for s in range(len(accumulation.places))]
         if self._slices.batch_norm == "batch":
-            losses = self._in_lockstep(runs, found.places)
+            losses = self._in_lockstep(runs, accumulation.places)
         else:
-            losses = _one_by_one(runs, found.places)
-        found.finish()
+            losses = _one_by_one(runs, accumulation.places)
+        accumulation.finish()
         return reduce(add, losses)
 
     def _slice(self, s: int) -> torch.Tensor:
         """The loss of a slice, after its backward pass."""
         assert self._cut is not None
-        call = self._cut.call_of(self._built, s)
+        call = self._cut.call_of(self._model_call, s)
         loss = call(self._model, *self._cut.of_slice(self.tensors, s))
         return self._differentiated(loss, self._divisors[s])
 
-    def _in_lockstep(self, runs: Sequence[Run], places: Sequence[Place]) -> list[torch.Tensor]:
+    def _in_lockstep(
+        self, runs: Sequence[SliceRun], places: Sequence[SliceState]
+    ) -> list[torch.Tensor]:
         lockstep = Lockstep(places)
-        with over_slices(self._model, lockstep, len(runs)):
+        with batch_norm_over_slices(self._model, lockstep, len(runs)):
             return lockstep.results(runs)
 
     def _infer(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -229,26 +231,26 @@ class Unplaced:
         import torch
 
         returned: list[Any] = []
-        hook = self._model.register_forward_hook(lambda *given: returned.append(given[-1]))
+        hook = self._model.register_forward_hook(lambda *arguments: returned.append(arguments[-1]))
         try:
             # In inference mode, kernels would be others where something records their names.
             with torch.no_grad():
-                value = self._built.call(self._model, *tensors)
+                value = self._model_call.call(self._model, *tensors)
         finally:
             hook.remove()
-        return [tensor.clone() for tensor in leaves(returned[-1] if returned else value)]
+        return [tensor.clone() for tensor in result_tensors(returned[-1] if returned else value)]
 
 
-def _one_by_one(runs: Sequence[Run], places: Sequence[Place]) -> list[torch.Tensor]:
+def _one_by_one(runs: Sequence[SliceRun], places: Sequence[SliceState]) -> list[torch.Tensor]:
     losses = []
     for run, place in zip(runs, places, strict=True):
-        place.put()
+        place.restore()
         losses.append(run())
-        place.take()
+        place.save()
     return losses
 
 
-def leaves(value: Any) -> list[torch.Tensor]:
+def result_tensors(value: Any) -> list[torch.Tensor]:
     """The tensors in what a step returns."""
     import torch
 

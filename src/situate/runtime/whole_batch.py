@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from situate.data.slices import Slices
-from situate.runtime.equality import on_cpu
-from situate.runtime.settings import threads as using
-from situate.runtime.unplaced import Unplaced
+from situate.runtime.equality import cpu_device_names
+from situate.runtime.settings import use_threads as using
+from situate.runtime.unplaced import UnplacedStep
 from situate.torch_capture.comparison.fixed_draws import Draws
 from situate.torch_capture.comparison.gradient_difference import (
     gradients_of,
@@ -61,7 +61,7 @@ def compare_with_batch(
     seed: int = 0,
     threads: int | None = None,
     name: str = "model",
-    named: NamedDevices | None = None,
+    named_devices: NamedDevices | None = None,
 ) -> BatchDifference:
     """Compare loss and gradients of one step in slices and in one batch, on copies of a model.
 
@@ -69,7 +69,7 @@ def compare_with_batch(
     both steps apart.
 
     Args:
-        model, inputs, loss, seed, threads, name, named: as `situate.runtime.equality.compare` takes
+        model, inputs, loss, seed, threads, name, named_devices: as `situate.runtime.equality.compare` takes
             them.
         slices: of the batch.
 
@@ -79,12 +79,12 @@ def compare_with_batch(
 
     import torch
 
-    def compared(dtype: torch.dtype | None) -> BatchDifference:
+    def compare_in(dtype: torch.dtype | None) -> BatchDifference:
         draws, steps = Draws(), []
         for cut in (None, slices):
             copied = model_in(dtype, copy.deepcopy(model))
             record: Any = _Gradients(copied)
-            step = Unplaced(copied, inputs, loss, record, seed=seed, name=name, slices=cut)
+            step = UnplacedStep(copied, inputs, loss, record, seed=seed, name=name, slices=cut)
             if dtype:
                 step.tensors[:] = [converted(tensor, dtype) for tensor in step.tensors]
             with draws.fixed():
@@ -93,8 +93,12 @@ def compare_with_batch(
         whole, parts = steps
         return _difference(whole, parts, tolerance(draws.bits))
 
-    with explained(name, "comparing slices with the whole batch"), using(threads), on_cpu(named):
-        return in_precision(torch.float64, compared)
+    with (
+        explained(name, "comparing slices with the whole batch"),
+        using(threads),
+        cpu_device_names(named_devices),
+    ):
+        return in_precision(torch.float64, compare_in)
 
 
 def _difference(whole: _Step, parts: _Step, rounding: float) -> BatchDifference:

@@ -15,7 +15,7 @@ from situate.data.cluster import Cluster, Device  # noqa: E402
 from situate.data.problem import Problem  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.evaluators.hardware.machine import Measurement  # noqa: E402
-from situate.evaluators.hardware.machines import RealMachines, _lost  # noqa: E402
+from situate.evaluators.hardware.machines import RealMachines, _crash_measurements  # noqa: E402
 from situate.evaluators.hardware.owned import usable_cores  # noqa: E402
 from situate.evaluators.measurements import MeasuresEach, MeasuresElsewhere  # noqa: E402
 from situate.evaluators.workers import dispatch  # noqa: E402
@@ -129,7 +129,7 @@ def test_a_worker_that_is_killed_while_it_measures_loses_nothing(machines: RealM
 
 
 def test_a_placement_that_ends_every_worker_counts_as_a_crash() -> None:
-    lost = _lost("3 workers failed at it")
+    lost = _crash_measurements("3 workers failed at it")
     assert not lost.ok.any()
     assert lost.details[0].failure == "3 workers failed at it"
 

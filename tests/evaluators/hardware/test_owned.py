@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from situate.evaluators.hardware import owned
-from situate.evaluators.hardware.owned import Owned, usable_cores, visible
+from situate.evaluators.hardware.owned import Reservation, usable_cores, visible_gpus
 from situate.evaluators.workers.workers import Unfit
 from situate.host.machine import usable_cpus
 
@@ -31,8 +31,8 @@ sys.stdin.read()
 @pytest.fixture(autouse=True)
 def _movable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """This process goes back to all its cores, which other tests may own meanwhile."""
-    monkeypatch.setattr(owned, "NAME", NAME)
-    monkeypatch.setattr(owned, "TRIES", 1)
+    monkeypatch.setattr(owned, "SOCKET_NAME_PREFIX", NAME)
+    monkeypatch.setattr(owned, "CLAIM_ATTEMPTS", 1)
     before = os.sched_getaffinity(0)
     yield
     os.sched_setaffinity(0, before)
@@ -47,15 +47,15 @@ def test_a_core_is_owned_once_and_free_when_its_owner_is_gone() -> None:
         with pytest.raises(
             Unfit, match=rf"found no {usable_cpus()} cores and 0 GPUs on '.*' that no other"
         ):
-            Owned(usable_cpus(), 0)
+            Reservation(usable_cpus(), 0)
         process.kill()
-    mine = Owned(usable_cpus(), 0)
+    mine = Reservation(usable_cpus(), 0)
     assert taken in mine.cores
     mine.close()
 
 
 def test_a_process_stays_on_what_it_owns() -> None:
-    mine = Owned(1, 0)
+    mine = Reservation(1, 0)
     assert os.sched_getaffinity(0) == set(mine.cores)
     assert mine.place.endswith(f": cores {mine.cores[0]}")
     mine.close()
@@ -66,7 +66,7 @@ def test_hardware_threads_of_a_core_stand_side_by_side(
 ) -> None:
     for core, siblings in enumerate(("0,2", "1,3", "0,2", "1,3")):
         (tmp_path / str(core)).write_text(siblings)
-    monkeypatch.setattr(owned, "SIBLINGS", f"{tmp_path}/{{}}")
+    monkeypatch.setattr(owned, "SIBLINGS_FILE", f"{tmp_path}/{{}}")
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
     monkeypatch.setattr(owned, "usable_cpus", lambda: 4)
     assert usable_cores() == [0, 2, 1, 3]
@@ -77,11 +77,11 @@ def test_hardware_threads_of_a_core_stand_side_by_side(
 def test_gpus_are_named_as_they_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    monkeypatch.delenv(owned.VISIBLE, raising=False)
-    assert visible(1) == ["0", "1"]
-    monkeypatch.setenv(owned.VISIBLE, "3,GPU-5,7")
-    assert visible(1) == ["3", "GPU-5"]
-    assert visible(0) == []
-    mine = Owned(1, 1)
-    assert (mine.gpus, os.environ[owned.VISIBLE]) == (["3"], "3")
+    monkeypatch.delenv(owned.VISIBLE_GPUS_VARIABLE, raising=False)
+    assert visible_gpus(1) == ["0", "1"]
+    monkeypatch.setenv(owned.VISIBLE_GPUS_VARIABLE, "3,GPU-5,7")
+    assert visible_gpus(1) == ["3", "GPU-5"]
+    assert visible_gpus(0) == []
+    mine = Reservation(1, 1)
+    assert (mine.gpus, os.environ[owned.VISIBLE_GPUS_VARIABLE]) == (["3"], "3")
     mine.close()

@@ -16,7 +16,7 @@ from situate.data.cluster import Cluster, Device, Link  # noqa: E402
 from situate.data.problem import Problem  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.evaluators.hardware import per_worker  # noqa: E402
-from situate.evaluators.hardware.per_worker import MachinePerWorker, needs  # noqa: E402
+from situate.evaluators.hardware.per_worker import MachinePerWorker, required_hardware  # noqa: E402
 from situate.evaluators.steps import Steps  # noqa: E402
 from situate.evaluators.workers.workers import Opens, Unfit  # noqa: E402
 from situate.host.machine import cpu_name  # noqa: E402
@@ -47,7 +47,7 @@ def test_another_processor_than_the_clusters_is_refused() -> None:
 
 @pytest.mark.parametrize("model", ["", "some processor", f"{cpu_name()} (2 threads)"])
 def test_what_was_not_discovered_elsewhere_is_not_refused(model: str) -> None:
-    per_worker._check_models(Cluster("c", (msgspec.structs.replace(CPU, model=model),)))
+    per_worker._check_processor(Cluster("c", (msgspec.structs.replace(CPU, model=model),)))
 
 
 def test_a_worker_without_cores_is_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,4 +70,4 @@ def test_it_is_copied_before_it_is_opened() -> None:
 def test_a_core_for_each_thread_and_each_gpu() -> None:
     gpus = tuple(Device(f"gpu{i}") for i in range(2))
     cpu = msgspec.structs.replace(CPU, threads=4)
-    assert needs(Cluster("c", (*gpus, cpu), (Link("*", "*", 1.0),))) == (6, 2)
+    assert required_hardware(Cluster("c", (*gpus, cpu), (Link("*", "*", 1.0),))) == (6, 2)

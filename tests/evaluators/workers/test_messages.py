@@ -26,8 +26,8 @@ from situate.evaluators.workers.messages import (
     Ready,
     Task,
     Unready,
-    decoded,
-    encoded,
+    decode,
+    encode,
 )
 
 MEASURED = Measurements(np.array([1.5, np.inf]), np.array([0, 2], np.uint8))
@@ -40,7 +40,7 @@ MEASURED = Measurements(np.array([1.5, np.inf]), np.array([0, 2], np.uint8))
 )
 def test_samples_are(placements: Any, first: int, avoid: str) -> None:
     task = Task(placements, first + np.arange(len(placements)), avoid)
-    found = decoded(encoded(task))
+    found = decode(encode(task))
     assert isinstance(found, Task)
     assert found.placements.dtype == placements.dtype
     np.testing.assert_array_equal(found.placements, placements)
@@ -52,12 +52,12 @@ def test_samples_are(placements: Any, first: int, avoid: str) -> None:
 def test_columns_of_a_table_are_samples_too() -> None:
     table = np.arange(12, dtype=np.int32).reshape(3, 4)
     task = Task(table[:, ::2], np.arange(3))
-    np.testing.assert_array_equal(decoded(encoded(task)).placements, table[:, ::2])
+    np.testing.assert_array_equal(decode(encode(task)).placements, table[:, ::2])
 
 
 @pytest.mark.parametrize("placements", [("a", "b"), np.array(["a", None], object)])
 def test_what_is_no_array_of_numbers_is(placements: Any) -> None:
-    found = decoded(encoded(Task(placements, np.arange(2))))
+    found = decode(encode(Task(placements, np.arange(2))))
     assert list(found.placements) == list(placements)
 
 
@@ -70,7 +70,7 @@ def test_what_is_no_array_of_numbers_is(placements: Any) -> None:
     ],
 )
 def test_measurements_are(measured: Measurements) -> None:
-    found = decoded(encoded(Answer(measured))).value
+    found = decode(encode(Answer(measured))).value
     np.testing.assert_array_equal(found.seconds, measured.seconds)
     np.testing.assert_array_equal(found.outcome, measured.outcome)
     assert (found.seconds.dtype, found.outcome.dtype) == (np.float64, np.uint8)
@@ -90,11 +90,11 @@ def test_measurements_are(measured: Measurements) -> None:
     ],
 )
 def test_all_else_is(message: Any) -> None:
-    assert decoded(encoded(message)) == message
+    assert decode(encode(message)) == message
 
 
 def test_an_error_is() -> None:
-    error = decoded(encoded(Answer(None, ValueError("no")))).error
+    error = decode(encode(Answer(None, ValueError("no")))).error
     assert isinstance(error, ValueError)
     assert str(error) == "no"
 
@@ -103,7 +103,7 @@ PROGRAM = """
 import sys
 from dataclasses import dataclass
 
-from situate.evaluators.workers.messages import packed
+from situate.evaluators.workers.messages import pack
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from situate.evaluators.simulated import SimulatedMachine
 from situate.evaluators.workers import dispatch, ray_workers
 from situate.evaluators.workers.machine import WorkerMachine
 from situate.evaluators.workers.places import Place
-from situate.evaluators.workers.ray_workers import RayWorkers, room
+from situate.evaluators.workers.ray_workers import RayWorkers, worker_capacity
 from situate.evaluators.workers.workers import NoWorkers, Terms
 from tests.evaluators.workers.faulty import Counting, Obeying
 from tests.evaluators.workers.test_machine import PLACEMENTS, UNSENDABLE, measured_as_by_one
@@ -81,7 +81,7 @@ def both_start(machine: WorkerMachine) -> None:
 
 def test_a_cluster_measures_as_one_process_does(nodes: Nodes, machine: WorkerMachine) -> None:
     measured_as_by_one(machine)
-    assert room(nodes.ray) == 2
+    assert worker_capacity(nodes.ray) == 2
 
 
 @pytest.mark.parametrize("harm", ["kill", "hang"])
@@ -106,7 +106,7 @@ def test_a_worker_for_which_no_cpu_is_free_is_named(
 ) -> None:
     both_start(machine)
     monkeypatch.setattr(dispatch, "START_SECONDS", 0.5)
-    monkeypatch.setattr(dispatch, "WORKER_FAILURES", 1)
+    monkeypatch.setattr(dispatch, "MAX_WORKER_FAILURES", 1)
     with (
         WorkerMachine(SimulatedMachine(PROBLEM), 1, start=partial(RayWorkers, nodes.ray)) as third,
         pytest.raises(SituateError, match="the cluster has fewer free CPUs than there are"),
@@ -115,7 +115,7 @@ def test_a_worker_for_which_no_cpu_is_free_is_named(
 
 
 def test_figures_become_gauges(machine: WorkerMachine) -> None:
-    board = ray_workers._Board()
+    board = ray_workers._MetricsBoard()
     for busy in (1.0, 2.0):
         board.show({"workers/busy": busy, "best_seconds": 1.5})
     names = {gauge.info["name"] for gauge in board._gauges.values()}
@@ -129,7 +129,7 @@ def test_a_process_that_is_connected_already_is_refused(nodes: Nodes) -> None:
         Place.parse("ray://127.0.0.1:9").machine(SimulatedMachine(PROBLEM)),
     ):
         raise AssertionError
-    assert room(nodes.ray) == 2
+    assert worker_capacity(nodes.ray) == 2
 
 
 def test_a_cluster_that_is_lost_ends_the_search_in_a_line(
@@ -168,7 +168,7 @@ def test_a_node_that_is_lost_loses_nothing(nodes: Nodes, machine: WorkerMachine)
 def test_workers_run_where_users_say(
     nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ray_workers, "connected", lambda *_: nullcontext(nodes.ray))
+    monkeypatch.setattr(ray_workers, "ray_cluster", lambda *_: nullcontext(nodes.ray))
     with Place.parse("ray:1").machine(Counting(tmp_path)) as one:
         measured_as_by_one(one)
     assert len(one.counts.measured) == 1
@@ -192,9 +192,9 @@ def test_ray_shows_its_token(
     for name in ("RAY_AUTH_MODE", *ray_workers.TOKEN_VARIABLES):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
-    monkeypatch.setattr(ray_workers, "TOKEN", tmp_path / "token")
+    monkeypatch.setattr(ray_workers, "TOKEN_FILE", tmp_path / "token")
     if token:
-        ray_workers.TOKEN.touch()
+        ray_workers.TOKEN_FILE.touch()
     ray_workers._authenticate(address)
     assert os.environ.get("RAY_AUTH_MODE") == mode
 
@@ -209,6 +209,6 @@ def test_a_cluster_that_is_not_there_is_refused_in_a_line(
     monkeypatch.setattr(ray, "shutdown", lambda: None)  # of the cluster that other tests use
     with (
         pytest.raises(SituateError, match=rf"^workers: no Ray cluster answers at {address} \("),
-        ray_workers.connected(address),
+        ray_workers.ray_cluster(address),
     ):
         raise AssertionError

@@ -14,8 +14,8 @@ torch = pytest.importorskip("torch")
 
 from situate.errors import SituateError  # noqa: E402
 from situate.runtime.hardware import RealDevice  # noqa: E402
-from situate.runtime.model_state.bindings import described, state_values  # noqa: E402
-from situate.runtime.model_state.optimizers import default  # noqa: E402
+from situate.runtime.model_state.bindings import state_values, type_and_shape  # noqa: E402
+from situate.runtime.model_state.optimizers import default_optimizer  # noqa: E402
 from situate.runtime.programs.program import capture_program  # noqa: E402
 from situate.runtime.step import PlacedStep  # noqa: E402
 from tests.runtime.models import MODELS, entropy  # noqa: E402
@@ -78,7 +78,9 @@ def test_a_model_on_another_device_is_refused() -> None:
     model, *_ = MODELS["towers"]()
     model.right.to("meta")
     with pytest.raises(SituateError, match=r"'right.\w+' is on meta: move the model to the CPU"):
-        step_of(program("towers", "adam"), model, default("adam", [*model.parameters()]), 1)
+        step_of(
+            program("towers", "adam"), model, default_optimizer("adam", [*model.parameters()]), 1
+        )
 
 
 def test_data_put_in_place_of_a_parameter_is_taken_over() -> None:
@@ -123,7 +125,7 @@ def loaded_anew(optimizer: Any) -> None:
 @pytest.mark.parametrize("name", ["momentum", "adam"])
 @pytest.mark.parametrize("forget", [cleared, loaded_anew])
 def test_an_optimizer_that_forgets_starts_anew(name: str, forget: Callable[[Any], None]) -> None:
-    pair = Pair("towers", functools.partial(default, name))
+    pair = Pair("towers", functools.partial(default_optimizer, name))
     with pair.placed(1, None) as step:
         pair.both(step)
         forget(pair.optimizer)
@@ -133,7 +135,7 @@ def test_an_optimizer_that_forgets_starts_anew(name: str, forget: Callable[[Any]
 
 
 def test_an_optimizer_that_forgets_one_parameter_starts_anew_there() -> None:
-    pair = Pair("towers", functools.partial(default, "adam"))
+    pair = Pair("towers", functools.partial(default_optimizer, "adam"))
     with pair.placed(1, None) as step:
         pair.both(step)
         for model, optimizer in ((pair.model, pair.optimizer), (pair.copy, pair.copied)):
@@ -152,7 +154,7 @@ def recounted(optimizer: Any) -> None:
 def test_a_device_with_memory_of_its_own_takes_over_what_was_changed_and_no_more(
     change: Callable[[Any], None], keep: bool
 ) -> None:
-    pair = Pair("towers", functools.partial(default, "adam"))
+    pair = Pair("towers", functools.partial(default_optimizer, "adam"))
     placed, apart = cut(pair.program, 1), [RealDevice("apart", "cpu", 1, mirrored=True)]
     with PlacedStep(placed, pair.model, pair.optimizer, apart, keep=keep) as step:
         pair.both(step)
@@ -165,7 +167,7 @@ def test_a_device_with_memory_of_its_own_takes_over_what_was_changed_and_no_more
 
 @pytest.mark.parametrize("number", [float, torch.tensor])
 def test_a_saved_state_is_loaded_whatever_its_count_is(number: Callable[[float], Any]) -> None:
-    pair = Pair("towers", functools.partial(default, "adam"))
+    pair = Pair("towers", functools.partial(default_optimizer, "adam"))
     with pair.placed(1, None) as step:
         pair.both(step)
         saved = copy.deepcopy(pair.optimizer.state_dict())
@@ -218,7 +220,7 @@ def test_a_tensor_of_the_losss_own_is_a_constant() -> None:
 
 
 def test_a_tensor_is_described_by_its_type_and_shape() -> None:
-    assert described(torch.zeros(2, 3, dtype=torch.int64)) == "int64 (2, 3)"
+    assert type_and_shape(torch.zeros(2, 3, dtype=torch.int64)) == "int64 (2, 3)"
 
 
 def test_an_optimizer_that_leaves_a_parameter_out_is_refused() -> None:

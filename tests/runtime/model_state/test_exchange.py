@@ -45,7 +45,7 @@ def exchange(*, apart: bool) -> Made:
 
 def test_a_device_of_its_own_reads_copies() -> None:
     made, common, inputs = exchange(apart=True)
-    assert made.read(made.checked(tuple(inputs))) is None
+    assert made.read(made.check_inputs(tuple(inputs))) is None
     assert all(map(torch.equal, common.inputs, inputs))
 
 
@@ -56,7 +56,7 @@ def test_copies_are_aligned_as_the_callers_inputs() -> None:
         room[k:].view(value.shape).copy_(value)
         for k, (room, value) in enumerate(zip(shifted, inputs, strict=True))
     ]
-    made.read(made.checked(tuple(views)))
+    made.read(made.check_inputs(tuple(views)))
     assert all(map(torch.equal, common.inputs, inputs))
     assert [x.data_ptr() % 64 for x in common.inputs] == [v.data_ptr() % 64 for v in views]
     assert made.shifts == tuple(map(misalignment, views))
@@ -65,7 +65,7 @@ def test_copies_are_aligned_as_the_callers_inputs() -> None:
 
 def test_the_device_in_this_process_reads_what_the_caller_has() -> None:
     made, _, inputs = exchange(apart=False)
-    read = made.read(made.checked(tuple(inputs)))
+    read = made.read(made.check_inputs(tuple(inputs)))
     assert read is not None
     assert [a.data_ptr() for a in read] == [b.data_ptr() for b in inputs]
 
@@ -73,7 +73,7 @@ def test_the_device_in_this_process_reads_what_the_caller_has() -> None:
 def test_what_is_laid_out_otherwise_is_copied() -> None:
     made, common, (x, *rest) = exchange(apart=False)
     other = x.t().contiguous().t()
-    read = made.read(made.checked((other, *rest)))
+    read = made.read(made.check_inputs((other, *rest)))
     assert read is not None
     assert read[0] is common.inputs[0]
     assert torch.equal(read[0], x)
@@ -82,18 +82,18 @@ def test_what_is_laid_out_otherwise_is_copied() -> None:
 def test_other_inputs_than_were_captured_are_refused() -> None:
     made, _, (x, *rest) = exchange(apart=False)
     with pytest.raises(SituateError, match=r"input 0 is float64 .*, the step was captured with"):
-        made.checked((x.double(), *rest))
+        made.check_inputs((x.double(), *rest))
     with pytest.raises(SituateError, match="give such batches, or capture and plan for this one"):
-        made.checked((x[:1], *rest))
+        made.check_inputs((x[:1], *rest))
 
 
 @pytest.mark.parametrize("apart", [True, False])
 def test_what_a_step_returns_stays_when_the_next_one_writes(apart: bool) -> None:
     made, common, _ = exchange(apart=apart)
-    written = made.written()
+    written = made.result_buffers()
     (common.results if written is None else written)[0].fill_(1.0)
-    loss = made.returned(written)
-    following = made.written()
+    loss = made.restore_results(written)
+    following = made.result_buffers()
     (common.results if following is None else following)[0].fill_(2.0)
     assert loss.item() == 1.0
 

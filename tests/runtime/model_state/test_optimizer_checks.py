@@ -11,8 +11,8 @@ from torch.optim import optimizer as all_optimizers
 
 from situate.errors import SituateError
 from situate.runtime.model_state.optimizer_checks import (
-    Groups,
-    Hooks,
+    HookCheck,
+    ParameterGroups,
 )
 from tests.runtime.models import MODELS
 from tests.runtime.pairs import Pair
@@ -97,7 +97,7 @@ def test_a_change_that_only_another_step_can_follow_is_refused(
 def test_a_parameter_that_is_unfrozen_is_refused() -> None:
     model, *_ = MODELS["towers"]()
     model.head.bias.requires_grad_(False)
-    groups = Groups(plain(model.parameters()), dict(model.named_parameters()), [0])
+    groups = ParameterGroups(plain(model.parameters()), dict(model.named_parameters()), [0])
     groups.check()
     model.head.bias.requires_grad_(True)
     with pytest.raises(SituateError, match=f"parameter 'head.bias' was unfrozen {AGAIN}"):
@@ -131,7 +131,7 @@ def test_a_number_that_is_changed_is_followed(make: Make, name: str, value: obje
 def test_every_updated_parameter_has_its_group() -> None:
     model, *_ = MODELS["towers"]()
     named = dict(model.named_parameters())
-    groups = Groups(two_groups(model.parameters()), named, range(len(named)))
+    groups = ParameterGroups(two_groups(model.parameters()), named, range(len(named)))
     assert groups.of == {0: 0, **dict.fromkeys(range(1, len(named)), 1)}
     assert groups.trained == named
 
@@ -223,6 +223,6 @@ def test_hooks_of_pytorch_itself_are_let_be() -> None:
     pair = Pair("towers", plain)
     handle = all_optimizers.register_optimizer_step_post_hook(_optimizer_post_hook)
     try:
-        Hooks(pair.model, pair.optimizer, dict(pair.model.named_parameters())).check()
+        HookCheck(pair.model, pair.optimizer, dict(pair.model.named_parameters())).check()
     finally:
         handle.remove()

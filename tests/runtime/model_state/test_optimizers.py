@@ -14,10 +14,10 @@ from situate.data.update_rule import OPTIMIZERS  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.runtime.model_state.optimizers import (  # noqa: E402
     MOMENTS,
-    as_given,
-    default,
+    default_optimizer,
     hyperparameters,
     kind_of,
+    owner_types,
 )
 
 optim = torch.optim
@@ -29,13 +29,13 @@ def weights(count: int = 1) -> list[torch.nn.Parameter]:
 
 @pytest.mark.parametrize("kind", OPTIMIZERS)
 def test_the_default_of_a_kind_is_of_that_kind(kind: str) -> None:
-    assert kind_of(default(kind, weights())) == kind
+    assert kind_of(default_optimizer(kind, weights())) == kind
 
 
 @pytest.mark.parametrize("kind", OPTIMIZERS)
 def test_what_it_keeps_is_what_pytorch_keeps(kind: str) -> None:
     [weight] = weights()
-    optimizer = default(kind, [weight])
+    optimizer = default_optimizer(kind, [weight])
     weight.grad = torch.ones(2)
     optimizer.step()
     found = {k for k, v in optimizer.state[weight].items() if v is not None}
@@ -87,7 +87,7 @@ def test_hyperparameters_are_numbers_of_every_group() -> None:
     one, other = weights(2)
     groups = [{"params": [one]}, {"params": [other], "lr": torch.tensor(0.5)}]
     first, second = hyperparameters(optim.AdamW(groups, lr=0.25, betas=(0.5, 0.75)))
-    assert (first["lr"], as_given(second)["lr"]) == (0.25, torch.tensor(0.5))
+    assert (first["lr"], owner_types(second)["lr"]) == (0.25, torch.tensor(0.5))
     assert first["betas"] == (0.5, 0.75)
     assert "params" not in first
 
@@ -108,7 +108,7 @@ def test_numbers_keep_the_type_that_they_were_given_in(number: Any) -> None:
     [told] = hyperparameters(optim.Adam([group]))
     [again] = hyperparameters(optim.Adam([group]))
     [plain] = hyperparameters(optim.Adam(weights(), lr=0.1))
-    found = as_given(told)
+    found = owner_types(told)
     assert (type(found["lr"]), found["lr"].dtype) == (type(number), number.dtype)
     assert (found["lr"].shape, found["lr"]) == (number.shape, number)
     assert found["betas"] == (torch.tensor(0.5), torch.tensor(0.75))

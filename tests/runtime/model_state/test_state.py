@@ -10,10 +10,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.runtime.device import Ran  # noqa: E402
+from situate.runtime.device import StepRecord  # noqa: E402
 from situate.runtime.hardware import RealDevice  # noqa: E402
 from situate.runtime.memory import Layout  # noqa: E402
-from situate.runtime.model_state.optimizers import default  # noqa: E402
+from situate.runtime.model_state.optimizers import default_optimizer  # noqa: E402
 from situate.runtime.model_state.state import (  # noqa: E402
     Entry,
     Mirror,
@@ -117,7 +117,7 @@ kinds = pytest.mark.parametrize("kind", KINDS)
 
 @pytest.fixture
 def pair() -> Pair:
-    return Pair("towers", functools.partial(default, "adam"))
+    return Pair("towers", functools.partial(default_optimizer, "adam"))
 
 
 def apart(pair: Pair, keep: bool) -> PlacedStep:
@@ -228,7 +228,7 @@ class Stub:
         self._store = store
         self.closed = 0
 
-    def run(self, order: Run) -> list[Ran]:
+    def run(self, order: Run) -> list[StepRecord]:
         return []
 
     def store(self, order: Store) -> None:

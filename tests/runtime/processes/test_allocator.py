@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from situate.runtime.device import Ran
+from situate.runtime.device import StepRecord
 from situate.runtime.processes import allocator
-from situate.runtime.processes.allocator import with_memory
+from situate.runtime.processes.allocator import record_memory
 
 ROOT = Path(__file__).parents[3]
 
@@ -87,7 +87,7 @@ def test_other_systems_go_on(monkeypatch: pytest.MonkeyPatch, library: object) -
 KIB = 1 << 10
 
 
-def allocating() -> Ran:
+def allocating() -> StepRecord:
     """Op 0 allocates 64 KiB, 32 of which it keeps; op 1 allocates nothing."""
     began, ended = {}, {}
     began[0] = time.perf_counter()
@@ -96,27 +96,27 @@ def allocating() -> Ran:
     ended[0] = began[1] = time.perf_counter()
     ended[1] = time.perf_counter()
     del kept
-    return Ran(began[0], ended[1], 0.0, began, ended)
+    return StepRecord(began[0], ended[1], 0.0, began, ended)
 
 
 def test_the_peak_is_the_most_that_was_allocated_at_once() -> None:
-    assert with_memory(allocating, torch.device("cpu")).peak == 64 * KIB
+    assert record_memory(allocating, torch.device("cpu")).peak == 64 * KIB
 
 
 def test_each_op_is_told_what_it_allocated() -> None:
-    allocated = with_memory(allocating, torch.device("cpu")).allocated
+    allocated = record_memory(allocating, torch.device("cpu")).allocated
     assert allocated[0] == 64 * KIB
     assert allocated[1] == 0
 
 
 def test_the_environment_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     before = dict(os.environ)
-    with_memory(allocating, torch.device("cpu"))
+    record_memory(allocating, torch.device("cpu"))
     assert dict(os.environ) == before
     monkeypatch.setenv("KINETO_LOG_LEVEL", "3")
-    with_memory(allocating, torch.device("cpu"))
+    record_memory(allocating, torch.device("cpu"))
     assert os.environ["KINETO_LOG_LEVEL"] == "3"
 
 
 def test_what_another_device_allocated_does_not_count() -> None:
-    assert with_memory(allocating, torch.device("cuda:0")).peak == 0
+    assert record_memory(allocating, torch.device("cuda:0")).peak == 0

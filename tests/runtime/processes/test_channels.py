@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 
 from situate import _core  # noqa: E402
 from situate.runtime.processes import channels as channels_module  # noqa: E402
-from situate.runtime.processes.channels import ABORT, Aborted, Channels  # noqa: E402
+from situate.runtime.processes.channels import ABORT_FLAG, Aborted, Channels  # noqa: E402
 from tests.runtime.gpus import needs_gpus  # noqa: E402
 
 compiled = pytest.mark.usefixtures("apart")
@@ -221,7 +221,7 @@ def test_what_was_written_there_is_taken_once_it_is_posted(pair: Pair) -> None:
 def test_who_only_looks_does_not_wait_awake() -> None:
     spin = 30.0
     began = time.perf_counter()
-    assert not _core.make_flags(np.zeros(1, np.uint32), spin).wait(ABORT, 1, 0.0)
+    assert not _core.make_flags(np.zeros(1, np.uint32), spin).wait(ABORT_FLAG, 1, 0.0)
     assert time.perf_counter() - began < spin
 
 
@@ -237,7 +237,7 @@ def test_who_takes_waits_for_this_step(pair: Pair) -> None:
 
 
 def test_who_waits_hears_that_the_step_is_given_up(pair: Pair) -> None:
-    later = threading.Timer(0.05, lambda: pair.flags.post(ABORT, 1))
+    later = threading.Timer(0.05, lambda: pair.flags.post(ABORT_FLAG, 1))
     later.start()
     with pytest.raises(Aborted):
         pair.takes.taker(0)()
@@ -245,7 +245,7 @@ def test_who_waits_hears_that_the_step_is_given_up(pair: Pair) -> None:
 
 
 def test_a_step_given_up_earlier_does_not_matter(pair: Pair) -> None:
-    pair.flags.post(ABORT, 1)
+    pair.flags.post(ABORT_FLAG, 1)
     pair.sends.step = pair.takes.step = 2
     pair.sends.sender(0)(torch.ones(4))
     assert pair.takes.taker(0)().tolist() == [1.0] * 4

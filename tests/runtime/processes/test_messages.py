@@ -10,18 +10,20 @@ torch = pytest.importorskip("torch")
 
 from situate.evaluators.measurements import OUTCOMES  # noqa: E402
 from situate.runtime.processes.messages import (  # noqa: E402
-    Failed,
+    FailureReport,
     OutOfMemory,
     Run,
     StepFailed,
     Store,
     WorkerEnded,
     device_failure,
-    failed_with,
+    failure_report,
 )
 
 
-@pytest.mark.parametrize("message", [Run(1, True, [{"lr": 0.1}]), Store(2), Failed("error", "no")])
+@pytest.mark.parametrize(
+    "message", [Run(1, True, [{"lr": 0.1}]), Store(2), FailureReport("error", "no")]
+)
 def test_messages_are_plain_data(message: object) -> None:
     again = pickle.loads(pickle.dumps(message))  # noqa: S301 - made in this line
     assert again == message
@@ -32,11 +34,11 @@ def test_messages_are_plain_data(message: object) -> None:
     [MemoryError(), torch.OutOfMemoryError("CUDA"), RuntimeError("can't allocate memory: 1 byte")],
 )
 def test_all_that_say_so_are_out_of_memory(error: Exception) -> None:
-    assert failed_with(error).reason == "out_of_memory"
+    assert failure_report(error).reason == "out_of_memory"
 
 
 def test_every_other_error_says_its_kind() -> None:
-    assert failed_with(ValueError("no")) == Failed("error", "ValueError: no")
+    assert failure_report(ValueError("no")) == FailureReport("error", "ValueError: no")
 
 
 REMEDY = "end other programs, give a smaller batch, or leave this device out of the cluster"
@@ -53,13 +55,13 @@ def test_a_process_that_ended_says_how(status: int | None, how: str) -> None:
 @pytest.mark.parametrize(
     ("failed", "line"),
     [
-        (Failed("error", ""), "device 'gpu0': error"),
-        (Failed("error", "\n\n"), "device 'gpu0': error"),
-        (Failed("error", " a\nb"), "device 'gpu0': a"),
-        (Failed("out_of_memory", " a\nb"), f"device 'gpu0': out of memory (a): {REMEDY}"),
+        (FailureReport("error", ""), "device 'gpu0': error"),
+        (FailureReport("error", "\n\n"), "device 'gpu0': error"),
+        (FailureReport("error", " a\nb"), "device 'gpu0': a"),
+        (FailureReport("out_of_memory", " a\nb"), f"device 'gpu0': out of memory (a): {REMEDY}"),
     ],
 )
-def test_a_device_that_failed_is_named_in_one_line(failed: Failed, line: str) -> None:
+def test_a_device_that_failed_is_named_in_one_line(failed: FailureReport, line: str) -> None:
     assert str(device_failure("gpu0", failed)) == line
 
 

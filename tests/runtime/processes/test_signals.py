@@ -63,7 +63,7 @@ def test_before_it_begins_signals_are_handled_at_once(handled: list[int]) -> Non
 def test_from_then_on_they_wait_for_the_end(handled: list[int]) -> None:
     with Commit() as commit:
         commit.begin()
-        assert commit.begun
+        assert commit.has_begun
         signal.raise_signal(signal.SIGUSR1)
         assert handled == []
     assert handled == [signal.SIGUSR1]
@@ -169,7 +169,7 @@ def test_each_time_is_a_new_one() -> None:
     with commit:
         commit.begin()
     with commit:
-        assert not commit.begun
+        assert not commit.has_begun
 
 
 def test_another_thread_has_no_signals_to_wait(handled: list[int]) -> None:
@@ -178,7 +178,7 @@ def test_another_thread_has_no_signals_to_wait(handled: list[int]) -> None:
     def work() -> None:
         with Commit() as commit:
             commit.begin()
-            began.append(commit.begun)
+            began.append(commit.has_begun)
 
     thread = threading.Thread(target=work)
     thread.start()

@@ -21,7 +21,7 @@ from situate import _core  # noqa: E402
 from situate.evaluators.measurements import OUTCOMES  # noqa: E402
 from situate.runtime.memory import anonymous_file  # noqa: E402
 from situate.runtime.processes import step_devices  # noqa: E402
-from situate.runtime.processes.messages import Assignment, Failed, OutOfMemory, StepFailed  # noqa: E402
+from situate.runtime.processes.messages import Assignment, FailureReport, OutOfMemory, StepFailed  # noqa: E402
 from situate.runtime.processes.step_devices import DeviceWorkers, step_failure  # noqa: E402
 from situate.runtime.processes.worker_pool import WorkerPool  # noqa: E402
 from tests.processes import gone, interrupt_starts, left_of, runs  # noqa: E402
@@ -207,14 +207,14 @@ def test_all_workers_start_before_one_is_told_anything(monkeypatch: pytest.Monke
 
 def test_the_words_of_a_failure_are_one_line() -> None:
     for reason, text in (("error", ""), ("error", "\n\n"), ("out_of_memory", " a\nb")):
-        found = str(step_failure("gpu", Failed(reason, text), 5, undone=True))
+        found = str(step_failure("gpu", FailureReport(reason, text), 5, undone=True))
         assert "\n" not in found
         assert found.startswith("device 'gpu': ")
         assert "the model is as after step 4" in found
 
 
 def test_a_failure_that_is_not_undone_says_so() -> None:
-    found = str(step_failure("gpu", Failed("error", "no"), 5, undone=False))
+    found = str(step_failure("gpu", FailureReport("error", "no"), 5, undone=False))
     assert "the model may be updated in part, so load what was saved last" in found
 
 

@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 from situate.errors import SituateError  # noqa: E402
 from situate.runtime.memory import anonymous_file  # noqa: E402
 from situate.runtime.processes.channels import Aborted  # noqa: E402
-from situate.runtime.processes.messages import Assignment, Failed, Run  # noqa: E402
+from situate.runtime.processes.messages import Assignment, FailureReport, Run  # noqa: E402
 from situate.runtime.processes.step_devices import LocalDevice  # noqa: E402
 from situate.runtime.processes.worker import Work  # noqa: E402
 from situate.runtime.step import PlacedStep  # noqa: E402
@@ -62,7 +62,7 @@ def test_a_failure_has_a_reason(
 
     monkeypatch.setattr(work._device, "run", run)
     said = work.run(Run(2, False, None))
-    assert isinstance(said, Failed)
+    assert isinstance(said, FailureReport)
     assert said.reason == reason
     assert text in said.text
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 CONNECTED = """
 import os, subprocess, sys, time
 from multiprocessing.connection import Connection
-from situate.runtime.processes.messages import Failed
+from situate.runtime.processes.messages import FailureReport
 parent = Connection(int(sys.argv[1]))
 """
 CHILD = "child = subprocess.Popen(['sleep', '600']); parent.send([os.getpid(), child.pid])"
@@ -63,7 +63,7 @@ def test_how_a_process_ended_is_said(executing):
 
 
 def test_a_process_that_hung_up_and_lives_is_not_waited_for(executing, monkeypatch):
-    monkeypatch.setattr(worker_pool, "GRACE", 0.1)
+    monkeypatch.setattr(worker_pool, "GRACE_SECONDS", 0.1)
     pool = executing(CHILD + "; parent.close(); time.sleep(600)")
     (numbers,) = pool.answers(pool.workers)
     with pytest.raises(WorkerEnded, match="its process hung up"):
@@ -102,7 +102,7 @@ def test_answers_that_are_missing_after_a_failure_are_not_heard_later(executing)
 
 
 def test_the_answers_that_are_missing_are_waited_for_in_vain_only_so_long(executing, monkeypatch):
-    monkeypatch.setattr(worker_pool, "GRACE", 0.1)
+    monkeypatch.setattr(worker_pool, "GRACE_SECONDS", 0.1)
     pool = executing(f"{NAME} == 'a' or time.sleep(600)", "a", "b")
     with pytest.raises(WorkerEnded):
         pool.answers(pool.workers)

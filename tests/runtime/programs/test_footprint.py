@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 from situate.data.cost_lookup import workspace_of  # noqa: E402
 from situate.runtime.programs.footprint import footprint, largest  # noqa: E402
-from situate.runtime.programs.lines import OUTSIDE, Line, straightened  # noqa: E402
+from situate.runtime.programs.lines import OUTSIDE_MEMORY, Line, straight_line  # noqa: E402
 from situate.runtime.step import PlacedStep  # noqa: E402
 from tests.runtime.models import MODELS  # noqa: E402
 from tests.runtime.steps import DEVICES, cut, program  # noqa: E402
@@ -18,12 +18,12 @@ from tests.runtime.steps import DEVICES, cut, program  # noqa: E402
 class Source:
     """Local names of ten bytes each, but for `v9`, which was received."""
 
-    memory = {f"v{k}": f"v{k}" for k in range(10)} | {"v7": "v0", "v8": OUTSIDE}
+    memory = {f"v{k}": f"v{k}" for k in range(10)} | {"v7": "v0", "v8": OUTSIDE_MEMORY}
     nbytes = dict.fromkeys((f"v{k}" for k in range(7)), 10)
 
 
 def bytes_of(*lines: Line) -> int:
-    return largest(straightened(lines, Source.memory, {OUTSIDE, "v9"}), Source, {3: 5})
+    return largest(straight_line(lines, Source.memory, {OUTSIDE_MEMORY, "v9"}), Source, {3: 5})
 
 
 def test_a_value_takes_memory_until_it_is_read_for_the_last_time() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.runtime.programs.kernels import VIEWS, is_dense, kernel, laid_out, name_of  # noqa: E402
+from situate.runtime.programs.kernels import VIEW_KERNELS, is_dense, kernel, kernel_name, laid_out  # noqa: E402
 from situate.runtime.programs.replacements import attention  # noqa: E402
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda:0")
@@ -27,10 +27,10 @@ def test_a_gpu_has_another_where_pytorch_has_one_for_cpus_only() -> None:
 def test_the_name_of_a_node_finds_what_it_calls() -> None:
     graph = torch.fx.Graph()
     node = graph.call_function(torch.ops.aten.relu.default, (graph.placeholder("x"),))
-    assert name_of(node) == "aten::relu"
+    assert kernel_name(node) == "aten::relu"
 
 
-@pytest.mark.parametrize("name", sorted(VIEWS))
+@pytest.mark.parametrize("name", sorted(VIEW_KERNELS))
 def test_a_view_of_what_lies_otherwise_than_was_captured_is_a_copy(name: str) -> None:
     rows = torch.arange(6.0).view(2, 3)
     shares = kernel(name, CPU)(rows, [6])

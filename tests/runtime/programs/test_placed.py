@@ -13,9 +13,9 @@ torch = pytest.importorskip("torch")
 from situate.runtime.memory import ALIGNMENT  # noqa: E402
 from situate.runtime.programs.placed import (  # noqa: E402
     Crossing,
+    completed_ops,
     offsets,
     place,
-    ran_before,
 )
 from situate.runtime.programs.program import (  # noqa: E402
     Roles,
@@ -43,7 +43,7 @@ class Case:
             op: [s for s in sources if self.placement[s] != self.placement[op]]
             for op, sources in self.reads.items()
         }
-        self.clock = ran_before(self.placement, self.order, self.senders)
+        self.clock = completed_ops(self.placement, self.order, self.senders)
 
     def readers(self, op: int) -> list[int]:
         """The ops that receive what an op sends."""
@@ -113,7 +113,7 @@ def test_memory_is_shared_at_all() -> None:
 
 
 def test_nothing_crosses() -> None:
-    clock = ran_before(np.zeros(2, np.int32), [0, 1], {})
+    clock = completed_ops(np.zeros(2, np.int32), [0, 1], {})
     assert clock.tolist() == [[0], [1]]
     assert offsets([], [0, 1], clock) == ([], [0])
 

@@ -193,7 +193,7 @@ def test_a_buffer_that_several_ops_touch_is_copied_at_the_end() -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_whoever_makes_what_is_read_is_an_op(name: str) -> None:
     found = roles(name, "adam")
-    assert found.wanted <= found.owner.keys()
+    assert found.used <= found.owner.keys()
     for tensor in found.program.graph.tensors:
         assert tensor.producer in set(found.owner.values())
 

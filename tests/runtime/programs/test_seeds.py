@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.runtime.programs.seeds import kept_generator, seed_of, seeded  # noqa: E402
+from situate.runtime.programs.seeds import kept_generator, seed_of, seeded_draws  # noqa: E402
 
 
 def test_every_draw_has_a_seed_of_its_own() -> None:
@@ -24,7 +24,7 @@ def test_seeds_are_the_same_on_every_machine() -> None:
 
 
 def test_a_draw_does_not_depend_on_what_was_drawn_before() -> None:
-    with kept_generator(), seeded(5, 2):
+    with kept_generator(), seeded_draws(5, 2):
         torch.randn(3)
         second = torch.randn(3)
     with kept_generator():
@@ -33,7 +33,7 @@ def test_a_draw_does_not_depend_on_what_was_drawn_before() -> None:
 
 
 def test_a_restored_generator_repeats_its_draws() -> None:
-    with kept_generator(), seeded(5, 2):
+    with kept_generator(), seeded_draws(5, 2):
         first, before = torch.randn(3), torch.get_rng_state()
         drawn = [torch.randn(3), torch.rand(2)]
         torch.set_rng_state(before)
@@ -43,7 +43,7 @@ def test_a_restored_generator_repeats_its_draws() -> None:
 
 
 def test_draws_of_nothing_have_ranks_too() -> None:
-    with kept_generator(), seeded(5, 2):
+    with kept_generator(), seeded_draws(5, 2):
         torch.randn(0)
         torch.randn(0)
         third = torch.randn(3)
@@ -54,7 +54,7 @@ def test_draws_of_nothing_have_ranks_too() -> None:
 
 def test_the_generator_is_left_as_it_was() -> None:
     before = torch.get_rng_state()
-    with contextlib.suppress(ValueError), kept_generator(), seeded(0, 1):
+    with contextlib.suppress(ValueError), kept_generator(), seeded_draws(0, 1):
         torch.rand(2)
         raise ValueError
     assert torch.equal(torch.get_rng_state(), before)
@@ -62,7 +62,7 @@ def test_the_generator_is_left_as_it_was() -> None:
 
 def test_what_is_not_random_is_not_seeded() -> None:
     before = torch.get_rng_state()
-    with seeded(0, 1):
+    with seeded_draws(0, 1):
         assert (torch.ones(2) + 1).tolist() == [2.0, 2.0]
     assert torch.equal(torch.get_rng_state(), before)
 

@@ -13,9 +13,9 @@ from torch.nn import functional
 from situate.runtime.programs.placed import place
 from situate.runtime.programs.program import capture_program
 from situate.runtime.programs.write_targets import (
-    Into,
-    in_place,
-    into,
+    OutKernel,
+    in_place_calls,
+    out_kernel,
 )
 from situate.runtime.step import PlacedStep
 from tests.runtime.steps import DEVICES, program, scattered
@@ -35,35 +35,35 @@ def node(target: Any, value: object = None) -> fx.Node:
 @pytest.mark.parametrize(
     ("target", "found"),
     [
-        (aten.mm.default, Into("aten::mm.out", "out")),
-        (aten.add.Tensor, Into("aten::add.out", "out")),
-        (aten.sum.dim_IntList, Into("aten::sum.IntList_out", "out")),
-        (aten.tanh_backward.default, Into("aten::tanh_backward.grad_input", "grad_input")),
+        (aten.mm.default, OutKernel("aten::mm.out", "out")),
+        (aten.add.Tensor, OutKernel("aten::add.out", "out")),
+        (aten.sum.dim_IntList, OutKernel("aten::sum.IntList_out", "out")),
+        (aten.tanh_backward.default, OutKernel("aten::tanh_backward.grad_input", "grad_input")),
     ],
 )
-def test_a_kernel_takes_the_same_arguments_and_one_more(target: Any, found: Into) -> None:
-    assert into(node(target)) == found
+def test_a_kernel_takes_the_same_arguments_and_one_more(target: Any, found: OutKernel) -> None:
+    assert out_kernel(node(target)) == found
 
 
 @pytest.mark.parametrize(
     "target", [aten.convolution.default, aten.clone.default, aten.rand.default]
 )
 def test_one_that_would_copy_or_draws_is_none(target: Any) -> None:
-    assert into(node(target)) is None
+    assert out_kernel(node(target)) is None
 
 
 def test_several_results_have_none() -> None:
-    assert into(node(aten.mm.default, (torch.empty(2), torch.empty(2)))) is None
+    assert out_kernel(node(aten.mm.default, (torch.empty(2), torch.empty(2)))) is None
 
 
 def test_what_is_held_has_none() -> None:
     found = program("towers")
-    assert {into(n) for n in found.nodes if n.op == "placeholder"} == {None}
+    assert {out_kernel(n) for n in found.nodes if n.op == "placeholder"} == {None}
 
 
 def test_it_computes_the_same_where_it_is_told() -> None:
     first, second, place = torch.randn(3, 4), torch.randn(4, 5), torch.empty(3, 5)
-    kernel = into(node(aten.mm.default))
+    kernel = out_kernel(node(aten.mm.default))
     assert kernel is not None
     made = aten.mm.out(first, second, **{kernel.argument: place})
     assert made is place
@@ -154,7 +154,7 @@ def test_ways_to_write_over_an_argument(
             arguments.append(value)
     node = graph.call_function(target, tuple(arguments))
     node.meta["val"] = target(*given)
-    assert [" ".join(map(str, (a, *b))) for a, b in in_place(node)] == expected
+    assert [" ".join(map(str, (a, *b))) for a, b in in_place_calls(node)] == expected
 
 
 def test_an_op_with_named_arguments_is_left_alone() -> None:
@@ -162,4 +162,4 @@ def test_an_op_with_named_arguments_is_left_alone() -> None:
     one = graph.placeholder("a")
     node = graph.call_function(aten.add.Tensor, (one, one), {"alpha": 2})
     one.meta["val"] = node.meta["val"] = SQUARE
-    assert list(in_place(node)) == []
+    assert list(in_place_calls(node)) == []

@@ -17,9 +17,9 @@ from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.evaluators.hardware.workers import HardwareWorkers
 from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements, Outcome
-from situate.evaluators.steps import Steps, enough, repetition_text, standard_error
+from situate.evaluators.steps import Steps, has_enough_steps, repetition_text, standard_error
 from situate.host.machine import cpu_name
-from situate.runtime.hardware import check_here, real_devices
+from situate.runtime.hardware import check_devices, real_devices
 from situate.runtime.measure import arguments, finite_loss
 from situate.runtime.model_state import optimizers
 from situate.runtime.processes.messages import StepFailed
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from situate.runtime.subject import Subject
 
-LIMIT = 60.0
+MEASUREMENT_LIMIT_SECONDS = 60.0
 """Seconds that the steps of a placement may take together."""
 
 
@@ -86,21 +86,23 @@ class RealMachine:
         self,
         problem: Problem,
         subject: Subject,
-        limit: float = LIMIT,
+        limit: float = MEASUREMENT_LIMIT_SECONDS,
         fresh: bool | None = None,
         steps: Steps | None = None,
     ) -> None:
-        _check(problem, subject)
+        _check_problem(problem, subject)
         self._rule = steps
         self.problem, self._subject, self._limit = problem, subject, limit
         self._devices = real_devices(problem.cluster)
-        check_here(self._devices, problem.cluster)
+        check_devices(self._devices, problem.cluster)
         cpus = all(device.torch == "cpu" for device in self._devices)
         self._fresh = not cpus if fresh is None else fresh
-        self._workers = HardwareWorkers(limit, _modules(problem.graph.name))
+        self._workers = HardwareWorkers(limit, _defining_modules(problem.graph.name))
         self._simulator = Simulator(problem)
         self._order = np.array(problem.graph.order, np.int32)
-        self._state = [(tensor, tensor.detach().clone()) for tensor in _tensors(subject.model)]
+        self._state = [
+            (tensor, tensor.detach().clone()) for tensor in _model_tensors(subject.model)
+        ]
         self.log: list[Measurement] = []
 
     at_once = 1
@@ -195,7 +197,7 @@ class RealMachine:
                 self._seconds(step, number + 1)
             until = time.perf_counter() + self._limit / 2
             seconds: list[float] = []
-            while not enough(seconds, until - time.perf_counter(), timed):
+            while not has_enough_steps(seconds, until - time.perf_counter(), timed):
                 seconds.append(self._seconds(step, dropped + len(seconds) + 1))
         self._workers.finish()
         return seconds
@@ -215,20 +217,22 @@ class RealMachine:
         program = self._subject.program
         if not program.training:
             return None
-        optimizer = optimizers.default(program.optimizer, list(self._subject.model.parameters()))
+        optimizer = optimizers.default_optimizer(
+            program.optimizer, list(self._subject.model.parameters())
+        )
         for group in optimizer.param_groups:
             group["lr"] = 0.0
         return optimizer
 
     def _seconds(self, step: PlacedStep, number: int) -> float:
         began = time.perf_counter()
-        returned = step(*arguments(self._subject.given))
+        returned = step(*arguments(self._subject.caller_inputs))
         seconds = time.perf_counter() - began
         finite_loss(returned, number)
         return seconds
 
 
-def _check(problem: Problem, subject: Subject) -> None:
+def _check_problem(problem: Problem, subject: Subject) -> None:
     name, hash_ = problem.graph.name, subject.program.graph.hash
     if problem.graph.hash != hash_:
         raise SituateError(
@@ -241,11 +245,11 @@ def _check(problem: Problem, subject: Subject) -> None:
         )
 
 
-def _modules(name: str) -> tuple[str, ...]:
+def _defining_modules(name: str) -> tuple[str, ...]:
     """The module that the model's function is imported from; it may define operators."""
     module, colon, _ = name.partition(":")
     return (module,) if colon and module not in zoo.names() else ()
 
 
-def _tensors(model: torch.nn.Module) -> list[torch.Tensor]:
+def _model_tensors(model: torch.nn.Module) -> list[torch.Tensor]:
     return [*model.parameters(), *model.buffers()]

@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 from situate.data.arrays import Placement
 from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.evaluators.hardware.machine import LIMIT, Measurement
-from situate.evaluators.hardware.owned import usable_cores, visible
-from situate.evaluators.hardware.per_worker import MachinePerWorker, needs
+from situate.evaluators.hardware.machine import MEASUREMENT_LIMIT_SECONDS, Measurement
+from situate.evaluators.hardware.owned import usable_cores, visible_gpus
+from situate.evaluators.hardware.per_worker import MachinePerWorker, required_hardware
 from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements, Origin
 from situate.evaluators.references import References, reference_placement
 from situate.evaluators.steps import Steps
-from situate.evaluators.workers.machine import gathered
+from situate.evaluators.workers.machine import gather
 from situate.evaluators.workers.messages import Counts
 from situate.evaluators.workers.places import Place
 from situate.evaluators.workers.workers import Terms
 from situate.results.result import WorkerProgress
-from situate.runtime.processes.worker_pool import START_LIMIT
+from situate.runtime.processes.worker_pool import START_LIMIT_SECONDS
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import order_of
 
@@ -72,22 +72,22 @@ class RealMachines:
         workers: int | str,
         *,
         optimizer: str | None = None,
-        limit: float = LIMIT,
+        limit: float = MEASUREMENT_LIMIT_SECONDS,
         steps: Steps | None = None,
         reference: Placement | None = None,
     ) -> None:
         import torch
 
-        place, (cores, gpus) = Place.parse(workers), needs(problem.cluster)
-        _check_room(place, cores, gpus)
+        place, (cores, gpus) = Place.parse(workers), required_hardware(problem.cluster)
+        _check_capacity(place, cores, gpus)
         self.problem = problem
         self.log: list[Measurement] = []
         self.met: list[Origin] = []
         chosen = reference_placement(problem) if reference is None else reference
         each = MachinePerWorker(problem, model, optimizer, limit, steps, chosen, torch.__version__)
         self.name = each.name
-        longest = START_LIMIT + limit + SPARE_SECONDS
-        terms = Terms(cores, gpus, BUILD_SECONDS + longest, longest, lost=_lost)
+        longest = START_LIMIT_SECONDS + limit + SPARE_SECONDS
+        terms = Terms(cores, gpus, BUILD_SECONDS + longest, longest, lost=_crash_measurements)
         self._stack = ExitStack()
         self._workers = self._stack.enter_context(place.machine(each, terms=terms))
 
@@ -107,7 +107,7 @@ class RealMachines:
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
         """See `Evaluator`."""
         numbers = first + np.arange(len(placements))
-        return gathered(self.measure_each(placements, numbers), len(numbers))
+        return gather(self.measure_each(placements, numbers), len(numbers))
 
     def measure_each(
         self, placements: NDArray[np.int32], numbers: NDArray[np.int64], avoid: str = ""
@@ -146,7 +146,7 @@ class RealMachines:
         self.close()
 
 
-def _check_room(place: Place, cores: int, gpus: int) -> None:
+def _check_capacity(place: Place, cores: int, gpus: int) -> None:
     """
     Raises:
         SituateError: this machine, if it is meant, has no room for so many workers.
@@ -156,7 +156,7 @@ def _check_room(place: Place, cores: int, gpus: int) -> None:
     count = place.count or 1
     for what, each, there in (
         ("cores", cores, len(usable_cores())),
-        ("GPUs", gpus, len(visible(gpus))),
+        ("GPUs", gpus, len(visible_gpus(gpus))),
     ):
         if count * each > there:
             raise SituateError(
@@ -166,7 +166,7 @@ def _check_room(place: Place, cores: int, gpus: int) -> None:
             )
 
 
-def _lost(reason: str) -> Measurements:
+def _crash_measurements(reason: str) -> Measurements:
     """The measurement of a placement that ends every worker that runs it."""
     crash = Measurement(np.inf, "crash", failure=reason)
     outcome = np.array([OUTCOMES.index(crash.outcome)], np.uint8)

@@ -14,20 +14,20 @@ from situate.errors import SituateError
 from situate.evaluators.workers.workers import Unfit
 from situate.host.machine import usable_cpus
 
-SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+SIBLINGS_FILE = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 """The file in which Linux lists the hardware threads of a core."""
 
-TRIES, PAUSE = 600, 0.1
+CLAIM_ATTEMPTS, CLAIM_PAUSE_SECONDS = 600, 0.1
 """Times to look for what is free, and seconds between them: a worker that was killed just now may
 still hold it, or another search may be about to end."""
 
-NAME = "\0situate"
+SOCKET_NAME_PREFIX = "\0situate"
 """The beginning of the names; the zero makes them Linux's own, outside all folders."""
 
-VISIBLE = "CUDA_VISIBLE_DEVICES"
+VISIBLE_GPUS_VARIABLE = "CUDA_VISIBLE_DEVICES"
 
 
-class Owned:
+class Reservation:
     """So many cores and GPUs, which are nobody else's until this process ends or `close`.
 
     Each is a name that a process can bind a Unix socket to, and no second one: Linux forgets it
@@ -41,8 +41,8 @@ class Owned:
 
     def __init__(self, cores: int, gpus: int) -> None:
         self._claims: list[socket.socket] = []
-        self._usable = {"core": [str(core) for core in usable_cores()], "GPU": visible(gpus)}
-        for left in reversed(range(TRIES)):
+        self._usable = {"core": [str(core) for core in usable_cores()], "GPU": visible_gpus(gpus)}
+        for left in reversed(range(CLAIM_ATTEMPTS)):
             self.cores = [int(core) for core in self._claim("core", cores)]
             self.gpus = self._claim("GPU", gpus)
             if len(self.cores) == cores and len(self.gpus) == gpus:
@@ -50,10 +50,10 @@ class Owned:
             self.close()
             if not left:
                 raise Unfit(self._too_few(cores, gpus))
-            time.sleep(PAUSE)
+            time.sleep(CLAIM_PAUSE_SECONDS)
         os.sched_setaffinity(0, self.cores)
         if gpus:
-            os.environ[VISIBLE] = ",".join(self.gpus)
+            os.environ[VISIBLE_GPUS_VARIABLE] = ",".join(self.gpus)
 
     @property
     def place(self) -> str:
@@ -70,9 +70,9 @@ class Owned:
     def _claim(self, kind: str, count: int) -> list[str]:
         """As many as are free, in their order, up to `count`."""
         found: list[str] = []
-        with _turn():
+        with _exclusive_claim():
             for name in self._usable[kind]:
-                if len(found) < count and (claim := _bound(f"{kind} {name}")):
+                if len(found) < count and (claim := _bind_socket(f"{kind} {name}")):
                     self._claims.append(claim)
                     found.append(name)
         return found
@@ -100,38 +100,38 @@ def usable_cores() -> list[int]:
 
 def _first_sibling(core: int) -> int:
     try:
-        found = re.match(r"\d+", Path(SIBLINGS.format(core)).read_text())
+        found = re.match(r"\d+", Path(SIBLINGS_FILE.format(core)).read_text())
     except OSError:
         return core
     return int(found[0]) if found else core
 
 
-def visible(wanted: int) -> list[str]:
+def visible_gpus(wanted: int) -> list[str]:
     """The GPUs that CUDA shows this process, as `CUDA_VISIBLE_DEVICES` names them; not looked for
     where none is wanted. CUDA itself is not started: it would go on seeing all of them."""
     if not wanted:
         return []
     import torch
 
-    count, named = torch.cuda.device_count(), os.environ.get(VISIBLE)
+    count, named = torch.cuda.device_count(), os.environ.get(VISIBLE_GPUS_VARIABLE)
     names: Sequence[str] = named.split(",") if named else [str(i) for i in range(count)]
     return list(names[:count])
 
 
 @contextlib.contextmanager
-def _turn() -> Iterator[None]:
+def _exclusive_claim() -> Iterator[None]:
     """One process at a time: two that take cores by turns would both have parts of two."""
-    while (claim := _bound("turn")) is None:
-        time.sleep(PAUSE / 10)
+    while (claim := _bind_socket("turn")) is None:
+        time.sleep(CLAIM_PAUSE_SECONDS / 10)
     with claim:
         yield
 
 
-def _bound(name: str) -> socket.socket | None:
+def _bind_socket(name: str) -> socket.socket | None:
     """A socket of this name; None where another process has it."""
     claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     try:
-        claim.bind(f"{NAME} {name}")
+        claim.bind(f"{SOCKET_NAME_PREFIX} {name}")
     except OSError:
         claim.close()
         return None

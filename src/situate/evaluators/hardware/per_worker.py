@@ -17,7 +17,7 @@ from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.evaluators.hardware.machine import Measurement, RealMachine
-from situate.evaluators.hardware.owned import Owned
+from situate.evaluators.hardware.owned import Reservation
 from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements, Origin
 from situate.evaluators.steps import Steps, repetition_text
 from situate.evaluators.workers.workers import Unfit
@@ -25,10 +25,10 @@ from situate.host.machine import cpu_name
 from situate.runtime.hardware import real_devices
 from situate.runtime.subject import find_subject
 
-REFERENCES = 3
+REFERENCE_RUNS = 3
 """Times that the reference step is measured; their median counts."""
 
-DISCOVERED = re.compile(r"(.+) \(\d+ threads?\)")
+DISCOVERED_CPU_MODEL = re.compile(r"(.+) \(\d+ threads?\)")
 """The model of a CPU device as `situate cluster discover` writes it."""
 
 
@@ -80,8 +80,8 @@ class MachinePerWorker:
 
     def _opened(self) -> str:
         self._check_versions()
-        _check_models(self.problem.cluster)
-        self._owned = Owned(*needs(self.problem.cluster))
+        _check_processor(self.problem.cluster)
+        self._owned = Reservation(*required_hardware(self.problem.cluster))
         with contextlib.suppress(OSError):  # another machine may lack it
             os.chdir(self.folder)
         graph = self.problem.graph
@@ -100,7 +100,7 @@ class MachinePerWorker:
             )
 
     def _reference_seconds(self) -> float:
-        runs = [self._measured(self.reference, 0) for _ in range(REFERENCES)]
+        runs = [self._measured(self.reference, 0) for _ in range(REFERENCE_RUNS)]
         for run in runs:
             if run.outcome != "ok":
                 raise Unfit(f"did not run the reference step ({run.outcome}: {run.failure})")
@@ -125,7 +125,7 @@ class MachinePerWorker:
         return self._machine.log.pop()
 
 
-def needs(cluster: Cluster) -> tuple[int, int]:
+def required_hardware(cluster: Cluster) -> tuple[int, int]:
     """Cores and GPUs that a worker needs: a core for every thread of a CPU device, and one for each
     GPU's process.
 
@@ -143,13 +143,13 @@ def needs(cluster: Cluster) -> tuple[int, int]:
     return cores, sum(device.torch != "cpu" for device in devices)
 
 
-def _check_models(cluster: Cluster) -> None:
+def _check_processor(cluster: Cluster) -> None:
     """
     Raises:
         SituateError: the cluster was discovered on a machine with another processor.
     """
     for device in cluster.devices:
-        found = DISCOVERED.fullmatch(device.model) if device.kind == "cpu" else None
+        found = DISCOVERED_CPU_MODEL.fullmatch(device.model) if device.kind == "cpu" else None
         if found and found[1] != cpu_name():
             raise SituateError(
                 f"device {device.name!r} of cluster {cluster.name!r} is a {found[1]!r}, and the "

@@ -15,9 +15,9 @@ from time import perf_counter
 from typing import Any
 
 from situate import _core
-from situate.runtime.device import Ran
+from situate.runtime.device import StepRecord
 from situate.runtime.processes.messages import (
-    END,
+    END_OF_STEP,
     Assignment,
     OutOfMemory,
     Run,
@@ -27,7 +27,7 @@ from situate.runtime.processes.messages import (
 )
 from situate.runtime.processes.signals import HeldSignals
 from situate.runtime.processes.worker import serve, set_up
-from situate.runtime.processes.worker_pool import START_LIMIT, Worker, WorkerPool
+from situate.runtime.processes.worker_pool import START_LIMIT_SECONDS, Worker, WorkerPool
 from situate.torch_capture.function import current_directory
 
 MEASURING_WORKER = (
@@ -71,7 +71,7 @@ class HardwareWorkers:
         assignments: Sequence[Assignment],
         block: int,
         flags: _core.Flags,
-    ) -> AssignedWorkers:
+    ) -> PlacementDevices:
         """Let devices run a placement; a worker that is not there is started.
 
         Raises:
@@ -80,7 +80,7 @@ class HardwareWorkers:
         if self._expired:  # which nobody may have waited for
             self.close()
         self._kills = memory_kills()
-        self._allow(START_LIMIT, "its devices were not ready")
+        self._allow(START_LIMIT_SECONDS, "its devices were not ready")
         workers = [
             self._worker(name, assignment.threads)
             for name, assignment in zip(names, assignments, strict=True)
@@ -88,7 +88,7 @@ class HardwareWorkers:
         self._pool.assign(workers, assignments, block)
         self.answers(workers)
         self._allow(self._limit, "not measured")
-        return AssignedWorkers(self, workers)
+        return PlacementDevices(self, workers)
 
     def answers(self, workers: Sequence[Worker]) -> list[Any]:
         """The answers of these workers; where one fails, all are ended.
@@ -155,13 +155,13 @@ class HardwareWorkers:
         return OutOfMemory(str(failure)) if killed and memory_kills() > self._kills else failure
 
 
-class AssignedWorkers:
+class PlacementDevices:
     """The devices of one placement, which are a step's, see `StepDevices`."""
 
     def __init__(self, all_workers: HardwareWorkers, workers: Sequence[Worker]) -> None:
         self._all, self._workers = all_workers, workers
 
-    def run(self, order: Run) -> list[Ran]:
+    def run(self, order: Run) -> list[StepRecord]:
         """See `StepDevices`."""
         return self._told(order)
 
@@ -172,7 +172,7 @@ class AssignedWorkers:
     def close(self) -> None:
         """Let them wait for the next placement."""
         for worker in self._workers:
-            worker.send(END)
+            worker.send(END_OF_STEP)
 
     def _told(self, order: Run | Store) -> list[Any]:
         for worker in self._workers:

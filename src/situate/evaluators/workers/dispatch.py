@@ -23,24 +23,24 @@ from situate.evaluators.workers.messages import (
     Unready,
     Work,
 )
-from situate.evaluators.workers.workers import USUAL, NoWorkers, Terms, Workers
+from situate.evaluators.workers.workers import DEFAULT_TERMS, NoWorkers, Terms, Workers
 from situate.results.result import WorkerProgress
 from situate.version import VERSION
 
 START_SECONDS = 120.0
 """Seconds that a worker has to start."""
 
-WORKER_FAILURES = 3
+MAX_WORKER_FAILURES = 3
 """Failures of a worker, one after the other, after which it is left out."""
 
-SLOW, SLOW_SECONDS = 3.0, 0.5
+SLOW_FACTOR, SLOW_SECONDS = 3.0, 0.5
 """Multiple of the usual time of a task, and seconds at least, after which an idle worker is given
 it too."""
 
-HUNG, HUNG_SECONDS = 20.0, 60.0
+HUNG_FACTOR, HUNG_SECONDS = 20.0, 60.0
 """The same after which a worker is ended."""
 
-TIMES_REMEMBERED = 101
+RECENT_TASKS = 101
 """Tasks whose median time is the usual one."""
 
 TICK_SECONDS = 0.1
@@ -70,7 +70,7 @@ class _Batch:
 
 
 @dataclass
-class _Given:
+class _Attempt:
     """A task that a worker was given, and when it began; infinite while one before it runs."""
 
     batch: _Batch
@@ -95,7 +95,7 @@ class Dispatch:
         workers: where they run.
         count: how many.
         terms: on which, unless tasks have their own; without limits these are `START_SECONDS`, and
-            for a sample `HUNG` times as long as others take.
+            for a sample `HUNG_FACTOR` times as long as others take.
         alike: tasks take about as long as one another; where they do not, none is too slow.
 
     Attributes:
@@ -103,7 +103,7 @@ class Dispatch:
     """
 
     def __init__(
-        self, workers: Workers, count: int, terms: Terms = USUAL, alike: bool = True
+        self, workers: Workers, count: int, terms: Terms = DEFAULT_TERMS, alike: bool = True
     ) -> None:
         self.counts = Counts()
         self._workers, self._terms, self._alike = workers, terms, alike
@@ -113,11 +113,11 @@ class Dispatch:
         self._starting: dict[int, float] = {}
         self._idle: set[int] = set()
         self._single: set[int] = set()
-        self._given: dict[int, deque[_Given]] = {}
+        self._given: dict[int, deque[_Attempt]] = {}
         self._places: dict[int, str] = {}
-        self._lost: deque[tuple[_Given, Any]] = deque()
+        self._lost: deque[tuple[_Attempt, Any]] = deque()
         self._failures_in_a_row = [0] * count
-        self._seconds: deque[float] = deque(maxlen=TIMES_REMEMBERED)
+        self._seconds: deque[float] = deque(maxlen=RECENT_TASKS)
         self._usual = inf
 
     def progress(self) -> WorkerProgress | None:
@@ -215,7 +215,7 @@ class Dispatch:
                 number = self._slow_task(batch, worker)
             if number is None:
                 continue
-            self._give_one(worker, _Given(batch, number, time.monotonic()))
+            self._give_one(worker, _Attempt(batch, number, time.monotonic()))
             self._idle.remove(worker)
         if self._usual < SHORT_SECONDS:
             self._give_second(batch)
@@ -227,9 +227,9 @@ class Dispatch:
                 return
             number = self._next(batch, worker)
             if number is not None:
-                self._give_one(worker, _Given(batch, number, inf))
+                self._give_one(worker, _Attempt(batch, number, inf))
 
-    def _give_one(self, worker: int, given: _Given) -> None:
+    def _give_one(self, worker: int, given: _Attempt) -> None:
         self._workers.give(worker, given.task)  # where it raises, nothing was given
         queue = self._given.setdefault(worker, deque())
         queue.append(given)
@@ -272,16 +272,16 @@ class Dispatch:
                 return each.number
         return None
 
-    def _is_late(self, given: _Given) -> bool:
+    def _is_late(self, given: _Attempt) -> bool:
         """True where another may do it too."""
         taken = self._heard_at - given.since
-        return taken > self._late(given.task, SLOW, SLOW_SECONDS)
+        return taken > self._late(given.task, SLOW_FACTOR, SLOW_SECONDS)
 
     def _late(self, task: Work, factor: float, least: float) -> float:
         """Seconds after which it is late with a task; infinite until others were answered."""
         return max(least, factor * self._usual * len(task))
 
-    def _hear(self, worker: int, said: Message) -> tuple[_Given, Any] | None:
+    def _hear(self, worker: int, said: Message) -> tuple[_Attempt, Any] | None:
         """Take what a worker says; its task, with its value, where that is new."""
         match said:
             case Hello():
@@ -306,7 +306,7 @@ class Dispatch:
             )
         self._workers.equip(worker)
 
-    def _take(self, worker: int, answer: Answer) -> tuple[_Given, Any] | None:
+    def _take(self, worker: int, answer: Answer) -> tuple[_Attempt, Any] | None:
         if worker not in self._given:  # it cannot unpack what it was given, or not open it
             assert answer.error is not None
             raise answer.error
@@ -324,7 +324,7 @@ class Dispatch:
         measured[worker] = measured.get(worker, 0) + len(given.task)
         return given, answer.value
 
-    def _ended(self, worker: int) -> _Given:
+    def _ended(self, worker: int) -> _Attempt:
         """The task that a worker ended; it began its next one, or is idle."""
         queue = self._given[worker]
         given = queue.popleft()
@@ -349,7 +349,7 @@ class Dispatch:
                     "cluster has fewer free CPUs than there are workers",
                 )
         for worker, queue in list(self._given.items()):
-            limit = self._late(queue[0].task, HUNG, HUNG_SECONDS)
+            limit = self._late(queue[0].task, HUNG_FACTOR, HUNG_SECONDS)
             terms = queue[0].batch.terms
             if terms.limit is not None:
                 limit = terms.limit * len(queue[0].task)
@@ -374,18 +374,18 @@ class Dispatch:
             elif given.wanted:
                 self._fail_task(given, reason)
         self._failures_in_a_row[worker] += 1
-        if self._failures_in_a_row[worker] < WORKER_FAILURES:
+        if self._failures_in_a_row[worker] < MAX_WORKER_FAILURES:
             self._start(worker)
             return
         self.counts.left_out[worker] = reason
         if len(self.counts.left_out) == len(self._failures_in_a_row):
             raise NoWorkers(f"no worker is left; the last, worker {worker}, {reason}")
         warnings.warn(
-            f"worker {worker} is left out after {WORKER_FAILURES} failures; the last: it {reason}",
+            f"worker {worker} is left out after {MAX_WORKER_FAILURES} failures; the last: it {reason}",
             stacklevel=2,
         )
 
-    def _fail_task(self, given: _Given, reason: str) -> None:
+    def _fail_task(self, given: _Attempt, reason: str) -> None:
         batch, tries = given.batch, given.batch.terms.tries
         batch.failures[given.number] += 1
         if batch.failures[given.number] < tries:

@@ -14,7 +14,7 @@ from typing import Any
 
 from situate.errors import SituateError
 from situate.evaluators.workers.dispatch import Dispatch
-from situate.evaluators.workers.messages import Counts, Job, packed
+from situate.evaluators.workers.messages import Counts, Job, pack
 from situate.evaluators.workers.processes import ProcessWorkers
 from situate.evaluators.workers.workers import Terms, Workers
 
@@ -100,7 +100,7 @@ class Jobs:
         self._function = Function.of(function, shared)
         self._dispatch: Dispatch | None = None
         if start is not None or workers > 1:
-            made = (start or ProcessWorkers)(packed(self._function))
+            made = (start or ProcessWorkers)(pack(self._function))
             self._dispatch = Dispatch(made, workers, Terms(limit=limit), alike)
 
     @property

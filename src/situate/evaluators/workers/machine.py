@@ -10,21 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.errors import SituateError
-from situate.evaluators.measurements import Evaluator, Measurements, consecutive
+from situate.evaluators.measurements import Evaluator, Measurements, consecutive_runs
 from situate.evaluators.workers.dispatch import Dispatch
 from situate.evaluators.workers.messages import Counts, Task
 from situate.evaluators.workers.processes import ProcessWorkers
-from situate.evaluators.workers.workers import USUAL, Terms, Workers
+from situate.evaluators.workers.workers import DEFAULT_TERMS, Terms, Workers
 from situate.results.result import WorkerProgress
 
-TASKS_EACH = 2
+TASKS_PER_WORKER = 2
 """Tasks that each worker is given of a batch, as far as it goes: with one, all wait for the
 slowest."""
 
-WORTH_SENDING_SECONDS = 0.02
+MIN_SENT_SECONDS = 0.02
 """Seconds of measuring below which a batch is measured here: messages would take longer."""
 
-TIMED_HERE = 3
+LOCAL_TIMING_BATCHES = 3
 """Batches that are measured here to know how long that takes: the least, for the first is slow for
 other reasons."""
 
@@ -56,14 +56,14 @@ class WorkerMachine:
         workers: int,
         *,
         here: Evaluator | None = None,
-        terms: Terms = USUAL,
+        terms: Terms = DEFAULT_TERMS,
         start: Callable[[bytes], Workers] = ProcessWorkers,
     ) -> None:
         if workers < 1:
             raise SituateError(f"workers: must be at least 1, got {workers}")
         self._evaluator, self._here, self._count = evaluator, here, workers
         self._seconds_here: list[float] = []
-        self._dispatch = Dispatch(start(_packed(evaluator)), workers, terms)
+        self._dispatch = Dispatch(start(_packed_evaluator(evaluator)), workers, terms)
 
     @property
     def name(self) -> str:
@@ -91,7 +91,7 @@ class WorkerMachine:
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
         """See `Evaluator`."""
         numbers = first + np.arange(len(placements))
-        return gathered(self.measure_each(placements, numbers), len(numbers))
+        return gather(self.measure_each(placements, numbers), len(numbers))
 
     def measure_each(
         self, placements: NDArray[np.int32], numbers: NDArray[np.int64], avoid: str = ""
@@ -103,23 +103,23 @@ class WorkerMachine:
 
     def _worth_measuring_here(self, count: int) -> bool:
         timed = self._seconds_here
-        return len(timed) < TIMED_HERE or min(timed) * count < WORTH_SENDING_SECONDS
+        return len(timed) < LOCAL_TIMING_BATCHES or min(timed) * count < MIN_SENT_SECONDS
 
     def _measure_here(
         self, here: Evaluator, placements: NDArray[np.int32], numbers: NDArray[np.int64]
     ) -> Iterator[tuple[NDArray[np.int64], Measurements]]:
-        for rows in consecutive(numbers, None):
+        for rows in consecutive_runs(numbers, None):
             begin = time.perf_counter()
             measured = here.measure(placements[rows], int(numbers[rows[0]]))
-            if len(self._seconds_here) < TIMED_HERE:
+            if len(self._seconds_here) < LOCAL_TIMING_BATCHES:
                 self._seconds_here.append((time.perf_counter() - begin) / len(rows))
             yield rows, measured
 
     def _measure_there(
         self, placements: NDArray[np.int32], numbers: NDArray[np.int64], avoid: str
     ) -> Iterator[tuple[NDArray[np.int64], Measurements]]:
-        size = max(1, -(-len(numbers) // (TASKS_EACH * self._count)))
-        pieces = list(consecutive(numbers, min(size, self._evaluator.at_once or size)))
+        size = max(1, -(-len(numbers) // (TASKS_PER_WORKER * self._count)))
+        pieces = list(consecutive_runs(numbers, min(size, self._evaluator.at_once or size)))
         tasks = [Task(placements[rows], numbers[rows], avoid) for rows in pieces]
         for number, measured in self._dispatch.answers(tasks):
             yield pieces[number], measured
@@ -141,7 +141,7 @@ class WorkerMachine:
         self.close()
 
 
-def _packed(evaluator: Evaluator) -> bytes:
+def _packed_evaluator(evaluator: Evaluator) -> bytes:
     """An evaluator as bytes, for a process that trusts this one.
 
     Raises:
@@ -158,7 +158,7 @@ def _packed(evaluator: Evaluator) -> bytes:
         ) from None
 
 
-def gathered(pieces: Iterable[tuple[NDArray[np.int64], Measurements]], count: int) -> Measurements:
+def gather(pieces: Iterable[tuple[NDArray[np.int64], Measurements]], count: int) -> Measurements:
     """Measurements of so many samples, of pieces with the rows that each is of."""
     seconds, outcome = np.empty(count), np.empty(count, np.uint8)
     for rows, measured in pieces:

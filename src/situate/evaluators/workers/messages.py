@@ -135,17 +135,17 @@ class Counts:
         return f"workers failed {times} time{'s' * (times > 1)}, and {then}"
 
 
-def encoded(message: Work | Message) -> bytes:
+def encode(message: Work | Message) -> bytes:
     """A message as bytes.
 
     Raises:
         Exception: it cannot be pickled.
     """
-    short = _short(message)
-    return pickle.dumps(short) if isinstance(short, tuple) else packed(message)
+    short = _compact_form(message)
+    return pickle.dumps(short) if isinstance(short, tuple) else pack(message)
 
 
-def packed(value: Any) -> bytes:
+def pack(value: Any) -> bytes:
     """A value as bytes. Classes of a program that runs as a module (`python -m`) are written as
     those of the module: in another process `__main__` is another program."""
     written = io.BytesIO()
@@ -154,29 +154,29 @@ def packed(value: Any) -> bytes:
 
 
 class _Pickler(pickle.Pickler):
-    """See `packed`."""
+    """See `pack`."""
 
     def reducer_override(self, given: Any) -> Any:
         if isinstance(given, type) and given.__module__ == "__main__":
             spec = sys.modules["__main__"].__spec__
             if spec is not None:
-                return _attribute, (spec.name, given.__qualname__)
+                return _import_attribute, (spec.name, given.__qualname__)
         return NotImplemented
 
 
-def _attribute(module: str, name: str) -> Any:
+def _import_attribute(module: str, name: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def decoded(message: bytes) -> Any:
+def decode(message: bytes) -> Any:
     """The message, with arrays of its own."""
     found = pickle.loads(message)  # noqa: S301
     if not isinstance(found, tuple):
         return found
-    return _answer(*found) if len(found) == 2 else _task(*found)
+    return _answer_from_bytes(*found) if len(found) == 2 else _task_from_bytes(*found)
 
 
-def _short(message: Work | Message) -> Any:
+def _compact_form(message: Work | Message) -> Any:
     if isinstance(message, Task):
         rows = message.placements
         if isinstance(rows, np.ndarray) and rows.dtype.kind in "iuf":
@@ -189,12 +189,14 @@ def _short(message: Work | Message) -> Any:
     return message
 
 
-def _task(rows: bytes, dtype: str, shape: tuple[int, ...], first: int, avoid: str) -> Task:
+def _task_from_bytes(
+    rows: bytes, dtype: str, shape: tuple[int, ...], first: int, avoid: str
+) -> Task:
     placements = np.frombuffer(rows, dtype).reshape(shape).copy()
     return Task(placements, np.arange(first, first + shape[0]), avoid)
 
 
-def _answer(seconds: bytes, outcome: bytes) -> Answer:
+def _answer_from_bytes(seconds: bytes, outcome: bytes) -> Answer:
     measured = Measurements(
         np.frombuffer(seconds, np.float64).copy(), np.frombuffer(outcome, np.uint8).copy()
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
 from situate.evaluators.measurements import Evaluator
-from situate.evaluators.workers.workers import USUAL, Terms
+from situate.evaluators.workers.workers import DEFAULT_TERMS, Terms
 from situate.host.machine import usable_cpus
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from situate.evaluators.workers.machine import WorkerMachine
     from situate.evaluators.workers.workers import Workers
 
-MOST_WORKERS = 4096
+MAX_WORKERS = 4096
 """More than anybody has."""
 
 
@@ -50,16 +50,16 @@ class Place:
             return cls(None, True, said)
         found = re.fullmatch(r"(ray)?(?:(?(1):)(\d{1,9}))?", said, re.ASCII)
         count = int(found[2]) if found and found[2] else None
-        if not found or not said or not 1 <= (1 if count is None else count) <= MOST_WORKERS:
+        if not found or not said or not 1 <= (1 if count is None else count) <= MAX_WORKERS:
             raise SituateError(
-                f"workers: must be a number from 1 to {MOST_WORKERS:,}, ray, ray:NUMBER or "
+                f"workers: must be a number from 1 to {MAX_WORKERS:,}, ray, ray:NUMBER or "
                 f"ray://HOST:PORT, got {workers!r}"
             )
         return cls(count, bool(found[1]))
 
     @contextmanager
     def machine(
-        self, evaluator: Evaluator, here: Evaluator | None = None, terms: Terms = USUAL
+        self, evaluator: Evaluator, here: Evaluator | None = None, terms: Terms = DEFAULT_TERMS
     ) -> Iterator[WorkerMachine]:
         """An evaluator whose samples are measured there; in the end its workers are ended.
 
@@ -100,7 +100,7 @@ class Place:
         from situate.evaluators.workers.jobs import Jobs
 
         with (
-            self._workers(USUAL) as (count, start),
+            self._workers(DEFAULT_TERMS) as (count, start),
             Jobs(function, count, shared=shared, limit=limit, alike=alike, start=start) as jobs,
         ):
             yield jobs
@@ -112,9 +112,9 @@ class Place:
             assert self.count is not None
             yield self.count, None
             return
-        from situate.evaluators.workers.ray_workers import RayWorkers, connected, room
+        from situate.evaluators.workers.ray_workers import RayWorkers, ray_cluster, worker_capacity
 
         cpus = self.count * terms.cpus if self.count else usable_cpus()
-        with connected(self.address, cpus) as ray:
-            workers = self.count or room(ray, terms.cpus, terms.gpus)
+        with ray_cluster(self.address, cpus) as ray:
+            workers = self.count or worker_capacity(ray, terms.cpus, terms.gpus)
             yield workers, partial(RayWorkers, ray, cpus=terms.cpus, gpus=terms.gpus)

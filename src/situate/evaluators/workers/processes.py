@@ -13,7 +13,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 
 from situate.errors import SituateError
-from situate.evaluators.workers.messages import Failure, Message, Work, decoded, encoded
+from situate.evaluators.workers.messages import Failure, Message, Work, decode, encode
 from situate.runtime.processes.launch import ChildProcesses
 from situate.runtime.processes.signals import HeldSignals
 
@@ -76,7 +76,7 @@ class ProcessWorkers:
 
     def give(self, worker: int, task: Work) -> None:
         """See `Workers`."""
-        message, tasks = encoded(task), self._tasks[worker]
+        message, tasks = encode(task), self._tasks[worker]
         if tasks and (len(message) > UNREAD_BYTES or tasks[-1] is not None):
             tasks.append(message)
             return
@@ -94,7 +94,7 @@ class ProcessWorkers:
 
     def _said(self, worker: int) -> Message:
         try:
-            said: Message = decoded(self._running[worker][1].recv_bytes())
+            said: Message = decode(self._running[worker][1].recv_bytes())
         except (EOFError, OSError, pickle.UnpicklingError):
             failure = Failure(self._ending(worker))
             self.stop(worker)

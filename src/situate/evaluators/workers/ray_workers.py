@@ -20,18 +20,18 @@ from situate.evaluators.workers.messages import (
     Unready,
     Work,
 )
-from situate.evaluators.workers.worker import Worker, hello
+from situate.evaluators.workers.worker import Worker, greeting
 from situate.evaluators.workers.workers import NoWorkers
 
 LOOPBACK = "127.0.0.1"
 
-TOKEN, TOKEN_VARIABLES = Path("~/.ray/auth_token"), ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+TOKEN_FILE, TOKEN_VARIABLES = Path("~/.ray/auth_token"), ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 """The file in which Ray keeps its token, and variables that name another."""
 
-PRIORITY = ("RAY_worker_niceness", "0")
+NICENESS_SETTING = ("RAY_worker_niceness", "0")
 """The variable by which Ray's workers run like other processes, and not after all of them."""
 
-KNOCK_SECONDS = 5.0
+CONNECT_SECONDS = 5.0
 """Seconds within which a cluster must take a connection."""
 
 
@@ -50,7 +50,7 @@ class RayWorkers:
         self._ray = ray
         needs = {"num_cpus": cpus, "num_gpus": gpus}
         self._actor = ray.remote(**needs, max_restarts=0, max_task_retries=0)(_Actor)
-        self._board = ray.remote(num_cpus=0)(_Board)
+        self._board = ray.remote(num_cpus=0)(_MetricsBoard)
         self._shown: Any = None
         self._packed = ray.put(packed)
         self._actors: dict[int, Any] = {}
@@ -143,7 +143,7 @@ class _Actor:
         self._worker = Worker()
 
     def hello(self) -> Hello:
-        return hello()
+        return greeting()
 
     def equip(self, packed: bytes) -> Ready | Unready | Answer:
         return self._worker.unpack(packed)
@@ -152,7 +152,7 @@ class _Actor:
         return self._worker.do(task)
 
 
-class _Board:
+class _MetricsBoard:
     """Gauges of Ray's own metrics, in a process of the cluster: those of a client go nowhere."""
 
     def __init__(self) -> None:
@@ -169,7 +169,7 @@ class _Board:
 
 
 @contextmanager
-def connected(address: str | None, count: int | None = None) -> Iterator[Any]:
+def ray_cluster(address: str | None, count: int | None = None) -> Iterator[Any]:
     """The module `ray`, connected to a cluster within the block.
 
     Args:
@@ -203,7 +203,7 @@ def _authenticate(address: str | None) -> None:
     named = any(os.environ.get(name) for name in TOKEN_VARIABLES)
     if address is None:
         os.environ["RAY_AUTH_MODE"] = "token"
-    elif named or TOKEN.expanduser().exists():
+    elif named or TOKEN_FILE.expanduser().exists():
         os.environ.setdefault("RAY_AUTH_MODE", "token")
 
 
@@ -211,31 +211,31 @@ def _connect(ray: Any, address: str | None, count: int | None) -> None:
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     try:
         if address is not None:
-            _knock(address)
+            _check_listening(address)
             ray.init(address, **quiet)
         else:
             # "local": another cluster that runs on this machine is not this command's.
-            os.environ.setdefault(*PRIORITY)
+            os.environ.setdefault(*NICENESS_SETTING)
             quiet |= {"include_dashboard": False, "_node_ip_address": LOOPBACK}
             ray.init("local", num_cpus=count, **quiet)
     except Exception as error:  # Ray raises nothing more special where its start takes too long
         raise SituateError(
             f"workers: no Ray cluster answers at {address or LOOPBACK} ({_first_line(error)}): "
-            f"start it, and put the token that it wants into {TOKEN}; or give a number of "
+            f"start it, and put the token that it wants into {TOKEN_FILE}; or give a number of "
             "processes of this machine"
         ) from None
 
 
-def _knock(address: str) -> None:
+def _check_listening(address: str) -> None:
     """
     Raises:
         OSError: nobody listens there, which Ray itself would find out after half a minute.
     """
     host, _, port = address.removeprefix("ray://").rpartition(":")
-    socket.create_connection((host, int(port)), KNOCK_SECONDS).close()
+    socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
 
 
-def room(ray: Any, cpus: int = 1, gpus: int = 0) -> int:
+def worker_capacity(ray: Any, cpus: int = 1, gpus: int = 0) -> int:
     """Workers that so many CPUs and GPUs each allow on the machines of a cluster.
 
     Raises:

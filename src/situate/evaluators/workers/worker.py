@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from situate.errors import SituateError
-from situate.evaluators.measurements import checked
+from situate.evaluators.measurements import checked_measurements
 from situate.evaluators.workers.messages import (
     Answer,
     Hello,
@@ -19,8 +19,8 @@ from situate.evaluators.workers.messages import (
     Ready,
     Unready,
     Work,
-    decoded,
-    encoded,
+    decode,
+    encode,
 )
 from situate.evaluators.workers.workers import Opens, Unfit
 
@@ -34,24 +34,24 @@ class Worker:
         try:
             self._given: Any = pickle.loads(packed)  # noqa: S301
         except Exception as error:
-            return Answer(None, _not_unpacked(error))
-        return _opened(self._given) if isinstance(self._given, Opens) else Ready()
+            return Answer(None, _unpacking_error(error))
+        return _open_evaluator(self._given) if isinstance(self._given, Opens) else Ready()
 
     def do(self, task: Work) -> Answer:
         """Measure samples or call the function; what is raised then is part of the answer."""
         try:
             return Answer(self._value(task))
         except Exception as error:
-            return Answer(None, _portable(error))
+            return Answer(None, _portable_error(error))
 
     def _value(self, task: Work) -> Any:
         if isinstance(task, Job):
             return self._given(*task.arguments)
         found = self._given.measure(task.placements, int(task.numbers[0]))
-        return checked(self._given, found, len(task))
+        return checked_measurements(self._given, found, len(task))
 
 
-def hello() -> Hello:
+def greeting() -> Hello:
     """The greeting of this process."""
     return Hello(socket.gethostname())
 
@@ -65,22 +65,22 @@ def main(connection: int) -> None:
     """
     worker = Worker()
     with Connection(connection) as manager, contextlib.suppress(EOFError, OSError):
-        manager.send_bytes(encoded(hello()))
-        manager.send_bytes(encoded(worker.unpack(manager.recv_bytes())))
+        manager.send_bytes(encode(greeting()))
+        manager.send_bytes(encode(worker.unpack(manager.recv_bytes())))
         while True:
-            manager.send_bytes(encoded(worker.do(decoded(manager.recv_bytes()))))
+            manager.send_bytes(encode(worker.do(decode(manager.recv_bytes()))))
 
 
-def _opened(evaluator: Opens) -> Ready | Unready | Answer:
+def _open_evaluator(evaluator: Opens) -> Ready | Unready | Answer:
     try:
         return Ready(evaluator.open())
     except Unfit as error:
         return Unready(str(error))
     except Exception as error:
-        return Answer(None, _portable(error))
+        return Answer(None, _portable_error(error))
 
 
-def _not_unpacked(error: Exception) -> SituateError:
+def _unpacking_error(error: Exception) -> SituateError:
     """The error of a worker that cannot unpack its evaluator."""
     return SituateError(
         f"workers: the evaluator cannot be unpacked there ({error}): define its class in a module "
@@ -88,7 +88,7 @@ def _not_unpacked(error: Exception) -> SituateError:
     )
 
 
-def _portable(error: Exception) -> Exception:
+def _portable_error(error: Exception) -> Exception:
     """An error that can be sent, with where it was raised; one that cannot becomes one of its
     words."""
     where = "".join(traceback.format_exception(error))

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 from situate.errors import SituateError
 from situate.evaluators.workers.messages import Message, Work
 
-TRIES = 3
+MAX_ATTEMPTS = 3
 """Workers that fail at a task before it is lost."""
 
 
@@ -30,11 +30,11 @@ class Terms:
     gpus: int = 0
     start_limit: float | None = None
     limit: float | None = None
-    tries: int = TRIES
+    tries: int = MAX_ATTEMPTS
     lost: Callable[[str], Any] | None = None
 
 
-USUAL = Terms()
+DEFAULT_TERMS = Terms()
 """The terms of workers that measure whatever they are given."""
 
 

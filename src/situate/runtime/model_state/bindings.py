@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from situate.errors import SituateError
 from situate.runtime.memory import extent
-from situate.runtime.model_state.optimizer_checks import Groups, Hooks
+from situate.runtime.model_state.optimizer_checks import HookCheck, ParameterGroups
 from situate.runtime.model_state.state import Entry
 from situate.runtime.programs.program import Program
 from situate.runtime.programs.source import Names
@@ -29,15 +29,15 @@ def state_values(program: Program, names: Names, model: torch.nn.Module) -> list
     captured = {held(node): node.meta["val"] for node in nodes if "val" in node.meta}
     trace = program.step.trace
     paths = (trace.parameter(path) for path in names.state)
-    state = {path: _value(program, path, model) for path in paths}
+    state = {path: _model_tensor(program, path, model) for path in paths}
     for path, tensor in state.items():
-        _check(path, tensor, captured.get(path, tensor))
+        _check_type(path, tensor, captured.get(path, tensor))
         if tensor.device.type != "cpu":
             raise SituateError(
                 f"the model's {path!r} is on {tensor.device}: move the model to the CPU; devices "
                 "with memory of their own work on copies"
             )
-    _check_apart(state, {*program.gradients, *program.mutations})
+    _check_no_overlap(state, {*program.gradients, *program.mutations})
     # A copy gets memory of its own, as every tensor does, when it is bound.
     return [
         state[trace.parameter(path)].data if path in trace.copies else state[path]
@@ -45,17 +45,19 @@ def state_values(program: Program, names: Names, model: torch.nn.Module) -> list
     ]
 
 
-def _check(path: str, tensor: torch.Tensor, captured: torch.Tensor) -> None:
-    if described(tensor) != described(captured):
+def _check_type(path: str, tensor: torch.Tensor, captured: torch.Tensor) -> None:
+    if type_and_shape(tensor) != type_and_shape(captured):
         raise SituateError(
-            f"the model's {path!r} is {described(tensor)}, and was {described(captured)} when the "
+            f"the model's {path!r} is {type_and_shape(tensor)}, and was {type_and_shape(captured)} when the "
             "step was captured: capture and plan again"
         )
 
 
-def _check_apart(state: Mapping[str, torch.Tensor], changed: Collection[str]) -> None:
+def _check_no_overlap(state: Mapping[str, torch.Tensor], changed: Collection[str]) -> None:
     """Refuse tensors that share memory, of which each will have its own."""
-    spans = sorted((*span(tensor), path) for path, tensor in state.items() if tensor.numel())
+    spans = sorted(
+        (*address_range(tensor), path) for path, tensor in state.items() if tensor.numel()
+    )
     reached, last = 0, ""
     for begin, end, path in spans:
         if begin < reached and not {path, last}.isdisjoint(changed):
@@ -66,13 +68,13 @@ def _check_apart(state: Mapping[str, torch.Tensor], changed: Collection[str]) ->
         reached, last = max((reached, last), (end, path))
 
 
-def span(tensor: torch.Tensor) -> tuple[int, int]:
+def address_range(tensor: torch.Tensor) -> tuple[int, int]:
     """The addresses at which a tensor begins and ends."""
     begin = tensor.data_ptr()
     return begin, begin + extent(tuple(tensor.shape), tensor.stride()) * tensor.itemsize
 
 
-def _held(model: torch.nn.Module, path: str) -> tuple[Mapping[str, object], str]:
+def _owner_dict(model: torch.nn.Module, path: str) -> tuple[Mapping[str, object], str]:
     """The dict that holds a parameter or buffer, and its name there; none holds a constant."""
     owner, _, name = path.rpartition(".")
     try:
@@ -82,23 +84,23 @@ def _held(model: torch.nn.Module, path: str) -> tuple[Mapping[str, object], str]
     return module._parameters if name in module._parameters else module._buffers, name
 
 
-def described(tensor: torch.Tensor) -> str:
+def type_and_shape(tensor: torch.Tensor) -> str:
     """Type and shape, such as `float32 (3, 4)`."""
     return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
 
 
-def _value(program: Program, path: str, model: torch.nn.Module) -> torch.Tensor:
+def _model_tensor(program: Program, path: str, model: torch.nn.Module) -> torch.Tensor:
     import torch
 
-    found: object = model
+    value: object = model
     for name in path.split("."):
-        found = getattr(found, name, None)
-    if found is None:
+        value = getattr(value, name, None)
+    if value is None:
         constant = program.step.trace.constants.get(path)
-        found = getattr(constant, "constant", constant)
-    if not isinstance(found, torch.Tensor):
+        value = getattr(constant, "constant", constant)
+    if not isinstance(value, torch.Tensor):
         raise SituateError(f"the model has no tensor {path!r}: register it as a buffer")
-    return found
+    return value
 
 
 class Bindings:
@@ -131,14 +133,16 @@ class Bindings:
         self._optimizer, self._state, self._copies = optimizer, state, copies
         self._tensors = list(zip(tensors, (entry.value for entry in state), strict=True))
         self._addresses = [entry.value.data_ptr() for entry in state]
-        self._held = [(path, *_held(model, path)) for path in names.state]
+        self._owners = [(path, *_owner_dict(model, path)) for path in names.state]
         self._versions: dict[tuple[int, int], int] = {}
         self.groups: dict[int, int] = {}
         self._checks: list[Callable[[], None]] = []
         if optimizer is not None:
             owners = (tensors[copies.get(number, number)] for number in range(len(tensors)))
-            groups = Groups(optimizer, dict(zip(names.state, owners, strict=True)), updated)
-            hooks = Hooks(model, optimizer, groups.trained)
+            groups = ParameterGroups(
+                optimizer, dict(zip(names.state, owners, strict=True)), updated
+            )
+            hooks = HookCheck(model, optimizer, groups.trained)
             self._checks, self.groups = [groups.check, hooks.check], groups.of
         self.refresh()
 
@@ -146,15 +150,15 @@ class Bindings:
         """The state that somebody but the devices has written since the last call: the number of a
         tensor and that of a part, see `Entry.all_parts`."""
         now = {
-            (number, part): written._version
+            (number, part): tensor._version
             for number in range(len(self._tensors))
-            for part, written in enumerate(self._written(self._copies.get(number, number)))
+            for part, tensor in enumerate(self._caller_written(self._copies.get(number, number)))
         }
         # PyTorch counts the writes into a tensor; those of the devices go past this count.
         before, self._versions = self._versions, now
         return tuple(where for where, version in now.items() if before.get(where) != version)
 
-    def _written(self, number: int) -> tuple[torch.Tensor, ...]:
+    def _caller_written(self, number: int) -> tuple[torch.Tensor, ...]:
         """A tensor of the model and what is kept of it: what others than the devices write."""
         return self._tensors[number][0], *self._state[number].all_parts[1:]
 
@@ -171,7 +175,7 @@ class Bindings:
         if self._optimizer is not None:
             # PyTorch's schedules warn where `optimizer.step` was not called before them.
             self._optimizer._opt_called = True  # type: ignore[attr-defined]
-        bound = zip(self._held, self._tensors, self._addresses, strict=True)
+        bound = zip(self._owners, self._tensors, self._addresses, strict=True)
         for number, ((path, store, name), (tensor, view), address) in enumerate(bound):
             if store.get(name, tensor) is not tensor:
                 raise SituateError(
@@ -181,39 +185,39 @@ class Bindings:
             # Whoever assigned `tensor.data` moved it out of the common memory: copy its numbers
             # back in.
             if tensor.data_ptr() != address:
-                _check(path, tensor, view)
+                _check_type(path, tensor, view)
                 view.copy_(tensor.detach())
                 tensor.data = view
                 self._versions.pop((number, 0), None)
         for number in self.groups.keys() - self._copies.keys():
-            self._refresh_kept(number)
+            self._refresh_optimizer_state(number)
         for number, source in self._copies.items():
             self._state[number].match(self._state[source])
 
-    def _refresh_kept(self, number: int) -> None:
+    def _refresh_optimizer_state(self, number: int) -> None:
         assert self._optimizer is not None
         entry = self._state[number]
-        given = self._optimizer.state[self._tensors[number][0]]
-        kept = (
+        optimizer_state = self._optimizer.state[self._tensors[number][0]]
+        parts = (
             {**entry.moments, "step": entry.count} if "exp_avg" in entry.moments else entry.moments
         )
-        for name, view in kept.items():
-            if (value := given.get(name)) is not view:
-                _put(f"{self._held[number][0]!r}: the optimizer's {name!r}", view, value)
-                given[name] = view
+        for name, view in parts.items():
+            if (value := optimizer_state.get(name)) is not view:
+                _restore_part(f"{self._owners[number][0]!r}: the optimizer's {name!r}", view, value)
+                optimizer_state[name] = view
 
 
-def _put(what: str, view: torch.Tensor, value: object) -> None:
+def _restore_part(what: str, view: torch.Tensor, value: object) -> None:
     """Copy what an optimiser keeps into a view; without a value, it starts anew."""
     import torch
 
     if value is None:
         view.zero_()
         return
-    given = torch.as_tensor(value)
-    if given.shape != view.shape and not given.numel() == view.numel() == 1:
+    tensor = torch.as_tensor(value)
+    if tensor.shape != view.shape and not tensor.numel() == view.numel() == 1:
         raise SituateError(
-            f"{what} has shape {tuple(given.shape)}, and what it is kept in {tuple(view.shape)}: "
+            f"{what} has shape {tuple(tensor.shape)}, and what it is kept in {tuple(view.shape)}: "
             "load the state of an optimizer of this model"
         )
-    view.copy_(given.reshape(view.shape))
+    view.copy_(tensor.reshape(view.shape))

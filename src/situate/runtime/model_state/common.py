@@ -58,7 +58,7 @@ class Common:
 
 
 def shared_places(
-    placed: PlacedProgram, tensors: Sequence[torch.Tensor], changed: frozenset[int]
+    placed_program: PlacedProgram, tensors: Sequence[torch.Tensor], changed: frozenset[int]
 ) -> tuple[Layout, Places]:
     """Places for all of it, one behind the other.
 
@@ -68,9 +68,9 @@ def shared_places(
     """
     import torch
 
-    layout, program = Layout(), placed.program
-    state = lay_out(layout, tensors, placed.updated, changed)
-    slots = tuple(layout.block(placed.channels, sum(placed.channel_bytes)))
+    layout, program = Layout(), placed_program.program
+    state = lay_out(layout, tensors, placed_program.updated, changed)
+    slots = tuple(layout.block(placed_program.channels, sum(placed_program.channel_bytes)))
     inputs, results = layout.shiftable(program.inputs), layout.nodes(program.results)
     flags = layout.place((len(slots) + 1,), (1,), torch.int32)
     return layout, Places(state, flags, slots, inputs, results)

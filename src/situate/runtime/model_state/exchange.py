@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
 from situate.runtime.memory import misalignment
-from situate.runtime.model_state.bindings import described, span
+from situate.runtime.model_state.bindings import address_range, type_and_shape
 from situate.runtime.model_state.common import Common
 from situate.runtime.programs.program import Program
 from situate.torch_capture.values.taken import Taken
@@ -31,22 +31,22 @@ class Exchange:
         self._program, self._common, self._apart = program, common, apart
         self.shifts: tuple[int, ...] = ()
 
-    def checked(self, given: tuple[Any, ...]) -> list[torch.Tensor]:
+    def check_inputs(self, arguments: tuple[Any, ...]) -> list[torch.Tensor]:
         """The tensors of the inputs.
 
         Raises:
             SituateError: they are other ones than were captured, or have other values where the
                 step counts on those.
         """
-        tensors = [tensor.detach() for tensor in self._program.separate(given)]
+        tensors = [tensor.detach() for tensor in self._program.separate(arguments)]
         for k, (tensor, place) in enumerate(zip(tensors, self._common.inputs, strict=True)):
             if tensor.shape != place.shape or tensor.dtype != place.dtype:
                 raise SituateError(
-                    f"input {k} is {described(tensor)}, the step was captured with "
-                    f"{described(place)}: give such batches, or capture and plan for this one"
+                    f"input {k} is {type_and_shape(tensor)}, the step was captured with "
+                    f"{type_and_shape(place)}: give such batches, or capture and plan for this one"
                 )
-        for taken in self._program.step.trace.taken:
-            _check_values(taken, tensors[taken.number])
+        for values in self._program.step.trace.taken:
+            _check_values(values, tensors[values.number])
         for number in self._program.overwritten:
             self._check_apart(number, tensors)
         return tensors
@@ -59,9 +59,9 @@ class Exchange:
             for length, step in zip(tensor.shape, tensor.stride(), strict=True)
         ):
             raise SituateError(f"input {number} is expanded, and the step writes it: clone it")
-        begin, end = span(tensor)
+        begin, end = address_range(tensor)
         for k, other in enumerate([*tensors, self._common.raw]):
-            first, last = span(other)
+            first, last = address_range(other)
             if k != number and first < end and begin < last:
                 what = f"input {k}" if k < len(tensors) else "the model"
                 raise SituateError(
@@ -75,10 +75,10 @@ class Exchange:
         self.shifts = tuple(map(misalignment, tensors))
         self._common.shift_inputs(self.shifts)
         places = self._common.inputs
-        given = list(map(self._read, tensors, places))
-        return None if self._apart else given
+        inputs = list(map(self._read_one, tensors, places))
+        return None if self._apart else inputs
 
-    def _read(self, tensor: torch.Tensor, place: torch.Tensor) -> torch.Tensor:
+    def _read_one(self, tensor: torch.Tensor, place: torch.Tensor) -> torch.Tensor:
         if self._apart or self._must_copy(tensor, place):
             place.copy_(tensor)  # which for a tensor of another kind returns one of that kind
             return place
@@ -97,42 +97,42 @@ class Exchange:
         within = 0 <= tensor.data_ptr() - raw.data_ptr() < raw.nbytes
         return within or tensor.stride() != place.stride()
 
-    def written(self) -> list[torch.Tensor] | None:
+    def result_buffers(self) -> list[torch.Tensor] | None:
         """The tensors that the step writes as its results; None for those in the common memory."""
         import torch
 
         return None if self._apart else [torch.empty_like(r) for r in self._common.results]
 
     def write_back(
-        self, given: Sequence[torch.Tensor], written: Sequence[torch.Tensor] | None
+        self, inputs: Sequence[torch.Tensor], results: Sequence[torch.Tensor] | None
     ) -> None:
         """Write over the inputs what the step that is replaced does."""
         import torch
 
-        results = self._common.results if written is None else written
+        sources = self._common.results if results is None else results
         overwritten = self._program.overwritten
         with torch.inference_mode():
-            for number, result in zip(overwritten, results[-len(overwritten) :], strict=False):
-                given[number].copy_(result)
+            for number, result in zip(overwritten, sources[-len(overwritten) :], strict=False):
+                inputs[number].copy_(result)
 
-    def returned(self, written: Sequence[torch.Tensor] | None) -> Any:
+    def restore_results(self, results: Sequence[torch.Tensor] | None) -> Any:
         """The results, in the structure that the step which is replaced returns."""
-        if written is None:
-            written = [result.clone() for result in self._common.results]
-        return self._program.restore([*written])
+        if results is None:
+            results = [tensor.clone() for tensor in self._common.results]
+        return self._program.restore([*results])
 
 
-def _check_values(taken: Taken, tensor: torch.Tensor) -> None:
+def _check_values(values: Taken, tensor: torch.Tensor) -> None:
     """Refuse values that the step was not captured for."""
     import torch
 
-    now = taken.of(tensor.to(taken.values.device))
-    if torch.equal(now, taken.values):
+    current = values.of(tensor.to(values.values.device))
+    if torch.equal(current, values.values):
         return
-    [first, *_] = (now != taken.values).nonzero().tolist()
+    [first, *_] = (current != values.values).nonzero().tolist()
     place, at = ", ".join(map(str, first)), tuple(first)
     raise SituateError(
-        f"input {taken.name} is {now[at].item()} at [{place}] and was {taken.values[at].item()} "
-        f"when the step was captured, which holds for those values alone: {taken.line} depends "
-        f"on them; capture and plan for these, or {taken.remedy}"
+        f"input {values.name} is {current[at].item()} at [{place}] and was {values.values[at].item()} "
+        f"when the step was captured, which holds for those values alone: {values.line} depends "
+        f"on them; capture and plan for these, or {values.remedy}"
     )

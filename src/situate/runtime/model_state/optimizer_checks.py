@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     import torch
 
 
-_AGAIN = "since the step was made: compile the plan again"
+_RECOMPILE = "since the step was made: compile the plan again"
 
 
-class Groups:
+class ParameterGroups:
     """The optimiser's groups of parameters, which stay as they were when a step was made.
 
     Args:
@@ -40,18 +40,20 @@ class Groups:
     ) -> None:
         self._optimizer, self._kind = optimizer, kind_of(optimizer)
         self._parameters = [[*group["params"]] for group in optimizer.param_groups]
-        group_of = {id(p): group for group, held in enumerate(self._parameters) for p in held}
-        self._held = {path: tensor for path, tensor in state.items() if id(tensor) in group_of}
+        group_of = {
+            id(p): group for group, parameters in enumerate(self._parameters) for p in parameters
+        }
+        self._tensors = {path: tensor for path, tensor in state.items() if id(tensor) in group_of}
         self._takes = self._takes_gradients()
         paths, numbers = list(state), list(updated)
         for path in (paths[number] for number in numbers):
-            if path not in self._held:
+            if path not in self._tensors:
                 raise SituateError(
                     f"the optimizer leaves out parameter {path!r}, which the step updates: freeze "
                     "it before planning, or give it to the optimizer"
                 )
-        self.trained = {paths[number]: self._held[paths[number]] for number in numbers}
-        self.of = {number: group_of[id(self._held[paths[number]])] for number in numbers}
+        self.trained = {paths[number]: self._tensors[paths[number]] for number in numbers}
+        self.of = {number: group_of[id(self._tensors[paths[number]])] for number in numbers}
 
     def check(self) -> None:
         """Refuse changes that only another step can follow.
@@ -62,30 +64,30 @@ class Groups:
         """
         now = [group["params"] for group in self._optimizer.param_groups]
         if len(now) != len(self._parameters) or not all(map(_same, now, self._parameters)):
-            raise SituateError(f"the optimizer's groups of parameters were changed {_AGAIN}")
+            raise SituateError(f"the optimizer's groups of parameters were changed {_RECOMPILE}")
         self._check_frozen()
         check_options(self._optimizer)
         groups = self._optimizer.param_groups
         if self._kind == "sgd" and any(group.get("momentum") for group in groups):
-            raise SituateError(f"the optimizer's momentum was switched on {_AGAIN}")
+            raise SituateError(f"the optimizer's momentum was switched on {_RECOMPILE}")
 
     def _check_frozen(self) -> None:
         if (now := self._takes_gradients()) == self._takes:
             return
-        changed = zip(self._held, now, self._takes, strict=True)
+        changed = zip(self._tensors, now, self._takes, strict=True)
         path, takes = next((path, new) for path, new, old in changed if new != old)
         how = "unfrozen" if takes else "frozen"
-        raise SituateError(f"parameter {path!r} was {how} {_AGAIN}")
+        raise SituateError(f"parameter {path!r} was {how} {_RECOMPILE}")
 
     def _takes_gradients(self) -> list[bool]:
-        return [tensor.requires_grad for tensor in self._held.values()]
+        return [tensor.requires_grad for tensor in self._tensors.values()]
 
 
 def _same(some: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> bool:
     return len(some) == len(others) and all(map(is_, some, others))
 
 
-Kinds = Mapping[str, str]
+HookKinds = Mapping[str, str]
 """Names of hooks, by the attribute that holds them."""
 
 _PARAMETER = {
@@ -107,7 +109,7 @@ _ALL_MODULES = {
 }
 
 
-class Hooks:
+class HookCheck:
     """The hooks that there may be, and that a placed step would leave out.
 
     Args:
@@ -128,7 +130,7 @@ class Hooks:
             f"module {path!r}" if path else "the model": module
             for path, module in model.named_modules()
         }
-        self._others: list[tuple[str, object, Kinds]] = [
+        self._others: list[tuple[str, object, HookKinds]] = [
             ("the optimizer", optimizer, _OPTIMIZER),
             ("torch.optim", all_optimizers, _ALL_OPTIMIZERS),
             ("torch.nn", all_modules, _ALL_MODULES),
@@ -140,24 +142,24 @@ class Hooks:
         Raises:
             SituateError: there is a hook, which it names.
         """
-        for name, kind in self._found():
+        for name, kind in self._unsupported():
             raise SituateError(f"{name} has a {kind}, which a placed step does not call: remove it")
 
-    def _found(self) -> Iterator[tuple[str, str]]:
-        yield from _of_any(self._trained, _PARAMETER)
-        yield from _of_any(self._modules, _MODULE)
+    def _unsupported(self) -> Iterator[tuple[str, str]]:
+        yield from _hooks_of(self._trained, _PARAMETER)
+        yield from _hooks_of(self._modules, _MODULE)
         for name, owner, kinds in self._others:
             for attribute, kind in kinds.items():
-                if not all(map(_of_pytorch, getattr(owner, attribute).values())):
+                if not all(map(_is_pytorch_hook, getattr(owner, attribute).values())):
                     yield name, kind
 
 
-def _of_any(owners: Mapping[str, object], kinds: Kinds) -> Iterable[tuple[str, str]]:
+def _hooks_of(owners: Mapping[str, object], kinds: HookKinds) -> Iterable[tuple[str, str]]:
     for attribute, kind in kinds.items():
         if any(map(attrgetter(attribute), owners.values())):
             yield next(name for name, owner in owners.items() if getattr(owner, attribute)), kind
 
 
-def _of_pytorch(hook: object) -> bool:
+def _is_pytorch_hook(hook: object) -> bool:
     """True for PyTorch's own hooks, such as its profiler's, which change nothing."""
     return str(getattr(hook, "__module__", "")).startswith("torch.")

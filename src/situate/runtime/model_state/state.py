@@ -50,15 +50,15 @@ def lay_out(
     """
     import torch
 
-    found = []
+    entries = []
     for number, tensor in enumerate(tensors):
         moments = MOMENTS[updated[number]] if number in updated else ()
         parts = {name: layout.dense(tensor) for name in ("value", *moments)}
         copies = tuple(layout.dense(tensor) for _ in (parts if number in changed else ()))
         count, count_copy = (layout.place((), (), torch.float32) for _ in range(2))
         mark = layout.place((2,), (1,), torch.int64)
-        found.append(EntryPlaces(parts, copies, count, count_copy, mark))
-    return found
+        entries.append(EntryPlaces(parts, copies, count, count_copy, mark))
+    return entries
 
 
 class Entry:
@@ -87,8 +87,8 @@ class Entry:
 
     def on(self, device: torch.device) -> Entry:
         """A copy on a device, which a step that fails is not undone from."""
-        named = dict(zip(("value", *self.moments), self.parts, strict=True))
-        parts = {name: part.to(device, copy=True) for name, part in named.items()}
+        parts_by_name = dict(zip(("value", *self.moments), self.parts, strict=True))
+        parts = {name: part.to(device, copy=True) for name, part in parts_by_name.items()}
         return Entry(parts, (), (self.count.clone(), self.count.clone()), self._mark.copy())
 
     def take(self, other: Entry) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from situate.runtime.model_state.optimizers import MOMENTS, Hyperparameters, as_given
+from situate.runtime.model_state.optimizers import MOMENTS, Hyperparameters, owner_types
 from situate.runtime.model_state.state import Entry, flat
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Update:
         import torch
 
         self._entry, self._apply = entry, _APPLY[kind]
-        self._hyperparameters = as_given(hyperparameters)
+        self._hyperparameters = owner_types(hyperparameters)
         self._size = _size(entry.value)
         self._parts = _cut(entry.parts, self._size)
         self._copies = _cut(entry.copies, self._size) or [()] * len(self._parts)
@@ -42,7 +42,7 @@ class Update:
 
     def tell(self, hyperparameters: Hyperparameters) -> None:
         """Go on with other hyperparameters."""
-        self._hyperparameters = as_given(hyperparameters)
+        self._hyperparameters = owner_types(hyperparameters)
 
     def __call__(self, gradient: torch.Tensor, step: int) -> None:
         """Update in step number `step`, which `Entry.undo` can undo at any point."""
@@ -78,7 +78,7 @@ def rehearse(kind: str, hyperparameters: Hyperparameters, dtype: torch.dtype) ->
     names = ("gradient", "value", *MOMENTS[kind])
     gradient, *parts = (torch.zeros(1, dtype=dtype, device="cpu") for _ in names)
     with torch.no_grad():
-        _APPLY[kind](parts, gradient, torch.zeros((), device="cpu"), as_given(hyperparameters))
+        _APPLY[kind](parts, gradient, torch.zeros((), device="cpu"), owner_types(hyperparameters))
 
 
 def _size(parameter: torch.Tensor) -> int:

@@ -38,14 +38,16 @@ class Copies:
         self._device = device
         self._streams: Any = torch.get_device_module(device)
         self._leaving, self._coming = (self._streams.Stream(device) for _ in range(2))
-        self._left: dict[int, Any] = {}
-        self._sent: list[Future[None]] = []
+        self._departures: dict[int, Any] = {}
+        self._sends: list[Future[None]] = []
         self._thread = ThreadPoolExecutor(1, initializer=partial(self._streams.set_device, device))
         if device.type == "cuda":
             weakref.finalize(self, _lock(device, slots))
 
-    def write(self, slot: torch.Tensor, tensor: torch.Tensor, written: Callable[[], None]) -> None:
-        """Copy what is computed of a tensor by now into a slot, and then call `written`."""
+    def write(
+        self, slot: torch.Tensor, tensor: torch.Tensor, on_written: Callable[[], None]
+    ) -> None:
+        """Copy what is computed of a tensor by now into a slot, and then call `on_written`."""
         # The copy starts when all that computes the tensor, which is queued before, has ended.
         self._leaving.wait_stream(self._computing)
         with self._streams.stream(self._leaving):
@@ -54,9 +56,9 @@ class Copies:
         # The allocator gives the memory to nobody else before this stream has read it.
         tensor.record_stream(self._leaving)
         # Blocking: the thread sleeps until the event, rather than keep a core awake.
-        left = self._leaving.record_event(self._streams.Event(blocking=True))
-        self._left[_address(tensor)] = left
-        self._sent.append(self._thread.submit(_when_done, left, written))
+        departure = self._leaving.record_event(self._streams.Event(blocking=True))
+        self._departures[_address(tensor)] = departure
+        self._sends.append(self._thread.submit(_when_done, departure, on_written))
 
     def read(self, slot: torch.Tensor) -> torch.Tensor:
         """The tensor in a slot, on the device."""
@@ -69,12 +71,12 @@ class Copies:
 
     def wait_until_left(self, tensor: torch.Tensor) -> None:
         """Let what the device computes from now on wait until a tensor that was sent has left."""
-        if (left := self._left.get(_address(tensor))) is not None:
-            self._computing.wait_event(left)
+        if (departure := self._departures.get(_address(tensor))) is not None:
+            self._computing.wait_event(departure)
 
     def check(self) -> None:
         """Raise what a copy has failed with, if one has."""
-        for future in self._sent:
+        for future in self._sends:
             if future.done():
                 future.result()
 
@@ -84,10 +86,10 @@ class Copies:
         Raises:
             Exception: what a copy failed with.
         """
-        sent, self._sent = self._sent, []
-        for future in sent:
+        sends, self._sends = self._sends, []
+        for future in sends:
             future.result()
-        self._left.clear()
+        self._departures.clear()
 
     @property
     def _computing(self) -> Any:
@@ -132,7 +134,7 @@ def _lock(device: torch.device, slots: Sequence[torch.Tensor]) -> Callable[[], N
 POLL_SECONDS = 0.1
 """Seconds between two looks whether the step was given up."""
 
-ABORT = 0
+ABORT_FLAG = 0
 """The flag that gives a step up; channel k has flag k + 1."""
 
 
@@ -190,7 +192,7 @@ class Channels:
         def take() -> torch.Tensor:
             began = time.perf_counter()
             while not wait(channel + 1, self.step, POLL_SECONDS):
-                if wait(ABORT, self.step, 0.0):
+                if wait(ABORT_FLAG, self.step, 0.0):
                     raise Aborted
                 if copies is not None:
                     copies.check()  # what this waits for may wait for what was not sent

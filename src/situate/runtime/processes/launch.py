@@ -31,7 +31,7 @@ class ChildProcesses:
 
     def __init__(self) -> None:
         self._processes: list[subprocess.Popen[bytes]] = []
-        weakref.finalize(self, _end, self._processes)
+        weakref.finalize(self, _kill_all, self._processes)
 
     def start(
         self,
@@ -55,15 +55,15 @@ class ChildProcesses:
         """End one of them; nothing is left of it."""
         with HeldSignals():
             one = [process]
-            _end(one)
+            _kill_all(one)
             self._processes.remove(process)
 
     def end(self) -> None:
         """End all; nothing is left of them."""
-        _end(self._processes)
+        _kill_all(self._processes)
 
 
-def _end(processes: list[subprocess.Popen[bytes]]) -> None:
+def _kill_all(processes: list[subprocess.Popen[bytes]]) -> None:
     """Kill them and all that they started, and wait until they are gone."""
     with HeldSignals():
         for process in processes:
@@ -94,7 +94,7 @@ def launch_process(
         quiet: leave out what it prints.
     """
     counts = ("OMP_NUM_THREADS", "MKL_NUM_THREADS") if threads is not None else ()
-    printed = subprocess.DEVNULL if quiet else None
+    output = subprocess.DEVNULL if quiet else None
     return subprocess.Popen(
         # -P keeps the current directory out of the path, where a file could hide a module.
         [sys.executable, "-P", "-c", PROLOGUE + code + EPILOGUE, *arguments],
@@ -102,23 +102,23 @@ def launch_process(
         env={
             **os.environ,
             **dict.fromkeys(counts, str(threads)),
-            "PYTHONPATH": os.pathsep.join(_path()),
+            "PYTHONPATH": os.pathsep.join(_module_path()),
             "SITUATE_DEVICE": name,
             PARENT_VARIABLE: str(os.getpid()),
         },
         stdin=subprocess.DEVNULL,
-        stdout=printed,
-        stderr=printed,
+        stdout=output,
+        stderr=output,
         start_new_session=True,
     )
 
 
-def _path() -> list[str]:
+def _module_path() -> list[str]:
     """The folders where this process looks for modules, this package's first if it is elsewhere.
     Empty means the current directory, which is only looked through where this process does so."""
     package = str(Path(__file__).parents[3])
-    found = [entry or os.getcwd() for entry in sys.path]
-    return found if package in found else [package, *found]
+    folders = [entry or os.getcwd() for entry in sys.path]
+    return folders if package in folders else [package, *folders]
 
 
 POLL_SECONDS = 0.1
@@ -155,7 +155,7 @@ def _wait_for_end(parent: int) -> None:
     except OSError:
         return
     if os.getppid() == parent:  # else the number may be that of another process by now
-        ended = select.poll()
-        ended.register(descriptor, select.POLLIN)
-        ended.poll()
+        end_of_parent = select.poll()
+        end_of_parent.register(descriptor, select.POLLIN)
+        end_of_parent.poll()
     os.close(descriptor)

@@ -11,13 +11,13 @@ from situate.errors import SituateError
 from situate.runtime.device import Share
 from situate.runtime.model_state.common import Places
 from situate.runtime.model_state.optimizers import Hyperparameters
-from situate.runtime.settings import Settings, adopt
+from situate.runtime.settings import Settings, apply_settings
 
 if TYPE_CHECKING:
     import torch
 
 
-SPIN = 1e-3
+SPIN_SECONDS = 1e-3
 """Seconds to wait awake where no other device wants the core; waking up takes some 50e-6."""
 
 
@@ -42,7 +42,7 @@ class Assignment:
     threads: int
     hyperparameters: list[Hyperparameters]
     mirrored: bool = False
-    spin: float = SPIN
+    spin: float = SPIN_SECONDS
     modules: tuple[str, ...] = ()
     settings: Settings = field(default_factory=dict)
 
@@ -51,7 +51,7 @@ class Assignment:
         import torch
 
         torch.set_num_threads(self.threads)
-        adopt(self.settings)
+        apply_settings(self.settings)
 
 
 @dataclass(frozen=True)
@@ -92,25 +92,25 @@ class Store:
 
 
 @dataclass(frozen=True)
-class Failed:
+class FailureReport:
     """Why a device did not end a step: `out_of_memory`, `aborted` or `error`, and the error."""
 
     reason: str
     text: str
 
 
-END = None
+END_OF_STEP = None
 """The message that ends a placed step: the worker waits for the next one."""
 
 
-def failed_with(error: Exception) -> Failed:
+def failure_report(error: Exception) -> FailureReport:
     """The message that a worker sends in place of its answer when this was raised."""
     import torch
 
     if isinstance(error, torch.OutOfMemoryError):
-        return Failed("out_of_memory", str(error))
+        return FailureReport("out_of_memory", str(error))
     memory = isinstance(error, MemoryError) or "can't allocate memory" in str(error)
-    return Failed("out_of_memory" if memory else "error", f"{type(error).__name__}: {error}")
+    return FailureReport("out_of_memory" if memory else "error", f"{type(error).__name__}: {error}")
 
 
 class StepFailed(SituateError):
@@ -144,9 +144,9 @@ class WorkerEnded(StepFailed):
         self.status = status
 
 
-def device_failure(name: str, failed: Failed) -> StepFailed:
+def device_failure(name: str, failed: FailureReport) -> StepFailed:
     """The error that stands for what a device says of its failure, in one line."""
-    words = first_line(failed)
+    words = failure_line(failed)
     if failed.reason == "out_of_memory":
         return OutOfMemory(
             f"device {name!r}: out of memory ({words}): end other programs, give a smaller batch, "
@@ -155,6 +155,6 @@ def device_failure(name: str, failed: Failed) -> StepFailed:
     return StepFailed(f"device {name!r}: {words}")
 
 
-def first_line(failed: Failed) -> str:
+def failure_line(failed: FailureReport) -> str:
     """The first line of what a device says of its failure, or the reason where it says nothing."""
     return (failed.text.strip() or failed.reason).splitlines()[0]

@@ -12,13 +12,20 @@ from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
-from situate.runtime.processes.allocator import keep_freed_memory, with_memory
-from situate.runtime.processes.messages import END, Assignment, Failed, Run, Store, failed_with
+from situate.runtime.processes.allocator import keep_freed_memory, record_memory
+from situate.runtime.processes.messages import (
+    END_OF_STEP,
+    Assignment,
+    FailureReport,
+    Run,
+    Store,
+    failure_report,
+)
 
 if TYPE_CHECKING:
     import torch
 
-    from situate.runtime.device import Ran
+    from situate.runtime.device import StepRecord
     from situate.runtime.model_state.state import Entry, Mirror
 
 
@@ -42,21 +49,21 @@ def set_up() -> None:
 
 
 def serve(parent: Connection) -> None:
-    """Run one placed step, as often as its parent says, until it says `END`.
+    """Run one placed step, as often as its parent says, until it says `END_OF_STEP`.
 
     Raises:
         EOFError, OSError: the parent hung up.
     """
     work = _work(parent)
-    if isinstance(work, Failed):
+    if isinstance(work, FailureReport):
         parent.send(work)
         return
     parent.send("ready")
-    while (order := parent.recv()) is not END:
+    while (order := parent.recv()) is not END_OF_STEP:
         parent.send(work.run(order))
 
 
-def _work(parent: Connection) -> Work | Failed:
+def _work(parent: Connection) -> Work | FailureReport:
     """The share of this device, in the memory whose descriptor comes first."""
     from situate.runtime.memory import mapped
 
@@ -66,7 +73,7 @@ def _work(parent: Connection) -> Work | Failed:
         assignment.set_process()
         return Work(assignment, mapped(block))
     except Exception as error:
-        return failed_with(error)
+        return failure_report(error)
     finally:
         os.close(block)
 
@@ -93,7 +100,7 @@ class Work:
         load(assignment.modules)
         self._where = device = torch.device(assignment.device)
         self._common = common = Common(assignment.places, raw)
-        self._written: Sequence[torch.Tensor] = common.results
+        self._results: Sequence[torch.Tensor] = common.results
         results = [self._writer(k) for k in range(len(common.results))]
         channels = Channels(_core.make_flags(common.flags, assignment.spin), common.slots, device)
         self._mirror = _mirror(assignment, common.state, device) if assignment.mirrored else None
@@ -102,14 +109,14 @@ class Work:
             assignment.share, state, channels, assignment.hyperparameters, results, device, commit
         )
 
-    def ran(self, order: Run) -> Ran:
+    def run_step(self, order: Run) -> StepRecord:
         """Run a step, and bring back what has to be."""
-        ran = self._run(order)
+        record = self._run(order)
         if order.keep:
-            self._stored(Store(order.step))
-        return ran
+            self._store_state(Store(order.step))
+        return record
 
-    def _run(self, order: Run) -> Ran:
+    def _run(self, order: Run) -> StepRecord:
         if self._mirror and order.keep:
             self._mirror.load_all()
         elif self._mirror:
@@ -119,23 +126,23 @@ class Work:
         if order.shifts:
             self._common.shift_inputs(order.shifts)
         inputs, run = order.inputs or self._common.inputs, self._device.run
-        self._written = order.results or self._common.results
+        self._results = order.results or self._common.results
         try:
             if order.memory:
-                called = partial(run, order.step, inputs, order.timed, "perf_counter")
-                return with_memory(called, self._where)
+                run_step = partial(run, order.step, inputs, order.timed, "perf_counter")
+                return record_memory(run_step, self._where)
             return run(order.step, inputs, order.timed)
         finally:
-            self._written = self._common.results
+            self._results = self._common.results
 
     def close(self) -> None:
         """Let go of the device's memory."""
         self._device.close()
 
     def _writer(self, result: int) -> Callable[[torch.Tensor], object]:
-        return lambda value: self._written[result].copy_(value)
+        return lambda value: self._results[result].copy_(value)
 
-    def _stored(self, order: Store) -> str:
+    def _store_state(self, order: Store) -> str:
         if self._mirror:
             self._mirror.load(order.changed)
             self._mirror.store(order.step)
@@ -147,12 +154,12 @@ class Work:
 
         try:
             if isinstance(order, Store):
-                return self._stored(order)
-            return self.ran(order)
+                return self._store_state(order)
+            return self.run_step(order)
         except Aborted:
-            return Failed("aborted", "")
+            return FailureReport("aborted", "")
         except Exception as error:
-            return failed_with(error)
+            return failure_report(error)
 
 
 def _mirror(assignment: Assignment, host: list[Entry], device: torch.device) -> Mirror:

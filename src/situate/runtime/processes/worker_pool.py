@@ -15,22 +15,22 @@ from typing import Any
 from situate.runtime.processes.launch import ChildProcesses
 from situate.runtime.processes.messages import (
     Assignment,
-    Failed,
+    FailureReport,
     StepFailed,
     WorkerEnded,
     device_failure,
 )
 from situate.runtime.processes.signals import HeldSignals
 
-START_WORKER = (
+STEP_WORKER = (
     "import sys; from situate.runtime.processes.worker import main; main(int(sys.argv[1]))"
 )
 """The program of a worker that runs one placed step."""
 
-START_LIMIT = 120.0
+START_LIMIT_SECONDS = 120.0
 """Seconds that a worker has to start and to take over its share."""
 
-GRACE = 5.0
+GRACE_SECONDS = 5.0
 """Seconds that a worker has to give a step up, and its process to end once it hung up."""
 
 
@@ -66,7 +66,7 @@ class Worker:
 
     def _status(self) -> int | None:
         try:
-            return self.process.wait(GRACE)
+            return self.process.wait(GRACE_SECONDS)
         except subprocess.TimeoutExpired:
             return None
 
@@ -131,7 +131,7 @@ class WorkerPool:
     def answers(
         self,
         workers: Sequence[Worker],
-        failure: Callable[[str, Failed], StepFailed] = device_failure,
+        failure: Callable[[str, FailureReport], StepFailed] = device_failure,
         limit: float | None = None,
     ) -> list[Any]:
         """The answers of these workers, one each, in their order, whoever is first.
@@ -143,7 +143,7 @@ class WorkerPool:
         Raises:
             StepFailed: a device failed, its process ended, or nobody answered in time.
         """
-        found: dict[Worker, Any] = {}
+        answer_of: dict[Worker, Any] = {}
         self._awaited = list(workers)
         while self._awaited:
             ready = wait([worker.connection for worker in self._awaited], limit)
@@ -153,16 +153,16 @@ class WorkerPool:
             for worker in [w for w in self._awaited if w.connection in ready]:
                 # Before the answer is read: a worker that fails here is not waited for again.
                 self._awaited.remove(worker)
-                found[worker] = answer = worker.receive()
-                if isinstance(answer, Failed):
+                answer_of[worker] = answer = worker.receive()
+                if isinstance(answer, FailureReport):
                     raise failure(worker.name, answer)
-        return [found[worker] for worker in workers]
+        return [answer_of[worker] for worker in workers]
 
     def drain(self) -> None:
-        """Wait for the answers that are missing after a failure, `GRACE` seconds for each."""
+        """Wait for the answers that are missing after a failure, `GRACE_SECONDS` seconds for each."""
         with contextlib.suppress(EOFError, OSError):
             for worker in self._awaited:
-                if not worker.connection.poll(GRACE):
+                if not worker.connection.poll(GRACE_SECONDS):
                     return
                 worker.connection.recv()
 

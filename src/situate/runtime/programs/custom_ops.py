@@ -29,8 +29,8 @@ def defining_modules(kernels: Iterable[str]) -> tuple[str, ...]:
     from torch._library.custom_ops import OPDEFS
 
     packets = {kernel.partition(".")[0] for kernel in kernels}
-    found = {OPDEFS[name]._init_fn.__module__ for name in packets if name in OPDEFS}
-    return tuple(sorted(found - {"__main__"}))
+    modules = {OPDEFS[name]._init_fn.__module__ for name in packets if name in OPDEFS}
+    return tuple(sorted(modules - {"__main__"}))
 
 
 def load(modules: Iterable[str]) -> None:

@@ -6,17 +6,17 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from situate.runtime.programs.replacements import ANYWHERE, dropout, dropout_backward
+from situate.runtime.programs.replacements import CPU_ONLY_REPLACEMENTS, dropout, dropout_backward
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor, fx
 
 
-VIEWS = frozenset({"aten::view", "aten::_unsafe_view"})
+VIEW_KERNELS = frozenset({"aten::view", "aten::_unsafe_view"})
 """Kernels that refuse strides which capture did not foresee."""
 
-AS_EAGER: dict[str, Callable[..., Any]] = {
+EAGER_ROUNDING: dict[str, Callable[..., Any]] = {
     "aten::native_dropout": dropout,
     "aten::native_dropout_backward": dropout_backward,
 }
@@ -24,7 +24,7 @@ AS_EAGER: dict[str, Callable[..., Any]] = {
 not."""
 
 
-def name_of(node: fx.Node) -> str:
+def kernel_name(node: fx.Node) -> str:
     """The qualified name of what a node calls."""
     operator: Any = node.target
     return str(operator.name())
@@ -35,17 +35,17 @@ def kernel(name: str, device: torch.device) -> Callable[..., Any]:
     only, or rounds otherwise than eager PyTorch."""
     import torch
 
-    if device.type != "cpu" and name in ANYWHERE:
-        return ANYWHERE[name]
-    if device.type == "cpu" and name in AS_EAGER:
-        return AS_EAGER[name]
-    if name in VIEWS:
+    if device.type != "cpu" and name in CPU_ONLY_REPLACEMENTS:
+        return CPU_ONLY_REPLACEMENTS[name]
+    if device.type == "cpu" and name in EAGER_ROUNDING:
+        return EAGER_ROUNDING[name]
+    if name in VIEW_KERNELS:
         return view()
     namespace, _, rest = name.partition("::")
     packet, _, overload = rest.partition(".")
     operator = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
-    found: Callable[..., Any] = operator._op
-    return found
+    operator_call: Callable[..., Any] = operator._op
+    return operator_call
 
 
 @cache
@@ -81,10 +81,14 @@ def laid_out(tensor: Tensor, strides: tuple[int, ...]) -> Tensor:
     if tensor.stride() == strides:
         return tensor
     # Strides that differ only where a dimension has one element show the same: no copy is needed.
-    made = tensor.new_empty_strided(tensor.shape, strides)
-    return tensor if _lengths(tensor) == _lengths(made) else made.copy_(tensor)
+    copy_target = tensor.new_empty_strided(tensor.shape, strides)
+    return tensor if _lengths(tensor) == _lengths(copy_target) else copy_target.copy_(tensor)
 
 
 def _lengths(tensor: Tensor) -> list[tuple[int, int]]:
     """Stride and length of every dimension that is longer than 1: others have any stride."""
-    return [each for each in zip(tensor.stride(), tensor.shape, strict=True) if each[1] > 1]
+    return [
+        dimension
+        for dimension in zip(tensor.stride(), tensor.shape, strict=True)
+        if dimension[1] > 1
+    ]

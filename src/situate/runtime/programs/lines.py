@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 _LOCAL = re.compile(r"\bv\d+\b")
 
-OUTSIDE = ""
+OUTSIDE_MEMORY = ""
 """The memory of what a step must not overwrite: state, inputs, channels."""
 
 
@@ -31,14 +31,14 @@ class Line:
     strides: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     @property
-    def made(self) -> list[str]:
+    def assigned(self) -> list[str]:
         """The local names that it assigns."""
         names, assigns, _ = self.text.partition(" = ")
         return local_names(names) if assigns else []
 
 
 @dataclass(frozen=True)
-class Executed:
+class ExecutedLine:
     """A line as it is executed.
 
     Attributes:
@@ -69,12 +69,12 @@ def local_names(text: str) -> list[str]:
     return _LOCAL.findall(text)
 
 
-def straightened(
+def straight_line(
     lines: Sequence[Line],
     memory: Mapping[str, str],
     outside: Collection[str],
     direct: bool = True,
-) -> list[Executed]:
+) -> list[ExecutedLine]:
     """The lines, each with the local names that none after it reads.
 
     Args:
@@ -82,32 +82,34 @@ def straightened(
         outside: memory that a step must not overwrite.
         direct: write into channels where lines know how.
     """
-    found: list[Executed] = []
+    executed: list[ExecutedLine] = []
     # From the last line to the first: a name met for the first time is read there for the last.
     later: set[str] = set()
-    taken = set(outside)
+    reserved = set(outside)
     for line in reversed(lines):
         text, over = line.text, None
         if direct and line.direct is not None:
             text = line.direct
-        elif over := _overwritten(line, taken, memory):
+        elif over := _overwritten(line, reserved, memory):
             text = dict(line.over)[over]
         last = set(local_names(text)) - later
         later |= last
         # A view that is read later keeps the memory of its source from being overwritten here.
-        taken |= {memory[name] for name in last}
-        found.append(Executed(line, text, over, tuple(sorted(last))))
-    return found[::-1]
+        reserved |= {memory[name] for name in last}
+        executed.append(ExecutedLine(line, text, over, tuple(sorted(last))))
+    return executed[::-1]
 
 
-def _overwritten(line: Line, taken: set[str], memory: Mapping[str, str]) -> str | None:
+def _overwritten(line: Line, reserved: set[str], memory: Mapping[str, str]) -> str | None:
     """The first name whose memory is not taken, by what reads it later or from outside, and of
     which the line reads no other view: a kernel would read there what it has just written."""
     for name, text in line.over:
-        here = memory.get(name, OUTSIDE)
+        here = memory.get(name, OUTSIDE_MEMORY)
         # An elementwise kernel reads each element before it writes it, but not those of other
         # views.
-        others = {memory[other] for other in local_names(text) if other not in (name, *line.made)}
-        if here not in taken and here not in others:
+        others = {
+            memory[other] for other in local_names(text) if other not in (name, *line.assigned)
+        }
+        if here not in reserved and here not in others:
             return name
     return None

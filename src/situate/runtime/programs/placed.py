@@ -39,7 +39,7 @@ class Crossing:
         return min(self.readers)
 
 
-def ran_before(
+def completed_ops(
     placement: NDArray[np.int32], order: Sequence[int], senders: Mapping[int, Iterable[int]]
 ) -> NDArray[np.int32]:
     """(ops, devices) how many ops of each device have surely ended when an op computes: a vector
@@ -56,9 +56,9 @@ def ran_before(
         device = placement[op]
         for sender in senders.get(op, ()):
             # Who sends a tensor has ended the op that made it, and all that this op knew of.
-            known = clock[sender].copy()
-            known[placement[sender]] += 1
-            np.maximum(now[device], known, out=now[device])
+            knowledge = clock[sender].copy()
+            knowledge[placement[sender]] += 1
+            np.maximum(now[device], knowledge, out=now[device])
         # The clock is read before the op counts: it has not ended while it computes.
         clock[op] = now[device]
         now[device, device] += 1
@@ -72,15 +72,15 @@ def offsets(
     devices = clock.shape[1]
     blocks = [_Block(devices) for _ in range(devices)]
     rank = {op: i for i, op in enumerate(order)}
-    found = [0] * len(crossings)
+    offset_of = [0] * len(crossings)
     # In the order of sending, so that a place is given on only to tensors that are sent later.
     for k in sorted(range(len(crossings)), key=lambda k: rank[crossings[k].sender]):
         crossing = crossings[k]
-        found[k] = blocks[crossing.home].put(crossing, clock[crossing.sender])
+        offset_of[k] = blocks[crossing.home].reserve(crossing, clock[crossing.sender])
     sizes = [block.nbytes for block in blocks]
     # The blocks of the devices lie one behind the other in the common block.
     begin = [sum(sizes[:d]) for d in range(len(sizes))]
-    return [begin[c.home] + offset for c, offset in zip(crossings, found, strict=True)], sizes
+    return [begin[c.home] + offset for c, offset in zip(crossings, offset_of, strict=True)], sizes
 
 
 class _Block:
@@ -92,23 +92,23 @@ class _Block:
         self._end = np.empty(0, np.int64)
         self._readers = np.empty((0, devices), np.int32)
 
-    def put(self, crossing: Crossing, ended: NDArray[np.int32]) -> int:
-        """The lowest offset at which all is surely read when `ended` ops of each device are."""
+    def reserve(self, crossing: Crossing, completed: NDArray[np.int32]) -> int:
+        """The lowest offset at which all is surely read when `completed` ops of each device are."""
         # Rounded up, so that the next tensor begins aligned, too.
         size = -(-crossing.nbytes // ALIGNMENT) * ALIGNMENT
-        offset = self._room(size, ended)
+        offset = self._room(size, completed)
         place = np.searchsorted(self._begin, offset)
         self._begin = np.insert(self._begin, place, offset)
         self._end = np.insert(self._end, place, offset + size)
-        readers = _counts(crossing, len(ended))
+        readers = _counts(crossing, len(completed))
         self._readers = np.insert(self._readers, place, readers, axis=0)
         self.nbytes = max(self.nbytes, offset + size)
         return offset
 
-    def _room(self, size: int, ended: NDArray[np.int32]) -> int:
+    def _room(self, size: int, completed: NDArray[np.int32]) -> int:
         """The lowest offset of so many bytes of which none may still be read."""
         # (tensors, devices) -> (tensors,): one device that may still read keeps a place taken.
-        unread = (self._readers > ended).any(axis=1)
+        unread = (self._readers > completed).any(axis=1)
         begin, end = self._begin[unread], self._end[unread]
         # Places that are taken may overlap places given on before them, so what ends a gap on the
         # left is the largest end so far: (taken,) -> (taken + 1,) starts of gaps, the last without
@@ -120,9 +120,9 @@ class _Block:
 
 def _counts(crossing: Crossing, devices: int) -> NDArray[np.int32]:
     """(devices,) how many ops of each have run when it has read for the last time."""
-    found = np.zeros(devices, np.int32)
-    found[list(crossing.readers)] = list(crossing.readers.values())
-    return found
+    counts = np.zeros(devices, np.int32)
+    counts[list(crossing.readers)] = list(crossing.readers.values())
+    return counts
 
 
 @dataclass(frozen=True)
@@ -172,12 +172,12 @@ class PlacedProgram:
     @property
     def used(self) -> list[int]:
         """The devices that have anything to do."""
-        found = [
+        devices = [
             d
             for d, source in enumerate(self.sources)
             if any(block.body or block.sends for block in source.blocks)
         ]
-        return found or [0]
+        return devices or [0]
 
 
 def place(
@@ -204,8 +204,10 @@ def place(
         sources[placement[roles.owner[storage]]].send(storage)
     channels, nbytes = _channels(roles, names, sources, placement, order)
     homes = _homes(roles, names, placement)
-    given = tuple(int(placement[roles.owner.get((node, 0), 0)]) for node in program.inputs)
-    return PlacedProgram(program, names, tuple(sources), channels, tuple(nbytes), homes, given)
+    input_devices = tuple(int(placement[roles.owner.get((node, 0), 0)]) for node in program.inputs)
+    return PlacedProgram(
+        program, names, tuple(sources), channels, tuple(nbytes), homes, input_devices
+    )
 
 
 def _channels(
@@ -223,14 +225,14 @@ def _channels(
     for k, owner in enumerate(owners):
         # By receiving op, the ops it waits for: the edges along which the vector clock is passed
         # on.
-        for op in (op for found in received for op in found.get(k, ([], 0))[0]):
+        for op in (op for by_channel in received for op in by_channel.get(k, ([], 0))[0]):
             senders.setdefault(op, []).append(owner)
-    clock = ran_before(placement, order, senders)
+    clock = completed_ops(placement, order, senders)
     crossings = [
         Crossing(
             extent(tuple(value.shape), strides(value)) * value.dtype.itemsize,
             owner,
-            {d: found[k][1] for d, found in enumerate(received) if k in found},
+            {d: by_channel[k][1] for d, by_channel in enumerate(received) if k in by_channel},
         )
         for k, (owner, value) in enumerate(zip(owners, values, strict=True))
     ]
@@ -252,9 +254,9 @@ def _value(storage: Storage) -> torch.Tensor:
 
 def _homes(roles: Roles, names: Names, placement: NDArray[np.int32]) -> dict[str, int]:
     canonical = roles.program.step.trace.canonical
-    found = {}
+    homes = {}
     for (node, _), op in roles.owner.items():
         path = canonical.get(held(node), held(node))
         if path in names.state:
-            found[path] = int(placement[op])
-    return found
+            homes[path] = int(placement[op])
+    return homes

@@ -46,7 +46,7 @@ class Program:
         separate: from inputs, structured as the captured ones, to the tensors among them, or to
             their slices.
         restore: from the results to what the loss or the model returns.
-        named: the devices that model and step name.
+        named_devices: the devices that model and step name.
     """
 
     graph: Graph
@@ -60,7 +60,7 @@ class Program:
     optimizer: str
     separate: Callable[[object], tuple[torch.Tensor, ...]]
     restore: Callable[[list[torch.Tensor]], Any]
-    named: NamedDevices
+    named_devices: NamedDevices
 
     @property
     def inputs(self) -> list[fx.Node]:
@@ -77,28 +77,28 @@ def capture_program(
     training: bool = True,
     optimizer: str = "sgd",
     name: str = "model",
-    named: NamedDevices | None = None,
+    named_devices: NamedDevices | None = None,
     slices: Slices | None = None,
     recompute: Sequence[str] = (),
 ) -> Program:
     """Capture the step of a real model, which is left as it is.
 
     Args:
-        named: the devices that were named where the model was built.
+        named_devices: the devices that were named where the model was built.
 
     The others, and errors, are those of `situate.capture`, whose graph the program has.
     """
     rule = update_rule(optimizer)
     check_installed()
     with quiet(), explained(name, "capturing the step"):
-        real = from_real(model, inputs, loss, name, named)
+        real = from_real(model, inputs, loss, name, named_devices)
         captured, separate = step_of(Traces(real, name), training, slices, recompute)
         step = to_step(captured, optimizer)
         check_functional(step.flow.ops)
-        made = drafts(step)
-        graph = checked(assemble(name, made, step, optimizer), training, captured)
+        op_drafts = drafts(step)
+        graph = checked(assemble(name, op_drafts, step, optimizer), training, captured)
     results, overwritten, gradients, mutations = _outputs(captured)
-    nodes = tuple(draft.node for draft in made)
+    nodes = tuple(draft.node for draft in op_drafts)
     return Program(
         graph,
         step,
@@ -172,31 +172,31 @@ class Roles:
     def owner(self) -> dict[Storage, int]:
         """The op that makes a storage, or holds it."""
         folded = self.program.step.folded
-        found: dict[Storage, int] = {}
+        owners: dict[Storage, int] = {}
         for op, node in enumerate(self.program.nodes):
             role = self.of(op)
             if role == "compute":
                 values = node.meta["val"]
                 count = len(values) if isinstance(values, (list, tuple)) else 1
-                found |= {(node, k): op for k in range(count)}
+                owners |= {(node, k): op for k in range(count)}
                 inside = (*folded.held.get(node, ()), *folded.counters.get(node, ()))
-                found |= {(held, 0): op for held in inside}
+                owners |= {(inner, 0): op for inner in inside}
             elif role in ("state", "input", "tangent"):
-                found[node, 0] = op
+                owners[node, 0] = op
             elif role == "sum":
                 # Output 0 of a parameter is its value: the sum of its gradients is numbered 1.
-                found[node, 1] = op
-        return found
+                owners[node, 1] = op
+        return owners
 
     @cached_property
-    def wanted(self) -> frozenset[Storage]:
+    def used(self) -> frozenset[Storage]:
         """The storages that anything reads."""
         program, folded = self.program, self.program.step.folded
         counters = [counter for ops in folded.counters.values() for counter in ops]
         returned = [*program.results, *program.mutations.values()]
         gradients = [node for nodes in program.gradients.values() for node in nodes]
-        read = [source for node in counters for source in node.all_input_nodes]
-        nodes = [*returned, *gradients, *read]
+        sources = [source for node in counters for source in node.all_input_nodes]
+        nodes = [*returned, *gradients, *sources]
         return frozenset(folded.flow.used | {self.storage[node] for node in nodes})
 
     @cached_property

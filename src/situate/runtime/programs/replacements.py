@@ -30,8 +30,8 @@ def attention(
     # A query that may see no key has weights of 0, as by the kernel for CPUs, and not 0 / 0.
     sums = torch.where(sums == -torch.inf, 0.0, sums)
     weights = torch.exp(scores - sums.unsqueeze(3))
-    given = weights @ _of_heads(value.to(scores.dtype), query)
-    return torch.empty_like(query).copy_(given), _by_row(sums)
+    output = weights @ _of_heads(value.to(scores.dtype), query)
+    return torch.empty_like(query).copy_(output), _by_row(sums)
 
 
 def attention_backward(
@@ -52,7 +52,7 @@ def attention_backward(
 
     scores = _scores(query, key, is_causal, attn_mask, scale)
     gradient, factor = grad_out.to(scores.dtype), _factor(query, scale)
-    keys, values = (_of_heads(each.to(scores.dtype), query) for each in (key, value))
+    keys, values = (_of_heads(tensor.to(scores.dtype), query) for tensor in (key, value))
     weights = torch.exp(scores - logsumexp.unsqueeze(3))
     # (b, h, l, s): back through the softmax, which takes from the gradient of each weight their
     # mean under the weights, and that is the product of output and gradient, summed over e.
@@ -60,10 +60,10 @@ def attention_backward(
     of_scores = weights * of_weights * factor
     # (b, h, l, s) @ (b, h, s, e) -> queries (b, h, l, e); transposed @ (b, h, l, e) -> keys (b, h,
     # s, e).
-    found = (of_scores @ keys, query), (of_scores.mT @ query.to(scores.dtype), key)
+    factors = (of_scores @ keys, query), (of_scores.mT @ query.to(scores.dtype), key)
     of_query, of_key, of_value = (
-        _by_row(_of_groups(each, like).to(like.dtype))
-        for each, like in (*found, (weights.mT @ gradient, value))
+        _by_row(_of_groups(tensor, like).to(like.dtype))
+        for tensor, like in (*factors, (weights.mT @ gradient, value))
     )
     return of_query, of_key, of_value
 
@@ -85,11 +85,13 @@ def lstm(
     from torch.nn.functional import linear
 
     # (t, b, f) -> (t, b, 4 h) at once: what the gates take of the inputs waits for no step before.
-    read = linear(inputs, of_inputs, bias_of_inputs + bias_of_hidden)
+    gate_inputs = linear(inputs, of_inputs, bias_of_inputs + bias_of_hidden)
     h, c = hidden.reshape(-1, hidden.shape[-1]), cell.reshape(-1, cell.shape[-1])
-    outputs = torch.empty_like(read[..., : h.shape[1]])
-    for t in reversed(range(len(read))) if reverse else range(len(read)):
-        input_gate, forget_gate, cell_gate, output_gate = (read[t] + h @ of_hidden.t()).chunk(4, 1)
+    outputs = torch.empty_like(gate_inputs[..., : h.shape[1]])
+    for t in reversed(range(len(gate_inputs))) if reverse else range(len(gate_inputs)):
+        input_gate, forget_gate, cell_gate, output_gate = (
+            gate_inputs[t] + h @ of_hidden.t()
+        ).chunk(4, 1)
         c = forget_gate.sigmoid() * c + input_gate.sigmoid() * cell_gate.tanh()
         h = outputs[t] = output_gate.sigmoid() * c.tanh()
     return outputs, h.view(hidden.shape), c.view(cell.shape), inputs.new_empty(0)
@@ -134,7 +136,7 @@ def _by_row(tensor: Tensor) -> Tensor:
     return tensor.transpose(1, 2).contiguous().transpose(1, 2)
 
 
-ANYWHERE: dict[str, Callable[..., Any]] = {
+CPU_ONLY_REPLACEMENTS: dict[str, Callable[..., Any]] = {
     "aten::_scaled_dot_product_flash_attention_for_cpu": attention,
     "aten::_scaled_dot_product_flash_attention_for_cpu_backward": attention_backward,
     "aten::mkldnn_rnn_layer": lstm,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torch.utils._python_dispatch import TorchDispatchMode
 
-_TURN = threading.RLock()
+_GENERATOR_LOCK = threading.RLock()
 """PyTorch's own generators are the process's: one thread at a time seeds them."""
 
 
@@ -28,7 +28,7 @@ def kept_generator() -> Iterator[None]:
     thread at a time."""
     import torch
 
-    with _TURN:
+    with _GENERATOR_LOCK:
         before = torch.get_rng_state()
         in_use = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
         of_gpus = torch.cuda.get_rng_state_all() if in_use else []
@@ -39,7 +39,7 @@ def kept_generator() -> Iterator[None]:
             torch.cuda.set_rng_state_all(of_gpus)
 
 
-def seeded(seed: int, step: int) -> TorchDispatchMode:
+def seeded_draws(seed: int, step: int) -> TorchDispatchMode:
     """A mode in which an unplaced step draws what step number `step` of a placed one draws.
 
     A draw from a state of the generator that an earlier one was made from repeats that one: so a

@@ -16,10 +16,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from situate.runtime.programs.kernels import is_dense, name_of
-from situate.runtime.programs.lines import OUTSIDE, Executed, Line, local_names, straightened
+from situate.runtime.programs.kernels import is_dense, kernel_name
+from situate.runtime.programs.lines import (
+    OUTSIDE_MEMORY,
+    ExecutedLine,
+    Line,
+    local_names,
+    straight_line,
+)
 from situate.runtime.programs.program import Program, Roles
-from situate.runtime.programs.write_targets import in_place, into
+from situate.runtime.programs.write_targets import in_place_calls, out_kernel
 from situate.torch_capture.flow import Storage, base, is_plain_copy
 from situate.torch_capture.names import held
 
@@ -42,8 +48,11 @@ class Block:
         """All lines; `timed` reads the clock before and after what it computes."""
         if not timed or self.op is None:
             return [*self.takes, *self.body, *self.sends]
-        began, ended = Line(f"began[{self.op}] = now()"), Line(f"ended[{self.op}] = now()")
-        return [*self.takes, began, *self.body, ended, *self.sends]
+        clock_before, clock_after = (
+            Line(f"began[{self.op}] = now()"),
+            Line(f"ended[{self.op}] = now()"),
+        )
+        return [*self.takes, clock_before, *self.body, clock_after, *self.sends]
 
 
 @dataclass
@@ -84,7 +93,7 @@ class DeviceSource:
         self._locals: dict[fx.Node | Storage, str] = {}
         self.memory: dict[str, str] = {}
         self.nbytes: dict[str, int] = {}
-        self._outside = {OUTSIDE}
+        self._outside = {OUTSIDE_MEMORY}
         self._sent: set[str] = set()
         self._views: list[str] = []
         self._received: dict[str, int] = {}
@@ -121,25 +130,25 @@ class DeviceSource:
         the memory of its channel, where a kernel can: that memory is slower to read."""
         block, node = self._block_of[self._roles.owner[storage]], storage[0]
         channel, name = self._names.channels[storage], self._stored(storage)
-        self._sent.add(self.memory.get(name, OUTSIDE))
+        self._sent.add(self.memory.get(name, OUTSIDE_MEMORY))
         sends = Line(f"send{channel}({name})")
-        if name not in self._read and (kernel := into(node)):
+        if name not in self._names_read and (kernel := out_kernel(node)):
             # The line that makes the tensor gets a second form, which writes it into the channel
             # itself.
-            made = next(i for i, line in enumerate(block.body) if line.made == [name])
-            given = f"{self._given(node)}, {kernel.argument}=s{channel}"
-            text = f"{name} = {self._kernel(kernel.name)}({given})"
-            block.body[made] = replace(block.body[made], direct=text)
+            position = next(i for i, line in enumerate(block.body) if line.assigned == [name])
+            arguments = f"{self._argument_text(node)}, {kernel.argument}=s{channel}"
+            text = f"{name} = {self._kernel(kernel.name)}({arguments})"
+            block.body[position] = replace(block.body[position], direct=text)
             sends = replace(sends, direct=f"post{channel}()")
         block.sends.append(sends)
 
     @cached_property
-    def _read(self) -> frozenset[str]:
+    def _names_read(self) -> frozenset[str]:
         """The names of memory that is read here."""
         # A name counts as read through any view of its memory, but not in the line that makes it.
         lines = (line for block in self.blocks for line in block.lines(timed=False))
-        read = (name for line in lines for name in {*local_names(line.text)} - {*line.made})
-        return frozenset(self.memory[name] for name in read)
+        names = (name for line in lines for name in {*local_names(line.text)} - {*line.assigned})
+        return frozenset(self.memory[name] for name in names)
 
     @cached_property
     def _block_of(self) -> dict[int, Block]:
@@ -166,14 +175,14 @@ class DeviceSource:
 
     def executed(
         self, timed: bool = False, direct: bool = True, commits: bool = False
-    ) -> list[Executed]:
+    ) -> list[ExecutedLine]:
         """The lines of the step, in order."""
         blocks = self._committed() if commits else self.blocks
         lines = [line for block in blocks for line in block.lines(timed)]
         # A copy that leaves while the device goes on reads a tensor after its line: nobody may
         # write there.
         outside = self._outside if direct else self._outside | self._sent
-        return straightened(lines, self.memory, outside, direct)
+        return straight_line(lines, self.memory, outside, direct)
 
     def _committed(self) -> list[Block]:
         first: list[Block] = []
@@ -222,31 +231,33 @@ class DeviceSource:
     def _call_of_many(self, node: fx.Node) -> None:
         """The line of a call with several outputs; one that nobody reads is `_`, and deleted at
         once, for a name would keep its memory."""
-        values, call, wanted = node.meta["val"], self._text(node), self._roles.wanted
-        made = [self._made((node, k)) if (node, k) in wanted else "_" for k in range(len(values))]
+        values, call, used = node.meta["val"], self._text(node), self._roles.used
+        names = [
+            self._new_storage((node, k)) if (node, k) in used else "_" for k in range(len(values))
+        ]
         strides = tuple(
             (name, value.stride())
-            for name, value in zip(made, values, strict=True)
+            for name, value in zip(names, values, strict=True)
             if name != "_" and is_dense(value)
         )
-        text = f"{', '.join(made)}, = {call}"
+        text = f"{', '.join(names)}, = {call}"
         self._block.body.append(Line(text, op=self._block.op, strides=strides))
-        if "_" in made:
+        if "_" in names:
             self._add("del _")
 
     def _call_of_one(self, node: fx.Node) -> None:
         value, call, over = node.meta["val"], self._text(node), tuple(self._in_place(node))
-        name = self._made((node, 0))
-        # Which of these may be used shows only when all lines are there: see `straightened`.
+        name = self._new_storage((node, 0))
+        # Which of these may be used shows only when all lines are there: see `straight_line`.
         instead = tuple((old, f"{name} = {text}") for old, text in over)
         strides = ((name, value.stride()),) if is_dense(value) else ()
         self._block.body.append(Line(f"{name} = {call}", instead, self._block.op, strides=strides))
 
     def _in_place(self, node: fx.Node) -> Iterator[tuple[str, str]]:
         """The local names that a node may overwrite with its result, each with the call."""
-        for first, other in in_place(node):
-            given = [self._argument(first), *(self._argument(o) for o in other)]
-            yield given[0], f"{self._kernel(_name_in_place(node))}({', '.join(given)})"
+        for first, other in in_place_calls(node):
+            arguments = [self._argument(first), *(self._argument(o) for o in other)]
+            yield arguments[0], f"{self._kernel(_name_in_place(node))}({', '.join(arguments)})"
 
     def _sum(self, node: fx.Node) -> None:
         """Gradients of tied names, added one to the other."""
@@ -254,7 +265,7 @@ class DeviceSource:
         add = self._kernel("aten::add.Tensor")
         for other in others:
             first = f"{add}({first}, {other})"
-        self._add(f"{self._made((node, 1))} = {first}")
+        self._add(f"{self._new_storage((node, 1))} = {first}")
 
     def _update(self, node: fx.Node) -> None:
         gradients = self._program.gradients[held(node)]
@@ -275,10 +286,10 @@ class DeviceSource:
             return self._stored(self._roles.storage[node])
         if _is_itself(node, source):
             return self._value(source)
-        seen = self._value(source)
+        source_name = self._value(source)
         # Views of state, and views of those, are valid in every step, since state stays where it
         # is.
-        if seen[0] in "pw" and _is_view(node):
+        if source_name[0] in "pw" and _is_view(node):
             name = self._locals[node] = f"w{len(self._views)}"
             self._views.append(f"{name} = {self._text(node)}")
             return name
@@ -286,7 +297,7 @@ class DeviceSource:
         name = self._new(node)
         # A view is in the memory of its source; of state and inputs, which no name stands for,
         # outside.
-        self.memory[name] = self.memory.get(seen, OUTSIDE)
+        self.memory[name] = self.memory.get(source_name, OUTSIDE_MEMORY)
         self._add(f"{name} = {text}")
         return name
 
@@ -316,7 +327,7 @@ class DeviceSource:
         path = self._program.step.trace.canonical.get(path, path)
         return self._names.state.setdefault(path, len(self._names.state))
 
-    def _made(self, storage: Storage) -> str:
+    def _new_storage(self, storage: Storage) -> str:
         """A name for a storage that is made here; a sum is as large as what it is the gradient
         of."""
         name, node = self._new(storage), storage[0]
@@ -334,13 +345,13 @@ class DeviceSource:
         """The call of a node, as source."""
         if node.target is operator.getitem:
             return f"{self._value(node.args[0])}[{node.args[1]}]"  # type: ignore[arg-type]
-        return f"{self._kernel(name_of(node))}({self._given(node)})"
+        return f"{self._kernel(kernel_name(node))}({self._argument_text(node)})"
 
-    def _given(self, node: fx.Node) -> str:
+    def _argument_text(self, node: fx.Node) -> str:
         """The arguments of a call, as source."""
-        given = [self._argument(argument) for argument in _arguments(node)]
-        given += [f"{name}={self._argument(value)}" for name, value in node.kwargs.items()]
-        return ", ".join(given)
+        arguments = [self._argument(argument) for argument in _arguments(node)]
+        arguments += [f"{name}={self._argument(value)}" for name, value in node.kwargs.items()]
+        return ", ".join(arguments)
 
     def _kernel(self, name: str) -> str:
         kernels = self._names.kernels
@@ -369,7 +380,7 @@ def _operator(node: fx.Node) -> OpOverload:
 
 def _name_in_place(node: fx.Node) -> str:
     """The qualified name of the operator in place, such as `aten::add_.Tensor`."""
-    packet, dot, overload = name_of(node).partition(".")
+    packet, dot, overload = kernel_name(node).partition(".")
     return f"{packet}_{dot}{overload}"
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torch._ops import OpOverload
 
 
-class Into(NamedTuple):
+class OutKernel(NamedTuple):
     """The qualified name of a kernel, such as `aten::add.out`, and the argument that says where its
     result goes."""
 
@@ -22,7 +22,7 @@ class Into(NamedTuple):
     argument: str
 
 
-def into(node: fx.Node) -> Into | None:
+def out_kernel(node: fx.Node) -> OutKernel | None:
     """The kernel that does what a node does and writes where it is told; None where there is none,
     where it would copy as far as PyTorch tells, or where it needs more room than its result: losses
     that are reduced first fill what they are told with all that they reduce."""
@@ -30,27 +30,27 @@ def into(node: fx.Node) -> Into | None:
 
     if node.op != "call_function" or not isinstance(node.meta["val"], torch.Tensor):
         return None
-    return _into(node.target)
+    return _out_kernel(node.target)
 
 
 @cache
-def _into(operator: OpOverload) -> Into | None:
+def _out_kernel(operator: OpOverload) -> OutKernel | None:
     import torch
 
-    given = operator._schema.arguments
+    schema_arguments = operator._schema.arguments
     draws = torch.Tag.nondeterministic_seeded in operator.tags
-    if draws or any(argument.name == "reduction" for argument in given):
+    if draws or any(argument.name == "reduction" for argument in schema_arguments):
         return None
     packet = operator.overloadpacket
     # The form with `out=`: the same arguments, and one more that is written and given by name only.
     for overload in packet.overloads():
         other: OpOverload = getattr(packet, overload)
         arguments = other._schema.arguments
-        written = [a for a in arguments if a.alias_info is not None and a.alias_info.is_write]
-        if len(written) == 1 and written[0].kwarg_only and _runs_on_cpus(other):
-            rest = [a for a in arguments if a.name != written[0].name]
-            if _kinds(rest) == _kinds(given):
-                return Into(str(other.name()), written[0].name)  # type: ignore[no-untyped-call]
+        outputs = [a for a in arguments if a.alias_info is not None and a.alias_info.is_write]
+        if len(outputs) == 1 and outputs[0].kwarg_only and _runs_on_cpus(other):
+            rest = [a for a in arguments if a.name != outputs[0].name]
+            if _kinds(rest) == _kinds(schema_arguments):
+                return OutKernel(str(other.name()), outputs[0].name)  # type: ignore[no-untyped-call]
     return None
 
 
@@ -67,21 +67,21 @@ def _runs_on_cpus(operator: OpOverload) -> bool:
     return bool(torch._C._dispatch_has_kernel_for_dispatch_key(name, "CPU"))
 
 
-def in_place(node: fx.Node) -> Iterator[tuple[fx.Node, tuple[Any, ...]]]:
+def in_place_calls(node: fx.Node) -> Iterator[tuple[fx.Node, tuple[Any, ...]]]:
     """The arguments, in order, of every call that writes a node's result over the first of them."""
     from torch import fx
 
     # An argument by name, such as `alpha`, is not passed on to the call in place.
-    if not _has_twin(node) or node.kwargs:
+    if not _has_in_place_form(node) or node.kwargs:
         return
     first, *others = node.args
-    if isinstance(first, fx.Node) and _same(first, node):
+    if isinstance(first, fx.Node) and _has_layout_of(first, node):
         yield first, tuple(others)
-    if _commutes(node) and isinstance(others[0], fx.Node) and _same(others[0], node):
+    if _commutes(node) and isinstance(others[0], fx.Node) and _has_layout_of(others[0], node):
         yield others[0], (first,)
 
 
-def _has_twin(node: fx.Node) -> bool:
+def _has_in_place_form(node: fx.Node) -> bool:
     """True for an elementwise op of which there is one with the same arguments in place."""
     import torch
 
@@ -103,7 +103,7 @@ def _commutes(node: fx.Node) -> bool:
     return node.target is aten.add.Tensor and len(node.args) == 2
 
 
-def _same(source: fx.Node, node: fx.Node) -> bool:
+def _has_layout_of(source: fx.Node, node: fx.Node) -> bool:
     """True if a value is laid out just as the result."""
     old, new = source.meta["val"], node.meta["val"]
     return bool(layout(old) == layout(new) and old.dtype == new.dtype)

@@ -20,7 +20,7 @@ from situate.evaluators.measurements import (
     Measurements,
     MeasuresElsewhere,
     Origin,
-    checked,
+    checked_measurements,
 )
 from situate.evaluators.references import References
 from situate.evaluators.simulated import SimulatedMachine
@@ -296,7 +296,9 @@ class Run:
         recorded_rows, recorded = self.study.stored_samples(number, one, "again")
         if len(recorded_rows):
             return recorded
-        measurements = checked(machine, machine.measure_elsewhere(placement, number, origin), 1)
+        measurements = checked_measurements(
+            machine, machine.measure_elsewhere(placement, number, origin), 1
+        )
         new = self.references.compared(measurements)
         self.study.record(np.array([number]), one, new, number, "again")
         return new
