@@ -253,14 +253,14 @@ def _verified(subject: Subject, seeds: int) -> Row:
         processes.close()
     exact = all(one.within(0.0) for one in found)
     rounding = SHORT_TOLERANCE if subject.autocast else TOLERANCE
-    within = all(one.within(rounding if one.apart else 0.0) for one in found)
+    within = all(one.within(rounding if one.decomposed else 0.0) for one in found)
     worst = max(
         max(o.loss_difference, o.parameter_difference, o.optimizer_difference) for o in found
     )
     return {
         "verify": "equal" if exact else "within tolerance" if within else "differs",
         "largest_difference": worst,
-        "apart": ", ".join(found[0].apart),
+        "apart": ", ".join(found[0].decomposed),
     }
 
 

@@ -22,34 +22,34 @@ def measured(*origins: Origin | None) -> Measurements:
 def test_seconds_are_those_of_the_worker_that_was_met_first() -> None:
     references = References()
     first, slow = Origin("a", 1.0), Origin("b", 4.0)
-    assert references.compared(measured(first, slow)).seconds.tolist() == [10.0, 2.5]
-    again = references.compared(measured(slow, first))
+    assert references.normalise(measured(first, slow)).seconds.tolist() == [10.0, 2.5]
+    again = references.normalise(measured(slow, first))
     assert again.seconds.tolist() == [2.5, 10.0]
     assert [origin.pace for origin in again.origins if origin] == [4.0, 1.0]
 
 
 def test_the_first_is_that_of_the_study() -> None:
-    found = References([Origin("before", 8.0)]).compared(measured(Origin("b", 4.0)))
+    found = References([Origin("before", 8.0)]).normalise(measured(Origin("b", 4.0)))
     assert found.seconds.tolist() == [20.0]
 
 
 @pytest.mark.parametrize("ratio", [1 / MAX_EQUAL_RATIO, 1.0, MAX_EQUAL_RATIO])
 def test_those_that_hardly_differ_are_alike(ratio: float) -> None:
     references = References([Origin("a", 1.0)])
-    assert references.compared(measured(Origin("b", ratio))).seconds.tolist() == [10.0]
+    assert references.normalise(measured(Origin("b", ratio))).seconds.tolist() == [10.0]
 
 
 def test_a_failure_stays_one() -> None:
     failed = Measurements(np.array([np.inf]), np.array([2], np.uint8), (Origin("b", 4.0),))
-    found = References([Origin("a", 1.0)]).compared(failed)
+    found = References([Origin("a", 1.0)]).normalise(failed)
     assert np.isinf(found.seconds).all()
     assert found.outcome.tolist() == [2]
 
 
 def test_who_is_not_told_apart_is_left_as_it_is() -> None:
     plain = Measurements(np.array([3.0]), np.zeros(1, np.uint8))
-    assert References().compared(plain) is plain
-    assert References().compared(measured(None)).seconds.tolist() == [10.0]
+    assert References().normalise(plain) is plain
+    assert References().normalise(measured(None)).seconds.tolist() == [10.0]
 
 
 def test_every_device_has_a_stretch_of_about_equal_work() -> None:

@@ -97,10 +97,10 @@ def every_sample(policy):
     devices = torch.tensor(list(product(range(DEVICES), repeat=GROUPS)))
     grouping = torch.arange(len(groups)).repeat_interleave(len(devices))
     devices = devices.repeat(len(groups), 1)
-    _, allowed = policy.read(groups, grouping)
+    _, allowed = policy.encode(groups, grouping)
     possible = allowed.gather(2, devices.unsqueeze(2)).all(1).squeeze(1)
     grouping = grouping[possible]
-    return HierarchySample(groups, grouping, *policy.read(groups, grouping), devices[possible])
+    return HierarchySample(groups, grouping, *policy.encode(groups, grouping), devices[possible])
 
 
 def probabilities(policy, drawn):
@@ -156,7 +156,7 @@ def test_how_samples_are_shared_among_groupings_changes_no_sample_s_probability(
     alone = []
     for i, grouping in enumerate(drawn.grouping.tolist()):
         groups, first = drawn.groups[[grouping]], torch.zeros(1, dtype=torch.int64)
-        one = HierarchySample(groups, first, *policy.read(groups, first), drawn.devices[[i]])
+        one = HierarchySample(groups, first, *policy.encode(groups, first), drawn.devices[[i]])
         alone.append(policy.objective(one, torch.ones(1).double()))
     together = policy.objective(drawn, torch.ones(6).double())
     torch.testing.assert_close(together, torch.stack(alone).mean())

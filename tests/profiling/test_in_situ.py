@@ -53,7 +53,7 @@ def test_memory_that_no_process_takes_is_let_go(subject: Subject) -> None:
 def test_every_signature_is_timed_on_one_device_of_each_sort(
     found: InSitu, subject: Subject
 ) -> None:
-    (device,) = found.measured()
+    (device,) = found.device_costs()
     ops = subject.program.graph.ops
     assert (device.name, device.threads, device.flops) == ("a", 1, {"float32": 1e10})
     assert device.seconds.keys() == {op.signature for op in ops if op.signature}
@@ -64,7 +64,7 @@ def test_every_signature_is_timed_on_one_device_of_each_sort(
 def test_classes_are_fitted_and_compared_with_others_at_work(
     found: InSitu, subject: Subject
 ) -> None:
-    (device,) = found.measured()
+    (device,) = found.device_costs()
     classes = {op_class(op.kind) for op in subject.program.graph.ops if op.signature}
     assert device.contention.keys() <= classes
     assert {"matmul", "update"} <= device.efficiency.keys() <= classes
@@ -84,7 +84,7 @@ def test_a_step_is_repeated_an_odd_number_of_times_and_thrice_at_least(
 ) -> None:
     monkeypatch.setattr(in_situ, "SECONDS_PER_KIND", budget)
     with ProfilingWorkers([RealDevice("a", "cpu", 1)]) as workers:
-        (device,) = InSitu(workers, subject, [CPU], [RealDevice("a", "cpu", 1)]).measured()
+        (device,) = InSitu(workers, subject, [CPU], [RealDevice("a", "cpu", 1)]).device_costs()
     ops = Counter(op.signature for op in subject.program.graph.ops)
     steps = {timing.count / ops[name] for name, timing in device.seconds.items()}
     assert len(steps) == 1
@@ -120,7 +120,7 @@ def test_what_devices_cost_one_another_is_measured_warm_however_long_a_step_take
     reals = [RealDevice("a", "cpu", 1), RealDevice("b", "cpu", 1)]
     devices = [CPU, Device("b", "cpu", "Xeon", threads=1)]
     with ColdAtFirst(reals) as workers:
-        (device,) = InSitu(workers, subject, devices, reals).measured()
+        (device,) = InSitu(workers, subject, devices, reals).device_costs()
     assert {"matmul", "update"} <= device.contention.keys()
     assert max(device.contention.values()) < 100
 
@@ -130,7 +130,7 @@ def test_a_long_step_is_measured_op_by_op_and_never_together(subject: Subject) -
     devices = [CPU, Device("b", "cpu", "Xeon", threads=1)]
     with pytest.MonkeyPatch.context() as patch, ProfilingWorkers(reals) as workers:
         patch.setattr(in_situ, "is_long", lambda graph, device: True)
-        (device,) = InSitu(workers, subject, devices, reals).measured()
+        (device,) = InSitu(workers, subject, devices, reals).device_costs()
     assert device.seconds.keys() == {op.signature for op in subject.program.graph.ops} - {""}
     assert (device.contention, device.wall) == ({}, 1.0)
 
@@ -142,5 +142,5 @@ def test_an_op_that_cannot_run_alone_is_left_to_the_roofline(
     monkeypatch.setattr(in_situ, "is_long", lambda graph, device: True)
     monkeypatch.setattr(in_situ, "seconds_alone", lambda program, real: {})
     with ProfilingWorkers([RealDevice("a", "cpu", 1)]) as workers:
-        (device,) = InSitu(workers, subject, [CPU], [RealDevice("a", "cpu", 1)]).measured()
+        (device,) = InSitu(workers, subject, [CPU], [RealDevice("a", "cpu", 1)]).device_costs()
     assert (device.seconds, device.wall) == ({}, 1.0)

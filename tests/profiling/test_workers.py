@@ -123,7 +123,7 @@ def test_nothing_is_left_running() -> None:
 def test_nothing_is_left_of_those_that_start_when_ctrl_c_comes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(profiling_workers, "START_WORKER", "import time; time.sleep(600)")
+    monkeypatch.setattr(profiling_workers, "STEP_WORKER", "import time; time.sleep(600)")
     numbers = interrupt_starts(monkeypatch, times=2)
     with pytest.raises(KeyboardInterrupt):
         ProfilingWorkers(DEVICES)

@@ -425,7 +425,7 @@ def test_random_numbers_depend_on_the_seed_and_the_step_alone(
     start = processes if devices > 1 else None
     for seed in (0, 0, 1):
         pair = Pair("convolutional", lambda parameters: SGD(parameters, lr=0.0))
-        placed = pair.placed(devices, start)._placed
+        placed = pair.placed(devices, start)._program
         model = PlacedStep(placed, pair.model, pair.optimizer, DEVICES, seed=seed, start=start)
         with model as step:
             found.append([float(step(*pair.inputs)) for _ in range(2)])

@@ -146,56 +146,56 @@ class MeasuresElsewhere(Evaluator, Protocol):
         ...
 
 
-def checked_measurements(machine: Evaluator, found: Any, count: int) -> Measurements:
+def checked_measurements(evaluator: Evaluator, answer: Any, count: int) -> Measurements:
     """Measurements of so many placements, as an evaluator gave them, as arrays of the usual types.
 
     Raises:
         SituateError: not one finite time or failure for each.
     """
-    if not isinstance(found, Measurements):
+    if not isinstance(answer, Measurements):
         raise SituateError(
-            f"{_named(machine)} returned a {type(found).__name__}; measure must return "
+            f"{_named(evaluator)} returned a {type(answer).__name__}; measure must return "
             "Measurements(seconds, outcome)"
         )
-    _check_arrays(machine, found)
-    if len(found) != count:
-        raise SituateError(f"{_named(machine)} measured {len(found)} of {count} placements")
-    _check_values(machine, found)
+    _check_arrays(evaluator, answer)
+    if len(answer) != count:
+        raise SituateError(f"{_named(evaluator)} measured {len(answer)} of {count} placements")
+    _check_values(evaluator, answer)
     return Measurements(
-        found.seconds.astype(np.float64, copy=False),
-        found.outcome.astype(np.uint8, copy=False),
-        found.origins,
-        found.details,
+        answer.seconds.astype(np.float64, copy=False),
+        answer.outcome.astype(np.uint8, copy=False),
+        answer.origins,
+        answer.details,
     )
 
 
-def _named(machine: Evaluator) -> str:
-    return f"evaluator {machine.name!r}"
+def _named(evaluator: Evaluator) -> str:
+    return f"evaluator {evaluator.name!r}"
 
 
-def _check_arrays(machine: Evaluator, found: Measurements) -> None:
+def _check_arrays(evaluator: Evaluator, answer: Measurements) -> None:
     for name, kinds, of in (("seconds", "f", "floats"), ("outcome", "iu", "integers")):
-        array = getattr(found, name)
+        array = getattr(answer, name)
         if not isinstance(array, np.ndarray) or array.dtype.kind not in kinds or array.ndim != 1:
             was = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else type(array)
             raise SituateError(
-                f"{_named(machine)}: {name}: must be an array (k,) of {of}, got {was}"
+                f"{_named(evaluator)}: {name}: must be an array (k,) of {of}, got {was}"
             )
-    if len(found.outcome) != len(found.seconds):
+    if len(answer.outcome) != len(answer.seconds):
         raise SituateError(
-            f"{_named(machine)} gave {len(found.seconds)} seconds and {len(found.outcome)} outcomes"
+            f"{_named(evaluator)} gave {len(answer.seconds)} seconds and {len(answer.outcome)} outcomes"
         )
 
 
-def _check_values(machine: Evaluator, found: Measurements) -> None:
+def _check_values(evaluator: Evaluator, answer: Measurements) -> None:
     # One by one: on the few of a message numpy would take several times as long.
-    for seconds, outcome in zip(found.seconds.tolist(), found.outcome.tolist(), strict=True):
+    for seconds, outcome in zip(answer.seconds.tolist(), answer.outcome.tolist(), strict=True):
         if not 0 <= outcome < len(OUTCOMES):
-            known = ", ".join(f"{i} {name}" for i, name in enumerate(OUTCOMES))
-            raise SituateError(f"{_named(machine)} gave outcome {outcome}; known: {known}")
+            names = ", ".join(f"{i} {name}" for i, name in enumerate(OUTCOMES))
+            raise SituateError(f"{_named(evaluator)} gave outcome {outcome}; known: {names}")
         if not seconds >= 0 or (outcome == 0 and isinf(seconds)):
             raise SituateError(
-                f"{_named(machine)} measured {seconds} seconds; a step that was completed takes "
+                f"{_named(evaluator)} measured {seconds} seconds; a step that was completed takes "
                 "some, one that was not infinitely many"
             )
 

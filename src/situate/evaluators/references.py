@@ -24,20 +24,20 @@ class References:
     """The reference times of a search's workers.
 
     Args:
-        met: the workers that measured so far, the first of them first.
+        workers_met: the workers that measured so far, the first of them first.
     """
 
-    def __init__(self, met: Sequence[Origin] = ()) -> None:
-        self._first = met[0].reference if met else None
+    def __init__(self, workers_met: Sequence[Origin] = ()) -> None:
+        self._first = workers_met[0].reference if workers_met else None
 
-    def compared(self, measured: Measurements) -> Measurements:
+    def normalise(self, measurements: Measurements) -> Measurements:
         """Measurements as the first worker would have made them: seconds of a worker that needs
         twice its time for the reference step are halved."""
-        if not measured.origins:
-            return measured
-        origins = tuple(self._paced(origin) for origin in measured.origins)
+        if not measurements.origins:
+            return measurements
+        origins = tuple(self._paced(origin) for origin in measurements.origins)
         paces = np.array([origin.pace if origin else 1.0 for origin in origins])
-        return replace(measured, seconds=measured.seconds / paces, origins=origins)
+        return replace(measurements, seconds=measurements.seconds / paces, origins=origins)
 
     def _paced(self, origin: Origin | None) -> Origin | None:
         if origin is None:

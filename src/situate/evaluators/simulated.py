@@ -90,9 +90,11 @@ class SimulatedMachine:
         Raises:
             SituateError: not integers of that shape, or an unknown device.
         """
-        given = rows(placements, self._problem.n, "placements")
-        with naming(self._problem, given, lambda row: f"sample {first + row}: "):
-            seconds, peak = step_times(self._simulator, given, self._priority, self._threads)
+        placement_rows = rows(placements, self._problem.n, "placements")
+        with naming(self._problem, placement_rows, lambda row: f"sample {first + row}: "):
+            seconds, peak = step_times(
+                self._simulator, placement_rows, self._priority, self._threads
+            )
         fits, ends = (peak <= self._problem.capacity).all(axis=1), np.isfinite(seconds)
         outcome = np.where(fits, np.where(ends, 0, TIMEOUT), OUT_OF_MEMORY).astype(np.uint8)
         with np.errstate(over="ignore"):

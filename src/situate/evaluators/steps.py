@@ -59,20 +59,22 @@ TARGET_ERROR = 0.03
 """Standard error, as a fraction of the mean, that is small enough to stop at."""
 
 
-def has_enough_steps(seconds: Sequence[float], left: float, timed: int | None = None) -> bool:
+def has_enough_steps(
+    seconds: Sequence[float], seconds_left: float, timed: int | None = None
+) -> bool:
     """True if no more steps are needed after those that took so long.
 
     Args:
-        left: seconds that there are for more. One step is run however few they are.
+        seconds_left: seconds that there are for more. One step is run however few they are.
         timed: how many are wanted; None for as many as make the mean known well enough.
     """
     if not seconds:
         return False
     if timed is not None:
-        return len(seconds) >= timed or max(seconds) > left
+        return len(seconds) >= timed or max(seconds) > seconds_left
     exact = len(seconds) >= MIN_STEPS and standard_error(seconds) <= TARGET_ERROR
     long = len(seconds) >= MAX_STEPS and sum(seconds) >= SHORT_SECONDS
-    return exact or long or max(seconds) > left
+    return exact or long or max(seconds) > seconds_left
 
 
 def repetition_text(steps: Steps | None) -> str:

@@ -50,39 +50,39 @@ def thread_count() -> int:
     return min(_threads.get(), MAX_THREADS)
 
 
-def product(left: Tensor, right: Tensor) -> Tensor:
+def product(a: Tensor, b: Tensor) -> Tensor:
     """left @ right, matrices, and its gradient. Large ones are made in two halves, on a thread each
     where there are two; on one thread in the same halves, so the numbers are the same."""
-    made: Tensor = _Product.apply(left, right)  # type: ignore[no-untyped-call]
-    return made
+    result: Tensor = _Product.apply(a, b)  # type: ignore[no-untyped-call]
+    return result
 
 
 class _Product(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, left: Tensor, right: Tensor) -> Tensor:
-        ctx.save_for_backward(left, right)
-        return _product_by_halves(left, right)
+    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
+        ctx.save_for_backward(a, b)
+        return _product_by_halves(a, b)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        left, right = ctx.saved_tensors
+        a, b = ctx.saved_tensors
         of_left, of_right = ctx.needs_input_grad
         return (
-            _product_by_halves(gradients[0], right.t()) if of_left else None,
-            _product_by_halves(left.t(), gradients[0]) if of_right else None,
+            _product_by_halves(gradients[0], b.t()) if of_left else None,
+            _product_by_halves(a.t(), gradients[0]) if of_right else None,
         )
 
 
-def _product_by_halves(left: Tensor, right: Tensor) -> Tensor:
-    result = left.new_empty(len(left), right.shape[1])
-    if result.numel() * left.shape[1] < THREADED_MULTIPLICATIONS:
-        return torch.mm(left, right, out=result)
+def _product_by_halves(a: Tensor, b: Tensor) -> Tensor:
+    result = a.new_empty(len(a), b.shape[1])
+    if result.numel() * a.shape[1] < THREADED_MULTIPLICATIONS:
+        return torch.mm(a, b, out=result)
     # Rows in two halves: every entry of the product is still summed by one thread in one order.
-    halves = list(zip(left.tensor_split(2), result.tensor_split(2), strict=True))
+    halves = list(zip(a.tensor_split(2), result.tensor_split(2), strict=True))
 
     def multiply(half: tuple[Tensor, Tensor]) -> None:
         with torch.no_grad():
-            torch.mm(half[0], right, out=half[1])
+            torch.mm(half[0], b, out=half[1])
 
     if thread_count() < 2:
         list(map(multiply, halves))
@@ -110,5 +110,6 @@ def array(tensor: Tensor) -> NDArray[Any]:
 
 def call_core(function: Callable[..., Any], *tensors: Tensor) -> list[Tensor]:
     """The tensors that a function of the core makes of tensors, on as many threads as may be."""
-    made = function(*map(array, tensors), threads=thread_count())
-    return [torch.from_numpy(each) for each in (made if isinstance(made, tuple) else (made,))]
+    result = function(*map(array, tensors), threads=thread_count())
+    arrays = result if isinstance(result, tuple) else (result,)
+    return [torch.from_numpy(numbers) for numbers in arrays]

@@ -34,8 +34,8 @@ class ParameterServer:
         self.staleness: Counter[int] = Counter()
         self.stalest: int | None = None
         self._rule = rule
-        kept = len(parameters) if rule == "adam" else 0
-        self._mean, self._square = torch.zeros(kept), torch.zeros(kept)
+        size = len(parameters) if rule == "adam" else 0
+        self._mean, self._square = torch.zeros(size), torch.zeros(size)
 
     def push(self, gradient: Tensor, pulled: int, learning_rate: float) -> None:
         """One step, unless the gradient is too stale.
@@ -124,7 +124,7 @@ class Ascent:
         gradients = torch.autograd.grad(
             objective, self._parameters, allow_unused=True, materialize_grads=True
         )
-        torch.cat([each.flatten() for each in gradients], out=self._gradient)
+        torch.cat([tensor.flatten() for tensor in gradients], out=self._gradient)
         if self._clip is not None:
             # The factor is 1 where the norm is below `clip`: no branch on a tensor's value, no
             # division by 0.
@@ -134,7 +134,7 @@ class Ascent:
 
     def pulled(self) -> Tensor:
         """(p,) a copy of the module's parameters: the server's, as they were when pulled."""
-        return torch.cat([each.detach().flatten() for each in self._parameters])
+        return torch.cat([tensor.detach().flatten() for tensor in self._parameters])
 
     def hold(self, parameters: Tensor, steps: int) -> None:
         """Hold parameters (p,) that the server had after so many steps."""

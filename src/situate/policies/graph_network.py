@@ -86,8 +86,8 @@ class GraphNetwork(nn.Module):
     def _updated(self, nodes: Tensor, messages: Tensor) -> Tensor:
         if self.shape.update == "gru":
             return torch.as_tensor(self.update(messages, nodes))
-        made = self.update(torch.cat([nodes, messages], dim=1))
-        return torch.as_tensor(nodes + made if self.shape.update == "residual" else made)
+        update = self.update(torch.cat([nodes, messages], dim=1))
+        return torch.as_tensor(nodes + update if self.shape.update == "residual" else update)
 
 
 class _Direction:
@@ -166,6 +166,6 @@ class SequenceNetwork(nn.Module):
         rank[sizes.argsort(descending=True, stable=True)] = torch.arange(batch.graphs)
         packed = (batch.place * batch.graphs + rank[batch.graph]).argsort()
         lengths = torch.bincount(batch.place)
-        read, _ = self.lstm(PackedSequence(batch.nodes[packed], lengths))
-        made = torch.zeros_like(read.data).index_copy(0, packed, read.data)
-        return torch.as_tensor(self.last(made))
+        states, _ = self.lstm(PackedSequence(batch.nodes[packed], lengths))
+        unpacked = torch.zeros_like(states.data).index_copy(0, packed, states.data)
+        return torch.as_tensor(self.last(unpacked))

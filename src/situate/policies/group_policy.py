@@ -91,16 +91,16 @@ class GroupEmbedding(nn.Module):
     """The mean of the trainable embeddings of the ops' kinds, then outputs and adjacency.
 
     Args:
-        known: of the groups.
+        features: of the groups.
         generator: draws the embeddings of kinds from a normal distribution.
     """
 
-    def __init__(self, known: GroupFeatures, generator: Generator) -> None:
+    def __init__(self, features: GroupFeatures, generator: Generator) -> None:
         super().__init__()
-        self._kinds = torch.from_numpy(known.kinds)
+        self._kinds = torch.from_numpy(features.kinds)
         # (g, OUTPUTS + 2 g): what is not learnt stands ready, so that a forward pass joins two
         # matrices.
-        self._rest = torch.from_numpy(np.hstack((known.outputs, known.adjacency)))
+        self._rest = torch.from_numpy(np.hstack((features.outputs, features.adjacency)))
         types = torch.empty(self._kinds.shape[1], TYPE_WIDTH, dtype=torch.float32)
         self.types = nn.Parameter(types.normal_(generator=generator))
 

@@ -74,7 +74,7 @@ class Grouper(nn.Module):
         """
         # The core draws by seed, unit and number, so its threads may draw in any order.
         seed = torch.randint(2**62, (), generator=generator)
-        drawn = _core.sample_groups(
+        groups = _core.sample_groups(
             **_last_layer(self.hidden(), self.last.weight, self.last.bias, self._start),
             trust=self._trust,
             m=m,
@@ -82,7 +82,7 @@ class Grouper(nn.Module):
             noise=noise,
             threads=thread_count(),
         )
-        return torch.from_numpy(drawn)
+        return torch.from_numpy(groups)
 
     def hidden(self) -> Tensor:
         """(u, h) the hidden layer."""
@@ -112,8 +112,8 @@ def _last_layer(
     states: Tensor, weight: Tensor, bias: Tensor, start: Tensor | None
 ) -> dict[str, Any]:
     """The last layer, as the core takes it."""
-    given = {"states": states, "weight": weight, "bias": bias, "start": start}
-    return {name: None if each is None else array(each) for name, each in given.items()}
+    tensors = {"states": states, "weight": weight, "bias": bias, "start": start}
+    return {name: None if tensor is None else array(tensor) for name, tensor in tensors.items()}
 
 
 class _LogProb(torch.autograd.Function):

@@ -13,7 +13,7 @@ from torch import Generator, Tensor, nn
 from situate.data.problem import Problem
 from situate.policies.grouper import Grouper
 from situate.policies.lstm import Activations
-from situate.policies.planner_features import SampledGroupFeatures, Index
+from situate.policies.planner_features import Index, SampledGroupFeatures
 from situate.policies.seq2seq import Memory, Placer, entropy
 
 
@@ -68,10 +68,10 @@ class Membership:
 
     def place(self, groups: Index, devices: Index) -> NDArray[np.int32]:
         """(n,) the placement when groups (u,) go to devices (g,)."""
-        wanted = self._first.copy()
-        wanted[self.free] = devices[groups]
-        can = self._allowed[np.arange(len(wanted)), wanted]
-        return np.where(can, wanted, self._first)[self._unit].astype(np.int32)
+        device_of_unit = self._first.copy()
+        device_of_unit[self.free] = devices[groups]
+        can = self._allowed[np.arange(len(device_of_unit)), device_of_unit]
+        return np.where(can, device_of_unit, self._first)[self._unit].astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,26 +128,28 @@ class Hierarchy(nn.Module):
         # (s,): 0, 0, ..., 1, 1, ...: `placements` samples share each grouping.
         grouping = torch.arange(s) // placements
         groups = self.grouper.sample(int(grouping[-1]) + 1, generator, noise)
-        memory, allowed = self.read(groups, grouping)
+        memory, allowed = self.encode(groups, grouping)
         devices, activations = self.placer.draw(memory, allowed, s, generator, noise)
         return HierarchySample(groups, grouping, memory, allowed, devices, activations)
 
-    def read(self, groups: Tensor, grouping: Tensor) -> tuple[Memory, Tensor]:
+    def encode(self, groups: Tensor, grouping: Tensor) -> tuple[Memory, Tensor]:
         """`memory` and `allowed` of a `HierarchySample`, from the two before them."""
-        each = groups.numpy()
-        embedded = [self._embeddings.embed(self._membership.of_ops(row)) for row in each]
-        embeddings = torch.from_numpy(np.stack(embedded)).to(self.placer.embedding.weight)
-        allowed = torch.from_numpy(np.stack([self._membership.allowed(row) for row in each]))
+        group_rows = groups.numpy()
+        embeddings_of_rows = [
+            self._embeddings.embed(self._membership.of_ops(row)) for row in group_rows
+        ]
+        embeddings = torch.from_numpy(np.stack(embeddings_of_rows)).to(self.placer.embedding.weight)
+        allowed = torch.from_numpy(np.stack([self._membership.allowed(row) for row in group_rows]))
         return _sample_memory(self.placer.encode(embeddings), grouping), allowed[grouping]
 
-    def expand(self, drawn: HierarchySample) -> NDArray[np.int32]:
+    def expand(self, sample: HierarchySample) -> NDArray[np.int32]:
         """Placements (s, n)."""
-        groups = drawn.groups.numpy()[drawn.grouping.numpy()]
-        samples = zip(groups, drawn.devices.numpy(), strict=True)
-        return np.stack([self._membership.place(*sample) for sample in samples])
+        groups = sample.groups.numpy()[sample.grouping.numpy()]
+        rows = zip(groups, sample.devices.numpy(), strict=True)
+        return np.stack([self._membership.place(*row) for row in rows])
 
     def objective(
-        self, drawn: HierarchySample, advantage: Tensor, entropy_weight: float = 0.0
+        self, sample: HierarchySample, advantage: Tensor, entropy_weight: float = 0.0
     ) -> Tensor:
         """1/s sum_i A_i (log p(g_i; theta_g) + log p(d_i | g_i; theta_d)), whose gradient is the
         poster's two estimators with A (s,) for R; plus so many times the entropy of the placer's
@@ -155,12 +157,14 @@ class Hierarchy(nn.Module):
         weights = advantage / len(advantage)
         # (s,) to (m,): a grouping's weight is the sum over the samples that place it, as its
         # probability stands in the objective once for each of them.
-        of_grouping = weights.new_zeros(len(drawn.groups)).index_add(0, drawn.grouping, weights)
-        log_p = self.placer.log_probs(drawn.memory, drawn.devices, drawn.allowed, drawn.activations)
+        of_grouping = weights.new_zeros(len(sample.groups)).index_add(0, sample.grouping, weights)
+        log_p = self.placer.log_probs(
+            sample.memory, sample.devices, sample.allowed, sample.activations
+        )
         # (s, g, d) to (s, g, 1), the drawn devices alone, to (s,) log-probabilities of whole
         # placements.
-        of_placement = log_p.gather(2, drawn.devices.unsqueeze(2)).sum((1, 2))
-        objective = self.grouper.log_prob(drawn.groups, of_grouping) + of_placement @ weights
+        of_placement = log_p.gather(2, sample.devices.unsqueeze(2)).sum((1, 2))
+        objective = self.grouper.log_prob(sample.groups, of_grouping) + of_placement @ weights
         return objective + entropy_weight * entropy(log_p) if entropy_weight else objective
 
 

@@ -44,8 +44,8 @@ def input_gates(lstm: nn.LSTM, layer: int, inputs: Tensor) -> Tensor:
     weights = getattr(lstm, f"weight_ih_l{layer}")
     # (..., f) to (rows, f) to (rows, 4h): the inputs of all steps in one product, since only the
     # recurrent product has to go step by step.
-    made = product(inputs.reshape(-1, inputs.shape[-1]), weights.t())
-    return (made + joint_bias(lstm, layer)).view(*inputs.shape[:-1], len(weights))
+    gates = product(inputs.reshape(-1, inputs.shape[-1]), weights.t())
+    return (gates + joint_bias(lstm, layer)).view(*inputs.shape[:-1], len(weights))
 
 
 def run_lstm(
@@ -64,9 +64,9 @@ def run_lstm(
         if layer:
             inputs = input_gates(lstm, layer, inputs)
         recurrent = getattr(lstm, f"weight_hh_l{layer}")
-        known = activations[layer] if activations else None
+        saved_activations = activations[layer] if activations else None
         inputs, cell = _LayerPass.apply(  # type: ignore[no-untyped-call]
-            inputs, recurrent, state[0][layer], state[1][layer], known
+            inputs, recurrent, state[0][layer], state[1][layer], saved_activations
         )
         hidden.append(inputs[-1])
         cells.append(cell)
@@ -83,9 +83,9 @@ class _LayerPass(torch.autograd.Function):
         recurrent: Tensor,
         hidden: Tensor,
         cell: Tensor,
-        known: Activations | None,
+        saved_activations: Activations | None,
     ) -> State:
-        activations = known or Activations(
+        activations = saved_activations or Activations(
             *call_core(_core.lstm_forward, recurrent, gate_inputs, hidden, cell)
         )
         ctx.save_for_backward(recurrent, hidden, cell, *activations)

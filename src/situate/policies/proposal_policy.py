@@ -51,18 +51,22 @@ class ProposalPolicy(nn.Module):
         """(samples, n, c) categories of the choices at each node."""
         log_probs = self.log_probs(batch)
         return torch.stack(
-            [_sample_categories(each, samples, generator) for each in log_probs], dim=2
+            [
+                _sample_categories(log_probs_of_choice, samples, generator)
+                for log_probs_of_choice in log_probs
+            ],
+            dim=2,
         )
 
 
 def log_prob(log_probs: Sequence[Tensor], actions: Tensor, batch: GraphBatch) -> Tensor:
     """(samples, graphs) of what was chosen (samples, n, c) at all nodes of each graph."""
     # Each choice: (n, categories) at (samples, n) becomes (n, samples).
-    chosen = [
-        each.gather(1, action.t())
-        for each, action in zip(log_probs, actions.unbind(dim=2), strict=True)
+    chosen_log_probs = [
+        log_probs_of_choice.gather(1, action.t())
+        for log_probs_of_choice, action in zip(log_probs, actions.unbind(dim=2), strict=True)
     ]
-    return batch.sums(torch.stack(chosen).sum(dim=0)).t()
+    return batch.sums(torch.stack(chosen_log_probs).sum(dim=0)).t()
 
 
 class Baseline(nn.Module):

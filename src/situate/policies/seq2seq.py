@@ -140,7 +140,7 @@ class Placer(nn.Module):
         """
         weights, layers = self.head.weight, range(self.decoder.num_layers)
         gumbel = _gumbel(allowed.expand(k, -1, -1), generator).to(weights)
-        shake = (
+        logit_noise = (
             torch.randn(gumbel.shape, generator=generator, dtype=torch.float32) if noise else None
         )
         decoder = _core.SamplerWeights(
@@ -161,7 +161,7 @@ class Placer(nn.Module):
             cell=array(memory.state[1].expand(-1, k, -1)),
             own=array((memory.own + self.head.bias).expand(k, -1, -1)),
             gumbel=array(gumbel),
-            noise=None if shake is None else array(noise * shake.to(weights)),
+            noise=None if logit_noise is None else array(noise * logit_noise.to(weights)),
         )
         devices, activations = _core.sample_devices(
             decoder,
@@ -170,8 +170,8 @@ class Placer(nn.Module):
             bound=self.tanh_constant or 0.0,
             threads=thread_count(),
         )
-        kept = [Activations(*map(torch.from_numpy, layer)) for layer in activations]
-        return torch.from_numpy(devices), kept
+        layer_activations = [Activations(*map(torch.from_numpy, layer)) for layer in activations]
+        return torch.from_numpy(devices), layer_activations
 
     def log_probs(
         self,

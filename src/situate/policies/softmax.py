@@ -39,12 +39,12 @@ class Softmax:
         p = self.probabilities
         # Inverse of the distribution function: a device's number is how many cumulative sums are
         # not above the draw. Device by device on (k, g), without an array (k, g, d).
-        drawn = generator.random((k, p.shape[1]), np.float32)
-        devices = np.zeros(drawn.shape, np.min_scalar_type(len(p)))
+        uniform = generator.random((k, p.shape[1]), np.float32)
+        devices = np.zeros(uniform.shape, np.min_scalar_type(len(p)))
         below = np.zeros_like(p[0])
         for of_device in p[:-1]:
             below += of_device
-            devices += (drawn >= below).view(np.uint8)
+            devices += (uniform >= below).view(np.uint8)
         # (g,) the last device with any probability: rounding may leave the sums below a draw near
         # 1, and would lead past it to devices that are not allowed.
         last = len(p) - 1 - (p[::-1] > 0).argmax(axis=0)
@@ -138,8 +138,8 @@ class Surrogate:
 def kl_divergence(old: Array, new: Array) -> float:
     """Mean over the groups of D_KL(old || new), in nats; a new probability whose logarithm is below
     `MIN_LOG_PROBABILITY` counts as that."""
-    drawn = old > 0
-    ratio = np.log(old[drawn]) - np.log(
-        np.maximum(new[drawn], np.exp(np.float32(MIN_LOG_PROBABILITY)))
+    is_possible = old > 0
+    ratio = np.log(old[is_possible]) - np.log(
+        np.maximum(new[is_possible], np.exp(np.float32(MIN_LOG_PROBABILITY)))
     )
-    return float((old[drawn] * ratio).sum() / old.shape[1])
+    return float((old[is_possible] * ratio).sum() / old.shape[1])

@@ -39,8 +39,8 @@ class Bench:
         here = np.zeros(len(program.graph.ops), np.int32)
         self._subject, self._trips = subject, trips
         self.marks = OpNumbers(len(program.graph.ops), len(trips))
-        self._placed = place(program, here, program.graph.program_order, 1)
-        self._tensors = state_values(program, self._placed.names, subject.model)
+        self._program = place(program, here, program.graph.program_order, 1)
+        self._tensors = state_values(program, self._program.names, subject.model)
         layout = Layout()
         every = self._places(layout, len(devices))
         self.block = anonymous_file(layout.nbytes)
@@ -57,8 +57,8 @@ class Bench:
     def _places(self, layout: Layout, count: int) -> list[Places]:
         import torch
 
-        program, placed = self._subject.program, self._placed
-        changed = frozenset(placed.updated) | placed.overwritten
+        program, placed_program = self._subject.program, self._program
+        changed = frozenset(placed_program.updated) | placed_program.overwritten
         by_size = {
             size: layout.place((size // 4,), (1,), torch.float32)
             for size in dict.fromkeys(trip.size for trip in self._trips)
@@ -67,7 +67,7 @@ class Bench:
         flags = layout.place((len(slots) + 1,), (1,), torch.int32)
         return [
             Places(
-                lay_out(layout, self._tensors, placed.updated, changed),
+                lay_out(layout, self._tensors, placed_program.updated, changed),
                 flags,
                 slots,
                 layout.nodes(program.inputs),
@@ -81,8 +81,8 @@ class Bench:
         for common in (Common(places, raw) for places in every):
             for entry, value in zip(common.state, self._tensors, strict=True):
                 entry.value.copy_(value.detach())
-            for given, value in zip(common.inputs, self._subject.inputs, strict=True):
-                given.copy_(value)
+            for slot, value in zip(common.inputs, self._subject.inputs, strict=True):
+                slot.copy_(value)
 
     def _assignment(self, number: int, places: Places, device: RealDevice) -> Assignment:
         return Assignment(
@@ -91,21 +91,21 @@ class Bench:
             device.torch,
             _threads(device),
             self._hyperparameters(),
-            modules=defining_modules(self._placed.names.kernels),
+            modules=defining_modules(self._program.names.kernels),
             settings=current_settings(),
         )
 
     def _share(self, number: int, device: RealDevice) -> Share:
-        placed, program = self._placed, self._subject.program
-        names = placed.names
+        placed_program, program = self._program, self._subject.program
+        names = placed_program.names
         kernels = (*names.kernels, ONES_KERNEL)
         clock = worker_clock(device.threads)
         return Share(
             plain_step(self._trips, number, len(kernels) - 1, self.marks, clock),
-            placed.sources[0].text(timed=True),
+            placed_program.sources[0].text(timed=True),
             kernels,
             tuple(value for _, value in names.constants.values()),
-            dict.fromkeys(placed.updated, 0),
+            dict.fromkeys(placed_program.updated, 0),
             program.optimizer,
             2 * len(self._trips),
             len(names.seeds),

@@ -30,7 +30,7 @@ def measure_device(program: Program, device: Device, real: RealDevice) -> Measur
     with torch.cuda.device(here):
         seconds = replay(program, here, _between_events)
         ones = median_low(_between_events(lambda: torch.ones(1, device=here), REPETITIONS))
-    known = MeasuredDevice(
+    costs = MeasuredDevice(
         name=device.name,
         kind=device.kind,
         model=device.model,
@@ -39,7 +39,7 @@ def measure_device(program: Program, device: Device, real: RealDevice) -> Measur
         launch=ones,
         seconds=seconds,
     )
-    return msgspec.structs.replace(known, efficiency=efficiencies(program.graph.ops, known))
+    return msgspec.structs.replace(costs, efficiency=efficiencies(program.graph.ops, costs))
 
 
 def _between_events(call: Call, count: int) -> list[float]:
@@ -48,12 +48,12 @@ def _between_events(call: Call, count: int) -> list[float]:
 
     event: Callable[..., torch.cuda.Event] = torch.cuda.Event
     pairs = [(event(enable_timing=True), event(enable_timing=True)) for _ in range(count)]
-    for began, ended in pairs:
-        began.record()
+    for start, end in pairs:
+        start.record()
         call()
-        ended.record()
+        end.record()
     torch.cuda.synchronize()
-    return [began.elapsed_time(ended) / 1e3 for began, ended in pairs]
+    return [start.elapsed_time(end) / 1e3 for start, end in pairs]
 
 
 def measure_links(devices: Sequence[RealDevice]) -> Iterator[MeasuredLink]:
@@ -72,17 +72,17 @@ def _copy_seconds(source: str, target: str, size: int) -> float:
     the host that is locked in place, where a CPU reads it."""
     import torch
 
-    given = torch.ones(size, dtype=torch.uint8, device=source)
+    tensor = torch.ones(size, dtype=torch.uint8, device=source)
     slot = torch.empty(size, dtype=torch.uint8, pin_memory=torch.cuda.is_available())
-    sent, there = (
+    source_clock, target_clock = (
         device_clock("perf_counter", torch.device(device)) for device in (source, target)
     )
 
     def seconds() -> float:
-        began = there()
-        slot.copy_(given, non_blocking=True)
-        sent()
+        start = target_clock()
+        slot.copy_(tensor, non_blocking=True)
+        source_clock()
         slot.to(target, non_blocking=True)
-        return there() - began
+        return target_clock() - start
 
     return median_low([seconds() for _ in range(COPY_REPETITIONS + 1)][1:])

@@ -59,12 +59,12 @@ def _sample(op: Op, device: MeasuredDevice, seconds: Mapping[str, Timing]) -> _S
 def _fit(samples: Floats, launch: float) -> Efficiency | None:
     """From (3, ops) samples: with the fewest launches that leave about the least error."""
     fits = [_with_launches(samples, launch, launches) for launches in LAUNCH_COUNTS]
-    found = [fit for fit in fits if fit is not None]
-    least = min((fit.error for fit in found), default=0.0)
+    usable = [fit for fit in fits if fit is not None]
+    least = min((fit.error for fit in usable), default=0.0)
     # Errors are factors from 1 on: a tenth may be lost in the factor, and a tenth in its logarithm,
     # which tells large errors apart.
     same = least**SAME_FACTOR * SAME_FACTOR
-    return next((fit for fit in found if fit.error <= same), None)
+    return next((fit for fit in usable if fit.error <= same), None)
 
 
 def _with_launches(samples: Floats, launch: float, launches: float) -> Efficiency | None:

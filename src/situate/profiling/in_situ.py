@@ -65,10 +65,10 @@ class InSitu:
             workers.assign(bench.assignments, bench.block)
         everyone, sorts = range(len(devices)), distinct_devices(devices)
         laps = [
-            (workers.run(everyone, timed=False), workers.beside) for _ in range(ROUND_TRIP_LAPS)
+            (workers.run(everyone, timed=False), workers.overhead) for _ in range(ROUND_TRIP_LAPS)
         ][1:]
         self._laps = [lap for lap, _ in laps]
-        self._beside = [beside for _, beside in laps]
+        self._overheads = [overhead for _, overhead in laps]
         self._together: list[Step] = []
         self._allocated: Step = {}
         self._steps: dict[int, list[Step]] = {}
@@ -87,7 +87,7 @@ class InSitu:
         if len(everyone) > 1:
             self._together = _repeat_steps(workers, everyone)
 
-    def measured(self) -> list[MeasuredDevice]:
+    def device_costs(self) -> list[MeasuredDevice]:
         """The measured devices, one of each sort."""
         return [self._device(i) for i in self._alone]
 
@@ -96,13 +96,13 @@ class InSitu:
         seconds = [self._there_and_back(trip) for trip in self._trips]
         return measured_links(self._trips, seconds, [device.name for device in self._devices])
 
-    def beside(self) -> float:
+    def overhead(self) -> float:
         """Seconds that a step on several devices takes beside what they do."""
-        return median_low(self._beside) if len(self._devices) > 1 else 0.0
+        return median_low(self._overheads) if len(self._devices) > 1 else 0.0
 
     def _device(self, i: int) -> MeasuredDevice:
         device, alone = self._devices[i], self._alone[i]
-        known = MeasuredDevice(
+        costs = MeasuredDevice(
             name=device.name,
             kind=device.kind,
             model=device.model,
@@ -115,7 +115,7 @@ class InSitu:
             workspace=workspace(self._graph, self._allocated[i]) if i in self._allocated else {},
             contention=self._contention(i),
         )
-        return msgspec.structs.replace(known, efficiency=efficiencies(self._graph.ops, known))
+        return msgspec.structs.replace(costs, efficiency=efficiencies(self._graph.ops, costs))
 
     def _timings(self, steps: Sequence[Step], i: int) -> dict[str, Timing]:
         look = median_seconds(self._laps, i, self._marks.looks)
@@ -131,18 +131,18 @@ class InSitu:
         if i not in self._steps:
             return 1.0
         alone = self._alone[i]
-        counted = sum(alone[op.signature].median for op in self._graph.ops if op.signature)
-        if counted <= 0:
+        op_seconds = sum(alone[op.signature].median for op in self._graph.ops if op.signature)
+        if op_seconds <= 0:
             return 1.0
-        taken = median_low([step[i].end - step[i].start for step in self._steps[i]])
-        return max(1.0, taken / counted)
+        step_seconds = median_low([step[i].end - step[i].start for step in self._steps[i]])
+        return max(1.0, step_seconds / op_seconds)
 
     def _there_and_back(self, trip: RoundTrip) -> float:
         """The lower quartile: two devices wait for each other on the clock on the wall, which
         other programs hold up."""
         op = self._marks.trip(trip.number)
-        ran = [lap[trip.first] for lap in self._laps]
-        return sorted(r.op_ends[op] - r.op_starts[op] for r in ran)[len(ran) // 4]
+        records = [lap[trip.first] for lap in self._laps]
+        return sorted(r.op_ends[op] - r.op_starts[op] for r in records)[len(records) // 4]
 
 
 def distinct_devices(devices: Sequence[Device]) -> list[int]:
@@ -157,11 +157,11 @@ def _repeat_steps(workers: ProfilingWorkers, members: Sequence[int]) -> list[Ste
     """Steps of these devices for `SECONDS_PER_KIND`, and at least `FEWEST_STEPS` unless they are
     long."""
     steps: list[Step] = [workers.run(members, timed=True)]
-    taken = _step_seconds(steps[0])
-    fewest = FEWEST_STEPS if taken < LONG_STEP_SECONDS else 1
-    count = min(MOST_STEPS, max(fewest, int(SECONDS_PER_KIND / max(taken, 1e-9))))
+    seconds = _step_seconds(steps[0])
+    fewest = FEWEST_STEPS if seconds < LONG_STEP_SECONDS else 1
+    count = min(MOST_STEPS, max(fewest, int(SECONDS_PER_KIND / max(seconds, 1e-9))))
     return steps + [workers.run(members, timed=True) for _ in range(2 * (count // 2))]
 
 
 def _step_seconds(step: Step) -> float:
-    return max(ran.end - ran.start for ran in step.values())
+    return max(record.end - record.start for record in step.values())

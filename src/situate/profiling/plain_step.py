@@ -67,14 +67,14 @@ def measured_links(
     one_way: dict[tuple[int, int], list[float]] = {}
     for trip, both in zip(trips, seconds, strict=True):
         one_way.setdefault((trip.first, trip.second), []).append(both / 2)
-    counted = {pair: of_sizes for pair, (_, *of_sizes) in one_way.items()}
-    synchronisation = min((of_sizes[0] for of_sizes in counted.values()), default=0.0)
-    found = []
-    for (a, b), of_sizes in counted.items():
+    seconds_by_pair = {pair: of_sizes for pair, (_, *of_sizes) in one_way.items()}
+    synchronisation = min((of_sizes[0] for of_sizes in seconds_by_pair.values()), default=0.0)
+    links = []
+    for (a, b), of_sizes in seconds_by_pair.items():
         latency, rate = fit_link(of_sizes)
         for i, j in ((a, b), (b, a)):
-            found.append(MeasuredLink(names[i], names[j], latency - synchronisation, rate))
-    return found, synchronisation
+            links.append(MeasuredLink(names[i], names[j], latency - synchronisation, rate))
+    return links, synchronisation
 
 
 def fit_link(seconds: Sequence[float]) -> tuple[float, float]:

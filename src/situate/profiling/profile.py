@@ -67,15 +67,17 @@ def profile(
         )
     if others:
         check_devices([real for _, real in others], cluster)
-    subject, measured, links, synchronisation, step = _profile_cpus(model, optimizer, slices, cpus)
+    subject, device_costs, links, synchronisation, step = _profile_cpus(
+        model, optimizer, slices, cpus
+    )
     for i in distinct_devices([device for device, _ in others]):
-        measured.append(cuda.measure_device(subject.program, *others[i]))
+        device_costs.append(cuda.measure_device(subject.program, *others[i]))
     links += cuda.measure_links([real for _, real in devices]) if others else []
     costs = Costs(
         machine=platform.node() or "this-machine",
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         versions=_versions(),
-        devices=measured,
+        devices=device_costs,
         links=links,
         synchronisation=synchronisation,
         step=step,
@@ -98,8 +100,8 @@ def _profile_cpus(
         subject = find_subject(model, optimizer, slices)
         if not pairs:
             return subject, [], [], 0.0, 0.0
-        found = InSitu(workers, subject, [d for d, _ in pairs], [real for _, real in pairs])
-    return subject, found.measured(), *found.links(), found.beside()
+        measurement = InSitu(workers, subject, [d for d, _ in pairs], [real for _, real in pairs])
+    return subject, measurement.device_costs(), *measurement.links(), measurement.overhead()
 
 
 def _versions() -> dict[str, str]:
@@ -115,26 +117,26 @@ def _versions() -> dict[str, str]:
 def cluster_from_costs(cluster: Cluster, costs: Costs) -> Cluster:
     """The same devices with measured launches, links and synchronisation; links of pairs that were
     not measured stay."""
-    measured = tuple(
+    measured_links = tuple(
         Link(a.source, a.target, _three_digits(a.bandwidth), _three_digits(a.latency), both=False)
         for a in costs.links
     )
-    every = len(measured) == len(cluster.devices) * (len(cluster.devices) - 1)
+    every = len(measured_links) == len(cluster.devices) * (len(cluster.devices) - 1)
     return dataclasses.replace(
         cluster,
         devices=tuple(_with_launch(device, costs) for device in cluster.devices),
-        links=measured if every else (*cluster.links, *measured),
+        links=measured_links if every else (*cluster.links, *measured_links),
         synchronisation=_three_digits(costs.synchronisation),
         description=f"measured on {costs.machine}, {costs.date[:10]}",
     )
 
 
 def _with_launch(device: Device, costs: Costs) -> Device:
-    known = measured_as(device, costs)
+    measured_device = measured_as(device, costs)
     return (
         device
-        if known is None
-        else msgspec.structs.replace(device, launch=_three_digits(known.launch))
+        if measured_device is None
+        else msgspec.structs.replace(device, launch=_three_digits(measured_device.launch))
     )
 
 

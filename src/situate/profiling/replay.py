@@ -41,13 +41,15 @@ def replay(program: Program, device: torch.device, stopwatch: Stopwatch) -> dict
     without those that cannot run on the device, such as what PyTorch has for CPUs only."""
     import torch
 
-    roles, found = Roles(program), dict[str, Timing]()
+    roles, timing_of = Roles(program), dict[str, Timing]()
     with torch.inference_mode():
-        for op, what in enumerate(program.graph.ops):
-            if what.signature and what.signature not in found:
+        for op, graph_op in enumerate(program.graph.ops):
+            if graph_op.signature and graph_op.signature not in timing_of:
                 with contextlib.suppress(RuntimeError):
-                    found[what.signature] = _timing(_call(program, roles, op, device), stopwatch)
-    return found
+                    timing_of[graph_op.signature] = _timing(
+                        _call(program, roles, op, device), stopwatch
+                    )
+    return timing_of
 
 
 def _timing(call: Call, stopwatch: Stopwatch) -> Timing:
@@ -164,7 +166,7 @@ def seconds_alone(program: Program, real: RealDevice) -> dict[str, Timing]:
 def _call_seconds(call: Call, count: int, clock: str) -> list[float]:
     now, seconds = getattr(time, clock), []
     for _ in range(count):
-        began = now()
+        start = now()
         call()
-        seconds.append(now() - began)
+        seconds.append(now() - start)
     return seconds

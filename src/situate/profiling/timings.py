@@ -52,13 +52,13 @@ def contention(
     return {name: max(1.0, b / a) for name, (a, b) in sorted(sums.items()) if a > 0}
 
 
-def workspace(graph: Graph, ran: StepRecord) -> dict[str, int]:
+def workspace(graph: Graph, record: StepRecord) -> dict[str, int]:
     """Bytes by signature that ops had allocated beyond what they hand on; those with any."""
-    written = [0] * len(graph.ops)
+    output_bytes = [0] * len(graph.ops)
     for tensor in graph.tensors:
-        written[tensor.producer] += tensor.size
-    found: dict[str, int] = {}
-    for op, most in ran.allocated.items():
+        output_bytes[tensor.producer] += tensor.size
+    workspace_of: dict[str, int] = {}
+    for op, peak in record.allocated.items():
         if op < len(graph.ops) and (signature := graph.ops[op].signature):
-            found[signature] = max(found.get(signature, 0), most - written[op])
-    return {signature: nbytes for signature, nbytes in found.items() if nbytes > 0}
+            workspace_of[signature] = max(workspace_of.get(signature, 0), peak - output_bytes[op])
+    return {signature: nbytes for signature, nbytes in workspace_of.items() if nbytes > 0}

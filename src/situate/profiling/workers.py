@@ -21,14 +21,14 @@ class ProfilingWorkers:
     may load it too; the others when `start_others` is called.
 
     Attributes:
-        beside: seconds that the last step took beside what its devices did.
+        overhead: seconds that the last step took beside what its devices did.
     """
 
     def __init__(self, devices: Sequence[RealDevice]) -> None:
         self._others = list(devices)
         self._pool = WorkerPool(STEP_WORKER)
         self._step = 0
-        self.beside = 0.0
+        self.overhead = 0.0
         try:
             for _ in range(max(1, usable_cpus() - 1)):
                 self._start_next()
@@ -80,14 +80,14 @@ class ProfilingWorkers:
                 wait for it.
         """
         self._step += 1
-        chosen = list(members)
-        workers = [self._pool.workers[i] for i in chosen]
-        began = time.perf_counter()
+        device_numbers = list(members)
+        workers = [self._pool.workers[i] for i in device_numbers]
+        start = time.perf_counter()
         for worker in workers:
             worker.send(Run(self._step, timed, None, memory))
-        found: list[StepRecord] = self._answers(workers)
-        self.beside = time.perf_counter() - began - _busy_seconds(found)
-        return dict(zip(chosen, found, strict=True))
+        records: list[StepRecord] = self._answers(workers)
+        self.overhead = time.perf_counter() - start - _busy_seconds(records)
+        return dict(zip(device_numbers, records, strict=True))
 
     def _answers(self, workers: Sequence[Worker]) -> list[Any]:
         """The answers of these workers; where one fails, all are ended."""
@@ -98,6 +98,6 @@ class ProfilingWorkers:
             raise
 
 
-def _busy_seconds(ran: Collection[StepRecord]) -> float:
+def _busy_seconds(records: Collection[StepRecord]) -> float:
     """Seconds from when the first device began to when the last one ended."""
-    return max(r.end for r in ran) - min(r.start for r in ran)
+    return max(r.end for r in records) - min(r.start for r in records)

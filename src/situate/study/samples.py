@@ -135,7 +135,7 @@ def check(
         ReadError: one is missing, one is more than there were, or one is not as it was written.
     """
     count, missing = 0, None
-    for sample in _read(connection, path, 0, 2**62, table):
+    for sample in _read_rows(connection, path, 0, 2**62, table):
         if missing is None and sample.number != count:
             missing = count
         if missing is not None and sample.batch > missing:
@@ -162,16 +162,16 @@ def read(
     Raises:
         ReadError: a sample is damaged.
     """
-    return list(_read(connection, path, first, end, table))
+    return list(_read_rows(connection, path, first, end, table))
 
 
-def _read(
+def _read_rows(
     connection: sqlite3.Connection, path: Path, first: int, end: int, table: SampleTable
 ) -> Iterator[Sample]:
     """The same samples as `read`, one by one."""
     query = f"SELECT * FROM {table} WHERE number >= ? AND number < ? ORDER BY number"
     for row in connection.execute(query, (first, end)):
-        sample = _sample(row)
+        sample = _sample_from_row(row)
         if sample is None:
             raise damaged(path, f"sample {row[0]} of the study")
         yield sample
@@ -218,7 +218,7 @@ def _rows(
         yield number, batch, finite, outcome, placement, worker, checksum
 
 
-def _sample(row: Row) -> Sample | None:
+def _sample_from_row(row: Row) -> Sample | None:
     """The sample, or None if the row is damaged."""
     number, batch, finite, outcome, packed, worker, checksum = row
     seconds = np.inf if finite is None else finite

@@ -16,7 +16,7 @@ from situate.data.problem import Problem  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.evaluators.hardware.machine import Measurement  # noqa: E402
 from situate.evaluators.hardware.machines import RealMachines, _crash_measurements  # noqa: E402
-from situate.evaluators.hardware.owned import usable_cores  # noqa: E402
+from situate.evaluators.hardware.reservation import usable_cores  # noqa: E402
 from situate.evaluators.measurements import MeasuresEach, MeasuresElsewhere  # noqa: E402
 from situate.evaluators.workers import dispatch  # noqa: E402
 from situate.runtime.subject import find_subject  # noqa: E402

@@ -54,7 +54,7 @@ def test_a_worker_without_cores_is_not_fit(monkeypatch: pytest.MonkeyPatch) -> N
     def none(cores: int, gpus: int) -> None:
         raise Unfit(f"found no {cores} cores")
 
-    monkeypatch.setattr(per_worker, "Owned", none)
+    monkeypatch.setattr(per_worker, "Reservation", none)
     with pytest.raises(Unfit, match=r"^found no 1 cores$"):
         machine().open()
 

@@ -43,7 +43,7 @@ def started(monkeypatch):
 
 
 def test_who_is_not_ready_in_time_is_ended(started, monkeypatch):
-    monkeypatch.setattr(workers, "START_LIMIT", 0.3)
+    monkeypatch.setattr(workers, "START_LIMIT_SECONDS", 0.3)
     with pytest.raises(TimedOut, match=r"its devices were not ready within 0.3 s"):
         started("time.sleep(600)")
 

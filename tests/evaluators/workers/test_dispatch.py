@@ -198,7 +198,7 @@ def test_a_worker_that_fails_is_started_again_and_its_task_given_again(made: Mak
     assert len(workers.started) == 3
     assert giving.counts.again == 1
     assert sum(giving.counts.failures.values()) == 1
-    assert sum(giving.counts.measured.values()) == 5
+    assert sum(giving.counts.completed.values()) == 5
 
 
 def test_a_worker_that_fails_while_it_starts_is_left_out_with_a_warning(made: Make) -> None:
@@ -214,7 +214,7 @@ def test_a_worker_that_fails_while_it_starts_is_left_out_with_a_warning(made: Ma
     with pytest.warns(UserWarning, match="worker 0 is left out after 3 failures; the last: it has"):
         assert numbers(giving.answers(tasks(5))) == list(range(5))
     assert giving.counts.left_out == {0: "has no library"}
-    assert giving.counts.measured == {1: 5}
+    assert giving.counts.completed == {1: 5}
 
 
 def test_workers_that_never_start_are_named_with_a_remedy(made: Make) -> None:
@@ -278,7 +278,7 @@ def test_a_slow_task_is_given_to_another_and_counts_once(made: Make) -> None:
     assert giving.counts.again == 1
     workers.now += 2 * SLOW_SECONDS  # the second answer comes while others are measured
     assert numbers(giving.answers(tasks(5))) == list(range(5))
-    assert sum(giving.counts.measured.values()) == 10
+    assert sum(giving.counts.completed.values()) == 10
     assert not giving.counts.failures
 
 

@@ -30,7 +30,7 @@ def test_one_worker_is_this_process(tmp_path: Path) -> None:
     with Place.parse(1).jobs(square, shared=(100, Counting(tmp_path))) as jobs:
         assert jobs.ready(0.0) == 1
         assert dict(jobs.each(CALLS)) == dict(enumerate(VALUES))
-        assert not jobs.counts.measured
+        assert not jobs.counts.completed
 
 
 def test_an_error_names_where_it_was_raised(tmp_path: Path) -> None:

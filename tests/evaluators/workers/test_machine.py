@@ -56,19 +56,19 @@ def test_small_batches_are_measured_here() -> None:
         assert np.array_equal(
             shared.measure(PLACEMENTS, 0).seconds, machine.measure(PLACEMENTS, 0).seconds
         )
-        assert not shared.counts.measured
+        assert not shared.counts.completed
 
 
 def test_each_worker_has_its_share(tmp_path: Path) -> None:
     machine = _all(Counting(tmp_path, 0.05))
-    assert sum(machine.counts.measured.values()) == 12
-    assert len(machine.counts.measured) == 2
+    assert sum(machine.counts.completed.values()) == 12
+    assert len(machine.counts.completed) == 2
     assert isinstance(machine, MeasuresEach)
 
 
 def test_a_killed_worker_loses_nothing_and_counts_nothing_twice(tmp_path: Path) -> None:
     machine = _all(KilledAt(tmp_path, number=5))
-    assert sum(machine.counts.measured.values()) == 12
+    assert sum(machine.counts.completed.values()) == 12
     assert sum(machine.counts.failures.values()) == 1
 
 

@@ -74,8 +74,8 @@ def machine(nodes: Nodes, obeying: Obeying) -> Iterator[WorkerMachine]:
 
 def both_start(machine: WorkerMachine) -> None:
     """Measure until each worker has done so."""
-    before = dict(machine.counts.measured)
-    while len(machine.counts.measured.items() - before.items()) < 2:
+    before = dict(machine.counts.completed)
+    while len(machine.counts.completed.items() - before.items()) < 2:
         measured_as_by_one(machine)
 
 
@@ -92,7 +92,7 @@ def test_an_actor_that_is_killed_or_hangs_loses_nothing(
     obeying.order(harm)
     while sum(machine.counts.failures.values()) == failures:  # another may do it meanwhile
         measured_as_by_one(machine)
-    assert sum(machine.counts.measured.values()) % 12 == 0
+    assert sum(machine.counts.completed.values()) % 12 == 0
 
 
 def test_an_error_of_the_evaluator_comes_back(machine: WorkerMachine, obeying: Obeying) -> None:
@@ -171,7 +171,7 @@ def test_workers_run_where_users_say(
     monkeypatch.setattr(ray_workers, "ray_cluster", lambda *_: nullcontext(nodes.ray))
     with Place.parse("ray:1").machine(Counting(tmp_path)) as one:
         measured_as_by_one(one)
-    assert len(one.counts.measured) == 1
+    assert len(one.counts.completed) == 1
 
 
 @pytest.mark.parametrize(

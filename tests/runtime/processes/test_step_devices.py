@@ -162,7 +162,7 @@ def test_a_worker_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_worker_that_cannot_start_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     training = Training()
-    monkeypatch.setattr(step_devices, "START_WORKER", "raise SystemExit(7)")
+    monkeypatch.setattr(step_devices, "STEP_WORKER", "raise SystemExit(7)")
     with pytest.raises(StepFailed, match=r"ended with exit status 7 before it was ready") as error:
         training.step(*training.inputs)
     assert "\n" not in str(error.value)
@@ -172,7 +172,7 @@ def test_a_worker_that_ends_while_it_is_told_much_is_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """More than a socket takes at once."""
-    monkeypatch.setattr(step_devices, "START_WORKER", "raise SystemExit(7)")
+    monkeypatch.setattr(step_devices, "STEP_WORKER", "raise SystemExit(7)")
     assignment = Assignment(None, "much" * 10**6, "cpu", 1, [])  # type: ignore[arg-type]
     flags, block = _core.make_flags(np.zeros(1, np.uint32)), anonymous_file(64)
     with pytest.raises(StepFailed, match=r"ended with exit status 7 before it was ready"):
@@ -183,7 +183,7 @@ def test_a_worker_that_ends_while_it_is_told_much_is_one_line(
 def test_nothing_is_left_of_workers_that_start_when_ctrl_c_comes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(step_devices, "START_WORKER", "import time; time.sleep(600)")
+    monkeypatch.setattr(step_devices, "STEP_WORKER", "import time; time.sleep(600)")
     numbers = interrupt_starts(monkeypatch, times=2)
     flags, block = _core.make_flags(np.zeros(1, np.uint32)), anonymous_file(64)
     assignment = Assignment(None, None, "cpu", 1, [])  # type: ignore[arg-type]

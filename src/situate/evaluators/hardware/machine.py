@@ -132,13 +132,15 @@ class RealMachine:
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
         """See `Evaluator`; a device runs its ops in the order in which the graph lists them."""
-        given = rows(placements, self.problem.n, "placements")
-        with naming(self.problem, given, lambda row: f"sample {first + row}: "):
-            schedules = [scheduled(self._simulator, row, self._order, "eager") for row in given]
-        said = [self.run(schedule) for schedule in schedules]
+        placement_rows = rows(placements, self.problem.n, "placements")
+        with naming(self.problem, placement_rows, lambda row: f"sample {first + row}: "):
+            schedules = [
+                scheduled(self._simulator, row, self._order, "eager") for row in placement_rows
+            ]
+        measured_rows = [self.run(schedule) for schedule in schedules]
         return Measurements(
-            np.array([one.seconds for one in said], np.float64),
-            np.array([OUTCOMES.index(one.outcome) for one in said], np.uint8),
+            np.array([one.seconds for one in measured_rows], np.float64),
+            np.array([OUTCOMES.index(one.outcome) for one in measured_rows], np.uint8),
         )
 
     def run(self, schedule: Schedule) -> Measurement:
@@ -150,19 +152,19 @@ class RealMachine:
         try:
             seconds = self._times(placement, order)
         except StepFailed as failure:
-            outcome = next(known for known in OUTCOMES if known == failure.outcome)
-            measured = Measurement(np.inf, outcome, failure=str(failure))
+            outcome = next(name for name in OUTCOMES if name == failure.outcome)
+            measurement = Measurement(np.inf, outcome, failure=str(failure))
         except BaseException:
             self._workers.close()
             raise
         else:
-            measured = Measurement(
-                self._of_steps(seconds), "ok", standard_error(seconds), len(seconds)
+            measurement = Measurement(
+                self._aggregate(seconds), "ok", standard_error(seconds), len(seconds)
             )
-        if self._fresh or measured.outcome != "ok":
+        if self._fresh or measurement.outcome != "ok":
             self._workers.close()
-        self.log.append(measured)
-        return measured
+        self.log.append(measurement)
+        return measurement
 
     def close(self) -> None:
         """End the processes; the next placement starts others."""
@@ -180,7 +182,7 @@ class RealMachine:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _of_steps(self, seconds: list[float]) -> float:
+    def _aggregate(self, seconds: list[float]) -> float:
         if self._rule is None:
             return statistics.median(seconds)
         return float(self._rule.seconds(np.array([seconds]))[0])
@@ -191,24 +193,26 @@ class RealMachine:
         Raises:
             StepFailed: one did not end, or its loss is not finite.
         """
-        dropped, timed = (self._rule.dropped, self._rule.timed) if self._rule else (1, None)
-        with self._placed(placement, order) as step:
-            for number in range(dropped):
+        dropped_steps, timed_steps = (
+            (self._rule.dropped, self._rule.timed) if self._rule else (1, None)
+        )
+        with self._start_step(placement, order) as step:
+            for number in range(dropped_steps):
                 self._seconds(step, number + 1)
             until = time.perf_counter() + self._limit / 2
             seconds: list[float] = []
-            while not has_enough_steps(seconds, until - time.perf_counter(), timed):
-                seconds.append(self._seconds(step, dropped + len(seconds) + 1))
+            while not has_enough_steps(seconds, until - time.perf_counter(), timed_steps):
+                seconds.append(self._seconds(step, dropped_steps + len(seconds) + 1))
         self._workers.finish()
         return seconds
 
-    def _placed(self, placement: Placement, order: list[int]) -> PlacedStep:
+    def _start_step(self, placement: Placement, order: list[int]) -> PlacedStep:
         program, model = self._subject.program, self._subject.model
         for tensor, value in self._state:
             tensor.detach().copy_(value)
-        placed = place(program, placement, order, self.problem.d)
+        placed_program = place(program, placement, order, self.problem.d)
         return PlacedStep(
-            placed, model, self._optimizer(), self._devices, start=self._workers.start
+            placed_program, model, self._optimizer(), self._devices, start=self._workers.start
         )
 
     def _optimizer(self) -> torch.optim.Optimizer | None:
@@ -225,9 +229,9 @@ class RealMachine:
         return optimizer
 
     def _seconds(self, step: PlacedStep, number: int) -> float:
-        began = time.perf_counter()
+        start = time.perf_counter()
         returned = step(*arguments(self._subject.caller_inputs))
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - start
         finite_loss(returned, number)
         return seconds
 

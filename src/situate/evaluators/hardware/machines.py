@@ -13,8 +13,8 @@ from situate.data.arrays import Placement
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.evaluators.hardware.machine import MEASUREMENT_LIMIT_SECONDS, Measurement
-from situate.evaluators.hardware.owned import usable_cores, visible_gpus
 from situate.evaluators.hardware.per_worker import MachinePerWorker, required_hardware
+from situate.evaluators.hardware.reservation import usable_cores, visible_gpus
 from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements, Origin
 from situate.evaluators.references import References, reference_placement
 from situate.evaluators.steps import Steps
@@ -83,13 +83,15 @@ class RealMachines:
         self.problem = problem
         self.log: list[Measurement] = []
         self.met: list[Origin] = []
-        chosen = reference_placement(problem) if reference is None else reference
-        each = MachinePerWorker(problem, model, optimizer, limit, steps, chosen, torch.__version__)
-        self.name = each.name
+        reference_row = reference_placement(problem) if reference is None else reference
+        worker_machine = MachinePerWorker(
+            problem, model, optimizer, limit, steps, reference_row, torch.__version__
+        )
+        self.name = worker_machine.name
         longest = START_LIMIT_SECONDS + limit + SPARE_SECONDS
         terms = Terms(cores, gpus, BUILD_SECONDS + longest, longest, lost=_crash_measurements)
         self._stack = ExitStack()
-        self._workers = self._stack.enter_context(place.machine(each, terms=terms))
+        self._workers = self._stack.enter_context(place.machine(worker_machine, terms=terms))
 
     @property
     def counts(self) -> Counts:
@@ -113,26 +115,26 @@ class RealMachines:
         self, placements: NDArray[np.int32], numbers: NDArray[np.int64], avoid: str = ""
     ) -> Iterator[tuple[NDArray[np.int64], Measurements]]:
         """See `MeasuresEach`, and `Task.avoid`."""
-        for rows, measured in self._workers.measure_each(placements, numbers, avoid):
-            self.log.extend(measured.details)
-            self.met.extend(by for by in measured.origins if by and by not in self.met)
-            yield rows, measured
+        for rows, measurements in self._workers.measure_each(placements, numbers, avoid):
+            self.log.extend(measurements.details)
+            self.met.extend(by for by in measurements.origins if by and by not in self.met)
+            yield rows, measurements
 
     def measure_elsewhere(
         self, placement: Placement, number: int, origin: Origin | None
     ) -> Measurements:
         """See `MeasuresElsewhere`."""
         avoid = origin.place if origin else ""
-        [(_, measured)] = self.measure_each(placement[None], np.array([number]), avoid)
-        return measured
+        [(_, measurements)] = self.measure_each(placement[None], np.array([number]), avoid)
+        return measurements
 
     def run(self, schedule: Schedule) -> Measurement:
         """Measure a schedule; also that of another method than those that learn. Its seconds are
         those of the worker that did so first."""
         order = order_of(self.problem, schedule).astype(np.int32)
         one = np.stack([schedule.placement, order])[None]
-        [(_, measured)] = self.measure_each(one, np.array([0]))
-        [seconds] = References(self.met).compared(measured).seconds.tolist()
+        [(_, measurements)] = self.measure_each(one, np.array([0]))
+        [seconds] = References(self.met).normalise(measurements).seconds.tolist()
         return replace(self.log[-1], seconds=seconds)
 
     def close(self) -> None:
@@ -154,14 +156,14 @@ def _check_capacity(place: Place, cores: int, gpus: int) -> None:
     if place.address is not None:
         return
     count = place.count or 1
-    for what, each, there in (
+    for kind, per_worker, available in (
         ("cores", cores, len(usable_cores())),
         ("GPUs", gpus, len(visible_gpus(gpus))),
     ):
-        if count * each > there:
+        if count * per_worker > available:
             raise SituateError(
-                f"--workers: {count} would need {count * each} {what}, {each} for the devices of "
-                f"each, and this machine has {there}: ask for at most {there // each}, or plan for "
+                f"--workers: {count} would need {count * per_worker} {kind}, {per_worker} for the devices of "
+                f"each, and this machine has {available}: ask for at most {available // per_worker}, or plan for "
                 "a smaller cluster"
             )
 

@@ -17,7 +17,7 @@ from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.evaluators.hardware.machine import Measurement, RealMachine
-from situate.evaluators.hardware.owned import Reservation
+from situate.evaluators.hardware.reservation import Reservation
 from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements, Origin
 from situate.evaluators.steps import Steps, repetition_text
 from situate.evaluators.workers.workers import Unfit
@@ -72,23 +72,23 @@ class MachinePerWorker:
         """Take devices, build the model and measure the reference step; see `Opens`."""
         host = socket.gethostname()
         try:
-            return self._opened()
+            return self._open()
         except Unfit:
             raise
         except SituateError as error:
             raise SituateError(f"worker on {host!r}: {error}") from None
 
-    def _opened(self) -> str:
+    def _open(self) -> str:
         self._check_versions()
         _check_processor(self.problem.cluster)
-        self._owned = Reservation(*required_hardware(self.problem.cluster))
+        self._reservation = Reservation(*required_hardware(self.problem.cluster))
         with contextlib.suppress(OSError):  # another machine may lack it
             os.chdir(self.folder)
         graph = self.problem.graph
         subject = find_subject(self.model, self.optimizer, graph.slices, graph.recompute)
         self._machine = RealMachine(self.problem, subject, self.limit, steps=self.steps)
-        self._origin = Origin(self._owned.place, self._reference_seconds())
-        return self._owned.place
+        self._origin = Origin(self._reservation.place, self._reference_seconds())
+        return self._reservation.place
 
     def _check_versions(self) -> None:
         import torch
@@ -100,7 +100,7 @@ class MachinePerWorker:
             )
 
     def _reference_seconds(self) -> float:
-        runs = [self._measured(self.reference, 0) for _ in range(REFERENCE_RUNS)]
+        runs = [self._measure_row(self.reference, 0) for _ in range(REFERENCE_RUNS)]
         for run in runs:
             if run.outcome != "ok":
                 raise Unfit(f"did not run the reference step ({run.outcome}: {run.failure})")
@@ -108,7 +108,7 @@ class MachinePerWorker:
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
         """See `Evaluator`; placements (k, n), or placements and orders (k, 2, n)."""
-        log = tuple(self._measured(row, first + i) for i, row in enumerate(placements))
+        log = tuple(self._measure_row(row, first + i) for i, row in enumerate(placements))
         return Measurements(
             np.array([one.seconds for one in log], np.float64),
             np.array([OUTCOMES.index(one.outcome) for one in log], np.uint8),
@@ -116,7 +116,7 @@ class MachinePerWorker:
             log,
         )
 
-    def _measured(self, row: NDArray[np.int32], number: int) -> Measurement:
+    def _measure_row(self, row: NDArray[np.int32], number: int) -> Measurement:
         if row.ndim == 1:
             self._machine.measure(row[None], number)
         else:
@@ -149,10 +149,10 @@ def _check_processor(cluster: Cluster) -> None:
         SituateError: the cluster was discovered on a machine with another processor.
     """
     for device in cluster.devices:
-        found = DISCOVERED_CPU_MODEL.fullmatch(device.model) if device.kind == "cpu" else None
-        if found and found[1] != cpu_name():
+        match = DISCOVERED_CPU_MODEL.fullmatch(device.model) if device.kind == "cpu" else None
+        if match and match[1] != cpu_name():
             raise SituateError(
-                f"device {device.name!r} of cluster {cluster.name!r} is a {found[1]!r}, and the "
+                f"device {device.name!r} of cluster {cluster.name!r} is a {match[1]!r}, and the "
                 f"processor here a {cpu_name()!r}: leave this machine out, or leave the model out "
                 "of the cluster's file"
             )

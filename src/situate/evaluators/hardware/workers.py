@@ -163,18 +163,18 @@ class PlacementDevices:
 
     def run(self, order: Run) -> list[StepRecord]:
         """See `StepDevices`."""
-        return self._told(order)
+        return self._send_to_all(order)
 
     def store(self, order: Store) -> None:
         """See `StepDevices`."""
-        self._told(order)
+        self._send_to_all(order)
 
     def close(self) -> None:
         """Let them wait for the next placement."""
         for worker in self._workers:
             worker.send(END_OF_STEP)
 
-    def _told(self, order: Run | Store) -> list[Any]:
+    def _send_to_all(self, order: Run | Store) -> list[Any]:
         for worker in self._workers:
             worker.send(order)
         return self._all.answers(self._workers)

@@ -82,7 +82,7 @@ class _Attempt:
         return self.batch.tasks[self.number]
 
     @property
-    def wanted(self) -> bool:
+    def is_unanswered(self) -> bool:
         """True until it is answered by anyone."""
         return self.number in self.batch.unanswered
 
@@ -107,28 +107,28 @@ class Dispatch:
     ) -> None:
         self.counts = Counts()
         self._workers, self._terms, self._alike = workers, terms, alike
-        self._begun = False
-        self._unheard: deque[tuple[int, Message]] = deque()
-        self._heard_at = self._looked_at = 0.0
+        self._has_begun = False
+        self._messages: deque[tuple[int, Message]] = deque()
+        self._listened_at = self._checked_at = 0.0
         self._starting: dict[int, float] = {}
         self._idle: set[int] = set()
-        self._single: set[int] = set()
-        self._given: dict[int, deque[_Attempt]] = {}
+        self._with_one_task: set[int] = set()
+        self._attempts: dict[int, deque[_Attempt]] = {}
         self._places: dict[int, str] = {}
-        self._lost: deque[tuple[_Attempt, Any]] = deque()
+        self._lost_tasks: deque[tuple[_Attempt, Any]] = deque()
         self._failures_in_a_row = [0] * count
         self._seconds: deque[float] = deque(maxlen=RECENT_TASKS)
-        self._usual = inf
+        self._usual_seconds = inf
 
     def progress(self) -> WorkerProgress | None:
         """The workers right now; None before they have a first task."""
-        if not self._begun:
+        if not self._has_begun:
             return None
         counts = self.counts
         return WorkerProgress(
             len(self._failures_in_a_row) - len(counts.left_out),
-            len(self._given),
-            sum(counts.measured.values()),
+            len(self._attempts),
+            sum(counts.completed.values()),
             sum(counts.failures.values()),
         )
 
@@ -147,9 +147,9 @@ class Dispatch:
         until = time.monotonic() + seconds
         while self._starting and time.monotonic() < until:
             self._listen()
-            while self._unheard:
-                self._hear(*self._unheard.popleft())
-            self._end_late_ones()
+            while self._messages:
+                self._handle(*self._messages.popleft())
+            self._end_late_workers()
         return len(self._idle)
 
     def answers(
@@ -172,17 +172,17 @@ class Dispatch:
         try:
             batch.grow()
             while batch.unanswered:
-                self._give(batch)
+                self._assign_idle(batch)
                 self._listen()
-                while self._unheard:
-                    answered = self._hear(*self._unheard.popleft())
-                    if answered is not None and answered[0].batch is batch:
-                        yield answered[0].number, answered[1]
-                self._end_late_ones()
-                while self._lost:
-                    given, value = self._lost.popleft()
-                    if given.batch is batch:
-                        yield given.number, value
+                while self._messages:
+                    result = self._handle(*self._messages.popleft())
+                    if result is not None and result[0].batch is batch:
+                        yield result[0].number, result[1]
+                self._end_late_workers()
+                while self._lost_tasks:
+                    attempt, value = self._lost_tasks.popleft()
+                    if attempt.batch is batch:
+                        yield attempt.number, value
                 batch.grow()
         finally:
             batch.unanswered.clear()
@@ -192,54 +192,58 @@ class Dispatch:
         self._workers.close()
 
     def _begin(self) -> None:
-        if not self._begun:
-            self._begun = True
+        if not self._has_begun:
+            self._has_begun = True
             for worker in range(len(self._failures_in_a_row)):
                 self._start(worker)
 
     def _listen(self) -> None:
         """Take the messages that have come. Who is late is judged by this moment: what the caller
         does with an answer may take long, and others answer meanwhile."""
-        self._unheard.extend(self._workers.wait(0 if self._unheard else TICK_SECONDS))
-        self._heard_at = time.monotonic()
+        self._messages.extend(self._workers.wait(0 if self._messages else TICK_SECONDS))
+        self._listened_at = time.monotonic()
 
     def _start(self, worker: int) -> None:
         self._workers.start(worker)
         self._starting[worker] = time.monotonic()
 
-    def _give(self, batch: _Batch) -> None:
+    def _assign_idle(self, batch: _Batch) -> None:
         """Give every idle worker a task, and where these are short those that have one a second."""
         for worker in sorted(self._idle):
-            number = self._next(batch, worker)
+            number = self._next_task(batch, worker)
             if number is None:
-                number = self._slow_task(batch, worker)
+                number = self._find_slow_task(batch, worker)
             if number is None:
                 continue
-            self._give_one(worker, _Attempt(batch, number, time.monotonic()))
+            self._assign(worker, _Attempt(batch, number, time.monotonic()))
             self._idle.remove(worker)
-        if self._usual < SHORT_SECONDS:
-            self._give_second(batch)
+        if self._usual_seconds < SHORT_SECONDS:
+            self._assign_second(batch)
 
-    def _give_second(self, batch: _Batch) -> None:
+    def _assign_second(self, batch: _Batch) -> None:
         """Nobody is left waiting in the end: the last tasks go to whoever is idle first."""
-        for worker in sorted(self._single):
+        for worker in sorted(self._with_one_task):
             if len(batch.waiting) <= len(self._failures_in_a_row):
                 return
-            number = self._next(batch, worker)
+            number = self._next_task(batch, worker)
             if number is not None:
-                self._give_one(worker, _Attempt(batch, number, inf))
+                self._assign(worker, _Attempt(batch, number, inf))
 
-    def _give_one(self, worker: int, given: _Attempt) -> None:
-        self._workers.give(worker, given.task)  # where it raises, nothing was given
-        queue = self._given.setdefault(worker, deque())
-        queue.append(given)
-        self._count_given(worker)
+    def _assign(self, worker: int, attempt: _Attempt) -> None:
+        self._workers.give(worker, attempt.task)  # where it raises, nothing was given
+        queue = self._attempts.setdefault(worker, deque())
+        queue.append(attempt)
+        self._update_with_one_task(worker)
 
-    def _count_given(self, worker: int) -> None:
+    def _update_with_one_task(self, worker: int) -> None:
         """Keep `_single`, the workers that have one task."""
-        (self._single.add if len(self._given[worker]) == 1 else self._single.discard)(worker)
+        (
+            self._with_one_task.add
+            if len(self._attempts[worker]) == 1
+            else self._with_one_task.discard
+        )(worker)
 
-    def _next(self, batch: _Batch, worker: int) -> int | None:
+    def _next_task(self, batch: _Batch, worker: int) -> int | None:
         """A task that nobody has, if there is one that the worker may take."""
         # One that a worker failed at may meanwhile be answered by another, which had it too.
         while batch.waiting and batch.waiting[0] not in batch.unanswered:
@@ -258,44 +262,55 @@ class Dispatch:
         others = set(range(len(self._failures_in_a_row))) - self.counts.left_out.keys()
         return all(self._places.get(other) == avoid for other in others)
 
-    def _slow_task(self, batch: _Batch, worker: int) -> int | None:
+    def _find_slow_task(self, batch: _Batch, worker: int) -> int | None:
         """A task of a worker that takes long for the one it began, and which no other was given."""
-        late = [queue for queue in self._given.values() if self._is_late(queue[0])]
+        late = [
+            attempts_of for attempts_of in self._attempts.values() if self._is_late(attempts_of[0])
+        ]
         if not late:
             return None
-        given = [each for queue in self._given.values() for each in queue if each.batch is batch]
-        numbers = [each.number for each in given]
-        for each in (each for queue in late for each in queue):
-            once = each.batch is batch and each.wanted and numbers.count(each.number) == 1
-            if once and self._may_take(worker, each.task):
+        attempts = [
+            attempt
+            for attempts_of in self._attempts.values()
+            for attempt in attempts_of
+            if attempt.batch is batch
+        ]
+        numbers = [attempt.number for attempt in attempts]
+        for attempt in (attempt for attempts_of in late for attempt in attempts_of):
+            once = (
+                attempt.batch is batch
+                and attempt.is_unanswered
+                and numbers.count(attempt.number) == 1
+            )
+            if once and self._may_take(worker, attempt.task):
                 self.counts.again += 1
-                return each.number
+                return attempt.number
         return None
 
-    def _is_late(self, given: _Attempt) -> bool:
+    def _is_late(self, attempt: _Attempt) -> bool:
         """True where another may do it too."""
-        taken = self._heard_at - given.since
-        return taken > self._late(given.task, SLOW_FACTOR, SLOW_SECONDS)
+        elapsed = self._listened_at - attempt.since
+        return elapsed > self._late_after(attempt.task, SLOW_FACTOR, SLOW_SECONDS)
 
-    def _late(self, task: Work, factor: float, least: float) -> float:
+    def _late_after(self, task: Work, factor: float, least: float) -> float:
         """Seconds after which it is late with a task; infinite until others were answered."""
-        return max(least, factor * self._usual * len(task))
+        return max(least, factor * self._usual_seconds * len(task))
 
-    def _hear(self, worker: int, said: Message) -> tuple[_Attempt, Any] | None:
+    def _handle(self, worker: int, message: Message) -> tuple[_Attempt, Any] | None:
         """Take what a worker says; its task, with its value, where that is new."""
-        match said:
+        match message:
             case Hello():
-                self._greet(worker, said)
+                self._greet(worker, message)
             case Ready():
                 self._starting.pop(worker)
-                self._places[worker] = said.place
+                self._places[worker] = message.place
                 self._idle.add(worker)
             case Unready():
-                self._end(worker, said.reason)
+                self._stop_worker(worker, message.reason)
             case Failure():
-                self._fail(worker, said.reason)
+                self._handle_failure(worker, message.reason)
             case Answer():
-                return self._take(worker, said)
+                return self._accept(worker, message)
         return None
 
     def _greet(self, worker: int, hello: Hello) -> None:
@@ -306,73 +321,73 @@ class Dispatch:
             )
         self._workers.equip(worker)
 
-    def _take(self, worker: int, answer: Answer) -> tuple[_Attempt, Any] | None:
-        if worker not in self._given:  # it cannot unpack what it was given, or not open it
+    def _accept(self, worker: int, answer: Answer) -> tuple[_Attempt, Any] | None:
+        if worker not in self._attempts:  # it cannot unpack what it was given, or not open it
             assert answer.error is not None
             raise answer.error
-        given = self._ended(worker)
+        attempt = self._finish_task(worker)
         self._failures_in_a_row[worker] = 0
-        if not given.wanted:
+        if not attempt.is_unanswered:
             return None
         if answer.error is not None:
             raise answer.error
         if self._alike:
-            self._seconds.append((self._heard_at - given.since) / len(given.task))
-            self._usual = statistics.median(self._seconds)
-        given.batch.unanswered.remove(given.number)
-        measured = self.counts.measured
-        measured[worker] = measured.get(worker, 0) + len(given.task)
-        return given, answer.value
+            self._seconds.append((self._listened_at - attempt.since) / len(attempt.task))
+            self._usual_seconds = statistics.median(self._seconds)
+        attempt.batch.unanswered.remove(attempt.number)
+        count_of = self.counts.completed
+        count_of[worker] = count_of.get(worker, 0) + len(attempt.task)
+        return attempt, answer.value
 
-    def _ended(self, worker: int) -> _Attempt:
+    def _finish_task(self, worker: int) -> _Attempt:
         """The task that a worker ended; it began its next one, or is idle."""
-        queue = self._given[worker]
-        given = queue.popleft()
-        self._count_given(worker)
+        queue = self._attempts[worker]
+        attempt = queue.popleft()
+        self._update_with_one_task(worker)
         if queue:
-            queue[0].since = self._heard_at
+            queue[0].since = self._listened_at
         else:
-            del self._given[worker]
+            del self._attempts[worker]
             self._idle.add(worker)
-        return given
+        return attempt
 
-    def _end_late_ones(self) -> None:
-        if self._heard_at - self._looked_at < TICK_SECONDS:
+    def _end_late_workers(self) -> None:
+        if self._listened_at - self._checked_at < TICK_SECONDS:
             return
-        self._looked_at = self._heard_at
+        self._checked_at = self._listened_at
         start_limit = self._terms.start_limit or START_SECONDS
         for worker, since in list(self._starting.items()):
-            if self._heard_at - since > start_limit:
-                self._end(
+            if self._listened_at - since > start_limit:
+                self._stop_worker(
                     worker,
                     f"did not start within {start_limit:g} s: its machine is busy, or the "
                     "cluster has fewer free CPUs than there are workers",
                 )
-        for worker, queue in list(self._given.items()):
-            limit = self._late(queue[0].task, HUNG_FACTOR, HUNG_SECONDS)
+        for worker, queue in list(self._attempts.items()):
+            limit = self._late_after(queue[0].task, HUNG_FACTOR, HUNG_SECONDS)
             terms = queue[0].batch.terms
             if terms.limit is not None:
                 limit = terms.limit * len(queue[0].task)
-            if self._heard_at - queue[0].since > limit:
-                self._end(worker, f"did not answer within {limit:.3g} s")
+            if self._listened_at - queue[0].since > limit:
+                self._stop_worker(worker, f"did not answer within {limit:.3g} s")
 
-    def _end(self, worker: int, reason: str) -> None:
+    def _stop_worker(self, worker: int, reason: str) -> None:
         self._workers.stop(worker)
-        self._fail(worker, reason)
+        self._handle_failure(worker, reason)
 
-    def _fail(self, worker: int, reason: str) -> None:
+    def _handle_failure(self, worker: int, reason: str) -> None:
         """Start a worker that failed again, unless it does so all the time; others take over."""
         self._starting.pop(worker, None)
         self._idle.discard(worker)
-        self._single.discard(worker)
+        self._with_one_task.discard(worker)
         self.counts.failures[worker] = self.counts.failures.get(worker, 0) + 1
-        queue = self._given.pop(worker, deque())
+        queue = self._attempts.pop(worker, deque())
         while queue:
-            given = queue.pop()
-            if given.wanted and queue:  # it did not begin, and is no failure
-                given.batch.waiting.appendleft(given.number)
-            elif given.wanted:
-                self._fail_task(given, reason)
+            attempt = queue.pop()
+            if attempt.is_unanswered and queue:  # it did not begin, and is no failure
+                attempt.batch.waiting.appendleft(attempt.number)
+            elif attempt.is_unanswered:
+                self._handle_task_failure(attempt, reason)
         self._failures_in_a_row[worker] += 1
         if self._failures_in_a_row[worker] < MAX_WORKER_FAILURES:
             self._start(worker)
@@ -385,15 +400,15 @@ class Dispatch:
             stacklevel=2,
         )
 
-    def _fail_task(self, given: _Attempt, reason: str) -> None:
-        batch, tries = given.batch, given.batch.terms.tries
-        batch.failures[given.number] += 1
-        if batch.failures[given.number] < tries:
+    def _handle_task_failure(self, attempt: _Attempt, reason: str) -> None:
+        batch, tries = attempt.batch, attempt.batch.terms.tries
+        batch.failures[attempt.number] += 1
+        if batch.failures[attempt.number] < tries:
             self.counts.again += 1
-            batch.waiting.appendleft(given.number)
+            batch.waiting.appendleft(attempt.number)
             return
-        said = f"{tries} workers failed at it, the last one" if tries > 1 else "its worker"
+        prefix = f"{tries} workers failed at it, the last one" if tries > 1 else "its worker"
         if batch.terms.lost is None:
-            raise SituateError(f"{given.task.name}: {said} {reason}")
-        batch.unanswered.remove(given.number)
-        self._lost.append((given, batch.terms.lost(f"{said} {reason}")))
+            raise SituateError(f"{attempt.task.name}: {prefix} {reason}")
+        batch.unanswered.remove(attempt.number)
+        self._lost_tasks.append((attempt, batch.terms.lost(f"{prefix} {reason}")))

@@ -52,12 +52,12 @@ class Function:
         return cls(module, name, shared)
 
     @cached_property
-    def _found(self) -> Callable[..., Any]:
-        found: Callable[..., Any] = getattr(import_module(self.module), self.name)
-        return found
+    def _function(self) -> Callable[..., Any]:
+        function: Callable[..., Any] = getattr(import_module(self.module), self.name)
+        return function
 
     def __call__(self, *arguments: Any) -> Any:
-        return self._found(*self.shared, *arguments)
+        return self._function(*self.shared, *arguments)
 
     def job(self, arguments: tuple[Any, ...]) -> Job:
         """A call, which is known by the function and what it is called with."""
@@ -100,8 +100,8 @@ class Jobs:
         self._function = Function.of(function, shared)
         self._dispatch: Dispatch | None = None
         if start is not None or workers > 1:
-            made = (start or ProcessWorkers)(pack(self._function))
-            self._dispatch = Dispatch(made, workers, Terms(limit=limit), alike)
+            workers_started = (start or ProcessWorkers)(pack(self._function))
+            self._dispatch = Dispatch(workers_started, workers, Terms(limit=limit), alike)
 
     @property
     def counts(self) -> Counts:
@@ -131,18 +131,18 @@ class Jobs:
     def map(self, calls: Iterable[tuple[Any, ...]], terms: Terms | None = None) -> Iterator[Any]:
         """Yields the values in the order of the calls; see `each`."""
         early: dict[int, Any] = {}
-        wanted = 0
+        next_number = 0
         for number, value in self.each(calls, terms):
             early[number] = value
-            while wanted in early:
-                yield early.pop(wanted)
-                wanted += 1
+            while next_number in early:
+                yield early.pop(next_number)
+                next_number += 1
 
     def here(self) -> Jobs:
         """The same, whose calls this process makes."""
-        made = copy(self)
-        made._dispatch = None
-        return made
+        copy_of_jobs = copy(self)
+        copy_of_jobs._dispatch = None
+        return copy_of_jobs
 
     def close(self) -> None:
         """End the workers."""

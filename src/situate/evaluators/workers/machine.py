@@ -110,10 +110,10 @@ class WorkerMachine:
     ) -> Iterator[tuple[NDArray[np.int64], Measurements]]:
         for rows in consecutive_runs(numbers, None):
             begin = time.perf_counter()
-            measured = here.measure(placements[rows], int(numbers[rows[0]]))
+            measurements = here.measure(placements[rows], int(numbers[rows[0]]))
             if len(self._seconds_here) < LOCAL_TIMING_BATCHES:
                 self._seconds_here.append((time.perf_counter() - begin) / len(rows))
-            yield rows, measured
+            yield rows, measurements
 
     def _measure_there(
         self, placements: NDArray[np.int32], numbers: NDArray[np.int64], avoid: str
@@ -121,14 +121,14 @@ class WorkerMachine:
         size = max(1, -(-len(numbers) // (TASKS_PER_WORKER * self._count)))
         pieces = list(consecutive_runs(numbers, min(size, self._evaluator.at_once or size)))
         tasks = [Task(placements[rows], numbers[rows], avoid) for rows in pieces]
-        for number, measured in self._dispatch.answers(tasks):
-            yield pieces[number], measured
+        for number, measurements in self._dispatch.answers(tasks):
+            yield pieces[number], measurements
 
     def measure_growing(self, tasks: list[Task]) -> Iterator[tuple[Task, Measurements]]:
         """Measure tasks, among them those that are added to the list meanwhile; yields each with
         what was measured, as the answers come, until there is none left."""
-        for number, measured in self._dispatch.answers(tasks):
-            yield tasks[number], measured
+        for number, measurements in self._dispatch.answers(tasks):
+            yield tasks[number], measurements
 
     def close(self) -> None:
         """End the workers."""
@@ -161,6 +161,6 @@ def _packed_evaluator(evaluator: Evaluator) -> bytes:
 def gather(pieces: Iterable[tuple[NDArray[np.int64], Measurements]], count: int) -> Measurements:
     """Measurements of so many samples, of pieces with the rows that each is of."""
     seconds, outcome = np.empty(count), np.empty(count, np.uint8)
-    for rows, measured in pieces:
-        seconds[rows], outcome[rows] = measured.seconds, measured.outcome
+    for rows, measurements in pieces:
+        seconds[rows], outcome[rows] = measurements.seconds, measurements.outcome
     return Measurements(seconds, outcome)

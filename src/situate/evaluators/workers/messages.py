@@ -122,7 +122,7 @@ class Counts:
         left_out: workers that failed too often, with the last reason.
     """
 
-    measured: dict[int, int] = field(default_factory=dict)
+    completed: dict[int, int] = field(default_factory=dict)
     failures: dict[int, int] = field(default_factory=dict)
     again: int = 0
     left_out: dict[int, str] = field(default_factory=dict)
@@ -148,19 +148,19 @@ def encode(message: Work | Message) -> bytes:
 def pack(value: Any) -> bytes:
     """A value as bytes. Classes of a program that runs as a module (`python -m`) are written as
     those of the module: in another process `__main__` is another program."""
-    written = io.BytesIO()
-    _Pickler(written).dump(value)
-    return written.getvalue()
+    stream = io.BytesIO()
+    _Pickler(stream).dump(value)
+    return stream.getvalue()
 
 
 class _Pickler(pickle.Pickler):
     """See `pack`."""
 
-    def reducer_override(self, given: Any) -> Any:
-        if isinstance(given, type) and given.__module__ == "__main__":
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, type) and value.__module__ == "__main__":
             spec = sys.modules["__main__"].__spec__
             if spec is not None:
-                return _import_attribute, (spec.name, given.__qualname__)
+                return _import_attribute, (spec.name, value.__qualname__)
         return NotImplemented
 
 
@@ -170,10 +170,10 @@ def _import_attribute(module: str, name: str) -> Any:
 
 def decode(message: bytes) -> Any:
     """The message, with arrays of its own."""
-    found = pickle.loads(message)  # noqa: S301
-    if not isinstance(found, tuple):
-        return found
-    return _answer_from_bytes(*found) if len(found) == 2 else _task_from_bytes(*found)
+    parts = pickle.loads(message)  # noqa: S301
+    if not isinstance(parts, tuple):
+        return parts
+    return _answer_from_bytes(*parts) if len(parts) == 2 else _task_from_bytes(*parts)
 
 
 def _compact_form(message: Work | Message) -> Any:
@@ -183,9 +183,9 @@ def _compact_form(message: Work | Message) -> Any:
             first = int(message.numbers[0])
             return rows.tobytes(), rows.dtype.str, rows.shape, first, message.avoid
     elif isinstance(message, Answer) and type(message.value) is Measurements:
-        measured = message.value
-        if not measured.origins and not measured.details:
-            return measured.seconds.tobytes(), measured.outcome.tobytes()
+        measurements = message.value
+        if not measurements.origins and not measurements.details:
+            return measurements.seconds.tobytes(), measurements.outcome.tobytes()
     return message
 
 
@@ -197,7 +197,7 @@ def _task_from_bytes(
 
 
 def _answer_from_bytes(seconds: bytes, outcome: bytes) -> Answer:
-    measured = Measurements(
+    measurements = Measurements(
         np.frombuffer(seconds, np.float64).copy(), np.frombuffer(outcome, np.uint8).copy()
     )
-    return Answer(measured)
+    return Answer(measurements)

@@ -45,17 +45,17 @@ class Place:
         Raises:
             SituateError: anything else.
         """
-        said = str(workers)
-        if re.fullmatch(r"ray://\S+:\d+", said):
-            return cls(None, True, said)
-        found = re.fullmatch(r"(ray)?(?:(?(1):)(\d{1,9}))?", said, re.ASCII)
-        count = int(found[2]) if found and found[2] else None
-        if not found or not said or not 1 <= (1 if count is None else count) <= MAX_WORKERS:
+        text = str(workers)
+        if re.fullmatch(r"ray://\S+:\d+", text):
+            return cls(None, True, text)
+        match = re.fullmatch(r"(ray)?(?:(?(1):)(\d{1,9}))?", text, re.ASCII)
+        count = int(match[2]) if match and match[2] else None
+        if not match or not text or not 1 <= (1 if count is None else count) <= MAX_WORKERS:
             raise SituateError(
                 f"workers: must be a number from 1 to {MAX_WORKERS:,}, ray, ray:NUMBER or "
                 f"ray://HOST:PORT, got {workers!r}"
             )
-        return cls(count, bool(found[1]))
+        return cls(count, bool(match[1]))
 
     @contextmanager
     def machine(
@@ -77,8 +77,10 @@ class Place:
         from situate.evaluators.workers.processes import ProcessWorkers
 
         with self._workers(terms) as (count, start):
-            made = start or ProcessWorkers
-            with WorkerMachine(evaluator, count, here=here, terms=terms, start=made) as machine:
+            start_workers = start or ProcessWorkers
+            with WorkerMachine(
+                evaluator, count, here=here, terms=terms, start=start_workers
+            ) as machine:
                 yield machine
 
     @contextmanager

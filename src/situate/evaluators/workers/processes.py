@@ -49,7 +49,7 @@ class ProcessWorkers:
             SituateError: this machine has no room for another process.
         """
         try:
-            process, connection = self._started(worker)
+            process, connection = self._launch(worker)
         except OSError as error:
             raise SituateError(
                 f"workers: number {worker + 1} cannot be started ({error.strerror}): ask for fewer"
@@ -58,17 +58,17 @@ class ProcessWorkers:
         self._tasks[worker] = deque()
         self._selector.register(connection, selectors.EVENT_READ, worker)
 
-    def _started(self, worker: int) -> tuple[subprocess.Popen[bytes], Connection]:
-        ours, theirs = Pipe()
-        with theirs:  # the worker alone holds its end, or nobody would hear that it hung up
+    def _launch(self, worker: int) -> tuple[subprocess.Popen[bytes], Connection]:
+        own_end, worker_end = Pipe()
+        with worker_end:  # the worker alone holds its end, or nobody would hear that it hung up
             process = self._processes.start(
                 PROGRAM,
-                (str(theirs.fileno()),),
-                (theirs.fileno(),),
+                (str(worker_end.fileno()),),
+                (worker_end.fileno(),),
                 threads=1,
                 name=f"worker {worker}",
             )
-        return process, ours
+        return process, own_end
 
     def equip(self, worker: int) -> None:
         """See `Workers`."""
@@ -90,17 +90,17 @@ class ProcessWorkers:
     def wait(self, seconds: float | None) -> list[tuple[int, Message]]:
         """See `Workers`."""
         ready = [key.data for key, _ in self._selector.select(seconds)]
-        return [(worker, self._said(worker)) for worker in ready]
+        return [(worker, self._receive(worker)) for worker in ready]
 
-    def _said(self, worker: int) -> Message:
+    def _receive(self, worker: int) -> Message:
         try:
-            said: Message = decode(self._running[worker][1].recv_bytes())
+            message: Message = decode(self._running[worker][1].recv_bytes())
         except (EOFError, OSError, pickle.UnpicklingError):
             failure = Failure(self._ending(worker))
             self.stop(worker)
             return failure
         self._send_next(worker)
-        return said
+        return message
 
     def _send_next(self, worker: int) -> None:
         """Send what was too large while it was busy."""

@@ -51,7 +51,7 @@ class RayWorkers:
         needs = {"num_cpus": cpus, "num_gpus": gpus}
         self._actor = ray.remote(**needs, max_restarts=0, max_task_retries=0)(_Actor)
         self._board = ray.remote(num_cpus=0)(_MetricsBoard)
-        self._shown: Any = None
+        self._board_actor: Any = None
         self._packed = ray.put(packed)
         self._actors: dict[int, Any] = {}
         self._awaited: dict[Any, int] = {}
@@ -79,12 +79,12 @@ class RayWorkers:
             ready, _ = self._ray.wait(awaited, num_returns=1, timeout=seconds)
             if ready:  # and all others that are
                 ready, _ = self._ray.wait(awaited, num_returns=len(awaited), timeout=0)
-            said = []
-            for each in ready:
-                worker = self._awaited.pop(each, None)
+            messages = []
+            for reference in ready:
+                worker = self._awaited.pop(reference, None)
                 if worker is not None:  # else it was lost with the task before it
-                    said.append((worker, self._said(each, worker)))
-            return said
+                    messages.append((worker, self._receive(reference, worker)))
+            return messages
 
     @contextmanager
     def _connected(self) -> Iterator[None]:
@@ -102,9 +102,9 @@ class RayWorkers:
                 "on with the same command"
             ) from None
 
-    def _said(self, said: Any, worker: int) -> Message:
+    def _receive(self, reference: Any, worker: int) -> Message:
         try:
-            answer: Message = self._ray.get(said)
+            answer: Message = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
             self.stop(worker)
             return Failure(f"was lost ({_first_line(error)})")
@@ -113,14 +113,16 @@ class RayWorkers:
     def show(self, figures: Mapping[str, float]) -> None:
         """On Ray's dashboard, as gauges whose names begin with `situate_`."""
         with self._connected():
-            if self._shown is None:
-                self._shown = self._board.remote()
-            self._shown.show.remote(dict(figures))
+            if self._board_actor is None:
+                self._board_actor = self._board.remote()
+            self._board_actor.show.remote(dict(figures))
 
     def stop(self, worker: int) -> None:
         """See `Workers`."""
         actor = self._actors.pop(worker)
-        self._awaited = {said: of for said, of in self._awaited.items() if of != worker}
+        self._awaited = {
+            reference: number for reference, number in self._awaited.items() if number != worker
+        }
         self._kill(actor)
 
     def _kill(self, actor: Any) -> None:
@@ -131,9 +133,9 @@ class RayWorkers:
         """See `Workers`."""
         for worker in list(self._actors):
             self.stop(worker)
-        if self._shown is not None:
-            self._kill(self._shown)
-            self._shown = None
+        if self._board_actor is not None:
+            self._kill(self._board_actor)
+            self._board_actor = None
 
 
 class _Actor:
@@ -200,10 +202,10 @@ def ray_cluster(address: str | None, count: int | None = None) -> Iterator[Any]:
 def _authenticate(address: str | None) -> None:
     """Have Ray show its token: always to a cluster of this process, whose ports are open to other
     machines; to another where there is a token, which Ray's client does not do of itself."""
-    named = any(os.environ.get(name) for name in TOKEN_VARIABLES)
+    has_token_variable = any(os.environ.get(name) for name in TOKEN_VARIABLES)
     if address is None:
         os.environ["RAY_AUTH_MODE"] = "token"
-    elif named or TOKEN_FILE.expanduser().exists():
+    elif has_token_variable or TOKEN_FILE.expanduser().exists():
         os.environ.setdefault("RAY_AUTH_MODE", "token")
 
 
@@ -242,21 +244,21 @@ def worker_capacity(ray: Any, cpus: int = 1, gpus: int = 0) -> int:
         SituateError: none.
     """
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    found = sum(
+    capacity = sum(
         min(
-            int(node.get(name, 0)) // needed
-            for name, needed in (("CPU", cpus), ("GPU", gpus))
-            if needed
+            int(node.get(name, 0)) // count
+            for name, count in (("CPU", cpus), ("GPU", gpus))
+            if count
         )
         for node in nodes
     )
-    if not found:
-        what = f"the {cpus} CPUs and {gpus} GPUs" if cpus > 1 or gpus else "a CPU"
+    if not capacity:
+        need = f"the {cpus} CPUs and {gpus} GPUs" if cpus > 1 or gpus else "a CPU"
         raise SituateError(
-            f"workers: no machine of the Ray cluster has {what} that a worker needs: start a node "
+            f"workers: no machine of the Ray cluster has {need} that a worker needs: start a node "
             "that has"
         )
-    return found
+    return capacity
 
 
 def _first_line(error: BaseException) -> str:

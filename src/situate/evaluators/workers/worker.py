@@ -32,10 +32,10 @@ class Worker:
         """Take the evaluator or the function to work with, which comes from the manager; open an
         evaluator that asks for it."""
         try:
-            self._given: Any = pickle.loads(packed)  # noqa: S301
+            self._target: Any = pickle.loads(packed)  # noqa: S301
         except Exception as error:
             return Answer(None, _unpacking_error(error))
-        return _open_evaluator(self._given) if isinstance(self._given, Opens) else Ready()
+        return _open_evaluator(self._target) if isinstance(self._target, Opens) else Ready()
 
     def do(self, task: Work) -> Answer:
         """Measure samples or call the function; what is raised then is part of the answer."""
@@ -46,9 +46,9 @@ class Worker:
 
     def _value(self, task: Work) -> Any:
         if isinstance(task, Job):
-            return self._given(*task.arguments)
-        found = self._given.measure(task.placements, int(task.numbers[0]))
-        return checked_measurements(self._given, found, len(task))
+            return self._target(*task.arguments)
+        answer = self._target.measure(task.placements, int(task.numbers[0]))
+        return checked_measurements(self._target, answer, len(task))
 
 
 def greeting() -> Hello:

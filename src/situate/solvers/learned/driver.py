@@ -263,7 +263,7 @@ class Run:
         missing = np.setdiff1d(np.arange(len(placements)), recorded_rows)
         begin = first + (self.sample_count if table == "finals" else 0)
         for rows, measurements in measure(self.machine, placements, missing, begin):
-            new = self.references.compared(measurements)
+            new = self.references.normalise(measurements)
             self.study.record(first + rows, placements[rows], new, first, table)
             seconds[rows], outcome[rows] = new.seconds, new.outcome
             origins |= dict(zip(rows.tolist(), new.origins, strict=False))
@@ -299,7 +299,7 @@ class Run:
         measurements = checked_measurements(
             machine, machine.measure_elsewhere(placement, number, origin), 1
         )
-        new = self.references.compared(measurements)
+        new = self.references.normalise(measurements)
         self.study.record(np.array([number]), one, new, number, "again")
         return new
 

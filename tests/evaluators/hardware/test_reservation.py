@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from situate.evaluators.hardware import owned
-from situate.evaluators.hardware.owned import Reservation, usable_cores, visible_gpus
+from situate.evaluators.hardware import reservation
+from situate.evaluators.hardware.reservation import Reservation, usable_cores, visible_gpus
 from situate.evaluators.workers.workers import Unfit
 from situate.host.machine import usable_cpus
 
@@ -20,9 +20,9 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="cores are owned
 NAME = f"\0situate's tests {os.getpid()}"
 OWNS = f"""
 import sys
-from situate.evaluators.hardware import owned
-owned.NAME = {NAME!r}
-mine = owned.Owned(1, 0)
+from situate.evaluators.hardware import reservation
+reservation.NAME = {NAME!r}
+mine = reservation.Owned(1, 0)
 print(*mine.cores, flush=True)
 sys.stdin.read()
 """
@@ -31,8 +31,8 @@ sys.stdin.read()
 @pytest.fixture(autouse=True)
 def _movable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """This process goes back to all its cores, which other tests may own meanwhile."""
-    monkeypatch.setattr(owned, "SOCKET_NAME_PREFIX", NAME)
-    monkeypatch.setattr(owned, "CLAIM_ATTEMPTS", 1)
+    monkeypatch.setattr(reservation, "SOCKET_NAME_PREFIX", NAME)
+    monkeypatch.setattr(reservation, "CLAIM_ATTEMPTS", 1)
     before = os.sched_getaffinity(0)
     yield
     os.sched_setaffinity(0, before)
@@ -66,22 +66,22 @@ def test_hardware_threads_of_a_core_stand_side_by_side(
 ) -> None:
     for core, siblings in enumerate(("0,2", "1,3", "0,2", "1,3")):
         (tmp_path / str(core)).write_text(siblings)
-    monkeypatch.setattr(owned, "SIBLINGS_FILE", f"{tmp_path}/{{}}")
+    monkeypatch.setattr(reservation, "SIBLINGS_FILE", f"{tmp_path}/{{}}")
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
-    monkeypatch.setattr(owned, "usable_cpus", lambda: 4)
+    monkeypatch.setattr(reservation, "usable_cpus", lambda: 4)
     assert usable_cores() == [0, 2, 1, 3]
-    monkeypatch.setattr(owned, "usable_cpus", lambda: 2)
+    monkeypatch.setattr(reservation, "usable_cpus", lambda: 2)
     assert usable_cores() == [0, 2]
 
 
 def test_gpus_are_named_as_they_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    monkeypatch.delenv(owned.VISIBLE_GPUS_VARIABLE, raising=False)
+    monkeypatch.delenv(reservation.VISIBLE_GPUS_VARIABLE, raising=False)
     assert visible_gpus(1) == ["0", "1"]
-    monkeypatch.setenv(owned.VISIBLE_GPUS_VARIABLE, "3,GPU-5,7")
+    monkeypatch.setenv(reservation.VISIBLE_GPUS_VARIABLE, "3,GPU-5,7")
     assert visible_gpus(1) == ["3", "GPU-5"]
     assert visible_gpus(0) == []
     mine = Reservation(1, 1)
-    assert (mine.gpus, os.environ[owned.VISIBLE_GPUS_VARIABLE]) == (["3"], "3")
+    assert (mine.gpus, os.environ[reservation.VISIBLE_GPUS_VARIABLE]) == (["3"], "3")
     mine.close()

@@ -42,13 +42,13 @@ class Reservation:
     def __init__(self, cores: int, gpus: int) -> None:
         self._claims: list[socket.socket] = []
         self._usable = {"core": [str(core) for core in usable_cores()], "GPU": visible_gpus(gpus)}
-        for left in reversed(range(CLAIM_ATTEMPTS)):
+        for attempts_left in reversed(range(CLAIM_ATTEMPTS)):
             self.cores = [int(core) for core in self._claim("core", cores)]
             self.gpus = self._claim("GPU", gpus)
             if len(self.cores) == cores and len(self.gpus) == gpus:
                 break
             self.close()
-            if not left:
+            if not attempts_left:
                 raise Unfit(self._too_few(cores, gpus))
             time.sleep(CLAIM_PAUSE_SECONDS)
         os.sched_setaffinity(0, self.cores)
@@ -69,13 +69,13 @@ class Reservation:
 
     def _claim(self, kind: str, count: int) -> list[str]:
         """As many as are free, in their order, up to `count`."""
-        found: list[str] = []
+        names: list[str] = []
         with _exclusive_claim():
             for name in self._usable[kind]:
-                if len(found) < count and (claim := _bind_socket(f"{kind} {name}")):
+                if len(names) < count and (claim := _bind_socket(f"{kind} {name}")):
                     self._claims.append(claim)
-                    found.append(name)
-        return found
+                    names.append(name)
+        return names
 
     def _too_few(self, cores: int, gpus: int) -> str:
         there = ", ".join(f"{len(names)} {kind}s" for kind, names in self._usable.items())
@@ -100,21 +100,21 @@ def usable_cores() -> list[int]:
 
 def _first_sibling(core: int) -> int:
     try:
-        found = re.match(r"\d+", Path(SIBLINGS_FILE.format(core)).read_text())
+        match = re.match(r"\d+", Path(SIBLINGS_FILE.format(core)).read_text())
     except OSError:
         return core
-    return int(found[0]) if found else core
+    return int(match[0]) if match else core
 
 
-def visible_gpus(wanted: int) -> list[str]:
+def visible_gpus(count_needed: int) -> list[str]:
     """The GPUs that CUDA shows this process, as `CUDA_VISIBLE_DEVICES` names them; not looked for
     where none is wanted. CUDA itself is not started: it would go on seeing all of them."""
-    if not wanted:
+    if not count_needed:
         return []
     import torch
 
-    count, named = torch.cuda.device_count(), os.environ.get(VISIBLE_GPUS_VARIABLE)
-    names: Sequence[str] = named.split(",") if named else [str(i) for i in range(count)]
+    count, variable = torch.cuda.device_count(), os.environ.get(VISIBLE_GPUS_VARIABLE)
+    names: Sequence[str] = variable.split(",") if variable else [str(i) for i in range(count)]
     return list(names[:count])
 
 
