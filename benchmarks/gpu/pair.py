@@ -28,9 +28,9 @@ from situate.runtime.step import PlacedStep
 from situate.schedule.schedule import Schedule
 
 TOLERANCE = 1e-3
-"""Largest difference of a loss, a parameter, a buffer or the optimiser's state after `COMPARED_STEPS` steps,
-relative to numbers above 1 (`situate.runtime.equality`): sums of float32 in another order, products
-without tfloat32."""
+"""Largest difference of a loss, a parameter, a buffer or the optimiser's state after
+`COMPARED_STEPS` steps, relative to numbers above 1 (`situate.runtime.equality`): sums of float32 in
+another order, products without tfloat32."""
 
 TIME_LIMIT = 5.0
 

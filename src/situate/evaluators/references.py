@@ -1,4 +1,7 @@
-"""Seconds of workers that differ, made comparable by the reference step that each measured."""
+"""The reference step, by which seconds of unequal workers become comparable.
+
+Every worker measures the same placement when it starts.
+"""
 
 from __future__ import annotations
 
@@ -16,23 +19,23 @@ from situate.simulation.decoding import priority_of, step_times
 from situate.simulation.simulator import Simulator
 
 MAX_EQUAL_RATIO = 1.05
-"""Ratio of two reference times up to which workers count as equally fast: they are known no better,
-and a ratio that is noise would favour what one of them measures."""
+"""Ratio of two reference times up to which workers count as equally fast. A smaller ratio may be
+noise and would favour one of them."""
 
 
 class References:
     """The reference times of a search's workers.
 
     Args:
-        workers_met: the workers that measured so far, the first of them first.
+        met: the workers so far, in the order of their first measurement.
     """
 
     def __init__(self, workers_met: Sequence[Origin] = ()) -> None:
         self._first = workers_met[0].reference if workers_met else None
 
     def normalise(self, measurements: Measurements) -> Measurements:
-        """Measurements as the first worker would have made them: seconds of a worker that needs
-        twice its time for the reference step are halved."""
+        """Measurements in seconds of the first worker: if a worker needs twice the first one's time
+        for the reference step, its seconds are halved."""
         if not measurements.origins:
             return measurements
         origins = tuple(self._paced(origin) for origin in measurements.origins)
@@ -51,13 +54,15 @@ class References:
 
 
 MIN_OP_SECONDS = 1e-12
-"""Seconds that every op counts as more: a graph may say that none takes any."""
+"""Seconds added to every op, since a graph may say that none takes any."""
 
 
 def reference_placement(problem: Problem) -> Placement:
-    """Placement (n,): stretches of the network of about equal work, one on each accelerator, so
-    that all of them tell; where that does not fit, everything on the first device on which it
-    does."""
+    """(n,) the placement of the reference step.
+
+    It puts stretches of the network with about equal work on the accelerators, so every accelerator
+    counts. If that does not fit, all ops go to the first device on which they fit.
+    """
     candidates = np.array(
         [_balanced_stretches(problem), *_one_device_placements(problem)], np.int32
     )
@@ -85,6 +90,7 @@ def _one_device_placements(problem: Problem) -> list[Placement]:
 
 
 def _allowed(problem: Problem, of_unit: NDArray[np.int32]) -> Placement:
-    """With units that may not run there on the first device that they may run on."""
+    """The placement of units, with the first allowed device for a unit that may not run on its
+    own."""
     there = problem.allowed[np.arange(problem.units), of_unit]
     return op_devices(problem, np.where(there, of_unit, problem.allowed.argmax(axis=1)))

@@ -1,4 +1,7 @@
-"""PyTorch's arithmetic for a policy: on one thread, so the same anywhere, without denormals."""
+"""PyTorch's arithmetic for a policy: one thread, no denormals, and calls of the core.
+
+So the same seed gives the same numbers on any machine with the same instruction set.
+"""
 
 from __future__ import annotations
 
@@ -15,22 +18,21 @@ from torch import Tensor
 from situate.host.thread_limit import thread_limit
 
 THREADED_MULTIPLICATIONS = 2**26
-"""Multiplications of a product, a millisecond, that are worth a second thread."""
+"""Multiplications of a matrix product, about a millisecond, from which a second thread pays."""
 
 MAX_THREADS = 4
-"""Threads that share steps of some ten microseconds; more would wait for one another."""
+"""Most threads for steps of ten microseconds; more would wait for one another."""
 
 _threads = ContextVar("_threads", default=1)
 
 
 @contextmanager
 def arithmetic() -> Iterator[None]:
-    """Within it PyTorch computes on one thread and takes denormal numbers for zero; afterwards both
-    are as before.
+    """A block in which PyTorch computes on one thread and flushes denormal numbers to zero.
 
-    A sum that two threads share is rounded differently, and a policy's next draw may turn on the
-    last bit. Attention that is all but certain weighs the rest with denormals, each of which takes
-    a processor some hundred times as long as another number and adds nothing to a sum.
+    Two threads that share a sum round it differently, and a policy's next draw may depend on the
+    last bit. Saturated attention produces denormals, which cost a processor about a hundred times
+    as long as other numbers and add nothing to a sum. Both settings are restored afterwards.
     """
     thread_count, flushed = torch.get_num_threads(), _denormals_are_zero()
     token = _threads.set(thread_limit(thread_count))
@@ -45,14 +47,17 @@ def arithmetic() -> Iterator[None]:
 
 
 def thread_count() -> int:
-    """As many as PyTorch had outside `arithmetic`, for what gives the same with any number, within
-    the caller's limit and `MAX_THREADS`."""
+    """Threads for functions whose result does not depend on their number: PyTorch's count outside
+    `arithmetic`, within the caller's limit and `MAX_THREADS`."""
     return min(_threads.get(), MAX_THREADS)
 
 
 def product(a: Tensor, b: Tensor) -> Tensor:
-    """left @ right, matrices, and its gradient. Large ones are made in two halves, on a thread each
-    where there are two; on one thread in the same halves, so the numbers are the same."""
+    """left @ right of two matrices, with its gradient.
+
+    Large products are computed in two halves, on two threads if there are two. One thread computes
+    the same halves, so the numbers are equal.
+    """
     result: Tensor = _Product.apply(a, b)  # type: ignore[no-untyped-call]
     return result
 
@@ -93,7 +98,7 @@ def _product_by_halves(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _set_up_thread() -> None:
-    """A new thread computes as within `arithmetic`, too."""
+    """Give a new thread the settings of `arithmetic`."""
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
 
@@ -103,13 +108,13 @@ def _denormals_are_zero() -> bool:
 
 
 def array(tensor: Tensor) -> NDArray[Any]:
-    """The numbers of a tensor, without gaps; copied only where there are any."""
+    """The numbers of a tensor as a contiguous array; copied only if it has gaps."""
     numbers: NDArray[Any] = tensor.detach().contiguous().numpy()
     return numbers
 
 
 def call_core(function: Callable[..., Any], *tensors: Tensor) -> list[Tensor]:
-    """The tensors that a function of the core makes of tensors, on as many threads as may be."""
+    """Call a function of the core on tensors, and return its results as tensors."""
     result = function(*map(array, tensors), threads=thread_count())
     arrays = result if isinstance(result, tuple) else (result,)
     return [torch.from_numpy(numbers) for numbers in arrays]

@@ -1,4 +1,4 @@
-"""A sequence-to-sequence policy over the groups of one problem, and the features that it reads."""
+"""A sequence-to-sequence policy over the groups of one problem, and the features it reads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from situate.policies.shapes import Shape
 Array = NDArray[np.float32]
 
 MAX_OUTPUTS = 8
-"""Most outputs of a group that are listed, the largest first."""
+"""Most outputs of a group in its features, the largest first."""
 
 TYPE_WIDTH = 16
 """Width of the trainable embedding of a kind of op."""
@@ -29,8 +29,9 @@ class GroupFeatures:
 
     Attributes:
         kinds: (g, kinds) the share of each kind of op among the group's ops.
-        outputs: (g, OUTPUTS) sizes of the largest tensors that leave the group.
-        adjacency: (g, 2 g) one where the group reads from, then where it is read by, another.
+        outputs: (g, MAX_OUTPUTS) sizes of the largest tensors that leave the group.
+        adjacency: (g, 2 g) one where the group reads from another, then where another reads from
+            it.
     """
 
     kinds: Array
@@ -45,7 +46,7 @@ def group_features(problem: Problem, groups: Groups) -> GroupFeatures:
 
 
 def _kinds(problem: Problem, groups: Groups) -> Array:
-    """Kinds are numbered by their first op."""
+    """(g, kinds) shares; kinds are numbered by their first op."""
     index: dict[str, int] = {}
     kind = np.array([index.setdefault(op.kind, len(index)) for op in problem.graph.ops])
     # (g, kinds): `np.add.at` counts every op, where plain indexing would count equal cells once.
@@ -56,7 +57,7 @@ def _kinds(problem: Problem, groups: Groups) -> Array:
 
 
 def _crossing_tensors(problem: Problem, groups: Groups) -> tuple[NDArray[np.bool_], Array]:
-    """(m,) whether a tensor leaves its producer's group, and the groups' adjacency."""
+    """(m,) true for a tensor that leaves its producer's group; and the groups' adjacency."""
     g, lengths = len(groups), np.diff(problem.consumer_start)
     # Compressed rows to a list of edges: tensor, source, target (e,), one entry for every consumer
     # of a tensor; source and target are groups.
@@ -74,7 +75,7 @@ def _crossing_tensors(problem: Problem, groups: Groups) -> tuple[NDArray[np.bool
 
 
 def _outputs(problem: Problem, groups: Groups, leaves: NDArray[np.bool_]) -> Array:
-    """log2(1 + bytes) / 32, zeros behind the last."""
+    """(g, MAX_OUTPUTS) log2(1 + bytes) / 32, zeros after the last output."""
     result = np.zeros((len(groups), MAX_OUTPUTS), np.float32)
     listed = np.zeros(len(groups), np.int64)
     # Largest first over all tensors, so that each group's list comes out sorted; equal sizes keep
@@ -88,7 +89,7 @@ def _outputs(problem: Problem, groups: Groups, leaves: NDArray[np.bool_]) -> Arr
 
 
 class GroupEmbedding(nn.Module):
-    """The mean of the trainable embeddings of the ops' kinds, then outputs and adjacency.
+    """The mean embedding of the ops' kinds, followed by outputs and adjacency.
 
     Args:
         features: of the groups.
@@ -106,19 +107,19 @@ class GroupEmbedding(nn.Module):
 
     @property
     def width(self) -> int:
-        """f."""
+        """The width f of a group's embedding."""
         return TYPE_WIDTH + self._rest.shape[1]
 
     def forward(self) -> Tensor:
-        """(g, f)."""
+        """(g, f) embeddings."""
         return torch.cat([self._kinds @ self.types, self._rest], 1)
 
 
 class GroupPolicy(nn.Module):
-    """Distributions over the devices of all groups; begins as uniform ones.
+    """Distributions over the devices of all groups; initially uniform.
 
     Args:
-        problem: of d devices.
+        problem: with d devices.
         groups: g of them.
         shape: of the networks.
         generator: draws the initial parameters.
@@ -143,7 +144,7 @@ class GroupPolicy(nn.Module):
 
     @torch.no_grad()
     def sample(self, k: int, generator: Generator) -> Tensor:
-        """Devices (k, g)."""
+        """(k, g) sampled devices."""
         memory = self.placer.encode(self.embedding())
         return self.placer.sample(memory, self.allowed, k, generator)
 

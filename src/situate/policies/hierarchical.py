@@ -18,15 +18,15 @@ from situate.policies.seq2seq import Memory, Placer, entropy
 
 
 class Membership:
-    """Placements of groups whose members were drawn, such that every constraint holds.
+    """Placements of sampled groups that satisfy every constraint.
 
-    Units join groups, so the ops of a colocation group stay together. A unit that one device alone
-    can run is in no group and always there; the others are the u *free* units. A group may go to
-    the devices that the most of its members can run on: all of its members' common devices where
-    there are any. A member that cannot follow goes to the first device that it can run on.
+    Units join groups, so the ops of a colocation group stay together. A unit with a single possible
+    device is in no group; the others are the u *free* units. A group may go to the devices on which
+    most of its members can run: their common devices if there are any. A member that cannot follow
+    its group goes to the first device on which it can run.
 
     Args:
-        problem: of n ops on d devices.
+        problem: with n ops on d devices.
         count: number g of groups.
 
     Attributes:
@@ -45,7 +45,8 @@ class Membership:
         self._misfit, self._missing = np.nonzero(~problem.allowed[self.free])
 
     def of_ops(self, groups: Index) -> Index:
-        """(n,) the group of each op from those (u,) of the free units; g for an op in none."""
+        """(n,) the group of each op, from the groups (u,) of the free units; g for an op in
+        none."""
         return self._of_units(groups)[self._unit]
 
     def _of_units(self, groups: Index) -> Index:
@@ -54,8 +55,8 @@ class Membership:
         return units
 
     def allowed(self, groups: Index) -> NDArray[np.bool_]:
-        """(g, d) devices that groups (u,) may go to; an empty one to the first alone, so that
-        nothing is drawn, and nothing learnt, for it."""
+        """(g, d) devices that groups (u,) may use. An empty group may use the first alone, so
+        nothing is drawn or learnt for it."""
         g, d = self._count, self._allowed.shape[1]
         # (group, device) as one number; (g, d) members that could not run there.
         cell = groups[self._misfit] * d + self._missing
@@ -67,7 +68,7 @@ class Membership:
         return np.asarray(result)
 
     def place(self, groups: Index, devices: Index) -> NDArray[np.int32]:
-        """(n,) the placement when groups (u,) go to devices (g,)."""
+        """(n,) the placement with groups (u,) on devices (g,)."""
         device_of_unit = self._first.copy()
         device_of_unit[self.free] = devices[groups]
         can = self._allowed[np.arange(len(device_of_unit)), device_of_unit]
@@ -76,15 +77,15 @@ class Membership:
 
 @dataclass(frozen=True, eq=False)
 class HierarchySample:
-    """s samples and what their probabilities are made of.
+    """s samples, and the terms of their probabilities.
 
     Attributes:
         groups: (m, u) groupings of the free units.
-        grouping: (s,) the number of the grouping that each sample places.
-        memory: the groups of every grouping, or of every sample, as the placer encoded them.
-        allowed: (s, g, d) devices that the groups may go to.
+        grouping: (s,) number of each sample's grouping.
+        memory: the placer's encoding of the groups, one a grouping or one a sample.
+        allowed: (s, g, d) devices that the groups may use.
         devices: (s, g) samples.
-        activations: activations of the placer's decoder when it drew them, if they are known.
+        activations: activations of the placer's decoder during sampling, if known.
     """
 
     groups: Tensor
@@ -100,8 +101,8 @@ class Hierarchy(nn.Module):
 
     Args:
         grouper: of the free units of `membership`.
-        placer: reads what `embeddings` says of groups.
-        membership, embeddings: of one problem, and as many groups as the grouper has.
+        placer: reads the `embeddings` of groups.
+        membership, embeddings: of one problem, with as many groups as the grouper.
     """
 
     def __init__(
@@ -122,8 +123,7 @@ class Hierarchy(nn.Module):
     ) -> HierarchySample:
         """Draw s samples, `placements` of each grouping.
 
-        What the placer made of the groups can be differentiated, for `objective`, as long as the
-        parameters do not change.
+        `objective` can differentiate the placer's encoding as long as the parameters do not change.
         """
         # (s,): 0, 0, ..., 1, 1, ...: `placements` samples share each grouping.
         grouping = torch.arange(s) // placements
@@ -133,7 +133,7 @@ class Hierarchy(nn.Module):
         return HierarchySample(groups, grouping, memory, allowed, devices, activations)
 
     def encode(self, groups: Tensor, grouping: Tensor) -> tuple[Memory, Tensor]:
-        """`memory` and `allowed` of a `HierarchySample`, from the two before them."""
+        """`memory` and `allowed` of a `HierarchySample`, from its groups and grouping."""
         group_rows = groups.numpy()
         embeddings_of_rows = [
             self._embeddings.embed(self._membership.of_ops(row)) for row in group_rows
@@ -151,9 +151,11 @@ class Hierarchy(nn.Module):
     def objective(
         self, sample: HierarchySample, advantage: Tensor, entropy_weight: float = 0.0
     ) -> Tensor:
-        """1/s sum_i A_i (log p(g_i; theta_g) + log p(d_i | g_i; theta_d)), whose gradient is the
-        poster's two estimators with A (s,) for R; plus so many times the entropy of the placer's
-        distributions."""
+        """1/s sum_i A_i (log p(g_i; theta_g) + log p(d_i | g_i; theta_d)) + entropy_weight H.
+
+        Its gradient is the poster's two estimators, with A (s,) for R. H is the entropy of the
+        placer's distributions.
+        """
         weights = advantage / len(advantage)
         # (s,) to (m,): a grouping's weight is the sum over the samples that place it, as its
         # probability stands in the objective once for each of them.
@@ -169,7 +171,7 @@ class Hierarchy(nn.Module):
 
 
 def _sample_memory(memory: Memory, grouping: Tensor) -> Memory:
-    """The memory of every sample, from that of every grouping; one alone stays one."""
+    """The memory of every sample, from that of every grouping; a single one stays single."""
     if len(memory.outputs) == 1:
         return memory
     hidden, cell = (state[:, grouping] for state in memory.state)

@@ -1,7 +1,7 @@
-"""An LSTM whose recurrence is the core's, with its gradient.
+"""An LSTM whose recurrence runs in the core, with its gradient.
 
-PyTorch's own takes twice as long to read the recurrent weights, most of what a step costs, and the
-activations of samples that were drawn step by step would have to be computed again.
+PyTorch's LSTM takes twice as long to read the recurrent weights, which dominate the cost of a step.
+It would also have to recompute the activations of samples that were drawn step by step.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Activations(NamedTuple):
 
 
 def joint_bias(lstm: nn.LSTM, layer: int) -> Tensor:
-    """(4h,) both biases of a layer."""
+    """(4h,) the sum of a layer's two biases."""
     of_inputs, of_hidden = (getattr(lstm, f"bias_{of}_l{layer}") for of in ("ih", "hh"))
     return torch.as_tensor(of_inputs + of_hidden)
 
 
 def input_gates(lstm: nn.LSTM, layer: int, inputs: Tensor) -> Tensor:
-    """(..., 4h) what a layer's gates make of inputs (..., f)."""
+    """(..., 4h) the part of a layer's gates that depends on its inputs (..., f)."""
     weights = getattr(lstm, f"weight_ih_l{layer}")
     # (..., f) to (rows, f) to (rows, 4h): the inputs of all steps in one product, since only the
     # recurrent product has to go step by step.
@@ -54,10 +54,10 @@ def run_lstm(
     """Hidden states (T, k, h) of the last layer, and the state after the last step.
 
     Args:
-        lstm: of any number of layers, whose parameters alone are used.
-        first: (T, k, 4h) what the first layer read, see `input_gates`.
-        state: to begin from, each (layers, k, h).
-        activations: of every layer, if the same steps were taken before with the same parameters.
+        lstm: of any number of layers; only its parameters are used.
+        first: (T, k, 4h) `input_gates` of the first layer.
+        state: initial hidden states and cells, each (layers, k, h).
+        activations: of every layer, if the same steps ran before with the same parameters.
     """
     inputs, hidden, cells = first, list[Tensor](), list[Tensor]()
     for layer in range(lstm.num_layers):

@@ -14,11 +14,11 @@ Array = NDArray[np.float32]
 Index = NDArray[np.int64]
 
 MAX_OUTPUTS = 5
-"""Outputs of an op whose sizes are listed, the largest first, as in the released controller."""
+"""Output sizes in an op's features, the largest first, as in the released controller."""
 
 MAX_NEIGHBOURS = 5
-"""Inputs, and as many consumers, that a unit is described by; the released controller lists ten
-neighbours in all."""
+"""Inputs, and as many consumers, in a unit's features; the released controller has ten neighbours
+in all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +27,8 @@ class OpFeatures:
 
     Attributes:
         kind: (n,) number of the op's type; types are numbered by their first op.
-        kinds: how many types there are.
-        outputs: (n, OUTPUTS + 1) log2(1 + bytes) / 32 of the largest outputs, zeros behind the
+        kinds: number of types.
+        outputs: (n, MAX_OUTPUTS + 1) log2(1 + bytes) / 32 of the largest outputs, zeros after the
             last, then log2(1 + number of outputs).
     """
 
@@ -45,7 +45,8 @@ def op_features(problem: Problem) -> OpFeatures:
 
 
 def _outputs(problem: Problem) -> Array:
-    """Control edges, the tensors behind the graph's own, are connections and no outputs."""
+    """(n, MAX_OUTPUTS + 1) of the graph's own tensors; control edges, which follow them, do not
+    count."""
     own = len(problem.graph.tensors)
     producer, size = problem.producer[:own].astype(np.int64), problem.size[:own]
     result = np.zeros((problem.n, MAX_OUTPUTS + 1), np.float32)
@@ -59,8 +60,8 @@ def _outputs(problem: Problem) -> Array:
 
 
 def unit_features(problem: Problem, ops: OpFeatures) -> Array:
-    """(u, f) of every unit: the shares of the types among its ops, the mean of their outputs, and
-    where in the graph's order its inputs and its consumers stand."""
+    """(u, f) features of every unit: the shares of the types among its ops, the mean of their
+    outputs, and the positions of its inputs and consumers in the graph's order."""
     members = np.bincount(problem.unit, minlength=problem.units)[:, None]
     kinds = np.zeros((problem.units, ops.kinds), np.float32)
     np.add.at(kinds, (problem.unit, ops.kind), 1.0)
@@ -70,7 +71,7 @@ def unit_features(problem: Problem, ops: OpFeatures) -> Array:
 
 
 def _connections(problem: Problem) -> Array:
-    """(u, 2 NEIGHBOURS) positions between 0 and 1."""
+    """(u, 2 MAX_NEIGHBOURS) positions between 0 and 1."""
     # place (n,): rank in the graph's order over n; a unit stands where its earliest op does.
     place = places(problem.graph.order) / problem.n
     position = np.ones(problem.units)
@@ -86,8 +87,8 @@ def _connections(problem: Problem) -> Array:
 
 
 def _nearest(unit: Index, other: Index, size: Index, position: NDArray[np.float64]) -> Array:
-    """(u, NEIGHBOURS) positions of those with whom a unit exchanges its largest tensors; the
-    unit's own where it has fewer."""
+    """(u, MAX_NEIGHBOURS) positions of the units with which a unit exchanges its largest tensors;
+    its own position fills the rest."""
     # Edges by unit, then from the largest tensor; equal sizes by the neighbour's number, so that
     # the order does not hang on how edges were listed.
     order = np.lexsort((other, -size, unit))
@@ -100,18 +101,18 @@ def _nearest(unit: Index, other: Index, size: Index, position: NDArray[np.float6
 
 
 def _rank_among_equals(ordered: Index, count: int) -> Index:
-    """Each entry's number among its equals, in an ascending list of numbers below `count`."""
+    """Each entry's rank among its equals, in an ascending list of numbers below `count`."""
     return np.arange(len(ordered)) - np.searchsorted(ordered, np.arange(count))[ordered]
 
 
 class SampledGroupFeatures:
-    """Embeddings of sampled groups (Hierarchical Planner, section 1), in one pass over the ops and
-    one over the edges.
+    """Embeddings of sampled groups (Hierarchical Planner, section 1), computed in one pass over the
+    ops and one over the edges.
 
     Args:
-        problem: of n ops.
+        problem: with n ops.
         ops: their features.
-        count: number g of groups. Ops whose group is g or above are in none.
+        count: number g of groups. An op whose group is g or above is in none.
     """
 
     def __init__(self, problem: Problem, ops: OpFeatures, count: int) -> None:
@@ -123,16 +124,16 @@ class SampledGroupFeatures:
 
     @property
     def width(self) -> int:
-        """f."""
+        """The width f of a group's embedding."""
         return self._kinds + int(self._ops.outputs.shape[1]) + 2 * self._count
 
     def embed(self, group: Index) -> Array:
-        """(g, f) from the group (n,) of each op.
+        """(g, f) embeddings, from the group (n,) of each op; zeros for an empty group.
 
-        The shares of types among a group's ops (the LSTM's input matrix holds the types'
-        embeddings, so it reads their mean), the mean of sizes and numbers of outputs, and how many
-        edges go to and come from every group, its own included, over one more than the most of
-        any. Zeros for a group without ops.
+        An embedding holds the shares of types among the group's ops (the LSTM's input matrix holds
+        the types' embeddings, so it reads their mean), the mean sizes and number of outputs, and
+        the numbers of edges to and from every group, its own included, over the largest number plus
+        one.
         """
         g, kinds = self._count, self._kinds
         # (g, 1): bincount may give more than g cells, for ops in no group; an empty group divides
@@ -156,6 +157,6 @@ class SampledGroupFeatures:
         return np.asarray(both / (both.max(axis=1, keepdims=True) + 1))
 
     def _sum(self, cell: Index, width: int) -> NDArray[np.int64]:
-        """(g, width) how often each cell comes."""
+        """(g, width) number of occurrences of each cell."""
         size = self._count * width
         return np.bincount(cell, minlength=size)[:size].reshape(self._count, width)

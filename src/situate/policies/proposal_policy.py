@@ -1,5 +1,8 @@
-"""A policy over the nodes of a graph whose choices are independent of one another once the graph is
-known (A. Paliwal et al., REGAL, ICLR 2020, Eq. 2), and the baseline beside it."""
+"""A policy over the nodes of a graph, and its baseline.
+
+The choices at the nodes are independent of one another given the graph (A. Paliwal et al., REGAL,
+ICLR 2020, Eq. 2).
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,11 @@ from situate.policies.shapes import GraphShape
 
 
 class ProposalPolicy(nn.Module):
-    """Categorical distributions over choices at every node; begins as uniform ones.
+    """Categorical distributions of the choices at every node; initially uniform.
 
     Args:
-        features: of a node and of an edge.
-        choices: how many categories each of the c choices at a node has.
+        features: widths of the features of a node and of an edge.
+        choices: number of categories of each of the c choices at a node.
         shape: of the network that represents nodes.
         generator: draws the initial parameters.
     """
@@ -42,13 +45,13 @@ class ProposalPolicy(nn.Module):
         begin_as_zero(self.head)
 
     def log_probs(self, batch: GraphBatch) -> list[Tensor]:
-        """(n, categories) of each choice."""
+        """(n, categories) log-probabilities of each choice."""
         logits = self.head(self.network(batch))
         return [part.log_softmax(dim=1) for part in logits.split(self.choices, dim=1)]
 
     @torch.no_grad()
     def sample(self, batch: GraphBatch, samples: int, generator: Generator) -> Tensor:
-        """(samples, n, c) categories of the choices at each node."""
+        """(samples, n, c) sampled categories of the choices at each node."""
         log_probs = self.log_probs(batch)
         return torch.stack(
             [
@@ -60,7 +63,7 @@ class ProposalPolicy(nn.Module):
 
 
 def log_prob(log_probs: Sequence[Tensor], actions: Tensor, batch: GraphBatch) -> Tensor:
-    """(samples, graphs) of what was chosen (samples, n, c) at all nodes of each graph."""
+    """(samples, graphs) log-probability of actions (samples, n, c) at all nodes of each graph."""
     # Each choice: (n, categories) at (samples, n) becomes (n, samples).
     chosen_log_probs = [
         log_probs_of_choice.gather(1, action.t())
@@ -70,10 +73,10 @@ def log_prob(log_probs: Sequence[Tensor], actions: Tensor, batch: GraphBatch) ->
 
 
 class Baseline(nn.Module):
-    """The reward that is expected of a graph, from a network of its own; see `ProposalPolicy`.
+    """The expected reward of a graph, by a network of its own; see `ProposalPolicy`.
 
     Args:
-        first: about what it expects of every graph before it learns.
+        first: about the value for every graph before training.
     """
 
     def __init__(
@@ -100,6 +103,6 @@ def _network(features: tuple[int, int], shape: GraphShape, generator: Generator)
 
 
 def _sample_categories(log_probs: Tensor, samples: int, generator: Generator) -> Tensor:
-    """(samples, n) draws from distributions (n, categories), by Gumbel's noise."""
+    """(samples, n) draws from distributions (n, categories), by Gumbel noise."""
     uniform = torch.rand(samples, *log_probs.shape, generator=generator)
     return (log_probs - torch.log(-torch.log(uniform))).argmax(dim=2)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 Score = Literal["additive", "general"]
-"""The way attention compares, see `situate.policies.attention.Attention`."""
+"""Score of the attention, see `situate.policies.attention.Attention`."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """The shape of `situate.policies.seq2seq.Placer`; the attributes mean what they mean there."""
+    """Shape of a `situate.policies.seq2seq.Placer`; the attributes have the same meaning there."""
 
     hidden: int = 64
     layers: int = 1
@@ -31,13 +31,13 @@ class GraphShape:
 
     Attributes:
         width: numbers that represent a node or an edge.
-        rounds: of message passing, T in the paper.
-        update: the next representation of a node is made of the last one and its messages by a
-            network (`plain`), is the sum of that and the last one (`residual`), or comes of a gated
-            recurrent unit (`gru`).
-        aggregation: messages of a direction are added up, or averaged.
-        kind: a graph network, or a recurrent one over the nodes in topological order, of which the
-            width alone counts.
+        rounds: rounds of message passing, T in the paper.
+        update: the next representation of a node: a network of the last one and its messages
+            (`plain`), the sum of that and the last one (`residual`), or a gated recurrent unit
+            (`gru`).
+        aggregation: messages of one direction are summed, or averaged.
+        kind: a graph network, or a recurrent network over the nodes in topological order, which
+            uses the width alone.
     """
 
     width: int = 32

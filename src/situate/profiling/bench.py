@@ -1,4 +1,4 @@
-"""The work of workers that measure: the whole step, the round trips, and memory for each."""
+"""The assignments of profiling workers: the whole step, the round trips, and memory for each."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from situate.runtime.subject import Subject
 
 
 class Bench:
-    """Lays out and fills one block of memory for all devices that are measured.
+    """Lays out and fills one block of memory for all profiled devices.
 
     Attributes:
         block: its descriptor.
-        assignments: of every device. Its timed step runs all ops of the program; its plain
-            step what `plain_step` says.
-        marks: the numbers under which that is timed.
+        assignments: of every device. The timed step runs all ops of the program; the plain step is
+            `plain_step`.
+        marks: the op numbers of the plain step's timings.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Bench:
         ]
 
     def close(self) -> None:
-        """Let the memory go, once every process has mapped it."""
+        """Release the memory, once every process has mapped it."""
         os.close(self.block)
 
     def _places(self, layout: Layout, count: int) -> list[Places]:
@@ -115,8 +115,8 @@ class Bench:
         )
 
     def _hyperparameters(self) -> list[optimizers.Hyperparameters]:
-        """Settings with a learning rate of zero: however often a step is measured, its numbers
-        stay."""
+        """Settings with a learning rate of zero, so repeated steps leave the parameters
+        unchanged."""
         program = self._subject.program
         if not program.training:
             return []

@@ -18,12 +18,15 @@ from situate.runtime.hardware import RealDevice
 from situate.runtime.programs.program import Program
 
 COPY_REPETITIONS = 7
-"""Number of times that a tensor of each size is copied, after a first time."""
+"""Copies of a tensor of each size, after a warm-up."""
 
 
 def measure_device(program: Program, device: Device, real: RealDevice) -> MeasuredDevice:
-    """Measure the ops of a program on a CUDA device, each for itself: the time between two
-    events on its stream, so that launches which the device waits for count and others do not."""
+    """Measure the ops of a program on a CUDA device, one by one.
+
+    An op takes the time between two events on its stream. So launches that delay the device count,
+    and others do not.
+    """
     import torch
 
     here = torch.device(real.torch)
@@ -57,7 +60,7 @@ def _between_events(call: Call, count: int) -> list[float]:
 
 
 def measure_links(devices: Sequence[RealDevice]) -> Iterator[MeasuredLink]:
-    """The measured links of all ordered pairs of devices of which one is a CUDA device."""
+    """The measured links of all ordered pairs of devices that include a CUDA device."""
     for source in devices:
         for target in devices:
             if source.torch != target.torch and "cuda" in source.torch + target.torch:
@@ -68,8 +71,8 @@ def measure_links(devices: Sequence[RealDevice]) -> Iterator[MeasuredLink]:
 
 
 def _copy_seconds(source: str, target: str, size: int) -> float:
-    """Until a tensor is there the way a placed step sends it, but for the flag: through memory of
-    the host that is locked in place, where a CPU reads it."""
+    """Seconds of a copy along a placed step's way, through page-locked memory of the host, but
+    without the flag."""
     import torch
 
     tensor = torch.ones(size, dtype=torch.uint8, device=source)

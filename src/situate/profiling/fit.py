@@ -1,4 +1,5 @@
-"""Fit the roofline to measured ops: what each op class reaches of a device's two peaks."""
+"""Fit of the roofline to measured ops: the fraction of a device's two peaks that each op class
+reaches."""
 
 from __future__ import annotations
 
@@ -15,13 +16,13 @@ from situate.data.op_classes import op_class
 from situate.data.peaks import peak
 
 MAX_ROUNDS = 20
-"""At most so often ops change sides of the roofline; they settle after a few."""
+"""Most rounds in which ops change sides of the roofline; they settle after a few."""
 
 LAUNCH_COUNTS = tuple(2.0 ** (k / 2) for k in range(15))
-"""Numbers of launches that starting an op is tried to take."""
+"""Candidates for the number of launches that starting an op takes."""
 
 SAME_FACTOR = 1.1
-"""Factor up to which two errors, or two times, count as the same."""
+"""Factor up to which two errors, or two times, count as equal."""
 
 
 class _Sample(NamedTuple):
@@ -33,12 +34,11 @@ class _Sample(NamedTuple):
 
 
 def efficiencies(ops: Iterable[Op], device: MeasuredDevice) -> dict[str, Efficiency]:
-    """By op class, from the device's `seconds`, peaks and `launch`; without the classes of which
-    nothing was measured that takes longer than a launch.
+    """Efficiencies by op class, from the device's `seconds`, peaks and `launch`.
 
-    An op is bound by arithmetic or by memory; each side's efficiency is the median of its ops, so
-    that half of them are faster and half slower, and no outlier moves it. Launches are as few as
-    leave about the least median error, in factors.
+    A class without an op that takes longer than a launch is left out. An op is bound by arithmetic
+    or by memory; each side's efficiency is the median of its ops, which no outlier moves. The
+    number of launches is the smallest with about the least median error (a factor).
     """
     distinct = {op.signature: op for op in ops if op.signature in device.seconds}
     by_class: dict[str, list[_Sample]] = {}
@@ -57,7 +57,7 @@ def _sample(op: Op, device: MeasuredDevice, seconds: Mapping[str, Timing]) -> _S
 
 
 def _fit(samples: Floats, launch: float) -> Efficiency | None:
-    """From (3, ops) samples: with the fewest launches that leave about the least error."""
+    """The fit of (3, ops) samples with the fewest launches of about the least error."""
     fits = [_with_launches(samples, launch, launches) for launches in LAUNCH_COUNTS]
     usable = [fit for fit in fits if fit is not None]
     least = min((fit.error for fit in usable), default=0.0)
@@ -68,8 +68,8 @@ def _fit(samples: Floats, launch: float) -> Efficiency | None:
 
 
 def _with_launches(samples: Floats, launch: float, launches: float) -> Efficiency | None:
-    """Fitted to the ops that take longer than it takes to start them, its error that of all; None
-    where there is none."""
+    """The fit to ops that take longer than their start, with the error over all ops; None without
+    such ops."""
     at_peak, seconds, start = samples[:2], samples[2], launch * launches
     long = seconds > SAME_FACTOR * start
     if not long.any():
@@ -82,7 +82,7 @@ def _with_launches(samples: Floats, launch: float, launches: float) -> Efficienc
 
 
 def _fit_fractions(at_peak: Floats, seconds: Floats) -> Floats:
-    """(2,) fractions of the peaks, from (2, ops) seconds at either peak and measured ones."""
+    """(2,) fractions of the peaks, from (2, ops) seconds at either peak and measured seconds."""
     reached = at_peak / seconds
     efficiency = np.full(2, np.median(reached.max(axis=0)))
     side = np.full(len(seconds), -1)
@@ -95,6 +95,6 @@ def _fit_fractions(at_peak: Floats, seconds: Floats) -> Floats:
 
 
 def _side_medians(reached: Floats, side: NDArray[np.intp]) -> Floats:
-    """Medians of each side's own ops; a side without any is taken to reach what the other does."""
+    """Medians of each side's ops; a side without ops takes over the other's."""
     medians = [np.median(reached[i, side == i]) if (side == i).any() else 0.0 for i in (0, 1)]
     return np.array([median or max(medians) for median in medians])

@@ -23,28 +23,30 @@ from situate.runtime.hardware import RealDevice
 from situate.runtime.subject import Subject
 
 SECONDS_PER_KIND = 1.0
-"""Seconds that steps of one kind, alone or together, are repeated for."""
+"""Seconds of repetition for steps of one kind, alone or together."""
 
-FEWEST_STEPS, MOST_STEPS = 3, 21
-"""Steps of one kind: an odd number, for of two an op's median would be the faster one."""
+MIN_STEPS, MAX_STEPS = 3, 21
+"""Fewest and most steps of one kind. Both are odd: of two, an op's low median would be the faster
+one."""
 
 LONG_STEP_SECONDS = 4.0
-"""Seconds of a step above which one of a kind is enough."""
+"""Seconds of a step above which one repetition suffices."""
 
 ROUND_TRIP_LAPS = 13
-"""Number of times that the round trips are run; the first is to warm up."""
+"""Repetitions of the round trips; the first is a warm-up."""
 
 Step = Mapping[int, StepRecord]
-"""The report of every device that took part in a step."""
+"""The record of every device that took part in a step."""
 
 
 class InSitu:
-    """Measures with workers as it is made: round trips between all devices, steps of all together,
-    which warm them up too, and steps of one device of each sort alone. Of a step that takes long it
-    measures the distinct ops instead, and nothing together.
+    """Measures with workers on construction: round trips, steps of one device alone, steps of all.
+
+    A first step of all devices warms them up. Then one device of each sort runs alone, then all run
+    together. For a long step, the distinct ops are measured instead, and nothing together.
 
     Args:
-        devices, reals: of the workers, as the cluster describes them and as they are.
+        devices, reals: the workers' devices, of the cluster and of this machine.
 
     Raises:
         SituateError: the step failed on a device.
@@ -92,12 +94,12 @@ class InSitu:
         return [self._device(i) for i in self._alone]
 
     def links(self) -> tuple[list[MeasuredLink], float]:
-        """The measured links between all devices, and the synchronisation."""
+        """The measured links between all devices, and the synchronisation seconds."""
         seconds = [self._there_and_back(trip) for trip in self._trips]
         return measured_links(self._trips, seconds, [device.name for device in self._devices])
 
     def overhead(self) -> float:
-        """Seconds that a step on several devices takes beside what they do."""
+        """Seconds of a step on several devices beyond the devices' own work."""
         return median_low(self._overheads) if len(self._devices) > 1 else 0.0
 
     def _device(self, i: int) -> MeasuredDevice:
@@ -127,7 +129,7 @@ class InSitu:
         return contention(self._graph, self._alone[i], self._timings(self._together, i))
 
     def _wall(self, i: int) -> float:
-        """Seconds of a step on the wall for each second of its ops; 1 where ops were run alone."""
+        """Wall seconds of a step for each second of its ops; 1 if ops ran alone."""
         if i not in self._steps:
             return 1.0
         alone = self._alone[i]
@@ -138,15 +140,15 @@ class InSitu:
         return max(1.0, step_seconds / op_seconds)
 
     def _there_and_back(self, trip: RoundTrip) -> float:
-        """The lower quartile: two devices wait for each other on the clock on the wall, which
-        other programs hold up."""
+        """The lower quartile of a round trip: both devices wait for each other on the wall clock,
+        which other programs delay."""
         op = self._marks.trip(trip.number)
         records = [lap[trip.first] for lap in self._laps]
         return sorted(r.op_ends[op] - r.op_starts[op] for r in records)[len(records) // 4]
 
 
 def distinct_devices(devices: Sequence[Device]) -> list[int]:
-    """The first of all devices of the same kind, model and threads."""
+    """The first device of each kind, model and number of threads."""
     sorts: dict[tuple[str, str, int | None], int] = {}
     for i, device in enumerate(devices):
         sorts.setdefault((device.kind, device.model, device.threads), i)
@@ -154,12 +156,12 @@ def distinct_devices(devices: Sequence[Device]) -> list[int]:
 
 
 def _repeat_steps(workers: ProfilingWorkers, members: Sequence[int]) -> list[Step]:
-    """Steps of these devices for `SECONDS_PER_KIND`, and at least `FEWEST_STEPS` unless they are
+    """Steps of these devices for `SECONDS_PER_KIND`, and at least `MIN_STEPS` unless they are
     long."""
     steps: list[Step] = [workers.run(members, timed=True)]
     seconds = _step_seconds(steps[0])
-    fewest = FEWEST_STEPS if seconds < LONG_STEP_SECONDS else 1
-    count = min(MOST_STEPS, max(fewest, int(SECONDS_PER_KIND / max(seconds, 1e-9))))
+    fewest = MIN_STEPS if seconds < LONG_STEP_SECONDS else 1
+    count = min(MAX_STEPS, max(fewest, int(SECONDS_PER_KIND / max(seconds, 1e-9))))
     return steps + [workers.run(members, timed=True) for _ in range(2 * (count // 2))]
 
 

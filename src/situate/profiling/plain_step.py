@@ -11,21 +11,22 @@ from situate.data.costs import MeasuredLink
 from situate.runtime.device import StepRecord
 
 TRANSFER_SIZES = (64, 1 << 18, 1 << 20, 1 << 22, 1 << 24)
-"""Bytes of the tensors that go to and fro: from next to none to more than most caches hold."""
+"""Bytes of the tensors in round trips: from almost none to more than most caches hold."""
 
 MEETING_BYTES = TRANSFER_SIZES[0]
 """Bytes of a first tensor that does not count: its sender waits until the other device is there."""
 
 ONES_KERNEL = "aten::ones"
-"""The kernel that makes them."""
+"""The kernel that makes the tensors."""
 
 FASTEST_LINK = 1e12
-"""Bytes/s, where the larger tensors were no slower than the smallest."""
+"""Bytes/s of a link on which larger tensors were no slower than the smallest."""
 
 
 @dataclass(frozen=True)
 class RoundTrip:
-    """A way from `first` to `second` and back; the two channels are `2 * number` and one more."""
+    """A round trip from `first` to `second` and back, by channels `2 * number` and `2 * number +
+    1`."""
 
     number: int
     first: int
@@ -34,18 +35,18 @@ class RoundTrip:
 
 
 def round_trips(devices: int) -> list[RoundTrip]:
-    """The round trips of all pairs and sizes, in the order in which they run."""
+    """The round trips of all pairs and sizes, in order of execution."""
     pairs = itertools.combinations(range(devices), 2)
     trips = [(a, b, size) for a, b in pairs for size in (MEETING_BYTES, *TRANSFER_SIZES)]
     return [RoundTrip(number, *trip) for number, trip in enumerate(trips)]
 
 
 def round_trip_lines(trip: RoundTrip, device: int, kernel: int, op: int) -> Iterator[str]:
-    """The lines of a device in a round trip, as source of a placed step.
+    """The source lines of a device in a round trip, for a placed step.
 
     Args:
         kernel: number of the kernel `ONES_KERNEL`.
-        op: the number under which it is timed.
+        op: the op number of the timing.
     """
     there, back = 2 * trip.number, 2 * trip.number + 1
     if device == trip.first:
@@ -58,11 +59,13 @@ def round_trip_lines(trip: RoundTrip, device: int, kernel: int, op: int) -> Iter
 def measured_links(
     trips: Sequence[RoundTrip], seconds: Sequence[float], names: Sequence[str]
 ) -> tuple[list[MeasuredLink], float]:
-    """Both links of every pair, and the seconds of the fastest smallest tensor, which all tensors
-    pay: the synchronisation. A link's latency is what its own smallest tensor takes beside that.
+    """Both links of every pair, and the synchronisation seconds, which every tensor pays.
+
+    The synchronisation is the time of the smallest tensor on the fastest link. A link's latency is
+    the time of its own smallest tensor minus that.
 
     Args:
-        seconds: by trip, there and back.
+        seconds: of each round trip.
     """
     one_way: dict[tuple[int, int], list[float]] = {}
     for trip, both in zip(trips, seconds, strict=True):
@@ -78,9 +81,12 @@ def measured_links(
 
 
 def fit_link(seconds: Sequence[float]) -> tuple[float, float]:
-    """Latency and bytes/s, from the seconds that a tensor of each of `TRANSFER_SIZES` takes one way. The
-    rate is that of all but the smallest together, beside their latency: the large ones decide,
-    since in a step no cache holds what is sent."""
+    """Latency and bytes/s, from the seconds that a tensor of each of `TRANSFER_SIZES` takes one
+    way.
+
+    The rate is fitted to all but the smallest size together, after their latency. So large tensors
+    decide, since no cache holds a step's tensors.
+    """
     latency, *others = seconds
     beside = sum(s - latency for s in others)
     return latency, min(
@@ -89,12 +95,12 @@ def fit_link(seconds: Sequence[float]) -> tuple[float, float]:
 
 
 REPETITIONS = 100
-"""Things of next to no work that are timed together."""
+"""Launches, or clock readings, that are timed together."""
 
 
 @dataclass(frozen=True)
 class OpNumbers:
-    """Under which numbers the plain step is timed: behind those of the program's `ops`."""
+    """The op numbers of the plain step's timings, after the program's `ops`."""
 
     ops: int
     trips: int
@@ -110,20 +116,20 @@ class OpNumbers:
 
     @property
     def looks(self) -> int:
-        """The number of `REPETITIONS` looks at the clock."""
+        """The number of `REPETITIONS` clock readings."""
         return self.launches + 1
 
 
 def worker_clock(threads: int | None) -> str:
-    """A clock of module `time`: where one thread does all the work, its own time, which whatever
-    else this machine does leaves alone; else that on the wall."""
+    """A clock of module `time`: the thread's own if one thread does all the work, which other
+    programs do not disturb; otherwise the wall clock."""
     return "thread_time" if threads == 1 else "perf_counter"
 
 
 def plain_step(
     trips: Sequence[RoundTrip], device: int, kernel: int, marks: OpNumbers, clock_name: str
 ) -> str:
-    """Round trips on the clock on the wall, then launches and looks at the clock.
+    """Source of the plain step: round trips on the wall clock, then launches and clock readings.
 
     Args:
         kernel: number of the kernel `ONES_KERNEL`.
@@ -137,7 +143,7 @@ def plain_step(
 
 
 def median_seconds(laps: Sequence[Mapping[int, StepRecord]], device: int, op: int) -> float:
-    """Seconds of one of the `REPETITIONS` things that were timed as op number `op`, median of the laps."""
+    """Median seconds over the laps of one of the `REPETITIONS` timed as op number `op`."""
     return (
         median_low([lap[device].op_ends[op] - lap[device].op_starts[op] for lap in laps])
         / REPETITIONS

@@ -1,4 +1,4 @@
-"""Measurement of a model's ops on the devices of this machine, and of tensors between them."""
+"""Measurement of a model's ops on the devices of this machine, and of the links between them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from situate.torch_capture import check_installed
 from situate.version import VERSION
 
 MAX_PROCESSES = 32
-"""CPU devices that are measured at once: each holds a copy of the model."""
+"""CPU devices measured at once: each holds a copy of the model."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """Measured costs, and the graph of the step that they were measured of."""
+    """Measured costs, and the graph of their step."""
 
     costs: Costs
     graph: Graph
@@ -39,22 +39,22 @@ class Profile:
 def profile(
     model: str, cluster: Cluster, optimizer: str | None = None, slices: Slices | None = None
 ) -> Profile:
-    """Measure the ops of a model on the devices of this machine, and tensors between them.
+    """Measure the ops of a model on the devices of this machine, and the links between them.
 
-    A process for each CPU device runs the whole step, op by op: all of them together, which shows
-    how much they slow one another down, and one device of each sort alone. On a CUDA device each
-    distinct op runs by itself on made-up tensors.
+    A process for each CPU device runs the whole step, op by op: one device of each sort alone, and
+    all together, which shows how much they slow one another down. On a CUDA device each distinct op
+    runs by itself on synthetic tensors.
 
     Args:
         model: a network of the zoo or `package.module:function`, with or without `:inference`.
-        cluster: devices of this machine; of those with the same kind, model and threads the first
-            is measured and stands for all.
+        cluster: devices of this machine. Of devices with the same kind, model and threads the first
+            is measured for all.
         optimizer: the update of the training step.
         slices: of its batch, at whose size the ops are measured.
 
     Raises:
         MissingExtra: PyTorch is not installed.
-        SituateError: the model cannot be built, captured or run; a device is not there.
+        SituateError: the model cannot be built, captured or run, or a device is missing.
     """
     check_installed()
     devices = list(zip(cluster.devices, real_devices(cluster), strict=True))
@@ -91,7 +91,7 @@ def _profile_cpus(
     slices: Slices | None,
     cpus: Iterable[tuple[Device, RealDevice]],
 ) -> tuple[Subject, list[MeasuredDevice], list[MeasuredLink], float, float]:
-    """The model, which is captured while the processes start, and what they measure."""
+    """The model, captured while the processes start, and their measurements."""
     pairs = list(cpus)
     with ProfilingWorkers([real for _, real in pairs]) as workers:
         import torch  # noqa: F401 - which takes a core as long as each of them does
@@ -115,8 +115,8 @@ def _versions() -> dict[str, str]:
 
 
 def cluster_from_costs(cluster: Cluster, costs: Costs) -> Cluster:
-    """The same devices with measured launches, links and synchronisation; links of pairs that were
-    not measured stay."""
+    """The same devices with measured launches, links and synchronisation; links without a
+    measurement stay."""
     measured_links = tuple(
         Link(a.source, a.target, _three_digits(a.bandwidth), _three_digits(a.latency), both=False)
         for a in costs.links
@@ -141,5 +141,5 @@ def _with_launch(device: Device, costs: Costs) -> Device:
 
 
 def _three_digits(value: float) -> float:
-    """Three significant ones: no measurement knows more."""
+    """Three significant digits: no measurement is more precise."""
     return float(f"{value:.3g}")

@@ -1,4 +1,5 @@
-"""Ops one by one on made-up tensors: for devices on which no placed step runs yet."""
+"""Distinct ops one by one on synthetic tensors, for devices without placed steps and for long
+steps."""
 
 from __future__ import annotations
 
@@ -27,18 +28,20 @@ if TYPE_CHECKING:
 
 Call = Callable[[], object]
 Stopwatch = Callable[[Call, int], list[float]]
-"""Seconds of each of so many calls."""
+"""Returns the seconds of each of a number of calls."""
 
 MAX_CALLS = 9
-"""Calls of an op that are timed."""
+"""Most timed calls of an op."""
 
 SECONDS_PER_OP = 0.1
-"""Seconds that an op is timed for, and at least once."""
+"""Seconds of timing per op; one call runs in any case."""
 
 
 def replay(program: Program, device: torch.device, stopwatch: Stopwatch) -> dict[str, Timing]:
-    """Timings by signature, each distinct op of a program run on its own, after a call to warm up;
-    without those that cannot run on the device, such as what PyTorch has for CPUs only."""
+    """Timings by signature of a program's distinct ops, each run by itself after a warm-up.
+
+    Ops that cannot run on the device, such as PyTorch's CPU-only ops, are left out.
+    """
     import torch
 
     roles, timing_of = Roles(program), dict[str, Timing]()
@@ -63,7 +66,7 @@ def _timing(call: Call, stopwatch: Stopwatch) -> Timing:
 
 
 def _call(program: Program, roles: Roles, op: int, device: torch.device) -> Call:
-    """The function that runs an op on made-up tensors."""
+    """A function that runs an op on synthetic tensors."""
     import torch
 
     node = program.nodes[op]
@@ -107,7 +110,7 @@ def _update(kind: str, parameter: torch.Tensor, device: torch.device) -> Call:
 
 
 def _synthetic(value: Any, device: torch.device) -> Any:
-    """Made-up tensors in place of fake ones."""
+    """Synthetic tensors in place of fake ones."""
     import torch
 
     if isinstance(value, (list, tuple)):
@@ -116,7 +119,7 @@ def _synthetic(value: Any, device: torch.device) -> Any:
 
 
 def _on_device(arguments: Any, device: torch.device) -> Any:
-    """Arguments that name a device name this one."""
+    """Arguments with this device in place of others."""
     import torch
     from torch.utils._pytree import tree_map
 
@@ -124,9 +127,11 @@ def _on_device(arguments: Any, device: torch.device) -> Any:
 
 
 def synthetic_tensor(fake: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """A tensor of the same shape, strides and dtype: of numbers between 0.1 and 1, which no op
-    minds, or of zeros, which index any table. What lies on top of one another in the original,
-    such as an expanded dimension, does so here."""
+    """A tensor with the shape, strides and dtype of a fake one.
+
+    Floats lie between 0.1 and 1, which suits every op; other types are zeros, which index any
+    table. Elements that overlap in the original, as in an expanded dimension, overlap here.
+    """
     import torch
 
     size, stride = tuple(fake.shape), tuple(fake.stride())
@@ -137,14 +142,14 @@ def synthetic_tensor(fake: torch.Tensor, device: torch.device) -> torch.Tensor:
 
 
 LONG_STEP_SECONDS = 60.0
-"""Seconds of a step above which ops are run alone, if that is quicker."""
+"""Seconds of a step above which its ops run alone, if that is quicker."""
 
 DISTINCT_OPS_SHARE = 0.4
-"""Fraction of a step that its distinct ops take at most for that."""
+"""Largest fraction of a step that its distinct ops may take for that."""
 
 
 def is_long(graph: Graph, device: Device) -> bool:
-    """True if the distinct ops of a step are to run alone, by the roofline's estimates."""
+    """True if the distinct ops of a step should run alone, by the roofline's estimates."""
     try:
         seconds = op_seconds(graph, Cluster("here", (device,)))[:, 0].tolist()
     except SituateError:
@@ -155,7 +160,7 @@ def is_long(graph: Graph, device: Device) -> bool:
 
 
 def seconds_alone(program: Program, real: RealDevice) -> dict[str, Timing]:
-    """Timings by signature, in this process, on as many threads as the device has."""
+    """Timings by signature, in this process, with the device's number of threads."""
     import torch
 
     clock = worker_clock(real.threads)

@@ -14,12 +14,13 @@ from situate.runtime.device import StepRecord
 
 
 def timings(graph: Graph, steps: Sequence[StepRecord], look: float) -> dict[str, Timing]:
-    """Timings by signature, from several runs of a whole step; `look` is what a look at the clock
-    takes.
+    """Timings by signature, from several runs of a whole step.
 
-    An op takes its median over the steps (of an even number the lower one), a signature the mean of
-    its ops: what disturbs a step now and then is left out, and the sum over all ops is that of the
-    step.
+    An op takes its median over the steps (the lower of two), a signature the mean of its ops. So
+    disturbances drop out, and the sum over all ops is the step's time.
+
+    Args:
+        look: seconds of reading the clock.
     """
     ops = [op for op in steps[0].op_starts if op < len(graph.ops)]
     of_op = {op: [max(0.0, s.op_ends[op] - s.op_starts[op] - look) for s in steps] for op in ops}
@@ -41,8 +42,8 @@ def _timing(ops: Sequence[list[float]]) -> Timing:
 def contention(
     graph: Graph, alone: Mapping[str, Timing], together: Mapping[str, Timing]
 ) -> dict[str, float]:
-    """Factors by op class: how many times longer a step's ops take together than alone; never below
-    1, which only noise goes."""
+    """Factors by op class: the time of a step's ops together over their time alone; at least 1, as
+    less is noise."""
     sums: dict[str, list[float]] = {}
     for op in graph.ops:
         if op.signature in alone and op.signature in together:
@@ -53,7 +54,10 @@ def contention(
 
 
 def workspace(graph: Graph, record: StepRecord) -> dict[str, int]:
-    """Bytes by signature that ops had allocated beyond what they hand on; those with any."""
+    """Bytes by signature that ops allocated beyond their outputs, where positive.
+
+    These are the kernels' temporary buffers, which a graph captured without values cannot show.
+    """
     output_bytes = [0] * len(graph.ops)
     for tensor in graph.tensors:
         output_bytes[tensor.producer] += tensor.size

@@ -1,4 +1,4 @@
-"""The workers that measure: one a device, as in a placed step, but told alone what to run."""
+"""Profiling workers: one a device, as in a placed step, any of which can run a step alone."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from situate.runtime.processes.worker_pool import STEP_WORKER, Worker, WorkerPoo
 class ProfilingWorkers:
     """A worker for each of several devices; a context manager that ends them.
 
-    Each loads PyTorch as it starts. As many start at once as leave a core to this process, which
-    may load it too; the others when `start_others` is called.
+    Each loads PyTorch at its start. At first, as many start as leave a core for this process, which
+    may load PyTorch too; `start_others` starts the rest.
 
     Attributes:
-        overhead: seconds that the last step took beside what its devices did.
+        overhead: seconds of the last step beyond its devices' work.
     """
 
     def __init__(self, devices: Sequence[RealDevice]) -> None:
@@ -37,7 +37,7 @@ class ProfilingWorkers:
             raise
 
     def start_others(self) -> None:
-        """Start those that are not started yet."""
+        """Start the remaining workers."""
         while self._others:
             self._start_next()
 
@@ -54,11 +54,11 @@ class ProfilingWorkers:
 
     @property
     def pids(self) -> list[int]:
-        """The processes, by device."""
+        """The process numbers, by device."""
         return [worker.process.pid for worker in self._pool.workers]
 
     def assign(self, assignments: Sequence[Assignment], block: int) -> None:
-        """Tell every worker what it can run.
+        """Send every worker its assignment.
 
         Args:
             block: descriptor of the common memory.
@@ -73,10 +73,10 @@ class ProfilingWorkers:
     def run(
         self, members: Iterable[int], timed: bool, memory: bool = False
     ) -> dict[int, StepRecord]:
-        """Run one step of these devices at once, and return what each says of it.
+        """Run one step of these devices at once; their records, by device.
 
         Raises:
-            SituateError: the step failed on one of them; all have ended then, since the others may
+            SituateError: the step failed on one device. All have ended then, since the others may
                 wait for it.
         """
         self._step += 1
@@ -90,7 +90,7 @@ class ProfilingWorkers:
         return dict(zip(device_numbers, records, strict=True))
 
     def _answers(self, workers: Sequence[Worker]) -> list[Any]:
-        """The answers of these workers; where one fails, all are ended."""
+        """The answers of these workers; a failure of one ends all."""
         try:
             return self._pool.answers(workers)
         except SituateError:
@@ -99,5 +99,5 @@ class ProfilingWorkers:
 
 
 def _busy_seconds(records: Collection[StepRecord]) -> float:
-    """Seconds from when the first device began to when the last one ended."""
+    """Seconds from the first device's start to the last device's end."""
     return max(r.end for r in records) - min(r.start for r in records)

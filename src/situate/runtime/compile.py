@@ -1,4 +1,4 @@
-"""From a plan and a model to the step that runs."""
+"""Compilation of a plan and a model into a step that runs."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ if TYPE_CHECKING:
     import torch
 
 ModelParts = tuple[Any, Any, Callable[..., Any] | None]
+"""A model, its inputs and its loss."""
 
 
 @dataclass(frozen=True)
 class RunnablePlan:
-    """A plan that is ready to run: what is predicted of it, and what its devices do."""
+    """A plan ready to run: its predicted schedule, and the programs of its devices."""
 
     problem: Problem
     schedule: Schedule
@@ -44,8 +45,8 @@ class RunnablePlan:
 
     @property
     def peak(self) -> list[int]:
-        """Bytes by device, at their most: of the program that is run where devices share the host's
-        memory; of the schedule for one that receives into memory of its own."""
+        """Peak bytes by device: of the running program on devices that share the host's memory, and
+        of the schedule on devices with memory of their own."""
         program_peaks = footprint(self.placed, self.problem.workspace)
         schedule_peaks = self.schedule.peak.tolist()
         return [
@@ -55,8 +56,7 @@ class RunnablePlan:
 
 
 def build_model(plan: Plan, named_devices: NamedDevices) -> ModelParts:
-    """Model, inputs and loss of the network or function that a plan was made for; devices that it
-    names are noted.
+    """Model, inputs and loss of a plan's network or function; notes the devices that they name.
 
     Raises:
         PlanError: the plan was made for something else.
@@ -92,25 +92,24 @@ def compile(
         for images, labels in batches:
             print(step(images, labels))
 
-    What it returns is called in place of `loss(model, *inputs)`, `backward()` and
-    `optimizer.step()`, or of the model where the plan is for inference.
+    Call the step in place of `loss(model, *inputs)`, `backward()` and `optimizer.step()`, or of the
+    model for inference.
 
     Args:
         plan: of the model's step.
-        model: is moved into memory that the devices share, and trained there.
-        inputs, loss: as the model was captured; by default those of the network or function that
-            the plan is for.
+        model: moves into memory that the devices share, and is trained there.
+        inputs, loss: as at the model's capture; by default those of the plan's network or function.
         optimizer: `torch.optim.SGD`, `Adam` or `AdamW`; by default the planned one with PyTorch's
             defaults. A schedule may change its learning rate between steps.
-        cluster: what was planned for; by default the preset of that name.
-        costs: what was planned with.
-        seed: of dropout and the like, which do not depend on the placement.
-        keep: copy what a step is about to change, so that one that fails is undone.
+        cluster: the plan's cluster; by default the preset of that name.
+        costs: the plan's costs.
+        seed: of dropout and other random ops, whose draws do not depend on the placement.
+        keep: copy the state that a step is about to change, so that a failed step is undone.
 
     Raises:
         PlanError: the plan is for another model, cluster or costs, or for devices that are not
             here.
-        SituateError: a model that cannot be captured, or an optimizer that is not supported.
+        SituateError: the model cannot be captured, or the optimizer is not supported.
     """
     check(plan, Plan, "plan", PlanError)
     check(cluster, Cluster | None, "cluster", PlanError)
@@ -159,10 +158,10 @@ def prepare(plan: Plan, program: Program, cluster: Cluster, costs: Costs | None)
 
 
 def cluster_of(plan: Plan) -> Cluster:
-    """The cluster of a plan that was made for a preset or for identical devices.
+    """The cluster of a plan for a preset or for identical devices.
 
     Raises:
-        PlanError: it was made for the cluster of a file.
+        PlanError: the plan is for the cluster of a file.
     """
     if plan.named_cluster is None:
         raise PlanError(
@@ -173,5 +172,5 @@ def cluster_of(plan: Plan) -> Cluster:
 
 
 def _trains(plan: Plan) -> bool:
-    """True for a plan that places updates; one that does not say is one of training."""
+    """True for a plan that places updates, or does not say."""
     return not plan.graph.endswith(INFERENCE) and plan.optimizer != ""

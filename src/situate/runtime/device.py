@@ -1,4 +1,4 @@
-"""One device at work: its source compiled and bound to kernels, state, channels and updates."""
+"""A device at work: its source, compiled and bound to kernels, state, channels and updates."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class Share:
 
     Attributes:
         text: the step as a Python function, see `situate.runtime.programs.source`.
-        timed: the same, with the clock read before and after each op.
-        kernels, constants: what the text calls `f0`, `f1`, ... and `c0`, `c1`, ...
-        updates: by number of a parameter that is updated here, the group it is in.
+        timed: the same, with a clock reading before and after each op.
+        kernels, constants: the values of `f0`, `f1`, ... and `c0`, `c1`, ... in the text.
+        updates: the optimiser's group of each parameter updated here, by number.
         optimizer: the kind of optimiser.
-        channels, seeds: how many of each the program has.
+        channels, seeds: their numbers in the program.
         seed: of the random numbers.
-        here: numbers of the state that this device holds.
-        copied: of those that it overwrites, without those in `updates`.
-        clock: of module `time`, that ops are timed by.
-        one: the type of the gradient of the loss by itself.
+        here: numbers of the state on this device.
+        copied: numbers of the state that it overwrites, except parameters in `updates`.
+        clock: name in module `time` of the clock for timed ops.
+        one: dtype of the gradient of the loss by itself.
     """
 
     text: str
@@ -58,14 +58,14 @@ class Share:
 
 @dataclass(frozen=True)
 class StepRecord:
-    """The report of a device about a step; times are of the machine's monotonic clock.
+    """A device's record of a step; times are of the machine's monotonic clock.
 
     Attributes:
-        start, end: when it began and ended.
-        waited: seconds it waited for tensors of other devices; a GPU may have computed meanwhile.
-        op_starts, op_ends: by op, where each was timed.
-        peak: bytes that PyTorch had allocated at most, beyond those at the start, where measured.
-        allocated: by op, the same of what it had when it began.
+        start, end: of the step on this device.
+        waited: seconds of waiting for tensors of other devices; a GPU may have computed meanwhile.
+        op_starts, op_ends: by op, for timed ops.
+        peak: most bytes that PyTorch had allocated beyond those at the start, if measured.
+        allocated: by op, the same from the op's start to its end.
     """
 
     start: float
@@ -83,8 +83,8 @@ class Device:
     Args:
         state: the tensors of the model, by number.
         hyperparameters: of the updates, by group.
-        results: where the results of the step go.
-        commit: is called before the updates, where the share's text does so.
+        results: take the results of the step.
+        commit: called before the updates, if the share's text says so.
     """
 
     def __init__(
@@ -129,10 +129,10 @@ class Device:
         self._timed: FunctionType | None = None
 
     def tell(self, hyperparameters: Sequence[Hyperparameters]) -> None:
-        """Update with other hyperparameters from now on.
+        """Use other hyperparameters from now on.
 
         Raises:
-            Exception: what an update with them raises; nothing has changed.
+            Exception: the error of an update with them; nothing has changed.
         """
         updates = self._share.updates.items()
         # Once for each group and type, on a single number: all are checked before any update is
@@ -149,7 +149,7 @@ class Device:
         timed: bool = False,
         clock: str | None = None,
     ) -> StepRecord:
-        """Step number `step`; the first is 1. Ops are timed by `clock` if one is given."""
+        """Run step number `step`, counted from 1; `clock` replaces the share's clock."""
         import torch
 
         self._channels.step, self._channels.waited = step, 0.0
@@ -178,7 +178,7 @@ class Device:
         )
 
     def close(self) -> None:
-        """Let go of all that the step names, which names the step: a circle that would keep it."""
+        """Clear the step's names. They refer to the step, a cycle that would keep it alive."""
         self._names.clear()
 
     def _seeder(self, number: int) -> Callable[[], None]:
@@ -209,7 +209,8 @@ class Device:
 
 
 def _current(device: torch.device) -> AbstractContextManager[None]:
-    """Makes it PyTorch's current device, which kernels of a user's own may run on unasked."""
+    """A block in which a device is PyTorch's current one, for user-defined kernels without a
+    device."""
     import torch
 
     if device.type == "cpu":
@@ -219,7 +220,7 @@ def _current(device: torch.device) -> AbstractContextManager[None]:
 
 
 def _on(value: object, device: torch.device) -> object:
-    """A constant argument, where it is a device this one."""
+    """A constant argument, with this device in place of another."""
     import torch
 
     return device if isinstance(value, torch.device) else value
@@ -241,11 +242,11 @@ def share_of(
     seed: int,
     commits: bool,
 ) -> Share:
-    """The share of the device of that number.
+    """The share of device `number`.
 
     Args:
-        groups: by number of a parameter that the step updates, the optimiser's group it is in.
-        commits: the updates come last, and say that they begin.
+        groups: by number of an updated parameter, the optimiser's group.
+        commits: the updates come last, after a call of `commit`.
     """
     names = program.names
     home = {names.state[path]: where for path, where in program.home.items()}
@@ -276,8 +277,8 @@ Clock = Callable[[], float]
 
 
 def device_clock(name: str, device: torch.device) -> Clock:
-    """The clock of this name in module `time`. A GPU works behind what it is told, so there it is
-    read when all of that is done."""
+    """The clock of this name in module `time`. A GPU works asynchronously, so its clock is read
+    when all queued work is done."""
     import torch
 
     clock: Clock = getattr(time, name)

@@ -1,4 +1,4 @@
-"""Comparison of the numbers of a placed step with those of the unplaced one."""
+"""Comparison of the numbers of a placed step with those of the unplaced step."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from situate.runtime.step import PlacedStep
 
 COMPARED_STEPS = 3
-"""Steps that are compared; the second is the first to read what a step has updated."""
+"""Steps in a comparison; the second is the first to read updated parameters."""
 
 FUSED_KERNELS = {
     "aten::_native_multi_head_attention": "torch.nn.MultiheadAttention",
     "aten::_transformer_encoder_layer_fwd": "torch.nn.TransformerEncoderLayer",
 }
-"""Kernels of modules that infer, which capture sees as many ops."""
+"""Fused inference kernels of modules that capture decomposes into several ops."""
 
 MakeOptimizer = Callable[["list[torch.nn.Parameter]"], "torch.optim.Optimizer"]
 MakeStep = Callable[["torch.nn.Module", "torch.optim.Optimizer | None"], "PlacedStep"]
@@ -44,23 +44,23 @@ MakeStep = Callable[["torch.nn.Module", "torch.optim.Optimizer | None"], "Placed
 class Equality:
     """Differences between a placed step and the unplaced one.
 
-    A difference is the largest |a - b| / max(1, |a|) of the numbers of a tensor, a being the
-    unplaced step's; infinite where only one of both is a number.
+    The difference of two tensors is the largest |a - b| / max(1, |a|) of their elements, with a
+    from the unplaced step. It is infinite if only one of both is a number.
 
     Attributes:
-        returned: by step, the difference of what it returned: the loss, or what the model infers.
+        returned: by step, the difference of the loss or of the model's results.
         state: by name, the difference of each parameter and buffer after the last step.
-        changed: how many of those the steps changed.
+        changed: number of parameters and buffers that the steps changed.
         losses: of the unplaced steps; none for inference.
-        decomposed: what is captured as other ops, where eager PyTorch rounds otherwise.
-        optimizer_state: the same of what the optimiser keeps, such as `left.weight exp_avg`, |a| being that of
-            a tensor's largest number.
-        inputs: by number of an input that the steps write over, the difference of what they left
-            in it; of others only where there is one.
-        left_out: names of attributes and variables in which the unplaced steps keep tensors, where
-            no placed step does.
+        decomposed: modules that capture decomposes, where eager PyTorch rounds differently.
+        optimizer_state: by name, such as `left.weight exp_avg`, the difference of the optimiser's
+            state, with |a| of a tensor's largest number.
+        inputs: by number, the difference of each input that the steps overwrite; of other inputs
+            only differences above 0.
+        left_out: names of attributes and variables in which the unplaced steps keep tensors, but
+            placed steps do not.
         copies: by name, such as `replica1/left.weight`, the largest difference of a further copy of
-            a parameter, or of what the optimiser keeps of it.
+            a parameter or of its optimiser state.
     """
 
     returned: tuple[float, ...]
@@ -75,12 +75,12 @@ class Equality:
 
     @property
     def loss_difference(self) -> float:
-        """The largest difference of what a step returned."""
+        """The largest difference in `returned`."""
         return max(self.returned)
 
     @property
     def worst_step(self) -> int:
-        """The first step that returned what differs most; steps count from 1."""
+        """The first step with the largest difference in `returned`; steps count from 1."""
         return self.returned.index(self.loss_difference) + 1
 
     @property
@@ -90,31 +90,32 @@ class Equality:
 
     @property
     def name(self) -> str:
-        """The parameter, copy or buffer that differs most; empty where none differs."""
+        """The parameter, copy or buffer with the largest difference; empty if none differs."""
         return _largest_name(self.state | self.copies)
 
     @property
     def optimizer_difference(self) -> float:
-        """The largest difference of what the optimiser keeps; 0 where it keeps nothing."""
+        """The largest difference of the optimiser's state; 0 without state."""
         return max(self.optimizer_state.values(), default=0.0)
 
     @property
     def optimizer_part(self) -> str:
-        """The part of an optimiser's state that differs most; empty where none differs."""
+        """The part of the optimiser's state with the largest difference; empty if none differs."""
         return _largest_name(self.optimizer_state)
 
     @property
     def input_difference(self) -> float:
-        """The largest difference of what is left in an input."""
+        """The largest difference of an input."""
         return max(self.inputs.values(), default=0.0)
 
     @property
     def worst_input(self) -> int | None:
-        """The first input that differs most, where one is written over; they count from 0."""
+        """The first input with the largest difference, counted from 0; None if none is
+        overwritten."""
         return max(self.inputs, key=self.inputs.__getitem__, default=None)
 
     def within(self, tolerance: float) -> bool:
-        """True if no difference exceeds the tolerance; 0 asks for equal numbers."""
+        """True if no difference exceeds the tolerance; 0 requires equal numbers."""
         differences = (
             self.loss_difference,
             self.parameter_difference,
@@ -146,24 +147,24 @@ def compare(
 ) -> Equality:
     """Run unplaced and placed steps from the same state on the same inputs.
 
-    The unplaced ones run first, on a copy; while the placed ones run, its parameters, buffers and
-    what its optimiser keeps are all that is held twice.
+    The unplaced steps run first, on a copy. During the placed steps, only its parameters, buffers
+    and optimiser state are held twice.
 
     Args:
         model: is trained by the placed step.
-        inputs: a tuple or a dict by name; the placed step writes over them what it writes.
+        inputs: a tuple or a dict by name; the placed step overwrites them as its model does.
         loss: as in `situate.capture`.
-        optimizer: makes one of parameters; None compares inference.
-        step: makes the placed step of a model and its optimiser; it is closed in the end.
+        optimizer: makes an optimiser of parameters; None compares inference.
+        step: makes the placed step of a model and its optimiser; it is closed at the end.
         clip: the largest norm of the gradients, as in `step`.
-        seed: of the random draws; the placed step has the same.
-        threads: that the unplaced step's kernels may use; None leaves them as they are.
-        name: what errors call the model.
-        named_devices: the devices that the step names, if any: the unplaced one runs on the CPU.
-        slices: of the batch, which the unplaced step takes one by one, adding up gradients.
+        seed: of the random draws; equal for the placed step.
+        threads: threads of the unplaced step's kernels; None leaves them unchanged.
+        name: of the model in errors.
+        named_devices: the devices that the step names, if any; the unplaced step runs on the CPU.
+        slices: of the batch; the unplaced step runs them one by one and accumulates gradients.
 
     Raises:
-        NotFinite: the loss of an unplaced step is infinite or no number.
+        NotFinite: the loss of an unplaced step is not finite.
         SituateError: the model cannot be copied, or a step fails.
     """
     if steps < 1:
@@ -233,7 +234,8 @@ def compare(
 
 
 def _align_copy(model_copy: torch.nn.Module, model: torch.nn.Module) -> None:
-    """Let the parameters and buffers of a copy be aligned as the model's: kernels round by it."""
+    """Align the parameters and buffers of a copy like the model's: kernels' rounding depends on
+    it."""
     for one, other in zip(
         _model_state(model_copy).values(), _model_state(model).values(), strict=True
     ):
@@ -242,12 +244,12 @@ def _align_copy(model_copy: torch.nn.Module, model: torch.nn.Module) -> None:
 
 
 def cpu_device_names(named_devices: NamedDevices | None) -> contextlib.AbstractContextManager[None]:
-    """A block around a step that names devices, whose functions PyTorch calls otherwise within."""
+    """A block for a step that names devices: within it PyTorch treats them as the CPU."""
     return devices_stand(named_devices) if named_devices else contextlib.nullcontext()
 
 
 def decomposed_modules(model: torch.nn.Module, training: bool) -> list[str]:
-    """Names of the modules that capture sees as many ops, where eager PyTorch rounds otherwise.
+    """Names of the model's modules that capture decomposes, where eager PyTorch rounds differently.
     For inference an LSTM stays whole."""
     from torch import nn
 
@@ -257,13 +259,16 @@ def decomposed_modules(model: torch.nn.Module, training: bool) -> list[str]:
 
 
 def _fused(names: Container[str]) -> list[str]:
-    """The modules whose kernels ran that capture sees as many ops."""
+    """The modules of the fused kernels among `names`."""
     return [module for kernel, module in FUSED_KERNELS.items() if kernel in names]
 
 
 def difference(one: torch.Tensor, other: torch.Tensor, whole: bool = False) -> float:
-    """The largest |one - other| / max(1, |one|) of two tensors of one shape; see `Equality`. Of the
-    tensors as a `whole`, the latter is that of the largest finite number."""
+    """The largest |one - other| / max(1, |one|) of two tensors of one shape; see `Equality`.
+
+    Args:
+        whole: divide by the largest finite |one| of the tensor instead.
+    """
     import torch
 
     one, other = one.detach().cpu(), other.detach().cpu()
@@ -279,7 +284,7 @@ def difference(one: torch.Tensor, other: torch.Tensor, whole: bool = False) -> f
 
 
 def _kernel_recorder() -> Any:
-    """A mode that keeps the names of the kernels that run in it."""
+    """A mode that records the names of the kernels run within it."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -315,7 +320,7 @@ def _state_differences(one: torch.nn.Module, other: torch.nn.Module) -> dict[str
 def _input_differences(
     ones: list[torch.Tensor], others: Iterable[torch.Tensor]
 ) -> dict[int, float]:
-    """The differences of the inputs that steps wrote over, by number; the first were new then."""
+    """By number, the differences of the inputs that steps overwrote; `ones` were fresh copies."""
     pairs = enumerate(zip(ones, others, strict=True))
     differences = {k: (one._version > 0, difference(one, other)) for k, (one, other) in pairs}
     return {k: size for k, (was_written, size) in differences.items() if size or was_written}
@@ -328,7 +333,7 @@ def _model_state(model: torch.nn.Module) -> dict[str, torch.Tensor]:
 def _optimizer_state(
     model: torch.nn.Module, optimizer: torch.optim.Optimizer
 ) -> dict[str, torch.Tensor]:
-    """The state that an optimiser keeps of the parameters that it has updated."""
+    """The optimiser's state of the parameters that it has updated."""
     import torch
 
     states = ((path, optimizer.state.get(p, {})) for path, p in model.named_parameters())
@@ -346,8 +351,8 @@ def _copy_differences(
     optimizer_state: Mapping[str, torch.Tensor],
     parts: Mapping[str, torch.Tensor],
 ) -> Iterator[float]:
-    """The differences of a parameter's copy from the unplaced step's parameter and what is kept of
-    that."""
+    """The differences of a parameter's copy, and of its optimiser state, from the unplaced
+    step's."""
     for part, tensor in parts.items():
         if part == "value":
             yield difference(value, tensor)
@@ -356,8 +361,10 @@ def _copy_differences(
 
 
 def _optimizer_difference(one: torch.Tensor | None, other: torch.Tensor | None) -> float:
-    """The difference of the states of two optimisers, zero before there is one. As of gradients,
-    small numbers are what is left of large ones."""
+    """The difference of two optimisers' states; a missing one counts as zero.
+
+    Relative to the whole tensor: small numbers, as in gradients, are remainders of large ones.
+    """
     import torch
 
     if one is None:

@@ -1,4 +1,4 @@
-"""Real devices that stand for the devices of a cluster."""
+"""Real devices that represent the devices of a cluster."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from situate.host.machine import usable_cpus
 
 @dataclass(frozen=True)
 class RealDevice:
-    """A device of this machine, which runs the share of a device of a cluster.
+    """A device of this machine that runs the share of a cluster's device.
 
     Attributes:
-        name: the cluster's word for it.
-        torch: PyTorch's.
-        threads: that its kernels may use; None leaves them as they are.
-        mirrored: it has memory of its own, in which it works on copies of the state.
+        name: in the cluster.
+        torch: PyTorch's name.
+        threads: threads of its kernels; None leaves them unchanged.
+        mirrored: it has memory of its own and works on copies of the state there.
     """
 
     name: str
@@ -49,8 +49,11 @@ def has_core_per_thread(devices: Sequence[RealDevice]) -> bool:
 
 
 def check_devices(devices: list[RealDevice], cluster: Cluster) -> None:
-    """Raises SituateError for the first device that this machine does not have, or has under
-    another number."""
+    """Check that this machine has the devices, under their numbers.
+
+    Raises:
+        SituateError: names the first missing device.
+    """
     gpus = [device for device in devices if device.torch != "cpu"]
     models = {device.name: device.model for device in cluster.devices}
     if not gpus:

@@ -1,5 +1,8 @@
-"""Slices of an unplaced step side by side, as they must be where batch norms take their statistics
-over all of them: each in a thread, one at a time, in turns up to the next norm."""
+"""Slices of an unplaced step in lockstep, for batch norms with statistics over all slices.
+
+Each slice runs in a thread of its own. One thread runs at a time, up to its next batch norm. The
+norms use the operators of a placed step.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +29,14 @@ class SliceState(Protocol):
     """The state of a model in some of the slices."""
 
     def restore(self) -> None:
-        """Let the model have it."""
+        """Put the state into the model."""
 
     def save(self) -> None:
-        """Note the one that it has now."""
+        """Save the model's current state."""
 
 
 class Lockstep:
-    """Runs of slices that meet.
+    """Concurrent runs of slices with meetings.
 
     Args:
         places: by slice, the state of the model in it.
@@ -48,7 +51,7 @@ class Lockstep:
         self._error: BaseException | None = None
 
     def results(self, runs: Sequence[SliceRun]) -> list[Any]:
-        """The results of all slices; raises the first error of one."""
+        """The results of all slices; raises the first error of a slice."""
         values: list[Any] = [None for _ in runs]
         modes = _modes()
 
@@ -72,10 +75,10 @@ class Lockstep:
         return values
 
     def meet(self, contribution: Any, combine: Callable[[list[Any]], Any]) -> Any:
-        """The result of `combine` for that which all slices have found.
+        """Combine one contribution of every slice, and return the result to all of them.
 
         Raises:
-            SituateError: some of them come to fewer meetings.
+            SituateError: the slices have unequal numbers of meetings.
         """
         s, meetings = self._slice, self._meetings
         self._contributions.append(contribution)
@@ -111,7 +114,7 @@ class Lockstep:
 
 
 def _modes() -> tuple[list[TorchDispatchMode], int]:
-    """The modes that PyTorch keeps for the calling thread alone, and the number of threads."""
+    """The calling thread's PyTorch modes, which are thread-local, and its number of threads."""
     import torch
     from torch.overrides import _get_current_function_mode_stack
     from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
@@ -122,7 +125,7 @@ def _modes() -> tuple[list[TorchDispatchMode], int]:
 
 @contextmanager
 def _modes_of_caller(modes: Sequence[TorchDispatchMode], count: int) -> Iterator[None]:
-    """A block in a thread that is as the one which these modes are of."""
+    """A block in a new thread with the modes and the number of threads of another."""
     with ExitStack() as stack:
         stack.enter_context(using(count))
         for mode in modes:
@@ -131,15 +134,15 @@ def _modes_of_caller(modes: Sequence[TorchDispatchMode], count: int) -> Iterator
 
 
 BATCH_COUNTER = "num_batches_tracked"
-"""The name of the buffer in which PyTorch's modules count their calls."""
+"""The buffer in which PyTorch's modules count their calls."""
 
 
 @contextmanager
 def batch_norm_over_slices(
     model: torch.nn.Module, lockstep: Lockstep, slices: int
 ) -> Iterator[None]:
-    """A block in which batch norms that train take their statistics over slices that run in
-    lockstep, and count these as one batch."""
+    """A block in which training batch norms take their statistics over the slices of a lockstep,
+    and count all slices as one batch."""
     import torch
 
     by_itself = torch.batch_norm
@@ -205,8 +208,8 @@ def _norm() -> Any:
 
 
 def _statistics(x: torch.Tensor, tensors: Sequence[torch.Tensor]) -> tuple[Any, ...]:
-    """The mean, the variance and the count of each channel of a slice, in the type of the kernels'
-    own statistics."""
+    """Mean, variance and count of each channel of a slice, in the dtype of the kernels'
+    statistics."""
     import torch
 
     others = [i for i in range(x.dim()) if i != 1]
@@ -217,7 +220,7 @@ def _statistics(x: torch.Tensor, tensors: Sequence[torch.Tensor]) -> tuple[Any, 
 def _batch_statistics(
     contributions: Sequence[tuple[Any, ...]], running: Sequence[torch.Tensor], momentum: float
 ) -> tuple[Any, ...]:
-    """The same of the batch; running averages are written over."""
+    """Mean, variance and count of the batch; updates the running averages."""
     from situate.torch_capture.slices.norm_operators import batch_norm_statistics
 
     means, variances, counts = map(list, zip(*contributions, strict=True))

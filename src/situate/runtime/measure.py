@@ -1,5 +1,5 @@
-"""Times steps as the placement papers do: of 11 the first is dropped, the others are averaged
-(Post, section 4)."""
+"""Step times by the placement papers' rule: of 11 steps the first is dropped, the others are
+averaged (Post, section 4)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from situate.runtime.device import StepRecord
 from situate.runtime.processes.messages import StepFailed
 
 STEPS = 11
-"""Steps of a measurement, the one that is dropped among them."""
+"""Steps of a measurement, including the dropped one."""
 
 
 class NotFinite(StepFailed):
@@ -28,7 +28,7 @@ class NotFinite(StepFailed):
 
 
 class Step(Protocol):
-    """A placed step, as far as it is measured."""
+    """A placed step, as far as measurements need it."""
 
     records: list[StepRecord]
 
@@ -39,13 +39,13 @@ class Step(Protocol):
 
 @dataclass(frozen=True)
 class StepTimes:
-    """Times of steps, by the clock of the process that calls them.
+    """Times of steps, by the clock of the calling process.
 
     Attributes:
-        first: seconds of the first step, which starts what runs the devices and fills caches.
-        seconds: of every step after it.
-        records: of those, what each device that is used says.
-        losses: of all steps; none where a step returns anything but one number.
+        first: seconds of the first step, which starts the devices and fills caches.
+        seconds: of every later step.
+        records: records of every later step, one a used device.
+        losses: of all steps; none if a step returns anything but one number.
     """
 
     first: float
@@ -65,17 +65,17 @@ class StepTimes:
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of the seconds of a step; 0 of a single one."""
+        """Standard deviation of a step's seconds; 0 for a single step."""
         return statistics.stdev(self.seconds) if len(self.seconds) > 1 else 0.0
 
     @property
     def busy(self) -> tuple[float, ...]:
-        """Mean seconds of a step in which a device did not wait, by device that is used."""
+        """Mean busy seconds in a step, by used device."""
         return self._mean(lambda record: record.end - record.start - record.waited)
 
     @property
     def waited(self) -> tuple[float, ...]:
-        """Mean seconds of a step that a device waited for others, by device that is used."""
+        """Mean seconds in a step of waiting for other devices, by used device."""
         return self._mean(lambda record: record.waited)
 
     def _mean(self, of: Callable[[StepRecord], float]) -> tuple[float, ...]:
@@ -90,12 +90,12 @@ def measure(
     """Run a step several times on the same inputs.
 
     Args:
-        inputs: a tuple of what the step takes, a dict of it by name, or the one tensor.
-        steps: how many, the first included, which is dropped.
-        on_step: is told the number of each step before it runs; the first is 1.
+        inputs: a tuple of the step's inputs, a dict by name, or a single tensor.
+        steps: number of steps, including the first, which is dropped.
+        on_step: called with the number of each step before it runs, from 1.
 
     Raises:
-        NotFinite: the loss of a step is infinite or no number.
+        NotFinite: the loss of a step is not finite.
         StepFailed: a step did not end.
         SituateError: fewer than two steps.
     """
@@ -114,15 +114,15 @@ def measure(
 
 
 def arguments(inputs: Any) -> tuple[Any, ...]:
-    """The arguments of a step: inputs by name are one argument, and so is a lone tensor."""
+    """The arguments of a step; a dict by name is one argument, and so is a single tensor."""
     return tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
 
 
 def finite_loss(returned: Any, number: int) -> list[float]:
-    """The loss that step `number` returned; none if that is anything but one number.
+    """The loss of step `number`, in a list that is empty for any other result.
 
     Raises:
-        NotFinite: it is infinite or no number.
+        NotFinite: it is not finite.
     """
     import torch
 
@@ -139,10 +139,10 @@ def finite_loss(returned: Any, number: int) -> list[float]:
 def timeline(
     records: Sequence[StepRecord], ops: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Begin and end of each op of a timed step.
+    """Start and end of each op of a timed step.
 
     Returns:
-        (ops,) seconds since the first device began, each; NaN for an op that no device timed.
+        (ops,) seconds since the first device's start, each; NaN for an op that no device timed.
     """
     # Clocks of all devices are one: they are processes of this machine.
     start, end = np.full(ops, np.nan), np.full(ops, np.nan)

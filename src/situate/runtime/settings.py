@@ -1,4 +1,4 @@
-"""Settings of PyTorch that kernels ask for: workers are set as the caller is."""
+"""PyTorch's settings that kernels read, which workers take over from the caller."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 Settings = dict[str, Any]
 
 FUNCTIONS = ("default_dtype", "deterministic_debug_mode", "float32_matmul_precision")
-"""Settings that `torch.get_...` says and `torch.set_...` sets."""
+"""Settings with functions `torch.get_...` and `torch.set_...`."""
 
 FLAGS = (
     "cudnn.allow_tf32",
@@ -30,17 +30,18 @@ FLAGS = (
     "mkldnn.conv.fp32_precision",
     "mkldnn.rnn.fp32_precision",
 )
-"""Flags of `torch.backends`, the older of two ways first, for it sets the newer too."""
+"""Flags of `torch.backends`. Of two generations of a flag the older comes first, as it sets the
+newer too."""
 
 
 def current_settings() -> Settings:
-    """The settings of this process, by name, in the order in which to set them."""
+    """The settings of this process, by name, in the order of setting them."""
     values = {name: _current(name) for name in (*FUNCTIONS, *FLAGS)}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def apply_settings(target: Settings) -> None:
-    """Set this process alike, but for what is so already."""
+    """Set this process to these settings, where they differ."""
     import torch
 
     with warnings.catch_warnings():
@@ -55,8 +56,8 @@ def apply_settings(target: Settings) -> None:
 
 
 def _current(name: str) -> Any:
-    """The setting that holds; None where PyTorch does not say, as of the older of two ways once
-    the newer one was taken."""
+    """The current value; None if PyTorch refuses to tell, as for the older flag once the newer is
+    set."""
     import torch
 
     try:
@@ -66,7 +67,7 @@ def _current(name: str) -> Any:
 
 
 def _flag(name: str) -> tuple[Any, str]:
-    """The object that holds a flag, and its name there."""
+    """The object with a flag, and the flag's name in it."""
     import torch
 
     *owners, flag = name.split(".")
@@ -75,7 +76,7 @@ def _flag(name: str) -> tuple[Any, str]:
 
 @contextlib.contextmanager
 def use_threads(count: int | None) -> Iterator[None]:
-    """Let kernels use so many threads meanwhile; None leaves them as they are."""
+    """A block in which kernels use `count` threads; None leaves the number unchanged."""
     import torch
 
     before = torch.get_num_threads()

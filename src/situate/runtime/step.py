@@ -1,4 +1,4 @@
-"""A step that runs where a plan says, called like the step that it replaces."""
+"""A step that runs on the devices of a plan, called like the step that it replaces."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ StartDevices = Callable[[Sequence[str], Sequence[Assignment], int, _core.Flags],
 
 
 class PlacedStep:
-    """A training step, or a model that infers, on the devices of a plan.
+    """A training step, or a model in inference, on the devices of a plan.
 
-    Called with the model's inputs (and targets), it does what `loss(model, *inputs)`, `backward()`
-    and `optimizer.step()` do, and returns the loss; for inference it returns what the model does.
-    The model that was given holds the parameters at all times: save and load its state dict. What
-    the step writes over its inputs is written when it has ended.
+    Called with the model's inputs (and targets), it does the work of `loss(model, *inputs)`,
+    `backward()` and `optimizer.step()`, and returns the loss; for inference it returns the model's
+    results. The given model holds the parameters at all times: save and load its state dict. Inputs
+    that the step overwrites are written at its end.
 
-    A call that fails raises `SituateError` and leaves the model as it was after the last finished
-    step; so does Ctrl-C. Use it as a context manager, or close it, to end its processes. Threads
-    that call it take turns.
+    A call that fails raises `SituateError` and leaves the model as after the last finished step; so
+    does Ctrl-C. Use the step as a context manager, or close it, to end its processes. Threads that
+    call it take turns.
 
     Args:
-        seed: of what the ops draw, whatever the placement.
-        keep: a step that fails is undone; without it the model may then be updated in part, and
-            devices with memory of their own bring its state back only when it is read.
-        start: starts the devices, each in a process of its own also where there is only one.
+        seed: of the ops' random draws, which do not depend on the placement.
+        keep: undo a failed step. Without it the model may then be updated in part, and devices with
+            memory of their own return their state only when it is read.
+        start: starts the devices, each in a process of its own even if there is only one.
 
     Attributes:
-        model: the model that is trained.
-        optimizer: what updates it; its hyperparameters can be changed between steps.
-        records: what each device that is used says of the last step.
+        model: the trained model.
+        optimizer: its optimiser; hyperparameters may change between steps.
+        records: the record of each used device about the last step.
     """
 
     def __init__(
@@ -103,16 +103,16 @@ class PlacedStep:
         """Run the step.
 
         Args:
-            inputs: as the model and its loss take them.
-            inputs_by_name: the inputs, where they were captured by name.
+            inputs: the inputs of the model and its loss.
+            inputs_by_name: the inputs, if they were captured by name.
 
         Raises:
-            SituateError: inputs of other shapes than were captured, or a device that failed.
+            SituateError: inputs of other shapes than at capture, or a device that failed.
         """
         return self._run(_joined(inputs, inputs_by_name))
 
     def timed(self, *inputs: Any, **inputs_by_name: Any) -> Any:
-        """Run the step, and keep in `ran` when each op began and ended; otherwise as a call."""
+        """Run the step, with start and end of each op in `records`."""
         return self._run(_joined(inputs, inputs_by_name), timed=True)
 
     def _run(self, inputs: tuple[Any, ...], timed: bool = False, memory: bool = False) -> Any:
@@ -166,13 +166,14 @@ class PlacedStep:
             self._common.flags.fill(0)
 
     def memory(self, *inputs: Any, **inputs_by_name: Any) -> list[int]:
-        """Run the step and measure the largest bytes in use, of each device that is used: its
-        parameters, buffers and what the optimiser keeps, its inputs, the room for what it receives,
-        and what PyTorch allocated. Copies that a failing step is undone from are not counted, nor
-        what a GPU has let go of while it still leaves.
+        """Run the step and measure the peak bytes of each used device.
+
+        These are its parameters, buffers, optimiser state and inputs, the memory for received
+        tensors, and PyTorch's allocations. Copies for undoing a step do not count, nor does memory
+        that a GPU has released while it is still being sent.
 
         Raises:
-            SituateError: as a call.
+            SituateError: see a call.
         """
         with self._turn:
             self._run(_joined(inputs, inputs_by_name), memory=True)
@@ -191,8 +192,8 @@ class PlacedStep:
 
     @property
     def copies(self) -> dict[str, list[dict[str, torch.Tensor]]]:
-        """By parameter its copies for the second replica and on: the `value` of each, and what the
-        optimiser keeps of it; as of the last step that was brought back, see `sync`."""
+        """By parameter, its copies from the second replica on: the `value` of each, and its
+        optimiser state; as of the last step whose state was returned, see `sync`."""
         paths = list(self._program.names.state)
         copies_by_name: dict[str, list[dict[str, torch.Tensor]]] = {}
         for number, source in self._program.copies.items():
@@ -202,11 +203,13 @@ class PlacedStep:
         return copies_by_name
 
     def sync(self) -> None:
-        """Bring the state of devices that have memory of their own, such as GPUs, back into the
-        model; reading its state dict, or the optimizer's, does so too. Signals wait meanwhile.
+        """Bring the state of devices with memory of their own, such as GPUs, back into the model.
+
+        Reading the state dict of the model or the optimiser does so too. Signals wait meanwhile.
 
         Raises:
-            SituateError: a device failed; what it alone held is lost, and nothing runs any more.
+            SituateError: a device failed; state that it alone held is lost, and nothing runs any
+                more.
         """
         if not self._ahead:
             return
@@ -235,11 +238,10 @@ class PlacedStep:
             weakref.finalize(self, hook.remove)
 
     def close(self) -> None:
-        """End the processes, once a step that another thread runs has ended; the next call starts
-        new ones.
+        """End the processes, after a step that another thread runs; the next call starts new ones.
 
         Raises:
-            SituateError: as `sync`, which is done first.
+            SituateError: see `sync`, which runs first.
         """
         with self._turn:
             try:
@@ -273,7 +275,7 @@ class PlacedStep:
             self.close()
 
     def _share_memory(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Lay out what the devices share; those in processes of their own map it."""
+        """Lay out the devices' shared memory, which other processes map."""
         import torch
 
         program = self._program
@@ -325,5 +327,5 @@ class PlacedStep:
 
 
 def _joined(inputs: tuple[Any, ...], inputs_by_name: dict[str, Any]) -> tuple[Any, ...]:
-    """Inputs as they were captured: those by name are one dict."""
+    """Inputs as at capture: those by name are one dict."""
     return (*inputs, inputs_by_name) if inputs_by_name else inputs

@@ -1,4 +1,4 @@
-"""A PyTorch model to run or to measure: built for real, and captured as a program."""
+"""A PyTorch model to run or to measure, built on the CPU and captured as a program."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Subject:
-    """A model, inputs for it, and its step.
+    """A model, its inputs, and its step.
 
     Attributes:
         inputs: the tensors among the inputs, in order.
-        caller_inputs: the inputs as they were built, a tuple or by name.
-        program: what the step executes.
+        caller_inputs: the inputs as built: a tuple, or a dict by name.
+        program: the captured step.
     """
 
     model: torch.nn.Module
@@ -48,13 +48,19 @@ def find_subject(
     slices: Slices | None = None,
     recompute: Sequence[str] = (),
 ) -> Subject:
-    """Build and capture a network of the zoo or `package.module:function`, with `:inference`
-    behind it for the forward pass alone; `slices` are those of a training step's batch, and
-    `recompute` its modules that run again. Its graph is kept, for who plans it next.
+    """Build and capture a network of the zoo or `package.module:function`.
+
+    The captured graph is cached for later planning.
+
+    Args:
+        text: its name; `:inference` at the end captures the forward pass alone.
+        optimizer: of the training step.
+        slices: of the training step's batch.
+        recompute: modules whose forward pass runs again.
 
     Raises:
         MissingExtra: PyTorch is not installed.
-        SituateError: `text` names neither, it takes no optimizer, or building or capturing fails.
+        SituateError: unknown name, an optimizer for inference, or a failure to build or capture.
     """
     training = not text.endswith(INFERENCE)
     if not training and optimizer is not None:

@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 
 
 class Accumulation:
-    """The state in which the slices of a step leave a model: gradients add up for each replica, and
-    then these sums, in the order that the slices say. A slice sees the buffers that those before it
-    of its replica have written; the model keeps those of the first.
+    """The states in which the slices of a step leave a model.
+
+    Gradients add up within each replica, then over the replicas, in the order of the slices. A
+    slice sees the buffers of the earlier slices of its replica; the model keeps those of the first
+    replica.
 
     Attributes:
-        places: by slice, what it finds and leaves; slices of a replica share buffers and, where
-            gradients add up in a chain, also these.
+        places: by slice, its state. Slices of a replica share buffers and, if gradients add up in a
+            chain, also gradients.
     """
 
     def __init__(self, model: torch.nn.Module, slices: Slices) -> None:
@@ -45,14 +47,14 @@ class Accumulation:
             self.places.append(SliceState(self._buffers[r], states[-1]))
 
     def finish(self) -> None:
-        """Let the model have the sums of the gradients of all slices."""
+        """Put the sums of all slices' gradients into the model."""
         self._buffers[0].restore()
         for i, parameter in enumerate(self._model.parameters()):
             states = ([state.gradients[i] for state in replica] for replica in self._gradients)
             parameter.grad = self._sum([self._sum(state) for state in states])
 
     def _sum(self, gradients: Sequence[torch.Tensor | None]) -> torch.Tensor | None:
-        """The sum of those that are there."""
+        """The sum of the gradients that exist."""
         states = [gradient for gradient in gradients if gradient is not None]
         if not states:
             return None
@@ -60,16 +62,18 @@ class Accumulation:
 
 
 class SliceState(NamedTuple):
-    """The state in which slices leave a model, put back before the next of them runs."""
+    """The state in which slices leave a model, restored before the next of them runs."""
 
     buffers: _BufferState
     gradients: _GradientState
 
     def restore(self) -> None:
+        """Put buffers and gradients into the model."""
         for part in self:
             part.restore()
 
     def save(self) -> None:
+        """Save the model's buffers and gradients."""
         for part in self:
             part.save()
 
@@ -78,7 +82,7 @@ class _BufferState:
     """The buffers of a model, as the slices of a replica leave them.
 
     Args:
-        alone: there is no other replica whose buffers must be kept apart.
+        alone: no other replica has buffers of its own.
     """
 
     def __init__(self, model: torch.nn.Module, alone: bool) -> None:
@@ -105,7 +109,7 @@ class _GradientState:
     """The gradients of a model, as slices leave them.
 
     Attributes:
-        gradients: each parameter, the sum so far.
+        gradients: the sum so far, by parameter.
     """
 
     def __init__(self, model: torch.nn.Module) -> None:
@@ -121,8 +125,8 @@ class _GradientState:
 
 
 def _pairwise_sum(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
-    """The sum of the first 2**k tensors and that of the others, each of them made in this way, with
-    the largest k that leaves any."""
+    """Sum of the first 2**k tensors plus that of the rest, recursively, with the largest k that
+    leaves a rest."""
     if len(tensors) == 1:
         return tensors[0]
     half = 1 << ((len(tensors) - 1).bit_length() - 1)
@@ -130,18 +134,18 @@ def _pairwise_sum(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
 
 
 class UnplacedStep:
-    """Steps of a model on the same inputs, drawing what a placed step of that seed draws.
+    """Steps of a model on the same inputs, with the random draws of a placed step of that seed.
 
     Args:
         inputs: a tuple or a dict by name.
         loss: as in `situate.capture`.
-        optimizer: of the model's parameters; None infers.
-        clip: the largest norm of the gradients, all together.
-        slices: of the batch, as a captured step has them.
+        optimizer: of the model's parameters; None for inference.
+        clip: the largest norm of all gradients together.
+        slices: of the batch, as in a captured step.
 
     Attributes:
-        tensors: copies of those in the inputs, which the steps may write over.
-        separate: the tensors in inputs of the same structure.
+        tensors: copies of the input tensors, which the steps may overwrite.
+        separate: returns the tensors in inputs of the same structure.
 
     Raises:
         SituateError: not a model, its inputs and a loss.
@@ -227,7 +231,7 @@ class UnplacedStep:
             return lockstep.results(runs)
 
     def _infer(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """The results of the model, of which the call may make a loss."""
+        """The model's results, even if the call computes a loss."""
         import torch
 
         returned: list[Any] = []
@@ -251,7 +255,7 @@ def _one_by_one(runs: Sequence[SliceRun], places: Sequence[SliceState]) -> list[
 
 
 def result_tensors(value: Any) -> list[torch.Tensor]:
-    """The tensors in what a step returns."""
+    """The tensors in the result of a step."""
     import torch
 
     return [leaf for leaf in flatten(value)[0] if isinstance(leaf, torch.Tensor)]

@@ -1,4 +1,4 @@
-"""A step of slices beside the step of the whole batch, both run by PyTorch alone."""
+"""Comparison of a step in slices with the step of the whole batch, both run by PyTorch."""
 
 from __future__ import annotations
 
@@ -31,14 +31,13 @@ _Step = tuple[float, "dict[str, torch.Tensor]"]
 
 @dataclass(frozen=True)
 class BatchDifference:
-    """The distance of a step of slices from the step of the whole batch, both without chance.
+    """The difference of a step in slices from the step of the whole batch, without randomness.
 
     Attributes:
-        loss: |a - b| / max(1, |a|), a being the loss of the whole batch.
-        gradient: of the parameter whose gradients differ most, |a - b| in parts of its largest
-            number.
-        name: of that parameter; empty where none differs.
-        tolerance: the difference that rounding explains.
+        loss: |a - b| / max(1, |a|), with a of the whole batch.
+        gradient: the largest difference of a parameter's gradients, relative to its largest number.
+        name: of that parameter; empty if none differs.
+        tolerance: the largest difference that rounding explains.
     """
 
     loss: float
@@ -65,12 +64,12 @@ def compare_with_batch(
 ) -> BatchDifference:
     """Compare loss and gradients of one step in slices and in one batch, on copies of a model.
 
-    Operators that draw numbers give the same ones to every sample, so that chance does not tell
-    both steps apart.
+    Random operators draw the same numbers for every sample, so that randomness causes no
+    difference.
 
     Args:
-        model, inputs, loss, seed, threads, name, named_devices: as `situate.runtime.equality.compare` takes
-            them.
+        model, inputs, loss, seed: see `situate.runtime.equality.compare`.
+        threads, name, named_devices: see `situate.runtime.equality.compare`.
         slices: of the batch.
 
     Raises:
@@ -119,5 +118,5 @@ class _Gradients:
         self.gradients = {name: g.clone() for name, g in gradients_of(self._model).items()}
 
     def zero_grad(self) -> None:
-        """Forget the gradients that the model holds."""
+        """Clear the model's gradients."""
         self._model.zero_grad()

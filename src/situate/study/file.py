@@ -20,11 +20,11 @@ from situate.study.format import TABLES, check_header, create, is_new, read_head
 from situate.study.samples import Packing, SampleTable
 
 StoredSamples = tuple[NDArray[np.int64], Measurements]
-"""Rows (j,) of some placements, and what a study holds of them."""
+"""Row numbers (j,) of some placements, and their measurements in a study."""
 
 
 class NoStudy:
-    """The interface of `StudyFile` for a search without one: it keeps nothing."""
+    """The interface of `StudyFile` for a search without a study; it stores nothing."""
 
     workers: tuple[Origin, ...] = ()
 
@@ -40,7 +40,7 @@ class NoStudy:
     def stored_samples(
         self, first: int, placements: NDArray[np.int32], table: SampleTable = "samples"
     ) -> StoredSamples:
-        """No rows: there is no file."""
+        """No rows."""
         return np.empty(0, np.int64), Measurements(np.empty(0), np.empty(0, np.uint8))
 
     def record(
@@ -61,7 +61,7 @@ class NoStudy:
         return 0, None
 
     def batches(self, until: int) -> Iterator[tuple[int, NDArray[np.int32], Measurements]]:
-        """None."""
+        """No batches."""
         return iter(())
 
 
@@ -216,9 +216,9 @@ class StudyFile:
         """Replace the checkpoint if the last is `CHECKPOINT_SECONDS` old, or `now`.
 
         Args:
-            samples_done: samples that the learner has seen.
+            samples_done: number of samples that the learner has seen.
             state: returns the learner's arrays.
-            now: ignores the age of the last checkpoint.
+            now: write even if the last checkpoint is recent.
         """
         if not now and time.monotonic() - self._kept_at < CHECKPOINT_SECONDS:
             return

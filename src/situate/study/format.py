@@ -1,5 +1,4 @@
-"""The marks of an SQLite database that is a study: its id, its version, its tables and its
-header."""
+"""The marks of an SQLite database that is a study: id, version, tables and header."""
 
 from __future__ import annotations
 
@@ -28,13 +27,13 @@ TABLES = (
 
 
 def is_new(connection: sqlite3.Connection) -> bool:
-    """True if the database is empty, as is a file of no bytes."""
+    """True if the database is empty, as a file of no bytes is."""
     count = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     return not count and _mark(connection) == (0, 0)
 
 
 def create(connection: sqlite3.Connection, header: Mapping[str, str]) -> None:
-    """Make a database a study without samples, in the caller's transaction."""
+    """Make an empty database a study without samples, in the caller's transaction."""
     for statement in TABLES:
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -52,7 +51,7 @@ def read_header(connection: sqlite3.Connection, path: Path) -> dict[str, str]:
     """The header of a study.
 
     Raises:
-        ReadError: a database of another program, a study of another format, a damaged one.
+        ReadError: a database of another program, a study of another format, or a damaged one.
     """
     application, version = _mark(connection)
     if application != APPLICATION:
@@ -75,9 +74,10 @@ def read_header(connection: sqlite3.Connection, path: Path) -> dict[str, str]:
 
 
 def check_header(stored: Mapping[str, str], expected: Mapping[str, str], path: Path) -> None:
-    """
+    """Check that a study belongs to this search.
+
     Raises:
-        SituateError: the study belongs to another search; the message names the differing field.
+        SituateError: it belongs to another one; the message names the differing field.
     """
     for name in {**expected, **stored}:
         if stored.get(name) != expected.get(name):

@@ -23,8 +23,10 @@ from situate.study.tables import read_count, write_count
 
 @dataclass(frozen=True)
 class Packing:
-    """A device index for each of `ops` ops, unsigned, of one byte or for more than 256 `devices`
-    of two with the lower first, compressed by zlib."""
+    """The bytes of a placement: one device index for each of `ops` ops, compressed by zlib.
+
+    An index is an unsigned byte, or two bytes, lower first, for more than 256 `devices`.
+    """
 
     ops: int
     devices: int
@@ -34,7 +36,7 @@ class Packing:
         """The packing in a study with this header.
 
         Raises:
-            ValueError: the header does not say how many ops and devices there are.
+            ValueError: the header lacks a valid number of ops or devices.
         """
         ops, devices = int(header.get("ops", "")), int(header.get("devices", ""))
         if not (0 < ops < 2**31 and 0 < devices <= 2**16):
@@ -42,7 +44,7 @@ class Packing:
         return cls(ops, devices)
 
     def pack(self, placements: NDArray[np.int32]) -> list[bytes]:
-        """Bytes of each of the placements (k, n)."""
+        """The bytes of each of the placements (k, n)."""
         # Level 6 would take up to 14 times as long as level 1 to save a few bytes.
         return [zlib.compress(row, 1) for row in placements.astype(self._dtype)]
 
@@ -50,7 +52,7 @@ class Packing:
         """A placement (n,).
 
         Raises:
-            ValueError: not a placement of so many ops on so many devices.
+            ValueError: the bytes are no placement of `ops` ops on `devices` devices.
         """
         size = self.ops * self._dtype.itemsize
         try:
@@ -70,8 +72,8 @@ class Packing:
 
 
 SampleTable = Literal["samples", "again", "finals"]
-"""The table of a search's samples, of what was measured again before it counted as the best, or of
-what is measured again in the end."""
+"""The table of a search's samples, of second measurements of placements that would become the best,
+or of the final repetition of the finalists."""
 
 TABLES: tuple[SampleTable, ...] = ("samples", "again", "finals")
 
@@ -85,15 +87,15 @@ Row = tuple[int, int, float | None, str, bytes, int | None, int]
 
 @dataclass(frozen=True)
 class Sample:
-    """A placement and what was measured of it.
+    """A placement and its measurement.
 
     Attributes:
         number: 0 for the first of a study.
-        batch: number of the first of the samples that were asked for together.
-        seconds: time of a step; infinite where none was completed.
+        batch: number of the first sample of its batch.
+        seconds: time of a step; infinite if none was completed.
         outcome: index into `OUTCOMES`.
         packed: the placement, see `Packing`.
-        worker: the number of who measured it; None where workers are not told apart.
+        worker: number of the worker that measured it; None if workers are not distinguished.
     """
 
     number: int
@@ -114,11 +116,14 @@ def write(
     count: int,
     table: SampleTable = "samples",
 ) -> None:
-    """Add the samples of these numbers, all of one batch, in the caller's transaction.
+    """Add samples of one batch, in the caller's transaction.
 
     Args:
-        workers: who measured each, see `Sample`.
-        count: how many samples there are then.
+        numbers: of the samples.
+        packed: their placements, see `Packing`.
+        workers: the worker of each, see `Sample`.
+        batch: number of the first sample of the batch.
+        count: number of samples in the table afterwards.
     """
     rows = _rows(numbers, packed, measurements, workers, batch)
     connection.executemany(f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
@@ -128,11 +133,12 @@ def write(
 def check(
     connection: sqlite3.Connection, path: Path, table: SampleTable = "samples"
 ) -> tuple[int, int]:
-    """The number of samples, and how many there are before the first that is missing: those of the
-    last batch may have been measured in any order.
+    """The number of samples, and the number before the first missing one.
+
+    Samples of the last batch may be measured in any order, so some of them may be missing.
 
     Raises:
-        ReadError: one is missing, one is more than there were, or one is not as it was written.
+        ReadError: a sample is missing from an earlier batch, there are too many, or one is damaged.
     """
     count, missing = 0, None
     for sample in _read_rows(connection, path, 0, 2**62, table):
@@ -168,7 +174,7 @@ def read(
 def _read_rows(
     connection: sqlite3.Connection, path: Path, first: int, end: int, table: SampleTable
 ) -> Iterator[Sample]:
-    """The same samples as `read`, one by one."""
+    """The samples of `read`, one by one."""
     query = f"SELECT * FROM {table} WHERE number >= ? AND number < ? ORDER BY number"
     for row in connection.execute(query, (first, end)):
         sample = _sample_from_row(row)

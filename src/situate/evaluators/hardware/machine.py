@@ -1,4 +1,4 @@
-"""This machine as an evaluator: placements are run, and their steps timed."""
+"""This machine as an evaluator: it runs placements and times their steps."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from situate.runtime.subject import Subject
 
 MEASUREMENT_LIMIT_SECONDS = 60.0
-"""Seconds that the steps of a placement may take together."""
+"""Most seconds for all steps of a placement."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,11 @@ class Measurement:
     """The measurement of one placement.
 
     Attributes:
-        seconds: of a step, the median of several or what the rule of `by` makes of them; infinite
-            where it failed.
+        seconds: median step time, or the aggregate by the rule of `by`; infinite after a failure.
         outcome: one of `OUTCOMES`.
-        error: standard error of the mean, as a fraction of it; NaN of fewer than two steps.
-        steps: how many were timed.
-        failure: why it failed, in one line.
+        error: standard error of the mean, as a fraction of it; NaN for fewer than two steps.
+        steps: number of timed steps.
+        failure: reason of a failure, in one line.
     """
 
     seconds: float
@@ -61,25 +60,23 @@ class Measurement:
 class RealMachine:
     """Runs placements on the devices of this machine; a context manager that ends its processes.
 
-    The devices' processes serve one placement after the other; once a placement has failed, for
-    whatever reason, they are killed and others started.
+    The devices' processes serve one placement after the other. After any failure of a placement
+    they are killed and replaced.
 
     Args:
-        problem: a graph on a cluster that is here.
-        subject: the model that the graph was captured from. It is trained at a rate of zero, and
-            has at each placement the numbers that it has now.
-        limit: seconds after which a placement has timed out, counted from when its devices are
-            ready.
+        problem: a graph on a cluster of this machine's devices.
+        subject: the model that the graph was captured from. It is trained at a learning rate of
+            zero, so every placement starts from its current parameters.
+        limit: seconds before a placement times out, counted from when its devices are ready.
         fresh: start new processes for every placement; None for all devices but CPUs.
-        steps: that a measurement is of; None for the median of as many as make it known well
-            enough.
+        steps: rule of a measurement; None for the median of as many steps as make it precise.
 
     Attributes:
-        problem: what its placements are of.
-        log: what was measured, in order.
+        problem: the problem of its placements.
+        log: all measurements, in order.
 
     Raises:
-        SituateError: a graph of another model, rules that are not run, devices that are not here.
+        SituateError: a graph of another model, rules that cannot run, or missing devices.
     """
 
     def __init__(
@@ -106,14 +103,14 @@ class RealMachine:
         self.log: list[Measurement] = []
 
     at_once = 1
-    """Each takes seconds: every measurement is kept before the next begins."""
+    """A measurement takes seconds, so each is recorded before the next begins."""
 
     finalists = FINALISTS
-    """More than one, since two measurements of a placement differ."""
+    """Several, since two measurements of a placement differ."""
 
     @property
     def name(self) -> str:
-        """The processor, PyTorch, the devices and how often a step is repeated."""
+        """The processor, PyTorch, the devices and the repetition of steps."""
         import torch
 
         threads = torch.get_num_threads()
@@ -124,14 +121,14 @@ class RealMachine:
         )
 
     def by(self, steps: Steps) -> RealMachine:
-        """The same machine with the same processes and log, each of whose measurements is of these
-        steps; of fewer where they would not end within half the limit."""
+        """The same machine, with the same processes and log, that measures by these steps. Fewer
+        steps run if all would take more than half the limit."""
         other = RealMachine.__new__(RealMachine)
         vars(other).update(vars(self), _rule=steps)
         return other
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
-        """See `Evaluator`; a device runs its ops in the order in which the graph lists them."""
+        """See `Evaluator`; a device runs its ops in the order of the graph."""
         placement_rows = rows(placements, self.problem.n, "placements")
         with naming(self.problem, placement_rows, lambda row: f"sample {first + row}: "):
             schedules = [
@@ -144,7 +141,7 @@ class RealMachine:
         )
 
     def run(self, schedule: Schedule) -> Measurement:
-        """Measure a schedule; also that of another method than those that learn."""
+        """Measure a schedule, which may come from any method."""
         return self.run_in(schedule.placement, order_of(self.problem, schedule).tolist())
 
     def run_in(self, placement: Placement, order: list[int]) -> Measurement:
@@ -167,7 +164,7 @@ class RealMachine:
         return measurement
 
     def close(self) -> None:
-        """End the processes; the next placement starts others."""
+        """End the processes; the next placement starts new ones."""
         self._workers.close()
 
     def __reduce__(self) -> NoReturn:
@@ -188,10 +185,10 @@ class RealMachine:
         return float(self._rule.seconds(np.array([seconds]))[0])
 
     def _times(self, placement: Placement, order: list[int]) -> list[float]:
-        """Seconds of each step after those that are dropped.
+        """Seconds of each timed step.
 
         Raises:
-            StepFailed: one did not end, or its loss is not finite.
+            StepFailed: a step did not end, or its loss is not finite.
         """
         dropped_steps, timed_steps = (
             (self._rule.dropped, self._rule.timed) if self._rule else (1, None)
@@ -216,8 +213,8 @@ class RealMachine:
         )
 
     def _optimizer(self) -> torch.optim.Optimizer | None:
-        """An optimiser with a learning rate of zero: however often a step is repeated, its numbers
-        stay."""
+        """An optimiser with a learning rate of zero, so repeated steps leave the parameters
+        unchanged."""
         program = self._subject.program
         if not program.training:
             return None
@@ -250,7 +247,7 @@ def _check_problem(problem: Problem, subject: Subject) -> None:
 
 
 def _defining_modules(name: str) -> tuple[str, ...]:
-    """The module that the model's function is imported from; it may define operators."""
+    """The module of the model's function, which may define operators."""
     module, colon, _ = name.partition(":")
     return (module,) if colon and module not in zoo.names() else ()
 

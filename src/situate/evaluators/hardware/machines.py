@@ -28,42 +28,42 @@ from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import order_of
 
 BUILD_SECONDS = 300.0
-"""Seconds that a worker has to import PyTorch, and to build and capture the model."""
+"""Seconds for a worker to import PyTorch and to build and capture the model."""
 
 SPARE_SECONDS = 30.0
-"""Seconds after all limits of a measurement after which its worker itself hangs."""
+"""Seconds beyond all limits of a measurement before its worker counts as hung."""
 
 
 class RealMachines:
     """Runs placements on the devices of many workers; a context manager that ends them.
 
     Every worker owns as many cores and GPUs as the cluster has, builds the model itself, and
-    measures the reference step before anything else. See `RealMachine` for what it does then.
+    measures the reference step first. Then it works as a `RealMachine`.
 
     Args:
-        problem: a graph on a cluster, of which each worker has one.
-        model: a network of the zoo or `package.module:function`, as it was captured from.
-        workers: how many on this machine, or a Ray cluster, see `Learning.workers`.
+        problem: a graph on a cluster; each worker has one such cluster.
+        model: a network of the zoo or `package.module:function`, as at capture.
+        workers: their number on this machine, or a Ray cluster, see `Learning.workers`.
         optimizer: of the training step; None for the model's own.
         limit, steps: see `RealMachine`.
         reference: (n,) the placement of the reference step; None for `reference_placement`.
 
     Attributes:
-        problem: what its placements are of.
-        log: what was measured, as it came.
-        met: the workers that measured something, the first of them first.
+        problem: the problem of its placements.
+        log: all measurements, in order of arrival.
+        met: the workers, in the order of their first measurement.
 
     Raises:
         MissingExtra: PyTorch or Ray is not installed.
-        SituateError: fewer cores or GPUs here than the workers need; CPU devices that do not say
-            how many threads they have; no such Ray cluster.
+        SituateError: this machine has too few cores or GPUs for the workers, a CPU device has no
+            number of threads, or the Ray cluster does not answer.
     """
 
     at_once: int | None = None
-    """No limit: each measurement is handed over as it comes."""
+    """No limit: each measurement is handed over on arrival."""
 
     finalists = FINALISTS
-    """More than one, since two measurements of a placement differ."""
+    """Several, since two measurements of a placement differ."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class RealMachines:
 
     @property
     def counts(self) -> Counts:
-        """A count of what happened to the workers so far."""
+        """Statistics of the workers so far."""
         return self._workers.counts
 
     def progress(self) -> WorkerProgress | None:
@@ -129,8 +129,7 @@ class RealMachines:
         return measurements
 
     def run(self, schedule: Schedule) -> Measurement:
-        """Measure a schedule; also that of another method than those that learn. Its seconds are
-        those of the worker that did so first."""
+        """Measure a schedule, which may come from any method, in seconds of the first worker."""
         order = order_of(self.problem, schedule).astype(np.int32)
         one = np.stack([schedule.placement, order])[None]
         [(_, measurements)] = self.measure_each(one, np.array([0]))
@@ -149,9 +148,10 @@ class RealMachines:
 
 
 def _check_capacity(place: Place, cores: int, gpus: int) -> None:
-    """
+    """Check that this machine has room for the workers that run on it.
+
     Raises:
-        SituateError: this machine, if it is meant, has no room for so many workers.
+        SituateError: it has too few cores or GPUs.
     """
     if place.address is not None:
         return
@@ -162,14 +162,14 @@ def _check_capacity(place: Place, cores: int, gpus: int) -> None:
     ):
         if count * per_worker > available:
             raise SituateError(
-                f"--workers: {count} would need {count * per_worker} {kind}, {per_worker} for the devices of "
-                f"each, and this machine has {available}: ask for at most {available // per_worker}, or plan for "
-                "a smaller cluster"
+                f"--workers: {count} would need {count * per_worker} {kind}, {per_worker} for the "
+                f"devices of each, and this machine has {available}: ask for at most "
+                f"{available // per_worker}, or plan for a smaller cluster"
             )
 
 
 def _crash_measurements(reason: str) -> Measurements:
-    """The measurement of a placement that ends every worker that runs it."""
+    """The measurement of a placement that crashes every worker."""
     crash = Measurement(np.inf, "crash", failure=reason)
     outcome = np.array([OUTCOMES.index(crash.outcome)], np.uint8)
     return Measurements(np.array([np.inf]), outcome, (), (crash,))

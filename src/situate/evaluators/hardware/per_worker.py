@@ -1,4 +1,4 @@
-"""This machine as an evaluator that a worker opens, on devices of its own."""
+"""The evaluator of one worker on hardware: a `RealMachine` on devices that the worker reserves."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from situate.runtime.hardware import real_devices
 from situate.runtime.subject import find_subject
 
 REFERENCE_RUNS = 3
-"""Times that the reference step is measured; their median counts."""
+"""Measurements of the reference step; their median counts."""
 
 DISCOVERED_CPU_MODEL = re.compile(r"(.+) \(\d+ threads?\)")
 """The model of a CPU device as `situate cluster discover` writes it."""
@@ -37,13 +37,13 @@ class MachinePerWorker:
     """A `RealMachine` for every worker, which builds the model itself.
 
     Attributes:
-        problem: is copied to every worker.
-        model: what `find_subject` builds.
+        problem: copied to every worker.
+        model: a name for `find_subject`.
         optimizer: of a training step; None for the model's own.
         limit, steps: see `RealMachine`.
         reference: (n,) the placement of the reference step.
-        torch: the version of PyTorch that all have to have.
-        folder: where the command was given, and modules are found.
+        torch: the version of PyTorch that every worker must have.
+        folder: working directory of the command, where modules are found.
     """
 
     problem: Problem
@@ -60,7 +60,7 @@ class MachinePerWorker:
 
     @property
     def name(self) -> str:
-        """PyTorch, the devices and how often a step is repeated: all that workers have in common.
+        """PyTorch, the devices and the repetition of steps: the settings that all workers share.
         Their machines may differ, see `References`."""
         devices = ", ".join(
             f"{d.name} = {d.torch} x {d.threads}" for d in real_devices(self.problem.cluster)
@@ -69,7 +69,7 @@ class MachinePerWorker:
         return f"hardware of workers; torch {self.torch}; {devices}; {text}, limit {self.limit!r}"
 
     def open(self) -> str:
-        """Take devices, build the model and measure the reference step; see `Opens`."""
+        """Reserve devices, build the model and measure the reference step; see `Opens`."""
         host = socket.gethostname()
         try:
             return self._open()
@@ -126,11 +126,11 @@ class MachinePerWorker:
 
 
 def required_hardware(cluster: Cluster) -> tuple[int, int]:
-    """Cores and GPUs that a worker needs: a core for every thread of a CPU device, and one for each
-    GPU's process.
+    """Cores and GPUs of a worker: a core for every thread of a CPU device, and one for each GPU's
+    process.
 
     Raises:
-        SituateError: a CPU device that does not say how many threads it has.
+        SituateError: a CPU device without a number of threads.
     """
     for device in cluster.devices:
         if device.kind == "cpu" and device.threads is None:
@@ -144,9 +144,10 @@ def required_hardware(cluster: Cluster) -> tuple[int, int]:
 
 
 def _check_processor(cluster: Cluster) -> None:
-    """
+    """Check that the CPU devices have this machine's processor.
+
     Raises:
-        SituateError: the cluster was discovered on a machine with another processor.
+        SituateError: the cluster was discovered on another processor.
     """
     for device in cluster.devices:
         match = DISCOVERED_CPU_MODEL.fullmatch(device.model) if device.kind == "cpu" else None

@@ -1,4 +1,4 @@
-"""Cores and GPUs of this machine that a worker owns: who asks here gets none that another has."""
+"""Exclusive cores and GPUs of this machine for a worker."""
 
 from __future__ import annotations
 
@@ -15,28 +15,26 @@ from situate.evaluators.workers.workers import Unfit
 from situate.host.machine import usable_cpus
 
 SIBLINGS_FILE = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
-"""The file in which Linux lists the hardware threads of a core."""
+"""Linux's file with the hardware threads of a core."""
 
 CLAIM_ATTEMPTS, CLAIM_PAUSE_SECONDS = 600, 0.1
-"""Times to look for what is free, and seconds between them: a worker that was killed just now may
-still hold it, or another search may be about to end."""
-
 SOCKET_NAME_PREFIX = "\0situate"
-"""The beginning of the names; the zero makes them Linux's own, outside all folders."""
+"""Prefix of the socket names; the zero byte puts them into Linux's abstract namespace, outside the
+file system."""
 
 VISIBLE_GPUS_VARIABLE = "CUDA_VISIBLE_DEVICES"
 
 
 class Reservation:
-    """So many cores and GPUs, which are nobody else's until this process ends or `close`.
+    """Cores and GPUs that no other worker gets until this process ends or calls `close`.
 
-    Each is a name that a process can bind a Unix socket to, and no second one: Linux forgets it
-    with the process, however that ends. This process, and what it starts from then on, runs on
-    these cores and sees these GPUs.
+    Each is claimed by binding a Unix socket to its name, which only one process can do. Linux frees
+    the name when the process ends, however it ends. This process, and all that it starts
+    afterwards, runs on these cores and sees these GPUs.
 
     Raises:
-        Unfit: fewer are free.
-        SituateError: as `usable_cores`.
+        Unfit: too few are free.
+        SituateError: see `usable_cores`.
     """
 
     def __init__(self, cores: int, gpus: int) -> None:
@@ -57,18 +55,18 @@ class Reservation:
 
     @property
     def place(self) -> str:
-        """This machine, and what is owned of it."""
+        """This machine and the reserved cores and GPUs."""
         gpus = f", GPUs {','.join(self.gpus)}" if self.gpus else ""
         return f"{socket.gethostname()}: cores {','.join(map(str, self.cores))}{gpus}"
 
     def close(self) -> None:
-        """Let others have them; this process stays where it is."""
+        """Release the claims; this process keeps its cores."""
         for claim in self._claims:
             claim.close()
         self._claims.clear()
 
     def _claim(self, kind: str, count: int) -> list[str]:
-        """As many as are free, in their order, up to `count`."""
+        """Claim up to `count` free ones, in their order."""
         names: list[str] = []
         with _exclusive_claim():
             for name in self._usable[kind]:
@@ -86,11 +84,12 @@ class Reservation:
 
 
 def usable_cores() -> list[int]:
-    """The cores of this process, hardware threads of one beside each other, so that workers share
-    as few as possible; no more than a container lets run at once.
+    """The cores of this process, at most as many as a container may use at once.
+
+    Hardware threads of one core are neighbours in the list, so workers share few cores.
 
     Raises:
-        SituateError: this system keeps no process on a core.
+        SituateError: this system cannot pin a process to cores.
     """
     if not hasattr(os, "sched_setaffinity"):
         raise SituateError("--workers: only Linux keeps what a worker runs on cores of its own")
@@ -107,8 +106,8 @@ def _first_sibling(core: int) -> int:
 
 
 def visible_gpus(count_needed: int) -> list[str]:
-    """The GPUs that CUDA shows this process, as `CUDA_VISIBLE_DEVICES` names them; not looked for
-    where none is wanted. CUDA itself is not started: it would go on seeing all of them."""
+    """The GPUs that CUDA shows this process, as `CUDA_VISIBLE_DEVICES` names them; none if none is
+    needed. CUDA itself is not initialised: it would then see all of them for good."""
     if not count_needed:
         return []
     import torch
@@ -120,7 +119,8 @@ def visible_gpus(count_needed: int) -> list[str]:
 
 @contextlib.contextmanager
 def _exclusive_claim() -> Iterator[None]:
-    """One process at a time: two that take cores by turns would both have parts of two."""
+    """A block for one process at a time: two that claim in turns might each get half of their
+    cores."""
     while (claim := _bind_socket("turn")) is None:
         time.sleep(CLAIM_PAUSE_SECONDS / 10)
     with claim:
@@ -128,7 +128,7 @@ def _exclusive_claim() -> Iterator[None]:
 
 
 def _bind_socket(name: str) -> socket.socket | None:
-    """A socket of this name; None where another process has it."""
+    """A socket with this name; None if another process has it."""
     claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     try:
         claim.bind(f"{SOCKET_NAME_PREFIX} {name}")

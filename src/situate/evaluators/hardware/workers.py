@@ -1,4 +1,4 @@
-"""The workers on which placements are measured, kept as long as nothing fails."""
+"""The worker processes that measure placements, reused until one fails."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ MEASURING_WORKER = (
     "import sys; from situate.evaluators.hardware.workers import run_worker; "
     "run_worker(int(sys.argv[1]), *sys.argv[2:])"
 )
-"""The program of a worker that runs one placement after the other."""
+"""The program of a worker process that runs one placement after the other."""
 
 KILLED_STATUS = -signal.SIGKILL
-"""Exit status of a process that was killed, also by Linux for want of memory."""
+"""Exit status of a killed process; Linux's out-of-memory killer causes it too."""
 
 VMSTAT = Path("/proc/vmstat")
-"""The file in which Linux counts the processes that it ended for want of memory."""
+"""Linux's file with the number of processes killed for lack of memory."""
 
 
 class TimedOut(StepFailed):
@@ -50,11 +50,11 @@ class TimedOut(StepFailed):
 
 
 class HardwareWorkers:
-    """The workers of all devices that were used so far.
+    """One worker for each device used so far.
 
     Args:
-        limit: seconds from when the devices are ready for a placement to when it is measured.
-        modules: that each worker imports.
+        limit: seconds from when the devices are ready to the end of the measurement.
+        modules: modules that each worker imports.
     """
 
     def __init__(self, limit: float, modules: Sequence[str] = ()) -> None:
@@ -72,10 +72,10 @@ class HardwareWorkers:
         block: int,
         flags: _core.Flags,
     ) -> PlacementDevices:
-        """Let devices run a placement; a worker that is not there is started.
+        """Assign a placement to devices, and start missing workers.
 
         Raises:
-            StepFailed: one does not get ready.
+            StepFailed: a worker does not become ready.
         """
         if self._expired:  # which nobody may have waited for
             self.close()
@@ -91,10 +91,10 @@ class HardwareWorkers:
         return PlacementDevices(self, workers)
 
     def answers(self, workers: Sequence[Worker]) -> list[Any]:
-        """The answers of these workers; where one fails, all are ended.
+        """The answers of these workers; a failure of one ends all.
 
         Raises:
-            StepFailed: a device failed, for want of memory, or the time was up.
+            StepFailed: a device failed, ran out of memory, or exceeded the time.
         """
         try:
             return self._pool.answers(workers)
@@ -104,7 +104,7 @@ class HardwareWorkers:
             raise reason from None
 
     def finish(self) -> None:
-        """Stop the clock: a placement is measured.
+        """Stop the clock at the end of a measurement.
 
         Raises:
             TimedOut: too late.
@@ -128,7 +128,7 @@ class HardwareWorkers:
         return self._pool.start(name, threads, self._modules)
 
     def _allow(self, seconds: float, reproach: str) -> None:
-        """Kill all workers so many seconds from now, which unblocks whoever waits for them."""
+        """Kill all workers after `seconds`, which unblocks a process that waits for them."""
         with HeldSignals():  # a timer that was made and not started cannot be joined
             self._stop()
             self._expired, self._reproach = False, f"{reproach} within {seconds:g} s"
@@ -148,7 +148,7 @@ class HardwareWorkers:
         self._deadline = inf
 
     def _reason(self, failure: StepFailed) -> StepFailed:
-        """The error that tells what lies behind a failure."""
+        """The error for the cause of a failure."""
         if self._expired:
             return TimedOut(self._reproach)
         killed = isinstance(failure, WorkerEnded) and failure.status == KILLED_STATUS
@@ -156,7 +156,7 @@ class HardwareWorkers:
 
 
 class PlacementDevices:
-    """The devices of one placement, which are a step's, see `StepDevices`."""
+    """The devices of one placement, as a step uses them; see `StepDevices`."""
 
     def __init__(self, all_workers: HardwareWorkers, workers: Sequence[Worker]) -> None:
         self._all, self._workers = all_workers, workers
@@ -170,7 +170,7 @@ class PlacementDevices:
         self._send_to_all(order)
 
     def close(self) -> None:
-        """Let them wait for the next placement."""
+        """Let the workers wait for the next placement."""
         for worker in self._workers:
             worker.send(END_OF_STEP)
 
@@ -181,7 +181,7 @@ class PlacementDevices:
 
 
 def memory_kills() -> int:
-    """Processes that Linux ended for want of memory since it started; 0 elsewhere."""
+    """Number of processes that Linux killed for lack of memory since it started; 0 elsewhere."""
     try:
         counts = dict(line.split(maxsplit=1) for line in VMSTAT.read_text().splitlines())
     except (OSError, ValueError):
@@ -190,15 +190,15 @@ def memory_kills() -> int:
 
 
 OOM_SCORE = "1000"
-"""The score that a worker gives itself, so that Linux ends it first when memory is short."""
+"""A worker's own out-of-memory score: Linux kills it first when memory is short."""
 
 
 def run_worker(connection: int, *modules: str) -> None:
-    """Serve the process at the other end until it hangs up.
+    """Serve the process at the other end of a connection until it hangs up.
 
     Args:
         connection: descriptor of a socket.
-        modules: what to import: they may define operators.
+        modules: to import, as they may define operators.
     """
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(OOM_SCORE)

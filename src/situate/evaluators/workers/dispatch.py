@@ -1,4 +1,5 @@
-"""Tasks given to workers until each is answered once, whoever fails or is slow meanwhile."""
+"""Distribution of tasks to workers until each is answered once, despite failing and slow
+workers."""
 
 from __future__ import annotations
 
@@ -28,32 +29,31 @@ from situate.results.result import WorkerProgress
 from situate.version import VERSION
 
 START_SECONDS = 120.0
-"""Seconds that a worker has to start."""
+"""Seconds for a worker to start."""
 
 MAX_WORKER_FAILURES = 3
-"""Failures of a worker, one after the other, after which it is left out."""
+"""Consecutive failures after which a worker is left out."""
 
 SLOW_FACTOR, SLOW_SECONDS = 3.0, 0.5
-"""Multiple of the usual time of a task, and seconds at least, after which an idle worker is given
-it too."""
+"""Multiple of a task's usual time, and least seconds, after which an idle worker gets it too."""
 
 HUNG_FACTOR, HUNG_SECONDS = 20.0, 60.0
-"""The same after which a worker is ended."""
+"""Multiple of a task's usual time, and least seconds, after which its worker is ended."""
 
 RECENT_TASKS = 101
-"""Tasks whose median time is the usual one."""
+"""Number of tasks whose median time is the usual one."""
 
 TICK_SECONDS = 0.1
-"""Seconds between two looks at who is late."""
+"""Seconds between two checks for late workers."""
 
 SHORT_SECONDS = 1.0
-"""Usual seconds of a task below which a worker is given the next one before it has answered: what
-it would else wait for this process is a part of so little that counts."""
+"""Usual seconds of a task below which a worker gets a second one in advance, because waiting for
+this process would be a noticeable part of the time."""
 
 
 @dataclass
 class _Batch:
-    """Tasks that are done together, on the same terms."""
+    """Tasks of one call, on the same terms."""
 
     tasks: Sequence[Work]
     terms: Terms
@@ -62,7 +62,7 @@ class _Batch:
     unanswered: set[int] = field(default_factory=set)
 
     def grow(self) -> None:
-        """Take the tasks that are new."""
+        """Take over tasks added to the list."""
         new = range(len(self.failures), len(self.tasks))
         self.waiting.extend(new)
         self.unanswered.update(new)
@@ -71,7 +71,7 @@ class _Batch:
 
 @dataclass
 class _Attempt:
-    """A task that a worker was given, and when it began; infinite while one before it runs."""
+    """A task at a worker, with its start; infinite while it waits for the task before."""
 
     batch: _Batch
     number: int
@@ -83,23 +83,23 @@ class _Attempt:
 
     @property
     def is_unanswered(self) -> bool:
-        """True until it is answered by anyone."""
+        """True until any worker answers."""
         return self.number in self.batch.unanswered
 
 
 class Dispatch:
-    """Gives tasks to workers, and again to others where one fails or is slow; it starts them when
-    there is a first task.
+    """Assigns tasks to workers, and again to others if one fails or is slow. The first task starts
+    the workers.
 
     Args:
-        workers: where they run.
-        count: how many.
-        terms: on which, unless tasks have their own; without limits these are `START_SECONDS`, and
-            for a sample `HUNG_FACTOR` times as long as others take.
-        alike: tasks take about as long as one another; where they do not, none is too slow.
+        workers: the workers.
+        count: their number.
+        terms: default terms of tasks. Without limits, a worker has `START_SECONDS` to start, and
+            `HUNG_FACTOR` times the usual time for a sample.
+        alike: tasks take similar times; otherwise none is too slow.
 
     Attributes:
-        counts: what happened so far.
+        counts: statistics so far.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Dispatch:
         self._usual_seconds = inf
 
     def progress(self) -> WorkerProgress | None:
-        """The workers right now; None before they have a first task."""
+        """The workers right now; None before the first task."""
         if not self._has_begun:
             return None
         counts = self.counts
@@ -137,8 +137,7 @@ class Dispatch:
         self._workers.show(figures)
 
     def ready(self, seconds: float) -> int:
-        """Start the workers, and wait for so many seconds at most until all are ready; the number
-        that are.
+        """Start the workers, and wait up to `seconds` until all are ready; the number that are.
 
         Raises:
             NoWorkers, SituateError: see `answers`.
@@ -155,16 +154,18 @@ class Dispatch:
     def answers(
         self, tasks: Sequence[Work], terms: Terms | None = None
     ) -> Iterator[tuple[int, Any]]:
-        """Yields the number of each task, with its value, as the answers come. Tasks may be added
-        while there are some. What is not waited for to its end is forgotten.
+        """Yields the number and the value of each task, in order of arrival.
+
+        The caller may add tasks as long as some are unanswered. If it stops early, the remaining
+        tasks are dropped.
 
         Args:
             terms: of these tasks.
 
         Raises:
             NoWorkers: none is left.
-            SituateError: several failed at one task, or one has another version.
-            Exception: the one that was raised at a task.
+            SituateError: several workers failed at one task, or one has another version.
+            Exception: the exception that a task raised.
         """
         if tasks:
             self._begin()
@@ -198,8 +199,11 @@ class Dispatch:
                 self._start(worker)
 
     def _listen(self) -> None:
-        """Take the messages that have come. Who is late is judged by this moment: what the caller
-        does with an answer may take long, and others answer meanwhile."""
+        """Fetch the messages that have arrived.
+
+        This moment decides who is late: the caller may take long with an answer, and others answer
+        meanwhile.
+        """
         self._messages.extend(self._workers.wait(0 if self._messages else TICK_SECONDS))
         self._listened_at = time.monotonic()
 
@@ -208,7 +212,8 @@ class Dispatch:
         self._starting[worker] = time.monotonic()
 
     def _assign_idle(self, batch: _Batch) -> None:
-        """Give every idle worker a task, and where these are short those that have one a second."""
+        """Assign a task to every idle worker, and a second one to busy workers if tasks are
+        short."""
         for worker in sorted(self._idle):
             number = self._next_task(batch, worker)
             if number is None:
@@ -221,7 +226,7 @@ class Dispatch:
             self._assign_second(batch)
 
     def _assign_second(self, batch: _Batch) -> None:
-        """Nobody is left waiting in the end: the last tasks go to whoever is idle first."""
+        """Assign second tasks, but leave the last tasks to the first idle workers."""
         for worker in sorted(self._with_one_task):
             if len(batch.waiting) <= len(self._failures_in_a_row):
                 return
@@ -236,7 +241,7 @@ class Dispatch:
         self._update_with_one_task(worker)
 
     def _update_with_one_task(self, worker: int) -> None:
-        """Keep `_single`, the workers that have one task."""
+        """Update `_with_one_task`, the workers that have one task."""
         (
             self._with_one_task.add
             if len(self._attempts[worker]) == 1
@@ -244,7 +249,7 @@ class Dispatch:
         )(worker)
 
     def _next_task(self, batch: _Batch, worker: int) -> int | None:
-        """A task that nobody has, if there is one that the worker may take."""
+        """An unassigned task that the worker may take, or None."""
         # One that a worker failed at may meanwhile be answered by another, which had it too.
         while batch.waiting and batch.waiting[0] not in batch.unanswered:
             batch.waiting.popleft()
@@ -255,7 +260,8 @@ class Dispatch:
         return None
 
     def _may_take(self, worker: int, task: Work) -> bool:
-        """True unless the task is to be done elsewhere, and somebody is there or may yet be."""
+        """False for a task to be done elsewhere, as long as a worker elsewhere exists or may
+        start."""
         avoid = task.avoid if isinstance(task, Task) else ""
         if not avoid or self._places.get(worker) != avoid:
             return True
@@ -263,7 +269,7 @@ class Dispatch:
         return all(self._places.get(other) == avoid for other in others)
 
     def _find_slow_task(self, batch: _Batch, worker: int) -> int | None:
-        """A task of a worker that takes long for the one it began, and which no other was given."""
+        """A task of a late worker that no other worker has."""
         late = [
             attempts_of for attempts_of in self._attempts.values() if self._is_late(attempts_of[0])
         ]
@@ -288,16 +294,16 @@ class Dispatch:
         return None
 
     def _is_late(self, attempt: _Attempt) -> bool:
-        """True where another may do it too."""
+        """True if another worker may take the task too."""
         elapsed = self._listened_at - attempt.since
         return elapsed > self._late_after(attempt.task, SLOW_FACTOR, SLOW_SECONDS)
 
     def _late_after(self, task: Work, factor: float, least: float) -> float:
-        """Seconds after which it is late with a task; infinite until others were answered."""
+        """Seconds until a task is late; infinite before the first answers."""
         return max(least, factor * self._usual_seconds * len(task))
 
     def _handle(self, worker: int, message: Message) -> tuple[_Attempt, Any] | None:
-        """Take what a worker says; its task, with its value, where that is new."""
+        """Handle a worker's message. Returns its attempt and the value, for a new answer."""
         match message:
             case Hello():
                 self._greet(worker, message)
@@ -340,7 +346,7 @@ class Dispatch:
         return attempt, answer.value
 
     def _finish_task(self, worker: int) -> _Attempt:
-        """The task that a worker ended; it began its next one, or is idle."""
+        """Remove the first task of a worker, which starts its next one or becomes idle."""
         queue = self._attempts[worker]
         attempt = queue.popleft()
         self._update_with_one_task(worker)
@@ -376,7 +382,8 @@ class Dispatch:
         self._handle_failure(worker, reason)
 
     def _handle_failure(self, worker: int, reason: str) -> None:
-        """Start a worker that failed again, unless it does so all the time; others take over."""
+        """Start a failed worker again, or leave it out after repeated failures; others take over
+        its tasks."""
         self._starting.pop(worker, None)
         self._idle.discard(worker)
         self._with_one_task.discard(worker)
@@ -396,7 +403,8 @@ class Dispatch:
         if len(self.counts.left_out) == len(self._failures_in_a_row):
             raise NoWorkers(f"no worker is left; the last, worker {worker}, {reason}")
         warnings.warn(
-            f"worker {worker} is left out after {MAX_WORKER_FAILURES} failures; the last: it {reason}",
+            f"worker {worker} is left out after {MAX_WORKER_FAILURES} failures; the last: it "
+            f"{reason}",
             stacklevel=2,
         )
 

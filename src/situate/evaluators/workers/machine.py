@@ -1,4 +1,4 @@
-"""An evaluator whose samples are measured by workers, side by side."""
+"""An evaluator whose samples are measured by concurrent workers."""
 
 from __future__ import annotations
 
@@ -18,37 +18,36 @@ from situate.evaluators.workers.workers import DEFAULT_TERMS, Terms, Workers
 from situate.results.result import WorkerProgress
 
 TASKS_PER_WORKER = 2
-"""Tasks that each worker is given of a batch, as far as it goes: with one, all wait for the
-slowest."""
+"""Tasks per worker in a batch, if it is large enough; with one, all wait for the slowest."""
 
 MIN_SENT_SECONDS = 0.02
-"""Seconds of measuring below which a batch is measured here: messages would take longer."""
+"""Seconds of measuring below which a batch is measured here, as messages take longer."""
 
 LOCAL_TIMING_BATCHES = 3
-"""Batches that are measured here to know how long that takes: the least, for the first is slow for
+"""Batches measured here to learn the duration. The minimum counts, for the first batch is slow for
 other reasons."""
 
 
 class WorkerMachine:
     """Measures as `evaluator` does, by workers; a context manager that ends them.
 
-    What is measured of a sample depends on its number and placement alone: on neither the worker
-    nor how many there are.
+    A measurement depends on the sample's number and placement alone, not on the worker or the
+    number of workers.
 
     Args:
-        evaluator: is copied to every worker.
-        workers: how many; started when there is something to send to them.
-        here: the same for this process, which measures what takes less than messages do; None where
-            it must measure nothing.
+        evaluator: copied to every worker.
+        workers: their number; the first task starts them.
+        here: an equal evaluator in this process for batches too short to send; None to measure
+            nothing here.
         terms: see `Dispatch`.
         start: makes the workers.
 
     Raises:
-        SituateError: fewer than one worker; an evaluator that cannot be sent to another process.
+        SituateError: fewer than one worker, or an evaluator that cannot be sent to a process.
     """
 
     at_once: int | None = None
-    """No limit: each measurement is handed over as it comes."""
+    """No limit: each measurement is handed over on arrival."""
 
     def __init__(
         self,
@@ -67,17 +66,17 @@ class WorkerMachine:
 
     @property
     def name(self) -> str:
-        """That of the evaluator: a study may go on with other workers."""
+        """The evaluator's name: a study may go on with other workers."""
         return self._evaluator.name
 
     @property
     def finalists(self) -> int:
-        """Those of the evaluator."""
+        """The evaluator's finalists."""
         return self._evaluator.finalists
 
     @property
     def counts(self) -> Counts:
-        """A count of what happened to the workers so far."""
+        """Statistics of the workers so far."""
         return self._dispatch.counts
 
     def progress(self) -> WorkerProgress | None:
@@ -125,8 +124,11 @@ class WorkerMachine:
             yield pieces[number], measurements
 
     def measure_growing(self, tasks: list[Task]) -> Iterator[tuple[Task, Measurements]]:
-        """Measure tasks, among them those that are added to the list meanwhile; yields each with
-        what was measured, as the answers come, until there is none left."""
+        """Measure tasks, and tasks added to the list meanwhile, until none is left.
+
+        Yields:
+            Each task with its measurements, in order of arrival.
+        """
         for number, measurements in self._dispatch.answers(tasks):
             yield tasks[number], measurements
 
@@ -159,7 +161,7 @@ def _packed_evaluator(evaluator: Evaluator) -> bytes:
 
 
 def gather(pieces: Iterable[tuple[NDArray[np.int64], Measurements]], count: int) -> Measurements:
-    """Measurements of so many samples, of pieces with the rows that each is of."""
+    """Measurements of `count` samples, from parts with their rows."""
     seconds, outcome = np.empty(count), np.empty(count, np.uint8)
     for rows, measurements in pieces:
         seconds[rows], outcome[rows] = measurements.seconds, measurements.outcome

@@ -1,4 +1,4 @@
-"""Where workers run, as users say it: a number of processes here, or a Ray cluster."""
+"""Places where workers run, as users write them: processes of this machine, or a Ray cluster."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from situate.evaluators.workers.workers import Workers
 
 MAX_WORKERS = 4096
-"""More than anybody has."""
+"""A bound against typing errors."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where so many workers run.
+    """A place for workers.
 
     Attributes:
-        count: of workers; None for as many as find what they need.
+        count: number of workers; None for as many as the cluster has room for.
         ray: on a Ray cluster.
-        address: of a cluster that runs already.
+        address: of a running cluster.
     """
 
     count: int | None
@@ -39,11 +39,13 @@ class Place:
 
     @classmethod
     def parse(cls, workers: int | str) -> Place:
-        """The place that users mean: a number of processes of this machine; `ray`, a Ray cluster
-        started on this machine, or `ray:N`, with so many workers; `ray://HOST:PORT`, a cluster.
+        """The place of a user's text.
+
+        A number means processes of this machine; `ray`, or `ray:N` with N workers, a Ray cluster
+        started on this machine; `ray://HOST:PORT` a running cluster.
 
         Raises:
-            SituateError: anything else.
+            SituateError: any other text.
         """
         text = str(workers)
         if re.fullmatch(r"ray://\S+:\d+", text):
@@ -61,10 +63,10 @@ class Place:
     def machine(
         self, evaluator: Evaluator, here: Evaluator | None = None, terms: Terms = DEFAULT_TERMS
     ) -> Iterator[WorkerMachine]:
-        """An evaluator whose samples are measured there; in the end its workers are ended.
+        """An evaluator whose samples are measured there; its workers end with the block.
 
         Args:
-            evaluator: is copied to every worker.
+            evaluator: copied to every worker.
             here: see `WorkerMachine`.
             terms: of the workers.
 
@@ -92,8 +94,9 @@ class Place:
         limit: float | None = None,
         alike: bool = False,
     ) -> Iterator[Jobs]:
-        """Calls of a function that are made there, or in this process where there is to be one of
-        this machine; in the end the workers are ended. See `Jobs`.
+        """Calls of a function that are made there; the workers end with the block.
+
+        This process makes the calls itself if there is one worker of this machine. See `Jobs`.
 
         Raises:
             MissingExtra: Ray is not installed.
@@ -109,7 +112,7 @@ class Place:
 
     @contextmanager
     def _workers(self, terms: Terms) -> Iterator[tuple[int, Callable[[bytes], Workers] | None]]:
-        """Their number, and what makes them of what they work with; None for processes."""
+        """The number of workers and their factory; None for processes."""
         if not self.ray:
             assert self.count is not None
             yield self.count, None

@@ -20,18 +20,18 @@ from situate.runtime.processes.signals import HeldSignals
 PROGRAM = "import sys; from situate.evaluators.workers.worker import main; main(int(sys.argv[1]))"
 
 ENDING_SECONDS = 5.0
-"""Seconds within which a process that hung up ends."""
+"""Seconds for a process to end after it hung up."""
 
 UNREAD_BYTES = 32_768
-"""Most bytes that are sent to a worker which is busy, and reads them later: they are less than a
-socket holds, so that sending them never waits."""
+"""Most bytes sent to a busy worker, which reads them later. A socket buffers more, so sending never
+blocks."""
 
 
 class ProcessWorkers:
     """Workers of one thread each, in processes that end with this one, however it ends.
 
     Args:
-        packed: what each works with, see `Worker`.
+        packed: their evaluator or function, see `Worker`.
     """
 
     def __init__(self, packed: bytes) -> None:
@@ -46,7 +46,7 @@ class ProcessWorkers:
         """See `Workers`.
 
         Raises:
-            SituateError: this machine has no room for another process.
+            SituateError: this machine cannot start another process.
         """
         try:
             process, connection = self._launch(worker)
@@ -103,7 +103,7 @@ class ProcessWorkers:
         return message
 
     def _send_next(self, worker: int) -> None:
-        """Send what was too large while it was busy."""
+        """Send a task that was too large while the worker was busy."""
         tasks = self._tasks[worker]
         if tasks:  # else it greeted
             tasks.popleft()
@@ -121,7 +121,7 @@ class ProcessWorkers:
         return f"ended with exit status {status}"
 
     def show(self, figures: Mapping[str, float]) -> None:
-        """Nowhere: there is no board."""
+        """Do nothing: processes have no dashboard."""
 
     def stop(self, worker: int) -> None:
         """See `Workers`."""

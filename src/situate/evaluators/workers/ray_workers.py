@@ -26,24 +26,24 @@ from situate.evaluators.workers.workers import NoWorkers
 LOOPBACK = "127.0.0.1"
 
 TOKEN_FILE, TOKEN_VARIABLES = Path("~/.ray/auth_token"), ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
-"""The file in which Ray keeps its token, and variables that name another."""
+"""Ray's file with its token, and the environment variables that name another."""
 
 NICENESS_SETTING = ("RAY_worker_niceness", "0")
-"""The variable by which Ray's workers run like other processes, and not after all of them."""
+"""The setting that runs Ray's workers at the priority of other processes."""
 
 CONNECT_SECONDS = 5.0
-"""Seconds within which a cluster must take a connection."""
+"""Seconds for a cluster to accept a connection."""
 
 
 class RayWorkers:
-    """Workers wherever Ray has what each needs; known by what they are to say next.
+    """Workers wherever Ray has the resources; they are identified by their pending messages.
 
-    Ray starts none of them again: who gives them their tasks does, so that it knows what was lost.
+    Ray restarts none of them: the dispatcher does, so it knows which tasks were lost.
 
     Args:
         ray: the module, connected to a cluster.
-        packed: what each works with, see `Worker`.
-        cpus, gpus: that each has for itself.
+        packed: their evaluator or function, see `Worker`.
+        cpus, gpus: of each worker.
     """
 
     def __init__(self, ray: Any, packed: bytes, cpus: int = 1, gpus: int = 0) -> None:
@@ -88,7 +88,8 @@ class RayWorkers:
 
     @contextmanager
     def _connected(self) -> Iterator[None]:
-        """
+        """A block of calls to the cluster.
+
         Raises:
             NoWorkers: the cluster is lost.
         """
@@ -111,7 +112,7 @@ class RayWorkers:
         return answer
 
     def show(self, figures: Mapping[str, float]) -> None:
-        """On Ray's dashboard, as gauges whose names begin with `situate_`."""
+        """Show the figures on Ray's dashboard, as gauges whose names begin with `situate_`."""
         with self._connected():
             if self._board_actor is None:
                 self._board_actor = self._board.remote()
@@ -139,7 +140,7 @@ class RayWorkers:
 
 
 class _Actor:
-    """A worker in Ray's process."""
+    """A worker in a process of Ray."""
 
     def __init__(self) -> None:
         self._worker = Worker()
@@ -155,7 +156,7 @@ class _Actor:
 
 
 class _MetricsBoard:
-    """Gauges of Ray's own metrics, in a process of the cluster: those of a client go nowhere."""
+    """Gauges of Ray's metrics, in a process of the cluster; Ray drops those of a client."""
 
     def __init__(self) -> None:
         self._gauges: dict[str, Any] = {}
@@ -172,16 +173,17 @@ class _MetricsBoard:
 
 @contextmanager
 def ray_cluster(address: str | None, count: int | None = None) -> Iterator[Any]:
-    """The module `ray`, connected to a cluster within the block.
+    """A block with a connection to a cluster, by the module `ray`.
 
     Args:
-        address: `ray://HOST:PORT`; None to start one on this machine, which answers only who has
-            its token, and ends with the block.
-        count: CPUs that it then offers.
+        address: `ray://HOST:PORT`; None to start a cluster on this machine, which accepts only
+            holders of its token and ends with the block.
+        count: CPUs of the new cluster.
 
     Raises:
         MissingExtra: Ray is not installed.
-        SituateError: no cluster answers at the address, or this process is connected to one.
+        SituateError: no cluster answers at the address, or this process is connected to one
+            already.
     """
     _authenticate(address)
     try:
@@ -200,8 +202,11 @@ def ray_cluster(address: str | None, count: int | None = None) -> Iterator[Any]:
 
 
 def _authenticate(address: str | None) -> None:
-    """Have Ray show its token: always to a cluster of this process, whose ports are open to other
-    machines; to another where there is a token, which Ray's client does not do of itself."""
+    """Have Ray show its token.
+
+    A cluster of this process always needs it, as its ports are open to other machines. Ray's client
+    does not show it to another cluster unless told.
+    """
     has_token_variable = any(os.environ.get(name) for name in TOKEN_VARIABLES)
     if address is None:
         os.environ["RAY_AUTH_MODE"] = "token"
@@ -229,19 +234,20 @@ def _connect(ray: Any, address: str | None, count: int | None) -> None:
 
 
 def _check_listening(address: str) -> None:
-    """
+    """Check that an address accepts connections.
+
     Raises:
-        OSError: nobody listens there, which Ray itself would find out after half a minute.
+        OSError: none does; Ray itself would need half a minute to find out.
     """
     host, _, port = address.removeprefix("ray://").rpartition(":")
     socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
 
 
 def worker_capacity(ray: Any, cpus: int = 1, gpus: int = 0) -> int:
-    """Workers that so many CPUs and GPUs each allow on the machines of a cluster.
+    """Number of workers with these CPUs and GPUs that fit on the machines of a cluster.
 
     Raises:
-        SituateError: none.
+        SituateError: none fits.
     """
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     capacity = sum(

@@ -1,4 +1,4 @@
-"""A worker: it is given an evaluator or a function once, and does task after task with it."""
+"""A worker: it gets an evaluator or a function once, and does task after task with it."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from situate.evaluators.workers.workers import Opens, Unfit
 
 
 class Worker:
-    """The working part of a worker, wherever it runs."""
+    """The work of a worker, wherever it runs."""
 
     def unpack(self, packed: bytes) -> Ready | Unready | Answer:
-        """Take the evaluator or the function to work with, which comes from the manager; open an
-        evaluator that asks for it."""
+        """Unpack the evaluator or function, which the dispatcher sent; open an evaluator that needs
+        it."""
         try:
             self._target: Any = pickle.loads(packed)  # noqa: S301
         except Exception as error:
@@ -38,7 +38,7 @@ class Worker:
         return _open_evaluator(self._target) if isinstance(self._target, Opens) else Ready()
 
     def do(self, task: Work) -> Answer:
-        """Measure samples or call the function; what is raised then is part of the answer."""
+        """Measure samples or call the function; an exception becomes part of the answer."""
         try:
             return Answer(self._value(task))
         except Exception as error:
@@ -60,8 +60,8 @@ def main(connection: int) -> None:
     """Serve the process that started this one until it hangs up.
 
     Args:
-        connection: descriptor of a socket, whose other end that process alone holds: what is
-            unpickled comes from there.
+        connection: descriptor of a socket. Only that process holds the other end, so its pickled
+            messages are trusted.
     """
     worker = Worker()
     with Connection(connection) as manager, contextlib.suppress(EOFError, OSError):
@@ -89,8 +89,8 @@ def _unpacking_error(error: Exception) -> SituateError:
 
 
 def _portable_error(error: Exception) -> Exception:
-    """An error that can be sent, with where it was raised; one that cannot becomes one of its
-    words."""
+    """An error that can be sent, with its traceback as a note. One that cannot be pickled becomes a
+    `RuntimeError` with the same text."""
     where = "".join(traceback.format_exception(error))
     try:
         pickle.dumps(error)

@@ -1,4 +1,4 @@
-"""Ties the user's model and optimiser to the memory in which the devices work."""
+"""Binding of the user's model and optimiser to the memory in which the devices work."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 
 def state_values(program: Program, names: Names, model: torch.nn.Module) -> list[torch.Tensor]:
-    """The tensors of the model that a program names, by number; for a copy of a parameter a tensor
-    of its own with the parameter's numbers.
+    """The tensors of the model that a program names, by number.
+
+    A copy of a parameter is a tensor of its own with the parameter's numbers.
 
     Raises:
-        SituateError: the model has none of that name, or one of another shape, on another device
-            than the CPU, or in memory of another that the step changes.
+        SituateError: the model lacks a tensor, or one has another shape, is not on the CPU, or
+            shares memory that the step changes.
     """
     nodes = program.step.number
     captured = {held(node): node.meta["val"] for node in nodes if "val" in node.meta}
@@ -48,13 +49,13 @@ def state_values(program: Program, names: Names, model: torch.nn.Module) -> list
 def _check_type(path: str, tensor: torch.Tensor, captured: torch.Tensor) -> None:
     if type_and_shape(tensor) != type_and_shape(captured):
         raise SituateError(
-            f"the model's {path!r} is {type_and_shape(tensor)}, and was {type_and_shape(captured)} when the "
-            "step was captured: capture and plan again"
+            f"the model's {path!r} is {type_and_shape(tensor)}, and was {type_and_shape(captured)} "
+            "when the step was captured: capture and plan again"
         )
 
 
 def _check_no_overlap(state: Mapping[str, torch.Tensor], changed: Collection[str]) -> None:
-    """Refuse tensors that share memory, of which each will have its own."""
+    """Refuse changed tensors that share memory, since each gets memory of its own."""
     spans = sorted(
         (*address_range(tensor), path) for path, tensor in state.items() if tensor.numel()
     )
@@ -69,13 +70,13 @@ def _check_no_overlap(state: Mapping[str, torch.Tensor], changed: Collection[str
 
 
 def address_range(tensor: torch.Tensor) -> tuple[int, int]:
-    """The addresses at which a tensor begins and ends."""
+    """The addresses of a tensor's begin and end."""
     begin = tensor.data_ptr()
     return begin, begin + extent(tuple(tensor.shape), tensor.stride()) * tensor.itemsize
 
 
 def _owner_dict(model: torch.nn.Module, path: str) -> tuple[Mapping[str, object], str]:
-    """The dict that holds a parameter or buffer, and its name there; none holds a constant."""
+    """The dict with a parameter or buffer, and its name there; an empty dict for a constant."""
     owner, _, name = path.rpartition(".")
     try:
         module = model.get_submodule(owner)
@@ -104,20 +105,20 @@ def _model_tensor(program: Program, path: str, model: torch.nn.Module) -> torch.
 
 
 class Bindings:
-    """The tensors of a model and what its optimiser keeps, as views of the devices' memory.
+    """The tensors of a model and its optimiser's state, as views of the devices' memory.
 
     Args:
         tensors: of the model, by number.
-        state: those in the devices' memory, by number.
+        state: the same in the devices' memory, by number.
         updated: numbers of the parameters that the step updates.
-        copies: by number of a further copy of a parameter, that of the parameter.
+        copies: by number of a further copy of a parameter, the parameter's number.
 
     Attributes:
-        groups: by number of a parameter that is updated, the optimiser's group it is in.
+        groups: by number of an updated parameter, its group in the optimiser.
 
     Raises:
-        SituateError: the optimiser leaves out a parameter that the step updates, or there are
-            hooks that a placed step does not call.
+        SituateError: the optimiser leaves out a parameter that the step updates, or there are hooks
+            that a placed step does not call.
     """
 
     def __init__(
@@ -147,8 +148,8 @@ class Bindings:
         self.refresh()
 
     def changed(self) -> tuple[tuple[int, int], ...]:
-        """The state that somebody but the devices has written since the last call: the number of a
-        tensor and that of a part, see `Entry.all_parts`."""
+        """The state that the caller has written since the last call: the number of a tensor, and
+        that of a part, see `Entry.all_parts`."""
         now = {
             (number, part): tensor._version
             for number in range(len(self._tensors))
@@ -159,16 +160,16 @@ class Bindings:
         return tuple(where for where, version in now.items() if before.get(where) != version)
 
     def _caller_written(self, number: int) -> tuple[torch.Tensor, ...]:
-        """A tensor of the model and what is kept of it: what others than the devices write."""
+        """A tensor of the model and its optimiser state, as the caller sees and writes them."""
         return self._tensors[number][0], *self._state[number].all_parts[1:]
 
     def refresh(self) -> None:
-        """Take what was put in place of a view since, such as by `optimizer.load_state_dict`, and
-        let all copies of a parameter be as the model's.
+        """Take over replacements of views, such as by `optimizer.load_state_dict`, and make all
+        copies of a parameter equal to the model's.
 
         Raises:
-            SituateError: a parameter or buffer is another one, or of another type or shape; or
-                the optimiser or hooks ask for what only another step can do.
+            SituateError: a parameter or buffer was replaced, or has another type or shape; or the
+                optimiser or hooks require another step.
         """
         for check in self._checks:
             check()
@@ -208,7 +209,7 @@ class Bindings:
 
 
 def _restore_part(what: str, view: torch.Tensor, value: object) -> None:
-    """Copy what an optimiser keeps into a view; without a value, it starts anew."""
+    """Copy a value of the optimiser's state into a view; without a value, reset it."""
     import torch
 
     if value is None:

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Places:
-    """Places of all that is shared; they can be sent to another process.
+    """Places of all shared tensors; they can be sent to another process.
 
     Attributes:
-        state: by number, a tensor of the model and what belongs to it.
-        flags: the last step in which a slot was written, by slot, and that which was given up.
-        slots: by channel, what crosses.
+        state: by number, a tensor of the model and its optimiser state.
+        flags: by slot, the last step that wrote it; and the step that was aborted.
+        slots: by channel, the tensor that crosses.
         inputs, results: of the step.
     """
 
@@ -50,7 +50,7 @@ class Common:
         self.results = [place.view(raw) for place in places.results]
 
     def shift_inputs(self, shifts: Sequence[int]) -> None:
-        """Let each input lie so many bytes behind its place, aligned as the caller's is."""
+        """Shift each input by these bytes, so that it is aligned like the caller's."""
         self.inputs = [
             place.shifted(shift).view(self.raw)
             for place, shift in zip(self._places, shifts, strict=True)
@@ -60,11 +60,11 @@ class Common:
 def shared_places(
     placed_program: PlacedProgram, tensors: Sequence[torch.Tensor], changed: frozenset[int]
 ) -> tuple[Layout, Places]:
-    """Places for all of it, one behind the other.
+    """Consecutive places for all shared tensors.
 
     Args:
         tensors: of the model, by number.
-        changed: numbers of those that a step which fails must undo.
+        changed: numbers of the tensors that a failed step must undo.
     """
     import torch
 

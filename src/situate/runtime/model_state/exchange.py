@@ -1,4 +1,4 @@
-"""The way of tensors into a placed step, and out of it."""
+"""Transport of tensors into a placed step, and out of it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ if TYPE_CHECKING:
 
 
 class Exchange:
-    """Hands devices of their own inputs and results in the common memory, and the one device in
-    this process those of the caller where it can.
+    """Passes inputs and results through common memory, or directly to a device in this process.
 
     Args:
         apart: devices are processes of their own.
 
     Attributes:
-        shifts: of the inputs that were read last, in the common memory, see `Common`.
+        shifts: of the last inputs in common memory, see `Common`.
     """
 
     def __init__(self, program: Program, common: Common, apart: bool) -> None:
@@ -35,8 +34,8 @@ class Exchange:
         """The tensors of the inputs.
 
         Raises:
-            SituateError: they are other ones than were captured, or have other values where the
-                step counts on those.
+            SituateError: they do not match the captured ones, or have other values where the step
+                depends on them.
         """
         tensors = [tensor.detach() for tensor in self._program.separate(arguments)]
         for k, (tensor, place) in enumerate(zip(tensors, self._common.inputs, strict=True)):
@@ -52,7 +51,7 @@ class Exchange:
         return tensors
 
     def _check_apart(self, number: int, tensors: Sequence[torch.Tensor]) -> None:
-        """Refuse an input that the step writes over and that is not alone in its memory."""
+        """Refuse an overwritten input that shares memory with another tensor."""
         tensor = tensors[number]
         if any(
             length > 1 and not step
@@ -70,8 +69,10 @@ class Exchange:
                 )
 
     def read(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
-        """The tensors that the step reads as its inputs; None for those in the common memory, where
-        they are aligned as the caller's are."""
+        """The tensors that the step reads as its inputs.
+
+        None for those in common memory, where they are aligned like the caller's.
+        """
         self.shifts = tuple(map(misalignment, tensors))
         self._common.shift_inputs(self.shifts)
         places = self._common.inputs
@@ -85,8 +86,8 @@ class Exchange:
         return tensor
 
     def _must_copy(self, tensor: torch.Tensor, place: torch.Tensor) -> bool:
-        """True for an input that is laid out otherwise than it was captured, a tensor of another
-        kind, or state of the model, which the step changes."""
+        """True for an input with another layout than at capture, a tensor of another kind, or state
+        of the model, which the step changes."""
         import torch
 
         # Kernels read plain memory: a lazy conjugate or sign would be left out.
@@ -98,7 +99,7 @@ class Exchange:
         return within or tensor.stride() != place.stride()
 
     def result_buffers(self) -> list[torch.Tensor] | None:
-        """The tensors that the step writes as its results; None for those in the common memory."""
+        """The tensors that the step writes as its results; None for those in common memory."""
         import torch
 
         return None if self._apart else [torch.empty_like(r) for r in self._common.results]
@@ -106,7 +107,7 @@ class Exchange:
     def write_back(
         self, inputs: Sequence[torch.Tensor], results: Sequence[torch.Tensor] | None
     ) -> None:
-        """Write over the inputs what the step that is replaced does."""
+        """Overwrite inputs as the replaced step does."""
         import torch
 
         sources = self._common.results if results is None else results
@@ -116,14 +117,14 @@ class Exchange:
                 inputs[number].copy_(result)
 
     def restore_results(self, results: Sequence[torch.Tensor] | None) -> Any:
-        """The results, in the structure that the step which is replaced returns."""
+        """The results, in the structure of the replaced step's."""
         if results is None:
             results = [tensor.clone() for tensor in self._common.results]
         return self._program.restore([*results])
 
 
 def _check_values(values: Taken, tensor: torch.Tensor) -> None:
-    """Refuse values that the step was not captured for."""
+    """Refuse values that differ from the captured ones, where the step depends on them."""
     import torch
 
     current = values.of(tensor.to(values.values.device))
@@ -132,7 +133,7 @@ def _check_values(values: Taken, tensor: torch.Tensor) -> None:
     [first, *_] = (current != values.values).nonzero().tolist()
     place, at = ", ".join(map(str, first)), tuple(first)
     raise SituateError(
-        f"input {values.name} is {current[at].item()} at [{place}] and was {values.values[at].item()} "
-        f"when the step was captured, which holds for those values alone: {values.line} depends "
+        f"input {values.name} is {current[at].item()} at [{place}] and was "
+        f"{values.values[at].item()} when the step was captured, which holds for those values alone: {values.line} depends "
         f"on them; capture and plan for these, or {values.remedy}"
     )

@@ -1,4 +1,4 @@
-"""Checks that the caller's optimiser and hooks ask for nothing that a placed step cannot do."""
+"""Checks that the caller's optimiser and hooks require nothing that a placed step cannot do."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ _RECOMPILE = "since the step was made: compile the plan again"
 
 
 class ParameterGroups:
-    """The optimiser's groups of parameters, which stay as they were when a step was made.
+    """The optimiser's groups of parameters, which must stay as they were when the step was made.
 
     Args:
         state: by name, the tensors of the model.
-        updated: numbers of those that the step updates.
+        updated: numbers of the parameters that the step updates.
 
     Attributes:
-        of: by number of a parameter that is updated, the group it is in.
-        trained: those parameters, by name.
+        of: by number of an updated parameter, its group.
+        trained: the updated parameters, by name.
 
     Raises:
-        SituateError: the optimiser is none that a placed step can run, or leaves out a parameter
-            that the step updates.
+        SituateError: no placed step can run the optimiser, or it leaves out an updated parameter.
     """
 
     def __init__(
@@ -56,11 +55,11 @@ class ParameterGroups:
         self.of = {number: group_of[id(self._tensors[paths[number]])] for number in numbers}
 
     def check(self) -> None:
-        """Refuse changes that only another step can follow.
+        """Refuse changes that require another step.
 
         Raises:
             SituateError: a parameter was added, removed, moved to another group, frozen or
-                unfrozen, or an option was set that a placed step does not have.
+                unfrozen, or an option was set that a placed step does not support.
         """
         now = [group["params"] for group in self._optimizer.param_groups]
         if len(now) != len(self._parameters) or not all(map(_same, now, self._parameters)):
@@ -110,7 +109,7 @@ _ALL_MODULES = {
 
 
 class HookCheck:
-    """The hooks that there may be, and that a placed step would leave out.
+    """Refuses the caller's hooks that PyTorch would call in the backward pass or the update.
 
     Args:
         trained: by name, the parameters that the step updates.
@@ -137,7 +136,7 @@ class HookCheck:
         ]
 
     def check(self) -> None:
-        """Refuse what PyTorch would call.
+        """Refuse hooks, as a placed step does not call them.
 
         Raises:
             SituateError: there is a hook, which it names.

@@ -1,4 +1,4 @@
-"""The optimisers a placed step can run: PyTorch's own."""
+"""The optimisers that a placed step can run: PyTorch's own."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ MOMENTS: dict[str, tuple[str, ...]] = {
     "adam": ("exp_avg", "exp_avg_sq"),
     "adamw": ("exp_avg", "exp_avg_sq"),
 }
-"""The moments that an optimiser keeps, each as large as its parameter; Adam's count steps, too."""
+"""An optimiser's moments, each as large as its parameter; Adam also counts steps."""
 
 _UNSUPPORTED_OPTIONS = ("amsgrad", "capturable", "differentiable", "fused", "dampening")
-"""Options that would keep other state, or compute otherwise, than what was captured."""
+"""Options that would need other state or computations than the captured ones."""
 
 
 def default_optimizer(kind: str, parameters: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
@@ -41,7 +41,7 @@ def kind_of(optimizer: torch.optim.Optimizer) -> str:
     """The kind of an optimiser, one of `OPTIMIZERS`.
 
     Raises:
-        SituateError: another optimiser, or one with options that a placed step does not have.
+        SituateError: another optimiser, or one with options that a placed step does not support.
     """
     import torch
 
@@ -61,10 +61,10 @@ def kind_of(optimizer: torch.optim.Optimizer) -> str:
 
 
 def check_options(optimizer: torch.optim.Optimizer) -> None:
-    """Refuse what a placed step would leave out.
+    """Refuse unsupported options.
 
     Raises:
-        SituateError: an option is set that a placed step does not have.
+        SituateError: an option is set that a placed step does not support.
     """
     import torch
 
@@ -79,11 +79,11 @@ def check_options(optimizer: torch.optim.Optimizer) -> None:
 
 @dataclass(frozen=True)
 class _TypedNumber:
-    """A number of a tensor or of NumPy, whose type decides how updates round; it can be compared,
-    and sent to another process.
+    """A number of a tensor or of NumPy. Its type decides the rounding of updates; it can be
+    compared, and sent to another process.
 
     Attributes:
-        kind: the type of the elements of a tensor, or of a number of NumPy.
+        kind: the dtype of a tensor, or NumPy's type.
         shape: of the tensor.
     """
 
@@ -92,7 +92,7 @@ class _TypedNumber:
     shape: tuple[int, ...] = ()
 
     def original(self) -> Any:
-        """The number, as it was given."""
+        """The number, in its original type."""
         import torch
 
         if isinstance(self.kind, torch.dtype):
@@ -102,10 +102,10 @@ class _TypedNumber:
 
 
 def hyperparameters(optimizer: torch.optim.Optimizer) -> list[Hyperparameters]:
-    """The settings of every group of parameters as they are now, for `owner_types`.
+    """The current settings of every group of parameters, for `owner_types`.
 
     Raises:
-        SituateError: a tensor of several numbers.
+        SituateError: a setting is a tensor of several numbers.
     """
     return [
         {key: _portable_number(key, value) for key, value in group.items() if key != "params"}
@@ -134,7 +134,7 @@ def _portable_number(name: str, value: Any) -> Any:
 
 
 def owner_types(hyperparameters: Hyperparameters) -> Hyperparameters:
-    """The numbers of a group of parameters, of the types that its owner gave them."""
+    """The settings of a group of parameters, in the types that the caller gave."""
     return {name: _owner_number(value) for name, value in hyperparameters.items()}
 
 

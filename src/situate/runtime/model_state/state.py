@@ -1,5 +1,8 @@
-"""The state of a model in one block of memory: parameters, buffers, what the optimiser keeps, and
-a copy of what a step changes, from which a step that fails is undone."""
+"""The state of a model in one block of memory: parameters, buffers and optimiser state.
+
+A copy of the changing part allows a failed step to be undone. A device with memory of its own works
+on a mirror of the state.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EntryPlaces:
-    """Places of a tensor of the model, and of what belongs to it.
+    """Places of a tensor of the model and its optimiser state.
 
     Attributes:
-        parts: the tensor, and the moments that the optimiser keeps of it, by name.
-        copies: of the parts; none of what no step changes.
-        count: steps that have updated it; its copy.
-        mark: the step that last began to copy, and the elements it has copied.
+        parts: the tensor and its moments, by name.
+        copies: of the parts; none if no step changes them.
+        count: number of its updates.
+        count_copy: copy of the count.
+        mark: the last step that began to copy, and the number of elements it has copied.
     """
 
     parts: dict[str, Place]
@@ -45,8 +49,8 @@ def lay_out(
 
     Args:
         tensors: of the model, by number.
-        updated: by number of a parameter that the step updates, the kind of its optimiser.
-        changed: numbers of what a step that fails must undo.
+        updated: by number of an updated parameter, the kind of its optimiser.
+        changed: numbers of the tensors that a failed step must undo.
     """
     import torch
 
@@ -62,7 +66,7 @@ def lay_out(
 
 
 class Entry:
-    """A tensor of the model and what belongs to it, see `EntryPlaces`."""
+    """A tensor of the model and its optimiser state, see `EntryPlaces`."""
 
     def __init__(
         self,
@@ -86,22 +90,22 @@ class Entry:
         return cls(parts, copies, counts, places.mark.view(raw).numpy())
 
     def on(self, device: torch.device) -> Entry:
-        """A copy on a device, which a step that fails is not undone from."""
+        """A copy on a device; a failed step is not undone from it."""
         parts_by_name = dict(zip(("value", *self.moments), self.parts, strict=True))
         parts = {name: part.to(device, copy=True) for name, part in parts_by_name.items()}
         return Entry(parts, (), (self.count.clone(), self.count.clone()), self._mark.copy())
 
     def take(self, other: Entry) -> None:
-        """Be as another entry is."""
+        """Copy another entry."""
         for part in range(len(self.all_parts)):
             self.take_part(other, part)
 
     def take_part(self, other: Entry, part: int) -> None:
-        """Be as another entry is in one of `all_parts`."""
+        """Copy one of `all_parts` of another entry."""
         self.all_parts[part].copy_(other.all_parts[part])
 
     def match(self, other: Entry) -> None:
-        """Be as another entry is; what is equal already is not written."""
+        """Copy another entry; equal parts are not written."""
         import torch
 
         for part, (ours, theirs) in enumerate(zip(self.all_parts, other.all_parts, strict=True)):
@@ -110,7 +114,7 @@ class Entry:
 
     @property
     def all_parts(self) -> tuple[torch.Tensor, ...]:
-        """The tensor, the moments, and the count of steps."""
+        """The tensor, the moments, and the count of updates."""
         return (*self.parts, self.count)
 
     @property
@@ -119,7 +123,7 @@ class Entry:
         return self.parts[0]
 
     def begin(self, step: int) -> None:
-        """Note that nothing is copied yet in step number `step`."""
+        """Mark that step number `step` has copied nothing yet."""
         self._count_copy.copy_(self.count)
         # The number of the step is written last: were this process killed in between, the mark
         # would still be that of an earlier step, which is not undone again.
@@ -127,7 +131,7 @@ class Entry:
         self._mark[0] = step
 
     def copied(self, elements: int) -> None:
-        """Note that the first elements of every part are copied: they may be changed."""
+        """Mark that the first `elements` of every part are copied and may change."""
         self._mark[1] = elements
 
     def keep(self, step: int) -> None:
@@ -139,7 +143,7 @@ class Entry:
         self.copied(self.value.numel())
 
     def undo(self, step: int) -> None:
-        """Be as before step number `step`."""
+        """Restore the state before step number `step`."""
         if self._mark[0] != step or not self.copies:
             return
         elements = int(self._mark[1])
@@ -151,20 +155,20 @@ class Entry:
 
 
 def flat(tensor: torch.Tensor) -> torch.Tensor:
-    """The elements of a dense tensor, as they lie in memory."""
+    """The elements of a dense tensor, in memory order."""
     return tensor.as_strided((tensor.numel(),), (1,))
 
 
 class Mirror:
-    """The state that one device holds.
+    """The state of one device with memory of its own.
 
     Args:
         host: the state in common memory, by number.
-        here: numbers of what this device holds.
-        changed: numbers of what a step changes here.
+        here: numbers of the state on this device.
+        changed: numbers of the state that a step changes here.
 
     Attributes:
-        state: by number, what the device works on.
+        state: by number, the entries that the device works on.
     """
 
     def __init__(
@@ -181,12 +185,12 @@ class Mirror:
         self._here = here
 
     def load_all(self) -> None:
-        """Take over everything, where what is in common memory is up to date."""
+        """Copy all state of this device from common memory, where it is up to date."""
         for number in self._here:
             self.state[number].take(self._host[number])
 
     def load(self, changed: Iterable[tuple[int, int]]) -> None:
-        """Take over what was changed in common memory, and no more: the rest may be old there.
+        """Copy changed state from common memory, where the rest may be out of date.
 
         Args:
             changed: the number of a tensor, and that of a part of its `Entry.all_parts`.
@@ -196,7 +200,7 @@ class Mirror:
                 self.state[number].take_part(self._host[number], part)
 
     def store(self, step: int) -> None:
-        """Bring back what step number `step`, or any before it, has changed."""
+        """Copy the changes up to step number `step` to common memory."""
         for number in self._changed:
             self._host[number].keep(step)
             self._host[number].take(self.state[number])

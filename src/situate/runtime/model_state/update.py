@@ -1,5 +1,7 @@
-"""The update of one parameter by PyTorch's own functions, piece by piece: what is copied before it
-changes is then still in the cache when it does."""
+"""The update of one parameter by PyTorch's own functions, in pieces.
+
+A piece is copied and then changed while it is still in the cache.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,12 @@ if TYPE_CHECKING:
     import torch
 
 PIECE_ELEMENTS = 2**18
-"""Elements: fewer cost Python's time for each piece, more no longer lie in a CPU's caches."""
+"""Elements of a piece: smaller pieces cost Python's time, larger ones exceed a CPU's caches."""
 
 Tensors = Sequence["torch.Tensor"]
 Apply = Callable[[Tensors, "torch.Tensor", "torch.Tensor", Hyperparameters], None]
-"""An update in place, of a parameter and its moments, its gradient and the count of steps
-before."""
+"""An in-place update of a parameter and its moments, from its gradient and the count of earlier
+steps."""
 
 
 class Update:
@@ -26,7 +28,7 @@ class Update:
 
     Args:
         kind: one of `situate.data.update_rule.OPTIMIZERS`.
-        entry: the parameter and what is kept of it.
+        entry: the parameter and its optimiser state.
         hyperparameters: of its group.
     """
 
@@ -41,7 +43,7 @@ class Update:
         self._count = torch.zeros((), device="cpu")
 
     def tell(self, hyperparameters: Hyperparameters) -> None:
-        """Go on with other hyperparameters."""
+        """Use other hyperparameters from now on."""
         self._hyperparameters = owner_types(hyperparameters)
 
     def __call__(self, gradient: torch.Tensor, step: int) -> None:
@@ -62,7 +64,7 @@ class Update:
         entry.count.copy_(self._count)
 
     def _like(self, gradient: torch.Tensor) -> torch.Tensor:
-        """The gradient, laid out as the parameter is."""
+        """The gradient, with the parameter's layout."""
         import torch
 
         parameter = self._entry.parts[0]
@@ -72,7 +74,7 @@ class Update:
 
 
 def rehearse(kind: str, hyperparameters: Hyperparameters, dtype: torch.dtype) -> None:
-    """Raise what an update with these hyperparameters would raise, and change nothing."""
+    """Raise the error of an update with these hyperparameters, if any, and change nothing."""
     import torch
 
     names = ("gradient", "value", *MOMENTS[kind])
@@ -82,7 +84,8 @@ def rehearse(kind: str, hyperparameters: Hyperparameters, dtype: torch.dtype) ->
 
 
 def _size(parameter: torch.Tensor) -> int:
-    """Elements of a piece. On a GPU, where a call costs more than the caches save, all are one."""
+    """Elements of a piece. On a GPU a call costs more than the caches save, so one piece has
+    all."""
     return PIECE_ELEMENTS if parameter.device.type == "cpu" else max(1, parameter.numel())
 
 

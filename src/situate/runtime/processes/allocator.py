@@ -1,5 +1,9 @@
-"""The C library's memory: large tensors are freed and allocated anew thousands of times a step, and
-each time the kernel clears their pages. Kept, they are cleared once."""
+"""Memory of a process: the C library's policy for freed memory, and PyTorch's allocations in a
+step.
+
+A step frees and allocates large tensors thousands of times. If the process returns freed memory,
+the kernel clears its pages each time.
+"""
 
 from __future__ import annotations
 
@@ -25,20 +29,22 @@ M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
 INT_MAX = 2**31 - 1
 
 DEFAULT_MMAP_MAX = 65536
-"""Pieces of memory that glibc maps one by one, unless it is told otherwise."""
+"""glibc's default for the number of separately mapped allocations."""
 
 DEFAULT_TRIM_THRESHOLD = 2**26
-"""Free bytes that glibc's own rule comes to keep where large tensors are freed."""
+"""Free bytes that glibc's adaptive rule ends up keeping for large tensors."""
 
 
 def keep_freed_memory() -> None:
-    """Let this process keep what it frees, for what it allocates next (glibc's malloc)."""
+    """Let this process keep freed memory for later allocations (glibc's malloc)."""
     _set(0, INT_MAX)
 
 
 def return_freed_memory() -> None:
-    """Let this process return what it frees to the system again, also what it kept. glibc does not
-    say what was set before, and these numbers no longer follow from what is freed."""
+    """Let this process return freed memory to the system again, including the memory it kept.
+
+    glibc does not report its earlier settings, and these do not adapt any more.
+    """
     _set(DEFAULT_MMAP_MAX, DEFAULT_TRIM_THRESHOLD)
     _call("malloc_trim", 0)
 
@@ -49,21 +55,21 @@ def _set(mmap_max: int, trim_threshold: int) -> None:
 
 
 def _call(name: str, *arguments: int) -> None:
-    """Call a function of the library, if there is one of this name."""
+    """Call a function of the library, if it exists."""
     if function := getattr(LIBRARY, name, None):
         function(*arguments)
 
 
 LOG_LEVEL_VARIABLE = "KINETO_LOG_LEVEL"
-"""The environment variable that says what the profiler tells."""
+"""The environment variable for the profiler's log level."""
 
 MemoryChange = tuple[float, int]
-"""When, on the clock of `StepRecord`, and by how many bytes what is allocated changed."""
+"""A time on the clock of `StepRecord`, and the change of the allocated bytes."""
 
 
 def record_memory(run: Callable[[], StepRecord], device: torch.device) -> StepRecord:
-    """Run a step under PyTorch's profiler, and say what it, and each op that it timed, had
-    allocated at most on a device."""
+    """Run a step under PyTorch's profiler; the record has the peak allocation of the step and of
+    each timed op on a device."""
     from torch.autograd.profiler import profile
 
     with _silent(), profile(use_cpu=True, profile_memory=True) as profiler:
@@ -77,7 +83,7 @@ def record_memory(run: Callable[[], StepRecord], device: torch.device) -> StepRe
 
 @contextlib.contextmanager
 def _silent() -> Iterator[None]:
-    """The profiler would write two lines to stderr."""
+    """A block without the profiler's two lines on stderr."""
     is_set = LOG_LEVEL_VARIABLE in os.environ
     os.environ.setdefault(LOG_LEVEL_VARIABLE, "99")
     try:
@@ -88,7 +94,7 @@ def _silent() -> Iterator[None]:
 
 
 def _of(kind: Any, device: torch.device) -> bool:
-    """True if a kind of device, as the profiler has it, is this one's."""
+    """True if the profiler's device kind is this device's."""
     return bool(kind.name == device.type.upper())
 
 
@@ -101,7 +107,7 @@ def _peak(changes: Iterable[MemoryChange]) -> int:
 
 
 def _by_op(record: StepRecord, changes: Sequence[MemoryChange]) -> dict[int, int]:
-    """Bytes that each op had allocated at most, beyond those when it began."""
+    """Most bytes that each op had allocated beyond those at its start."""
     times = [time for time, _ in changes]
     return {
         op: _peak(changes[bisect_right(times, start) : bisect_right(times, record.op_ends[op])])

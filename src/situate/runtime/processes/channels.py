@@ -21,15 +21,17 @@ if TYPE_CHECKING:
 
 
 class Copies:
-    """Two streams, for what leaves a device and for what comes, so that it computes meanwhile.
+    """Copies between common memory and a device with memory of its own, concurrent with its
+    computing.
 
-    A device works behind what it is told. What it sends is there when its stream says so, which a
-    thread waits for; what it receives, the stream it computes on waits for. A tensor may be let go
-    of at once, but not overwritten before `wait_until_left`. Where a tensor and its slot are laid
-    out differently PyTorch copies through memory that is not locked, and nothing goes on meanwhile.
+    There is one stream for departures and one for arrivals. A device works asynchronously: a
+    departure is complete when its stream says so, which a thread waits for; an arrival is awaited
+    by the computing stream. A tensor may be freed at once, but not overwritten before
+    `wait_until_left`. If a tensor and its slot have different layouts, PyTorch copies through
+    unlocked memory and blocks.
 
     Args:
-        slots: in the common memory, which is locked in place so that the device reaches it itself.
+        slots: in common memory, which is page-locked for direct access by the device.
     """
 
     def __init__(self, device: torch.device, slots: Sequence[torch.Tensor]) -> None:
@@ -47,7 +49,7 @@ class Copies:
     def write(
         self, slot: torch.Tensor, tensor: torch.Tensor, on_written: Callable[[], None]
     ) -> None:
-        """Copy what is computed of a tensor by now into a slot, and then call `on_written`."""
+        """Copy a tensor, once it is computed, into a slot; then call `on_written`."""
         # The copy starts when all that computes the tensor, which is queued before, has ended.
         self._leaving.wait_stream(self._computing)
         with self._streams.stream(self._leaving):
@@ -70,21 +72,21 @@ class Copies:
         return tensor
 
     def wait_until_left(self, tensor: torch.Tensor) -> None:
-        """Let what the device computes from now on wait until a tensor that was sent has left."""
+        """Let later computing wait for the departure of a tensor."""
         if (departure := self._departures.get(_address(tensor))) is not None:
             self._computing.wait_event(departure)
 
     def check(self) -> None:
-        """Raise what a copy has failed with, if one has."""
+        """Raise the error of a failed copy, if there is one."""
         for future in self._sends:
             if future.done():
                 future.result()
 
     def settle(self) -> None:
-        """Wait until all that was sent is there.
+        """Wait until all departures are complete.
 
         Raises:
-            Exception: what a copy failed with.
+            Exception: the error of a copy.
         """
         sends, self._sends = self._sends, []
         for future in sends:
@@ -106,7 +108,7 @@ def _address(tensor: torch.Tensor) -> int:
 
 
 def _lock(device: torch.device, slots: Sequence[torch.Tensor]) -> Callable[[], None]:
-    """Lock the pages of these tensors; what is returned lets them go."""
+    """Lock the pages of these tensors; the returned function unlocks them."""
     import torch
 
     memory = [slot.untyped_storage() for slot in slots if slot.numel()]
@@ -132,14 +134,14 @@ def _lock(device: torch.device, slots: Sequence[torch.Tensor]) -> Callable[[], N
 
 
 POLL_SECONDS = 0.1
-"""Seconds between two looks whether the step was given up."""
+"""Seconds between two checks whether the step was aborted."""
 
 ABORT_FLAG = 0
-"""The flag that gives a step up; channel k has flag k + 1."""
+"""The flag that aborts a step; channel k has flag k + 1."""
 
 
 class Aborted(Exception):
-    """Another device failed in this step."""
+    """The error that another device failed in this step."""
 
 
 class Channels:
@@ -148,11 +150,11 @@ class Channels:
     Args:
         flags: shared by all devices.
         slots: by channel, the tensor in shared memory.
-        device: where received tensors are wanted.
+        device: receives the tensors.
 
     Attributes:
-        step: number of the step that runs.
-        waited: seconds this device has waited in it.
+        step: number of the running step.
+        waited: seconds of waiting in it.
     """
 
     def __init__(
@@ -164,7 +166,7 @@ class Channels:
         self._copies = Copies(device, slots) if slots and device.type != "cpu" else None
 
     def sender(self, channel: int) -> Callable[[torch.Tensor], None]:
-        """The function that writes a tensor into a channel."""
+        """A function that writes a tensor into a channel."""
         slot, post, copies = self._slots[channel], self._flags.post, self._copies
 
         def send(tensor: torch.Tensor) -> None:
@@ -177,16 +179,16 @@ class Channels:
         return send
 
     def memory(self, channel: int) -> torch.Tensor:
-        """The memory that a channel's tensor is written to."""
+        """The memory of a channel's tensor."""
         return self._slots[channel]
 
     def poster(self, channel: int) -> Callable[[], None]:
-        """The function that says that the tensor of a channel is written."""
+        """A function that announces the tensor in a channel's memory."""
         post = self._flags.post
         return lambda: post(channel + 1, self.step)
 
     def taker(self, channel: int) -> Callable[[], torch.Tensor]:
-        """The function that reads a tensor from a channel once it is there."""
+        """A function that waits for a channel's tensor and reads it."""
         slot, wait, copies = self._slots[channel], self._flags.wait, self._copies
 
         def take() -> torch.Tensor:
@@ -207,6 +209,6 @@ class Channels:
             self._copies.wait_until_left(tensor)
 
     def settle(self) -> None:
-        """Wait until all that was sent is there."""
+        """Wait until all departures are complete."""
         if self._copies is not None:
             self._copies.settle()

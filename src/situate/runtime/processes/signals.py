@@ -1,4 +1,4 @@
-"""Signals held back where what their handlers raise would leave something half done."""
+"""Deferred signals, around operations that a handler's exception would leave half done."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ Handler = Callable[[int, FrameType | None], Any]
 
 NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGBREAK")
 SIGNALS = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))
-"""The signals that programs handle; to ask for all sixty takes longer than a small step's ops."""
+"""The signals that programs usually handle; checking all sixty would take longer than a small
+step."""
 
 
 class HeldSignals:
-    """A block in which Python's signal handlers wait for its end, where they run in the order in
-    which their signals came; the last that raises does. Beside the main thread no handler runs."""
+    """A block in which Python's signal handlers wait for its end.
+
+    There they run in the order of arrival; the last exception is raised. Only the main thread runs
+    handlers.
+    """
 
     def __init__(self) -> None:
         self._waits = False
@@ -42,7 +46,7 @@ class HeldSignals:
             raise
 
     def _defers(self, handler: object) -> bool:
-        """True for a handler that is to wait."""
+        """True for a handler that must wait."""
         return True
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
@@ -71,7 +75,7 @@ class HeldSignals:
             raise exception
 
     def _restore_handlers(self) -> BaseException | None:
-        """Put all handlers back, also while those that are back raise."""
+        """Restore all handlers, even if restored ones raise meanwhile."""
         exception: BaseException | None = None
         while True:
             try:
@@ -86,9 +90,11 @@ class HeldSignals:
 
 
 class Commit(HeldSignals):
-    """A block around a step. Python's signal handlers run at once until parameters begin to change,
-    the step has ended, or one that failed begins to be undone; what comes then waits for the end.
-    Once a handler has raised, the step has failed. Beside the main thread no handler runs.
+    """A block around a step, in which handlers wait from the commit on.
+
+    Handlers run at once until parameters begin to change, the step has ended, or the undo of a
+    failed step begins; later signals wait for the end. If a handler raises, the step has failed.
+    Only the main thread runs handlers.
 
     Attributes:
         has_begun: parameters have changed.
@@ -114,5 +120,5 @@ class Commit(HeldSignals):
         self._waits = True
 
     def _defers(self, handler: object) -> bool:
-        """A step inside a step leaves signals to the outer one."""
+        """A nested step leaves signals to the outer one."""
         return not isinstance(getattr(handler, "__self__", None), Commit)

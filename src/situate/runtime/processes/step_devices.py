@@ -1,4 +1,4 @@
-"""The devices of a placed step: in this process where one works alone, else a worker each."""
+"""The devices of a placed step: a single one in this process, otherwise one worker each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class StepDevices(Protocol):
     """Devices that run a step together."""
 
     def run(self, order: Run) -> list[StepRecord]:
-        """Run a step, and return what each device says of it.
+        """Run a step; the record of each device.
 
         Raises:
             StepFailed: names the device; nothing runs any more.
@@ -44,24 +44,24 @@ class StepDevices(Protocol):
         ...
 
     def store(self, order: Store) -> None:
-        """Bring the state of devices with memory of their own back.
+        """Store the state of devices with memory of their own in common memory.
 
         Raises:
-            StepFailed: as `run`.
+            StepFailed: see `run`.
         """
         ...
 
     def close(self) -> None:
-        """End all that runs."""
+        """End all devices."""
         ...
 
 
 class LocalDevice:
-    """The one device of a step, in this process, which keeps freed memory until this is closed.
+    """The single device of a step, in this process, which keeps freed memory until `close`.
 
     Args:
         assignment, raw: as for a worker.
-        count: threads that its kernels may use.
+        count: threads of its kernels.
         commit: of the step.
     """
 
@@ -100,9 +100,9 @@ class DeviceWorkers:
 
     Args:
         names: of the devices.
-        assignments: what each is told first.
+        assignments: of the devices.
         block: descriptor of the common memory.
-        flags: in it.
+        flags: in that memory.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class DeviceWorkers:
 
     @property
     def pids(self) -> list[int]:
-        """The processes, by device."""
+        """The process numbers, by device."""
         return [worker.process.pid for worker in self._pool.workers]
 
     def run(self, order: Run) -> list[StepRecord]:
@@ -157,19 +157,20 @@ class DeviceWorkers:
         except WorkerEnded as process_end:
             when = f"in step {step}" if step else "before it was ready"
             raise StepFailed(
-                f"{process_end} {when}; {_state_text(step, undone)}, and the next step starts new workers"
+                f"{process_end} {when}; {_state_text(step, undone)}, and the next step starts new "
+                "workers"
             ) from None
 
     def _give_up(self, step: int) -> None:
-        """Let the others stop waiting; whoever does not answer is killed, and so are all."""
+        """Abort the step for the other devices, then end all workers."""
         self._flags.post(ABORT_FLAG, step)
         self._pool.drain()
         self.close()
 
 
 def step_failure(name: str, failed: FailureReport, step: int, undone: bool) -> StepFailed:
-    """The error that tells users of a device's failure, and how it leaves the model: as before the
-    step where that is undone. Step 0 is the start of the device."""
+    """The user's error for a device's failure, with the state of the model: as before the step if
+    that is undone. Step 0 is the start of the device."""
     words = failure_line(failed)
     if step == 0 and failed.reason == "out_of_memory":
         return OutOfMemory(
@@ -180,8 +181,8 @@ def step_failure(name: str, failed: FailureReport, step: int, undone: bool) -> S
         return StepFailed(f"device {name!r}: its process did not get ready: {words}")
     if failed.reason == "out_of_memory":
         return OutOfMemory(
-            f"device {name!r}: out of memory in step {step} ({words}); {_state_text(step, undone)}: plan "
-            "with less memory for this device"
+            f"device {name!r}: out of memory in step {step} ({words}); "
+            f"{_state_text(step, undone)}: plan with less memory for this device"
         )
     return StepFailed(f"device {name!r}: step {step} failed: {words}; {_state_text(step, undone)}")
 

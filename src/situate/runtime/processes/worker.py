@@ -1,5 +1,5 @@
-"""The worker process of one device: it maps the memory that all devices share, and runs its share
-of a placed step when it is told to."""
+"""The worker process of one device: it maps the shared memory and runs its share of a placed
+step."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def main(connection: int) -> None:
 
 def set_up() -> None:
     """Prepare this process, and load PyTorch while its parent still captures the model. Ctrl-C is
-    for the parent."""
+    for the parent alone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     keep_freed_memory()
     import torch  # noqa: F401 - so that it is there when work comes
 
 
 def serve(parent: Connection) -> None:
-    """Run one placed step, as often as its parent says, until it says `END_OF_STEP`.
+    """Run one placed step, as often as the parent orders, until `END_OF_STEP`.
 
     Raises:
         EOFError, OSError: the parent hung up.
@@ -64,7 +64,7 @@ def serve(parent: Connection) -> None:
 
 
 def _work(parent: Connection) -> Work | FailureReport:
-    """The share of this device, in the memory whose descriptor comes first."""
+    """The work of this device, in the memory whose descriptor arrives first."""
     from situate.runtime.memory import mapped
 
     block = reduction.recv_handle(parent)
@@ -79,7 +79,7 @@ def _work(parent: Connection) -> Work | FailureReport:
 
 
 class Work:
-    """A device and what it works on.
+    """A device with its memory.
 
     Args:
         raw: the common memory.
@@ -110,7 +110,7 @@ class Work:
         )
 
     def run_step(self, order: Run) -> StepRecord:
-        """Run a step, and bring back what has to be."""
+        """Run a step, and store the state if the order says so."""
         record = self._run(order)
         if order.keep:
             self._store_state(Store(order.step))
@@ -136,7 +136,7 @@ class Work:
             self._results = self._common.results
 
     def close(self) -> None:
-        """Let go of the device's memory."""
+        """Release the device's memory."""
         self._device.close()
 
     def _writer(self, result: int) -> Callable[[torch.Tensor], object]:
@@ -149,7 +149,7 @@ class Work:
         return "stored"
 
     def run(self, order: Run | Store) -> Any:
-        """Run or store as ordered; the answer is what the device says of it, or why it failed."""
+        """Run or store as ordered. Returns the answer: a record, or a failure report."""
         from situate.runtime.processes.channels import Aborted
 
         try:

@@ -1,4 +1,4 @@
-"""A pool of worker processes, one a device, that are started, told, heard and ended together."""
+"""A pool of worker processes, one a device."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ STEP_WORKER = (
 """The program of a worker that runs one placed step."""
 
 START_LIMIT_SECONDS = 120.0
-"""Seconds that a worker has to start and to take over its share."""
+"""Seconds for a worker to start and to take over its share."""
 
 GRACE_SECONDS = 5.0
-"""Seconds that a worker has to give a step up, and its process to end once it hung up."""
+"""Seconds for a worker to abort a step, and for its process to end after it hung up."""
 
 
 @dataclass(frozen=True, eq=False)
 class Worker:
-    """The process of one device, and the connection by which it is reached."""
+    """The process of one device, and the connection to it."""
 
     name: str
     process: subprocess.Popen[bytes]
     connection: Connection
 
     def send(self, message: object) -> None:
-        """Send a message; a worker that no longer listens is noticed when it should answer."""
+        """Send a message. A closed connection shows later, when the worker should answer."""
         with contextlib.suppress(OSError):
             self.connection.send(message)
 
     def assign(self, assignment: Assignment, block: int) -> None:
-        """Send a share of a placed step, and the memory of this descriptor that it works in."""
+        """Send a share of a placed step, and the descriptor of its memory."""
         with contextlib.suppress(OSError):
             reduction.send_handle(self.connection, block, self.process.pid)
         self.send(assignment)
@@ -71,24 +71,23 @@ class Worker:
             return None
 
     def kill(self) -> None:
-        """End the process and all that it started; whoever waits for its answer hears of it."""
+        """Kill the process and all that it started; a process that waits for its answer notices."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
 
 
 class WorkerPool:
-    """Workers that end together: when that is said, when nobody refers to the pool any more, when
-    Python ends, and when this process is gone, however it ended.
+    """Workers that end together: on request, when the pool is collected, with Python, or with this
+    process.
 
-    A failure is raised and ends nothing: the others may have to be told first.
+    A failure is raised and ends nothing: the other workers may need a message first.
 
     Args:
-        program: Python code that a worker executes; its first argument is the descriptor of its
-            connection.
-        quiet: leave out what workers print.
+        program: Python code of a worker; its first argument is the descriptor of its connection.
+        quiet: discard the workers' output.
 
     Attributes:
-        workers: in the order in which they were started.
+        workers: in order of their start.
     """
 
     def __init__(self, program: str, *, quiet: bool = False) -> None:
@@ -102,8 +101,8 @@ class WorkerPool:
 
         Args:
             name: of its device.
-            threads: that its kernels may use from the start; None for as many as there are cores.
-            arguments: of its program, behind the descriptor.
+            threads: of its kernels from the start; None for as many as there are cores.
+            arguments: of its program, after the descriptor.
         """
         ours, theirs = Pipe()
         process = self._processes.start(
@@ -123,8 +122,10 @@ class WorkerPool:
     def assign(
         self, workers: Sequence[Worker], assignments: Sequence[Assignment], block: int
     ) -> None:
-        """Send each of these workers its share of a placed step, and the memory they share. All
-        have to be started before: a share may be more than a socket holds until they listen."""
+        """Send each worker its share of a placed step, and the memory they share.
+
+        All must have been started: a share may exceed a socket's buffer until its worker reads.
+        """
         for worker, assignment in zip(workers, assignments, strict=True):
             worker.assign(assignment, block)
 
@@ -134,14 +135,14 @@ class WorkerPool:
         failure: Callable[[str, FailureReport], StepFailed] = device_failure,
         limit: float | None = None,
     ) -> list[Any]:
-        """The answers of these workers, one each, in their order, whoever is first.
+        """One answer of each worker, in their order.
 
         Args:
-            failure: the error for a device of this name that answers that it failed.
+            failure: makes the error of a device, from its name and its report.
             limit: seconds to wait for the next answer.
 
         Raises:
-            StepFailed: a device failed, its process ended, or nobody answered in time.
+            StepFailed: a device failed, its process ended, or none answered in time.
         """
         answer_of: dict[Worker, Any] = {}
         self._awaited = list(workers)
@@ -159,7 +160,7 @@ class WorkerPool:
         return [answer_of[worker] for worker in workers]
 
     def drain(self) -> None:
-        """Wait for the answers that are missing after a failure, `GRACE_SECONDS` seconds for each."""
+        """Wait for missing answers after a failure, `GRACE_SECONDS` for each."""
         with contextlib.suppress(EOFError, OSError):
             for worker in self._awaited:
                 if not worker.connection.poll(GRACE_SECONDS):
@@ -167,12 +168,12 @@ class WorkerPool:
                 worker.connection.recv()
 
     def kill(self) -> None:
-        """Kill all workers, from any thread; whoever waits for their answers hears of it."""
+        """Kill all workers, from any thread; a thread that waits for their answers notices."""
         for worker in list(self.workers):
             worker.kill()
 
     def end(self) -> None:
-        """End all workers and all that they started; nothing is left of them. Signals wait."""
+        """End all workers, with all that they started. Signals wait."""
         with HeldSignals():
             self._processes.end()
             for worker in self.workers:

@@ -1,4 +1,4 @@
-"""Memory that a placed program holds, told from its source before it runs."""
+"""Peak memory of a placed program, computed from its source."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Memory(Protocol):
 
 
 def footprint(program: PlacedProgram, workspace: NDArray[np.int64]) -> list[int]:
-    """Bytes by device, at their most: parameters and buffers with what the optimiser keeps, inputs,
-    the room for what is received, and the values of the step while anyone reads them.
+    """Peak bytes by device: parameters, buffers, optimiser state, inputs, received tensors, and the
+    live values of the step.
 
     Args:
         workspace: (ops,) bytes that each op needs while it runs.
@@ -44,7 +44,7 @@ def _state_and_inputs(placed_program: PlacedProgram, device: int) -> int:
 
 
 def largest(lines: Iterable[ExecutedLine], source: Memory, workspace: Mapping[int, int]) -> int:
-    """Bytes of the values of a step, and of the workspace of the op that runs, at their most.
+    """Peak bytes of a step's live values and the running op's workspace.
 
     Args:
         workspace: by op.
@@ -64,7 +64,7 @@ def largest(lines: Iterable[ExecutedLine], source: Memory, workspace: Mapping[in
 
 
 class _Rooms:
-    """The storages that are in memory between two lines."""
+    """The storages in memory between two lines."""
 
     def __init__(self, source: Memory) -> None:
         self.nbytes = 0
@@ -93,6 +93,6 @@ class _Rooms:
             self.nbytes -= self._nbytes.pop(room)
 
     def _room(self, name: str) -> str:
-        """The name that this memory was made with."""
+        """The first name of this memory."""
         room = self._source.memory.get(name, OUTSIDE_MEMORY)
         return self._over.get(room, room)

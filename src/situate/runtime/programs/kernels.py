@@ -1,4 +1,5 @@
-"""The kernels that a step calls by their qualified names, such as `aten::add.Tensor`."""
+"""The kernels that a step calls by qualified names, such as `aten::add.Tensor`, and the strides of
+their results."""
 
 from __future__ import annotations
 
@@ -14,25 +15,24 @@ if TYPE_CHECKING:
 
 
 VIEW_KERNELS = frozenset({"aten::view", "aten::_unsafe_view"})
-"""Kernels that refuse strides which capture did not foresee."""
+"""Kernels that refuse strides which differ from the captured ones."""
 
 EAGER_ROUNDING: dict[str, Callable[..., Any]] = {
     "aten::native_dropout": dropout,
     "aten::native_dropout_backward": dropout_backward,
 }
-"""By name, functions that round on a CPU as eager PyTorch does, where the traced operator does
-not."""
+"""Functions by operator name that round on a CPU like eager PyTorch, unlike the traced operator."""
 
 
 def kernel_name(node: fx.Node) -> str:
-    """The qualified name of what a node calls."""
+    """The qualified name of a node's operator."""
     operator: Any = node.target
     return str(operator.name())
 
 
 def kernel(name: str, device: torch.device) -> Callable[..., Any]:
-    """The kernel of this name: PyTorch's operator, or one like it where that is for CPUs
-    only, or rounds otherwise than eager PyTorch."""
+    """The kernel of this name: PyTorch's operator, or a replacement if that runs on CPUs only or
+    rounds unlike eager PyTorch."""
     import torch
 
     if device.type != "cpu" and name in CPU_ONLY_REPLACEMENTS:
@@ -50,8 +50,11 @@ def kernel(name: str, device: torch.device) -> Callable[..., Any]:
 
 @cache
 def view() -> Callable[[torch.Tensor, list[int]], torch.Tensor]:
-    """A function that gives a tensor another shape. Some kernels lay their results out otherwise
-    than PyTorch tells capture that they do; then it gives the copy that eager autograd makes."""
+    """A function that reshapes a tensor.
+
+    Some kernels' results have other strides than PyTorch told capture. Then it copies, as eager
+    autograd does.
+    """
     import torch
 
     operator = torch.ops.aten.view.default._op
@@ -66,7 +69,7 @@ def view() -> Callable[[torch.Tensor, list[int]], torch.Tensor]:
 
 
 def is_dense(tensor: Tensor) -> bool:
-    """True if the elements of a tensor lie side by side in some order, each once."""
+    """True if the elements of a tensor fill a range of memory, each once."""
     size = 1
     # From the innermost dimension out, each stride must be the number of elements within.
     for stride, length in sorted(_lengths(tensor)):
@@ -77,7 +80,7 @@ def is_dense(tensor: Tensor) -> bool:
 
 
 def laid_out(tensor: Tensor, strides: tuple[int, ...]) -> Tensor:
-    """The tensor if it has these strides, else a copy that does."""
+    """The tensor if it has these strides, else a copy with them."""
     if tensor.stride() == strides:
         return tensor
     # Strides that differ only where a dimension has one element show the same: no copy is needed.
@@ -86,7 +89,7 @@ def laid_out(tensor: Tensor, strides: tuple[int, ...]) -> Tensor:
 
 
 def _lengths(tensor: Tensor) -> list[tuple[int, int]]:
-    """Stride and length of every dimension that is longer than 1: others have any stride."""
+    """Stride and length of every dimension longer than 1; others may have any stride."""
     return [
         dimension
         for dimension in zip(tensor.stride(), tensor.shape, strict=True)

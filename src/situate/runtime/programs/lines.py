@@ -1,4 +1,4 @@
-"""Straight-line code: where each local name is read last, and what may be overwritten then."""
+"""Straight-line code: the last read of each local name, and results written over arguments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 _LOCAL = re.compile(r"\bv\d+\b")
 
 OUTSIDE_MEMORY = ""
-"""The memory of what a step must not overwrite: state, inputs, channels."""
+"""The memory that a step must not overwrite: state, inputs, channels."""
 
 
 @dataclass(frozen=True)
@@ -17,11 +17,10 @@ class Line:
     """A line of code.
 
     Attributes:
-        over: local names it may overwrite where nobody reads them later, each with the line that
-            does so.
-        op: what it is part of; None beside the ops.
-        direct: what it is where results may be written into channels.
-        strides: of the values that it makes, by local name, as they were captured.
+        over: local names it may overwrite if no later line reads them, each with the text for that.
+        op: its op; None for a line outside ops.
+        direct: the text that writes results into channels.
+        strides: captured strides of its results, by local name.
     """
 
     text: str
@@ -42,8 +41,8 @@ class ExecutedLine:
     """A line as it is executed.
 
     Attributes:
-        over: the local name that its result is written over, if any.
-        last: the local names that nobody reads after it.
+        over: the local name that its result overwrites, if any.
+        last: the local names that no later line reads.
     """
 
     line: Line
@@ -57,8 +56,8 @@ class ExecutedLine:
         return self.text == self.line.direct
 
     def texts(self, laid_out: bool) -> list[str]:
-        """The line, what lays out its values as they were captured where that is asked for, and
-        the deletion of what it was the last to read."""
+        """The line, then on request the restoration of captured strides, then the deletion of names
+        that it reads last."""
         layouts = self.line.strides if laid_out else ()
         lines = [f"{name} = laid_out({name}, {strides})" for name, strides in layouts]
         return [self.text, *lines, *([f"del {', '.join(self.last)}"] if self.last else [])]
@@ -75,12 +74,12 @@ def straight_line(
     outside: Collection[str],
     direct: bool = True,
 ) -> list[ExecutedLine]:
-    """The lines, each with the local names that none after it reads.
+    """The lines to execute, each with the local names that no later line reads.
 
     Args:
-        memory: by local name, the name of the memory it is in; views share their source's.
+        memory: by local name, the name of its memory; views share their source's.
         outside: memory that a step must not overwrite.
-        direct: write into channels where lines know how.
+        direct: write into channels where lines can.
     """
     executed: list[ExecutedLine] = []
     # From the last line to the first: a name met for the first time is read there for the last.
@@ -101,8 +100,11 @@ def straight_line(
 
 
 def _overwritten(line: Line, reserved: set[str], memory: Mapping[str, str]) -> str | None:
-    """The first name whose memory is not taken, by what reads it later or from outside, and of
-    which the line reads no other view: a kernel would read there what it has just written."""
+    """The first name that the line may overwrite.
+
+    No later line or outside reader may need its memory, and the line itself must read no other view
+    of it, or a kernel would read its own results.
+    """
     for name, text in line.over:
         here = memory.get(name, OUTSIDE_MEMORY)
         # An elementwise kernel reads each element before it writes it, but not those of other

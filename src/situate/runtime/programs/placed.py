@@ -1,4 +1,8 @@
-"""A program cut along a placement: the source of every device, and the tensors that cross."""
+"""A program cut along a placement: the source of every device, and the tensors that cross.
+
+Tensors that cross share memory: one that all receivers have read makes room for another whose
+sender cannot run earlier.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Crossing:
-    """A tensor that crosses; it lies in the memory of the first device that receives it.
+    """A tensor that crosses; it lies in the memory of its first receiving device.
 
     Attributes:
         sender: the op that makes it.
-        readers: by receiving device, how many of its ops have run when it has read for the last
-            time.
+        readers: by receiving device, the number of its ops that have run at the last read.
     """
 
     nbytes: int
@@ -42,8 +45,8 @@ class Crossing:
 def completed_ops(
     placement: NDArray[np.int32], order: Sequence[int], senders: Mapping[int, Iterable[int]]
 ) -> NDArray[np.int32]:
-    """(ops, devices) how many ops of each device have surely ended when an op computes: a vector
-    clock (Fidge 1988, Mattern 1989).
+    """(ops, devices) number of each device's ops that have certainly ended when an op computes: a
+    vector clock (Fidge 1988, Mattern 1989).
 
     Args:
         senders: by op, the ops whose tensors it receives.
@@ -68,7 +71,7 @@ def completed_ops(
 def offsets(
     crossings: Sequence[Crossing], order: Sequence[int], clock: NDArray[np.int32]
 ) -> tuple[list[int], list[int]]:
-    """The offset of every tensor in a common block, and the bytes in it of each device."""
+    """The offset of every tensor in a common block, and each device's bytes in it."""
     devices = clock.shape[1]
     blocks = [_Block(devices) for _ in range(devices)]
     rank = {op: i for i, op in enumerate(order)}
@@ -84,7 +87,7 @@ def offsets(
 
 
 class _Block:
-    """The memory of one device for what it receives: by their offsets, the tensors put there."""
+    """The memory of one device for received tensors, sorted by offset."""
 
     def __init__(self, devices: int) -> None:
         self.nbytes = 0
@@ -93,7 +96,8 @@ class _Block:
         self._readers = np.empty((0, devices), np.int32)
 
     def reserve(self, crossing: Crossing, completed: NDArray[np.int32]) -> int:
-        """The lowest offset at which all is surely read when `completed` ops of each device are."""
+        """The lowest offset whose memory is certainly read once `completed` ops of each device have
+        ended."""
         # Rounded up, so that the next tensor begins aligned, too.
         size = -(-crossing.nbytes // ALIGNMENT) * ALIGNMENT
         offset = self._room(size, completed)
@@ -106,7 +110,7 @@ class _Block:
         return offset
 
     def _room(self, size: int, completed: NDArray[np.int32]) -> int:
-        """The lowest offset of so many bytes of which none may still be read."""
+        """The lowest offset of `size` bytes without unread tensors."""
         # (tensors, devices) -> (tensors,): one device that may still read keeps a place taken.
         unread = (self._readers > completed).any(axis=1)
         begin, end = self._begin[unread], self._end[unread]
@@ -119,7 +123,7 @@ class _Block:
 
 
 def _counts(crossing: Crossing, devices: int) -> NDArray[np.int32]:
-    """(devices,) how many ops of each have run when it has read for the last time."""
+    """(devices,) number of each device's ops that have run at the last read."""
     counts = np.zeros(devices, np.int32)
     counts[list(crossing.readers)] = list(crossing.readers.values())
     return counts
@@ -130,13 +134,13 @@ class PlacedProgram:
     """A program on devices.
 
     Attributes:
-        names: what the sources refer to.
+        names: the names in the sources.
         sources: by device.
-        channels: one for each tensor that crosses, as `names` numbers them, in a block of memory
-            that all devices map: who receives reads where the sender wrote.
+        channels: places of the tensors that cross, as `names` numbers them, in a block that all
+            devices map. A receiver reads in the sender's memory.
         channel_bytes: of that block, by receiving device.
-        home: by path of a parameter or buffer, the device that holds it.
-        inputs: by input of the step, the device that it belongs to.
+        home: by path of a parameter or buffer, its device.
+        inputs: by input of the step, its device.
     """
 
     program: Program
@@ -148,30 +152,30 @@ class PlacedProgram:
     inputs: tuple[int, ...]
 
     def received(self, device: int) -> int:
-        """Bytes of the room for what a device receives."""
+        """Bytes of a device's received tensors."""
         return self.channel_bytes[device] if device < len(self.channel_bytes) else 0
 
     @property
     def updated(self) -> dict[int, str]:
-        """The kind of optimiser of each parameter that the step updates, by its number."""
+        """The kind of optimiser of each updated parameter, by number."""
         program = self.program
         return {self.names.state[path]: program.optimizer for path in program.gradients}
 
     @property
     def copies(self) -> dict[int, int]:
-        """The number of the parameter that each further copy is of, by the copy's number."""
+        """By number of a further copy of a parameter, the parameter's number."""
         numbers, copies = self.names.state, self.program.step.trace.copies
         return {numbers[c]: numbers[name] for c, name in copies.items() if c in numbers}
 
     @property
     def overwritten(self) -> frozenset[int]:
-        """Numbers of the state that the step writes otherwise, such as running means."""
+        """Numbers of state that the step overwrites without an update, such as running means."""
         numbers = self.names.state
         return frozenset(numbers[path] for path in self.program.mutations if path in numbers)
 
     @property
     def used(self) -> list[int]:
-        """The devices that have anything to do."""
+        """The devices with any work."""
         devices = [
             d
             for d, source in enumerate(self.sources)
@@ -187,8 +191,8 @@ def place(
 
     Args:
         placement: (ops,) device of every op.
-        order: all ops, each after those it waits for.
-        devices: how many there are.
+        order: all ops, each after its predecessors.
+        devices: number of devices.
     """
     roles, names = Roles(program), Names()
     names.seeds.update(roles.random)
@@ -217,7 +221,7 @@ def _channels(
     placement: NDArray[np.int32],
     order: Sequence[int],
 ) -> tuple[tuple[Place, ...], list[int]]:
-    """The places of all tensors that cross, and the bytes of those that each device receives."""
+    """The places of all tensors that cross, and each device's received bytes."""
     received = [source.received() for source in sources]
     values = [_value(storage) for storage in names.channels]
     owners = [roles.owner[storage] for storage in names.channels]
@@ -245,7 +249,7 @@ def _channels(
 
 
 def _value(storage: Storage) -> torch.Tensor:
-    """The fake tensor of a storage: an output of a node, or what a placeholder holds."""
+    """The fake tensor of a storage: an output of a node, or the value of a placeholder."""
     node, k = storage
     values = node.meta["val"]
     value: torch.Tensor = values[k] if isinstance(values, (list, tuple)) else values

@@ -1,4 +1,4 @@
-"""A captured step as a program: what every op of its graph executes."""
+"""A captured step as a program, and the roles of its ops."""
 
 from __future__ import annotations
 
@@ -32,20 +32,18 @@ class Program:
     """A step that can be executed op by op.
 
     Attributes:
-        graph: what is planned.
-        step: the trace, and what flows in it.
-        nodes: (ops,) what an op of the graph computes, holds or updates.
-        results: the nodes whose values the step returns: the loss, or what the model returns; then
-            those of what it writes over its inputs.
+        graph: of the step, for planning.
+        step: the trace and its data flow.
+        nodes: (ops,) the node that an op computes, holds or updates.
+        results: the nodes of the loss or the model's results, then those of overwritten inputs.
         overwritten: numbers of those inputs, in that order.
-        gradients: by parameter or copy of one, the nodes of its gradients, one for each of the
-            names it goes by.
+        gradients: by parameter or copy of one, the nodes of its gradients, one for each of its
+            names.
         mutations: by buffer, the node of its new value.
         training: it has gradients and updates.
-        optimizer: the kind of the update of its parameters.
-        separate: from inputs, structured as the captured ones, to the tensors among them, or to
-            their slices.
-        restore: from the results to what the loss or the model returns.
+        optimizer: the kind of its parameters' update.
+        separate: returns the tensors in inputs, or their slices.
+        restore: makes the result of the loss or the model from the result tensors.
         named_devices: the devices that model and step name.
     """
 
@@ -64,7 +62,7 @@ class Program:
 
     @property
     def inputs(self) -> list[fx.Node]:
-        """The nodes of the tensors that the step is given, in order."""
+        """The nodes of the step's input tensors, in order."""
         kinds = {node: type(node.meta.get("desc")).__name__ for node in self.step.number}
         return [node for node, kind in kinds.items() if kind == "PlainAOTInput"]
 
@@ -81,12 +79,13 @@ def capture_program(
     slices: Slices | None = None,
     recompute: Sequence[str] = (),
 ) -> Program:
-    """Capture the step of a real model, which is left as it is.
+    """Capture the step of a real model, which stays unchanged.
 
     Args:
-        named_devices: the devices that were named where the model was built.
+        named_devices: the devices that the building of the model named.
 
-    The others, and errors, are those of `situate.capture`, whose graph the program has.
+    The other arguments, and errors, are those of `situate.capture`, which returns the program's
+    graph.
     """
     rule = update_rule(optimizer)
     check_installed()
@@ -118,8 +117,8 @@ def capture_program(
 def _outputs(
     trace: Trace,
 ) -> tuple[list[fx.Node], dict[int, fx.Node], dict[str, tuple[fx.Node, ...]], dict[str, fx.Node]]:
-    """The nodes of results, of new values by input, of gradients by parameter, and of new values
-    by buffer."""
+    """The nodes of results, of new values by input, of gradients by parameter, and of new values by
+    buffer."""
     results: list[fx.Node] = []
     overwritten: dict[int, fx.Node] = {}
     gradients: dict[str, tuple[fx.Node, ...]] = {}
@@ -165,12 +164,12 @@ class Roles:
 
     @cached_property
     def storage(self) -> dict[fx.Node, Storage]:
-        """The storage that a node's value is in."""
+        """The storage of a node's value."""
         return storages(self.program.step.trace)
 
     @cached_property
     def owner(self) -> dict[Storage, int]:
-        """The op that makes a storage, or holds it."""
+        """The op that makes or holds a storage."""
         folded = self.program.step.folded
         owners: dict[Storage, int] = {}
         for op, node in enumerate(self.program.nodes):
@@ -190,7 +189,7 @@ class Roles:
 
     @cached_property
     def used(self) -> frozenset[Storage]:
-        """The storages that anything reads."""
+        """The storages that any op or result reads."""
         program, folded = self.program, self.program.step.folded
         counters = [counter for ops in folded.counters.values() for counter in ops]
         returned = [*program.results, *program.mutations.values()]
@@ -201,8 +200,8 @@ class Roles:
 
     @cached_property
     def random(self) -> dict[fx.Node, int]:
-        """The rank of each node that draws random numbers among the draws of the unplaced step; one
-        that runs again draws what it drew first."""
+        """The rank of each random node among the unplaced step's draws; a recomputed node repeats
+        its first draw."""
         import torch
 
         seeded = torch.Tag.nondeterministic_seeded

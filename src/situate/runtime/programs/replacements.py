@@ -1,4 +1,8 @@
-"""Replacements of PyTorch's operators, where another device or another rounding needs one."""
+"""Replacements of PyTorch's operators.
+
+The first group runs PyTorch's CPU-only operators on any device, with the results and layouts on
+which the captured step depends. Dropout on a CPU rounds like eager PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +24,12 @@ def attention(
     attn_mask: Tensor | None = None,
     scale: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Attention of queries (b, h, l, e) to keys and values (b, g, s, e), h a multiple of g: what it
-    gives, laid out as the queries, and the logarithm (b, h, l) of the sums of the exponentials. The
-    kernel for CPUs has no dropout either."""
+    """Attention of queries (b, h, l, e) to keys and values (b, g, s, e), with h a multiple of g.
+
+    Returns:
+        The output, with the queries' layout, and the logarithms (b, h, l) of the sums of
+            exponentials. The CPU's kernel has no dropout either.
+    """
     import torch
 
     scores = _scores(query, key, is_causal, attn_mask, scale)
@@ -79,8 +86,11 @@ def lstm(
     reverse: bool,
     *options: Any,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """One layer of an LSTM that reads inputs (t, b, f) in one direction: its outputs (t, b, h), the
-    last hidden and cell state (1, b, h), and no workspace."""
+    """One layer of an LSTM over inputs (t, b, f) in one direction.
+
+    Returns:
+        Outputs (t, b, h), last hidden and cell state (1, b, h), and an empty workspace.
+    """
     import torch
     from torch.nn.functional import linear
 
@@ -100,7 +110,7 @@ def lstm(
 def _scores(
     query: Tensor, key: Tensor, is_causal: bool, mask: Tensor | None, scale: float | None
 ) -> Tensor:
-    """(b, h, l, s), in single precision at least."""
+    """(b, h, l, s) scores, in single precision at least."""
     import torch
 
     dtype = torch.promote_types(query.dtype, torch.float32)
@@ -119,19 +129,19 @@ def _factor(query: Tensor, scale: float | None) -> float:
 
 
 def _of_heads(groups: Tensor, query: Tensor) -> Tensor:
-    """(b, h, s, e) from (b, g, s, e): heads that share keys and values stand side by side."""
+    """(b, h, s, e) from (b, g, s, e): neighbouring heads share keys and values."""
     return groups.repeat_interleave(query.shape[1] // groups.shape[1], 1)
 
 
 def _of_groups(heads: Tensor, like: Tensor) -> Tensor:
-    """(b, g, s, e), the sums over heads (b, h, s, e) that share what they are the gradients of."""
+    """(b, g, s, e) sums over the heads (b, h, s, e) that share keys or values."""
     b, h, s, e = heads.shape
     # (b, h, s, e) -> (b, g, h / g, s, e) -> (b, g, s, e).
     return heads.reshape(b, like.shape[1], h // like.shape[1], s, e).sum(2)
 
 
 def _by_row(tensor: Tensor) -> Tensor:
-    """Laid out with the second dimension inside the third."""
+    """The tensor with the second dimension inside the third in memory."""
     # Copied as (b, l, h, ...) and shown as (b, h, l, ...): the values stay, their strides change.
     return tensor.transpose(1, 2).contiguous().transpose(1, 2)
 
@@ -146,8 +156,8 @@ CPU_ONLY_REPLACEMENTS: dict[str, Callable[..., Any]] = {
 def dropout(x: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """The result and the mask of `aten.native_dropout`, by which PyTorch traces dropout.
 
-    Eager PyTorch multiplies by noise of the input's type, which is 0 or 1 / (1 - p), rounded. The
-    operator's own kernel multiplies by a mask and by 1 / (1 - p), which rounds otherwise.
+    Eager PyTorch multiplies by noise of the input's dtype: 0 or 1 / (1 - p), rounded. The
+    operator's kernel multiplies by a mask and by 1 / (1 - p), which rounds differently.
     """
     import torch
 
@@ -158,12 +168,12 @@ def dropout(x: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
 
 
 def dropout_backward(gradient: Tensor, mask: Tensor, scale: float) -> Tensor:
-    """The result of `aten.native_dropout_backward`; `scale` is 1 / (1 - p), or 0 where p is 1."""
+    """The result of `aten.native_dropout_backward`; `scale` is 1 / (1 - p), or 0 if p is 1."""
     if not scale:
         return gradient * mask
     return gradient * _noise(mask, 1 / scale, gradient)
 
 
 def _noise(mask: Tensor, share: float, like: Tensor) -> Tensor:
-    """The mask divided by the share of numbers that it keeps, in the type of a tensor."""
+    """The mask divided by the kept share, in the dtype of `like`."""
     return mask * like.new_ones(()).div_(share)

@@ -1,4 +1,7 @@
-"""Kernels that write a result into a channel's memory or over one of their arguments."""
+"""Kernels that write their result into a channel's memory or over one of their arguments.
+
+Eager autograd also accumulates gradients in place: this saves a pass over memory outside the cache.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +18,18 @@ if TYPE_CHECKING:
 
 
 class OutKernel(NamedTuple):
-    """The qualified name of a kernel, such as `aten::add.out`, and the argument that says where its
-    result goes."""
+    """The qualified name of a kernel, such as `aten::add.out`, and its output argument."""
 
     name: str
     argument: str
 
 
 def out_kernel(node: fx.Node) -> OutKernel | None:
-    """The kernel that does what a node does and writes where it is told; None where there is none,
-    where it would copy as far as PyTorch tells, or where it needs more room than its result: losses
-    that are reduced first fill what they are told with all that they reduce."""
+    """The kernel that computes a node's result into a given tensor.
+
+    None if there is no such kernel, if it would copy, or if it needs more memory than its result:
+    reduced losses first fill their output with all unreduced values.
+    """
     import torch
 
     if node.op != "call_function" or not isinstance(node.meta["val"], torch.Tensor):
@@ -59,8 +63,8 @@ def _kinds(arguments: list[torch.Argument]) -> list[tuple[Any, ...]]:
 
 
 def _runs_on_cpus(operator: OpOverload) -> bool:
-    """True for an operator with a kernel of its own for CPUs: one that PyTorch derives would
-    compute elsewhere, and copy."""
+    """True for an operator with a CPU kernel of its own; PyTorch's derived ones compute elsewhere
+    and copy."""
     import torch
 
     name = operator.name()  # type: ignore[no-untyped-call]
@@ -82,7 +86,7 @@ def in_place_calls(node: fx.Node) -> Iterator[tuple[fx.Node, tuple[Any, ...]]]:
 
 
 def _has_in_place_form(node: fx.Node) -> bool:
-    """True for an elementwise op of which there is one with the same arguments in place."""
+    """True for an elementwise op with an in-place form of the same arguments."""
     import torch
 
     target: Any = node.target
@@ -94,7 +98,7 @@ def _has_in_place_form(node: fx.Node) -> bool:
 
 
 def _commutes(node: fx.Node) -> bool:
-    """True for an op that rounds alike in either order; a product of complex numbers does not."""
+    """True for an op that rounds equally in either order, unlike a product of complex numbers."""
     import torch
 
     aten = torch.ops.aten
@@ -104,6 +108,6 @@ def _commutes(node: fx.Node) -> bool:
 
 
 def _has_layout_of(source: fx.Node, node: fx.Node) -> bool:
-    """True if a value is laid out just as the result."""
+    """True if a value has the layout and dtype of the result."""
     old, new = source.meta["val"], node.meta["val"]
     return bool(layout(old) == layout(new) and old.dtype == new.dtype)
