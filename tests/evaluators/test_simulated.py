@@ -32,8 +32,8 @@ def test_noise_depends_on_the_samples_number_alone() -> None:
 
 def test_noise_is_not_what_a_learner_draws_of_the_same_seed_and_sample() -> None:
     noise = np.log(machine(1.0).measure(np.zeros((400, 4), np.int32), 0).seconds / 4)
-    drawn = [np.random.default_rng([3, sample]).standard_normal() for sample in range(400)]
-    assert abs(np.corrcoef(noise, drawn)[0, 1]) < 0.2
+    factors = [np.random.default_rng([3, sample]).standard_normal() for sample in range(400)]
+    assert abs(np.corrcoef(noise, factors)[0, 1]) < 0.2
 
 
 def test_another_process_measures_the_same() -> None:
@@ -76,9 +76,9 @@ def test_what_is_no_placement_is_refused(placements: object, message: str) -> No
 
 
 def test_placements_may_be_of_any_integers() -> None:
-    wanted = machine(0.1).measure(PLACEMENTS, 8).seconds.tolist()
-    for given in (PLACEMENTS.tolist(), np.asfortranarray(PLACEMENTS, np.uint8)):
-        assert machine(0.1).measure(given, 8).seconds.tolist() == wanted
+    expected = machine(0.1).measure(PLACEMENTS, 8).seconds.tolist()
+    for step_seconds in (PLACEMENTS.tolist(), np.asfortranarray(PLACEMENTS, np.uint8)):
+        assert machine(0.1).measure(step_seconds, 8).seconds.tolist() == expected
 
 
 @pytest.mark.parametrize("noise", [-0.1, np.inf, np.nan])

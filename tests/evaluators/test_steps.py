@@ -29,8 +29,8 @@ def test_the_mean_of_all_is_the_only_one_where_the_window_is_all() -> None:
 def test_the_least_mean_in_a_row_leaves_out_a_slow_beginning() -> None:
     slow_then_fast = [9.0] * 5 + [1.0] * 5
     steady = [2.0] * 10
-    found = COLOCRL.seconds(np.array([slow_then_fast, steady]))
-    np.testing.assert_allclose(found, [1.0, 2.0])
+    seconds = COLOCRL.seconds(np.array([slow_then_fast, steady]))
+    np.testing.assert_allclose(seconds, [1.0, 2.0])
 
 
 def test_means_are_of_steps_in_a_row() -> None:
@@ -48,8 +48,8 @@ def test_a_rule_says_what_it_measures() -> None:
 
 
 def spread(measuring: SimulatedMachine) -> float:
-    found = measuring.measure(np.zeros((400, 4), np.int32), 0)
-    return float(np.log(found.seconds / 4).std())
+    seconds = measuring.measure(np.zeros((400, 4), np.int32), 0)
+    return float(np.log(seconds.seconds / 4).std())
 
 
 def test_the_mean_of_ten_noisy_steps_scatters_less_by_the_root_of_ten() -> None:

@@ -58,11 +58,11 @@ def test_steps_are_too_short_for_many_threads():
 @pytest.mark.parametrize("shape", [(1, 3, 2), (5, 4, 3), (600, 400, 700)])
 def test_a_product_is_the_same_on_one_thread_and_on_several(shape):
     rows, inner, columns = shape
-    left, right = torch.rand(inner, rows).t(), torch.rand(inner, columns)
-    alone = product(left, right)
+    a, right = torch.rand(inner, rows).t(), torch.rand(inner, columns)
+    alone = product(a, right)
     with arithmetic():
-        assert torch.equal(product(left, right), alone)
-    torch.testing.assert_close(alone, left @ right)
+        assert torch.equal(product(a, right), alone)
+    torch.testing.assert_close(alone, a @ right)
 
 
 def test_a_product_leaves_pytorchs_threads_and_denormals_as_they_are():
@@ -75,12 +75,12 @@ def test_a_product_leaves_pytorchs_threads_and_denormals_as_they_are():
 
 @pytest.mark.parametrize("inner", [3, 500])
 def test_a_product_has_its_gradient(inner):
-    left, right = torch.rand(400, inner).requires_grad_(), torch.rand(inner, 500).requires_grad_()
+    a, right = torch.rand(400, inner).requires_grad_(), torch.rand(inner, 500).requires_grad_()
     weights = torch.rand(400, 500)
     with arithmetic():
-        found = torch.autograd.grad((product(left, right) * weights).sum(), (left, right))
-    expected = torch.autograd.grad((left @ right * weights).sum(), (left, right))
-    torch.testing.assert_close(found, expected)
+        products = torch.autograd.grad((product(a, right) * weights).sum(), (a, right))
+    expected = torch.autograd.grad((a @ right * weights).sum(), (a, right))
+    torch.testing.assert_close(products, expected)
 
 
 def test_within_denormals_are_zero_and_afterwards_numbers():
@@ -118,10 +118,10 @@ def test_numbers_without_gaps_are_shared_and_others_copied():
 
 
 def test_a_function_is_given_as_many_threads_as_there_may_be():
-    seen = []
+    thread_counts_seen = []
 
     def double(numbers, threads):
-        seen.append(thread_count)
+        thread_counts_seen.append(thread_count)
         return numbers * 2
 
     before = torch.get_num_threads()
@@ -129,7 +129,7 @@ def test_a_function_is_given_as_many_threads_as_there_may_be():
     with arithmetic():
         (doubled,) = call_core(double, torch.ones(2))
     torch.set_num_threads(before)
-    assert seen == [3]
+    assert thread_counts_seen == [3]
     assert doubled.tolist() == [2.0, 2.0]
 
 

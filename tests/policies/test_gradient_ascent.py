@@ -13,11 +13,11 @@ TARGET = torch.tensor([[1.0, -2.0, 3.0]])
 
 
 def layer():
-    made = torch.nn.Linear(3, 1)
+    ascent_made = torch.nn.Linear(3, 1)
     with torch.no_grad():
-        for parameter in made.parameters():
+        for parameter in ascent_made.parameters():
             parameter.fill_(0.5)
-    return made
+    return ascent_made
 
 
 def gain(module):
@@ -76,7 +76,7 @@ def test_a_state_does_not_change_with_later_steps():
     module = layer()
     ascent = Ascent(module, "adam", 0.01)
     state = ascent.state()
-    kept = {name: array.copy() for name, array in state.items()}
+    saved = {name: array.copy() for name, array in state.items()}
     ascent.step(gain(module))
-    for name, array in kept.items():
+    for name, array in saved.items():
         np.testing.assert_array_equal(state[name], array)

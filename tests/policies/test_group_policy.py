@@ -40,16 +40,16 @@ GRAPH = Graph(
 )
 PROBLEM = Problem(GRAPH, devices(1, 1))
 GROUPS = make_groups(PROBLEM, [0, 0, 1, 2])
-KNOWN = group_features(PROBLEM, GROUPS)
+FEATURES = group_features(PROBLEM, GROUPS)
 
 
 def test_kinds_are_shares_of_the_groups_ops():
-    np.testing.assert_array_equal(KNOWN.kinds, [[0.5, 0.5, 0], [1, 0, 0], [0, 0, 1]])
+    np.testing.assert_array_equal(FEATURES.kinds, [[0.5, 0.5, 0], [1, 0, 0], [0, 0, 1]])
 
 
 def test_outputs_are_those_that_leave_the_group_the_largest_first():
-    np.testing.assert_allclose(KNOWN.outputs[:, :2] * 32, [[3, 2], [32, 0], [0, 0]], rtol=1e-6)
-    assert not KNOWN.outputs[:, 3:].any()
+    np.testing.assert_allclose(FEATURES.outputs[:, :2] * 32, [[3, 2], [32, 0], [0, 0]], rtol=1e-6)
+    assert not FEATURES.outputs[:, 3:].any()
 
 
 def test_more_outputs_than_are_listed_are_left_out():
@@ -64,21 +64,21 @@ def test_more_outputs_than_are_listed_are_left_out():
 def test_adjacency_has_what_is_read_and_then_what_reads():
     reads = [[0, 0, 0], [1, 0, 0], [1, 1, 0]]
     read_by = [[0, 1, 1], [0, 0, 1], [0, 0, 0]]
-    np.testing.assert_array_equal(KNOWN.adjacency, np.hstack((reads, read_by)))
+    np.testing.assert_array_equal(FEATURES.adjacency, np.hstack((reads, read_by)))
 
 
 def test_a_group_begins_with_the_mean_embedding_of_its_kinds():
-    embedding = GroupEmbedding(KNOWN, torch.Generator().manual_seed(0))
+    embedding = GroupEmbedding(FEATURES, torch.Generator().manual_seed(0))
     whole = embedding()
     assert whole.shape == (3, embedding.width)
     mean = (embedding.types[0] + embedding.types[1]) / 2
     torch.testing.assert_close(whole[0, :TYPE_WIDTH], mean)
-    rest = np.hstack((KNOWN.outputs, KNOWN.adjacency))
+    rest = np.hstack((FEATURES.outputs, FEATURES.adjacency))
     np.testing.assert_array_equal(whole[:, TYPE_WIDTH:].detach().numpy(), rest)
 
 
 def test_kinds_can_be_learnt():
-    embedding = GroupEmbedding(KNOWN, torch.Generator().manual_seed(0))
+    embedding = GroupEmbedding(FEATURES, torch.Generator().manual_seed(0))
     embedding().sum().backward()
     torch.testing.assert_close(embedding.types.grad[:, 0], torch.tensor([1.5, 0.5, 1.0]))
 
@@ -98,8 +98,8 @@ def test_every_sample_keeps_to_pins_and_every_device_is_tried(shape):
     problem = pinned({2: "d1", 5: "d2"})
     groups = make_groups(problem, np.arange(problem.units))
     draws = torch.Generator().manual_seed(0)
-    drawn = GroupPolicy(problem, groups, shape, draws).sample(200, draws).numpy()
-    placements = groups.expand(drawn)
+    devices_drawn = GroupPolicy(problem, groups, shape, draws).sample(200, draws).numpy()
+    placements = groups.expand(devices_drawn)
     assert (placements[:, 2] == 1).all()
     assert (placements[:, 5] == 2).all()
     assert all(len(np.unique(placements[:, op])) == 3 for op in (0, 1, 3, 4, 6, 7))

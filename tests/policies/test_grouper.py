@@ -80,8 +80,8 @@ def test_the_gradient_is_that_of_finite_differences():
 
 def test_groups_are_drawn_as_often_as_they_are_probable():
     of = grouper()
-    drawn = torch.nn.functional.one_hot(of.sample(20_000, seeded()), 3)
-    frequencies = drawn.double().mean(0)
+    groups_drawn = torch.nn.functional.one_hot(of.sample(20_000, seeded()), 3)
+    frequencies = groups_drawn.double().mean(0)
     assert (frequencies - log_probabilities(of).exp()).abs().max() < 0.02
 
 

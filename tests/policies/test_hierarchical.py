@@ -103,13 +103,13 @@ def every_sample(policy):
     return HierarchySample(groups, grouping, *policy.encode(groups, grouping), devices[possible])
 
 
-def probabilities(policy, drawn):
+def probabilities(policy, sample):
     """p(g) p(d | g) of every sample."""
     log_p = torch.log_softmax(policy.grouper.last(policy.grouper.hidden()), 1)
-    of_groups = log_p.expand(len(drawn.groups), -1, -1).gather(2, drawn.groups.unsqueeze(2))
-    of_devices = policy.placer.log_probs(drawn.memory, drawn.devices, drawn.allowed)
-    placed = of_devices.gather(2, drawn.devices.unsqueeze(2)).sum((1, 2))
-    return (of_groups.sum((1, 2))[drawn.grouping] + placed).exp()
+    of_groups = log_p.expand(len(sample.groups), -1, -1).gather(2, sample.groups.unsqueeze(2))
+    of_devices = policy.placer.log_probs(sample.memory, sample.devices, sample.allowed)
+    placement_rows = of_devices.gather(2, sample.devices.unsqueeze(2)).sum((1, 2))
+    return (of_groups.sum((1, 2))[sample.grouping] + placement_rows).exp()
 
 
 def test_the_probabilities_of_all_placements_add_up_to_one():
@@ -120,13 +120,13 @@ def test_the_probabilities_of_all_placements_add_up_to_one():
 
 def test_the_mean_of_the_estimators_is_the_gradient_of_the_expected_reward():
     policy = hierarchy(Problem(chain(OPS), devices(1, 1))).double()
-    drawn = every_sample(policy)
-    p = probabilities(policy, drawn)
+    sample = every_sample(policy)
+    p = probabilities(policy, sample)
     reward = torch.randn(len(p), generator=seeded(3)).double()
     parameters = list(policy.parameters())
     exact = torch.autograd.grad((p * reward).sum(), parameters, retain_graph=True)
     as_often = p.detach() * len(p)
-    estimated = torch.autograd.grad(policy.objective(drawn, as_often * reward), parameters)
+    estimated = torch.autograd.grad(policy.objective(sample, as_often * reward), parameters)
     for one, other in zip(exact, estimated, strict=True):
         torch.testing.assert_close(one, other)
         assert other.abs().max() > 0
@@ -134,29 +134,29 @@ def test_the_mean_of_the_estimators_is_the_gradient_of_the_expected_reward():
 
 def test_entropy_is_added_to_the_objective_with_its_weight():
     policy = hierarchy(Problem(chain(OPS), devices(1, 1))).double()
-    drawn = every_sample(policy)
-    advantage = torch.randn(len(drawn.grouping), generator=seeded(3)).double()
-    log_p = policy.placer.log_probs(drawn.memory, drawn.devices, drawn.allowed)
-    both = policy.objective(drawn, advantage, 2.0)
-    torch.testing.assert_close(both, policy.objective(drawn, advantage) + 2 * entropy(log_p))
+    sample = every_sample(policy)
+    advantage = torch.randn(len(sample.grouping), generator=seeded(3)).double()
+    log_p = policy.placer.log_probs(sample.memory, sample.devices, sample.allowed)
+    both = policy.objective(sample, advantage, 2.0)
+    torch.testing.assert_close(both, policy.objective(sample, advantage) + 2 * entropy(log_p))
 
 
 def test_several_placements_of_a_grouping_share_its_groups():
     problem = Problem(layered(4, 4, 1), devices(1, 1, 2))
-    drawn = hierarchy(problem, groups=5).draw(7, 3, seeded())
-    assert drawn.groups.shape == (3, 16)
-    assert drawn.grouping.tolist() == [0, 0, 0, 1, 1, 1, 2]
-    assert drawn.devices.shape == (7, 5)
+    sample = hierarchy(problem, groups=5).draw(7, 3, seeded())
+    assert sample.groups.shape == (3, 16)
+    assert sample.grouping.tolist() == [0, 0, 0, 1, 1, 1, 2]
+    assert sample.devices.shape == (7, 5)
 
 
 @pytest.mark.parametrize("placements", [1, 3, 6])
 def test_how_samples_are_shared_among_groupings_changes_no_sample_s_probability(placements):
     policy = hierarchy(Problem(layered(4, 4, 1), devices(1, 1, 2)), groups=5).double()
-    drawn = policy.draw(6, placements, seeded())
+    sample = policy.draw(6, placements, seeded())
     alone = []
-    for i, grouping in enumerate(drawn.grouping.tolist()):
-        groups, first = drawn.groups[[grouping]], torch.zeros(1, dtype=torch.int64)
-        one = HierarchySample(groups, first, *policy.encode(groups, first), drawn.devices[[i]])
+    for i, grouping in enumerate(sample.grouping.tolist()):
+        groups, first = sample.groups[[grouping]], torch.zeros(1, dtype=torch.int64)
+        one = HierarchySample(groups, first, *policy.encode(groups, first), sample.devices[[i]])
         alone.append(policy.objective(one, torch.ones(1).double()))
-    together = policy.objective(drawn, torch.ones(6).double())
+    together = policy.objective(sample, torch.ones(6).double())
     torch.testing.assert_close(together, torch.stack(alone).mean())

@@ -25,9 +25,9 @@ def problem(ops, tensors):
 
 
 def test_types_are_numbered_by_their_first_op():
-    found = op_features(problem([op("a", "mul"), op("b", "add"), op("c", "mul")], []))
-    assert found.kind.tolist() == [0, 1, 0]
-    assert found.kinds == 2
+    features_found = op_features(problem([op("a", "mul"), op("b", "add"), op("c", "mul")], []))
+    assert features_found.kind.tolist() == [0, 1, 0]
+    assert features_found.kinds == 2
 
 
 def test_an_op_shows_its_largest_outputs_and_how_many_it_has():

@@ -32,8 +32,8 @@ def test_every_device_has_the_model_and_the_inputs_in_memory_of_its_own(
         values = [Entry.at(places, raw).value for places in assignment.places.state]
         for parameter in subject.model.parameters():
             assert any(torch.equal(parameter, v) for v in values if v.shape == parameter.shape)
-        for place, given in zip(assignment.places.inputs, subject.inputs, strict=True):
-            assert torch.equal(place.view(raw), given)
+        for place, state_values in zip(assignment.places.inputs, subject.inputs, strict=True):
+            assert torch.equal(place.view(raw), state_values)
         starts.add(assignment.places.inputs[0].offset)
     assert len(starts) == len(DEVICES)
 

@@ -27,10 +27,10 @@ def test_a_copy_goes_through_memory_of_the_host() -> None:
 
 @needs_gpu
 def test_every_op_of_a_step_is_timed(subject: Subject) -> None:
-    found = cuda.measure_device(subject.program, Device("gpu0", flops={"float32": 1e13}), GPU)
+    costs = cuda.measure_device(subject.program, Device("gpu0", flops={"float32": 1e13}), GPU)
     signatures = {op.signature for op in subject.program.graph.ops if op.signature}
-    assert found.seconds.keys() == signatures
-    assert found.launch > 0
+    assert costs.seconds.keys() == signatures
+    assert costs.launch > 0
 
 
 @needs_gpu

@@ -32,14 +32,16 @@ def products(count: int = 40) -> list[Op]:
     ]
 
 
-def taken(op: Op, arithmetic: float, memory: float) -> float:
+def seconds_taken(op: Op, arithmetic: float, memory: float) -> float:
     work = op.flops / (PEAK * arithmetic), op.traffic / (BANDWIDTH * memory)
     return LAUNCH + max(work)
 
 
 def test_both_sides_of_the_roofline_are_found():
     ops = products()
-    fit = efficiencies(ops, device({op.signature: taken(op, 0.6, 0.2) for op in ops}))["matmul"]
+    fit = efficiencies(ops, device({op.signature: seconds_taken(op, 0.6, 0.2) for op in ops}))[
+        "matmul"
+    ]
     assert (fit.arithmetic, fit.memory) == pytest.approx((0.6, 0.2))
     assert fit.ops == 40
     assert fit.error == pytest.approx(1.0)
@@ -47,7 +49,7 @@ def test_both_sides_of_the_roofline_are_found():
 
 def test_a_quarter_of_wild_outliers_moves_nothing_far():
     ops = products()
-    seconds = {op.signature: taken(op, 0.6, 0.2) for op in ops}
+    seconds = {op.signature: seconds_taken(op, 0.6, 0.2) for op in ops}
     seconds |= {op.signature: seconds[op.signature] * 1000 for op in ops[::4]}
     fit = efficiencies(ops, device(seconds))["matmul"]
     assert fit.arithmetic == pytest.approx(0.6)
@@ -80,7 +82,7 @@ def test_the_side_of_an_op_is_told_by_what_is_reached_and_not_by_the_peaks():
         Op(f"m{n}", "aten.mm", flops=2 * 10 * n, traffic=n, signature=f"m{n}")
         for n in range(10**6, 10**7, 10**6)
     ]
-    seconds = {op.signature: taken(op, 0.6, 0.05) for op in [*products(), *mixed]}
+    seconds = {op.signature: seconds_taken(op, 0.6, 0.05) for op in [*products(), *mixed]}
     for op, factor in zip(products()[1::2], np.geomspace(0.8, 1.25, 20).tolist(), strict=True):
         seconds[op.signature] *= factor
     fit = efficiencies([*products(), *mixed], device(seconds))["matmul"]

@@ -32,7 +32,7 @@ def test_of_equal_devices_the_first_stands_for_all() -> None:
 
 
 @pytest.fixture(scope="module")
-def found(subject: Subject) -> InSitu:
+def records_by_device(subject: Subject) -> InSitu:
     devices = [CPU, Device("b", "cpu", "Xeon", threads=1)]
     reals = [RealDevice(device.name, "cpu", 1) for device in devices]
     with pytest.MonkeyPatch.context() as patch, ProfilingWorkers(reals) as workers:
@@ -51,9 +51,9 @@ def test_memory_that_no_process_takes_is_let_go(subject: Subject) -> None:
 
 
 def test_every_signature_is_timed_on_one_device_of_each_sort(
-    found: InSitu, subject: Subject
+    records_by_device: InSitu, subject: Subject
 ) -> None:
-    (device,) = found.device_costs()
+    (device,) = records_by_device.device_costs()
     ops = subject.program.graph.ops
     assert (device.name, device.threads, device.flops) == ("a", 1, {"float32": 1e10})
     assert device.seconds.keys() == {op.signature for op in ops if op.signature}
@@ -62,17 +62,17 @@ def test_every_signature_is_timed_on_one_device_of_each_sort(
 
 
 def test_classes_are_fitted_and_compared_with_others_at_work(
-    found: InSitu, subject: Subject
+    records_by_device: InSitu, subject: Subject
 ) -> None:
-    (device,) = found.device_costs()
+    (device,) = records_by_device.device_costs()
     classes = {op_class(op.kind) for op in subject.program.graph.ops if op.signature}
     assert device.contention.keys() <= classes
     assert {"matmul", "update"} <= device.efficiency.keys() <= classes
     assert all(factor >= 1 for factor in device.contention.values())
 
 
-def test_both_directions_are_links(found: InSitu) -> None:
-    links, synchronisation = found.links()
+def test_both_directions_are_links(records_by_device: InSitu) -> None:
+    links, synchronisation = records_by_device.links()
     assert {(link.source, link.target) for link in links} == {("a", "b"), ("b", "a")}
     assert all(0 < link.bandwidth < math.inf for link in links)
     assert 0 < synchronisation < 1
@@ -99,16 +99,20 @@ class ColdAtFirst(ProfilingWorkers):
     def run(
         self, members: Iterable[int], timed: bool, memory: bool = False
     ) -> dict[int, StepRecord]:
-        found = super().run(members, timed, memory)
+        records_by_device = super().run(members, timed, memory)
         if timed and self.cold:
             self.cold = False
-            return {i: replace(ran, op_ends=_later(ran)) for i, ran in found.items()}
-        return found
+            return {
+                i: replace(record, op_ends=_later(record))
+                for i, record in records_by_device.items()
+            }
+        return records_by_device
 
 
-def _later(ran: StepRecord) -> dict[int, float]:
+def _later(record: StepRecord) -> dict[int, float]:
     return {
-        op: ran.op_starts[op] + 1000 * (end - ran.op_starts[op]) for op, end in ran.op_ends.items()
+        op: record.op_starts[op] + 1000 * (end - record.op_starts[op])
+        for op, end in record.op_ends.items()
     }
 
 

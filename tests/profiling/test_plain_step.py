@@ -53,21 +53,21 @@ def test_the_fastest_pair_pays_for_synchronisation_alone() -> None:
     trips = round_trips(3)
     base = {(0, 1): 1e-5, (0, 2): 3e-5, (1, 2): 2e-5}
     seconds = [2 * (base[t.first, t.second] + t.size / 1e9) for t in trips]
-    found, synchronisation = measured_links(trips, seconds, ["a", "b", "c"])
-    latency = {(link.source, link.target): link.latency for link in found}
+    links, synchronisation = measured_links(trips, seconds, ["a", "b", "c"])
+    latency = {(link.source, link.target): link.latency for link in links}
     assert synchronisation == pytest.approx(1e-5, rel=0.01)
     assert latency["a", "b"] == latency["b", "a"] == 0.0
     assert latency["c", "a"] == pytest.approx(2e-5)
-    assert all(link.bandwidth == pytest.approx(1e9, rel=1e-3) for link in found)
+    assert all(link.bandwidth == pytest.approx(1e9, rel=1e-3) for link in links)
 
 
 def test_who_came_late_to_the_first_trip_does_not_count() -> None:
     trips = round_trips(2)
     seconds = [2 * (1e-5 + t.size / 1e9 + (t.number == 0)) for t in trips]
-    found, synchronisation = measured_links(trips, seconds, ["a", "b"])
+    links, synchronisation = measured_links(trips, seconds, ["a", "b"])
     assert synchronisation == pytest.approx(1e-5, rel=0.01)
-    assert found[0].latency == 0.0
-    assert found[0].bandwidth == pytest.approx(1e9, rel=1e-3)
+    assert links[0].latency == 0.0
+    assert links[0].bandwidth == pytest.approx(1e9, rel=1e-3)
 
 
 def test_one_device_has_no_links() -> None:

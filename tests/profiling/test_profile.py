@@ -20,27 +20,27 @@ PAIR = Cluster("here", tuple(Device(f"cpu:{i}", "cpu", "Xeon", threads=1) for i 
 
 
 @pytest.fixture(scope="module")
-def measured() -> Profile:
+def cluster_measured() -> Profile:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(in_situ, "SECONDS_PER_KIND", 0.05)
         return profile("tests.profiling.models:tied", PAIR, "momentum")
 
 
-def test_a_plan_is_made_with_what_was_measured_alone(measured: Profile) -> None:
-    graph, costs = measured.graph, measured.costs
+def test_a_plan_is_made_with_what_was_measured_alone(cluster_measured: Profile) -> None:
+    graph, costs = cluster_measured.graph, cluster_measured.costs
     for device in PAIR.devices:
-        known, working = coverage(graph, device, costs)
-        assert known == working > 0
+        names, working = coverage(graph, device, costs)
+        assert names == working > 0
     problem = Problem(graph, cluster_from_costs(PAIR, costs), costs=costs)
-    taken = sum(costs.devices[0].seconds[op.signature].median for op in graph.ops if op.signature)
-    assert problem.seconds[:, 0].sum() == pytest.approx(taken)
-    assert solve(problem, "single").makespan == pytest.approx(taken)
+    seconds = sum(costs.devices[0].seconds[op.signature].median for op in graph.ops if op.signature)
+    assert problem.seconds[:, 0].sum() == pytest.approx(seconds)
+    assert solve(problem, "single").makespan == pytest.approx(seconds)
 
 
-def test_the_file_says_where_when_and_by_what(measured: Profile, tmp_path) -> None:
-    measured.costs.write(tmp_path / "costs.json")
+def test_the_file_says_where_when_and_by_what(cluster_measured: Profile, tmp_path) -> None:
+    cluster_measured.costs.write(tmp_path / "costs.json")
     costs = Costs.read(tmp_path / "costs.json")
-    assert costs == measured.costs
+    assert costs == cluster_measured.costs
     assert costs.machine
     assert costs.versions.keys() == {"situate", "torch", "python"}
     assert len(costs.links) == 2
@@ -71,16 +71,16 @@ COSTS = Costs("vm", "2026-11-21T10", {}, [MeasuredDevice("a", "cpu", launch=4e-6
 
 
 def test_measured_pairs_hold_and_the_others_stay() -> None:
-    found = cluster_from_costs(CLUSTER, COSTS)
-    assert (found.latency[0, 1], found.bandwidth[0, 1]) == (1.23e-5, 2e9)
-    assert (found.latency[1, 0], found.bandwidth[1, 0]) == (2e-5, 3e9)
-    assert (found.latency[0, 2], found.bandwidth[0, 2]) == (0.0, 1e9)
-    assert found.synchronisation == 5e-6
+    profile_found = cluster_from_costs(CLUSTER, COSTS)
+    assert (profile_found.latency[0, 1], profile_found.bandwidth[0, 1]) == (1.23e-5, 2e9)
+    assert (profile_found.latency[1, 0], profile_found.bandwidth[1, 0]) == (2e-5, 3e9)
+    assert (profile_found.latency[0, 2], profile_found.bandwidth[0, 2]) == (0.0, 1e9)
+    assert profile_found.synchronisation == 5e-6
 
 
 def test_launches_are_those_of_the_device_that_stands_for_it() -> None:
-    found = cluster_from_costs(CLUSTER, COSTS)
-    assert [device.launch for device in found.devices] == [4e-6, 4e-6, 0.0]
+    profile_found = cluster_from_costs(CLUSTER, COSTS)
+    assert [device.launch for device in profile_found.devices] == [4e-6, 4e-6, 0.0]
 
 
 def test_where_all_pairs_were_measured_no_other_link_is_left() -> None:

@@ -29,8 +29,8 @@ def once(call, count):
 )
 def test_every_signature_of_a_step_runs(name: str, optimizer: str | None) -> None:
     program = find_subject(f"tests.profiling.models:{name}", optimizer).program
-    found = replay(program, CPU, once)
-    assert found.keys() == {op.signature for op in program.graph.ops if op.signature}
+    timings = replay(program, CPU, once)
+    assert timings.keys() == {op.signature for op in program.graph.ops if op.signature}
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_long_op_is_run_once_more_and_a_short_one_often() -> None:
     assert max(counts) > 1
 
 
-CPU = Device("cpu", "cpu", flops={"float32": 1e9}, bandwidth=1e9)
+CPU_DEVICE = Device("cpu", "cpu", flops={"float32": 1e9}, bandwidth=1e9)
 
 
 def products(count: int, distinct: int, flops: int) -> Graph:
@@ -105,7 +105,7 @@ def products(count: int, distinct: int, flops: int) -> Graph:
     ],
 )
 def test_steps_that_take_long_and_repeat_themselves_are_long(graph: Graph, expected: bool) -> None:
-    assert is_long(graph, CPU) is expected
+    assert is_long(graph, CPU_DEVICE) is expected
 
 
 def test_a_device_without_rates_has_no_long_steps() -> None:
@@ -114,7 +114,7 @@ def test_a_device_without_rates_has_no_long_steps() -> None:
 
 def test_every_signature_is_timed_and_threads_are_left_as_they_were(subject: Subject) -> None:
     before = torch.get_num_threads()
-    found = seconds_alone(subject.program, RealDevice("cpu", "cpu", 1))
-    assert found.keys() == {op.signature for op in subject.program.graph.ops if op.signature}
-    assert all(0 < t.low <= t.median <= t.high for t in found.values())
+    timings = seconds_alone(subject.program, RealDevice("cpu", "cpu", 1))
+    assert timings.keys() == {op.signature for op in subject.program.graph.ops if op.signature}
+    assert all(0 < t.low <= t.median <= t.high for t in timings.values())
     assert torch.get_num_threads() == before

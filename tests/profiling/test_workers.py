@@ -40,16 +40,16 @@ def test_only_those_that_are_told_run(workers: ProfilingWorkers) -> None:
 def test_the_timed_step_times_every_op_of_the_program(
     workers: ProfilingWorkers, subject: Subject
 ) -> None:
-    ran = workers.run([0], timed=True)[0]
-    assert ran.op_ends.keys() >= set(range(len(subject.program.graph.ops)))
-    assert all(ran.op_starts[op] <= ran.op_ends[op] for op in ran.op_ends)
+    records = workers.run([0], timed=True)[0]
+    assert records.op_ends.keys() >= set(range(len(subject.program.graph.ops)))
+    assert all(records.op_starts[op] <= records.op_ends[op] for op in records.op_ends)
 
 
 def test_the_plain_step_goes_to_and_fro(workers: ProfilingWorkers, subject: Subject) -> None:
-    ran = workers.run([0, 1], timed=False)
+    records = workers.run([0, 1], timed=False)
     trips = range(len(subject.program.graph.ops), len(subject.program.graph.ops) + 5)
-    assert all(ran[0].op_ends[op] > ran[0].op_starts[op] for op in trips)
-    assert not set(trips) & ran[1].op_ends.keys()
+    assert all(records[0].op_ends[op] > records[0].op_starts[op] for op in trips)
+    assert not set(trips) & records[1].op_ends.keys()
 
 
 @pytest.mark.parametrize(("cores", "at_once"), [(1, 1), (2, 1), (3, 2)])

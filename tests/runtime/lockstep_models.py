@@ -37,7 +37,7 @@ class Branching(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.small, self.large, self.pooled = (
-            convolution(3, *each) for each in ((4, 1), (3, 3), (2, 1))
+            convolution(3, *slice_) for slice_ in ((4, 1), (3, 3), (2, 1))
         )
         self.plain = nn.BatchNorm2d(9, affine=False, track_running_stats=False)
         self.still = nn.BatchNorm2d(9).eval()

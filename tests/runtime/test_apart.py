@@ -60,14 +60,14 @@ class Attending(nn.Module):
         turned = self.queries(x).view(b, t, 4, 4).transpose(1, 2).cos()
         queries = turned.transpose(1, 2).view(b, t, 16).view(b, t, 4, 4).transpose(1, 2)
         keys, values = self.others(x).view(b, t, 2, 2, 4).permute(2, 0, 3, 1, 4)
-        found = F.scaled_dot_product_attention(
+        equality = F.scaled_dot_product_attention(
             queries, keys, values, is_causal=True, enable_gqa=True
         )
-        logits: torch.Tensor = self.out(found.transpose(1, 2).reshape(b, t, 16))
+        logits: torch.Tensor = self.out(equality.transpose(1, 2).reshape(b, t, 16))
         return logits
 
 
-class Made(nn.Module):
+class Stub(nn.Module):
     """Reads constants that it makes on the way, and draws."""
 
     def __init__(self) -> None:
@@ -76,8 +76,8 @@ class Made(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = self.layer(x) * torch.arange(6.0) + torch.eye(8, 6) + torch.rand(8, 6)
-        found: torch.Tensor = x[:, torch.tensor([0, 2, 1])].tril()
-        return found
+        equality: torch.Tensor = x[:, torch.tensor([0, 2, 1])].tril()
+        return equality
 
 
 def of_words(model: nn.Module) -> Built:
@@ -85,28 +85,28 @@ def of_words(model: nn.Module) -> Built:
     return model, (words, words.roll(1, 1)), entropy
 
 
-def made() -> Built:
-    return Made(), (torch.randn(8, 6), torch.randint(3, (8,))), entropy
+def allocations() -> Built:
+    return Stub(), (torch.randn(8, 6), torch.randint(3, (8,))), entropy
 
 
 NETWORKS: dict[str, Callable[[], Built]] = {
     **{name: MODELS[name] for name in ("towers", "convolutional", "tied", "odd", "strided")},
     "recurrent": lambda: of_words(Recurrent()),
     "attending": lambda: of_words(Attending()),
-    "made": made,
+    "made": allocations,
 }
 
 
-def without_draws(built: Built) -> Built:
+def without_draws(parts: Built) -> Built:
     """The same without dropout: from the same seed a GPU draws other numbers than a CPU."""
-    for module in built[0].modules():
+    for module in parts[0].modules():
         if isinstance(module, nn.Dropout):
             module.p = 0.0
-    return built
+    return parts
 
 
 def assert_trained_alike(
-    built: Built,
+    parts: Built,
     devices: Sequence[RealDevice],
     start: StartDevices | None,
     tolerance: float,
@@ -114,14 +114,16 @@ def assert_trained_alike(
     keep: bool = True,
 ) -> None:
     """Three placed steps return what PyTorch's do on the CPU, and leave the same model."""
-    model, inputs, loss = built
+    model, inputs, loss = parts
     copied = copy.deepcopy(model)
     theirs = UnplacedStep(
         copied, inputs, loss, default_optimizer("momentum", [*copied.parameters()]), clip=1.0
     )
-    placed = cut(capture_program(model, inputs, loss, optimizer="momentum:clip=1"), len(devices))
+    placed_step = cut(
+        capture_program(model, inputs, loss, optimizer="momentum:clip=1"), len(devices)
+    )
     ours = default_optimizer("momentum", [*model.parameters()])
-    with PlacedStep(placed, model, ours, devices, start=start, keep=keep) as step:
+    with PlacedStep(placed_step, model, ours, devices, start=start, keep=keep) as step:
         for k in range(3):
             torch.testing.assert_close(
                 (step.timed if k == 2 else step)(*inputs), *theirs(), rtol=0, atol=tolerance
@@ -160,8 +162,8 @@ def test_a_step_on_gpus_is_that_of_pytorch_on_a_cpu(
 ) -> None:
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     torch.manual_seed(0)
-    built = without_draws(NETWORKS[name]())
-    assert_trained_alike(built, devices, processes, CUDA_TOLERANCE)
+    parts = without_draws(NETWORKS[name]())
+    assert_trained_alike(parts, devices, processes, CUDA_TOLERANCE)
 
 
 @needs_gpus(1)
@@ -178,8 +180,12 @@ def test_what_a_device_receives_and_reads_is_not_counted_twice(
     """The tests' device reports no allocation, so what is left is the state."""
     monkeypatch.setattr(steps, "defining_modules", lambda kernels: ("tests.runtime.apart.backend",))
     model, inputs, loss = MODELS["towers"]()
-    placed = cut(capture_program(model, inputs, loss, optimizer="sgd"), 1)
+    placed_step = cut(capture_program(model, inputs, loss, optimizer="sgd"), 1)
     with PlacedStep(
-        placed, model, default_optimizer("sgd", [*model.parameters()]), [APART], start=processes
+        placed_step,
+        model,
+        default_optimizer("sgd", [*model.parameters()]),
+        [APART],
+        start=processes,
     ) as step:
         assert step.memory(*inputs) == [sum(tensor.nbytes for tensor in state(model).values())]

@@ -27,7 +27,7 @@ from tests.runtime.models import MODELS, entropy  # noqa: E402
 from tests.runtime.steps import TWO, assert_same, state, train  # noqa: E402
 
 
-def planned(
+def plan_with_step(
     cluster: Cluster = TWO, rules: str = "situate", method: str = "single", **how: Any
 ) -> Plan:
     """For the two towers."""
@@ -37,7 +37,7 @@ def planned(
 
 @pytest.fixture(scope="module")
 def plan() -> Plan:
-    return planned()
+    return plan_with_step()
 
 
 def changed(**how: Any) -> tuple[Any, ...]:
@@ -58,7 +58,7 @@ def test_a_plan_is_run(plan: Plan) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="starts processes")
 def test_a_plan_is_run_in_two_processes() -> None:
-    plan = planned(method="random", optimizer="adamw")
+    plan = plan_with_step(method="random", optimizer="adamw")
     assert len(set(plan.placement.values())) == 2
     (model, inputs, loss), (copy, *_) = MODELS["towers"](), MODELS["towers"]()
     copied = torch.optim.AdamW(copy.parameters())
@@ -70,11 +70,11 @@ def test_a_plan_is_run_in_two_processes() -> None:
 
 
 def test_the_planned_optimizer_is_the_default() -> None:
-    plan = planned(optimizer="adamw")
+    plan = plan_with_step(optimizer="adamw")
     with compile(plan, *changed(), cluster=TWO) as step:
         assert type(step.optimizer) is torch.optim.AdamW
     assert plan.update_rule == UpdateRule("adamw")
-    assert planned(training=False).optimizer == ""
+    assert plan_with_step(training=False).optimizer == ""
 
 
 def test_a_plan_that_does_not_say_its_optimizer_is_trained_by_gradient_descent(plan: Plan) -> None:
@@ -83,7 +83,7 @@ def test_a_plan_that_does_not_say_its_optimizer_is_trained_by_gradient_descent(p
 
 
 def test_the_plan_says_how_gradients_are_clipped() -> None:
-    plan = planned(optimizer="sgd:clip=0.01")
+    plan = plan_with_step(optimizer="sgd:clip=0.01")
     assert plan.update_rule == UpdateRule("sgd", 0.01)
     model, inputs, loss = changed()
     copied = copy.deepcopy(model)
@@ -149,7 +149,7 @@ def test_an_optimizer_that_was_not_planned_is_refused(plan: Plan, make: Any, mes
 
 
 def test_a_plan_under_atomic_rules_is_refused() -> None:
-    plan = planned(rules="dnn-partitioning")
+    plan = plan_with_step(rules="dnn-partitioning")
     assert plan.decoder == "calls"
     with pytest.raises(PlanError, match="rules 'dnn-partitioning' is not run: plan with --rules"):
         compile(plan, *changed(), cluster=TWO)
@@ -162,13 +162,13 @@ def test_whether_a_plan_trains_does_not_depend_on_its_name() -> None:
         return torch.nn.Linear(3, 2), (x,), None
 
     graph = capture(build, training=False, name="mine")
-    made = solve(Problem(graph, TWO), "single").plan
-    with compile(made, model, (x,), None, cluster=TWO) as step, torch.no_grad():
+    adam = solve(Problem(graph, TWO), "single").plan
+    with compile(adam, model, (x,), None, cluster=TWO) as step, torch.no_grad():
         assert torch.equal(step(x), model(x))
 
 
 def test_a_plan_for_devices_that_are_not_here_is_refused() -> None:
-    plan = planned(Cluster.preset("k40-4"), method="random")
+    plan = plan_with_step(Cluster.preset("k40-4"), method="random")
     with pytest.raises(SituateError, match=r"this machine has \d CUDA devices: .*discover"):
         compile(plan, *changed())
 

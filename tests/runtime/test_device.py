@@ -101,7 +101,7 @@ def test_autocast_around_a_step_is_none_of_it() -> None:
 
 def test_a_gpu_is_the_current_one_while_its_share_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels of a user's own may ask for it, and would else run on the first."""
-    current, seen = ["cuda:0"], []
+    current, seeds = ["cuda:0"], []
 
     class Module:
         synchronize = staticmethod(lambda device: None)
@@ -115,48 +115,48 @@ def test_a_gpu_is_the_current_one_while_its_share_runs(monkeypatch: pytest.Monke
 
     one = One("def step():\n    seen()\n")
     one.device._device = torch.device("cuda:1")
-    one.device._names["seen"] = lambda: seen.append(current[-1])
+    one.device._names["seen"] = lambda: seeds.append(current[-1])
     monkeypatch.setattr(torch, "get_device_module", lambda device: Module)
     one.run(1)
-    assert (seen, current) == (["cuda:1"], ["cuda:0"])
+    assert (seeds, current) == (["cuda:1"], ["cuda:0"])
 
 
 def test_an_input_that_nothing_here_reads_is_not_taken_to_the_device() -> None:
     one = One(TEXT.replace("x0", "x1"))
-    missing, read = torch.empty(3, device="meta"), torch.arange(3.0)
+    missing, clocks = torch.empty(3, device="meta"), torch.arange(3.0)
     with kept_generator():
-        one.device.run(1, [missing, read])
+        one.device.run(1, [missing, clocks])
     assert one.done[0].tolist() == [1.0, 2.0, 3.0]
 
 
 def shares(name: str) -> tuple[PlacedProgram, list[Share]]:
     """The shares of two devices; the parameters are in groups 0 and 1 by turns."""
-    found = program(name)
-    placed = cut(found, 2)
-    groups = {number: number % 2 for number in placed.updated}
-    return placed, [
-        share_of(placed, d, DEVICES[d], groups, seed=3, commits=False) for d in range(2)
+    record = program(name)
+    cut_program = cut(record, 2)
+    groups = {number: number % 2 for number in cut_program.updated}
+    return cut_program, [
+        share_of(cut_program, d, DEVICES[d], groups, seed=3, commits=False) for d in range(2)
     ]
 
 
 def test_every_parameter_is_held_and_updated_by_one_device() -> None:
-    placed, (one, other) = shares("towers")
+    cut_program, (one, other) = shares("towers")
     assert not one.here & other.here
-    assert one.here | other.here == frozenset(placed.names.state.values())
-    assert {**one.updates, **other.updates} == {k: k % 2 for k in placed.updated}
+    assert one.here | other.here == frozenset(cut_program.names.state.values())
+    assert {**one.updates, **other.updates} == {k: k % 2 for k in cut_program.updated}
     assert all(share.updates.keys() <= share.here for share in (one, other))
 
 
 def test_a_running_mean_is_overwritten_where_it_is_held() -> None:
-    placed, found = shares("convolutional")
-    assert placed.overwritten
-    assert frozenset().union(*(share.copied for share in found)) == placed.overwritten
-    assert all(share.copied <= share.here for share in found)
+    cut_program, record = shares("convolutional")
+    assert cut_program.overwritten
+    assert frozenset().union(*(share.copied for share in record)) == cut_program.overwritten
+    assert all(share.copied <= share.here for share in record)
 
 
 def test_only_the_timed_text_reads_the_clock() -> None:
-    _, found = shares("towers")
-    assert all("now()" in share.timed and "now()" not in share.text for share in found)
+    _, record = shares("towers")
+    assert all("now()" in share.timed and "now()" not in share.text for share in record)
 
 
 def test_all_draw_by_the_same_seed() -> None:

@@ -24,30 +24,30 @@ def _seed():
 @pytest.mark.parametrize("devices", [1, 2])
 def test_a_placed_step_is_equal_to_the_last_bit(devices):
     model, inputs, loss = branches.build()
-    found = compare(
+    equality = compare(
         model, inputs, loss, sgd, partial(placed_step, devices=devices), threads=1, seed=0
     )
-    assert found.within(0.0)
-    assert len(found.losses) == len(found.returned) == 3
-    assert len(set(found.losses)) == 3
-    assert found.state.keys() == {
+    assert equality.within(0.0)
+    assert len(equality.losses) == len(equality.returned) == 3
+    assert len(set(equality.losses)) == 3
+    assert equality.state.keys() == {
         *("left.weight", "left.bias", "right.weight", "right.bias", "calls")
     }
-    assert found.changed == 5
-    assert found.name == ""
+    assert equality.changed == 5
+    assert equality.name == ""
 
 
 def test_a_copy_that_differs_is_found():
-    found = Equality((0.0,), {"a": 0.0}, 1, (0.0,), copies={"replica1/a": 0.5})
-    assert (found.name, found.parameter_difference) == ("replica1/a", 0.5)
-    assert not found.within(0.1)
+    equality = Equality((0.0,), {"a": 0.0}, 1, (0.0,), copies={"replica1/a": 0.5})
+    assert (equality.name, equality.parameter_difference) == ("replica1/a", 0.5)
+    assert not equality.within(0.1)
 
 
 def test_another_seed_of_dropout_is_found():
     model, inputs, loss = branches.build()
-    found = compare(model, inputs, loss, sgd, partial(placed_step, seed=1), seed=0, threads=1)
-    assert found.loss_difference > 1e-3
-    assert not found.within(1e-3)
+    equality = compare(model, inputs, loss, sgd, partial(placed_step, seed=1), seed=0, threads=1)
+    assert equality.loss_difference > 1e-3
+    assert not equality.within(1e-3)
 
 
 def test_another_optimizer_is_found_in_the_parameters():
@@ -57,11 +57,11 @@ def test_another_optimizer_is_found_in_the_parameters():
         optimizer.param_groups[0]["lr"] = 0.05
         return placed_step(model, optimizer)
 
-    found = compare(model, inputs, loss, sgd, slower, steps=1, threads=1)
-    assert found.loss_difference == 0.0
-    assert found.parameter_difference > 1e-4
-    assert found.state[found.name] == found.parameter_difference
-    assert found.state["calls"] == 0.0
+    equality = compare(model, inputs, loss, sgd, slower, steps=1, threads=1)
+    assert equality.loss_difference == 0.0
+    assert equality.parameter_difference > 1e-4
+    assert equality.state[equality.name] == equality.parameter_difference
+    assert equality.state["calls"] == 0.0
 
 
 @pytest.mark.parametrize("devices", [1, 2])
@@ -73,14 +73,14 @@ def test_another_optimizer_is_found_in_the_parameters():
         (sgd, set()),
     ],
 )
-def test_what_the_optimizer_keeps_is_equal_too(optimizer, kept, devices):
+def test_what_the_optimizer_keeps_is_equal_too(optimizer, state, devices):
     model, inputs, loss = branches.build()
-    found = compare(
+    equality = compare(
         model, inputs, loss, optimizer, partial(placed_step, devices=devices), steps=2, threads=1
     )
     names = [name for name, _ in model.named_parameters()]
-    assert found.kept.keys() == {f"{name} {value}" for name in names for value in kept}
-    assert found.within(0.0)
+    assert equality.kept.keys() == {f"{name} {value}" for name in names for value in state}
+    assert equality.within(0.0)
 
 
 def test_another_moment_is_found_though_the_parameters_are_the_same():
@@ -92,14 +92,14 @@ def test_another_moment_is_found_though_the_parameters_are_the_same():
             self.optimizer.state[model.left.bias]["exp_avg"].zero_()
 
     def forgetful(model, optimizer):
-        made = placed_step(model, optimizer)
-        made.__class__ = Forgetful
-        return made
+        optimizers = placed_step(model, optimizer)
+        optimizers.__class__ = Forgetful
+        return optimizers
 
-    found = compare(model, inputs, loss, torch.optim.Adam, forgetful, steps=1, threads=1)
-    assert (found.parameter_difference, found.loss_difference) == (0.0, 0.0)
-    assert found.optimizer_part == "left.bias exp_avg"
-    assert not found.within(0.0)
+    equality = compare(model, inputs, loss, torch.optim.Adam, forgetful, steps=1, threads=1)
+    assert (equality.parameter_difference, equality.loss_difference) == (0.0, 0.0)
+    assert equality.optimizer_part == "left.bias exp_avg"
+    assert not equality.within(0.0)
 
 
 def test_what_is_left_in_inputs_is_compared():
@@ -109,10 +109,10 @@ def test_what_is_left_in_inputs_is_compared():
     def writing(model, x, y):
         return loss(model, x.mul_(1.5), y)
 
-    made = partial(placed_step, given=(inputs, writing))
-    found = compare(model, inputs, writing, sgd, made, steps=2, threads=1)
-    assert (found.inputs, found.worst_input) == ({0: 0.0}, 0)
-    assert found.within(0.0)
+    optimizers = partial(placed_step, given=(inputs, writing))
+    equality = compare(model, inputs, writing, sgd, optimizers, steps=2, threads=1)
+    assert (equality.inputs, equality.worst_input) == ({0: 0.0}, 0)
+    assert equality.within(0.0)
     assert torch.equal(inputs[0], before[0] * 1.5 * 1.5)
 
 
@@ -121,13 +121,13 @@ def test_what_no_placed_step_keeps_is_named():
     model.seen = [torch.zeros(1)]
 
     def seeing(model, x, y):
-        found = loss(model, x, y)
-        model.seen[0] = found.detach()
-        return found
+        equality = loss(model, x, y)
+        model.seen[0] = equality.detach()
+        return equality
 
-    made = partial(placed_step, given=(inputs, seeing))
-    found = compare(model, inputs, seeing, sgd, made, steps=1, threads=1)
-    assert (found.left_out, found.within(0.0)) == (("model.seen",), True)
+    optimizers = partial(placed_step, given=(inputs, seeing))
+    equality = compare(model, inputs, seeing, sgd, optimizers, steps=1, threads=1)
+    assert (equality.left_out, equality.within(0.0)) == (("model.seen",), True)
 
 
 def test_an_input_that_is_left_otherwise_is_found():
@@ -139,21 +139,21 @@ def test_an_input_that_is_left_otherwise_is_found():
             inputs[0][0] += 1
 
     def writing(model, optimizer):
-        made = placed_step(model, optimizer)
-        made.__class__ = Writing
-        return made
+        optimizers = placed_step(model, optimizer)
+        optimizers.__class__ = Writing
+        return optimizers
 
-    found = compare(model, inputs, loss, sgd, writing, steps=1, threads=1)
-    assert (found.worst_input, found.loss_difference) == (0, 0.0)
-    assert found.input_difference > 0
-    assert not found.within(0.0)
+    equality = compare(model, inputs, loss, sgd, writing, steps=1, threads=1)
+    assert (equality.worst_input, equality.loss_difference) == (0, 0.0)
+    assert equality.input_difference > 0
+    assert not equality.within(0.0)
 
 
 def test_inference_compares_what_the_model_returns():
     model, inputs, loss = branches.build()
-    found = compare(model, inputs, loss, None, placed_step, steps=2, threads=1)
-    assert found.within(0.0)
-    assert (len(found.returned), found.losses, found.changed) == (2, (), 0)
+    equality = compare(model, inputs, loss, None, placed_step, steps=2, threads=1)
+    assert equality.within(0.0)
+    assert (len(equality.returned), equality.losses, equality.changed) == (2, (), 0)
 
 
 def test_a_loss_that_is_no_number_proves_nothing():
@@ -210,11 +210,11 @@ def test_of_a_whole_tensor_the_largest_number_counts():
 
 
 def test_the_worst_is_named():
-    found = Equality((0.0, 3.0, 3.0), {"a": 0.5, "b": 2.0}, 2, (1.0, 1.0, 1.0))
-    assert (found.loss_difference, found.worst_step) == (3.0, 2)
-    assert (found.parameter_difference, found.name) == (2.0, "b")
-    assert found.within(3.0)
-    assert not found.within(2.5)
+    equality = Equality((0.0, 3.0, 3.0), {"a": 0.5, "b": 2.0}, 2, (1.0, 1.0, 1.0))
+    assert (equality.loss_difference, equality.worst_step) == (3.0, 2)
+    assert (equality.parameter_difference, equality.name) == (2.0, "b")
+    assert equality.within(3.0)
+    assert not equality.within(2.5)
 
 
 class Tokens(torch.nn.Module):
@@ -232,8 +232,8 @@ class Tokens(torch.nn.Module):
 def test_to_be_watched_changes_no_kernel():
     inputs = (torch.randn(2, 5, 4),)
     step = partial(placed_step, given=(inputs, None))
-    found = compare(Tokens().eval(), inputs, None, None, step, threads=1)
-    assert found.returned == (0.0, 0.0, 0.0)
+    equality = compare(Tokens().eval(), inputs, None, None, step, threads=1)
+    assert equality.returned == (0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -246,6 +246,6 @@ def test_a_module_that_infers_by_a_kernel_of_its_own_is_named(hooked, name):
     inputs = (torch.randn(2, 5, 16),)
     step = partial(placed_step, given=(inputs, None))
     model = layer if hooked else torch.nn.Sequential(layer)
-    found = compare(model, inputs, None, None, step, threads=1)
-    assert found.decomposed == (name,)
-    assert found.within(1e-5)
+    equality = compare(model, inputs, None, None, step, threads=1)
+    assert equality.decomposed == (name,)
+    assert equality.within(1e-5)

@@ -36,9 +36,9 @@ def test_cpus_have_the_threads_that_the_cluster_says() -> None:
 
 
 def test_cpus_share_the_cores() -> None:
-    found = real_devices(cluster("cpu", "cpu"))
-    assert [device.torch for device in found] == ["cpu", "cpu"]
-    assert {device.threads for device in found} == {max(1, usable_cpus() // 2)}
+    real = real_devices(cluster("cpu", "cpu"))
+    assert [device.torch for device in real] == ["cpu", "cpu"]
+    assert {device.threads for device in real} == {max(1, usable_cpus() // 2)}
 
 
 def test_a_cpu_alone_has_all_of_them() -> None:
@@ -46,9 +46,9 @@ def test_a_cpu_alone_has_all_of_them() -> None:
 
 
 def test_gpus_are_numbered_in_their_order() -> None:
-    found = real_devices(cluster("gpu", "cpu", "gpu"))
-    assert [device.torch for device in found] == ["cuda:0", "cpu", "cuda:1"]
-    assert [device.name for device in found] == ["gpu:0", "cpu:1", "gpu:2"]
+    real = real_devices(cluster("gpu", "cpu", "gpu"))
+    assert [device.torch for device in real] == ["cuda:0", "cpu", "cuda:1"]
+    assert [device.name for device in real] == ["gpu:0", "cpu:1", "gpu:2"]
 
 
 def test_a_device_that_is_not_here_is_refused() -> None:
@@ -63,8 +63,8 @@ def test_a_device_that_is_not_here_is_refused() -> None:
 def test_a_gpu_under_another_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    shown = [Gpu("big", "0000:02:00.0", 24 << 30), Gpu("small", "0000:01:00.0", 12 << 30)]
-    monkeypatch.setattr(hardware, "visible_gpus", lambda: shown)
+    gpus = [Gpu("big", "0000:02:00.0", 24 << 30), Gpu("small", "0000:01:00.0", 12 << 30)]
+    monkeypatch.setattr(hardware, "visible_gpus", lambda: gpus)
     for models in ("small", "big"), ("small", "unknown"):
         described = of_models(*models)
         with pytest.raises(SituateError, match=r"cuda:0; that is a 'big' and not a 'small': .*"):

@@ -85,16 +85,16 @@ def test_the_error_of_a_slice_ends_all(failing):
 def test_threads_have_the_modes_of_the_caller():
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    seen = []
+    slices_seen = []
 
     class Seeing(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            seen.append(func._schema.name)
+            slices_seen.append(func._schema.name)
             return func(*args, **(kwargs or {}))
 
     with Seeing():
         lockstep(2).results([lambda: torch.ones(2) + 1] * 2)
-    assert seen.count("aten::add") == 2
+    assert slices_seen.count("aten::add") == 2
 
 
 torch = pytest.importorskip("torch")
@@ -112,16 +112,16 @@ def program(build: Build, shares: tuple[int, ...], *again: str, **more: Any) -> 
 
 
 def test_a_step_is_that_of_the_whole_batch():
-    found = program(residual, (5, 1, 2))
-    assert not any(text.startswith("slices: ") for text in found.graph.warnings)
-    same = compare(*residual(), sgd, functools.partial(step_of, found, devices=1), threads=1)
+    losses = program(residual, (5, 1, 2))
+    assert not any(text.startswith("slices: ") for text in losses.graph.warnings)
+    same = compare(*residual(), sgd, functools.partial(step_of, losses, devices=1), threads=1)
     assert same.within(WHOLE)
     assert same.state["given.num_batches_tracked"] == 0
 
 
 def test_a_step_with_statistics_of_each_slice_is_not():
-    found = capture_program(*residual(), slices=Slices((5, 1, 2)))
-    step = functools.partial(step_of, found, devices=1)
+    losses = capture_program(*residual(), slices=Slices((5, 1, 2)))
+    step = functools.partial(step_of, losses, devices=1)
     assert not compare(*residual(), sgd, step, steps=1, threads=1).within(100 * WHOLE)
 
 
@@ -137,19 +137,19 @@ def test_a_step_with_statistics_of_each_slice_is_not():
 def test_a_placed_step_is_equal_to_slices_in_lockstep(
     processes: StartDevices, build: Build, shares: tuple[int, ...], more: dict[str, Any]
 ):
-    found = program(build, shares, **more)
-    step = functools.partial(step_of, found, devices=2, start=processes)
-    slices = found.graph.slices
+    losses = program(build, shares, **more)
+    step = functools.partial(step_of, losses, devices=2, start=processes)
+    slices = losses.graph.slices
     same = compare(*build(), sgd, step, steps=2, threads=1, slices=slices)
     assert same.within(0.0)
     assert bool(same.copies) == ("replicas" in more)
 
 
 def test_modules_that_run_again_keep_the_statistics():
-    found = program(blocks, (3, 1), "layers.0", "layers.2")
-    again = [op.kind for op in found.graph.ops if op.recompute]
+    losses = program(blocks, (3, 1), "layers.0", "layers.2")
+    again = [op.kind for op in losses.graph.ops if op.recompute]
     assert "aten._native_batch_norm_legit_no_training" in again
     assert "situate.batch_norm_statistics" not in again
-    step = functools.partial(step_of, found, devices=1)
-    slices = found.graph.slices
+    step = functools.partial(step_of, losses, devices=1)
+    slices = losses.graph.slices
     assert compare(*blocks(), sgd, step, threads=1, slices=slices).within(0.0)

@@ -33,18 +33,18 @@ class Fake:
 
 def test_of_eleven_steps_the_first_is_dropped():
     step = Fake(*range(11))
-    measured = measure(step, ("x", "y"))
+    times = measure(step, ("x", "y"))
     assert step.given == [("x", "y")] * 11
-    assert len(measured.seconds) == len(measured.records) == 10
-    assert measured.records[0][0].start == 200.0
-    assert measured.losses == tuple(map(float, range(11)))
+    assert len(times.seconds) == len(times.records) == 10
+    assert times.records[0][0].start == 200.0
+    assert times.losses == tuple(map(float, range(11)))
 
 
 def test_mean_median_and_deviation_are_of_the_others():
-    measured = measure(Fake(1, 1, 1), ("x",), 3)
-    one, two = measured.seconds
-    assert measured.mean == measured.median == pytest.approx((one + two) / 2)
-    assert measured.deviation == pytest.approx(abs(one - two) / 2**0.5)
+    times = measure(Fake(1, 1, 1), ("x",), 3)
+    one, two = times.seconds
+    assert times.mean == times.median == pytest.approx((one + two) / 2)
+    assert times.deviation == pytest.approx(abs(one - two) / 2**0.5)
 
 
 def test_a_single_step_has_no_deviation():
@@ -52,15 +52,15 @@ def test_a_single_step_has_no_deviation():
 
 
 def test_busy_is_what_is_not_waited():
-    measured = measure(Fake(1, 1, 1), ("x",), 3)
-    assert measured.busy == (10.0, 9.0)
-    assert measured.waited == (0.0, 1.0)
+    times = measure(Fake(1, 1, 1), ("x",), 3)
+    assert times.busy == (10.0, 9.0)
+    assert times.waited == (0.0, 1.0)
 
 
 def test_a_lone_tensor_is_one_argument():
     step, x = Fake(1, 1), torch.ones(3, 2)
     measure(step, x, 2)
-    assert all(given == (x,) for given in step.given)
+    assert all(calls_seen == (x,) for calls_seen in step.given)
 
 
 def test_inputs_by_name_are_one_argument():
@@ -82,25 +82,25 @@ def test_one_step_is_too_few():
 
 
 def test_steps_are_announced():
-    told: list[int] = []
-    measure(Fake(1, 1), ("x",), 2, told.append)
-    assert told == [1, 2]
+    numbers: list[int] = []
+    measure(Fake(1, 1), ("x",), 2, numbers.append)
+    assert numbers == [1, 2]
 
 
 def test_what_infers_has_no_losses():
     model, inputs, _ = branches.build()
     with placed_step(model, None) as step:
-        measured = measure(step, inputs, 2)
-    assert measured.losses == ()
-    assert len(measured.busy) == 1
+        times = measure(step, inputs, 2)
+    assert times.losses == ()
+    assert len(times.busy) == 1
 
 
 def test_a_timeline_starts_with_the_first_device():
-    ran = [
+    record = [
         StepRecord(5.0, 9.0, 0.0, {0: 6.0}, {0: 7.0}),
         StepRecord(4.0, 9.0, 0.0, {2: 8.0}, {2: 8.5}),
     ]
-    start, end = timeline(ran, 3)
+    start, end = timeline(record, 3)
     np.testing.assert_array_equal(start, [2.0, np.nan, 4.0])
     np.testing.assert_array_equal(end, [3.0, np.nan, 4.5])
 

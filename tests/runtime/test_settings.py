@@ -61,12 +61,12 @@ def test_what_was_chosen_is_adopted(choose: Callable[[], None]) -> None:
     before = current_settings()
     assert before.keys() == {*FUNCTIONS, *FLAGS}
     choose()
-    chosen = current_settings()
-    assert chosen != before
+    setting = current_settings()
+    assert setting != before
     apply_settings(before)
     assert current_settings() == before
-    apply_settings(pickle.loads(pickle.dumps(chosen)))  # noqa: S301 - made in this line
-    assert current_settings() == chosen
+    apply_settings(pickle.loads(pickle.dumps(setting)))  # noqa: S301 - made in this line
+    assert current_settings() == setting
 
 
 class OfIntegers(nn.Module):

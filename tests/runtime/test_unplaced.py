@@ -32,13 +32,13 @@ class Counting(nn.Module):
 def total(sums: Sums, replicas: tuple[int, ...] = ()) -> tuple[float, float]:
     """The gradient, and what the buffer counts, after a step of four slices."""
     model = Counting()
-    found = Accumulation(model, Slices((1, 1, 1, 1), replicas=replicas, sums=sums))
-    for place, gradient in zip(found.places, GRADIENTS, strict=True):
+    results = Accumulation(model, Slices((1, 1, 1, 1), replicas=replicas, sums=sums))
+    for place, gradient in zip(results.places, GRADIENTS, strict=True):
         place.restore()
         model.seen += 1
         (gradient * model.weight).backward()
         place.save()
-    found.finish()
+    results.finish()
     assert model.weight.grad is not None
     return model.weight.grad.item(), model.seen.item()
 
@@ -64,17 +64,17 @@ def test_parameters_that_no_slice_reads_have_no_gradient():
 
 
 def test_steps_train_and_draw_from_the_seed_alone():
-    found = []
+    results = []
     for noise in (1, 2):
         torch.manual_seed(0)
         model, inputs, loss = branches.build()
         step = UnplacedStep(model, inputs, loss, sgd(list(model.parameters())), seed=3)
         torch.manual_seed(noise)
-        found.append([float(*step()) for _ in range(2)])
+        results.append([float(*step()) for _ in range(2)])
         assert int(model.calls) == 2
         assert all(parameter.grad is None for parameter in model.parameters())
-    assert found[0] == found[1]
-    assert found[0][0] != found[0][1]
+    assert results[0] == results[1]
+    assert results[0][0] != results[0][1]
 
 
 @pytest.mark.parametrize("reentrant", [False, True])
@@ -96,7 +96,7 @@ def test_a_checkpoint_draws_the_same_again(reentrant):
         def drop(self, x):
             return torch.nn.functional.dropout(self.layer(torch.tanh(x)), 0.5, self.training)
 
-    found = []
+    results = []
     x = torch.randn(16, 8)
     for saves in (False, True):
         torch.manual_seed(0)
@@ -104,8 +104,8 @@ def test_a_checkpoint_draws_the_same_again(reentrant):
         step = UnplacedStep(
             model, (x,), lambda model, x: model(x).square().mean(), sgd([*model.parameters()])
         )
-        found.append([float(*step()) for _ in range(3)])
-    assert found[0] == found[1]
+        results.append([float(*step()) for _ in range(3)])
+    assert results[0] == results[1]
 
 
 def test_inference_returns_what_the_model_does_and_changes_nothing():

@@ -20,7 +20,7 @@ from tests.study.studies import (
     batch,
     content,
     fill,
-    made,
+    make_study,
     record,
     refused,
     room_for,
@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize("name", ["a", "a b?c#d%20", ":memory:", "é\n", "-x"])
 def test_any_name_will_do(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    made(Path(name))
+    make_study(Path(name))
     assert os.listdir(tmp_path) == [name]
 
 
@@ -66,7 +66,7 @@ def guarded() -> Iterator[Path]:
     """A folder that a user without rights can look into; the test becomes that user."""
     with tempfile.TemporaryDirectory() as name:
         os.chmod(name, 0o755)
-        made(Path(name) / "a.study").chmod(0o644)
+        make_study(Path(name) / "a.study").chmod(0o644)
         root = os.geteuid() == 0
         if root:
             os.seteuid(65534)

@@ -11,7 +11,7 @@ import pytest
 from situate.errors import ReadError
 from situate.study.file import StudyFile
 from situate.study.samples import Packing
-from tests.study.studies import HEADER, edited, made, record, refused
+from tests.study.studies import HEADER, edited, make_study, record, refused
 
 
 @pytest.mark.parametrize("devices", [1, 2, 5, 256, 257, 60_000])
@@ -83,14 +83,14 @@ EDITS = [
 
 @pytest.mark.parametrize("statement", EDITS)
 def test_an_edited_sample_is_noticed(statement: str, tmp_path: Path) -> None:
-    path = made(tmp_path / "a")
+    path = make_study(tmp_path / "a")
     edited(path, statement)
     refused("a: sample 5 of the study is damaged; restore", path, ReadError)
 
 
 @pytest.mark.parametrize("statement", EDITS)
 def test_an_edited_final_is_noticed(statement: str, tmp_path: Path) -> None:
-    path = made(tmp_path / "a")
+    path = make_study(tmp_path / "a")
     with StudyFile(path, HEADER) as study:
         record(study, 0, "finals")
         record(study, 4, "finals")
@@ -99,7 +99,7 @@ def test_an_edited_final_is_noticed(statement: str, tmp_path: Path) -> None:
 
 
 def test_a_sample_too_many_is_noticed(tmp_path: Path) -> None:
-    path = made(tmp_path / "a")
+    path = make_study(tmp_path / "a")
     edited(
         path,
         "INSERT INTO samples SELECT 24, 24, seconds, outcome, placement, NULL, 0 FROM samples "
@@ -110,7 +110,7 @@ def test_a_sample_too_many_is_noticed(tmp_path: Path) -> None:
 
 def test_a_sample_of_another_study_is_noticed(tmp_path: Path) -> None:
     """Its checksum is right; the count is not."""
-    path, longer = made(tmp_path / "a"), made(tmp_path / "b", batches=7)
+    path, longer = make_study(tmp_path / "a"), make_study(tmp_path / "b", batches=7)
     edited(
         path,
         f"ATTACH '{longer}' AS longer",
@@ -121,6 +121,6 @@ def test_a_sample_of_another_study_is_noticed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("statement", ["UPDATE counts SET rows = rows - 1", "DELETE FROM counts"])
 def test_an_edited_count_is_noticed(statement: str, tmp_path: Path) -> None:
-    path = made(tmp_path / "a")
+    path = make_study(tmp_path / "a")
     edited(path, f"{statement} WHERE name = 'samples'")
     refused("the count of samples in the study is damaged", path, ReadError)

@@ -13,24 +13,24 @@ from situate.errors import ReadError
 from situate.evaluators.measurements import Measurements, Origin
 from situate.study import Study, tables
 from situate.study.file import StudyFile
-from tests.study.studies import BATCH, HEADER, batch, content, edited, made, refused, state
+from tests.study.studies import BATCH, HEADER, batch, content, edited, make_study, refused, state
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_a_checkpoint_gives_back_its_arrays(tmp_path: Path) -> None:
-    with StudyFile(made(tmp_path / "a.study", batches=3), HEADER) as study:
-        done, held = study.checkpoint()
-    assert done == 12
-    assert held is not None
+    with StudyFile(make_study(tmp_path / "a.study", batches=3), HEADER) as study:
+        samples_done, state_held = study.checkpoint()
+    assert samples_done == 12
+    assert state_held is not None
     for name, array in state().items():
-        assert held[name].dtype == array.dtype
-        assert np.array_equal(held[name], array)
-    assert held.keys() == state().keys()
+        assert state_held[name].dtype == array.dtype
+        assert np.array_equal(state_held[name], array)
+    assert state_held.keys() == state().keys()
 
 
 def test_a_state_of_anything_but_arrays_of_numbers_is_not_kept(tmp_path: Path) -> None:
-    with StudyFile(made(tmp_path / "a.study"), HEADER) as study:
+    with StudyFile(make_study(tmp_path / "a.study"), HEADER) as study:
         before = content(study)
         with pytest.raises(ValueError, match="Object arrays"):
             study.keep(4, lambda: {"x": np.array([{}])}, now=True)
@@ -54,12 +54,17 @@ def test_a_state_of_anything_but_arrays_of_numbers_is_not_kept(tmp_path: Path) -
     ids=["text", "bracket", "type", "shape", "number", "name"],
 )
 def test_a_checkpoint_that_nothing_wrote_is_noticed(
-    name: object, done: object, header: bytes, tmp_path: Path
+    name: object, samples_done: object, header: bytes, tmp_path: Path
 ) -> None:
     array = b"\x93NUMPY\x01\x00" + (len(header) + 1).to_bytes(2, "little") + header + b"\n"
-    connection = sqlite3.connect(made(tmp_path / "a"))
+    connection = sqlite3.connect(make_study(tmp_path / "a"))
     connection.execute("DELETE FROM checkpoint")
-    row = name, done, array, zlib.crc32(array, zlib.crc32(f"{name!s} {done}".encode()))
+    row = (
+        name,
+        samples_done,
+        array,
+        zlib.crc32(array, zlib.crc32(f"{name!s} {samples_done}".encode())),
+    )
     connection.execute("INSERT INTO checkpoint VALUES (?, ?, ?, ?)", row)
     tables.write_count(connection, "checkpoint", 1)
     connection.commit()
@@ -85,7 +90,7 @@ def test_a_checkpoint_that_nothing_wrote_is_noticed(
     ],
 )
 def test_an_edited_checkpoint_is_noticed(statement: str, tmp_path: Path) -> None:
-    path = made(tmp_path / "a")
+    path = make_study(tmp_path / "a")
     edited(path, statement)
     with (
         StudyFile(path, HEADER) as study,
@@ -102,8 +107,8 @@ BY = (FAST, None, SLOW, FAST)
 def path(tmp_path: Path) -> Path:
     """A study of a batch that two workers measured, and this process."""
     with StudyFile(tmp_path / "a", HEADER) as study:
-        placements, measured = batch(0)
-        by_workers = Measurements(measured.seconds, measured.outcome, BY)
+        placements, measurements = batch(0)
+        by_workers = Measurements(measurements.seconds, measurements.outcome, BY)
         study.record(np.arange(BATCH), placements, by_workers, 0)
         study.record(np.arange(1), placements[:1], Measurements(*_one(), (SLOW,)), 0, "again")
     return tmp_path / "a"
@@ -114,14 +119,14 @@ def _one() -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_every_sample_has_its_worker(path: Path) -> None:
-    found = Study.read(path)
-    assert found.workers == (FAST, SLOW)
-    assert found.measurements.origins == BY
+    message_found = Study.read(path)
+    assert message_found.workers == (FAST, SLOW)
+    assert message_found.measurements.origins == BY
     with StudyFile(path, HEADER) as study:
         assert study.workers == [FAST, SLOW]
         assert study.stored_samples(0, batch(0)[0])[1].origins == BY
-        [(_, _, measured)] = study.batches(BATCH)
-        assert measured.origins == BY
+        [(_, _, measurements)] = study.batches(BATCH)
+        assert measurements.origins == BY
         assert study.stored_samples(0, batch(0)[0][:1], "again")[1].origins == (SLOW,)
 
 

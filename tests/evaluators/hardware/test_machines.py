@@ -57,18 +57,18 @@ def problem() -> Problem:
 @pytest.fixture(scope="module")
 def machines(problem: Problem) -> Iterator[RealMachines]:
     """Two workers, both of which have measured."""
-    with RealMachines(problem, MODEL, 2, limit=LIMIT) as made:
-        while len(made.met) < 2:
-            run(made, 2)
-            assert not made.counts.left_out
-        yield made
+    with RealMachines(problem, MODEL, 2, limit=LIMIT) as machines_started:
+        while len(machines_started.met) < 2:
+            run(machines_started, 2)
+            assert not machines_started.counts.left_out
+        yield machines_started
 
 
 def run(machines: RealMachines, count: int) -> list[Measurement]:
     """The placement that there is, measured so often."""
     before = len(machines.log)
-    found = machines.measure(np.zeros((count, machines.problem.n), np.int32), 0)
-    assert len(found) == count
+    measurement = machines.measure(np.zeros((count, machines.problem.n), np.int32), 0)
+    assert len(measurement) == count
     return machines.log[before:]
 
 
@@ -100,10 +100,11 @@ def test_a_search_keeps_who_measured_and_counts_no_best_that_was_measured_once(
     study = Study.read(tmp_path / "study")
     assert len(study.workers) == 2
     assert all(origin in study.workers for origin in study.measurements.origins)
-    told, once = result.samples, study.measurements.seconds
-    assert told[once.argmin()] != once.min()
+    arguments, once = result.samples, study.measurements.seconds
+    assert arguments[once.argmin()] != once.min()
     assert (
-        solve(problem, "post", evaluations=6, learning=learning).samples.tolist() == told.tolist()
+        solve(problem, "post", evaluations=6, learning=learning).samples.tolist()
+        == arguments.tolist()
     )
     assert 0 < machines.run(result.schedule).seconds < np.inf
 
@@ -115,9 +116,9 @@ def test_devices_that_end_or_hang_are_results(
     before = failures(machines)
     order(end_device)
     order(hang)
-    measured = run(machines, 5)
-    assert {one.outcome for one in measured} == {"crash", "ok", "timeout"}
-    assert f"not measured within {LIMIT:g} s" in [one.failure for one in measured]
+    measurements = run(machines, 5)
+    assert {one.outcome for one in measurements} == {"crash", "ok", "timeout"}
+    assert f"not measured within {LIMIT:g} s" in [one.failure for one in measurements]
     assert failures(machines) == before
 
 

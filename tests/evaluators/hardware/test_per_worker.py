@@ -31,9 +31,9 @@ def machine(device: Device = CPU) -> MachinePerWorker:
     return MachinePerWorker(problem, "rnn", None, 60.0, None, placement, torch.__version__)
 
 
-def refused(given: MachinePerWorker, words: str) -> None:
+def refused(machine_given: MachinePerWorker, words: str) -> None:
     with pytest.raises(SituateError, match=rf"^worker on '.+': {words}"):
-        given.open()
+        machine_given.open()
 
 
 def test_another_pytorch_is_refused() -> None:

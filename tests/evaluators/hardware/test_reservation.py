@@ -43,14 +43,14 @@ def test_a_core_is_owned_once_and_free_when_its_owner_is_gone() -> None:
         [sys.executable, "-c", OWNS], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
-        taken = int(process.stdout.readline())
+        claim = int(process.stdout.readline())
         with pytest.raises(
             Unfit, match=rf"found no {usable_cpus()} cores and 0 GPUs on '.*' that no other"
         ):
             Reservation(usable_cpus(), 0)
         process.kill()
     mine = Reservation(usable_cpus(), 0)
-    assert taken in mine.cores
+    assert claim in mine.cores
     mine.close()
 
 

@@ -28,8 +28,8 @@ UNSENDABLE = r"(?s)^Unsendable: 1 and 2\nin the process of a worker:\nTraceback 
 
 def measured_as_by_one(machine: Evaluator) -> None:
     """All placements, by a machine that counts."""
-    wanted = (np.arange(12) + 1.0) * (1 + PLACEMENTS.sum(axis=1) / 100)
-    assert np.array_equal(machine.measure(PLACEMENTS, 0).seconds, wanted)
+    expected = (np.arange(12) + 1.0) * (1 + PLACEMENTS.sum(axis=1) / 100)
+    assert np.array_equal(machine.measure(PLACEMENTS, 0).seconds, expected)
 
 
 def _all(evaluator: Evaluator, workers: int = 2, **terms: Any) -> WorkerMachine:

@@ -30,7 +30,7 @@ from situate.evaluators.workers.messages import (
     encode,
 )
 
-MEASURED = Measurements(np.array([1.5, np.inf]), np.array([0, 2], np.uint8))
+MEASUREMENTS = Measurements(np.array([1.5, np.inf]), np.array([0, 2], np.uint8))
 
 
 @given(
@@ -40,13 +40,13 @@ MEASURED = Measurements(np.array([1.5, np.inf]), np.array([0, 2], np.uint8))
 )
 def test_samples_are(placements: Any, first: int, avoid: str) -> None:
     task = Task(placements, first + np.arange(len(placements)), avoid)
-    found = decode(encode(task))
-    assert isinstance(found, Task)
-    assert found.placements.dtype == placements.dtype
-    np.testing.assert_array_equal(found.placements, placements)
-    np.testing.assert_array_equal(found.numbers, task.numbers)
-    assert found.avoid == avoid
-    found.placements[:] = 0  # they belong to who reads them
+    copy_decoded = decode(encode(task))
+    assert isinstance(copy_decoded, Task)
+    assert copy_decoded.placements.dtype == placements.dtype
+    np.testing.assert_array_equal(copy_decoded.placements, placements)
+    np.testing.assert_array_equal(copy_decoded.numbers, task.numbers)
+    assert copy_decoded.avoid == avoid
+    copy_decoded.placements[:] = 0  # they belong to who reads them
 
 
 def test_columns_of_a_table_are_samples_too() -> None:
@@ -57,24 +57,27 @@ def test_columns_of_a_table_are_samples_too() -> None:
 
 @pytest.mark.parametrize("placements", [("a", "b"), np.array(["a", None], object)])
 def test_what_is_no_array_of_numbers_is(placements: Any) -> None:
-    found = decode(encode(Task(placements, np.arange(2))))
-    assert list(found.placements) == list(placements)
+    copy_decoded = decode(encode(Task(placements, np.arange(2))))
+    assert list(copy_decoded.placements) == list(placements)
 
 
 @pytest.mark.parametrize(
     "measured",
     [
-        MEASURED,
-        replace(MEASURED, origins=(Origin("here", 1.0), None)),
-        replace(MEASURED, details=("one", "two")),
+        MEASUREMENTS,
+        replace(MEASUREMENTS, origins=(Origin("here", 1.0), None)),
+        replace(MEASUREMENTS, details=("one", "two")),
     ],
 )
-def test_measurements_are(measured: Measurements) -> None:
-    found = decode(encode(Answer(measured))).value
-    np.testing.assert_array_equal(found.seconds, measured.seconds)
-    np.testing.assert_array_equal(found.outcome, measured.outcome)
-    assert (found.seconds.dtype, found.outcome.dtype) == (np.float64, np.uint8)
-    assert (found.origins, found.details) == (measured.origins, measured.details)
+def test_measurements_are(measurements: Measurements) -> None:
+    copy_decoded = decode(encode(Answer(measurements))).value
+    np.testing.assert_array_equal(copy_decoded.seconds, measurements.seconds)
+    np.testing.assert_array_equal(copy_decoded.outcome, measurements.outcome)
+    assert (copy_decoded.seconds.dtype, copy_decoded.outcome.dtype) == (np.float64, np.uint8)
+    assert (copy_decoded.origins, copy_decoded.details) == (
+        measurements.origins,
+        measurements.details,
+    )
 
 
 @pytest.mark.parametrize(
@@ -121,7 +124,7 @@ def test_classes_of_a_program_are_those_of_its_module(
 ) -> None:
     (tmp_path / "wanting.py").write_text(PROGRAM)
     path = [str(tmp_path), *sys.path]
-    said = subprocess.run(
+    text = subprocess.run(
         [sys.executable, "-m", "wanting"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
         stdout=subprocess.PIPE,
@@ -129,5 +132,5 @@ def test_classes_of_a_program_are_those_of_its_module(
     )
     monkeypatch.syspath_prepend(tmp_path)
     wanting = importlib.import_module("wanting")
-    found = pickle.loads(said.stdout)  # noqa: S301
-    assert found == (wanting.Wanted(3), wanting.Wanted)
+    copy_decoded = pickle.loads(text.stdout)  # noqa: S301
+    assert copy_decoded == (wanting.Wanted(3), wanting.Wanted)

@@ -28,18 +28,18 @@ TASK = Task(np.zeros((1, 2), np.int32), np.array([0]))
 
 @contextmanager
 def _workers(evaluator: object) -> Iterator[ProcessWorkers]:
-    made = ProcessWorkers(pickle.dumps(evaluator))
+    workers_made = ProcessWorkers(pickle.dumps(evaluator))
     try:
-        yield made
+        yield workers_made
     finally:
-        made.close()
-        made.close()  # nothing is left to be ended
+        workers_made.close()
+        workers_made.close()  # nothing is left to be ended
 
 
 def _next(workers: ProcessWorkers) -> Message:
-    [(worker, said)] = workers.wait(None)
+    [(worker, reply)] = workers.wait(None)
     assert worker == 0
-    return said
+    return reply
 
 
 def _ready(workers: ProcessWorkers) -> None:
@@ -66,9 +66,9 @@ def test_an_evaluator_that_ends_its_process_fails_and_does_not_end_this_one(
     with _workers(EndsAt(tmp_path, ending=ending)) as workers:
         _ready(workers)
         workers.give(0, TASK)
-        said = _next(workers)
-    assert isinstance(said, Failure)
-    assert message in said.reason
+        reply = _next(workers)
+    assert isinstance(reply, Failure)
+    assert message in reply.reason
 
 
 def test_a_large_evaluator_does_not_wait_for_a_worker_that_starts(tmp_path: Path) -> None:
@@ -143,4 +143,4 @@ def test_workers_end_with_the_process_that_started_them(ending: str, tmp_path: P
 
 def _pids(folder: Path) -> set[int]:
     """The processes that measured."""
-    return {int(each.name.split("-")[1]) for each in folder.iterdir()}
+    return {int(worker_number.name.split("-")[1]) for worker_number in folder.iterdir()}

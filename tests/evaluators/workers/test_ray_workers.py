@@ -52,9 +52,9 @@ class Nodes:
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Nodes]:
-    made = Nodes()
-    yield made
-    made.close()
+    cluster_machine = Nodes()
+    yield cluster_machine
+    cluster_machine.close()
 
 
 @pytest.fixture(scope="module")
@@ -67,9 +67,9 @@ def obeying(tmp_path_factory: pytest.TempPathFactory) -> Obeying:
 def machine(nodes: Nodes, obeying: Obeying) -> Iterator[WorkerMachine]:
     """Two workers, one a node, both of which have started."""
     start = partial(RayWorkers, nodes.ray)
-    with WorkerMachine(obeying, 2, terms=Terms(limit=LIMIT), start=start) as made:
-        both_start(made)
-        yield made
+    with WorkerMachine(obeying, 2, terms=Terms(limit=LIMIT), start=start) as cluster_machine:
+        both_start(cluster_machine)
+        yield cluster_machine
 
 
 def both_start(machine: WorkerMachine) -> None:
@@ -146,19 +146,19 @@ def test_a_search_on_a_cluster_is_that_of_one_process(
 ) -> None:
     """Also with an actor that is killed meanwhile."""
     obeying.order("kill")
-    found = search(None, evaluator=machine)
+    values = search(None, evaluator=machine)
     assert not obeying.ordered()
-    assert outcome(found) == outcome(search(None, evaluator=Counting(tmp_path)))
+    assert outcome(values) == outcome(search(None, evaluator=Counting(tmp_path)))
 
 
 def test_a_node_that_is_lost_loses_nothing(nodes: Nodes, machine: WorkerMachine) -> None:
     """The last test of the machine, which ends its workers: the cluster goes on with one node."""
     both_start(machine)
     failures = sum(machine.counts.failures.values())
-    each = machine.measure_each(PLACEMENTS, np.arange(12))
-    rows = [next(each)[0] for _ in range(3)]
+    node = machine.measure_each(PLACEMENTS, np.arange(12))
+    rows = [next(node)[0] for _ in range(3)]
     nodes.remove_one()
-    rows += [found for found, _ in each]
+    rows += [values for values, _ in node]
     while sum(machine.counts.failures.values()) == failures:  # its processes end a little later
         measured_as_by_one(machine)
     assert sorted(np.concatenate(rows)) == list(range(12))

@@ -25,8 +25,8 @@ from tests.runtime.steps import cut, program, step_of  # noqa: E402
 
 def towers(optimizer: type = torch.optim.Adam) -> PlacedStep:
     model, *_ = MODELS["towers"]()
-    made = optimizer(model.parameters(), lr=0.1)
-    return step_of(program("towers", optimizer.__name__.lower()), model, made, 1)
+    instance = optimizer(model.parameters(), lr=0.1)
+    return step_of(program("towers", optimizer.__name__.lower()), model, instance, 1)
 
 
 def test_parameters_lie_in_the_devices_memory() -> None:
@@ -47,16 +47,16 @@ class Sharing(torch.nn.Module):
         self.a.weight.data, self.b.weight.data = memory[:4], memory[row : row + 4]
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        found: torch.Tensor = self.b(torch.tanh(self.a(x)))
-        return found
+        bindings_found: torch.Tensor = self.b(torch.tanh(self.a(x)))
+        return bindings_found
 
 
 def of_sharing(row: int, training: bool) -> PlacedStep:
     model, x = Sharing(row), torch.randn(3, 4)
     loss = (lambda model, x: model(x).square().mean()) if training else None
     captured = capture_program(model, (x,), loss, training=training)
-    made = torch.optim.SGD(model.parameters(), lr=0.1) if training else None
-    return step_of(captured, model, made, 1)
+    instance = torch.optim.SGD(model.parameters(), lr=0.1) if training else None
+    return step_of(captured, model, instance, 1)
 
 
 @pytest.mark.parametrize("row", [0, 3])
@@ -95,13 +95,18 @@ def test_data_put_in_place_of_a_parameter_is_taken_over() -> None:
 def test_what_the_optimizer_keeps_is_taken_over() -> None:
     step, (_, inputs, _) = towers(), MODELS["towers"]()
     step(*inputs)
-    for kept in step.optimizer.state.values():
-        assert kept["step"] == 1
-        kept["step"] = torch.tensor(7.0)
-        kept["exp_avg"] = torch.full_like(kept["exp_avg"], 3.0)
+    for optimizer_state in step.optimizer.state.values():
+        assert optimizer_state["step"] == 1
+        optimizer_state["step"] = torch.tensor(7.0)
+        optimizer_state["exp_avg"] = torch.full_like(optimizer_state["exp_avg"], 3.0)
     step(*inputs)
-    assert {float(kept["step"]) for kept in step.optimizer.state.values()} == {8.0}
-    assert all(float(kept["exp_avg"].min()) > 2.0 for kept in step.optimizer.state.values())
+    assert {
+        float(optimizer_state["step"]) for optimizer_state in step.optimizer.state.values()
+    } == {8.0}
+    assert all(
+        float(optimizer_state["exp_avg"].min()) > 2.0
+        for optimizer_state in step.optimizer.state.values()
+    )
 
 
 @pytest.mark.parametrize("shape", [(7, 7), (1,), ()])
@@ -145,8 +150,8 @@ def test_an_optimizer_that_forgets_one_parameter_starts_anew_there() -> None:
 
 
 def recounted(optimizer: Any) -> None:
-    for kept in optimizer.state.values():
-        kept["step"].fill_(50.0)
+    for optimizer_state in optimizer.state.values():
+        optimizer_state["step"].fill_(50.0)
 
 
 @pytest.mark.parametrize("keep", [True, False])
@@ -155,8 +160,8 @@ def test_a_device_with_memory_of_its_own_takes_over_what_was_changed_and_no_more
     change: Callable[[Any], None], keep: bool
 ) -> None:
     pair = Pair("towers", functools.partial(default_optimizer, "adam"))
-    placed, apart = cut(pair.program, 1), [RealDevice("apart", "cpu", 1, mirrored=True)]
-    with PlacedStep(placed, pair.model, pair.optimizer, apart, keep=keep) as step:
+    placed_step, apart = cut(pair.program, 1), [RealDevice("apart", "cpu", 1, mirrored=True)]
+    with PlacedStep(placed_step, pair.model, pair.optimizer, apart, keep=keep) as step:
         pair.both(step)
         change(pair.optimizer)
         change(pair.copied)
@@ -173,8 +178,8 @@ def test_a_saved_state_is_loaded_whatever_its_count_is(number: Callable[[float],
         saved = copy.deepcopy(pair.optimizer.state_dict())
         pair.optimizer.state.clear()
         pair.optimizer.load_state_dict(saved)
-        for kept in pair.optimizer.state.values():
-            kept["step"] = number(float(kept["step"]))
+        for optimizer_state in pair.optimizer.state.values():
+            optimizer_state["step"] = number(float(optimizer_state["step"]))
         pair.both(step)
     pair.assert_same()
 
@@ -202,10 +207,14 @@ def test_an_optimizer_can_be_asked_for_zero_gradients() -> None:
 
 
 def test_tensors_made_inside_the_model_are_held_too() -> None:
-    found = cut(program("odd", "adamw"), 2)
+    bindings_found = cut(program("odd", "adamw"), 2)
     model, *_ = MODELS["odd"]()
     values = dict(
-        zip(found.names.state, state_values(found.program, found.names, model), strict=True)
+        zip(
+            bindings_found.names.state,
+            state_values(bindings_found.program, bindings_found.names, model),
+            strict=True,
+        )
     )
     assert values["shift"] is model.shift
     assert values["lifted_tensor_0"] == 1.0
@@ -213,8 +222,8 @@ def test_tensors_made_inside_the_model_are_held_too() -> None:
 
 def test_a_tensor_of_the_losss_own_is_a_constant() -> None:
     model, (x, labels), _ = MODELS["towers"]()
-    found = capture_program(model, (x,), lambda model, x: entropy(model, x, labels))
-    step = step_of(found, model, torch.optim.SGD(model.parameters(), lr=0.1), 1)
+    bindings_found = capture_program(model, (x,), lambda model, x: entropy(model, x, labels))
+    step = step_of(bindings_found, model, torch.optim.SGD(model.parameters(), lr=0.1), 1)
     expected = entropy(model, x, labels)
     assert torch.equal(step(x), expected)
 
@@ -225,9 +234,9 @@ def test_a_tensor_is_described_by_its_type_and_shape() -> None:
 
 def test_an_optimizer_that_leaves_a_parameter_out_is_refused() -> None:
     model, *_ = MODELS["towers"]()
-    left = torch.optim.SGD([model.left.weight], lr=0.1)
+    tensor = torch.optim.SGD([model.left.weight], lr=0.1)
     with pytest.raises(SituateError, match=r"leaves out parameter 'left.bias', .*: freeze it"):
-        step_of(program("towers"), model, left, 1)
+        step_of(program("towers"), model, tensor, 1)
 
 
 def test_a_model_that_was_changed_since_is_refused() -> None:

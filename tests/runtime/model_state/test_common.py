@@ -16,11 +16,11 @@ from tests.runtime.steps import cut, program  # noqa: E402
 
 def common(*, undone: bool) -> Common:
     """The places of a training step on two devices."""
-    found, (model, *_) = program("towers", "adam"), MODELS["towers"]()
-    placed = cut(found, 2)
-    tensors = state_values(found, placed.names, model)
-    changed = frozenset(placed.updated) | placed.overwritten
-    layout, places = shared_places(placed, tensors, changed if undone else frozenset())
+    mapped_common, (model, *_) = program("towers", "adam"), MODELS["towers"]()
+    placed_step = cut(mapped_common, 2)
+    tensors = state_values(mapped_common, placed_step.names, model)
+    changed = frozenset(placed_step.updated) | placed_step.overwritten
+    layout, places = shared_places(placed_step, tensors, changed if undone else frozenset())
     return Common(places, torch.zeros(layout.nbytes, dtype=torch.uint8))
 
 
@@ -29,19 +29,19 @@ def span(tensor: torch.Tensor) -> tuple[int, int]:
 
 
 def test_nothing_lies_on_anything_else() -> None:
-    found = common(undone=True)
-    entries = [part for entry in found.state for part in (*entry.all_parts, *entry.copies)]
-    spans = sorted(map(span, (*entries, *found.inputs, *found.results)))
+    mapped_common = common(undone=True)
+    entries = [part for entry in mapped_common.state for part in (*entry.all_parts, *entry.copies)]
+    spans = sorted(map(span, (*entries, *mapped_common.inputs, *mapped_common.results)))
     assert all(before[1] <= after[0] for before, after in itertools.pairwise(spans))
-    begin, end = span(found.raw)
+    begin, end = span(mapped_common.raw)
     assert begin <= spans[0][0]
     assert spans[-1][1] <= end
 
 
 def test_each_channel_has_a_slot_and_a_flag_and_one_is_to_give_up() -> None:
-    found = common(undone=True)
-    assert len(found.slots) > 0
-    assert found.flags.shape == (len(found.slots) + 1,)
+    mapped_common = common(undone=True)
+    assert len(mapped_common.slots) > 0
+    assert mapped_common.flags.shape == (len(mapped_common.slots) + 1,)
 
 
 def test_only_what_must_be_undone_is_copied() -> None:

@@ -130,20 +130,18 @@ def test_a_number_that_is_changed_is_followed(make: Make, name: str, value: obje
 
 def test_every_updated_parameter_has_its_group() -> None:
     model, *_ = MODELS["towers"]()
-    named = dict(model.named_parameters())
-    groups = ParameterGroups(two_groups(model.parameters()), named, range(len(named)))
-    assert groups.of == {0: 0, **dict.fromkeys(range(1, len(named)), 1)}
-    assert groups.trained == named
+    parameters_by_name = dict(model.named_parameters())
+    groups = ParameterGroups(
+        two_groups(model.parameters()), parameters_by_name, range(len(parameters_by_name))
+    )
+    assert groups.of == {0: 0, **dict.fromkeys(range(1, len(parameters_by_name)), 1)}
+    assert groups.trained == parameters_by_name
 
 
 torch = pytest.importorskip("torch")
 
 
 Register = Callable[[Any, Any], Any]
-
-
-def plain(parameters: Any) -> Any:
-    return torch.optim.SGD(parameters, lr=0.1)
 
 
 def nothing(*_: object) -> None:

@@ -38,8 +38,8 @@ def test_what_it_keeps_is_what_pytorch_keeps(kind: str) -> None:
     optimizer = default_optimizer(kind, [weight])
     weight.grad = torch.ones(2)
     optimizer.step()
-    found = {k for k, v in optimizer.state[weight].items() if v is not None}
-    assert found - {"step"} == set(MOMENTS[kind])
+    settings = {k for k, v in optimizer.state[weight].items() if v is not None}
+    assert settings - {"step"} == set(MOMENTS[kind])
     assert OPTIMIZERS[kind][0] == len(MOMENTS[kind])
 
 
@@ -49,9 +49,9 @@ class Mine(optim.SGD):
 
 def coupled() -> Any:
     """AdamW that was told to decay its weights as Adam does."""
-    made = optim.AdamW(weights())
-    made.param_groups[0]["decoupled_weight_decay"] = False
-    return made
+    default_adam = optim.AdamW(weights())
+    default_adam.param_groups[0]["decoupled_weight_decay"] = False
+    return default_adam
 
 
 @pytest.mark.parametrize(
@@ -105,16 +105,16 @@ def test_hyperparameters_are_numbers_of_every_group() -> None:
 )
 def test_numbers_keep_the_type_that_they_were_given_in(number: Any) -> None:
     group = {"params": weights(), "lr": number, "betas": (torch.tensor(0.5), torch.tensor(0.75))}
-    [told] = hyperparameters(optim.Adam([group]))
+    [numbers] = hyperparameters(optim.Adam([group]))
     [again] = hyperparameters(optim.Adam([group]))
     [plain] = hyperparameters(optim.Adam(weights(), lr=0.1))
-    found = owner_types(told)
-    assert (type(found["lr"]), found["lr"].dtype) == (type(number), number.dtype)
-    assert (found["lr"].shape, found["lr"]) == (number.shape, number)
-    assert found["betas"] == (torch.tensor(0.5), torch.tensor(0.75))
-    assert told == again
-    assert told["lr"] != plain["lr"]
-    assert pickle.loads(pickle.dumps(told)) == told  # noqa: S301
+    settings = owner_types(numbers)
+    assert (type(settings["lr"]), settings["lr"].dtype) == (type(number), number.dtype)
+    assert (settings["lr"].shape, settings["lr"]) == (number.shape, number)
+    assert settings["betas"] == (torch.tensor(0.5), torch.tensor(0.75))
+    assert numbers == again
+    assert numbers["lr"] != plain["lr"]
+    assert pickle.loads(pickle.dumps(numbers)) == numbers  # noqa: S301
 
 
 def test_a_tensor_that_is_changed_in_place_is_another_number() -> None:

@@ -37,79 +37,79 @@ from tests.runtime.steps import cut  # noqa: E402
     [("sgd", []), ("momentum", ["momentum_buffer"]), ("adamw", ["exp_avg", "exp_avg_sq"])],
 )
 def test_a_parameter_lies_beside_what_its_optimiser_keeps(kind: str, moments: list[str]) -> None:
-    found = entry(torch.ones(2, 3).t(), kind)
-    assert list(found.moments) == moments
-    assert {(part.shape, part.stride()) for part in found.parts} == {((3, 2), (1, 3))}
-    assert len(found.copies) == 1 + len(moments)
-    assert all(float(moment.abs().sum()) == 0 for moment in found.moments.values())
+    entry_found = entry(torch.ones(2, 3).t(), kind)
+    assert list(entry_found.moments) == moments
+    assert {(part.shape, part.stride()) for part in entry_found.parts} == {((3, 2), (1, 3))}
+    assert len(entry_found.copies) == 1 + len(moments)
+    assert all(float(moment.abs().sum()) == 0 for moment in entry_found.moments.values())
 
 
 def test_nothing_is_copied_of_what_no_step_changes() -> None:
     layout = Layout()
     [places] = lay_out(layout, [torch.ones(3)], {}, frozenset())
-    found = Entry.at(places, torch.zeros(layout.nbytes, dtype=torch.uint8))
-    assert (found.copies, found.moments) == ((), {})
-    found.value.fill_(2.0)
-    found.keep(1)
-    found.undo(1)
-    assert found.value.tolist() == [2.0] * 3
+    entry_found = Entry.at(places, torch.zeros(layout.nbytes, dtype=torch.uint8))
+    assert (entry_found.copies, entry_found.moments) == ((), {})
+    entry_found.value.fill_(2.0)
+    entry_found.keep(1)
+    entry_found.undo(1)
+    assert entry_found.value.tolist() == [2.0] * 3
 
 
 def change(*entries: Entry) -> None:
     """All that a step may."""
-    for found in entries:
-        for part in (*found.parts, found.count):
+    for entry_found in entries:
+        for part in (*entry_found.parts, entry_found.count):
             part += 1
 
 
 def test_what_was_kept_is_undone() -> None:
-    found = entry(torch.arange(6.0).view(2, 3).t())
-    change(found)
-    before = contents(found)
-    found.keep(4)
-    change(found)
-    assert not same(contents(found), before)
-    found.undo(4)
-    assert same(contents(found), before)
+    entry_found = entry(torch.arange(6.0).view(2, 3).t())
+    change(entry_found)
+    before = contents(entry_found)
+    entry_found.keep(4)
+    change(entry_found)
+    assert not same(contents(entry_found), before)
+    entry_found.undo(4)
+    assert same(contents(entry_found), before)
 
 
 def test_only_what_was_copied_is_undone() -> None:
-    found = entry(torch.zeros(6))
-    found.begin(1)
-    flat(found.copies[0])[:4].copy_(flat(found.value)[:4])
-    found.copied(4)
-    found.value[:4] = 1.0
-    found.value[4:] = 5.0
-    found.undo(1)
-    assert found.value.tolist() == [0.0] * 4 + [5.0] * 2
+    entry_found = entry(torch.zeros(6))
+    entry_found.begin(1)
+    flat(entry_found.copies[0])[:4].copy_(flat(entry_found.value)[:4])
+    entry_found.copied(4)
+    entry_found.value[:4] = 1.0
+    entry_found.value[4:] = 5.0
+    entry_found.undo(1)
+    assert entry_found.value.tolist() == [0.0] * 4 + [5.0] * 2
 
 
 def test_a_step_that_did_not_come_here_leaves_nothing_to_undo() -> None:
-    found = entry(torch.zeros(6))
-    found.keep(1)
-    change(found)
-    after = contents(found)
-    found.undo(2)
-    assert same(contents(found), after)
+    entry_found = entry(torch.zeros(6))
+    entry_found.keep(1)
+    change(entry_found)
+    after = contents(entry_found)
+    entry_found.undo(2)
+    assert same(contents(entry_found), after)
 
 
 def test_undoing_twice_is_undoing_once() -> None:
-    found = entry(torch.zeros(6))
-    found.keep(1)
-    change(found)
+    entry_found = entry(torch.zeros(6))
+    entry_found.keep(1)
+    change(entry_found)
     for _ in range(2):
-        found.undo(1)
-    assert found.value.tolist() == [0.0] * 6
+        entry_found.undo(1)
+    assert entry_found.value.tolist() == [0.0] * 6
 
 
 def test_a_copy_elsewhere_is_taken_back() -> None:
-    found = entry(torch.arange(3.0))
-    other = found.on(torch.device("cpu"))
+    entry_found = entry(torch.arange(3.0))
+    other = entry_found.on(torch.device("cpu"))
     change(other)
-    assert found.value.tolist() == [0.0, 1.0, 2.0]
-    found.take(other)
-    assert same(contents(found), contents(other))
-    assert found.count == 1
+    assert entry_found.value.tolist() == [0.0, 1.0, 2.0]
+    entry_found.take(other)
+    assert same(contents(entry_found), contents(other))
+    assert entry_found.count == 1
 
 
 kinds = pytest.mark.parametrize("kind", KINDS)
@@ -190,9 +190,9 @@ def there(mirror: Mirror) -> list[torch.Tensor]:
 def test_it_takes_over_all_that_it_holds_and_no_more(kind: str) -> None:
     host = [entry(torch.full((3,), float(number))) for number in range(2)]
     mirror = Mirror(host, here={0}, changed=[0], device=torch.device(kind))
-    for held in host:
-        held.value.add_(5.0)
-        held.count.add_(1.0)
+    for numbers_held in host:
+        numbers_held.value.add_(5.0)
+        numbers_held.count.add_(1.0)
     assert not same(there(mirror), contents(host[0]))
     mirror.load_all()
     assert same(there(mirror), contents(host[0]))
@@ -241,9 +241,9 @@ class Stub:
 def ahead(pair: Pair, store: Callable[[], None]) -> tuple[PlacedStep, Stub]:
     """Its step on such devices, after one step."""
     device, devices = RealDevice("apart", "cpu", 1, mirrored=True), Stub(store)
-    placed = cut(pair.program, 1)
+    placed_step = cut(pair.program, 1)
     step = PlacedStep(
-        placed, pair.model, pair.optimizer, [device], keep=False, start=lambda *_: devices
+        placed_step, pair.model, pair.optimizer, [device], keep=False, start=lambda *_: devices
     )
     step(*pair.inputs)
     return step, devices

@@ -36,8 +36,8 @@ print(before, faults())
 
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc")
 def test_what_is_freed_is_not_cleared_again() -> None:
-    said = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
-    before, after = map(int, said.stdout.split())
+    calls = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
+    before, after = map(int, calls.stdout.split())
     assert after < before / 4
 
 
@@ -71,8 +71,8 @@ print(kept())
 def test_the_callers_process_keeps_it_only_until_its_step_is_closed() -> None:
     pytest.importorskip("torch")
     command = [sys.executable, "-c", RETURNS]
-    said = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
-    while_open, returned, closed, again = map(float, said.stdout.split())
+    calls = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    while_open, returned, closed, again = map(float, calls.stdout.split())
     assert min(while_open, returned, again) > 0.9
     assert closed < 0.1
 
@@ -89,14 +89,14 @@ KIB = 1 << 10
 
 def allocating() -> StepRecord:
     """Op 0 allocates 64 KiB, 32 of which it keeps; op 1 allocates nothing."""
-    began, ended = {}, {}
+    began, op_end = {}, {}
     began[0] = time.perf_counter()
-    kept = torch.empty(32 * KIB, dtype=torch.uint8)
+    bytes_kept = torch.empty(32 * KIB, dtype=torch.uint8)
     torch.empty(32 * KIB, dtype=torch.uint8)
-    ended[0] = began[1] = time.perf_counter()
-    ended[1] = time.perf_counter()
-    del kept
-    return StepRecord(began[0], ended[1], 0.0, began, ended)
+    op_end[0] = began[1] = time.perf_counter()
+    op_end[1] = time.perf_counter()
+    del bytes_kept
+    return StepRecord(began[0], op_end[1], 0.0, began, op_end)
 
 
 def test_the_peak_is_the_most_that_was_allocated_at_once() -> None:

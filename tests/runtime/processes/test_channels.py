@@ -149,10 +149,10 @@ assert copies.read(slot).cpu().tolist() == given.tolist()
 
 
 def test_slots_are_locked_from_the_first_to_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[tuple[int, ...]] = []
+    calls: list[tuple[int, ...]] = []
     cuda = SimpleNamespace(
-        cudaHostRegister=lambda *given: said.append(given),
-        cudaHostUnregister=lambda *given: said.append(given),
+        cudaHostRegister=lambda *arguments: calls.append(arguments),
+        cudaHostUnregister=lambda *arguments: calls.append(arguments),
     )
     monkeypatch.setattr(torch.cuda, "cudart", lambda: cuda)
     monkeypatch.setattr(torch.cuda, "check_error", lambda code: None)
@@ -161,16 +161,16 @@ def test_slots_are_locked_from_the_first_to_the_last(monkeypatch: pytest.MonkeyP
     slots = [torch.frombuffer(block, dtype=torch.uint8, count=8, offset=k) for k in (40, 16)]
     begin = slots[1].data_ptr()
     unlock = channels_module._lock(torch.device("cuda"), [torch.empty(0), *slots])
-    assert said == [(begin, 32, 0)]
+    assert calls == [(begin, 32, 0)]
     unlock()
-    assert said[1:] == [(begin,)]
+    assert calls[1:] == [(begin,)]
 
 
 def test_memory_that_cannot_be_locked_is_out_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(code: int) -> None:
         raise RuntimeError(f"CUDA error: {code}")
 
-    cuda = SimpleNamespace(cudaHostRegister=lambda *given: 2)
+    cuda = SimpleNamespace(cudaHostRegister=lambda *arguments: 2)
     monkeypatch.setattr(torch.cuda, "cudart", lambda: cuda)
     monkeypatch.setattr(torch.cuda, "check_error", refuse)
     monkeypatch.setattr(torch.cuda, "device", nullcontext)

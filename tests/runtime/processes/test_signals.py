@@ -123,10 +123,10 @@ def test_handlers_come_back_though_one_that_is_back_raises(
     restore = signal.signal
 
     def interrupted(number: int, handler: Any) -> Any:
-        found = restore(number, handler)
+        previous = restore(number, handler)
         if handler is signal.default_int_handler:
             signal.raise_signal(signal.SIGINT)
-        return found
+        return previous
 
     def step() -> None:
         with Commit():

@@ -27,9 +27,9 @@ def bytes_of(*lines: Line) -> int:
 
 
 def test_a_value_takes_memory_until_it_is_read_for_the_last_time() -> None:
-    made = Line("v0 = f0()"), Line("v1 = f1(v0)"), Line("v2 = f1(v1)"), Line("done0(v2)")
-    assert bytes_of(*made) == 20
-    assert bytes_of(*made, Line("done1(v0)")) == 30
+    assigned = Line("v0 = f0()"), Line("v1 = f1(v0)"), Line("v2 = f1(v1)"), Line("done0(v2)")
+    assert bytes_of(*assigned) == 20
+    assert bytes_of(*assigned, Line("done1(v0)")) == 30
 
 
 def test_what_nobody_reads_takes_memory_too() -> None:
@@ -56,8 +56,8 @@ def test_what_was_received_lies_elsewhere() -> None:
 
 
 def test_what_is_computed_in_a_channel_lies_there() -> None:
-    made = Line("v1 = f1(v0)", direct="v1 = f1(v0, out=s0)")
-    assert bytes_of(Line("v0 = f0()"), made, Line("send0(v1)", direct="post0()")) == 10
+    assigned = Line("v1 = f1(v0)", direct="v1 = f1(v0, out=s0)")
+    assert bytes_of(Line("v0 = f0()"), assigned, Line("send0(v1)", direct="post0()")) == 10
 
 
 def test_an_op_has_its_workspace_while_it_runs() -> None:
@@ -70,9 +70,9 @@ def test_an_op_has_its_workspace_while_it_runs() -> None:
 def test_a_step_holds_what_was_told(name: str, devices: int) -> None:
     model, inputs, _ = MODELS[name]()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    placed = cut(program(name, "momentum"), devices)
-    told = footprint(placed, workspace_of(placed.program.graph.ops, None))
-    with PlacedStep(placed, model, optimizer, DEVICES[:devices], keep=False) as step:
-        held = step.memory(*inputs)
-    assert held == pytest.approx([told[d] for d in placed.used], rel=0.03)
-    assert held[-1] == told[placed.used[-1]]
+    placed_step = cut(program(name, "momentum"), devices)
+    predicted = footprint(placed_step, workspace_of(placed_step.program.graph.ops, None))
+    with PlacedStep(placed_step, model, optimizer, DEVICES[:devices], keep=False) as step:
+        peak_bytes = step.memory(*inputs)
+    assert peak_bytes == pytest.approx([predicted[d] for d in placed_step.used], rel=0.03)
+    assert peak_bytes[-1] == predicted[placed_step.used[-1]]

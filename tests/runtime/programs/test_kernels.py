@@ -58,13 +58,13 @@ def test_a_dense_tensor_has_every_element_of_its_memory_once(
 
 
 def test_other_strides_are_copied_into_those_of_the_capture() -> None:
-    given = torch.arange(6.0).view(2, 3)
-    found = laid_out(given, (1, 2))
-    assert found.stride() == (1, 2)
-    assert torch.equal(found, given)
+    source = torch.arange(6.0).view(2, 3)
+    kernel_found = laid_out(source, (1, 2))
+    assert kernel_found.stride() == (1, 2)
+    assert torch.equal(kernel_found, source)
 
 
 def test_the_same_strides_and_those_of_single_elements_stay() -> None:
-    given = torch.ones(2, 1, 3)
-    assert laid_out(given, (3, 3, 1)) is given
-    assert laid_out(given, (3, 99, 1)) is given
+    source = torch.ones(2, 1, 3)
+    assert laid_out(source, (3, 3, 1)) is source
+    assert laid_out(source, (3, 99, 1)) is source

@@ -62,12 +62,12 @@ def program(calls: list[Call]) -> tuple[list[Line], dict[str, str]]:
 
 def run(lines: list[str]) -> tuple[list[Array], list[Array], set[str]]:
     """Whatever the lines return, what they must not overwrite, and the names they leave."""
-    done: list[Array] = []
+    values: list[Array] = []
     outside = [np.arange(3.0), np.ones(3)]
-    names = {**NAMES, "p0": outside[0], "x0": outside[1], "done": lambda x: done.append(x.copy())}
-    left: dict[str, object] = {}
-    exec("\n".join(lines), names, left)
-    return done, outside, set(left)
+    names = {**NAMES, "p0": outside[0], "x0": outside[1], "done": lambda x: values.append(x.copy())}
+    unread: dict[str, object] = {}
+    exec("\n".join(lines), names, unread)
+    return values, outside, set(unread)
 
 
 PLACES = st.integers(0, 4)
@@ -84,11 +84,13 @@ PLACES = st.integers(0, 4)
 def test_overwriting_changes_no_result(calls: list[Call]) -> None:
     lines, memory = program(calls)
     expected, _, _ = run([line.text for line in lines])
-    found, (state, given_), left = run(flat(straight_line(lines, memory, {OUTSIDE_MEMORY})))
-    assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+    executed_lines, (state, given_), unread = run(
+        flat(straight_line(lines, memory, {OUTSIDE_MEMORY}))
+    )
+    assert all(np.array_equal(a, b) for a, b in zip(executed_lines, expected, strict=True))
     assert np.array_equal(state, np.arange(3.0))
     assert np.array_equal(given_, np.ones(3))
-    assert left == set()
+    assert unread == set()
 
 
 def test_what_nobody_reads_later_is_overwritten() -> None:
@@ -154,9 +156,9 @@ def test_local_names() -> None:
 
 def test_what_is_computed_in_a_channel_is_written_over_nothing() -> None:
     memory = {"v0": "v0", "v1": "v1"}
-    made = Line("v1 = f1(v0)", (("v0", "v1 = f2(v0)"),), direct="v1 = f3(v0, out=s0)")
+    assigned_names = Line("v1 = f1(v0)", (("v0", "v1 = f2(v0)"),), direct="v1 = f3(v0, out=s0)")
     sent = Line("send0(v1)", direct="post0()")
-    lines = [Line("v0 = f0()"), made, sent]
+    lines = [Line("v0 = f0()"), assigned_names, sent]
     _, executed, post = straight_line(lines, memory, {OUTSIDE_MEMORY})
     assert executed.texts(laid_out=False) == ["v1 = f3(v0, out=s0)", "del v0, v1"]
     assert (executed.direct, executed.over, post.text) == (True, None, "post0()")

@@ -25,7 +25,7 @@ from tests.runtime.steps import assert_same, program, state, step_of  # noqa: E4
 def test_the_model_is_left_as_it_is(training: bool) -> None:
     model, inputs, loss = MODELS["convolutional"]()
     model.train(not training)
-    before, given = state(model), copy.deepcopy(inputs)
+    before, inputs_given = state(model), copy.deepcopy(inputs)
     identities = [id(tensor) for tensor in (*model.parameters(), *model.buffers())]
     random = torch.get_rng_state()
     capture_program(
@@ -37,7 +37,7 @@ def test_the_model_is_left_as_it_is(training: bool) -> None:
     assert all(parameter.grad is None for parameter in model.parameters())
     assert {module.training for module in model.modules()} == {not training}
     assert not any(module._forward_hooks for module in model.modules())
-    assert all(torch.equal(a, b) for a, b in zip(inputs, given, strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(inputs, inputs_given, strict=True))
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -64,18 +64,18 @@ def test_buffers_that_change_are_mutations() -> None:
 
 def test_inference_has_neither_gradients_nor_mutations() -> None:
     model, inputs, _ = MODELS["convolutional"]()
-    found = capture_program(model, inputs[:1], None, training=False)
-    assert (found.gradients, found.mutations, len(found.results)) == ({}, {}, 1)
-    assert not found.training
+    captured = capture_program(model, inputs[:1], None, training=False)
+    assert (captured.gradients, captured.mutations, len(captured.results)) == ({}, {}, 1)
+    assert not captured.training
 
 
 def test_the_tensors_of_inputs_are_found_and_results_put_back() -> None:
     inputs = {"x": torch.randn(4, 3), "scale": torch.tensor(3.0)}
-    found = capture_program(Structured(), inputs, None, training=False)
-    assert [id(t) for t in found.separate(inputs)] == [id(t) for t in inputs.values()]
+    captured = capture_program(Structured(), inputs, None, training=False)
+    assert [id(t) for t in captured.separate(inputs)] == [id(t) for t in inputs.values()]
     one, other = torch.zeros(4, 2), torch.zeros(2, 4)
-    assert found.restore([one, other]) == {"pair": (one, other), "count": 3, "nothing": None}
-    assert len(found.inputs) == 2
+    assert captured.restore([one, other]) == {"pair": (one, other), "count": 3, "nothing": None}
+    assert len(captured.inputs) == 2
 
 
 class Decides(nn.Linear):
@@ -96,9 +96,9 @@ class Selects(nn.Linear):
     ("kind", "remedy"), [(Decides, "torch.where"), (Selects, "a mask or a fixed")]
 )
 def test_a_step_that_depends_on_values_names_the_line(kind: Any, remedy: str) -> None:
-    given = torch.randn(2, 3), torch.zeros(2).long()
+    inputs_given = torch.randn(2, 3), torch.zeros(2).long()
     with pytest.raises(SituateError, match=rf"test_program.py:\d+: .*{remedy}") as error:
-        capture_program(kind(3, 3), given, entropy, name="mine")
+        capture_program(kind(3, 3), inputs_given, entropy, name="mine")
     assert str(error.value).startswith("mine: ")
     assert "\n" not in str(error.value)
 
@@ -114,9 +114,9 @@ def test_a_step_that_depends_on_values_names_the_line(kind: Any, remedy: str) ->
         ((nn.Linear(2, 2), (torch.zeros(1, 2),), lambda out: out), r"loss\(model, \*inputs\)"),
     ],
 )
-def test_what_is_no_training_step_is_refused(given: tuple[Any, ...], message: str) -> None:
+def test_what_is_no_training_step_is_refused(inputs_given: tuple[Any, ...], message: str) -> None:
     with pytest.raises(SituateError, match=message) as error:
-        capture_program(*given, name="mine")
+        capture_program(*inputs_given, name="mine")
     assert "\n" not in str(error.value)
 
 
@@ -126,9 +126,9 @@ def test_an_unknown_optimizer_is_refused() -> None:
 
 
 def test_a_step_that_trains_nothing_is_refused() -> None:
-    given = nn.Linear(3, 3), (torch.randn(2, 3),), lambda model, x: x.square().mean()
+    inputs_given = nn.Linear(3, 3), (torch.randn(2, 3),), lambda model, x: x.square().mean()
     with pytest.raises(SituateError, match="the loss depends on no parameter that takes a grad"):
-        capture_program(*given)
+        capture_program(*inputs_given)
 
 
 def test_a_version_that_was_not_tested_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,13 +157,13 @@ def test_tensors_in_containers_of_the_model_have_their_values_in_a_placed_step()
     model, inputs = Prompted(), (torch.randn(2, 4),)
 
     def loss(model: nn.Module, x: Tensor) -> Tensor:
-        found: Tensor = model(x).square().mean()
-        return found
+        captured: Tensor = model(x).square().mean()
+        return captured
 
-    wanted = loss(model, *inputs)
+    used = loss(model, *inputs)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with step_of(capture_program(model, inputs, loss), model, optimizer, 1) as step:
-        assert torch.equal(step(*inputs), wanted)
+        assert torch.equal(step(*inputs), used)
 
 
 def roles(name: str, optimizer: str = "sgd") -> Roles:
@@ -171,8 +171,8 @@ def roles(name: str, optimizer: str = "sgd") -> Roles:
 
 
 def test_roles_of_a_step_with_tied_weights() -> None:
-    found = roles("tied")
-    counts = Counter(found.of(op) for op in range(len(found.program.nodes)))
+    captured = roles("tied")
+    counts = Counter(captured.of(op) for op in range(len(captured.program.nodes)))
     assert counts["state"] == counts["update"] == 3
     assert counts["input"] == 2
     assert counts["tangent"] == 1
@@ -181,36 +181,36 @@ def test_roles_of_a_step_with_tied_weights() -> None:
 
 
 def test_a_buffer_that_several_ops_touch_is_copied_at_the_end() -> None:
-    found = roles("odd", "adamw")
+    captured = roles("odd", "adamw")
     copied = [
-        found.program.graph.ops[op].name
-        for op in range(len(found.program.nodes))
-        if found.of(op) == "copy"
+        captured.program.graph.ops[op].name
+        for op in range(len(captured.program.nodes))
+        if captured.of(op) == "copy"
     ]
     assert copied == ["seen/copy"]
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_whoever_makes_what_is_read_is_an_op(name: str) -> None:
-    found = roles(name, "adam")
-    assert found.used <= found.owner.keys()
-    for tensor in found.program.graph.tensors:
-        assert tensor.producer in set(found.owner.values())
+    captured = roles(name, "adam")
+    assert captured.used <= captured.owner.keys()
+    for tensor in captured.program.graph.tensors:
+        assert tensor.producer in set(captured.owner.values())
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_edges_of_the_graph_are_what_the_nodes_read(name: str) -> None:
-    found = roles(name, "adam")
-    reads = found.program.step.flow.reads
-    edges = set(found.program.graph.edges())
-    for op, node in enumerate(found.program.nodes):
-        if found.of(op) == "compute":
-            owners = {found.owner[storage] for storage in reads[node]}
+    captured = roles(name, "adam")
+    reads = captured.program.step.flow.reads
+    edges = set(captured.program.graph.edges())
+    for op, node in enumerate(captured.program.nodes):
+        if captured.of(op) == "compute":
+            owners = {captured.owner[storage] for storage in reads[node]}
             assert {(owner, op) for owner in owners} <= edges
 
 
 def test_what_draws_is_in_the_order_of_the_unplaced_step() -> None:
-    found = roles("convolutional", "adam")
-    names = [found.program.graph.ops[found.owner[node, 0]].name for node in found.random]
+    captured = roles("convolutional", "adam")
+    names = [captured.program.graph.ops[captured.owner[node, 0]].name for node in captured.random]
     assert names == ["3/native_dropout", "6/native_dropout"]
     assert roles("towers").random == {}

@@ -28,7 +28,7 @@ BACKWARD = ATEN._scaled_dot_product_flash_attention_for_cpu_backward
 ROWS, KEYS = 5, 7
 
 
-def drawn(*size: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+def random_tensors(*size: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     generator = torch.Generator().manual_seed(sum(size))
     return torch.randn(size, generator=generator).to(dtype)
 
@@ -36,17 +36,17 @@ def drawn(*size: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
 def by_head(groups: int = 4, dtype: torch.dtype = torch.float32) -> list[torch.Tensor]:
     """Queries of 4 heads, keys and values of `groups`, each a dense tensor."""
     shapes = ((2, 4, ROWS, 8), (2, groups, KEYS, 8), (2, groups, KEYS, 8))
-    return [drawn(*shape, dtype=dtype) + k for k, shape in enumerate(shapes)]
+    return [random_tensors(*shape, dtype=dtype) + k for k, shape in enumerate(shapes)]
 
 
 def by_row() -> list[torch.Tensor]:
     """The three as a transformer's one projection makes them: parts of rows."""
-    joint = drawn(2, ROWS, 3 * 32)
+    joint = random_tensors(2, ROWS, 3 * 32)
     return [part.view(2, ROWS, 4, 8).transpose(1, 2) for part in joint.chunk(3, -1)]
 
 
 def first_row_masked() -> torch.Tensor:
-    mask = drawn(ROWS, KEYS)
+    mask = random_tensors(ROWS, KEYS)
     mask[0] = -torch.inf
     return mask
 
@@ -58,7 +58,7 @@ CASES: dict[str, tuple[list[torch.Tensor], bool, dict[str, Any]]] = {
     "heads that share keys": (by_head(groups=2), False, {}),
     "a scale": (by_head(), False, {"scale": 0.7}),
     "a mask": (by_head(), False, {"attn_mask": first_row_masked()}),
-    "a mask of every head": (by_head(), False, {"attn_mask": drawn(2, 4, ROWS, KEYS)}),
+    "a mask of every head": (by_head(), False, {"attn_mask": random_tensors(2, 4, ROWS, KEYS)}),
     "double": (by_head(dtype=torch.float64), False, {}),
     "bfloat16": (by_head(dtype=torch.bfloat16), False, {}),
 }
@@ -83,8 +83,14 @@ def test_attention_is_what_the_kernel_for_cpus_gives(case: str, kind: str) -> No
 @pytest.mark.parametrize("case", CASES)
 def test_so_are_its_gradients(case: str, kind: str) -> None:
     inputs, causal, options = CASES[case]
-    given = FORWARD(*inputs, 0.0, causal, **options)
-    arguments = (torch.ones_like(given[0]) * inputs[0], *inputs, *given, 0.0, causal)
+    operator_arguments = FORWARD(*inputs, 0.0, causal, **options)
+    arguments = (
+        torch.ones_like(operator_arguments[0]) * inputs[0],
+        *inputs,
+        *operator_arguments,
+        0.0,
+        causal,
+    )
     expected = BACKWARD(*arguments, **options)
     result = attention_backward(*on(kind, arguments), **on(kind, options))
     for mine, theirs in zip(result, expected, strict=True):
@@ -94,9 +100,15 @@ def test_so_are_its_gradients(case: str, kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_layer_of_an_lstm_is_what_the_kernel_for_cpus_gives(reverse: bool, kind: str) -> None:
-    weights = drawn(32, 6), drawn(32, 8), drawn(32), drawn(32)
+    weights = random_tensors(32, 6), random_tensors(32, 8), random_tensors(32), random_tensors(32)
     options = (reverse, [], 2, 8, 1, True, False, False, False)
-    arguments = (drawn(5, 3, 6), *weights, drawn(3, 8), drawn(3, 8), *options)
+    arguments = (
+        random_tensors(5, 3, 6),
+        *weights,
+        random_tensors(3, 8),
+        random_tensors(3, 8),
+        *options,
+    )
     expected = ATEN.mkldnn_rnn_layer(*arguments)
     for mine, theirs in zip(lstm(*on(kind, arguments))[:3], expected[:3], strict=True):
         agree(mine, theirs)

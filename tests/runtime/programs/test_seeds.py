@@ -35,11 +35,11 @@ def test_a_draw_does_not_depend_on_what_was_drawn_before() -> None:
 def test_a_restored_generator_repeats_its_draws() -> None:
     with kept_generator(), seeded_draws(5, 2):
         first, before = torch.randn(3), torch.get_rng_state()
-        drawn = [torch.randn(3), torch.rand(2)]
+        draws = [torch.randn(3), torch.rand(2)]
         torch.set_rng_state(before)
         again = [torch.randn(3), torch.rand(2)]
-        assert all(map(torch.equal, drawn, again))
-        assert not any(torch.equal(torch.randn(3), other) for other in (first, drawn[0]))
+        assert all(map(torch.equal, draws, again))
+        assert not any(torch.equal(torch.randn(3), other) for other in (first, draws[0]))
 
 
 def test_draws_of_nothing_have_ranks_too() -> None:

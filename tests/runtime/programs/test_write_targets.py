@@ -27,9 +27,9 @@ aten = torch.ops.aten
 
 
 def node(target: Any, value: object = None) -> fx.Node:
-    made = fx.Graph().call_function(target)
-    made.meta["val"] = torch.empty(2) if value is None else value
-    return made
+    out_variant = fx.Graph().call_function(target)
+    out_variant.meta["val"] = torch.empty(2) if value is None else value
+    return out_variant
 
 
 @pytest.mark.parametrize(
@@ -41,8 +41,8 @@ def node(target: Any, value: object = None) -> fx.Node:
         (aten.tanh_backward.default, OutKernel("aten::tanh_backward.grad_input", "grad_input")),
     ],
 )
-def test_a_kernel_takes_the_same_arguments_and_one_more(target: Any, found: OutKernel) -> None:
-    assert out_kernel(node(target)) == found
+def test_a_kernel_takes_the_same_arguments_and_one_more(target: Any, calls: OutKernel) -> None:
+    assert out_kernel(node(target)) == calls
 
 
 @pytest.mark.parametrize(
@@ -57,16 +57,16 @@ def test_several_results_have_none() -> None:
 
 
 def test_what_is_held_has_none() -> None:
-    found = program("towers")
-    assert {out_kernel(n) for n in found.nodes if n.op == "placeholder"} == {None}
+    calls = program("towers")
+    assert {out_kernel(n) for n in calls.nodes if n.op == "placeholder"} == {None}
 
 
 def test_it_computes_the_same_where_it_is_told() -> None:
     first, second, place = torch.randn(3, 4), torch.randn(4, 5), torch.empty(3, 5)
     kernel = out_kernel(node(aten.mm.default))
     assert kernel is not None
-    made = aten.mm.out(first, second, **{kernel.argument: place})
-    assert made is place
+    out_variant = aten.mm.out(first, second, **{kernel.argument: place})
+    assert out_variant is place
     assert torch.equal(place, first @ second)
 
 
@@ -95,18 +95,18 @@ def weighted(loss: Any) -> Callable[[], tuple[nn.Module, tuple[Tensor, ...], Any
 @pytest.mark.parametrize("seed", [1, 2])
 def test_what_crosses_is_computed_as_eager_does(loss: Any, seed: int) -> None:
     model, inputs, step = weighted(loss)()
-    found = capture_program(model, inputs, step)
+    calls = capture_program(model, inputs, step)
     random = np.random.default_rng(seed)
-    placement = scattered(found.graph, 2, seed)
-    of_loss = [i for i, op in enumerate(found.graph.ops) if "loss" in op.kind or "cross" in op.kind]
+    placement = scattered(calls.graph, 2, seed)
+    of_loss = [i for i, op in enumerate(calls.graph.ops) if "loss" in op.kind or "cross" in op.kind]
     placement[of_loss] = int(random.integers(2))
-    after = [b for a, b in found.graph.edges() if a in of_loss]
+    after = [b for a, b in calls.graph.edges() if a in of_loss]
     for op in after:
         placement[op] = 1 - placement[of_loss[0]]
-    placed = place(found, placement, found.graph.order, 2)
+    placed_step = place(calls, placement, calls.graph.order, 2)
     eager = float(step(model, *inputs).detach())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    with PlacedStep(placed, model, optimizer, DEVICES[:2]) as run:
+    with PlacedStep(placed_step, model, optimizer, DEVICES[:2]) as run:
         assert float(run(*inputs)) == eager
 
 
@@ -142,18 +142,18 @@ SQUARE = torch.ones(2, 2)
     ],
 )
 def test_ways_to_write_over_an_argument(
-    target: object, given: tuple[Tensor | float, ...], expected: list[str]
+    target: object, call_arguments: tuple[Tensor | float, ...], expected: list[str]
 ) -> None:
     graph = fx.Graph()
     arguments: list[fx.Node | float] = []
-    for name, value in zip("ab", given, strict=False):
+    for name, value in zip("ab", call_arguments, strict=False):
         if isinstance(value, Tensor):
             arguments.append(graph.placeholder(name))
             graph.find_nodes(op="placeholder")[-1].meta["val"] = value
         else:
             arguments.append(value)
     node = graph.call_function(target, tuple(arguments))
-    node.meta["val"] = target(*given)
+    node.meta["val"] = target(*call_arguments)
     assert [" ".join(map(str, (a, *b))) for a, b in in_place_calls(node)] == expected
 
 

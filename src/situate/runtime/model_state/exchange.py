@@ -134,6 +134,6 @@ def _check_values(values: Taken, tensor: torch.Tensor) -> None:
     place, at = ", ".join(map(str, first)), tuple(first)
     raise SituateError(
         f"input {values.name} is {current[at].item()} at [{place}] and was "
-        f"{values.values[at].item()} when the step was captured, which holds for those values alone: {values.line} depends "
-        f"on them; capture and plan for these, or {values.remedy}"
+        f"{values.values[at].item()} when the step was captured, which holds for those values "
+        f"alone: {values.line} depends on them; capture and plan for these, or {values.remedy}"
     )
