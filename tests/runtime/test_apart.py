@@ -21,7 +21,7 @@ from situate.runtime.programs.program import capture_program  # noqa: E402
 from situate.runtime.step import PlacedStep, StartDevices  # noqa: E402
 from situate.runtime.unplaced import UnplacedStep  # noqa: E402
 from tests.runtime.gpus import GPUS, needs_gpus  # noqa: E402
-from tests.runtime.models import MODELS, Built, entropy  # noqa: E402
+from tests.runtime.models import MODELS, ModelParts, entropy  # noqa: E402
 from tests.runtime.steps import cut, state  # noqa: E402
 
 CPU, APART = RealDevice("cpu", "cpu", 1), RealDevice("apart", "apart:0", 1, mirrored=True)
@@ -80,16 +80,16 @@ class Stub(nn.Module):
         return equality
 
 
-def of_words(model: nn.Module) -> Built:
+def of_words(model: nn.Module) -> ModelParts:
     words = torch.randint(20, (3, 5))
     return model, (words, words.roll(1, 1)), entropy
 
 
-def allocations() -> Built:
+def allocations() -> ModelParts:
     return Stub(), (torch.randn(8, 6), torch.randint(3, (8,))), entropy
 
 
-NETWORKS: dict[str, Callable[[], Built]] = {
+NETWORKS: dict[str, Callable[[], ModelParts]] = {
     **{name: MODELS[name] for name in ("towers", "convolutional", "tied", "odd", "strided")},
     "recurrent": lambda: of_words(Recurrent()),
     "attending": lambda: of_words(Attending()),
@@ -97,7 +97,7 @@ NETWORKS: dict[str, Callable[[], Built]] = {
 }
 
 
-def without_draws(parts: Built) -> Built:
+def without_draws(parts: ModelParts) -> ModelParts:
     """The same without dropout: from the same seed a GPU draws other numbers than a CPU."""
     for module in parts[0].modules():
         if isinstance(module, nn.Dropout):
@@ -106,7 +106,7 @@ def without_draws(parts: Built) -> Built:
 
 
 def assert_trained_alike(
-    parts: Built,
+    parts: ModelParts,
     devices: Sequence[RealDevice],
     start: StartDevices | None,
     tolerance: float,

@@ -66,7 +66,7 @@ def test_another_optimizer_is_found_in_the_parameters():
 
 @pytest.mark.parametrize("devices", [1, 2])
 @pytest.mark.parametrize(
-    ("optimizer", "kept"),
+    ("optimizer", "state"),
     [
         (torch.optim.AdamW, {"exp_avg", "exp_avg_sq", "step"}),
         (partial(torch.optim.SGD, lr=0.1, momentum=0.9), {"momentum_buffer"}),

@@ -510,7 +510,7 @@ def step(pair: Pair) -> Iterator[PlacedStep]:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         ((torch.zeros(8, 6),), "structured like"),
         ((torch.zeros(8, 6), 3), "structured like"),

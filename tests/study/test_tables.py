@@ -38,7 +38,7 @@ def test_a_state_of_anything_but_arrays_of_numbers_is_not_kept(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("name", "done", "header"),
+    ("name", "samples_done", "header"),
     [
         ("logits", 24, b"'''"),
         ("logits", 24, b"("),

@@ -209,6 +209,7 @@ def consecutive_runs(numbers: NDArray[np.int64], most: int | None) -> Iterator[N
     """Indices into ascending `numbers` (k,), in runs of consecutive numbers, each of at most
     `most`."""
     indices = np.arange(len(numbers))
+    # A gap in the numbers starts a new run.
     for run in np.split(indices, np.flatnonzero(np.diff(numbers) != 1) + 1):
         size = most or max(1, len(run))
         yield from (run[begin : begin + size] for begin in range(0, len(run), size))

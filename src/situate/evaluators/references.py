@@ -68,6 +68,7 @@ def reference_placement(problem: Problem) -> Placement:
     )
     order = priority_of(np.array(problem.graph.order, np.int32))
     _, peak = step_times(Simulator(problem), candidates, order, threads=1)
+    # (candidates,): the stretches come first, so argmax picks them if they fit.
     fits = (peak <= problem.capacity).all(axis=1)
     return np.asarray(candidates[int(fits.argmax())], np.int32)
 
@@ -77,6 +78,7 @@ def _balanced_stretches(problem: Problem) -> Placement:
     work = np.zeros(problem.units)
     np.add.at(work, problem.unit, problem.seconds.min(axis=1) + MIN_OP_SECONDS)
     line = pipeline_order(problem)
+    # A unit goes to the device whose share of the work holds the unit's middle.
     middle = np.cumsum(work[line]) - work[line] / 2
     of_unit = np.empty(problem.units, np.int32)
     of_unit[line] = devices[(middle / work.sum() * len(devices)).astype(int)]

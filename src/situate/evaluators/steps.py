@@ -31,6 +31,7 @@ class Steps:
     def seconds(self, times: Floats) -> Floats:
         """(k,) measurements from step times (k, steps); there may be fewer steps than `timed`."""
         window = min(self.window, times.shape[1])
+        # (k, steps - window + 1, window): every run of consecutive steps, as a view.
         runs = np.lib.stride_tricks.sliding_window_view(times, window, axis=1)
         return np.asarray(runs.mean(axis=2).min(axis=1))
 
@@ -71,6 +72,7 @@ def has_enough_steps(
         return False
     if timed is not None:
         return len(seconds) >= timed or max(seconds) > seconds_left
+    # Stop at a precise mean, after many steps, or before a step that would end too late.
     exact = len(seconds) >= MIN_STEPS and standard_error(seconds) <= TARGET_ERROR
     long = len(seconds) >= MAX_STEPS and sum(seconds) >= SHORT_SECONDS
     return exact or long or max(seconds) > seconds_left

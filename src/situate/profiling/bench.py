@@ -36,6 +36,7 @@ class Bench:
         self, subject: Subject, devices: Sequence[RealDevice], trips: Sequence[RoundTrip]
     ) -> None:
         program = subject.program
+        # The whole program is placed on one device: each worker runs all ops.
         here = np.zeros(len(program.graph.ops), np.int32)
         self._subject, self._trips = subject, trips
         self.marks = OpNumbers(len(program.graph.ops), len(trips))
@@ -63,6 +64,7 @@ class Bench:
             size: layout.place((size // 4,), (1,), torch.float32)
             for size in dict.fromkeys(trip.size for trip in self._trips)
         }
+        # All round trips of a size share a slot, as they run one after the other.
         slots = tuple(by_size[trip.size] for trip in self._trips for _ in range(2))
         flags = layout.place((len(slots) + 1,), (1,), torch.int32)
         return [

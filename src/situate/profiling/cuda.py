@@ -55,6 +55,7 @@ def _between_events(call: Call, count: int) -> list[float]:
         start.record()
         call()
         end.record()
+    # Event times exist only once the stream has passed the events.
     torch.cuda.synchronize()
     return [start.elapsed_time(end) / 1e3 for start, end in pairs]
 
@@ -88,4 +89,5 @@ def _copy_seconds(source: str, target: str, size: int) -> float:
         slot.to(target, non_blocking=True)
         return target_clock() - start
 
+    # The first copy allocates and pins memory.
     return median_low([seconds() for _ in range(COPY_REPETITIONS + 1)][1:])

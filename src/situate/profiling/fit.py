@@ -75,7 +75,9 @@ def _with_launches(samples: Floats, launch: float, launches: float) -> Efficienc
     if not long.any():
         return None
     efficiency = _fit_fractions(at_peak[:, long], seconds[long] - start)
+    # (ops,) predictions by the roofline: the slower of both sides after the start.
     predicted = start + (at_peak / efficiency[:, None]).max(axis=0)
+    # The error is a factor: the median of |log ratio| weighs too fast and too slow alike.
     error = float(np.exp(np.median(np.abs(np.log(predicted / seconds)))))
     arithmetic, memory = efficiency.tolist()
     return Efficiency(arithmetic, memory, launches, len(seconds), error)
@@ -84,9 +86,11 @@ def _with_launches(samples: Floats, launch: float, launches: float) -> Efficienc
 def _fit_fractions(at_peak: Floats, seconds: Floats) -> Floats:
     """(2,) fractions of the peaks, from (2, ops) seconds at either peak and measured seconds."""
     reached = at_peak / seconds
+    # The start value assumes that every op is bound by the side of which it reaches more.
     efficiency = np.full(2, np.median(reached.max(axis=0)))
     side = np.full(len(seconds), -1)
     for _ in range(MAX_ROUNDS):
+        # (2, ops) seconds at the fitted rates: the larger one is the side that binds an op.
         before, side = side, (at_peak / efficiency[:, None]).argmax(axis=0)
         if np.array_equal(side, before):
             break

@@ -162,6 +162,7 @@ def _repeat_steps(workers: ProfilingWorkers, members: Sequence[int]) -> list[Ste
     seconds = _step_seconds(steps[0])
     fewest = MIN_STEPS if seconds < LONG_STEP_SECONDS else 1
     count = min(MAX_STEPS, max(fewest, int(SECONDS_PER_KIND / max(seconds, 1e-9))))
+    # An even number of further steps keeps the total odd, as the low median needs.
     return steps + [workers.run(members, timed=True) for _ in range(2 * (count // 2))]
 
 

@@ -57,6 +57,7 @@ def replay(program: Program, device: torch.device, stopwatch: Stopwatch) -> dict
 
 def _timing(call: Call, stopwatch: Stopwatch) -> Timing:
     (first,) = stopwatch(call, 1)
+    # The first call has warmed up caches and tells how many calls fit into the time.
     count = max(1, min(MAX_CALLS, int(SECONDS_PER_OP / max(first, 1e-9))))
     seconds = sorted(stopwatch(call, count))
     quartile = len(seconds) // 4
@@ -135,6 +136,8 @@ def synthetic_tensor(fake: torch.Tensor, device: torch.device) -> torch.Tensor:
     import torch
 
     size, stride = tuple(fake.shape), tuple(fake.stride())
+    # An expanded tensor has stride 0: filling its base storage avoids writes to overlapping
+    # elements.
     base = torch.zeros(max(1, extent(size, stride)), dtype=fake.dtype, device=device)
     if fake.is_floating_point():
         base.uniform_(0.1, 1.0)

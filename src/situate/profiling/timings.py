@@ -23,6 +23,7 @@ def timings(graph: Graph, steps: Sequence[StepRecord], look: float) -> dict[str,
         look: seconds of reading the clock.
     """
     ops = [op for op in steps[0].op_starts if op < len(graph.ops)]
+    # The interval between two clock readings includes one reading.
     of_op = {op: [max(0.0, s.op_ends[op] - s.op_starts[op] - look) for s in steps] for op in ops}
     by_signature: dict[str, list[int]] = {}
     for op in ops:
@@ -36,6 +37,7 @@ def _timing(ops: Sequence[list[float]]) -> Timing:
     every = np.concatenate(ops)
     low, high = np.quantile(every, (0.25, 0.75)).tolist()
     mean = float(np.mean(medians))
+    # The mean of medians can lie outside the quartiles of all single times.
     return Timing(mean, min(low, mean), max(high, mean), len(every))
 
 

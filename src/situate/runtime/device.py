@@ -156,6 +156,7 @@ class Device:
         self._op_starts.clear()
         self._op_ends.clear()
         function = self._step
+        # The timed text is compiled at its first use only.
         if timed:
             self._timed = function = self._timed or _compiled(self._share.timed, self._names)
         tensors_by_name = {f"x{k}": tensor for k, tensor in enumerate(inputs)}

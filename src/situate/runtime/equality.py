@@ -274,6 +274,7 @@ def difference(one: torch.Tensor, other: torch.Tensor, whole: bool = False) -> f
     one, other = one.detach().cpu(), other.detach().cpu()
     if torch.equal(one, other):
         return 0.0
+    # Doubles: the difference of two nearby floats is itself rounded.
     one, other = _as_doubles(one), _as_doubles(other)
     # Equal infinities and two that are no numbers differ by nothing, where a subtraction gives NaN.
     same = (one == other) | (one.isnan() & other.isnan())

@@ -64,6 +64,7 @@ class Lockstep:
             except BaseException as error:
                 self._stop(error)
 
+        # On a CPU, autograd runs a backward pass in the calling thread: a slice keeps to its turn.
         threads = [Thread(target=run, args=(s,), daemon=True) for s in range(len(runs))]
         for thread in threads:
             thread.start()

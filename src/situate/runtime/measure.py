@@ -108,6 +108,7 @@ def measure(
         began = time.perf_counter()
         returned = step(*arguments(inputs))
         seconds.append(time.perf_counter() - began)
+        # A step replaces its records at the next call.
         records.append(tuple(step.records))
         losses += finite_loss(returned, number)
     return StepTimes(seconds[0], tuple(seconds[1:]), tuple(records[1:]), tuple(losses))

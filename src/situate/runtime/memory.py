@@ -55,6 +55,7 @@ def aligned_alike(tensor: torch.Tensor) -> torch.Tensor:
 
     if tensor.device.type != "cpu" or type(tensor) not in (torch.Tensor, torch.nn.Parameter):
         return tensor.detach().clone()
+    # Room for the elements, and for a shift to the same remainder of the address.
     place = Layout().like(tensor)
     room = extent(place.size, place.stride) * tensor.dtype.itemsize + 2 * ALIGNMENT
     raw = torch.empty(room, dtype=torch.uint8, device="cpu")
@@ -142,6 +143,7 @@ def anonymous_file(nbytes: int) -> int:
         descriptor = os.memfd_create("situate")
     else:
         with tempfile.TemporaryFile() as file:
+            # The duplicate outlives the temporary file, which is unlinked.
             descriptor = os.dup(file.fileno())
     os.ftruncate(descriptor, max(nbytes, 1))
     return descriptor

@@ -94,6 +94,7 @@ class PlacedStep:
         )
         self._hyperparameters: list[Hyperparameters] = []
         self._step = 0
+        # Re-entrant: `memory` runs a step, and `close` runs `sync`, under the same lock.
         self._turn = threading.RLock()
         self._devices: StepDevices | None = None
         if self._ahead:

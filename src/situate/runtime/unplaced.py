@@ -129,6 +129,7 @@ def _pairwise_sum(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     leaves a rest."""
     if len(tensors) == 1:
         return tensors[0]
+    # The largest power of two below the length.
     half = 1 << ((len(tensors) - 1).bit_length() - 1)
     return _pairwise_sum(tensors[:half]) + _pairwise_sum(tensors[half:])
 

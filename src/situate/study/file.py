@@ -169,6 +169,7 @@ class StudyFile:
             SituateError: a sample of another placement.
         """
         stored = self._samples(first, first + len(placements), table)
+        # Samples of an interrupted batch may be missing anywhere, so rows are looked up.
         rows = np.array([sample.number - first for sample in stored], np.int64)
         same = (samples.placements(stored, self._packing, self.path) == placements[rows]).all(
             axis=1

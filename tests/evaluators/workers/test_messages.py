@@ -62,7 +62,7 @@ def test_what_is_no_array_of_numbers_is(placements: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "measured",
+    "measurements",
     [
         MEASUREMENTS,
         replace(MEASUREMENTS, origins=(Origin("here", 1.0), None)),

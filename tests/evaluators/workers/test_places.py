@@ -9,7 +9,7 @@ from situate.evaluators.workers.places import Place
 
 
 @pytest.mark.parametrize(
-    ("said", "place"),
+    ("text", "place"),
     [
         (4, Place(4)),
         ("4", Place(4)),
@@ -23,7 +23,7 @@ def test_places_are_parsed(text: int | str, place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", [0, -1, 5000, "", ":3", "ray3", "ray:", "ray:0", "ray://", "ray://node", "two", "٣"]
+    "text", [0, -1, 5000, "", ":3", "ray3", "ray:", "ray:0", "ray://", "ray://node", "two", "٣"]
 )
 def test_other_words_are_refused(text: int | str) -> None:
     with pytest.raises(SituateError, match=r"workers: must be a number from 1 to 4,096, ray, ray:"):

@@ -32,7 +32,7 @@ def test_it_finds_what_this_process_finds(monkeypatch, tmp_path) -> None:
     assert line("__import__('only_here').NAME") == "found"
 
 
-@pytest.mark.parametrize(("path", "found"), [([], False), ([""], True)])
+@pytest.mark.parametrize(("path", "output"), [([], False), ([""], True)])
 def test_it_looks_through_the_current_directory_where_this_process_does(
     monkeypatch, tmp_path, path, output
 ) -> None:

@@ -134,7 +134,7 @@ def test_a_worker_serves_until_its_parent_hangs_up(monkeypatch: pytest.MonkeyPat
     assert answers == ["ready", ("ran", 1), ("ran", 2)]
 
 
-@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("orders", [True, False])
 def test_a_worker_whose_parent_is_gone_before_it_is_ready_ends(
     monkeypatch: pytest.MonkeyPatch, orders: bool
 ) -> None:

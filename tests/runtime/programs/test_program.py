@@ -104,7 +104,7 @@ def test_a_step_that_depends_on_values_names_the_line(kind: Any, remedy: str) ->
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("inputs_given", "message"),
     [
         ((3, (torch.zeros(1),), None), "the model is int"),
         ((nn.Linear(2, 2), (), None), "the inputs are tuple of 0"),

@@ -33,7 +33,7 @@ def node(target: Any, value: object = None) -> fx.Node:
 
 
 @pytest.mark.parametrize(
-    ("target", "found"),
+    ("target", "calls"),
     [
         (aten.mm.default, OutKernel("aten::mm.out", "out")),
         (aten.add.Tensor, OutKernel("aten::add.out", "out")),
@@ -120,7 +120,7 @@ SQUARE = torch.ones(2, 2)
 
 
 @pytest.mark.parametrize(
-    ("target", "given", "expected"),
+    ("target", "call_arguments", "expected"),
     [
         (aten.add.Tensor, (SQUARE, SQUARE), ["a b", "b a"]),
         (aten.mul.Tensor, (SQUARE, SQUARE), ["a b", "b a"]),

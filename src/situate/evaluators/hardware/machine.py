@@ -123,6 +123,7 @@ class RealMachine:
     def by(self, steps: Steps) -> RealMachine:
         """The same machine, with the same processes and log, that measures by these steps. Fewer
         steps run if all would take more than half the limit."""
+        # A copy of the attributes shares processes and log, and runs no checks again.
         other = RealMachine.__new__(RealMachine)
         vars(other).update(vars(self), _rule=steps)
         return other
@@ -196,6 +197,7 @@ class RealMachine:
         with self._start_step(placement, order) as step:
             for number in range(dropped_steps):
                 self._seconds(step, number + 1)
+            # Half of the limit is left for the start and the dropped steps.
             until = time.perf_counter() + self._limit / 2
             seconds: list[float] = []
             while not has_enough_steps(seconds, until - time.perf_counter(), timed_steps):
@@ -205,6 +207,8 @@ class RealMachine:
 
     def _start_step(self, placement: Placement, order: list[int]) -> PlacedStep:
         program, model = self._subject.program, self._subject.model
+        # A rate of zero keeps parameters, but steps still write buffers such as running
+        # means.
         for tensor, value in self._state:
             tensor.detach().copy_(value)
         placed_program = place(program, placement, order, self.problem.d)

@@ -131,6 +131,7 @@ class RealMachines:
     def run(self, schedule: Schedule) -> Measurement:
         """Measure a schedule, which may come from any method, in seconds of the first worker."""
         order = order_of(self.problem, schedule).astype(np.int32)
+        # (1, 2, n): a worker takes a row of two as placement and order.
         one = np.stack([schedule.placement, order])[None]
         [(_, measurements)] = self.measure_each(one, np.array([0]))
         [seconds] = References(self.met).normalise(measurements).seconds.tolist()

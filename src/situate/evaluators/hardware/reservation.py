@@ -49,6 +49,7 @@ class Reservation:
             if not attempts_left:
                 raise Unfit(self._too_few(cores, gpus))
             time.sleep(CLAIM_PAUSE_SECONDS)
+        # Child processes inherit the cores and the variable.
         os.sched_setaffinity(0, self.cores)
         if gpus:
             os.environ[VISIBLE_GPUS_VARIABLE] = ",".join(self.gpus)
@@ -131,6 +132,7 @@ def _bind_socket(name: str) -> socket.socket | None:
     """A socket with this name; None if another process has it."""
     claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     try:
+        # Binding is atomic in the kernel, so two processes never get the same name.
         claim.bind(f"{SOCKET_NAME_PREFIX} {name}")
     except OSError:
         claim.close()

@@ -134,6 +134,7 @@ class HardwareWorkers:
             self._expired, self._reproach = False, f"{reproach} within {seconds:g} s"
             self._deadline = perf_counter() + seconds
             self._timer = Timer(seconds, self._expire)
+            # The timer must not keep Python alive at exit.
             self._timer.daemon = True
             self._timer.start()
 
@@ -151,6 +152,7 @@ class HardwareWorkers:
         """The error for the cause of a failure."""
         if self._expired:
             return TimedOut(self._reproach)
+        # Linux kills without a message; its counter tells this from a kill by a user.
         killed = isinstance(failure, WorkerEnded) and failure.status == KILLED_STATUS
         return OutOfMemory(str(failure)) if killed and memory_kills() > self._kills else failure
 
@@ -207,6 +209,7 @@ def run_worker(connection: int, *modules: str) -> None:
         for module in modules:
             with contextlib.suppress(ImportError):
                 import_module(module)
+    # Modules and their tables live for ever; frozen, they cost later collections nothing.
     gc.freeze()
     with Connection(connection) as parent, contextlib.suppress(EOFError, OSError, RuntimeError):
         while True:

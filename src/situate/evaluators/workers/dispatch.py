@@ -351,6 +351,8 @@ class Dispatch:
         attempt = queue.popleft()
         self._update_with_one_task(worker)
         if queue:
+            # The next task of the queue began when this one ended, not when it was
+            # assigned.
             queue[0].since = self._listened_at
         else:
             del self._attempts[worker]
@@ -378,6 +380,7 @@ class Dispatch:
                 self._stop_worker(worker, f"did not answer within {limit:.3g} s")
 
     def _stop_worker(self, worker: int, reason: str) -> None:
+        # Stop first: a late answer of this process must not count any more.
         self._workers.stop(worker)
         self._handle_failure(worker, reason)
 
@@ -393,6 +396,7 @@ class Dispatch:
             attempt = queue.pop()
             if attempt.is_unanswered and queue:  # it did not begin, and is no failure
                 attempt.batch.waiting.appendleft(attempt.number)
+            # The first task of the queue was running, so the failure counts against it.
             elif attempt.is_unanswered:
                 self._handle_task_failure(attempt, reason)
         self._failures_in_a_row[worker] += 1

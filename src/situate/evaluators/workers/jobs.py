@@ -134,6 +134,7 @@ class Jobs:
         early: dict[int, Any] = {}
         next_number = 0
         for number, value in self.each(calls, terms):
+            # Values that arrive ahead of their turn wait here.
             early[number] = value
             while next_number in early:
                 yield early.pop(next_number)

@@ -111,12 +111,14 @@ class WorkerMachine:
             begin = time.perf_counter()
             measurements = here.measure(placements[rows], int(numbers[rows[0]]))
             if len(self._seconds_here) < LOCAL_TIMING_BATCHES:
+                # Per sample, as batches differ in size.
                 self._seconds_here.append((time.perf_counter() - begin) / len(rows))
             yield rows, measurements
 
     def _measure_there(
         self, placements: NDArray[np.int32], numbers: NDArray[np.int64], avoid: str
     ) -> Iterator[tuple[NDArray[np.int64], Measurements]]:
+        # Rounded up, so that the last worker has no extra task.
         size = max(1, -(-len(numbers) // (TASKS_PER_WORKER * self._count)))
         pieces = list(consecutive_runs(numbers, min(size, self._evaluator.at_once or size)))
         tasks = [Task(placements[rows], numbers[rows], avoid) for rows in pieces]

@@ -199,6 +199,7 @@ def _compact_form(message: Work | Message) -> Any:
 def _task_from_bytes(
     rows: bytes, dtype: str, shape: tuple[int, ...], first: int, avoid: str
 ) -> Task:
+    # `frombuffer` is read-only; an evaluator may write to its placements.
     placements = np.frombuffer(rows, dtype).reshape(shape).copy()
     return Task(placements, np.arange(first, first + shape[0]), avoid)
 

@@ -80,6 +80,7 @@ class ProcessWorkers:
         if tasks and (len(message) > UNREAD_BYTES or tasks[-1] is not None):
             tasks.append(message)
             return
+        # None marks a task that is sent already.
         tasks.append(None)
         self._send(worker, message)
 

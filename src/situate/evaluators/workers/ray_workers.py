@@ -52,6 +52,7 @@ class RayWorkers:
         self._actor = ray.remote(**needs, max_restarts=0, max_task_retries=0)(_Actor)
         self._board = ray.remote(num_cpus=0)(_MetricsBoard)
         self._board_actor: Any = None
+        # One copy in the object store serves all workers.
         self._packed = ray.put(packed)
         self._actors: dict[int, Any] = {}
         self._awaited: dict[Any, int] = {}

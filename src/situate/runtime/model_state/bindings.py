@@ -56,6 +56,7 @@ def _check_type(path: str, tensor: torch.Tensor, captured: torch.Tensor) -> None
 
 def _check_no_overlap(state: Mapping[str, torch.Tensor], changed: Collection[str]) -> None:
     """Refuse changed tensors that share memory, since each gets memory of its own."""
+    # Sorted by address, only neighbours can overlap; the farthest end so far decides.
     spans = sorted(
         (*address_range(tensor), path) for path, tensor in state.items() if tensor.numel()
     )

@@ -57,6 +57,7 @@ def lay_out(
     entries = []
     for number, tensor in enumerate(tensors):
         moments = MOMENTS[updated[number]] if number in updated else ()
+        # Dense parts: pieces of an update are ranges of elements in memory.
         parts = {name: layout.dense(tensor) for name in ("value", *moments)}
         copies = tuple(layout.dense(tensor) for _ in (parts if number in changed else ()))
         count, count_copy = (layout.place((), (), torch.float32) for _ in range(2))

@@ -78,6 +78,7 @@ def rehearse(kind: str, hyperparameters: Hyperparameters, dtype: torch.dtype) ->
     import torch
 
     names = ("gradient", "value", *MOMENTS[kind])
+    # One element shows every error that depends on options and types.
     gradient, *parts = (torch.zeros(1, dtype=dtype, device="cpu") for _ in names)
     with torch.no_grad():
         _APPLY[kind](parts, gradient, torch.zeros((), device="cpu"), owner_types(hyperparameters))

@@ -74,6 +74,7 @@ def record_memory(run: Callable[[], StepRecord], device: torch.device) -> StepRe
 
     with _silent(), profile(use_cpu=True, profile_memory=True) as profiler:
         record = run()
+    # The profiler stamps events by the wall clock; records use the monotonic clock.
     since = time.time_ns() - time.perf_counter_ns()
     events = profiler.kineto_results.events()
     memory = (e for e in events if e.name() == "[memory]" and _of(e.device_type(), device))

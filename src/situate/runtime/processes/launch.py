@@ -34,6 +34,7 @@ class ChildProcesses:
 
     def __init__(self) -> None:
         self._processes: list[subprocess.Popen[bytes]] = []
+        # The finalizer holds the list, not this object, which would never be collected.
         weakref.finalize(self, _kill_all, self._processes)
 
     def start(

@@ -163,6 +163,7 @@ class DeviceWorkers:
 
     def _give_up(self, step: int) -> None:
         """Abort the step for the other devices, then end all workers."""
+        # Workers may wait for a tensor that will never come; the flag ends their waiting.
         self._flags.post(ABORT_FLAG, step)
         self._pool.drain()
         self.close()

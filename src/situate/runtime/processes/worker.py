@@ -67,6 +67,7 @@ def _work(parent: Connection) -> Work | FailureReport:
     """The work of this device, in the memory whose descriptor arrives first."""
     from situate.runtime.memory import mapped
 
+    # The mapping keeps the memory alive, so the descriptor can be closed at once.
     block = reduction.recv_handle(parent)
     try:
         assignment: Assignment = parent.recv()

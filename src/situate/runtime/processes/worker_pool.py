@@ -50,6 +50,7 @@ class Worker:
     def assign(self, assignment: Assignment, block: int) -> None:
         """Send a share of a placed step, and the descriptor of its memory."""
         with contextlib.suppress(OSError):
+            # The descriptor travels beside the bytes of the socket, as ancillary data.
             reduction.send_handle(self.connection, block, self.process.pid)
         self.send(assignment)
 
