@@ -1,4 +1,4 @@
-"""The core refuses arrays that mean nothing: it indexes with them unasked from then on."""
+"""The core refuses invalid arrays, as it indexes with them unchecked afterwards."""
 
 from __future__ import annotations
 
@@ -160,6 +160,7 @@ def _load_annealers(problem: Problem) -> _core.LoadAnnealers:
     return _core.make_load_annealers(core_problem(problem), 0, 1, start, pipeline_order(problem))
 
 
+# The core releases the interpreter lock, and its loads and lines match plain Python.
 @pytest.mark.parametrize("rule", [_core.heft, _core.etf])
 def test_other_threads_run_while_a_rule_lists(rule: Callable[..., object]) -> None:
     core = core_problem(Problem(chain(20_000), devices(*[1] * 100)))
@@ -233,6 +234,7 @@ def test_units_are_not_put_on_two_devices() -> None:
         _core.make_load_annealers(core, 0, 1, apart, np.zeros(1, np.int32))
 
 
+# Limits of numbers, time and memory.
 def test_bytes_that_overflow_are_refused() -> None:
     load_annealers = _load_annealers(Problem(chain(2, seconds=1.0), devices(1, 1), "throughput"))
     room = np.full(2, 2**62)

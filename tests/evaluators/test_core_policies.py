@@ -1,5 +1,4 @@
-"""Learned policies in the core: any number of threads gives the same numbers, and
-arrays that do not belong together are refused."""
+"""Learned policies in the core give equal numbers on any number of threads."""
 
 from __future__ import annotations
 
@@ -118,6 +117,7 @@ def flat(result: Any) -> list[np.ndarray]:
     return [np.asarray(result)]
 
 
+# Every function of the core, on one thread and on several.
 @pytest.mark.parametrize("name", CALLS)
 def test_threads_change_no_bit(name: str) -> None:
     function, arguments = CALLS[name]
@@ -145,6 +145,7 @@ def shorter(name: str) -> Iterator[dict[str, Any]]:
                 yield arguments | {argument: short}
 
 
+# Arrays with wrong shapes, types or contents are refused.
 @pytest.mark.parametrize("name", CALLS)
 def test_arrays_that_do_not_belong_together_are_refused(name: str) -> None:
     for arguments in shorter(name):
@@ -173,6 +174,7 @@ def test_a_group_that_does_not_exist_is_refused(group: int) -> None:
         _core.group_gradients(**layer(), groups=wrong[None], weights=numbers(1), threads=1)
 
 
+# Draws match their probabilities.
 def test_devices_without_any_probability_are_not_drawn() -> None:
     arguments = draws()
     arguments["gumbel"][:, :, 1] = -np.inf

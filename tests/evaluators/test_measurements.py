@@ -1,4 +1,4 @@
-"""Measurements of placements."""
+"""Measurements of placements, and the check of an evaluator's answer."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ COMPLETED = Measurements(np.array([1.0, 2.0]), np.array([0, 0], np.uint8))
 FAILED = Measurements(np.array([np.inf, 0.5]), np.array([1, 3], np.uint8))
 
 
+# Measurements as values.
 def test_measurements_follow_one_another() -> None:
     both = COMPLETED.then(FAILED)
     assert both.seconds.tolist() == [1.0, 2.0, np.inf, 0.5]
@@ -29,6 +30,7 @@ def test_a_failure_counts_as_so_many_seconds_whatever_it_took() -> None:
 ONE_TIME_ONE_FAILURE = Measurements(np.array([1.0, np.inf], np.float32), np.array([0, 2], np.int64))
 
 
+# Answers of evaluators that users bring.
 def test_the_types_are_the_usual_ones() -> None:
     result = checked_measurements(Answering(), ONE_TIME_ONE_FAILURE, 2)
     assert result.seconds.dtype == np.float64

@@ -1,4 +1,4 @@
-"""Seconds of machines that differ are compared by the reference step."""
+"""The reference step makes seconds of unequal workers comparable."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ def measure_by(*origins: Origin | None) -> Measurements:
     return Measurements(np.full(count, 10.0), np.zeros(count, np.uint8), origins)
 
 
+# Normalised seconds: relative to the first worker of the study.
 def test_seconds_are_those_of_the_worker_that_was_met_first() -> None:
     references = References()
     first, slow = Origin("a", 1.0), Origin("b", 4.0)
@@ -52,6 +53,7 @@ def test_who_is_not_told_apart_is_left_as_it_is() -> None:
     assert References().normalise(measure_by(None)).seconds.tolist() == [10.0]
 
 
+# The placement of the reference step.
 def test_every_device_has_a_stretch_of_about_equal_work() -> None:
     normalised = reference_placement(Problem(chain(9), devices(1, 1, 1)))
     assert normalised.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]

@@ -1,4 +1,4 @@
-"""The simulated machine: its noise, sample by sample."""
+"""The simulated machine and its noise, sample by sample."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ def machine(noise: float, seconds: float = 1.0) -> SimulatedMachine:
     return SimulatedMachine(Problem(fork(4, seconds=seconds), devices(1, 1)), noise, seed=3)
 
 
+# Noise depends on seed and sample number alone, so searches can be resumed.
 def test_without_noise_the_same_placement_always_takes_as_long() -> None:
     assert machine(0.0).measure(PLACEMENTS, 0).seconds.tolist() == [4.0] * 6
 
@@ -46,6 +47,7 @@ def test_what_takes_least_is_measured_again_where_times_are_noisy() -> None:
     assert machine(0.1).finalists > machine(0.0).finalists == 0
 
 
+# The distribution of the noise, and its limits.
 def test_the_logarithm_of_noisy_times_is_spread_as_asked() -> None:
     logs = np.log(machine(0.2).measure(np.zeros((2000, 4), np.int32), 0).seconds / 4)
     assert np.abs(logs.mean()) < 0.02
@@ -60,6 +62,7 @@ def test_a_noisy_time_is_one_that_a_step_can_take(noise: float, seconds: float) 
     assert (noisy.seconds <= LONGEST).all()
 
 
+# Invalid placements and noise are refused.
 @pytest.mark.parametrize(
     ("placements", "message"),
     [

@@ -1,4 +1,4 @@
-"""One measurement of several steps."""
+"""The steps of one measurement: rules, and repetition until the mean is precise."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from situate.solvers.learned.paper_steps import COLOCRL, POST
 from tests.evaluators.test_simulated import machine
 
 
+# The papers' rules, on step times written by hand.
 def test_the_mean_of_all_is_the_only_one_where_the_window_is_all() -> None:
     times = np.random.default_rng(0).random((3, 10))
     np.testing.assert_allclose(POST.seconds(times), times.mean(axis=1))
@@ -52,6 +53,7 @@ def spread(measuring: SimulatedMachine) -> float:
     return float(np.log(seconds.seconds / 4).std())
 
 
+# The rules on the simulated machine.
 def test_the_mean_of_ten_noisy_steps_scatters_less_by_the_root_of_ten() -> None:
     noisy = machine(0.1)
     assert isinstance(noisy, CountsSteps)
@@ -75,6 +77,7 @@ def test_a_noisy_machine_is_called_by_its_rule_and_stays_what_it_was() -> None:
 NOISY = [1.0, 2.0]
 
 
+# When a real measurement stops repeating.
 def test_one_step_is_run_however_little_time_is_left() -> None:
     assert not has_enough_steps([], 0.0)
     assert has_enough_steps([1.0], 0.0)

@@ -1,4 +1,4 @@
-"""One thread and no denormals within, what there was before afterwards."""
+"""PyTorch's arithmetic within a block and after it, and calls of the core."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ def _three_threads() -> Iterator[None]:
     torch.set_flush_denormal(False)
 
 
+# The numbers of threads inside and outside the block.
 def test_within_there_is_one_thread_and_afterwards_as_many_as_before():
     with arithmetic():
         assert torch.get_num_threads() == 1
@@ -55,6 +56,7 @@ def test_steps_are_too_short_for_many_threads():
         assert thread_count() == MAX_THREADS
 
 
+# Products in halves have equal bits on any number of threads.
 @pytest.mark.parametrize("shape", [(1, 3, 2), (5, 4, 3), (600, 400, 700)])
 def test_a_product_is_the_same_on_one_thread_and_on_several(shape):
     rows, inner, columns = shape
@@ -83,6 +85,7 @@ def test_a_product_has_its_gradient(inner):
     torch.testing.assert_close(products, expected)
 
 
+# Denormal numbers, and settings after an error.
 def test_within_denormals_are_zero_and_afterwards_numbers():
     if not torch.set_flush_denormal(False):
         pytest.skip("this processor cannot take denormals for zero")
@@ -109,6 +112,7 @@ def _halved(number: float) -> float:
     return float(torch.full((1,), number).mul_(0.5))
 
 
+# Tensors to the core and back.
 def test_numbers_without_gaps_are_shared_and_others_copied():
     whole = torch.arange(6.0).reshape(2, 3).requires_grad_()
     assert np.shares_memory(array(whole), whole.detach().numpy())

@@ -1,4 +1,4 @@
-"""Attention: both scores are their formulas, and their gradients are true."""
+"""Both attention scores match their formulas, and their gradients are exact."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ def contexts(module, states, outputs):
     return module(states, outputs, module.keys(outputs))
 
 
+# Scores against the papers' formulas.
 def test_additive_scores_are_bahdanaus_with_doubled_parameters():
     module, states, outputs = attention("additive"), normal(2, 5, 4), normal(2, 6, 4)
     keys, queries = module.key(outputs) / 2, module.query(states) / 2
@@ -48,6 +49,7 @@ def test_general_scores_are_luongs():
     torch.testing.assert_close(contexts(module, states, outputs), weights @ outputs)
 
 
+# Gradients and precision.
 @pytest.mark.parametrize(("asking", "encoded"), [(1, 1), (3, 4), (40, 19)])
 def test_gradients_are_those_of_finite_differences(asking, encoded):
     module = attention("additive", width=2)

@@ -1,4 +1,4 @@
-"""Ascent: the steps are PyTorch's own, and its state is arrays."""
+"""Gradient ascent makes PyTorch's steps, and its state is a few arrays."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ def gain(module):
     return -(module.weight - TARGET).pow(4).sum() - 0.1 * module.bias.pow(2).sum()
 
 
+# Steps against PyTorch's optimisers.
 @pytest.mark.parametrize("rule", ["plain", "adam"])
 def test_steps_are_those_of_pytorchs_optimisers(rule):
     ours, theirs = layer(), layer()
@@ -58,6 +59,7 @@ def test_a_parameter_that_the_objective_does_not_know_stays():
     assert (module.weight > 0.5).all()
 
 
+# State: saved, restored, independent of later steps.
 @pytest.mark.parametrize("rule", ["plain", "adam"])
 def test_restored_it_goes_on_where_the_other_is(rule):
     one, other = layer(), layer()

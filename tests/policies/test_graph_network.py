@@ -1,4 +1,4 @@
-"""The graph network against Eq. 1 of REGAL, edge by edge."""
+"""The graph network against Eq. 1 of REGAL, edge by edge, and the sequence network."""
 
 from __future__ import annotations
 
@@ -70,6 +70,7 @@ def trained(rounds, update="residual", aggregation="sum"):
     return networks
 
 
+# Message passing on three small graphs in one batch.
 @pytest.mark.parametrize("update", ["plain", "residual", "gru"])
 @pytest.mark.parametrize("aggregation", ["sum", "mean"])
 @pytest.mark.parametrize("rounds", [0, 1, 3])
@@ -106,6 +107,7 @@ def test_nodes_of_a_thousand_edges_begin_as_small_as_any():
         assert GraphNetwork((4, 3), GraphShape(update=update), seeded())(star).abs().max() < 2
 
 
+# Initial parameters and sums by graph.
 def test_the_generator_decides_the_parameters():
     networks = [GraphNetwork((4, 3), GraphShape(8, update="gru"), seeded(s)) for s in (1, 1, 2)]
     first, same, other = (
@@ -127,6 +129,7 @@ def network():
     return SequenceNetwork(4, GraphShape(8, kind="sequence"), seeded())
 
 
+# The sequence network against an LSTM on each graph alone.
 def test_each_graph_is_read_in_its_order():
     of = dataclasses.replace(batch(), place=PLACE)
     representations, begin = network()(of), 0

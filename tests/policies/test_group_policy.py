@@ -1,4 +1,4 @@
-"""Features of groups, on a graph small enough to write down."""
+"""Features of groups, on a graph small enough to write down, and the policy over them."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ GROUPS = make_groups(PROBLEM, [0, 0, 1, 2])
 FEATURES = group_features(PROBLEM, GROUPS)
 
 
+# Each block of the features, by hand.
 def test_kinds_are_shares_of_the_groups_ops():
     np.testing.assert_array_equal(FEATURES.kinds, [[0.5, 0.5, 0], [1, 0, 0], [0, 0, 1]])
 
@@ -67,6 +68,7 @@ def test_adjacency_has_what_is_read_and_then_what_reads():
     np.testing.assert_array_equal(FEATURES.adjacency, np.hstack((reads, read_by)))
 
 
+# The trainable embedding of kinds.
 def test_a_group_begins_with_the_mean_embedding_of_its_kinds():
     embedding = GroupEmbedding(FEATURES, torch.Generator().manual_seed(0))
     whole = embedding()
@@ -93,6 +95,7 @@ def pinned(pins):
     return Problem(dataclasses.replace(free, ops=ops), devices(1, 1, 2))
 
 
+# The policy on a problem with pins.
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_every_sample_keeps_to_pins_and_every_device_is_tried(shape):
     problem = pinned({2: "d1", 5: "d2"})

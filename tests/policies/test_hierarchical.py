@@ -1,4 +1,4 @@
-"""Whatever groups are drawn, every constraint holds."""
+"""The Hierarchical Planner's policy, whose samples satisfy every constraint."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ def op(name, seconds=EVERYWHERE, **changes):
     return Op(name, seconds=seconds, **changes)
 
 
+# Membership: colocation groups, pins, and groups without a common device.
 def test_ops_of_a_colocation_group_are_one_member():
     both = problem(op("a", group="g"), op("b"), op("c", group="g"))
     membership = Membership(both, 2)
@@ -112,6 +113,7 @@ def probabilities(policy, sample):
     return (of_groups.sum((1, 2))[sample.grouping] + placement_rows).exp()
 
 
+# Estimators against the enumeration of all placements of a small problem.
 def test_the_probabilities_of_all_placements_add_up_to_one():
     policy = hierarchy(Problem(chain(OPS), devices(1, 1))).double()
     total = probabilities(policy, every_sample(policy)).sum()

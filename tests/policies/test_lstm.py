@@ -1,4 +1,4 @@
-"""The core's recurrence says what PyTorch's LSTM says, and has its gradient."""
+"""The core's recurrence matches PyTorch's LSTM, with its gradient."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ def gradients(gradients_found, lstm, inputs, state):
     return torch.autograd.grad(total, [*lstm.parameters(), inputs, *state])
 
 
+# Against PyTorch, and with activations of an earlier run.
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize("k", [1, 3, 4, 7])
 @pytest.mark.parametrize("hidden", [1, 7, 8, 40])

@@ -1,4 +1,4 @@
-"""Features of ops and of units, on graphs small enough to say them by hand."""
+"""Features of ops, units and sampled groups, on graphs small enough to check by hand."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ def problem(ops, tensors):
     return Problem(Graph("small", tuple(ops), tuple(tensors)), devices(1, 1))
 
 
+# Ops and units.
 def test_types_are_numbered_by_their_first_op():
     features_found = op_features(problem([op("a", "mul"), op("b", "add"), op("c", "mul")], []))
     assert features_found.kind.tolist() == [0, 1, 0]
@@ -74,6 +75,7 @@ def embedded(group, count=3):
     return rows[:, :2], rows[:, 2 : 3 + MAX_OUTPUTS], rows[:, 3 + MAX_OUTPUTS :]
 
 
+# Sampled groups.
 def test_a_group_has_the_shares_of_types_and_the_mean_of_outputs():
     types, outputs, _ = embedded([0, 0, 0, 1])
     np.testing.assert_allclose(types, [[2 / 3, 1 / 3], [1, 0], [0, 0]], 1e-6)

@@ -25,6 +25,7 @@ def policy(trained=False):
     return policy_made
 
 
+# Distributions, draws and log-probabilities.
 def test_it_begins_uniform():
     for tensor, categories in zip(policy().log_probs(batch()), CHOICES, strict=True):
         assert tensor.shape == (6, categories)
@@ -54,6 +55,7 @@ def test_log_probabilities_are_summed_over_nodes_and_choices_of_a_graph():
             torch.testing.assert_close(result[sample, graph], expected)
 
 
+# The baseline.
 def test_the_baseline_is_a_number_a_graph_whatever_stands_beside_it():
     baseline, of = Baseline((4, 3), SHAPE, seeded(), 0.0), batch()
     torch.testing.assert_close(baseline(of)[:1], baseline(first(of)))

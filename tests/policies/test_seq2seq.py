@@ -1,4 +1,4 @@
-"""The placer: its samples come from its log-probabilities, and those have true gradients."""
+"""The placer's samples follow its log-probabilities, which have exact gradients."""
 
 from __future__ import annotations
 
@@ -50,6 +50,7 @@ def groups(*leading, dtype=torch.float32):
     return torch.randn((*leading, GROUPS, FEATURES), generator=draws(2), dtype=dtype)
 
 
+# Gradients and samples against the log-probabilities.
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_gradients_are_those_of_finite_differences(options):
     policy, memory_read = placer(**options).double(), groups(dtype=torch.float64)
@@ -109,6 +110,7 @@ def test_what_passed_when_devices_were_drawn_is_what_passes_again(options):
     torch.testing.assert_close(*slopes)
 
 
+# Options: allowed devices, uniform start, tanh, noise.
 @pytest.mark.parametrize("layers", [1, 2])
 def test_a_device_that_is_not_allowed_is_never_drawn_however_likely(layers):
     policy = placer(layers=layers)
@@ -170,6 +172,7 @@ def test_one_group_and_one_device_are_policies_too(count, devices):
     assert policy.log_probs(memory, devices_drawn, allowed).isfinite().all()
 
 
+# The policy touches no global state.
 def test_pytorchs_own_state_is_left_alone():
     before = torch.get_rng_state(), torch.get_num_threads(), torch.get_default_dtype()
     policy = placer()
@@ -192,6 +195,7 @@ OLD = torch.tensor([[[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]]], dtype=torch.float64)
 NEW = torch.tensor([[[0.25, 0.75, 0.0], [1.0, 0.0, 0.0]]], dtype=torch.float64)
 
 
+# Entropy and divergence, also with probabilities of zero.
 def test_entropy_is_the_mean_over_groups():
     assert float(entropy(OLD.log())) == pytest.approx(math.log(2) / 2)
 

@@ -61,6 +61,7 @@ def closed_form(old, new, devices, advantage, beta):
     return Surrogate(q, weighted, beta).gradient(softmax(new))
 
 
+# Gradients in closed form.
 def test_the_policy_gradient_is_that_of_the_likelihood():
     _, u, devices, weights = samples()
     closed = policy_gradient(softmax(u), counts(devices, weights, D))
@@ -102,6 +103,7 @@ def test_at_the_old_preferences_the_surrogate_ascends_the_policy_gradient():
     )
 
 
+# Samples and the cross-entropy estimate.
 def test_samples_come_as_often_as_their_probability_says():
     policy = Softmax(ANY)
     policy.logits = samples(4)[0]
@@ -138,6 +140,7 @@ def test_the_estimate_minimises_the_cross_entropy():
         assert log_likelihood(other, devices, np.ones(K)) < best
 
 
+# Divergence and penalty.
 def test_divergence_is_zero_of_itself_and_finite_of_what_lost_all_probability():
     p = softmax(samples(6)[0])
     assert kl_divergence(p, p) == pytest.approx(0.0, abs=1e-6)
@@ -157,6 +160,7 @@ def test_steps_along_the_penalty_overshoot_where_its_weight_exceeds_four(beta, s
     assert (kl_divergence(old, softmax(logits)) < 1e-6) == settles
 
 
+# Groups that are split.
 def test_parts_are_placed_as_the_whole_was():
     whole = Softmax(np.array([[True, True, False], [True, True, True]]))
     whole.logits[:, 0] += np.float32(np.log([1, 3, 5]))

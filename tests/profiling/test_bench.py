@@ -1,4 +1,4 @@
-"""The assignments of all workers."""
+"""The assignments of all profiling workers."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ def bench(subject: Subject) -> Bench:
     return Bench(subject, DEVICES, round_trips(2))
 
 
+# Memory, channels and clocks.
 def test_every_device_has_the_model_and_the_inputs_in_memory_of_its_own(
     bench: Bench, subject: Subject
 ) -> None:
@@ -60,6 +61,7 @@ def test_operators_of_a_users_own_come_with_their_modules() -> None:
     ] * 2
 
 
+# Repeated steps leave the model unchanged, and the memory is released.
 def test_measuring_does_not_train(bench: Bench) -> None:
     assert [
         group["lr"] for assignment in bench.assignments for group in assignment.hyperparameters

@@ -1,4 +1,4 @@
-"""CUDA devices; without one there is little to see."""
+"""CUDA devices; without a GPU only the paths before one are tested."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ GPU = RealDevice("gpu0", "cuda:0", 1)
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
 
+# Links and copies on the CPU.
 def test_pairs_of_cpus_are_left_to_their_processes() -> None:
     assert list(cuda.measure_links(CPUS)) == []
 
@@ -25,6 +26,7 @@ def test_a_copy_goes_through_memory_of_the_host() -> None:
     assert cuda._copy_seconds("cpu", "cpu", 1 << 16) > 0
 
 
+# On a real GPU.
 @needs_gpu
 def test_every_op_of_a_step_is_timed(subject: Subject) -> None:
     costs = cuda.measure_device(subject.program, Device("gpu0", flops={"float32": 1e13}), GPU)

@@ -1,4 +1,4 @@
-"""Fitted efficiencies give back what made the measurements, outliers or not."""
+"""Fitted efficiencies recover the rates behind synthetic measurements."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ def seconds_taken(op: Op, arithmetic: float, memory: float) -> float:
     return LAUNCH + max(work)
 
 
+# Recovery with and without outliers.
 def test_both_sides_of_the_roofline_are_found():
     ops = products()
     fit = efficiencies(ops, device({op.signature: seconds_taken(op, 0.6, 0.2) for op in ops}))[
@@ -62,6 +63,7 @@ def test_a_side_without_ops_reaches_what_the_other_does():
     assert fit.arithmetic == fit.memory == pytest.approx(0.5)
 
 
+# Which ops count.
 def test_an_op_counts_once_however_often_it_is_there():
     ops = [Op(f"op{i}", "aten.relu", traffic=10**9, signature="a") for i in range(5)]
     assert efficiencies(ops, device({"a": 1.0}))["elementwise"].ops == 1
@@ -76,6 +78,7 @@ def test_what_was_not_measured_or_takes_no_longer_than_a_launch_gives_no_class()
     assert efficiencies(ops, device({"b": LAUNCH, "c": 1.0})) == {}
 
 
+# The binding side, the error, and launches.
 def test_the_side_of_an_op_is_told_by_what_is_reached_and_not_by_the_peaks():
     """Some take twice as long at the peak of arithmetic, and are bound by memory all the same."""
     mixed = [

@@ -26,6 +26,7 @@ from situate.runtime.subject import Subject
 CPU = Device("a", "cpu", "Xeon", flops={"float32": 1e10}, bandwidth=1e10, threads=1)
 
 
+# Real workers on a small model.
 def test_of_equal_devices_the_first_stands_for_all() -> None:
     other = Device("c", "cpu", "Xeon", threads=2)
     assert distinct_devices([CPU, Device("b", "cpu", "Xeon", threads=1), other]) == [0, 2]
@@ -78,6 +79,7 @@ def test_both_directions_are_links(records_by_device: InSitu) -> None:
     assert 0 < synchronisation < 1
 
 
+# Repetitions, by scripted workers.
 @pytest.mark.parametrize("budget", [0.0, 0.05])
 def test_a_step_is_repeated_an_odd_number_of_times_and_thrice_at_least(
     budget: float, subject: Subject, monkeypatch: pytest.MonkeyPatch

@@ -1,4 +1,4 @@
-"""Round trips, and the links that they make."""
+"""The plain step: round trips, links, launches and clock readings."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from situate.profiling.plain_step import (
 from situate.runtime.device import StepRecord
 
 
+# Round trips and their source.
 def test_every_pair_sends_every_size_over_channels_of_its_own() -> None:
     trips = round_trips(3)
     assert {(trip.first, trip.second) for trip in trips} == {(0, 1), (0, 2), (1, 2)}
@@ -40,6 +41,7 @@ def test_what_one_sends_the_other_takes() -> None:
     assert other == []
 
 
+# Links fitted to synthetic times.
 def test_a_link_is_found_again() -> None:
     latency, bandwidth = fit_link([1e-5 + size * (size > 64) / 4e9 for size in TRANSFER_SIZES])
     assert (latency, bandwidth) == pytest.approx((1e-5, 4e9))
@@ -81,6 +83,7 @@ def _executed(text: str, **names: Any) -> dict[str, Any]:
     return names
 
 
+# Clocks and repeated things.
 def test_only_one_thread_is_timed_by_its_own_clock() -> None:
     assert worker_clock(1) == "thread_time"
     assert worker_clock(2) == worker_clock(None) == "perf_counter"

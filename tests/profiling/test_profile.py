@@ -1,4 +1,4 @@
-"""A model's costs, and that plans can be made with them."""
+"""A model's measured costs are enough to plan with, and change a cluster."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ def cluster_measured() -> Profile:
         return profile("tests.profiling.models:tied", PAIR, "momentum")
 
 
+# Whole profiles, and devices or models that cannot be profiled.
 def test_a_plan_is_made_with_what_was_measured_alone(cluster_measured: Profile) -> None:
     graph, costs = cluster_measured.graph, cluster_measured.costs
     for device in PAIR.devices:
@@ -70,6 +71,7 @@ LINKS = [MeasuredLink("a", "b", 1.23456e-5, 2e9), MeasuredLink("b", "a", 2e-5, 3
 COSTS = Costs("vm", "2026-11-21T10", {}, [MeasuredDevice("a", "cpu", launch=4e-6)], LINKS, 5e-6)
 
 
+# A cluster with measured launches and links.
 def test_measured_pairs_hold_and_the_others_stay() -> None:
     profile_found = cluster_from_costs(CLUSTER, COSTS)
     assert (profile_found.latency[0, 1], profile_found.bandwidth[0, 1]) == (1.23e-5, 2e9)

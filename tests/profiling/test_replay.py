@@ -1,4 +1,4 @@
-"""Every op of a step runs by itself on made-up tensors."""
+"""Every op of a step runs by itself on synthetic tensors."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ def once(call, count):
     return [1.0] * count
 
 
+# All ops of several models.
 @pytest.mark.parametrize(
     ("name", "optimizer"), [("mlp", "adamw"), ("tied", "momentum"), ("tied:inference", None)]
 )
@@ -68,6 +69,7 @@ def test_an_op_that_cannot_run_there_has_no_seconds() -> None:
     assert first not in others
 
 
+# Repetitions.
 def test_a_long_op_is_run_once_more_and_a_short_one_often() -> None:
     def stopwatch(seconds: float):
         def watch(call, count):
@@ -96,6 +98,7 @@ def products(count: int, distinct: int, flops: int) -> Graph:
     return Graph("g", tuple(ops))
 
 
+# Long steps, whose distinct ops run alone.
 @pytest.mark.parametrize(
     ("graph", "expected"),
     [

@@ -1,4 +1,4 @@
-"""Seconds of ops, from when they began and ended."""
+"""Seconds and workspace of ops, from the records of steps."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ def step(*seconds: float) -> StepRecord:
     return StepRecord(0.0, 1.0, 0.0, dict.fromkeys(ends, 100.0), ends)
 
 
+# Timings and contention.
 def test_a_signature_takes_the_mean_of_its_ops_medians() -> None:
     steps = [step(0, 1, 3, 5), step(0, 2, 4, 6), step(0, 900, 900, 900)]
     timings_found = timings(GRAPH, steps, 0.0)
@@ -73,6 +74,7 @@ def allocated(*most: int) -> StepRecord:
     return StepRecord(0.0, 1.0, 0.0, {}, {}, 0, dict(enumerate(most)))
 
 
+# Workspace.
 def test_it_is_what_an_op_allocates_beyond_what_it_hands_on() -> None:
     assert workspace(CONVOLUTION_GRAPH, allocated(130, 100, 50, 0)) == {"conv": 30}
 

@@ -1,4 +1,4 @@
-"""Processes that measure: told alone what to run, named when they fail, gone in the end."""
+"""Profiling processes run steps alone, are named when they fail, and end in the end."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def workers(subject: Subject) -> Iterator[ProfilingWorkers]:
         yield workers
 
 
+# Steps of some devices.
 def test_only_those_that_are_told_run(workers: ProfilingWorkers) -> None:
     assert workers.run([1], timed=True).keys() == {1}
     assert workers.run([0, 1], timed=False).keys() == {0, 1}
@@ -63,6 +64,7 @@ def test_one_core_is_left_to_who_starts_them(
         assert len(workers.pids) == 2
 
 
+# Failures and kills.
 def test_what_fails_on_a_device_names_it(subject: Subject) -> None:
     bench = Bench(subject, DEVICES[:1], [])
     (assignment,) = bench.assignments
@@ -112,6 +114,7 @@ def test_a_device_that_cannot_have_its_share_says_why(subject: Subject) -> None:
         assert left_of(pids) == []
 
 
+# Nothing survives.
 def test_nothing_is_left_running() -> None:
     with ProfilingWorkers(DEVICES) as workers:
         pids = workers.pids

@@ -1,5 +1,4 @@
-"""A step on a device that has memory of its own, which no kernel for CPUs reads: the one that the
-tests make, and GPUs where there are any."""
+"""Steps on devices with memory of their own: the tests' stand-in, and GPUs if there are any."""
 
 from __future__ import annotations
 
@@ -131,6 +130,7 @@ def assert_trained_alike(
     torch.testing.assert_close(state(model), state(copied), rtol=0, atol=tolerance)
 
 
+# Equal numbers, state that comes back, and memory counted once.
 @pytest.mark.usefixtures("apart")
 @pytest.mark.parametrize("devices", [(APART,), (CPU, APART)], ids=["alone", "beside a CPU"])
 @pytest.mark.parametrize("name", NETWORKS)

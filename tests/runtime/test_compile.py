@@ -46,6 +46,7 @@ def changed(**how: Any) -> tuple[Any, ...]:
     return how.get("model", model), how.get("inputs", inputs), how.get("loss", loss)
 
 
+# Plans that run, on one device and on two.
 def test_a_plan_is_run(plan: Plan) -> None:
     (model, inputs, loss), (copy, *_) = MODELS["towers"](), MODELS["towers"]()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -69,6 +70,7 @@ def test_a_plan_is_run_in_two_processes() -> None:
     assert_same(state(model), state(copy))
 
 
+# The optimiser of a plan.
 def test_the_planned_optimizer_is_the_default() -> None:
     plan = plan_with_step(optimizer="adamw")
     with compile(plan, *changed(), cluster=TWO) as step:
@@ -101,6 +103,7 @@ def other_model() -> torch.nn.Module:
     return torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.Linear(5, 3))
 
 
+# Plans for other models, rules, devices or clusters.
 @pytest.mark.parametrize(
     ("how", "message"),
     [
@@ -178,6 +181,7 @@ def test_a_plan_for_another_cluster_is_refused(plan: Plan) -> None:
         compile(plan, *changed(), cluster=Cluster.preset("k40-4"))
 
 
+# Inputs, loss and cluster by default.
 def test_the_planned_function_builds_what_is_not_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""One device runs its share of a step."""
+"""A device runs its share of a step; the shares of a placed step; clocks."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ class One:
             return self.device.run(step, [torch.arange(3.0)], **options)
 
 
+# A share written by hand.
 def test_a_share_computes_and_updates() -> None:
     one = One()
     one.run(1)
@@ -139,6 +140,7 @@ def shares(name: str) -> tuple[PlacedProgram, list[Share]]:
     ]
 
 
+# The shares of a captured step.
 def test_every_parameter_is_held_and_updated_by_one_device() -> None:
     cut_program, (one, other) = shares("towers")
     assert not one.here & other.here
@@ -163,6 +165,7 @@ def test_all_draw_by_the_same_seed() -> None:
     assert [share.seed for share in shares("towers")[1]] == [3, 3]
 
 
+# Clocks of CPUs and GPUs.
 def test_of_a_cpu_it_is_that_of_module_time() -> None:
     assert device_clock("perf_counter", torch.device("cpu")) is time.perf_counter
     assert device_clock("thread_time", torch.device("cpu")) is time.thread_time

@@ -21,6 +21,7 @@ def _seed():
     torch.manual_seed(0)
 
 
+# Equal steps, and every kind of difference.
 @pytest.mark.parametrize("devices", [1, 2])
 def test_a_placed_step_is_equal_to_the_last_bit(devices):
     model, inputs, loss = branches.build()
@@ -156,6 +157,7 @@ def test_inference_compares_what_the_model_returns():
     assert (len(equality.returned), equality.losses, equality.changed) == (2, (), 0)
 
 
+# Comparisons that cannot be made.
 def test_a_loss_that_is_no_number_proves_nothing():
     model, inputs, loss = branches.endless()
     with pytest.raises(NotFinite, match="the loss of step 1 is inf"):
@@ -183,6 +185,7 @@ def test_no_steps_are_refused():
         compare(model, inputs, loss, sgd, placed_step, steps=0)
 
 
+# The measure of a difference.
 @pytest.mark.parametrize(
     ("one", "other", "expected"),
     [

@@ -1,4 +1,4 @@
-"""Which real device stands for which of a cluster."""
+"""The real device of each device of a cluster."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ def of_models(*models: str) -> Cluster:
     return Cluster("mine", devices, (Link("*", "*", 1e9),))
 
 
+# Threads and numbers.
 def test_cpus_have_the_threads_that_the_cluster_says() -> None:
     assert [d.threads for d in real_devices(cluster("cpu", "cpu", threads=3))] == [3, 3]
 
@@ -51,6 +52,7 @@ def test_gpus_are_numbered_in_their_order() -> None:
     assert [device.name for device in real] == ["gpu:0", "cpu:1", "gpu:2"]
 
 
+# Missing devices.
 def test_a_device_that_is_not_here_is_refused() -> None:
     torch = pytest.importorskip("torch")
     count = torch.cuda.device_count()

@@ -1,4 +1,4 @@
-"""Slices that run in turns up to where they meet."""
+"""Slices that run in turns, and batch norms over all of them."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ def lockstep(count=3, log=None):
     return Lockstep([Place(log, s) for s in range(count)])
 
 
+# Turns and meetings.
 def test_slices_take_turns_and_get_what_is_made_of_all():
     log = []
     steps = lockstep(2, log)
@@ -111,6 +112,7 @@ def program(build: Build, shares: tuple[int, ...], *again: str, **more: Any) -> 
     return capture_program(*build(), slices=slices, recompute=again)
 
 
+# Batch norms against the whole batch and against placed steps.
 def test_a_step_is_that_of_the_whole_batch():
     losses = program(residual, (5, 1, 2))
     assert not any(text.startswith("slices: ") for text in losses.graph.warnings)

@@ -31,6 +31,7 @@ class Fake:
         return torch.tensor(self.left.pop(0))
 
 
+# The protocol, with a scripted step.
 def test_of_eleven_steps_the_first_is_dropped():
     step = Fake(*range(11))
     times = measure(step, ("x", "y"))
@@ -57,6 +58,7 @@ def test_busy_is_what_is_not_waited():
     assert times.waited == (0.0, 1.0)
 
 
+# Inputs and losses.
 def test_a_lone_tensor_is_one_argument():
     step, x = Fake(1, 1), torch.ones(3, 2)
     measure(step, x, 2)
@@ -95,6 +97,7 @@ def test_what_infers_has_no_losses():
     assert len(times.busy) == 1
 
 
+# The timeline of a timed step.
 def test_a_timeline_starts_with_the_first_device():
     record = [
         StepRecord(5.0, 9.0, 0.0, {0: 6.0}, {0: 7.0}),

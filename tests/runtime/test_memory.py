@@ -35,6 +35,7 @@ LIKE = [
 ]
 
 
+# Places of tensors.
 def test_a_tensor_has_its_shape_strides_type_and_alignment() -> None:
     layout = Layout()
     places = [layout.like(tensor) for tensor in LIKE]
@@ -63,6 +64,7 @@ def test_no_tensor_lies_over_another() -> None:
     assert all(bool((view == k % 2).all()) for k, view in enumerate(views))
 
 
+# Views and mappings of a block.
 def test_who_views_the_block_sees_what_is_written() -> None:
     layout = Layout()
     place = layout.place((2,), (1,), torch.float32)
@@ -109,6 +111,7 @@ def test_an_empty_block_can_be_mapped() -> None:
     os.close(descriptor)
 
 
+# Dense places, pages and alignment.
 @pytest.mark.parametrize("tensor", LIKE)
 def test_a_dense_place_has_neither_gaps_nor_repeats(tensor: torch.Tensor) -> None:
     place = Layout().dense(tensor)

@@ -1,4 +1,4 @@
-"""Processes compute as the caller has set PyTorch to."""
+"""Processes compute with the caller's settings of PyTorch."""
 
 from __future__ import annotations
 
@@ -53,6 +53,7 @@ def in_double() -> None:
     torch.set_default_dtype(torch.float64)
 
 
+# Settings in another process.
 @pytest.mark.parametrize(
     "choose",
     [deterministic, without_tf32, with_tf32, with_tf32_anew, without_mkldnn, in_double],
@@ -92,6 +93,7 @@ def test_devices_of_their_own_compute_as_the_caller_does(processes: StartDevices
         assert torch.equal(step(*inputs), expected)
 
 
+# Threads within a block.
 def test_threads_are_as_before_afterwards():
     before = torch.get_num_threads()
     with use_threads(before + 1):

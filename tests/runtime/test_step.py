@@ -75,6 +75,7 @@ CASES = [
 ]
 
 
+# Equal numbers on every model and placement.
 @pytest.mark.parametrize("devices", [1, 2, 3])
 @pytest.mark.parametrize(("name", "how"), CASES)
 def test_three_steps_are_equal_to_the_last_bit(
@@ -89,6 +90,7 @@ def test_three_steps_are_equal_to_the_last_bit(
     assert any(not torch.equal(value, before[k]) for k, value in state(pair.model).items())
 
 
+# Training over many steps: schedules, saved state, eager steps in between.
 def test_rates_may_change_between_steps(processes: StartDevices) -> None:
     pair = Pair("towers", OPTIMIZERS["two groups"])
     with pair.placed(2, processes) as step:
@@ -174,6 +176,7 @@ def test_a_step_that_trains_and_one_that_infers_share_a_model(processes: StartDe
     pair.assert_same()
 
 
+# Inputs and results of every kind.
 @pytest.mark.parametrize("devices", [1, 3])
 def test_a_model_returns_what_it_does(processes: StartDevices, devices: int) -> None:
     torch.manual_seed(0)
@@ -350,6 +353,7 @@ def test_inputs_and_results_are_the_callers_alone() -> None:
         assert [tensor() for tensor in alive] == [None, None]
 
 
+# Interrupts and failures.
 def test_ctrl_c_among_the_updates_waits_for_their_end(monkeypatch: pytest.MonkeyPatch) -> None:
     pair = Pair("towers", OPTIMIZERS["adam"])
     with pair.placed(1, None) as step:
@@ -424,6 +428,7 @@ def interrupted(running: Any, order: Any) -> None:
     raise KeyboardInterrupt
 
 
+# Random numbers.
 @pytest.mark.parametrize("devices", [1, 2])
 def test_random_numbers_depend_on_the_seed_and_the_step_alone(
     processes: StartDevices, devices: int
@@ -467,6 +472,7 @@ def test_a_step_that_draws_has_the_generator_to_itself(name: str, draws: bool) -
     pair.assert_same()
 
 
+# Results, timed steps and refused inputs.
 def test_what_a_step_returned_is_not_overwritten_by_the_next() -> None:
     pair = Pair("towers", OPTIMIZERS["sgd"])
     with pair.placed(1, None) as step:

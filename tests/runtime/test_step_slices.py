@@ -91,6 +91,7 @@ def equal(model: nn.Module, inputs: tuple[Tensor, ...], loss, slices: Slices) ->
     return compare(model, inputs, loss, sgd, step, threads=1, slices=equality.graph.slices)
 
 
+# Slices against a loop that accumulates gradients.
 def test_slices_that_look_at_their_values_are_captured_each_for_its_own():
     mask = torch.ones(8, dtype=torch.bool)
     mask[6] = False
@@ -168,6 +169,7 @@ REPLICAS = {
 """The samples of each slice of one of `MODELS`, and the slices that read each replica."""
 
 
+# Replicas and sums of gradients.
 @pytest.mark.parametrize("devices", [1, 3])
 @pytest.mark.parametrize("name", REPLICAS)
 def test_replicas_are_equal_to_the_loop_that_adds_up_each_of_them(

@@ -19,6 +19,7 @@ SGD = partial(torch.optim.SGD, lr=0.1)
 ADAM = partial(torch.optim.Adam, lr=0.01, betas=(0.8, 0.95), eps=1e-6)
 
 
+# Concurrent calls, and state that returns between them.
 @pytest.mark.parametrize("devices", [1, 2])
 def test_threads_that_call_one_step_take_turns(processes: StartDevices, devices: int) -> None:
     pair = Pair("towers", ADAM)

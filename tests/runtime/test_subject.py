@@ -1,4 +1,4 @@
-"""From what the user typed to a model that runs."""
+"""From a user's text to a model that runs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from situate.runtime.subject import find_subject
 from situate.torch_capture import capture_function
 
 
+# Built and captured models, and texts that are refused.
 def test_it_is_real_and_its_graph_is_the_one_that_is_planned() -> None:
     subject = find_subject("tests.profiling.models:mlp", "adam")
     graph_to_plan = capture_function("tests.profiling.models:mlp", optimizer="adam", cache=False)

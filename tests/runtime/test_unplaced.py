@@ -1,4 +1,4 @@
-"""Gradients and buffers of slices in one model."""
+"""An unplaced step, and the gradients and buffers of its slices."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ def total(sums: Sums, replicas: tuple[int, ...] = ()) -> tuple[float, float]:
     return model.weight.grad.item(), model.seen.item()
 
 
+# Accumulation over slices and replicas.
 def test_a_chain_adds_to_what_is_there():
     assert total("chain") == (1.0, 4.0)
 
@@ -63,6 +64,7 @@ def test_parameters_that_no_slice_reads_have_no_gradient():
     assert model.weight.grad is None
 
 
+# Whole unplaced steps.
 def test_steps_train_and_draw_from_the_seed_alone():
     results = []
     for noise in (1, 2):

@@ -26,6 +26,7 @@ def compare_batch(model, loss=F.mse_loss, shares=(3, 1), reduction="mean"):
     return compare_with_batch(model, inputs, step, Slices(shares, loss=reduction))
 
 
+# Equal steps, and differences that are found.
 def test_slices_of_a_mean_are_equal():
     difference = compare_batch(nn.Linear(6, 3))
     assert difference.is_rounding
@@ -61,6 +62,7 @@ def test_gradients_that_are_no_numbers_differ():
     assert not difference.is_rounding
 
 
+# The model, precision and errors.
 def test_the_model_stays_as_it_is():
     model = nn.Sequential(nn.BatchNorm1d(6), nn.Linear(6, 3))
     before = copy.deepcopy(model.state_dict())

@@ -1,4 +1,4 @@
-"""A search without a study has something of the same interface, which keeps nothing."""
+"""The study file of a running search, and the stand-in for a search without a study."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from tests.study.studies import (
 )
 
 
+# Without a study nothing is stored.
 def test_nothing_recorded_is_known_afterwards():
     placements = np.zeros((1, 3), np.int32)
     with NoStudy() as study:
@@ -41,6 +42,7 @@ def test_nothing_recorded_is_known_afterwards():
 ROOT = Path(__file__).parents[2]
 
 
+# Samples and batches, in any order of recording.
 def test_what_was_recorded_is_known_when_it_is_opened_again(tmp_path: Path) -> None:
     path = make_study(tmp_path / "a.study")
     with StudyFile(path, HEADER) as study:
@@ -89,6 +91,7 @@ def test_batches_come_as_they_were_recorded(tmp_path: Path) -> None:
         assert np.array_equal(measurements.seconds, batch(first)[1].seconds)
 
 
+# Checkpoints, and the bytes of the file after restarts.
 def test_a_checkpoint_waits_until_the_last_one_is_old(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,6 +179,7 @@ def test_opening_a_study_without_adding_to_it_leaves_it_as_it_is(tmp_path: Path)
     assert (tmp_path / "a").read_bytes() == before
 
 
+# Other placements and damaged files are noticed.
 def test_another_placement_of_a_sample_is_noticed(tmp_path: Path) -> None:
     placements = batch(4)[0].copy()
     placements[2, 5] = (placements[2, 5] + 1) % 3

@@ -1,4 +1,4 @@
-"""A study is of one search, and of this format."""
+"""A study belongs to one search and one version of the format."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tests.study.studies import HEADER, edited, make_study, refused
 ROOT = Path(__file__).parents[2]
 
 
+# New files and other searches.
 def test_a_file_of_no_bytes_becomes_a_study(tmp_path: Path) -> None:
     (tmp_path / "a").touch()
     make_study(tmp_path / "a")
@@ -33,6 +34,7 @@ def test_a_study_with_fields_of_its_own_is_refused(tmp_path: Path) -> None:
     refused(r"has colour '\\x1b\[31m' and this search None", path)
 
 
+# Other databases, versions and damaged files.
 @pytest.mark.parametrize("statement", ["CREATE TABLE t (x)", "PRAGMA application_id = 7"])
 def test_another_programs_database_is_refused(statement: str, tmp_path: Path) -> None:
     edited(tmp_path / "a", statement)

@@ -1,4 +1,4 @@
-"""Placements survive their bytes."""
+"""Samples survive their bytes, and edits of the file are noticed."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from situate.study.samples import Packing
 from tests.study.studies import HEADER, edited, make_study, record, refused
 
 
+# Placements as bytes.
 @pytest.mark.parametrize("devices", [1, 2, 5, 256, 257, 60_000])
 def test_what_is_unpacked_is_what_was_packed(devices: int) -> None:
     placements = np.random.default_rng(0).integers(0, devices, (3, 50)).astype(np.int32)
@@ -81,6 +82,7 @@ EDITS = [
 ]
 
 
+# Rows edited by SQL.
 @pytest.mark.parametrize("statement", EDITS)
 def test_an_edited_sample_is_noticed(statement: str, tmp_path: Path) -> None:
     path = make_study(tmp_path / "a")

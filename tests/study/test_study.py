@@ -1,4 +1,4 @@
-"""People read a study: from Python, and by SQL."""
+"""People read a study from Python and by SQL."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from tests.study.studies import BATCH, BATCHES, HEADER, batch, edited, fill, mak
 PAGE = (Path(__file__).parents[2] / "docs" / "study-format.md").read_text()
 
 
+# Readable studies: finished, empty, killed.
 def test_a_study_holds_header_measurements_and_placements(tmp_path: Path) -> None:
     study = Study.read(str(make_study(tmp_path / "a.study")))
     assert study.header == HEADER
@@ -57,6 +58,7 @@ def test_a_study_that_was_killed_is_read_with_its_log(tmp_path: Path) -> None:
     assert len(Study.read(tmp_path / "killed")) == BATCH * BATCHES
 
 
+# Studies that cannot be read, and damaged ones.
 def test_a_study_that_a_search_is_writing_is_not_read(tmp_path: Path) -> None:
     with (
         StudyFile(tmp_path / "a", HEADER),
@@ -103,6 +105,7 @@ def test_a_sample_that_is_missing_is_named(statement: str, sample: int, tmp_path
         Study.read(tmp_path / "a")
 
 
+# The page on the format.
 def test_the_page_shows_the_tables_as_they_are() -> None:
     block = re.search(r"```sql\n(.*?)```", PAGE, re.DOTALL)
     assert block is not None

@@ -18,6 +18,7 @@ from tests.study.studies import BATCH, HEADER, batch, content, edited, make_stud
 ROOT = Path(__file__).parents[2]
 
 
+# The checkpoint's arrays.
 def test_a_checkpoint_gives_back_its_arrays(tmp_path: Path) -> None:
     with StudyFile(make_study(tmp_path / "a.study", batches=3), HEADER) as study:
         samples_done, state_held = study.checkpoint()
@@ -118,6 +119,7 @@ def _one() -> tuple[np.ndarray, np.ndarray]:
     return np.array([2.0]), np.zeros(1, np.uint8)
 
 
+# The workers.
 def test_every_sample_has_its_worker(path: Path) -> None:
     message_found = Study.read(path)
     assert message_found.workers == (FAST, SLOW)

@@ -1,4 +1,4 @@
-"""This machine as an evaluator: whatever a placement does, it is a result."""
+"""This machine as an evaluator: every placement has a result, even a failing one."""
 
 from __future__ import annotations
 
@@ -81,6 +81,7 @@ def placements(measuring: RealMachine, *ways: str) -> NDArray[np.int32]:
     return np.array([[int(kind == way) for kind in kinds] for way in ways], np.int32)
 
 
+# Failures: each becomes an outcome, and later placements run in fresh processes.
 @pytest.mark.parametrize(
     ("way", "outcome", "words"),
     [
@@ -129,6 +130,7 @@ def test_processes_serve_until_they_are_not_wanted(
     assert workers_started == ["cpu:0"] * 3
 
 
+# Measurements: the rule of steps, the model's unchanged parameters, and the study.
 def test_by_a_rule_of_steps_so_many_are_timed_after_those_that_are_dropped(
     gentle: Subject,
 ) -> None:
@@ -184,6 +186,7 @@ def test_a_machine_says_what_changes_its_measurements(gentle: Subject) -> None:
     assert "limit 7.0" in name
 
 
+# Problems that this machine cannot run are refused.
 def test_a_graph_of_another_model_is_refused(gentle: Subject) -> None:
     other = Problem(find_subject("tests.evaluators.hardware_search:build").program.graph, CPUS)
     with pytest.raises(SituateError, match="is not that of the model 'tests"):

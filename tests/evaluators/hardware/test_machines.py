@@ -1,4 +1,4 @@
-"""Several machines as one evaluator, each a core of this one; told by processes that really end."""
+"""Several machines as one evaluator, each a core of this machine, with real processes."""
 
 from __future__ import annotations
 
@@ -76,6 +76,7 @@ def failures(machines: RealMachines) -> int:
     return sum(machines.counts.failures.values())
 
 
+# Workers with equal and unequal speed, and the second measurement of a best placement.
 def test_workers_own_different_cores_and_say_how_fast_they_are(machines: RealMachines) -> None:
     assert isinstance(machines, MeasuresEach)
     assert isinstance(machines, MeasuresElsewhere)
@@ -109,6 +110,7 @@ def test_a_search_keeps_who_measured_and_counts_no_best_that_was_measured_once(
     assert 0 < machines.run(result.schedule).seconds < np.inf
 
 
+# Faults of devices and workers cost no measurement.
 def test_devices_that_end_or_hang_are_results(
     machines: RealMachines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,6 +137,7 @@ def test_a_placement_that_ends_every_worker_counts_as_a_crash() -> None:
     assert lost.details[0].failure == "3 workers failed at it"
 
 
+# Requests beyond this machine's cores are refused.
 def test_more_workers_than_cores_are_refused(problem: Problem) -> None:
     with pytest.raises(SituateError, match=r"^--workers: 4000 would need 4000 cores, 1 for the"):
         RealMachines(problem, MODEL, 4000)

@@ -1,4 +1,4 @@
-"""A worker that is not as the command says is refused, and named."""
+"""A worker that does not fit the command is refused with its host's name."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ def refused(machine_given: MachinePerWorker, words: str) -> None:
         machine_given.open()
 
 
+# Each check before the worker reserves its devices.
 def test_another_pytorch_is_refused() -> None:
     refused(replace(machine(), torch="0.4"), re.escape(f"has PyTorch {torch.__version__}, and the"))
 
@@ -59,6 +60,7 @@ def test_a_worker_without_cores_is_not_fit(monkeypatch: pytest.MonkeyPatch) -> N
         machine().open()
 
 
+# Copies to workers, and the hardware that each needs.
 def test_it_is_copied_before_it_is_opened() -> None:
     copied = pickle.loads(pickle.dumps(machine()))  # noqa: S301
     assert isinstance(copied, Opens)

@@ -1,4 +1,4 @@
-"""A core or GPU has one owner, until its process ends."""
+"""A core or GPU has one owner, until the owner's process ends."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ def _movable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     os.sched_setaffinity(0, before)
 
 
+# Claims by real processes: exclusive, and released with them.
 def test_a_core_is_owned_once_and_free_when_its_owner_is_gone() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", OWNS], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -61,6 +62,7 @@ def test_a_process_stays_on_what_it_owns() -> None:
     mine.close()
 
 
+# The order of cores and the names of GPUs.
 def test_hardware_threads_of_a_core_stand_side_by_side(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

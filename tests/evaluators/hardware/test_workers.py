@@ -1,4 +1,4 @@
-"""The workers of all devices, as long as they are alive and in time."""
+"""The workers of all devices: limits of time, kills, and the program of a worker."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ def start_devices(monkeypatch):
     os.close(block)
 
 
+# Two limits apply: until the devices are ready, and until the placement is measured.
 def test_who_is_not_ready_in_time_is_ended(start_devices, monkeypatch):
     monkeypatch.setattr(workers, "START_LIMIT_SECONDS", 0.3)
     with pytest.raises(TimedOut, match=r"its devices were not ready within 0.3 s"):
@@ -95,6 +96,7 @@ def test_devices_that_nobody_waited_for_in_time_start_anew(start_devices):
     os.close(block)
 
 
+# Linux's counter distinguishes lack of memory from other kills.
 def test_a_kill_that_linux_counts_is_for_want_of_memory(start_devices, monkeypatch, tmp_path):
     counts = tmp_path / "vmstat"
     monkeypatch.setattr(workers, "VMSTAT", counts)
@@ -113,6 +115,7 @@ def test_where_nothing_is_counted_there_are_none(monkeypatch, tmp_path):
     assert memory_kills() == 0
 
 
+# Ctrl-C at any moment of the start leaves no process and no timer.
 def test_nothing_is_left_of_those_that_start_when_ctrl_c_comes(monkeypatch):
     monkeypatch.setattr(workers, "MEASURING_WORKER", "import time; time.sleep(600)")
     numbers = interrupt_starts(monkeypatch, times=2)
@@ -148,6 +151,7 @@ def score(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return result
 
 
+# The program of a worker process, run in this process.
 def test_it_serves_until_its_parent_hangs_up(monkeypatch: pytest.MonkeyPatch, score: Path) -> None:
     served: list[int] = []
 

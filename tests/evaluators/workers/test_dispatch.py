@@ -1,4 +1,4 @@
-"""Tasks are answered once each, whatever workers do; told by workers that follow a script."""
+"""Tasks are answered once each, whatever workers do; the workers here follow a script."""
 
 from __future__ import annotations
 
@@ -152,6 +152,7 @@ def times_begun(workers: Scripted, number: int) -> int:
     return [sample_numbers for _, sample_numbers in workers.begun].count(number)
 
 
+# The start of workers, and tasks added later.
 def test_workers_start_with_the_first_task(giving_dispatch: Make) -> None:
     workers, giving = giving_dispatch(3)
     assert not workers.started
@@ -188,6 +189,7 @@ def test_no_task_needs_no_worker_to_answer(giving_dispatch: Make) -> None:
     assert numbers(giving.answers([])) == []
 
 
+# Failing workers start again, are left out at last, and lose no task.
 def test_a_worker_that_fails_is_started_again_and_its_task_given_again(
     giving_dispatch: Make,
 ) -> None:
@@ -241,6 +243,7 @@ def test_a_worker_of_another_version_is_refused(giving_dispatch: Make) -> None:
         numbers(giving.answers(tasks(1)))
 
 
+# Slow and hung workers, by the usual time of the tasks.
 def test_a_hung_worker_is_ended(giving_dispatch: Make) -> None:
     workers, giving = giving_dispatch(
         2,
@@ -297,6 +300,7 @@ def _busy(workers: Scripted, seconds: float) -> Says:
     return says
 
 
+# Second tasks in a worker's queue.
 def test_short_tasks_wait_at_the_worker_but_for_the_last(giving_dispatch: Make) -> None:
     workers, giving = giving_dispatch(2)
     numbers(giving.answers(tasks(2)))
@@ -347,6 +351,7 @@ def test_what_waits_behind_a_slow_task_is_done_by_another(giving_dispatch: Make)
     assert workers.now < HUNG_SECONDS
 
 
+# Repeated tasks: answers and errors that arrive too late.
 def test_tasks_that_differ_are_neither_slow_nor_hung(giving_dispatch: Make) -> None:
     workers, giving = giving_dispatch(2, alike=False)
     assert numbers(giving.answers(tasks(5))) == list(range(5))
@@ -406,6 +411,7 @@ def test_the_error_of_an_evaluator_is_raised_after_what_was_measured_before(
     assert numbers(giving.answers(tasks(4))) == list(range(4))
 
 
+# Batches that their caller abandons.
 def test_a_batch_that_is_not_waited_for_is_forgotten(giving_dispatch: Make) -> None:
     """Its answers and failures come while the next is measured."""
     workers, giving = giving_dispatch(4)
@@ -434,6 +440,7 @@ def test_who_answered_a_batch_that_is_forgotten_is_free_again(giving_dispatch: M
     assert sorted(worker for worker, _ in workers.begun) == [0, 1, 2, 3]
 
 
+# Tasks that no worker can do, or only another one.
 def test_a_task_at_which_workers_fail_ends_the_search(giving_dispatch: Make) -> None:
     def says(worker: int, task: Task) -> Message:
         return Failure("fell") if task.numbers[0] == 3 else answer(task)
@@ -461,6 +468,7 @@ def test_a_task_that_nobody_else_can_do_is_done_all_the_same(giving_dispatch: Ma
     assert numbers(giving.answers([one])) == [0]
 
 
+# Terms: start limits, lost tasks, and terms of single tasks.
 def test_a_worker_that_is_not_fit_is_started_again_and_left_out_in_the_end(
     giving_dispatch: Make,
 ) -> None:
@@ -511,6 +519,7 @@ def test_tasks_may_have_terms_of_their_own(giving_dispatch: Make) -> None:
     assert numbers(giving.answers(tasks(6))) == list(range(6))
 
 
+# Figures, and tasks that cannot be sent.
 def test_figures_are_shown_on_the_workers_board(giving_dispatch: Make) -> None:
     workers, giving = giving_dispatch(1)
     giving.show({"best_seconds": 2.0})

@@ -1,4 +1,4 @@
-"""A study holds exactly what was asked for, and what an undisturbed one holds, whatever happens."""
+"""A study under faults equals the study of an undisturbed search."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ def _is_that_of(study_bytes: Search, study: Path, undisturbed: Search) -> None:
     )
 
 
+# Each search runs in a child process, which the test disturbs.
 def test_workers_that_are_killed_again_and_again(
     undisturbed: Search, tmp_path: Path, search_folder: Path
 ) -> None:

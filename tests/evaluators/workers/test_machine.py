@@ -1,4 +1,4 @@
-"""Samples measured by workers are those that one process measures, whatever happens to workers."""
+"""Samples measured by workers equal those of one process, whatever happens to workers."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ def _all(evaluator: Evaluator, workers: int = 2, **terms: Any) -> WorkerMachine:
     return machine
 
 
+# The same study on any number of workers.
 @pytest.mark.parametrize("workers", [1, 2, 5])
 def test_any_number_of_workers_measures_the_same(workers: int) -> None:
     machine = SimulatedMachine(PROBLEM, 0.1, 3, 1)
@@ -66,6 +67,7 @@ def test_each_worker_has_its_share(tmp_path: Path) -> None:
     assert isinstance(machine, MeasuresEach)
 
 
+# Killed, hung, slow and failing workers.
 def test_a_killed_worker_loses_nothing_and_counts_nothing_twice(tmp_path: Path) -> None:
     machine = _all(KilledAt(tmp_path, number=5))
     assert sum(machine.counts.completed.values()) == 12
@@ -98,6 +100,7 @@ def test_a_worker_that_always_fails_is_left_out(tmp_path: Path) -> None:
         _all(KilledAt(tmp_path, number=0, times=10), workers=1, tries=9)
 
 
+# Errors of the evaluator, and evaluators that cannot be sent.
 def test_an_error_of_the_evaluator_is_raised_here(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match=UNSENDABLE):
         _all(RaisesAt(tmp_path, number=5))

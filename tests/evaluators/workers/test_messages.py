@@ -1,4 +1,4 @@
-"""A message is the same on the other side."""
+"""A message is equal after encoding and decoding."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ from situate.evaluators.workers.messages import (
 MEASUREMENTS = Measurements(np.array([1.5, np.inf]), np.array([0, 2], np.uint8))
 
 
+# Compact forms: tasks and measurements.
 @given(
     arrays(st.sampled_from(["<i4", "<i8", "<f8"]), array_shapes(min_dims=1, max_dims=3)),
     st.integers(0, 2**62),
@@ -80,6 +81,7 @@ def test_measurements_are(measurements: Measurements) -> None:
     )
 
 
+# All other messages are pickled, under the names of their modules.
 @pytest.mark.parametrize(
     "message",
     [

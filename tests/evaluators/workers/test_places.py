@@ -1,4 +1,4 @@
-"""The place of workers is said in one word."""
+"""A place of workers is one word."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from situate.errors import SituateError
 from situate.evaluators.workers.places import Place
 
 
+# All forms of the word, and words that are refused.
 @pytest.mark.parametrize(
     ("text", "place"),
     [

@@ -1,4 +1,4 @@
-"""Workers in processes are ended whatever happens to them, or to this one."""
+"""Workers in processes end, whatever happens to them or to this process."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ def _ready(workers: ProcessWorkers) -> None:
     assert _next(workers) == Ready()
 
 
+# Single workers that stop, fail, or get large messages.
 def test_a_worker_that_is_stopped_while_it_starts_says_nothing(tmp_path: Path) -> None:
     with _workers(Counting(tmp_path)) as workers:
         workers.start(0)
@@ -96,6 +97,7 @@ def test_a_large_task_does_not_wait_for_a_worker_that_is_busy(tmp_path: Path) ->
     assert [answer.value.seconds.tolist() for answer in answers] == [[1.0], [2.0], [3.0]]  # type: ignore[union-attr]
 
 
+# No process and no connection outlives the workers.
 def test_too_many_workers_for_this_machine_are_refused(tmp_path: Path) -> None:
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     with _workers(Counting(tmp_path)) as workers:

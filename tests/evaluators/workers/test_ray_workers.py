@@ -1,4 +1,4 @@
-"""Workers of a Ray cluster of several nodes, which lose their processes and their node."""
+"""Workers of a Ray cluster with several nodes, which lose their processes and their node."""
 
 from __future__ import annotations
 
@@ -79,11 +79,13 @@ def both_start(machine: WorkerMachine) -> None:
         measured_as_by_one(machine)
 
 
+# Measurements and errors equal those of one process.
 def test_a_cluster_measures_as_one_process_does(nodes: Nodes, machine: WorkerMachine) -> None:
     measured_as_by_one(machine)
     assert worker_capacity(nodes.ray) == 2
 
 
+# Lost actors lose no sample.
 @pytest.mark.parametrize("harm", ["kill", "hang"])
 def test_an_actor_that_is_killed_or_hangs_loses_nothing(
     harm: str, machine: WorkerMachine, obeying: Obeying
@@ -114,6 +116,7 @@ def test_a_worker_for_which_no_cpu_is_free_is_named(
         third.measure(PLACEMENTS, 0)
 
 
+# Metrics, and connections to clusters.
 def test_figures_become_gauges(machine: WorkerMachine) -> None:
     board = ray_workers._MetricsBoard()
     for busy in (1.0, 2.0):
@@ -141,6 +144,7 @@ def test_a_cluster_that_is_lost_ends_the_search_in_a_line(
             machine.measure(PLACEMENTS, 0)
 
 
+# Whole searches, as users start them.
 def test_a_search_on_a_cluster_is_that_of_one_process(
     machine: WorkerMachine, obeying: Obeying, tmp_path: Path
 ) -> None:
@@ -174,6 +178,7 @@ def test_workers_run_where_users_say(
     assert len(one.counts.completed) == 1
 
 
+# Authentication and addresses.
 @pytest.mark.parametrize(
     ("address", "token", "mode"),
     [

@@ -1,4 +1,4 @@
-"""A worker answers whatever its evaluator does, in a form that can be sent."""
+"""A worker answers every task, in a form that can be sent."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ def _answer(evaluator: Evaluator) -> Answer:
     return reply
 
 
+# Measurements.
 def test_samples_are_measured_by_their_number(tmp_path: Path) -> None:
     measurements = _answer(Counting(tmp_path)).value
     assert measurements is not None
@@ -65,6 +66,7 @@ class Narrow(Measurements):
         object.__setattr__(self, "lock", lock())
 
 
+# Errors keep their place and can be unpickled.
 def test_an_error_says_where_it_was_raised(tmp_path: Path) -> None:
     error = _answer(RaisesAt(tmp_path, number=4)).error
     assert str(error) == "Unsendable: 1 and 2"

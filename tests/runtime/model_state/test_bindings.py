@@ -1,4 +1,4 @@
-"""The caller's tensors are the devices' memory, whatever he puts in their place."""
+"""The caller's tensors are the devices' memory, even after the caller replaces them."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ def towers(optimizer: type = torch.optim.Adam) -> PlacedStep:
     return step_of(program("towers", optimizer.__name__.lower()), model, instance, 1)
 
 
+# Memory of parameters, shared or not.
 def test_parameters_lie_in_the_devices_memory() -> None:
     step = towers()
     with torch.no_grad():
@@ -83,6 +84,7 @@ def test_a_model_on_another_device_is_refused() -> None:
         )
 
 
+# Changes by the caller: tensors, optimiser state, loaded state.
 def test_data_put_in_place_of_a_parameter_is_taken_over() -> None:
     step, (_, inputs, _) = towers(torch.optim.SGD), MODELS["towers"]()
     parameters = dict(step.model.named_parameters())
@@ -184,6 +186,7 @@ def test_a_saved_state_is_loaded_whatever_its_count_is(number: Callable[[float],
     pair.assert_same()
 
 
+# Changes that a step cannot follow.
 def test_a_parameter_of_another_type_is_refused() -> None:
     step, (_, inputs, _) = towers(), MODELS["towers"]()
     step.model.double()
@@ -206,6 +209,7 @@ def test_an_optimizer_can_be_asked_for_zero_gradients() -> None:
     assert all(parameter.grad is None for parameter in step.model.parameters())
 
 
+# Tensors outside parameters and buffers, and changed models.
 def test_tensors_made_inside_the_model_are_held_too() -> None:
     bindings_found = cut(program("odd", "adamw"), 2)
     model, *_ = MODELS["odd"]()

@@ -28,6 +28,7 @@ def span(tensor: torch.Tensor) -> tuple[int, int]:
     return tensor.data_ptr(), tensor.data_ptr() + tensor.nbytes
 
 
+# The layout of the block.
 def test_nothing_lies_on_anything_else() -> None:
     mapped_common = common(undone=True)
     entries = [part for entry in mapped_common.state for part in (*entry.all_parts, *entry.copies)]

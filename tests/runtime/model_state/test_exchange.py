@@ -1,4 +1,4 @@
-"""Inputs are read where they lie if that may be, results are nobody else's."""
+"""Inputs are read in place if possible, and results belong to the caller."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ def exchange(*, apart: bool) -> Exchanged:
     return Exchange(values, common, apart), common, list(inputs)
 
 
+# Inputs: read in place or copied.
 def test_a_device_of_its_own_reads_copies() -> None:
     exchanged, common, inputs = exchange(apart=True)
     assert exchanged.read(exchanged.check_inputs(tuple(inputs))) is None
@@ -87,6 +88,7 @@ def test_other_inputs_than_were_captured_are_refused() -> None:
         exchanged.check_inputs((x[:1], *rest))
 
 
+# Results and overwritten inputs.
 @pytest.mark.parametrize("apart", [True, False])
 def test_what_a_step_returns_stays_when_the_next_one_writes(apart: bool) -> None:
     exchanged, common, _ = exchange(apart=apart)

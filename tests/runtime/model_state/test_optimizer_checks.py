@@ -1,4 +1,4 @@
-"""An optimiser's groups stay as they were when the step was made; their numbers may change."""
+"""An optimiser's groups and hooks must stay as a placed step found them."""
 
 from __future__ import annotations
 
@@ -67,6 +67,7 @@ def decouple(optimizer: Any) -> None:
     optimizer.load_state_dict(AdamW(optimizer.param_groups[0]["params"]).state_dict())
 
 
+# Groups of parameters.
 @pytest.mark.parametrize(
     ("make", "change", "message"),
     [
@@ -174,6 +175,7 @@ HOOKS: dict[str, Register] = {
 }
 
 
+# Hooks of the caller and of PyTorch.
 @pytest.mark.parametrize("name", HOOKS)
 def test_a_hook_is_refused_until_it_is_removed(name: str) -> None:
     pair = Pair("towers", plain)

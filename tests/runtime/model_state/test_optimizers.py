@@ -1,4 +1,4 @@
-"""Which optimisers a placed step can run."""
+"""The optimisers that a placed step can run."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ def weights(count: int = 1) -> list[torch.nn.Parameter]:
     return [torch.nn.Parameter(torch.zeros(2)) for _ in range(count)]
 
 
+# Kinds and their state.
 @pytest.mark.parametrize("kind", OPTIMIZERS)
 def test_the_default_of_a_kind_is_of_that_kind(kind: str) -> None:
     assert kind_of(default_optimizer(kind, weights())) == kind
@@ -83,6 +84,7 @@ def test_others_are_refused_with_a_remedy(make: Any, message: str) -> None:
     assert "\n" not in str(error.value)
 
 
+# Hyperparameters and their types.
 def test_hyperparameters_are_numbers_of_every_group() -> None:
     one, other = weights(2)
     groups = [{"params": [one]}, {"params": [other], "lr": torch.tensor(0.5)}]

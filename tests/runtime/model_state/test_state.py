@@ -1,4 +1,4 @@
-"""The changes of a step can be undone."""
+"""The changes of a step can be undone, and a device with memory of its own mirrors the state."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from tests.runtime.pairs import Pair  # noqa: E402
 from tests.runtime.steps import cut  # noqa: E402
 
 
+# Copies and undo.
 @pytest.mark.parametrize(
     ("kind", "moments"),
     [("sgd", []), ("momentum", ["momentum_buffer"]), ("adamw", ["exp_avg", "exp_avg_sq"])],
@@ -102,6 +103,7 @@ def test_undoing_twice_is_undoing_once() -> None:
     assert entry_found.value.tolist() == [0.0] * 6
 
 
+# Mirrors on a stand-in for a GPU.
 def test_a_copy_elsewhere_is_taken_back() -> None:
     entry_found = entry(torch.arange(3.0))
     other = entry_found.on(torch.device("cpu"))
@@ -253,6 +255,7 @@ def lost() -> None:
     raise StepFailed("lost")
 
 
+# Failures to return the state.
 def test_state_that_is_lost_is_an_error_also_where_a_step_is_closed(pair: Pair) -> None:
     step, devices = ahead(pair, lost)
     with pytest.raises(StepFailed, match="lost"):

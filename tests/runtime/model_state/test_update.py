@@ -34,6 +34,7 @@ CASES: list[tuple[Any, dict[str, Any]]] = [
 SHAPES = [(3, 5), (), (0, 3), (PIECE_ELEMENTS // 100, 250)]
 
 
+# Against PyTorch's optimisers.
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("make", "options"), CASES)
 def test_it_is_what_pytorch_does(make: Any, options: dict[str, Any], shape: Any) -> None:
@@ -67,6 +68,7 @@ def test_a_gradient_may_lie_in_memory_as_it_likes() -> None:
     assert not torch.equal(ones[0].value, torch.ones(4, 3))
 
 
+# Interrupted updates and pieces.
 @pytest.mark.parametrize("kind", OPTIMIZERS)
 @pytest.mark.parametrize("pieces", [0, 1, 2])
 def test_an_update_that_breaks_off_can_be_undone(

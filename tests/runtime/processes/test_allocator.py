@@ -1,4 +1,4 @@
-"""Freed memory is kept by the process, which goes on as before."""
+"""Freed memory stays with the process, and a step's allocations are recorded."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ print(before, faults())
 """
 
 
+# The C library's policy.
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc")
 def test_what_is_freed_is_not_cleared_again() -> None:
     calls = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
@@ -99,6 +100,7 @@ def allocating() -> StepRecord:
     return StepRecord(began[0], op_end[1], 0.0, began, op_end)
 
 
+# PyTorch's allocations, by its profiler.
 def test_the_peak_is_the_most_that_was_allocated_at_once() -> None:
     assert record_memory(allocating, torch.device("cpu")).peak == 64 * KIB
 

@@ -1,4 +1,4 @@
-"""Copies beside what a device computes, on one that makes them as late as it may."""
+"""Channels, and copies concurrent with computing, on a device that delays them."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ def run(text: str, kind: str = "apart") -> None:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
+# Copies on a stand-in for a GPU.
 @kinds
 def test_what_is_written_is_there_when_it_is_said(kind: str) -> None:
     run(
@@ -148,6 +149,7 @@ assert copies.read(slot).cpu().tolist() == given.tolist()
     )
 
 
+# Page locking, with CUDA's calls replaced.
 def test_slots_are_locked_from_the_first_to_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[int, ...]] = []
     cuda = SimpleNamespace(
@@ -200,6 +202,7 @@ def pair() -> Pair:
     return Pair()
 
 
+# Channels between CPU devices.
 def test_what_is_taken_is_what_was_sent(pair: Pair) -> None:
     pair.sends.sender(0)(torch.arange(4.0))
     pair.sends.sender(1)(torch.arange(6.0).view(3, 2))
@@ -225,6 +228,7 @@ def test_who_only_looks_does_not_wait_awake() -> None:
     assert time.perf_counter() - began < spin
 
 
+# Waiting and aborted steps.
 def test_who_takes_waits_for_this_step(pair: Pair) -> None:
     pair.sends.sender(0)(torch.zeros(4))
     pair.sends.step = pair.takes.step = 2

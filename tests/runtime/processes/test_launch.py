@@ -1,4 +1,4 @@
-"""Starting the process of a device."""
+"""The start and the end of child processes."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ def line(code: str, threads: int | None = None) -> str:
     return output
 
 
+# The environment of a child.
 def test_it_finds_what_this_process_finds(monkeypatch, tmp_path) -> None:
     (tmp_path / "only_here.py").write_text("NAME = 'found'\n")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
@@ -65,6 +66,7 @@ def start(launch_child: ChildProcesses) -> int:
     return launch_child.start(SLEEP, (), (), threads=1, name="cpu:0").pid
 
 
+# The ends of children.
 @pytest.mark.parametrize("times", [1, 3])
 def test_one_that_starts_when_ctrl_c_comes_is_known(monkeypatch, times) -> None:
     launch_child, numbers = ChildProcesses(), interrupt_starts(monkeypatch, times)
@@ -119,6 +121,7 @@ time.sleep(600)
 """
 
 
+# Children watch their parent.
 def test_it_outlives_the_thread_that_started_it() -> None:
     reading, writing = os.pipe()
     line = []

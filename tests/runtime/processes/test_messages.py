@@ -1,4 +1,4 @@
-"""Messages between a step and its workers."""
+"""Messages between a step and its workers, and the errors from failures."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from situate.runtime.processes.messages import (  # noqa: E402
 )
 
 
+# Messages are plain data, and reports give reasons.
 @pytest.mark.parametrize(
     "message", [Run(1, True, [{"lr": 0.1}]), Store(2), FailureReport("error", "no")]
 )
@@ -44,6 +45,7 @@ def test_every_other_error_says_its_kind() -> None:
 REMEDY = "end other programs, give a smaller batch, or leave this device out of the cluster"
 
 
+# Errors in one line.
 @pytest.mark.parametrize(
     ("status", "how"),
     [(None, "hung up"), (0, "ended with exit status 0"), (-9, "ended by SIGKILL")],

@@ -1,4 +1,4 @@
-"""Handlers wait for the end of what must not be left half done."""
+"""Handlers wait around operations that must not be interrupted."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from situate.runtime.processes.signals import Commit, HeldSignals
 
 
+# Blocks in which all handlers wait.
 def test_all_that_came_are_handled_at_the_end(handled: list[int]) -> None:
     with HeldSignals():
         signal.raise_signal(signal.SIGUSR1)
@@ -54,6 +55,7 @@ def test_other_threads_change_no_handler(handled: list[int]) -> None:
     assert handled == [signal.SIGUSR1]
 
 
+# Steps, in which handlers wait from the commit on.
 def test_before_it_begins_signals_are_handled_at_once(handled: list[int]) -> None:
     with Commit():
         signal.raise_signal(signal.SIGUSR1)
@@ -117,6 +119,7 @@ def test_all_that_waited_are_handled_though_one_raises(handled: list[int]) -> No
     assert handled == [signal.SIGUSR1]
 
 
+# Handlers are restored whatever they raise.
 def test_handlers_come_back_though_one_that_is_back_raises(
     handled: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,6 +159,7 @@ def test_handlers_come_back_though_one_raises_while_they_are_taken(
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+# Nested steps, repeated steps and other threads.
 def test_a_step_within_a_step_leaves_the_outer_ones_handlers() -> None:
     with Commit() as outer:
         with Commit():

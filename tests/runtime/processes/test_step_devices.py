@@ -1,4 +1,4 @@
-"""Whatever happens to a device, nothing hangs, nothing is left, and the model is as it was."""
+"""Whatever happens to a device, nothing hangs, no process is left, and the model is intact."""
 
 from __future__ import annotations
 
@@ -79,6 +79,7 @@ def training(file: Path) -> Iterator[Training]:
         yield records
 
 
+# Faults during steps.
 @pytest.mark.parametrize(
     ("how", "kind", "message"),
     [
@@ -153,6 +154,7 @@ def test_workers_end_with_a_parent_that_is_killed(
     assert left_of(running) == []
 
 
+# Faults during the start.
 def test_a_worker_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     training = Training()
     monkeypatch.setattr("situate.runtime.step.defining_modules", lambda kernels: ())
@@ -208,6 +210,7 @@ def test_all_workers_start_before_one_is_told_anything(monkeypatch: pytest.Monke
     assert answer == ["started", "started", "told"]
 
 
+# Texts of errors.
 def test_the_words_of_a_failure_are_one_line() -> None:
     for reason, text in (("error", ""), ("error", "\n\n"), ("out_of_memory", " a\nb")):
         records = str(step_failure("gpu", FailureReport(reason, text), 5, undone=True))

@@ -1,4 +1,4 @@
-"""A worker says why a step failed, and ends with its parent."""
+"""A worker reports why a step failed, and ends with its parent."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ def work(step: PlacedStep) -> Work:
     return step._devices._work
 
 
+# Reports of failures, in a worker and in this process.
 @pytest.mark.parametrize(
     ("error", "reason", "text"),
     [
@@ -108,6 +109,7 @@ def test_what_a_worker_is_told_is_plain_data(step: PlacedStep) -> None:
     assert again == assignment
 
 
+# The life of a worker.
 def test_a_worker_serves_until_its_parent_hangs_up(monkeypatch: pytest.MonkeyPatch) -> None:
     from situate.runtime.processes import worker
 

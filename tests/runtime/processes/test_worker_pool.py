@@ -1,4 +1,4 @@
-"""Workers, whatever they do; here they execute something else."""
+"""A pool of workers, which execute other programs here."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ def executing():
         pool.end()
 
 
+# Answers and their order.
 def test_it_hears_and_answers(executing):
     pool = executing(f"parent.send([parent.recv(), *sys.argv[2:], {NAME}])")
     pool.workers[0].send("hello")
@@ -52,6 +53,7 @@ def test_answers_come_in_the_order_that_is_asked_for(executing):
     assert pool.answers(pool.workers) == ["a", "b"]
 
 
+# Workers that end, hang or fail.
 def test_how_a_process_ended_is_said(executing):
     pool = executing("sys.exit(7)")
     with pytest.raises(WorkerEnded, match="device 'gpu0': its process ended with exit status 7"):
@@ -87,6 +89,7 @@ def test_a_device_that_failed_is_named_in_one_line(executing):
         pool.answers(pool.workers)
 
 
+# After a failure, and at the end.
 def test_answers_that_are_missing_after_a_failure_are_not_heard_later(executing):
     first = (
         f"parent.send(Failed('error', '')) if {NAME} == 'a' else (parent.recv(), parent.send(1))"

@@ -1,4 +1,4 @@
-"""Operators of a user's own are known by the module that defines them."""
+"""User-defined operators are found by the module that defines them."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from tests.runtime import misbehaving  # noqa: E402
 KERNELS = ["aten::add.Tensor", "situate_tests::harm", "situate_tests::pass_on.default"]
 
 
+# Modules to import, and operators that are refused.
 def test_only_operators_of_a_users_own_need_a_module() -> None:
     assert defining_modules(KERNELS) == (misbehaving.__name__,)
     assert defining_modules(KERNELS[:1]) == ()

@@ -1,5 +1,4 @@
-"""The memory that a placed program is told to hold is what PyTorch's allocator, asked in the end,
-says it held."""
+"""The predicted memory of a placed program is the memory that PyTorch's allocator reports."""
 
 from __future__ import annotations
 
@@ -26,6 +25,7 @@ def bytes_of(*lines: Line) -> int:
     return largest(straight_line(lines, Source.memory, {OUTSIDE_MEMORY, "v9"}), Source, {3: 5})
 
 
+# Rules of memory, line by line.
 def test_a_value_takes_memory_until_it_is_read_for_the_last_time() -> None:
     assigned = Line("v0 = f0()"), Line("v1 = f1(v0)"), Line("v2 = f1(v1)"), Line("done0(v2)")
     assert bytes_of(*assigned) == 20
@@ -65,6 +65,7 @@ def test_an_op_has_its_workspace_while_it_runs() -> None:
     assert bytes_of(*lines) == 25
 
 
+# Whole steps against the allocator.
 @pytest.mark.parametrize("devices", [1, 2])
 @pytest.mark.parametrize("name", ["tied", "unrolled", "strided", "wide"])
 def test_a_step_holds_what_was_told(name: str, devices: int) -> None:

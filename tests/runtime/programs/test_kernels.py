@@ -1,4 +1,4 @@
-"""Kernels are found by their qualified names."""
+"""Kernels are found by qualified names, and their results keep the captured strides."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ CPU, GPU = torch.device("cpu"), torch.device("cuda:0")
 FOR_CPUS = "aten::_scaled_dot_product_flash_attention_for_cpu"
 
 
+# Names and kernels.
 @pytest.mark.parametrize("device", [CPU, GPU])
 def test_a_kernel_is_pytorchs_operator_of_that_name(device: torch.device) -> None:
     assert kernel("aten::add.Tensor", device) is torch.ops.aten.add.Tensor._op
@@ -40,6 +41,7 @@ def test_a_view_of_what_lies_otherwise_than_was_captured_is_a_copy(name: str) ->
         kernel(name, CPU)(rows, [7])
 
 
+# Strides.
 @pytest.mark.parametrize(
     ("tensor", "dense"),
     [

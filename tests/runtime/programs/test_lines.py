@@ -1,4 +1,4 @@
-"""A value that is overwritten is read by nobody later, and names are gone after their last use."""
+"""No later line reads an overwritten value, and names are deleted after their last use."""
 
 from __future__ import annotations
 
@@ -73,6 +73,7 @@ def run(lines: list[str]) -> tuple[list[Array], list[Array], set[str]]:
 PLACES = st.integers(0, 4)
 
 
+# Random straight-line programs, with and without overwriting.
 @settings(max_examples=300)
 @given(
     st.lists(
@@ -93,6 +94,7 @@ def test_overwriting_changes_no_result(calls: list[Call]) -> None:
     assert unread == set()
 
 
+# Single rules of overwriting.
 def test_what_nobody_reads_later_is_overwritten() -> None:
     lines, memory = program([("sum", 0, 0), ("sum", 1, 1), ("sum", 1, 2), ("sum", 3, 0)])
     texts = flat(straight_line(lines, memory, {OUTSIDE_MEMORY}))
@@ -135,6 +137,7 @@ def test_what_a_line_takes_to_straighten_does_not_grow_with_the_lines() -> None:
     assert counting.count < 8 * len(lines)
 
 
+# The text of the lines.
 def test_a_name_is_deleted_at_once_after_its_last_use() -> None:
     lines = [Line("v0 = f0()"), Line("v1 = f0(v0)"), Line("p3 = f0(v1, v11)"), Line("f0(v1)")]
     texts = flat(straight_line(lines, {f"v{k}": f"v{k}" for k in (0, 1, 11)}, set()))

@@ -1,4 +1,4 @@
-"""A tensor that crosses devices shares memory only with what everybody has surely read before."""
+"""A tensor that crosses shares memory only with tensors that all receivers have read."""
 
 from __future__ import annotations
 
@@ -83,6 +83,7 @@ def case(request: pytest.FixtureRequest) -> Case:
     return Case(request.param)
 
 
+# The vector clock and the shared memory, on random programs.
 def test_ran_before_counts_what_has_surely_ended(case: Case) -> None:
     for op, completed in case.before().items():
         counts = [sum(case.placement[o] == d for o in completed) for d in range(3)]
@@ -112,6 +113,7 @@ def test_memory_is_shared_at_all() -> None:
     assert used < 0.95 * apart
 
 
+# Captured steps cut along placements.
 def test_nothing_crosses() -> None:
     clock = completed_ops(np.zeros(2, np.int32), [0, 1], {})
     assert clock.tolist() == [[0], [1]]

@@ -1,4 +1,4 @@
-"""The program that is captured of a real model, which is left as it is."""
+"""The captured program of a real model, which stays unchanged, and the roles of its ops."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from tests.runtime.models import MODELS, Structured, entropy  # noqa: E402
 from tests.runtime.steps import assert_same, program, state, step_of  # noqa: E402
 
 
+# The parts of a program.
 @pytest.mark.parametrize("training", [True, False])
 def test_the_model_is_left_as_it_is(training: bool) -> None:
     model, inputs, loss = MODELS["convolutional"]()
@@ -92,6 +93,7 @@ class Selects(nn.Linear):
         return super().forward(x[x[:, 0] > 0])
 
 
+# Models and steps that cannot be captured.
 @pytest.mark.parametrize(
     ("kind", "remedy"), [(Decides, "torch.where"), (Selects, "a mask or a fixed")]
 )
@@ -170,6 +172,7 @@ def roles(name: str, optimizer: str = "sgd") -> Roles:
     return Roles(program(name, optimizer))
 
 
+# Roles and storages.
 def test_roles_of_a_step_with_tied_weights() -> None:
     captured = roles("tied")
     counts = Counter(captured.of(op) for op in range(len(captured.program.nodes)))

@@ -1,4 +1,4 @@
-"""Placed steps whose blocks run again, against PyTorch's, which keep all."""
+"""Placed steps with recomputed blocks, against PyTorch's steps without."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ def program(name: str, cut: bool) -> Program:
     return capture_program(model, inputs, loss, name=name, slices=slices, recompute=[path])
 
 
+# Equal numbers with less memory.
 @pytest.mark.parametrize("devices", [1, 2])
 @pytest.mark.parametrize("cut", [False, True])
 @pytest.mark.parametrize("name", CASES)

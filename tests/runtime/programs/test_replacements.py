@@ -1,5 +1,4 @@
-"""Operators that PyTorch has for CPUs only give the same, layouts included, by ops of every
-device."""
+"""Replacements of operators give the results and layouts of PyTorch's CPU kernels."""
 
 from __future__ import annotations
 
@@ -69,6 +68,7 @@ def on(kind: str, value: Any) -> Any:
     return tree_map_only(torch.Tensor, lambda tensor: tensor.to(kind), value)
 
 
+# CPU-only operators on any device.
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("case", CASES)
 def test_attention_is_what_the_kernel_for_cpus_gives(case: str, kind: str) -> None:
@@ -130,6 +130,7 @@ torch = pytest.importorskip("torch")
 SHARES = [0.021, 0.039, 0.1, 0.15, 0.3, 0.5, 0.7, 1.0]
 
 
+# Dropout as eager PyTorch rounds it.
 @pytest.mark.parametrize("p", SHARES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
 def test_result_and_gradient_are_equal_to_the_last_bit(dtype, p):

@@ -1,4 +1,4 @@
-"""Draws depend on the seed, the step and their rank, on nothing else."""
+"""Draws depend on the seed, the step and their rank alone."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 from situate.runtime.programs.seeds import kept_generator, seed_of, seeded_draws  # noqa: E402
 
 
+# Seeds.
 def test_every_draw_has_a_seed_of_its_own() -> None:
     cases = [(seed, step, draw) for seed in range(3) for step in range(12) for draw in range(12)]
     seeds = {seed_of(*case) for case in cases}
@@ -23,6 +24,7 @@ def test_seeds_are_the_same_on_every_machine() -> None:
     assert seed_of(0, 1, 2) == 6895709204078334967
 
 
+# Draws of an unplaced step, and PyTorch's own generator.
 def test_a_draw_does_not_depend_on_what_was_drawn_before() -> None:
     with kept_generator(), seeded_draws(5, 2):
         torch.randn(3)

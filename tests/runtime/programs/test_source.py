@@ -1,5 +1,5 @@
-"""The source of a device: a name lives no longer than it is read, and nothing that others read is
-overwritten."""
+"""The source of a device: names live no longer than needed, and no value is overwritten too
+early."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ def names_in(line: str) -> set[str]:
     return {name for name in source_text if re.fullmatch(r"v\d+|_", name)}
 
 
+# Properties of the text, on several models and placements.
 @pytest.mark.parametrize("timed", [False, True])
 @pytest.mark.parametrize(("name", "devices"), CASES)
 def test_a_local_is_deleted_right_after_its_last_use(name: str, devices: int, timed: bool) -> None:
@@ -147,6 +148,7 @@ def never_over(self: DeviceSource, node: Any) -> Any:
     return iter(())
 
 
+# Results written over arguments or into channels.
 @settings(max_examples=8)
 @given(
     st.lists(

@@ -1,4 +1,4 @@
-"""Kernels that write their result where they are told."""
+"""Kernels that write their result into a channel or over an argument."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def node(target: Any, value: object = None) -> fx.Node:
     return out_variant
 
 
+# Kernels with an output argument.
 @pytest.mark.parametrize(
     ("target", "calls"),
     [
@@ -119,6 +120,7 @@ aten = torch.ops.aten
 SQUARE = torch.ones(2, 2)
 
 
+# In-place forms.
 @pytest.mark.parametrize(
     ("target", "call_arguments", "expected"),
     [
