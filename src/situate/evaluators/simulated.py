@@ -98,8 +98,7 @@ class SimulatedMachine:
         fits, ends = (peak <= self._problem.capacity).all(axis=1), np.isfinite(seconds)
         outcome = np.where(fits, np.where(ends, 0, TIMEOUT), OUT_OF_MEMORY).astype(np.uint8)
         with np.errstate(over="ignore"):
-            # Very large noise may overflow; no measurement exceeds the longest
-            # representable step.
+            # Very large noise may overflow; no measurement exceeds the longest representable step.
             noisy = np.minimum(seconds * self._factors(first, len(seconds)), LONGEST)
         return Measurements(np.where(outcome == 0, noisy, np.inf), outcome)
 

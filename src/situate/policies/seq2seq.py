@@ -147,8 +147,8 @@ class Placer(nn.Module):
             torch.randn(gumbel.shape, generator=generator, dtype=torch.float32) if noise else None
         )
         decoder = _core.SamplerWeights(
-            # The first layer reads the device before alone, so that its part is one product for
-            # d + 1 words, (d + 1, 4h), and none in any step.
+            # The first layer reads only the device before, so its input gates are one product for
+            # all d + 1 words, (d + 1, 4h), and none in any step.
             embedding=array(input_gates(self.decoder, 0, self.embedding.weight)),
             recurrent=[array(getattr(self.decoder, f"weight_hh_l{i}")) for i in layers],
             inputs=[array(getattr(self.decoder, f"weight_ih_l{i}")) for i in layers[1:]],

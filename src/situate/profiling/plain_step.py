@@ -72,8 +72,7 @@ def measured_links(
         # Both directions run through the same memory, so half of a round trip is one way.
         one_way.setdefault((trip.first, trip.second), []).append(both / 2)
     seconds_by_pair = {pair: of_sizes for pair, (_, *of_sizes) in one_way.items()}
-    # The smallest tensor has almost no bytes, so its time is latency: flags, wake-ups and a
-    # call.
+    # The smallest tensor has almost no bytes, so its time is latency: flags, wake-ups and a call.
     synchronisation = min((of_sizes[0] for of_sizes in seconds_by_pair.values()), default=0.0)
     links = []
     for (a, b), of_sizes in seconds_by_pair.items():

@@ -133,11 +133,9 @@ def cluster_from_costs(cluster: Cluster, costs: Costs) -> Cluster:
 
 def _with_launch(device: Device, costs: Costs) -> Device:
     measured_device = measured_as(device, costs)
-    return (
-        device
-        if measured_device is None
-        else msgspec.structs.replace(device, launch=_three_digits(measured_device.launch))
-    )
+    if measured_device is None:
+        return device
+    return msgspec.structs.replace(device, launch=_three_digits(measured_device.launch))
 
 
 def _three_digits(value: float) -> float:

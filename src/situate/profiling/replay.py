@@ -7,6 +7,8 @@ import contextlib
 import statistics
 import time
 from collections.abc import Callable
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 from situate.data.cluster import Cluster, Device
@@ -49,9 +51,8 @@ def replay(program: Program, device: torch.device, stopwatch: Stopwatch) -> dict
         for op, graph_op in enumerate(program.graph.ops):
             if graph_op.signature and graph_op.signature not in timing_of:
                 with contextlib.suppress(RuntimeError):
-                    timing_of[graph_op.signature] = _timing(
-                        _call(program, roles, op, device), stopwatch
-                    )
+                    call = _call(program, roles, op, device)
+                    timing_of[graph_op.signature] = _timing(call, stopwatch)
     return timing_of
 
 
@@ -80,7 +81,7 @@ def _call(program: Program, roles: Roles, op: int, device: torch.device) -> Call
             return lambda: target.copy_(source)
         case "sum":
             parts = [synthetic_tensor(value, device) for _ in program.gradients[_path(program, op)]]
-            return lambda: _sum(parts)
+            return lambda: reduce(add, parts)
     arguments = torch.fx.map_arg(
         (node.args, node.kwargs), lambda n: _synthetic(n.meta["val"], device)
     )
@@ -91,13 +92,6 @@ def _call(program: Program, roles: Roles, op: int, device: torch.device) -> Call
 
 def _path(program: Program, op: int) -> str:
     return program.graph.ops[op].name.rpartition("/")[0]
-
-
-def _sum(parts: list[torch.Tensor]) -> torch.Tensor:
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total
 
 
 def _update(kind: str, parameter: torch.Tensor, device: torch.device) -> Call:

@@ -30,8 +30,8 @@ class ProfilingWorkers:
         self._step = 0
         self.overhead = 0.0
         try:
-            # Loading PyTorch takes a whole core; more processes at once would only slow
-            # one another down.
+            # Loading PyTorch takes a whole core; more processes at once would only slow one another
+            # down.
             for _ in range(max(1, usable_cpus() - 1)):
                 self._start_next()
         except BaseException:

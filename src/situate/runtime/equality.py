@@ -196,16 +196,12 @@ def compare(
         *heads,
         *masks,
     )
-    losses = [
-        finite_loss(tensors_expected[0], k)[0]
-        for k, tensors_expected in enumerate(expected, 1)
-        if optimizer
-    ]
+    losses = [finite_loss(results[0], k)[0] for k, results in enumerate(expected, 1) if optimizer]
     changed = sum(difference > 0 for difference in _state_differences(model_copy, model).values())
     with step(model, optimizer(list(model.parameters())) if optimizer else None) as placed_step:
         returned = [
-            _largest_difference(tensors_expected, result_tensors(placed_step(*arguments(inputs))))
-            for tensors_expected in expected
+            _largest_difference(results, result_tensors(placed_step(*arguments(inputs))))
+            for results in expected
         ]
     after = {} if placed_step.optimizer is None else _optimizer_state(model, placed_step.optimizer)
     optimizer_state = {
@@ -216,8 +212,8 @@ def compare(
         f"replica{number}/{name}": max(
             _copy_differences(name, _model_state(model_copy)[name], before, copy_parts)
         )
-        for name, tensors_expected in placed_step.copies.items()
-        for number, copy_parts in enumerate(tensors_expected, 1)
+        for name, replicas in placed_step.copies.items()
+        for number, copy_parts in enumerate(replicas, 1)
     }
     inputs_left = _input_differences(tensors, separate(inputs))
     return Equality(

@@ -124,23 +124,19 @@ class PlacedStep:
         caller_tensors = self._exchange.check_inputs(inputs)
         self._bindings.refresh()
         now = hyperparameters(self.optimizer) if self.optimizer else []
-        news = None if now == self._hyperparameters else now
         changed = self._bindings.changed() if self._ahead else ()
-        step_inputs, step_results = (
-            self._exchange.read(caller_tensors),
-            self._exchange.result_buffers(),
-        )
-        shifts = self._exchange.shifts
+        step_inputs = self._exchange.read(caller_tensors)
+        step_results = self._exchange.result_buffers()
         order = Run(
             self._step + 1,
             timed,
-            news,
-            memory,
-            changed,
-            self._keep,
-            step_inputs,
-            step_results,
-            shifts,
+            hyperparameters=None if now == self._hyperparameters else now,
+            memory=memory,
+            changed=changed,
+            keep=self._keep,
+            inputs=step_inputs,
+            results=step_results,
+            shifts=self._exchange.shifts,
         )
         with self._commit as commit:
             try:

@@ -55,10 +55,10 @@ class Accumulation:
 
     def _sum(self, gradients: Sequence[torch.Tensor | None]) -> torch.Tensor | None:
         """The sum of the gradients that exist."""
-        states = [gradient for gradient in gradients if gradient is not None]
-        if not states:
+        present = [gradient for gradient in gradients if gradient is not None]
+        if not present:
             return None
-        return _pairwise_sum(states) if self._sums == "tree" else reduce(add, states)
+        return _pairwise_sum(present) if self._sums == "tree" else reduce(add, present)
 
 
 class SliceState(NamedTuple):
@@ -164,17 +164,17 @@ class UnplacedStep:
         name: str = "model",
         slices: Slices | None = None,
     ) -> None:
-        model_call = from_real(model, inputs, loss, name)
-        self._cut = None if slices is None else cut_inputs(model_call, slices)
+        parts = from_real(model, inputs, loss, name)
+        self._cut = None if slices is None else cut_inputs(parts, slices)
         self._divisors = self._cut.divisors(slices.loss) if self._cut and slices else []
         self._slices = slices
-        self._model, self._model_call = model, model_call
+        self._model, self._parts = model, parts
         # Copies, as a step may write over its inputs, which are the caller's; kernels round by
         # alignment.
-        self.separate = model_call.separate
+        self.separate = parts.separate
         self.tensors = [
             aligned_alike(tensor).requires_grad_(tensor.requires_grad)
-            for tensor in model_call.separate(inputs)
+            for tensor in parts.separate(inputs)
         ]
         self._optimizer, self._clip = optimizer, clip
         self._seed, self._step = seed, 0
@@ -203,7 +203,7 @@ class UnplacedStep:
 
     def _whole(self) -> torch.Tensor:
         """The loss of the whole batch, after its backward pass."""
-        return self._differentiated(self._model_call.call(self._model, *self.tensors))
+        return self._differentiated(self._parts.call(self._model, *self.tensors))
 
     def _accumulated(self) -> torch.Tensor:
         """The sum of the losses of slices, after the backward pass of each."""
@@ -220,7 +220,7 @@ class UnplacedStep:
     def _slice(self, s: int) -> torch.Tensor:
         """The loss of a slice, after its backward pass."""
         assert self._cut is not None
-        call = self._cut.call_of(self._model_call, s)
+        call = self._cut.call_of(self._parts, s)
         loss = call(self._model, *self._cut.of_slice(self.tensors, s))
         return self._differentiated(loss, self._divisors[s])
 
@@ -240,7 +240,7 @@ class UnplacedStep:
         try:
             # In inference mode, kernels would be others where something records their names.
             with torch.no_grad():
-                value = self._model_call.call(self._model, *tensors)
+                value = self._parts.call(self._model, *tensors)
         finally:
             hook.remove()
         return [tensor.clone() for tensor in result_tensors(returned[-1] if returned else value)]

@@ -56,8 +56,7 @@ class Packing:
         """
         size = self.ops * self._dtype.itemsize
         try:
-            # One byte more than expected reveals a longer row without unpacking all of
-            # it.
+            # One byte more than expected reveals a longer row without unpacking all of it.
             data = zlib.decompressobj().decompress(packed, size + 1)
         except zlib.error as error:
             raise ValueError(str(error)) from None

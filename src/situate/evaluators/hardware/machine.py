@@ -207,8 +207,7 @@ class RealMachine:
 
     def _start_step(self, placement: Placement, order: list[int]) -> PlacedStep:
         program, model = self._subject.program, self._subject.model
-        # A rate of zero keeps parameters, but steps still write buffers such as running
-        # means.
+        # A rate of zero keeps parameters, but steps still write buffers such as running means.
         for tensor, value in self._state:
             tensor.detach().copy_(value)
         placed_program = place(program, placement, order, self.problem.d)

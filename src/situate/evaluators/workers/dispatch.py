@@ -6,9 +6,10 @@ from __future__ import annotations
 import statistics
 import time
 import warnings
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from math import inf
 from typing import Any
 
@@ -242,11 +243,10 @@ class Dispatch:
 
     def _update_with_one_task(self, worker: int) -> None:
         """Update `_with_one_task`, the workers that have one task."""
-        (
-            self._with_one_task.add
-            if len(self._attempts[worker]) == 1
-            else self._with_one_task.discard
-        )(worker)
+        if len(self._attempts[worker]) == 1:
+            self._with_one_task.add(worker)
+        else:
+            self._with_one_task.discard(worker)
 
     def _next_task(self, batch: _Batch, worker: int) -> int | None:
         """An unassigned task that the worker may take, or None."""
@@ -270,25 +270,16 @@ class Dispatch:
 
     def _find_slow_task(self, batch: _Batch, worker: int) -> int | None:
         """A task of a late worker that no other worker has."""
-        late = [
-            attempts_of for attempts_of in self._attempts.values() if self._is_late(attempts_of[0])
-        ]
+        queues = self._attempts.values()
+        late = [queue for queue in queues if self._is_late(queue[0])]
         if not late:
             return None
-        attempts = [
-            attempt
-            for attempts_of in self._attempts.values()
-            for attempt in attempts_of
-            if attempt.batch is batch
-        ]
-        numbers = [attempt.number for attempt in attempts]
-        for attempt in (attempt for attempts_of in late for attempt in attempts_of):
-            once = (
-                attempt.batch is batch
-                and attempt.is_unanswered
-                and numbers.count(attempt.number) == 1
-            )
-            if once and self._may_take(worker, attempt.task):
+        numbers = Counter(
+            attempt.number for queue in queues for attempt in queue if attempt.batch is batch
+        )
+        for attempt in chain.from_iterable(late):
+            open_task = attempt.batch is batch and attempt.is_unanswered
+            if open_task and numbers[attempt.number] == 1 and self._may_take(worker, attempt.task):
                 self.counts.again += 1
                 return attempt.number
         return None
@@ -341,8 +332,8 @@ class Dispatch:
             self._seconds.append((self._listened_at - attempt.since) / len(attempt.task))
             self._usual_seconds = statistics.median(self._seconds)
         attempt.batch.unanswered.remove(attempt.number)
-        count_of = self.counts.completed
-        count_of[worker] = count_of.get(worker, 0) + len(attempt.task)
+        completed = self.counts.completed
+        completed[worker] = completed.get(worker, 0) + len(attempt.task)
         return attempt, answer.value
 
     def _finish_task(self, worker: int) -> _Attempt:
@@ -351,8 +342,7 @@ class Dispatch:
         attempt = queue.popleft()
         self._update_with_one_task(worker)
         if queue:
-            # The next task of the queue began when this one ended, not when it was
-            # assigned.
+            # The next task of the queue began when this one ended, not when it was assigned.
             queue[0].since = self._listened_at
         else:
             del self._attempts[worker]
@@ -394,9 +384,9 @@ class Dispatch:
         queue = self._attempts.pop(worker, deque())
         while queue:
             attempt = queue.pop()
-            if attempt.is_unanswered and queue:  # it did not begin, and is no failure
+            # Only the first task of the queue was running, so the failure counts against it alone.
+            if attempt.is_unanswered and queue:
                 attempt.batch.waiting.appendleft(attempt.number)
-            # The first task of the queue was running, so the failure counts against it.
             elif attempt.is_unanswered:
                 self._handle_task_failure(attempt, reason)
         self._failures_in_a_row[worker] += 1

@@ -100,8 +100,8 @@ class Jobs:
         self._function = Function.of(function, shared)
         self._dispatch: Dispatch | None = None
         if start is not None or workers > 1:
-            workers_started = (start or ProcessWorkers)(pack(self._function))
-            self._dispatch = Dispatch(workers_started, workers, Terms(limit=limit), alike)
+            pool = (start or ProcessWorkers)(pack(self._function))
+            self._dispatch = Dispatch(pool, workers, Terms(limit=limit), alike)
 
     @property
     def counts(self) -> Counts:
@@ -142,9 +142,9 @@ class Jobs:
 
     def here(self) -> Jobs:
         """The same jobs, with all calls in this process."""
-        copy_of_jobs = copy(self)
-        copy_of_jobs._dispatch = None
-        return copy_of_jobs
+        jobs = copy(self)
+        jobs._dispatch = None
+        return jobs
 
     def close(self) -> None:
         """End the workers."""

@@ -49,8 +49,7 @@ def largest(lines: Iterable[ExecutedLine], source: Memory, workspace: Mapping[in
     Args:
         workspace: by op.
     """
-    # Straight-line code has one live set between any two lines, so a single pass finds the
-    # peak.
+    # Straight-line code has one live set between any two lines, so a single pass finds the peak.
     rooms = _Rooms(source)
     most = 0
     for executed in lines:
