@@ -101,7 +101,7 @@ def _problem_of(arrays: dict[str, dict[str, Any]]) -> _core.Problem:
 
 
 @pytest.mark.parametrize(("name", "change", "why"), BAD)
-def test_what_is_no_problem_is_refused(
+def test_an_invalid_problem_is_refused(
     arrays: dict[str, dict[str, Any]], name: str, change: Callable[[Any], Any], why: str
 ) -> None:
     assert _problem_of(arrays)

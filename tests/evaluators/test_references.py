@@ -35,7 +35,7 @@ def test_the_first_is_that_of_the_study() -> None:
 
 
 @pytest.mark.parametrize("ratio", [1 / MAX_EQUAL_RATIO, 1.0, MAX_EQUAL_RATIO])
-def test_those_that_hardly_differ_are_alike(ratio: float) -> None:
+def test_workers_that_hardly_differ_are_alike(ratio: float) -> None:
     references = References([Origin("a", 1.0)])
     assert references.normalise(measure_by(Origin("b", ratio))).seconds.tolist() == [10.0]
 
@@ -47,7 +47,7 @@ def test_a_failure_stays_one() -> None:
     assert normalised.outcome.tolist() == [2]
 
 
-def test_who_is_not_told_apart_is_left_as_it_is() -> None:
+def test_measurements_without_origins_stay() -> None:
     plain = Measurements(np.array([3.0]), np.zeros(1, np.uint8))
     assert References().normalise(plain) is plain
     assert References().normalise(measure_by(None)).seconds.tolist() == [10.0]

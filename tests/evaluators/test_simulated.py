@@ -43,7 +43,7 @@ def test_another_process_measures_the_same() -> None:
     np.testing.assert_array_equal(there.measure(PLACEMENTS, 10).seconds, here)
 
 
-def test_what_takes_least_is_measured_again_where_times_are_noisy() -> None:
+def test_the_fastest_are_measured_again_if_times_are_noisy() -> None:
     assert machine(0.1).finalists > machine(0.0).finalists == 0
 
 
@@ -72,7 +72,7 @@ def test_a_noisy_time_is_one_that_a_step_can_take(noise: float, seconds: float) 
         (PLACEMENTS.astype(np.int64) + 2**32, "sample 8: op .* is placed on device 4294967296"),
     ],
 )
-def test_what_is_no_placement_is_refused(placements: object, message: str) -> None:
+def test_an_invalid_placement_is_refused(placements: object, message: str) -> None:
     """A cast to 32 bits makes a device of each."""
     with pytest.raises(SituateError, match=message):
         machine(0.0).measure(placements, 8)

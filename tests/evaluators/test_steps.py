@@ -39,7 +39,7 @@ def test_means_are_of_steps_in_a_row() -> None:
     np.testing.assert_allclose(rule.seconds(np.array([[1.0, 9.0, 1.0, 3.0]])), [2.0])
 
 
-def test_of_fewer_steps_than_the_window_it_is_their_mean() -> None:
+def test_fewer_steps_than_the_window_are_averaged() -> None:
     np.testing.assert_allclose(POST.seconds(np.array([[1.0, 3.0]])), [2.0])
 
 

@@ -38,7 +38,7 @@ def test_within_there_is_one_thread_and_afterwards_as_many_as_before():
     assert torch.get_num_threads() == 3
 
 
-def test_what_gives_the_same_with_any_number_of_threads_has_as_many_as_there_were():
+def test_functions_of_the_core_use_the_threads_outside_the_block():
     assert thread_count() == 1
     with arithmetic():
         assert thread_count() == 3
@@ -94,7 +94,7 @@ def test_within_denormals_are_zero_and_afterwards_numbers():
     assert _halved(DENORMAL) > 0
 
 
-def test_who_took_denormals_for_zero_goes_on_to():
+def test_flushing_of_denormals_is_restored():
     if not torch.set_flush_denormal(True):
         pytest.skip("this processor cannot take denormals for zero")
     with arithmetic():

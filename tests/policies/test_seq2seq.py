@@ -98,7 +98,7 @@ def test_samples_are_as_frequent_as_their_log_probabilities_say(options):
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_what_passed_when_devices_were_drawn_is_what_passes_again(options):
+def test_activations_of_the_draw_are_those_of_the_log_probabilities(options):
     policy, allowed, k = placer(**options), OPEN.clone(), 5
     memory = policy.encode(groups())
     devices, activations = policy.draw(memory, allowed, k, draws(3), noise=0.5)

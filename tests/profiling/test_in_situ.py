@@ -27,7 +27,7 @@ CPU = Device("a", "cpu", "Xeon", flops={"float32": 1e10}, bandwidth=1e10, thread
 
 
 # Real workers on a small model.
-def test_of_equal_devices_the_first_stands_for_all() -> None:
+def test_the_first_of_equal_devices_stands_for_all() -> None:
     other = Device("c", "cpu", "Xeon", threads=2)
     assert distinct_devices([CPU, Device("b", "cpu", "Xeon", threads=1), other]) == [0, 2]
 
@@ -118,7 +118,7 @@ def _later(record: StepRecord) -> dict[int, float]:
     }
 
 
-def test_what_devices_cost_one_another_is_measured_warm_however_long_a_step_takes(
+def test_contention_is_measured_warm_however_long_a_step_takes(
     subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(in_situ, "LONG_STEP_SECONDS", 0.0)

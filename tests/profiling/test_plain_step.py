@@ -32,7 +32,7 @@ def test_every_pair_sends_every_size_over_channels_of_its_own() -> None:
     assert [trip.size for trip in trips] == [MEETING_BYTES, *TRANSFER_SIZES] * 3
 
 
-def test_what_one_sends_the_other_takes() -> None:
+def test_the_two_devices_of_a_trip_match() -> None:
     trip = round_trips(2)[1]
     first, second, other = (list(round_trip_lines(trip, device, 7, 40)) for device in (0, 1, 2))
     assert "send2(v); v = take3()" in first[-1]
@@ -63,7 +63,7 @@ def test_the_fastest_pair_pays_for_synchronisation_alone() -> None:
     assert all(link.bandwidth == pytest.approx(1e9, rel=1e-3) for link in links)
 
 
-def test_who_came_late_to_the_first_trip_does_not_count() -> None:
+def test_lateness_at_the_first_trip_does_not_count() -> None:
     trips = round_trips(2)
     seconds = [2 * (1e-5 + t.size / 1e9 + (t.number == 0)) for t in trips]
     links, synchronisation = measured_links(trips, seconds, ["a", "b"])

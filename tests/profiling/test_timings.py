@@ -75,11 +75,11 @@ def allocated(*most: int) -> StepRecord:
 
 
 # Workspace.
-def test_it_is_what_an_op_allocates_beyond_what_it_hands_on() -> None:
+def test_workspace_is_the_allocation_beyond_an_ops_outputs() -> None:
     assert workspace(CONVOLUTION_GRAPH, allocated(130, 100, 50, 0)) == {"conv": 30}
 
 
-def test_of_ops_with_one_signature_the_most_counts() -> None:
+def test_the_largest_workspace_of_a_signature_counts() -> None:
     assert workspace(CONVOLUTION_GRAPH, allocated(110, 170, 0, 0)) == {"conv": 70}
 
 

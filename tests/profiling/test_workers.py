@@ -65,7 +65,7 @@ def test_one_core_is_left_to_who_starts_them(
 
 
 # Failures and kills.
-def test_what_fails_on_a_device_names_it(subject: Subject) -> None:
+def test_a_failure_names_its_device(subject: Subject) -> None:
     bench = Bench(subject, DEVICES[:1], [])
     (assignment,) = bench.assignments
     wrong = replace(assignment, share=replace(assignment.share, text="def step():\n    1 / 0\n"))

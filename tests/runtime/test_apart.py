@@ -174,7 +174,7 @@ def test_a_gpu_of_this_process_brings_its_state_back_cuda(keep: bool) -> None:
 
 
 @pytest.mark.usefixtures("apart")
-def test_what_a_device_receives_and_reads_is_not_counted_twice(
+def test_received_tensors_are_not_counted_twice(
     processes: StartDevices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The tests' device reports no allocation, so what is left is the state."""

@@ -126,7 +126,9 @@ def other_model() -> torch.nn.Module:
         ({"model": 3}, "the model is int"),
     ],
 )
-def test_what_was_not_planned_is_refused(plan: Plan, how: dict[str, Any], message: str) -> None:
+def test_another_model_than_planned_is_refused(
+    plan: Plan, how: dict[str, Any], message: str
+) -> None:
     with pytest.raises(SituateError, match=message) as error:
         compile(plan, *changed(**how), cluster=TWO)
     assert "\n" not in str(error.value)

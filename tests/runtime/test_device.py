@@ -74,7 +74,7 @@ def test_draws_are_of_the_seed_the_step_and_the_draw() -> None:
         assert torch.equal(one.done[1], torch.rand(2))
 
 
-def test_what_was_timed_is_of_this_step_alone() -> None:
+def test_times_are_of_this_step_alone() -> None:
     one = One(
         timed=TEXT.replace("    seed0()", "    began[7] = now()\n    ended[7] = now()\n    seed0()")
     )
@@ -166,7 +166,7 @@ def test_all_draw_by_the_same_seed() -> None:
 
 
 # Clocks of CPUs and GPUs.
-def test_of_a_cpu_it_is_that_of_module_time() -> None:
+def test_a_cpus_clock_is_that_of_module_time() -> None:
     assert device_clock("perf_counter", torch.device("cpu")) is time.perf_counter
     assert device_clock("thread_time", torch.device("cpu")) is time.thread_time
 

@@ -74,7 +74,7 @@ def test_another_optimizer_is_found_in_the_parameters():
         (sgd, set()),
     ],
 )
-def test_what_the_optimizer_keeps_is_equal_too(optimizer, state, devices):
+def test_the_optimizers_state_is_equal_too(optimizer, state, devices):
     model, inputs, loss = branches.build()
     equality = compare(
         model, inputs, loss, optimizer, partial(placed_step, devices=devices), steps=2, threads=1
@@ -103,7 +103,7 @@ def test_another_moment_is_found_though_the_parameters_are_the_same():
     assert not equality.within(0.0)
 
 
-def test_what_is_left_in_inputs_is_compared():
+def test_overwritten_inputs_are_compared():
     model, inputs, loss = branches.build()
     before = [tensor.clone() for tensor in inputs]
 
@@ -117,7 +117,7 @@ def test_what_is_left_in_inputs_is_compared():
     assert torch.equal(inputs[0], before[0] * 1.5 * 1.5)
 
 
-def test_what_no_placed_step_keeps_is_named():
+def test_tensors_that_no_placed_step_keeps_are_named():
     model, inputs, loss = branches.build()
     model.seen = [torch.zeros(1)]
 
@@ -206,7 +206,7 @@ def test_difference(one, other, expected):
     assert difference(torch.tensor(one), torch.tensor(other)) == pytest.approx(expected)
 
 
-def test_of_a_whole_tensor_the_largest_number_counts():
+def test_a_whole_tensor_is_compared_with_its_largest_number():
     one, other = torch.tensor([100.0, 1.0, float("inf")]), torch.tensor([100.0, 2.0, float("inf")])
     assert difference(one, other, whole=True) == pytest.approx(0.01)
     assert difference(one, -one, whole=True) == float("inf")
@@ -232,7 +232,7 @@ class Tokens(torch.nn.Module):
         return self.out(x)
 
 
-def test_to_be_watched_changes_no_kernel():
+def test_recording_changes_no_kernel():
     inputs = (torch.randn(2, 5, 4),)
     step = partial(placed_step, given=(inputs, None))
     equality = compare(Tokens().eval(), inputs, None, None, step, threads=1)

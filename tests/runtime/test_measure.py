@@ -32,7 +32,7 @@ class Fake:
 
 
 # The protocol, with a scripted step.
-def test_of_eleven_steps_the_first_is_dropped():
+def test_the_first_of_eleven_steps_is_dropped():
     step = Fake(*range(11))
     times = measure(step, ("x", "y"))
     assert step.given == [("x", "y")] * 11
@@ -89,7 +89,7 @@ def test_steps_are_announced():
     assert numbers == [1, 2]
 
 
-def test_what_infers_has_no_losses():
+def test_inference_has_no_losses():
     model, inputs, _ = branches.build()
     with placed_step(model, None) as step:
         times = measure(step, inputs, 2)

@@ -47,7 +47,7 @@ def test_a_tensor_has_its_shape_strides_type_and_alignment() -> None:
         assert place.offset % ALIGNMENT == 0
 
 
-def test_what_lies_on_top_of_itself_has_a_place_that_can_be_written() -> None:
+def test_an_overlapping_tensor_gets_a_writable_place() -> None:
     expanded, layout = torch.arange(4.0).expand(3, 4), Layout()
     place = layout.like(expanded)
     view = place.view(torch.zeros(layout.nbytes, dtype=torch.uint8))
@@ -65,7 +65,7 @@ def test_no_tensor_lies_over_another() -> None:
 
 
 # Views and mappings of a block.
-def test_who_views_the_block_sees_what_is_written() -> None:
+def test_a_write_shows_in_a_view_of_the_block() -> None:
     layout = Layout()
     place = layout.place((2,), (1,), torch.float32)
     raw = torch.zeros(layout.nbytes, dtype=torch.uint8)
@@ -96,7 +96,7 @@ def test_a_saved_tensor_takes_its_own_bytes_only() -> None:
     assert file.tell() < 10_000
 
 
-def test_what_is_written_is_seen_through_another_mapping() -> None:
+def test_a_write_shows_in_another_mapping() -> None:
     descriptor = anonymous_file(100)
     one, other = mapped(descriptor), mapped(descriptor)
     os.close(descriptor)

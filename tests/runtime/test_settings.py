@@ -58,7 +58,7 @@ def in_double() -> None:
     "choose",
     [deterministic, without_tf32, with_tf32, with_tf32_anew, without_mkldnn, in_double],
 )
-def test_what_was_chosen_is_adopted(choose: Callable[[], None]) -> None:
+def test_the_callers_settings_apply(choose: Callable[[], None]) -> None:
     before = current_settings()
     assert before.keys() == {*FUNCTIONS, *FLAGS}
     choose()

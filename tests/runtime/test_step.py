@@ -128,7 +128,7 @@ def test_training_goes_on_from_eager_training_and_back(processes: StartDevices) 
 
 
 @pytest.mark.parametrize("how", ["sgd", "momentum", "adam", "adamw"])
-def test_what_was_saved_and_loaded_goes_on(tmp_path: Path, how: str) -> None:
+def test_training_goes_on_from_a_saved_state(tmp_path: Path, how: str) -> None:
     pair = Pair("odd", OPTIMIZERS[how])
     with pair.placed(1, None) as step:
         pair.both(step, steps=2)
@@ -393,7 +393,7 @@ def test_hyperparameters_that_no_update_can_have_change_nothing(before: int) -> 
     pair.assert_same()
 
 
-def test_what_was_loaded_since_a_step_failed_stays(
+def test_state_loaded_after_a_failed_step_stays(
     processes: StartDevices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its number is given again, and what was copied at the first try is old."""
@@ -473,7 +473,7 @@ def test_a_step_that_draws_has_the_generator_to_itself(name: str, draws: bool) -
 
 
 # Results, timed steps and refused inputs.
-def test_what_a_step_returned_is_not_overwritten_by_the_next() -> None:
+def test_a_result_is_not_overwritten_by_the_next_step() -> None:
     pair = Pair("towers", OPTIMIZERS["sgd"])
     with pair.placed(1, None) as step:
         first = step(*pair.inputs)

@@ -113,7 +113,7 @@ def test_slices_that_look_at_their_values_are_captured_each_for_its_own():
             step(*(tensor[:4] for tensor in inputs))
 
 
-def test_what_slices_write_over_their_inputs_is_written():
+def test_inputs_that_slices_overwrite_are_written_back():
     inputs = torch.randn(8, 6), torch.randn(8, 3)
 
     def loss(model, x, y):
@@ -218,7 +218,7 @@ def replicated(optimizer: type = torch.optim.Adam) -> tuple[PlacedStep, tuple[Te
     return step_of(equality, model, optimizer(model.parameters(), lr=0.1), 1), inputs
 
 
-def test_what_the_caller_writes_is_in_all_copies_at_the_next_step():
+def test_a_callers_change_reaches_all_copies_at_the_next_step():
     step, inputs = replicated()
     with step:
         step(*inputs)

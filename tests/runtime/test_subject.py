@@ -45,7 +45,7 @@ def test_inference_has_no_update() -> None:
         ("tests.profiling.models:mlp:inference", "adam", "inference has no update"),
     ],
 )
-def test_what_cannot_be_measured_is_said(text: str, optimizer: str | None, message: str) -> None:
+def test_unknown_models_are_refused(text: str, optimizer: str | None, message: str) -> None:
     with pytest.raises(SituateError, match=message) as error:
         find_subject(text, optimizer)
     assert "\n" not in str(error.value)

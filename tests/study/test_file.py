@@ -43,7 +43,7 @@ ROOT = Path(__file__).parents[2]
 
 
 # Samples and batches, in any order of recording.
-def test_what_was_recorded_is_known_when_it_is_opened_again(tmp_path: Path) -> None:
+def test_recorded_samples_are_known_after_reopening(tmp_path: Path) -> None:
     path = make_study(tmp_path / "a.study")
     with StudyFile(path, HEADER) as study:
         placements, measurements = batch(8)

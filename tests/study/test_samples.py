@@ -16,7 +16,7 @@ from tests.study.studies import HEADER, edited, make_study, record, refused
 
 # Placements as bytes.
 @pytest.mark.parametrize("devices", [1, 2, 5, 256, 257, 60_000])
-def test_what_is_unpacked_is_what_was_packed(devices: int) -> None:
+def test_unpacking_reverses_packing(devices: int) -> None:
     placements = np.random.default_rng(0).integers(0, devices, (3, 50)).astype(np.int32)
     placements[0, 0] = devices - 1
     packing = Packing(50, devices)

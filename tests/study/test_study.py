@@ -67,7 +67,7 @@ def test_a_study_that_a_search_is_writing_is_not_read(tmp_path: Path) -> None:
         Study.read(tmp_path / "a")
 
 
-def test_what_is_no_study_is_not_read(tmp_path: Path) -> None:
+def test_a_file_that_is_no_study_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no study\n" * 500)
     for name, match in (("missing", "no such file"), (".", "a folder"), ("text", "not a study")):
         with pytest.raises(ReadError, match=match):

@@ -100,7 +100,7 @@ def test_a_failure_is_a_result_and_the_next_placement_is_none_the_worse(
     assert words in harmful.log[-2].failure
 
 
-def test_what_hangs_is_ended_and_nothing_is_left_of_it(harm: Subject, files: Path) -> None:
+def test_a_hanging_placement_is_ended_with_all_its_processes(harm: Subject, files: Path) -> None:
     with machine(harm, limit=8.0) as measuring:
         measuring.measure(placements(measuring, "hang"), 0)
     assert measuring.log[0].outcome == "timeout"

@@ -85,7 +85,7 @@ def test_workers_own_different_cores_and_say_how_fast_they_are(machines: RealMac
     assert f"torch {torch.__version__}; cpu = cpu x 1; 3 to 10 steps" in machines.name
 
 
-def test_what_one_measured_another_measures_again(machines: RealMachines) -> None:
+def test_a_best_placement_is_measured_again_by_another_worker(machines: RealMachines) -> None:
     one = np.zeros(machines.problem.n, np.int32)
     for worker in machines.met[:2]:
         again = machines.measure_elsewhere(one, 0, worker)

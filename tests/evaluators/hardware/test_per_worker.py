@@ -47,7 +47,7 @@ def test_another_processor_than_the_clusters_is_refused() -> None:
 
 
 @pytest.mark.parametrize("model", ["", "some processor", f"{cpu_name()} (2 threads)"])
-def test_what_was_not_discovered_elsewhere_is_not_refused(model: str) -> None:
+def test_a_cpu_without_a_discovered_model_is_accepted(model: str) -> None:
     per_worker._check_processor(Cluster("c", (msgspec.structs.replace(CPU, model=model),)))
 
 

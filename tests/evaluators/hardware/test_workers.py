@@ -43,13 +43,13 @@ def start_devices(monkeypatch):
 
 
 # Two limits apply: until the devices are ready, and until the placement is measured.
-def test_who_is_not_ready_in_time_is_ended(start_devices, monkeypatch):
+def test_devices_that_are_not_ready_in_time_are_ended(start_devices, monkeypatch):
     monkeypatch.setattr(workers, "START_LIMIT_SECONDS", 0.3)
     with pytest.raises(TimedOut, match=r"its devices were not ready within 0.3 s"):
         start_devices("time.sleep(600)")
 
 
-def test_who_does_not_run_in_time_is_ended(start_devices):
+def test_a_placement_that_is_too_slow_is_ended(start_devices):
     _, assigned = start_devices("parent.send('ready'); parent.recv(); time.sleep(600)", limit=0.5)
     with pytest.raises(TimedOut, match=r"not measured within 0.5 s"):
         assigned.run(Run(1, False, None))

@@ -264,7 +264,7 @@ def test_a_worker_is_hung_after_many_times_the_usual(giving_dispatch: Make) -> N
     assert workers.now >= HUNG_SECONDS
 
 
-def test_who_answered_in_time_is_not_late_because_the_caller_was_busy(
+def test_a_busy_caller_makes_no_worker_late(
     giving_dispatch: Make,
 ) -> None:
     workers, giving = giving_dispatch(3, limit=1.0)
@@ -325,7 +325,7 @@ def test_time_counts_from_when_a_task_began(giving_dispatch: Make) -> None:
     assert not giving.counts.failures
 
 
-def test_what_waited_at_a_worker_that_failed_is_no_failure(giving_dispatch: Make) -> None:
+def test_a_task_in_the_queue_of_a_failing_worker_is_no_failure(giving_dispatch: Make) -> None:
     """The worker fails at every sample but one, at which nobody but it would be counted."""
     workers, giving = giving_dispatch(2)
     numbers(giving.answers(tasks(2)))
@@ -342,7 +342,7 @@ def test_what_waited_at_a_worker_that_failed_is_no_failure(giving_dispatch: Make
     assert len(workers.begun) == 12 + failed
 
 
-def test_what_waits_behind_a_slow_task_is_done_by_another(giving_dispatch: Make) -> None:
+def test_a_task_behind_a_slow_one_is_done_by_another_worker(giving_dispatch: Make) -> None:
     workers, giving = giving_dispatch(2)
     numbers(giving.answers(tasks(2)))
     workers.says = lambda worker, task: None if worker == 1 else answer(task)
@@ -374,7 +374,7 @@ def test_an_error_of_who_was_too_slow_is_no_longer_of_interest(giving_dispatch: 
     assert numbers(giving.answers(tasks(4))) == list(range(4))
 
 
-def test_what_one_failed_at_and_another_answered_is_not_given_a_third_time(
+def test_an_answered_task_is_not_assigned_a_third_time(
     giving_dispatch: Make,
 ) -> None:
     workers, giving = giving_dispatch(3)
@@ -428,7 +428,7 @@ def test_a_batch_that_is_not_waited_for_is_forgotten(giving_dispatch: Make) -> N
     assert giving.counts.again == 0
 
 
-def test_who_answered_a_batch_that_is_forgotten_is_free_again(giving_dispatch: Make) -> None:
+def test_a_worker_of_an_abandoned_batch_is_free_again(giving_dispatch: Make) -> None:
     """All answer at once, and only one is heard."""
     workers, giving = giving_dispatch(4)
     pair = giving.answers(tasks(4))

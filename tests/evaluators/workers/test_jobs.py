@@ -67,6 +67,6 @@ def test_a_program_that_is_run_as_a_module_is_found_by_its_name(
 
 
 @pytest.mark.parametrize("function", [lambda: 1, partial(square, 1)])
-def test_what_has_no_name_is_refused(function: object) -> None:
+def test_a_function_without_a_name_is_refused(function: object) -> None:
     with pytest.raises(SituateError, match="cannot be imported by them"):
         Function.of(function, ())  # type: ignore[arg-type]

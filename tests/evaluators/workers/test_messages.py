@@ -57,7 +57,7 @@ def test_columns_of_a_table_are_samples_too() -> None:
 
 
 @pytest.mark.parametrize("placements", [("a", "b"), np.array(["a", None], object)])
-def test_what_is_no_array_of_numbers_is(placements: Any) -> None:
+def test_a_task_without_an_array_is_equal(placements: Any) -> None:
     copy_decoded = decode(encode(Task(placements, np.arange(2))))
     assert list(copy_decoded.placements) == list(placements)
 

@@ -42,7 +42,7 @@ def test_samples_are_measured_by_their_number(tmp_path: Path) -> None:
         (too_few, "evaluator 'counting' measured 0 of 2 placements"),
     ],
 )
-def test_what_is_no_answer_is_an_error_that_can_be_sent(
+def test_an_invalid_answer_is_an_error_that_can_be_sent(
     answer: Callable[[], Any], message: str, tmp_path: Path
 ) -> None:
     reply = _answer(AnswersOtherwise(tmp_path, answer=answer))

@@ -94,7 +94,7 @@ def test_data_put_in_place_of_a_parameter_is_taken_over() -> None:
     assert float(parameters["head.bias"].detach().abs().sum()) > 0
 
 
-def test_what_the_optimizer_keeps_is_taken_over() -> None:
+def test_a_new_optimizer_state_is_taken_over() -> None:
     step, (_, inputs, _) = towers(), MODELS["towers"]()
     step(*inputs)
     for optimizer_state in step.optimizer.state.values():
@@ -112,7 +112,7 @@ def test_what_the_optimizer_keeps_is_taken_over() -> None:
 
 
 @pytest.mark.parametrize("shape", [(7, 7), (1,), ()])
-def test_what_the_optimizer_keeps_must_have_the_parameters_shape(shape: tuple[int, ...]) -> None:
+def test_the_optimizers_state_must_have_the_parameters_shape(shape: tuple[int, ...]) -> None:
     step, (_, inputs, _) = towers(), MODELS["towers"]()
     step.optimizer.state[step.model.head.weight]["exp_avg"] = torch.zeros(shape)
     with pytest.raises(SituateError, match=r"'head.weight': the optimizer's 'exp_avg' has shape"):

@@ -71,7 +71,7 @@ def test_the_device_in_this_process_reads_what_the_caller_has() -> None:
     assert [a.data_ptr() for a in step_inputs] == [b.data_ptr() for b in inputs]
 
 
-def test_what_is_laid_out_otherwise_is_copied() -> None:
+def test_an_input_with_another_layout_is_copied() -> None:
     exchanged, common, (x, *rest) = exchange(apart=False)
     other = x.t().contiguous().t()
     step_inputs = exchanged.read(exchanged.check_inputs((other, *rest)))
@@ -90,7 +90,7 @@ def test_other_inputs_than_were_captured_are_refused() -> None:
 
 # Results and overwritten inputs.
 @pytest.mark.parametrize("apart", [True, False])
-def test_what_a_step_returns_stays_when_the_next_one_writes(apart: bool) -> None:
+def test_a_result_stays_when_the_next_step_writes(apart: bool) -> None:
     exchanged, common, _ = exchange(apart=apart)
     buffers = exchanged.result_buffers()
     (common.results if buffers is None else buffers)[0].fill_(1.0)
@@ -121,7 +121,7 @@ def filled(model: Any, x: Tensor, y: Tensor) -> Tensor:
     ("loss", "devices", "start"),
     [(buffers, 1, None), (rectified, 1, None), (filled, 1, None), (buffers, 2, DeviceWorkers)],
 )
-def test_what_a_step_writes_over_its_inputs_is_written(
+def test_overwritten_inputs_are_written_back(
     loss: Any, devices: int, start: StartDevices | None
 ) -> None:
     model, (x, y), _ = MODELS["wide"]()

@@ -34,7 +34,7 @@ def test_the_default_of_a_kind_is_of_that_kind(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", OPTIMIZERS)
-def test_what_it_keeps_is_what_pytorch_keeps(kind: str) -> None:
+def test_the_moments_are_pytorchs(kind: str) -> None:
     [weight] = weights()
     optimizer = default_optimizer(kind, [weight])
     weight.grad = torch.ones(2)

@@ -63,7 +63,7 @@ def change(*entries: Entry) -> None:
             part += 1
 
 
-def test_what_was_kept_is_undone() -> None:
+def test_copied_state_is_undone() -> None:
     entry_found = entry(torch.arange(6.0).view(2, 3).t())
     change(entry_found)
     before = contents(entry_found)
@@ -156,7 +156,7 @@ def plainly(parameters: list[torch.nn.Parameter]) -> None:
         (unseen, True),
     ],
 )
-def test_what_is_put_into_data_is_trained_on(
+def test_new_parameter_data_is_trained(
     pair: Pair, change: Callable[[list[torch.nn.Parameter]], None], keep: bool
 ) -> None:
     with apart(pair, keep) as step:
@@ -169,7 +169,7 @@ def test_what_is_put_into_data_is_trained_on(
 
 
 @pytest.mark.parametrize(("change", "keep"), [(plainly, True), (plainly, False), (unseen, True)])
-def test_what_was_changed_is_saved(
+def test_changes_are_saved(
     pair: Pair, change: Callable[[list[torch.nn.Parameter]], None], keep: bool
 ) -> None:
     with apart(pair, keep) as step:
@@ -213,7 +213,7 @@ def test_it_takes_over_the_parts_that_are_named(kind: str) -> None:
 
 
 @kinds
-def test_what_is_brought_back_can_be_undone(kind: str) -> None:
+def test_returned_state_can_be_undone(kind: str) -> None:
     host = entry(torch.zeros(3))
     mirror = Mirror([host], here={0}, changed=[0], device=torch.device(kind))
     mirror.state[0].value.add_(1.0)

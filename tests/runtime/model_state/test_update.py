@@ -37,7 +37,7 @@ SHAPES = [(3, 5), (), (0, 3), (PIECE_ELEMENTS // 100, 250)]
 # Against PyTorch's optimisers.
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("make", "options"), CASES)
-def test_it_is_what_pytorch_does(make: Any, options: dict[str, Any], shape: Any) -> None:
+def test_an_update_equals_pytorchs(make: Any, options: dict[str, Any], shape: Any) -> None:
     torch.manual_seed(0)
     parameter = torch.nn.Parameter(torch.randn(shape))
     optimizer = make([parameter], foreach=False, **options)

@@ -36,7 +36,7 @@ print(before, faults())
 
 # The C library's policy.
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc")
-def test_what_is_freed_is_not_cleared_again() -> None:
+def test_freed_memory_is_not_cleared_again() -> None:
     calls = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
     before, after = map(int, calls.stdout.split())
     assert after < before / 4
@@ -120,5 +120,5 @@ def test_the_environment_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> N
     assert os.environ["KINETO_LOG_LEVEL"] == "3"
 
 
-def test_what_another_device_allocated_does_not_count() -> None:
+def test_allocations_of_another_device_do_not_count() -> None:
     assert record_memory(allocating, torch.device("cuda:0")).peak == 0

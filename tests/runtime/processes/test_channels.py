@@ -53,7 +53,7 @@ def run(text: str, kind: str = "apart") -> None:
 
 # Copies on a stand-in for a GPU.
 @kinds
-def test_what_is_written_is_there_when_it_is_said(kind: str) -> None:
+def test_a_write_is_complete_when_it_is_announced(kind: str) -> None:
     run(
         """
 copies.write(slots[0], ones * 3, lambda: written.append(slots[0].tolist()))
@@ -65,7 +65,7 @@ assert written == [[3.0] * 4], written
 
 
 @kinds
-def test_what_is_read_is_what_was_in_the_slot(kind: str) -> None:
+def test_a_read_copies_the_slot(kind: str) -> None:
     run(
         """
 slots[1].fill_(5.0)
@@ -93,7 +93,7 @@ assert slots[0].tolist() == [1.0 if {waits} else 2.0] * 4, slots[0]
 
 
 @kinds
-def test_what_a_copy_fails_with_is_raised(kind: str) -> None:
+def test_the_error_of_a_copy_is_raised(kind: str) -> None:
     run(
         """
 copies.write(slots[0], ones, lambda: 1 / 0)
@@ -109,7 +109,7 @@ else:
 
 
 @kinds
-def test_who_waits_hears_of_a_copy_that_failed(kind: str) -> None:
+def test_a_waiting_receiver_gets_the_error_of_a_copy(kind: str) -> None:
     run(
         """
 import numpy as np
@@ -203,7 +203,7 @@ def pair() -> Pair:
 
 
 # Channels between CPU devices.
-def test_what_is_taken_is_what_was_sent(pair: Pair) -> None:
+def test_a_channel_delivers_the_tensor(pair: Pair) -> None:
     pair.sends.sender(0)(torch.arange(4.0))
     pair.sends.sender(1)(torch.arange(6.0).view(3, 2))
     assert pair.takes.taker(1)().tolist() == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
@@ -215,13 +215,13 @@ def test_it_is_read_where_it_was_written(pair: Pair) -> None:
     assert pair.takes.taker(0)().data_ptr() == pair.slots[0].data_ptr()
 
 
-def test_what_was_written_there_is_taken_once_it_is_posted(pair: Pair) -> None:
+def test_a_tensor_is_taken_once_it_is_posted(pair: Pair) -> None:
     pair.sends.memory(0).fill_(3.0)
     pair.sends.poster(0)()
     assert pair.takes.taker(0)().tolist() == [3.0] * 4
 
 
-def test_who_only_looks_does_not_wait_awake() -> None:
+def test_a_check_does_not_spin() -> None:
     spin = 30.0
     began = time.perf_counter()
     assert not _core.make_flags(np.zeros(1, np.uint32), spin).wait(ABORT_FLAG, 1, 0.0)
@@ -229,7 +229,7 @@ def test_who_only_looks_does_not_wait_awake() -> None:
 
 
 # Waiting and aborted steps.
-def test_who_takes_waits_for_this_step(pair: Pair) -> None:
+def test_a_receiver_waits_for_its_step(pair: Pair) -> None:
     pair.sends.sender(0)(torch.zeros(4))
     pair.sends.step = pair.takes.step = 2
     later = threading.Timer(0.05, lambda: pair.sends.sender(0)(torch.full((4,), 2.0)))
@@ -240,7 +240,7 @@ def test_who_takes_waits_for_this_step(pair: Pair) -> None:
     later.join()
 
 
-def test_who_waits_hears_that_the_step_is_given_up(pair: Pair) -> None:
+def test_a_waiting_receiver_gets_the_abort(pair: Pair) -> None:
     later = threading.Timer(0.05, lambda: pair.flags.post(ABORT_FLAG, 1))
     later.start()
     with pytest.raises(Aborted):

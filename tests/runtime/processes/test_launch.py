@@ -79,7 +79,7 @@ def test_one_that_starts_when_ctrl_c_comes_is_known(monkeypatch, times) -> None:
     assert all(map(gone, numbers))
 
 
-def test_those_that_nobody_can_end_any_more_end(monkeypatch) -> None:
+def test_unreachable_processes_end(monkeypatch) -> None:
     launch_child = ChildProcesses()
     number = start(launch_child)
     del launch_child

@@ -88,7 +88,7 @@ def test_ctrl_c_during_a_commit_is_raised_at_the_end() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_what_comes_after_ctrl_c_waits_for_the_undo(handled: list[int]) -> None:
+def test_signals_after_ctrl_c_wait_for_the_undo(handled: list[int]) -> None:
     undone: list[bool] = []
 
     def step() -> None:

@@ -103,7 +103,7 @@ def test_an_update_that_fails_in_this_process_is_not_undone_and_says_so(
         step(*inputs)
 
 
-def test_what_a_worker_is_told_is_plain_data(step: PlacedStep) -> None:
+def test_orders_to_a_worker_are_plain_data(step: PlacedStep) -> None:
     assignment: Assignment = step._assignment(*step._used[0], [{"lr": 0.1}])
     again = pickle.loads(pickle.dumps(assignment))  # noqa: S301 - made in this line
     assert again == assignment

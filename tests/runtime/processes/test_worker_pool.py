@@ -112,7 +112,7 @@ def test_the_answers_that_are_missing_are_waited_for_in_vain_only_so_long(execut
     pool.drain()
 
 
-def test_whoever_waits_hears_that_all_were_killed(executing):
+def test_a_waiting_thread_notices_the_kill(executing):
     pool = executing("time.sleep(600)")
     pool.kill()
     with pytest.raises(WorkerEnded, match="ended by SIGKILL"):

@@ -32,7 +32,7 @@ def test_a_value_takes_memory_until_it_is_read_for_the_last_time() -> None:
     assert bytes_of(*assigned, Line("done1(v0)")) == 30
 
 
-def test_what_nobody_reads_takes_memory_too() -> None:
+def test_an_unread_value_takes_memory_too() -> None:
     assert bytes_of(Line("v0 = f0()"), Line("v1 = f0()")) == 10
     assert bytes_of(Line("v0, _, v1, = f0()")) == 20
 
@@ -43,7 +43,7 @@ def test_a_view_keeps_its_source() -> None:
     assert bytes_of(*lines, Line("done0(v7)")) == 30
 
 
-def test_what_is_overwritten_takes_no_memory_again() -> None:
+def test_an_overwriting_result_takes_no_new_memory() -> None:
     over = Line("v1 = f1(v0)", (("v0", "v1 = f2(v0)"),))
     view = Line("v2 = f1(v7)", (("v7", "v2 = f2(v7)"),))
     assert bytes_of(Line("v0 = f0()"), over, Line("done0(v1)")) == 10
@@ -51,11 +51,11 @@ def test_what_is_overwritten_takes_no_memory_again() -> None:
     assert bytes_of(Line("v0 = f0()"), over, Line("done0(v1)"), Line("done1(v0)")) == 20
 
 
-def test_what_was_received_lies_elsewhere() -> None:
+def test_a_received_tensor_lies_elsewhere() -> None:
     assert bytes_of(Line("v9 = take0()"), Line("v8 = f1(p0)"), Line("done0(v9)")) == 0
 
 
-def test_what_is_computed_in_a_channel_lies_there() -> None:
+def test_results_in_a_channel_take_no_other_memory() -> None:
     assigned = Line("v1 = f1(v0)", direct="v1 = f1(v0, out=s0)")
     assert bytes_of(Line("v0 = f0()"), assigned, Line("send0(v1)", direct="post0()")) == 10
 

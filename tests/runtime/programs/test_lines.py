@@ -95,7 +95,7 @@ def test_overwriting_changes_no_result(calls: list[Call]) -> None:
 
 
 # Single rules of overwriting.
-def test_what_nobody_reads_later_is_overwritten() -> None:
+def test_a_value_without_later_reads_is_overwritten() -> None:
     lines, memory = program([("sum", 0, 0), ("sum", 1, 1), ("sum", 1, 2), ("sum", 3, 0)])
     texts = flat(straight_line(lines, memory, {OUTSIDE_MEMORY}))
     assert "v2 = f0(v1, v1)" in texts
@@ -107,7 +107,7 @@ def test_a_view_that_is_read_later_keeps_its_source() -> None:
     assert "v3 = f0(v1, v0)" in flat(straight_line(lines, memory, {OUTSIDE_MEMORY}))
 
 
-def test_what_a_line_reads_another_view_of_is_not_overwritten() -> None:
+def test_memory_is_not_overwritten_while_the_line_reads_another_view() -> None:
     lines, memory = program([("sum", 0, 0), ("view", 1, 0), ("sum", 1, 2)])
     assert "v3 = f0(v1, v2)" in flat(straight_line(lines, memory, {OUTSIDE_MEMORY}))
 
@@ -129,7 +129,7 @@ class Counting(dict[str, str]):
         return super().__getitem__(key)
 
 
-def test_what_a_line_takes_to_straighten_does_not_grow_with_the_lines() -> None:
+def test_the_time_for_a_line_does_not_grow_with_the_lines() -> None:
     """A step of a large network has a hundred thousand."""
     lines, memory = program([("sum", k, k // 2) for k in range(1000)])
     counting = Counting(memory)
@@ -157,7 +157,7 @@ def test_local_names() -> None:
     assert local_names("v12 = f3(v1, [p2, v0], v=x1)") == ["v12", "v1", "v0"]
 
 
-def test_what_is_computed_in_a_channel_is_written_over_nothing() -> None:
+def test_results_in_a_channel_overwrite_nothing() -> None:
     memory = {"v0": "v0", "v1": "v1"}
     assigned_names = Line("v1 = f1(v0)", (("v0", "v1 = f2(v0)"),), direct="v1 = f3(v0, out=s0)")
     sent = Line("send0(v1)", direct="post0()")

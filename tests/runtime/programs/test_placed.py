@@ -84,7 +84,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 # The vector clock and the shared memory, on random programs.
-def test_ran_before_counts_what_has_surely_ended(case: Case) -> None:
+def test_completed_ops_counts_certain_ends(case: Case) -> None:
     for op, completed in case.before().items():
         counts = [sum(case.placement[o] == d for o in completed) for d in range(3)]
         assert case.clock[op].tolist() == counts
@@ -121,7 +121,7 @@ def test_nothing_crosses() -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_what_crosses_is_what_the_graph_says(name: str) -> None:
+def test_the_graphs_tensors_cross(name: str) -> None:
     cut_program = program(name, "adam")
     graph, roles = cut_program.graph, Roles(cut_program)
     placement = scattered(graph, 3, seed=1)

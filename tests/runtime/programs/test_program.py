@@ -116,7 +116,7 @@ def test_a_step_that_depends_on_values_names_the_line(kind: Any, remedy: str) ->
         ((nn.Linear(2, 2), (torch.zeros(1, 2),), lambda out: out), r"loss\(model, \*inputs\)"),
     ],
 )
-def test_what_is_no_training_step_is_refused(inputs_given: tuple[Any, ...], message: str) -> None:
+def test_a_step_that_does_not_train_is_refused(inputs_given: tuple[Any, ...], message: str) -> None:
     with pytest.raises(SituateError, match=message) as error:
         capture_program(*inputs_given, name="mine")
     assert "\n" not in str(error.value)
@@ -194,7 +194,7 @@ def test_a_buffer_that_several_ops_touch_is_copied_at_the_end() -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_whoever_makes_what_is_read_is_an_op(name: str) -> None:
+def test_every_used_storage_has_an_op(name: str) -> None:
     captured = roles(name, "adam")
     assert captured.used <= captured.owner.keys()
     for tensor in captured.program.graph.tensors:
@@ -212,7 +212,7 @@ def test_the_edges_of_the_graph_are_what_the_nodes_read(name: str) -> None:
             assert {(owner, op) for owner in owners} <= edges
 
 
-def test_what_draws_is_in_the_order_of_the_unplaced_step() -> None:
+def test_random_nodes_keep_the_order_of_the_unplaced_step() -> None:
     captured = roles("convolutional", "adam")
     names = [captured.program.graph.ops[captured.owner[node, 0]].name for node in captured.random]
     assert names == ["3/native_dropout", "6/native_dropout"]

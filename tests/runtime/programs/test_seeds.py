@@ -62,7 +62,7 @@ def test_the_generator_is_left_as_it_was() -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_what_is_not_random_is_not_seeded() -> None:
+def test_deterministic_ops_are_not_seeded() -> None:
     before = torch.get_rng_state()
     with seeded_draws(0, 1):
         assert (torch.ones(2) + 1).tolist() == [2.0, 2.0]

@@ -193,7 +193,7 @@ class Pair(nn.Module):
         return (there * both).sum() + both.sin().sum()
 
 
-def test_what_only_others_read_is_computed_where_they_read_it() -> None:
+def test_a_tensor_read_elsewhere_is_computed_in_its_channel() -> None:
     source_text = capture_program(Pair(), (torch.ones(2, 2),), None, training=False)
     names = [op.name for op in source_text.graph.ops]
     placement = np.ones(len(names), np.int32)
@@ -215,7 +215,7 @@ class Sent(nn.Module):
 
 
 @pytest.mark.parametrize("direct", [True, False])
-def test_what_leaves_while_a_device_goes_on_is_not_overwritten(direct: bool) -> None:
+def test_a_departing_tensor_is_not_overwritten(direct: bool) -> None:
     source_text = capture_program(Sent(), (torch.ones(2, 2),), None, training=False)
     names = [op.name for op in source_text.graph.ops]
     placement = np.ones(len(names), np.int32)

@@ -57,7 +57,7 @@ def test_several_results_have_none() -> None:
     assert out_kernel(node(aten.mm.default, (torch.empty(2), torch.empty(2)))) is None
 
 
-def test_what_is_held_has_none() -> None:
+def test_state_has_no_output_kernel() -> None:
     calls = program("towers")
     assert {out_kernel(n) for n in calls.nodes if n.op == "placeholder"} == {None}
 
@@ -94,7 +94,7 @@ def weighted(loss: Any) -> Callable[[], tuple[nn.Module, tuple[Tensor, ...], Any
     ],
 )
 @pytest.mark.parametrize("seed", [1, 2])
-def test_what_crosses_is_computed_as_eager_does(loss: Any, seed: int) -> None:
+def test_crossing_tensors_equal_eager_results(loss: Any, seed: int) -> None:
     model, inputs, step = weighted(loss)()
     calls = capture_program(model, inputs, step)
     random = np.random.default_rng(seed)
