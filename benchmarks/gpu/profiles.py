@@ -15,7 +15,7 @@ from situate.data.costs import MeasuredDevice
 from situate.data.graph import Graph, Op
 from situate.data.op_classes import op_class
 from situate.profiling import cuda
-from situate.profiling.fit import efficiencies
+from situate.profiling.op_costs import efficiencies
 from situate.profiling.replay import replay
 from situate.runtime.hardware import RealDevice
 from situate.runtime.programs.program import Program

@@ -13,8 +13,7 @@ from situate.runtime.hardware import RealDevice
 from situate.runtime.memory import Layout, anonymous_file, mapped
 from situate.runtime.model_state import optimizers
 from situate.runtime.model_state.bindings import state_values
-from situate.runtime.model_state.common import Common, Places
-from situate.runtime.model_state.state import lay_out
+from situate.runtime.model_state.state import Common, Places, lay_out
 from situate.runtime.processes.messages import Assignment
 from situate.runtime.programs.custom_ops import defining_modules
 from situate.runtime.programs.placed import place

@@ -10,7 +10,7 @@ import msgspec
 
 from situate.data.cluster import Device
 from situate.data.costs import MeasuredDevice, MeasuredLink
-from situate.profiling.fit import efficiencies
+from situate.profiling.op_costs import efficiencies
 from situate.profiling.plain_step import REPETITIONS, TRANSFER_SIZES, fit_link
 from situate.profiling.replay import Call, replay
 from situate.runtime.device import device_clock

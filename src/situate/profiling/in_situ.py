@@ -13,10 +13,9 @@ from situate.data.cluster import Device
 from situate.data.costs import MeasuredDevice, MeasuredLink, Timing
 from situate.data.graph import Graph
 from situate.profiling.bench import Bench
-from situate.profiling.fit import efficiencies
+from situate.profiling.op_costs import contention, efficiencies, timings, workspace
 from situate.profiling.plain_step import RoundTrip, measured_links, median_seconds, round_trips
 from situate.profiling.replay import is_long, seconds_alone
-from situate.profiling.timings import contention, timings, workspace
 from situate.profiling.workers import ProfilingWorkers
 from situate.runtime.device import StepRecord
 from situate.runtime.hardware import RealDevice

@@ -16,9 +16,9 @@ from situate.runtime.device import StepRecord, share_of
 from situate.runtime.hardware import RealDevice, has_core_per_thread
 from situate.runtime.memory import anonymous_file, mapped
 from situate.runtime.model_state.bindings import Bindings, state_values
-from situate.runtime.model_state.common import Common, shared_places
 from situate.runtime.model_state.exchange import Exchange
 from situate.runtime.model_state.optimizers import Hyperparameters, hyperparameters
+from situate.runtime.model_state.state import Common, shared_places
 from situate.runtime.processes.messages import SPIN_SECONDS, Assignment, Run, Store
 from situate.runtime.processes.signals import Commit, HeldSignals
 from situate.runtime.processes.step_devices import DeviceWorkers, LocalDevice, StepDevices

@@ -15,8 +15,8 @@ from torch.nn import functional  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.runtime.memory import misalignment  # noqa: E402
 from situate.runtime.model_state.bindings import state_values  # noqa: E402
-from situate.runtime.model_state.common import Common, shared_places  # noqa: E402
 from situate.runtime.model_state.exchange import Exchange  # noqa: E402
+from situate.runtime.model_state.state import Common, shared_places  # noqa: E402
 from situate.runtime.processes.step_devices import DeviceWorkers  # noqa: E402
 from situate.runtime.programs.program import capture_program  # noqa: E402
 from situate.runtime.step import StartDevices  # noqa: E402

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import signal
 from collections.abc import Callable
 
@@ -13,12 +14,15 @@ torch = pytest.importorskip("torch")
 from situate.runtime.device import StepRecord  # noqa: E402
 from situate.runtime.hardware import RealDevice  # noqa: E402
 from situate.runtime.memory import Layout  # noqa: E402
+from situate.runtime.model_state.bindings import state_values  # noqa: E402
 from situate.runtime.model_state.optimizers import default_optimizer  # noqa: E402
 from situate.runtime.model_state.state import (  # noqa: E402
+    Common,
     Entry,
     Mirror,
     flat,
     lay_out,
+    shared_places,
 )
 from situate.runtime.processes.messages import (  # noqa: E402
     Run,
@@ -28,8 +32,12 @@ from situate.runtime.processes.messages import (  # noqa: E402
 from situate.runtime.step import PlacedStep  # noqa: E402
 from tests.runtime.gpus import KINDS  # noqa: E402
 from tests.runtime.model_state.entries import contents, entry, same  # noqa: E402
+from tests.runtime.models import MODELS  # noqa: E402
 from tests.runtime.pairs import Pair  # noqa: E402
-from tests.runtime.steps import cut  # noqa: E402
+from tests.runtime.steps import (  # noqa: E402
+    cut,
+    program,
+)
 
 
 # Copies and undo.
@@ -294,3 +302,39 @@ def test_a_failure_to_bring_state_back_says_that_some_may_be_old(
     monkeypatch.setattr(Mirror, "store", lambda mirror, step: lost())
     with pytest.raises(StepFailed, match="the model may be updated in part"):
         step.sync()
+
+
+def common(*, undone: bool) -> Common:
+    """The places of a training step on two devices."""
+    mapped_common, (model, *_) = program("towers", "adam"), MODELS["towers"]()
+    placed_step = cut(mapped_common, 2)
+    tensors = state_values(mapped_common, placed_step.names, model)
+    changed = frozenset(placed_step.updated) | placed_step.overwritten
+    layout, places = shared_places(placed_step, tensors, changed if undone else frozenset())
+    return Common(places, torch.zeros(layout.nbytes, dtype=torch.uint8))
+
+
+def span(tensor: torch.Tensor) -> tuple[int, int]:
+    return tensor.data_ptr(), tensor.data_ptr() + tensor.nbytes
+
+
+# The layout of the block.
+def test_nothing_lies_on_anything_else() -> None:
+    mapped_common = common(undone=True)
+    entries = [part for entry in mapped_common.state for part in (*entry.all_parts, *entry.copies)]
+    spans = sorted(map(span, (*entries, *mapped_common.inputs, *mapped_common.results)))
+    assert all(before[1] <= after[0] for before, after in itertools.pairwise(spans))
+    begin, end = span(mapped_common.raw)
+    assert begin <= spans[0][0]
+    assert spans[-1][1] <= end
+
+
+def test_each_channel_has_a_slot_and_a_flag_and_one_is_to_give_up() -> None:
+    mapped_common = common(undone=True)
+    assert len(mapped_common.slots) > 0
+    assert mapped_common.flags.shape == (len(mapped_common.slots) + 1,)
+
+
+def test_only_what_must_be_undone_is_copied() -> None:
+    assert all(len(entry.copies) == len(entry.parts) == 3 for entry in common(undone=True).state)
+    assert not any(entry.copies for entry in common(undone=False).state)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from situate.errors import SituateError
 from situate.runtime.memory import misalignment
 from situate.runtime.model_state.bindings import address_range, type_and_shape
-from situate.runtime.model_state.common import Common
+from situate.runtime.model_state.state import Common
 from situate.runtime.programs.program import Program
 from situate.torch_capture.values.taken import Taken
 

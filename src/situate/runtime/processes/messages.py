@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from situate.errors import SituateError
 from situate.runtime.device import Share
-from situate.runtime.model_state.common import Places
 from situate.runtime.model_state.optimizers import Hyperparameters
+from situate.runtime.model_state.state import Places
 from situate.runtime.settings import Settings, apply_settings
 
 if TYPE_CHECKING:

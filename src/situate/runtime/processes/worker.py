@@ -94,7 +94,7 @@ class Work:
 
         from situate import _core
         from situate.runtime.device import Device
-        from situate.runtime.model_state.common import Common
+        from situate.runtime.model_state.state import Common
         from situate.runtime.processes.channels import Channels
         from situate.runtime.programs.custom_ops import load
 
