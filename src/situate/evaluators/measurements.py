@@ -20,6 +20,10 @@ Outcome = Literal["ok", "out_of_memory", "crash", "timeout", "nan"]
 OUTCOMES: tuple[Outcome, ...] = ("ok", "out_of_memory", "crash", "timeout", "nan")
 
 
+FINALISTS = 16
+"""Finalists of a machine with noisy times: about as many differ by less than the noise."""
+
+
 @dataclass(frozen=True)
 class Origin:
     """The worker that made a measurement, if workers are distinguished by their speed.
@@ -69,10 +73,6 @@ class Measurements:
     def times(self, failure: float) -> NDArray[np.float64]:
         """(k,) seconds, with `failure` for every failed placement (Post, section 4)."""
         return np.where(self.ok, self.seconds, failure)
-
-
-FINALISTS = 16
-"""Finalists of a machine with noisy times: about as many differ by less than the noise."""
 
 
 class Evaluator(Protocol):

@@ -23,6 +23,10 @@ MAX_EQUAL_RATIO = 1.05
 noise and would favour one of them."""
 
 
+MIN_OP_SECONDS = 1e-12
+"""Seconds added to every op, since a graph may say that none takes any."""
+
+
 class References:
     """The reference times of a search's workers.
 
@@ -51,10 +55,6 @@ class References:
         return replace(
             origin, pace=1.0 if 1 / MAX_EQUAL_RATIO <= ratio <= MAX_EQUAL_RATIO else ratio
         )
-
-
-MIN_OP_SECONDS = 1e-12
-"""Seconds added to every op, since a graph may say that none takes any."""
 
 
 def reference_placement(problem: Problem) -> Placement:

@@ -13,6 +13,15 @@ import numpy as np
 from situate.data.arrays import Floats
 from situate.evaluators.measurements import Evaluator
 
+MIN_STEPS, MAX_STEPS = 3, 10
+"""Fewest and most steps of a measurement."""
+
+SHORT_SECONDS = 0.2
+"""Total seconds up to which more than `MAX_STEPS` steps may run."""
+
+TARGET_ERROR = 0.03
+"""Standard error, as a fraction of the mean, at which repetition stops."""
+
 
 @dataclass(frozen=True)
 class Steps:
@@ -47,16 +56,6 @@ class CountsSteps(Evaluator, Protocol):
     def by(self, steps: Steps) -> Evaluator:
         """The same machine, whose measurements aggregate these steps."""
         ...
-
-
-MIN_STEPS, MAX_STEPS = 3, 10
-"""Fewest and most steps of a measurement."""
-
-SHORT_SECONDS = 0.2
-"""Total seconds up to which more than `MAX_STEPS` steps may run."""
-
-TARGET_ERROR = 0.03
-"""Standard error, as a fraction of the mean, at which repetition stops."""
 
 
 def has_enough_steps(

@@ -9,6 +9,13 @@ Score = Literal["additive", "general"]
 """Score of the attention, see `situate.policies.attention.Attention`."""
 
 
+Kind = Literal["graph", "sequence"]
+
+Update = Literal["plain", "residual", "gru"]
+
+Aggregation = Literal["sum", "mean"]
+
+
 @dataclass(frozen=True)
 class Shape:
     """Shape of a `situate.policies.seq2seq.Placer`; the attributes have the same meaning there."""
@@ -18,11 +25,6 @@ class Shape:
     score: Score = "additive"
     width: int = 32
     aligned: bool = False
-
-
-Kind = Literal["graph", "sequence"]
-Update = Literal["plain", "residual", "gru"]
-Aggregation = Literal["sum", "mean"]
 
 
 @dataclass(frozen=True)

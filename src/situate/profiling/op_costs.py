@@ -16,6 +16,15 @@ from situate.data.op_classes import op_class
 from situate.data.peaks import peak
 from situate.runtime.device import StepRecord
 
+MAX_ROUNDS = 20
+"""Most rounds in which ops change sides of the roofline; they settle after a few."""
+
+LAUNCH_COUNTS = tuple(2.0 ** (k / 2) for k in range(15))
+"""Candidates for the number of launches that starting an op takes."""
+
+SAME_FACTOR = 1.1
+"""Factor up to which two errors, or two times, count as equal."""
+
 
 def timings(graph: Graph, steps: Sequence[StepRecord], look: float) -> dict[str, Timing]:
     """Timings by signature, from several runs of a whole step.
@@ -72,16 +81,6 @@ def workspace(graph: Graph, record: StepRecord) -> dict[str, int]:
         if op < len(graph.ops) and (signature := graph.ops[op].signature):
             workspace_of[signature] = max(workspace_of.get(signature, 0), nbytes - output_bytes[op])
     return {signature: nbytes for signature, nbytes in workspace_of.items() if nbytes > 0}
-
-
-MAX_ROUNDS = 20
-"""Most rounds in which ops change sides of the roofline; they settle after a few."""
-
-LAUNCH_COUNTS = tuple(2.0 ** (k / 2) for k in range(15))
-"""Candidates for the number of launches that starting an op takes."""
-
-SAME_FACTOR = 1.1
-"""Factor up to which two errors, or two times, count as equal."""
 
 
 class _Sample(NamedTuple):

@@ -23,6 +23,10 @@ FASTEST_LINK = 1e12
 """Bytes/s of a link on which larger tensors were no slower than the smallest."""
 
 
+REPETITIONS = 100
+"""Launches, or clock readings, that are timed together."""
+
+
 @dataclass(frozen=True)
 class RoundTrip:
     """A round trip from `first` to `second` and back, by channels `2 * number` and `2 * number +
@@ -94,10 +98,6 @@ def fit_link(seconds: Sequence[float]) -> tuple[float, float]:
     return latency, min(
         FASTEST_LINK, sum(TRANSFER_SIZES[1:]) / beside
     ) if beside > 0 else FASTEST_LINK
-
-
-REPETITIONS = 100
-"""Launches, or clock readings, that are timed together."""
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,13 @@ SECONDS_PER_OP = 0.1
 """Seconds of timing per op; one call runs in any case."""
 
 
+LONG_STEP_SECONDS = 60.0
+"""Seconds of a step above which its ops run alone, if that is quicker."""
+
+DISTINCT_OPS_SHARE = 0.4
+"""Largest fraction of a step that its distinct ops may take, so that they are quicker alone."""
+
+
 def replay(program: Program, device: torch.device, stopwatch: Stopwatch) -> dict[str, Timing]:
     """Timings by signature of a program's distinct ops, each run by itself after a warm-up.
 
@@ -136,13 +143,6 @@ def synthetic_tensor(fake: torch.Tensor, device: torch.device) -> torch.Tensor:
     if fake.is_floating_point():
         base.uniform_(0.1, 1.0)
     return base.as_strided(size, stride)
-
-
-LONG_STEP_SECONDS = 60.0
-"""Seconds of a step above which its ops run alone, if that is quicker."""
-
-DISTINCT_OPS_SHARE = 0.4
-"""Largest fraction of a step that its distinct ops may take for that."""
 
 
 def is_long(graph: Graph, device: Device) -> bool:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     import torch
 
 
+Clock = Callable[[], float]
+
+
 @dataclass(frozen=True)
 class Share:
     """The share of one device in a placed step; it can be sent to another process.
@@ -272,9 +275,6 @@ def share_of(
         here & program.overwritten,
         one=names.one,
     )
-
-
-Clock = Callable[[], float]
 
 
 def device_clock(name: str, device: torch.device) -> Clock:

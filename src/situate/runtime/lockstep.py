@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 SliceRun = Callable[[], Any]
 
 
+BATCH_COUNTER = "num_batches_tracked"
+"""The buffer in which PyTorch's modules count their calls."""
+
+
 class SliceState(Protocol):
     """The state of a model in some of the slices."""
 
@@ -132,10 +136,6 @@ def _modes_of_caller(modes: Sequence[TorchDispatchMode], count: int) -> Iterator
         for mode in modes:
             stack.enter_context(mode)
         yield
-
-
-BATCH_COUNTER = "num_batches_tracked"
-"""The buffer in which PyTorch's modules count their calls."""
 
 
 @contextmanager

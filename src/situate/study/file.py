@@ -23,6 +23,10 @@ StoredSamples = tuple[NDArray[np.int64], Measurements]
 """Row numbers (j,) of some placements, and their measurements in a study."""
 
 
+CHECKPOINT_SECONDS = 10.0
+"""Seconds of a search between two checkpoints of its learner."""
+
+
 class NoStudy:
     """The interface of `StudyFile` for a search without a study; it stores nothing."""
 
@@ -63,10 +67,6 @@ class NoStudy:
     def batches(self, until: int) -> Iterator[tuple[int, NDArray[np.int32], Measurements]]:
         """No batches."""
         return iter(())
-
-
-CHECKPOINT_SECONDS = 10.0
-"""Seconds of a search between two checkpoints of its learner."""
 
 
 class StudyFile:

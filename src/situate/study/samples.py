@@ -20,6 +20,19 @@ from situate.evaluators.measurements import OUTCOMES, Measurements, Origin
 from situate.study.connection import damaged
 from situate.study.tables import read_count, write_count
 
+SampleTable = Literal["samples", "again", "finals"]
+"""The table of a search's samples, of second measurements of placements that would become the best,
+or of the final repetition of the finalists."""
+
+TABLES: tuple[SampleTable, ...] = ("samples", "again", "finals")
+
+COLUMNS = (
+    "number INTEGER PRIMARY KEY, batch INTEGER NOT NULL, seconds REAL, outcome TEXT NOT NULL, "
+    "placement BLOB NOT NULL, worker INTEGER, checksum INTEGER NOT NULL"
+)
+
+Row = tuple[int, int, float | None, str, bytes, int | None, int]
+
 
 @dataclass(frozen=True)
 class Packing:
@@ -70,20 +83,6 @@ class Packing:
     @property
     def _dtype(self) -> np.dtype[np.unsignedinteger]:
         return np.dtype("<u1" if self.devices <= 256 else "<u2")
-
-
-SampleTable = Literal["samples", "again", "finals"]
-"""The table of a search's samples, of second measurements of placements that would become the best,
-or of the final repetition of the finalists."""
-
-TABLES: tuple[SampleTable, ...] = ("samples", "again", "finals")
-
-COLUMNS = (
-    "number INTEGER PRIMARY KEY, batch INTEGER NOT NULL, seconds REAL, outcome TEXT NOT NULL, "
-    "placement BLOB NOT NULL, worker INTEGER, checksum INTEGER NOT NULL"
-)
-
-Row = tuple[int, int, float | None, str, bytes, int | None, int]
 
 
 @dataclass(frozen=True)

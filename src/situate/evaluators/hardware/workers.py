@@ -43,6 +43,10 @@ VMSTAT = Path("/proc/vmstat")
 """Linux's file with the number of processes killed for lack of memory."""
 
 
+OOM_SCORE = "1000"
+"""A worker's own out-of-memory score: Linux kills it first when memory is short."""
+
+
 class TimedOut(StepFailed):
     """A placement that was not measured within its time."""
 
@@ -189,10 +193,6 @@ def memory_kills() -> int:
     except (OSError, ValueError):
         return 0
     return int(counts.get("oom_kill", 0))
-
-
-OOM_SCORE = "1000"
-"""A worker's own out-of-memory score: Linux kills it first when memory is short."""
 
 
 def run_worker(connection: int, *modules: str) -> None:

@@ -16,6 +16,32 @@ if TYPE_CHECKING:
 _RECOMPILE = "since the step was made: compile the plan again"
 
 
+HookKinds = Mapping[str, str]
+"""Names of hooks, by the attribute that holds them."""
+
+_PARAMETER_HOOKS = {
+    "_backward_hooks": "hook on its gradient",
+    "_post_accumulate_grad_hooks": "hook after its gradient",
+}
+
+_MODULE_HOOKS = {"_backward_pre_hooks": "backward pre-hook", "_backward_hooks": "backward hook"}
+
+_OPTIMIZER_HOOKS = {
+    "_optimizer_step_pre_hooks": "step pre-hook",
+    "_optimizer_step_post_hooks": "step post-hook",
+}
+
+_GLOBAL_OPTIMIZER_HOOKS = {
+    "_global_optimizer_pre_hooks": "step pre-hook for all optimizers",
+    "_global_optimizer_post_hooks": "step post-hook for all optimizers",
+}
+
+_GLOBAL_MODULE_HOOKS = {
+    "_global_backward_pre_hooks": "backward pre-hook for all modules",
+    "_global_backward_hooks": "backward hook for all modules",
+}
+
+
 class ParameterGroups:
     """The optimiser's groups of parameters, which must stay as they were when the step was made.
 
@@ -86,28 +112,6 @@ def _same(some: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> bool:
     return len(some) == len(others) and all(map(is_, some, others))
 
 
-HookKinds = Mapping[str, str]
-"""Names of hooks, by the attribute that holds them."""
-
-_PARAMETER = {
-    "_backward_hooks": "hook on its gradient",
-    "_post_accumulate_grad_hooks": "hook after its gradient",
-}
-_MODULE = {"_backward_pre_hooks": "backward pre-hook", "_backward_hooks": "backward hook"}
-_OPTIMIZER = {
-    "_optimizer_step_pre_hooks": "step pre-hook",
-    "_optimizer_step_post_hooks": "step post-hook",
-}
-_ALL_OPTIMIZERS = {
-    "_global_optimizer_pre_hooks": "step pre-hook for all optimizers",
-    "_global_optimizer_post_hooks": "step post-hook for all optimizers",
-}
-_ALL_MODULES = {
-    "_global_backward_pre_hooks": "backward pre-hook for all modules",
-    "_global_backward_hooks": "backward hook for all modules",
-}
-
-
 class HookCheck:
     """Refuses the caller's hooks that PyTorch would call in the backward pass or the update.
 
@@ -130,9 +134,9 @@ class HookCheck:
             for path, module in model.named_modules()
         }
         self._others: list[tuple[str, object, HookKinds]] = [
-            ("the optimizer", optimizer, _OPTIMIZER),
-            ("torch.optim", all_optimizers, _ALL_OPTIMIZERS),
-            ("torch.nn", all_modules, _ALL_MODULES),
+            ("the optimizer", optimizer, _OPTIMIZER_HOOKS),
+            ("torch.optim", all_optimizers, _GLOBAL_OPTIMIZER_HOOKS),
+            ("torch.nn", all_modules, _GLOBAL_MODULE_HOOKS),
         ]
 
     def check(self) -> None:
@@ -145,8 +149,8 @@ class HookCheck:
             raise SituateError(f"{name} has a {kind}, which a placed step does not call: remove it")
 
     def _unsupported(self) -> Iterator[tuple[str, str]]:
-        yield from _hooks_of(self._trained, _PARAMETER)
-        yield from _hooks_of(self._modules, _MODULE)
+        yield from _hooks_of(self._trained, _PARAMETER_HOOKS)
+        yield from _hooks_of(self._modules, _MODULE_HOOKS)
         for name, owner, kinds in self._others:
             for attribute, kind in kinds.items():
                 if not all(map(_is_pytorch_hook, getattr(owner, attribute).values())):

@@ -35,6 +35,13 @@ DEFAULT_TRIM_THRESHOLD = 2**26
 """Free bytes that glibc's adaptive rule ends up keeping for large tensors."""
 
 
+LOG_LEVEL_VARIABLE = "KINETO_LOG_LEVEL"
+"""The environment variable for the profiler's log level."""
+
+MemoryChange = tuple[float, int]
+"""A time on the clock of `StepRecord`, and the change of the allocated bytes."""
+
+
 def keep_freed_memory() -> None:
     """Let this process keep freed memory for later allocations (glibc's malloc)."""
     _set(0, INT_MAX)
@@ -58,13 +65,6 @@ def _call(name: str, *arguments: int) -> None:
     """Call a function of the library, if it exists."""
     if function := getattr(LIBRARY, name, None):
         function(*arguments)
-
-
-LOG_LEVEL_VARIABLE = "KINETO_LOG_LEVEL"
-"""The environment variable for the profiler's log level."""
-
-MemoryChange = tuple[float, int]
-"""A time on the clock of `StepRecord`, and the change of the allocated bytes."""
 
 
 def record_memory(run: Callable[[], StepRecord], device: torch.device) -> StepRecord:

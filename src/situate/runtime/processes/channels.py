@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     import torch
 
 
+POLL_SECONDS = 0.1
+"""Seconds between two checks whether the step was aborted."""
+
+ABORT_FLAG = 0
+"""The flag that aborts a step; channel k has flag k + 1."""
+
+
 class Copies:
     """Copies between common memory and a device with memory of its own, concurrent with its
     computing.
@@ -131,13 +138,6 @@ def _lock(device: torch.device, slots: Sequence[torch.Tensor]) -> Callable[[], N
         memory.clear()  # which was mapped until now
 
     return unlock
-
-
-POLL_SECONDS = 0.1
-"""Seconds between two checks whether the step was aborted."""
-
-ABORT_FLAG = 0
-"""The flag that aborts a step; channel k has flag k + 1."""
 
 
 class Aborted(Exception):

@@ -26,6 +26,13 @@ EPILOGUE = "\nimport os; os._exit(0)"
 """Last lines of a child: it exits at once, without Python's slow teardown of PyTorch."""
 
 
+POLL_SECONDS = 0.1
+"""Seconds between two checks for the parent, on a system without pidfd."""
+
+PARENT_VARIABLE = "SITUATE_PARENT"
+"""Environment variable with the number of the parent process."""
+
+
 class ChildProcesses:
     """Child processes that end together: on request, when this object is collected, or with Python.
 
@@ -126,13 +133,6 @@ def _module_path() -> list[str]:
     package = str(Path(__file__).parents[3])
     folders = [entry or os.getcwd() for entry in sys.path]
     return folders if package in folders else [package, *folders]
-
-
-POLL_SECONDS = 0.1
-"""Seconds between two checks for the parent, on a system without pidfd."""
-
-PARENT_VARIABLE = "SITUATE_PARENT"
-"""Environment variable with the number of the parent process."""
 
 
 def _die_with_parent() -> None:

@@ -21,6 +21,10 @@ SPIN_SECONDS = 1e-3
 """Seconds of busy waiting if no other device needs the core; a wake-up takes about 50e-6."""
 
 
+END_OF_STEP = None
+"""The message that ends a placed step: the worker waits for the next one."""
+
+
 @dataclass(frozen=True)
 class Assignment:
     """The first message to a worker: its share of a placed step, and the data to run it.
@@ -102,10 +106,6 @@ class FailureReport:
 
     reason: str
     text: str
-
-
-END_OF_STEP = None
-"""The message that ends a placed step: the worker waits for the next one."""
 
 
 def failure_report(error: Exception) -> FailureReport:

@@ -27,6 +27,18 @@ if TYPE_CHECKING:
     from torch import fx
 
 
+Role = Literal["compute", "state", "input", "tangent", "sum", "update", "copy"]
+
+_OF_KIND: dict[str, Role] = {
+    "parameter": "state",
+    "buffer": "state",
+    "input": "input",
+    "aten.full": "tangent",
+    "aten.add": "sum",
+    "update.copy": "copy",
+}
+
+
 @dataclass(frozen=True)
 class Program:
     """A step that can be executed op by op.
@@ -136,18 +148,6 @@ def _outputs(
                 overwritten[descriptor.mutated_input.idx] = node
     gradients |= {copy: gradients[name] for copy, name in trace.copies.items() if name in gradients}
     return results, overwritten, gradients, mutations
-
-
-Role = Literal["compute", "state", "input", "tangent", "sum", "update", "copy"]
-
-_OF_KIND: dict[str, Role] = {
-    "parameter": "state",
-    "buffer": "state",
-    "input": "input",
-    "aten.full": "tangent",
-    "aten.add": "sum",
-    "update.copy": "copy",
-}
 
 
 class Roles:
