@@ -253,12 +253,14 @@ def _verified(subject: Subject, seeds: int) -> Row:
         processes.close()
     exact = all(one.within(0.0) for one in found)
     rounding = SHORT_TOLERANCE if subject.autocast else TOLERANCE
-    within = all(one.within(rounding if one.apart else 0.0) for one in found)
-    worst = max(max(o.loss_difference, o.parameter_difference, o.kept_difference) for o in found)
+    within = all(one.within(rounding if one.decomposed else 0.0) for one in found)
+    worst = max(
+        max(o.loss_difference, o.parameter_difference, o.optimizer_difference) for o in found
+    )
     return {
         "verify": "equal" if exact else "within tolerance" if within else "differs",
         "largest_difference": worst,
-        "apart": ", ".join(found[0].apart),
+        "apart": ", ".join(found[0].decomposed),
     }
 
 
@@ -271,7 +273,7 @@ def _compared(subject: Subject, cluster: Cluster, seed: int, start: StartDevices
     model, inputs, loss = subject.build()
 
     def optimizer(parameters: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
-        return optimizers.default(OPTIMIZER, parameters)
+        return optimizers.default_optimizer(OPTIMIZER, parameters)
 
     def step(model: torch.nn.Module, made: torch.optim.Optimizer | None) -> PlacedStep:
         return PlacedStep(

@@ -18,8 +18,8 @@ from benchmarks.gpu.hardware import Call, device_seconds, target
 from benchmarks.gpu.process import Context
 from situate.data.op_classes import op_class
 from situate.data.peaks import peak
-from situate.runtime.model_state.optimizers import default
-from situate.runtime.programs.anywhere import attention
+from situate.runtime.model_state.optimizers import default_optimizer
+from situate.runtime.programs.replacements import attention
 
 DTYPES = {
     "float32": torch.float32,
@@ -197,7 +197,7 @@ def _updates(weights: Tensor) -> Iterator[Workload]:
     for kind, flops, passes in (("sgd", 2, 3), ("adamw", 14, 7)):
         parameter = torch.nn.Parameter(weights.clone())
         parameter.grad = weights
-        optimizer = default(kind, [parameter])
+        optimizer = default_optimizer(kind, [parameter])
         optimizer.param_groups[0] |= {"lr": 0.0, "foreach": False}
         yield Workload(
             f"update.{kind}",

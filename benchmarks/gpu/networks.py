@@ -25,7 +25,7 @@ from situate.data.cluster import Device
 from situate.data.costs import Costs, MeasuredDevice
 from situate.runtime.hardware import RealDevice
 from situate.runtime.measure import measure as measure_steps
-from situate.runtime.model_state.optimizers import default
+from situate.runtime.model_state.optimizers import default_optimizer
 from situate.runtime.programs.placed import PlacedProgram, place
 from situate.runtime.programs.program import Program, capture_program
 from situate.runtime.step import PlacedStep
@@ -107,7 +107,7 @@ def eager(
     hardware.forget_peak(context)
     model = copy.deepcopy(model).to(context.device).train()
     tensors = [tensor.to(context.device) for tensor in inputs]
-    optimizer = default(kind, list(model.parameters()))
+    optimizer = default_optimizer(kind, list(model.parameters()))
     losses: list[Tensor] = []
 
     def step() -> None:
@@ -165,7 +165,7 @@ def run(
     Inputs are on the device, as those of the eager step; then in memory of the host."""
     hardware.forget_peak(context)
     model = copy.deepcopy(model).train()
-    optimizer = default(kind, list(model.parameters()))
+    optimizer = default_optimizer(kind, list(model.parameters()))
     tensors = tuple(tensor.to(context.device) for tensor in inputs)
     with PlacedStep(placed, model, optimizer, [real], keep=False) as step:
         times = measure_steps(step, tensors, TINY_STEPS if context.tiny else STEPS)

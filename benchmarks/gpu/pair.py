@@ -20,17 +20,17 @@ from benchmarks.runtime.runtime_cases import Case, profiled
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.results.expected import expected_seconds
-from situate.runtime.equality import STEPS, compare
+from situate.runtime.equality import COMPARED_STEPS, compare
 from situate.runtime.hardware import real_devices
 from situate.runtime.measure import measure as measure_steps
-from situate.runtime.model_state.optimizers import default
+from situate.runtime.model_state.optimizers import default_optimizer
 from situate.runtime.step import PlacedStep
 from situate.schedule.schedule import Schedule
 
 TOLERANCE = 1e-3
-"""Largest difference of a loss, a parameter, a buffer or the optimiser's state after `STEPS` steps,
-relative to numbers above 1 (`situate.runtime.equality`): sums of float32 in another order, products
-without tfloat32."""
+"""Largest difference of a loss, a parameter, a buffer or the optimiser's state after
+`COMPARED_STEPS` steps, relative to numbers above 1 (`situate.runtime.equality`): sums of float32 in
+another order, products without tfloat32."""
 
 TIME_LIMIT = 5.0
 
@@ -64,7 +64,7 @@ def _eager(context: Context, case: Case) -> float:
     model, inputs, loss = case.built
     model = case.copied().to(context.device)
     tensors = [tensor.to(context.device) for tensor in inputs]
-    optimizer = default(case.kind, list(model.parameters()))
+    optimizer = default_optimizer(case.kind, list(model.parameters()))
 
     def step() -> None:
         optimizer.zero_grad()
@@ -111,17 +111,17 @@ def _compare(context: Context, case: Case, cluster: Cluster, schedule: Schedule)
         case.copied(),
         case.inputs,
         case.built[2],
-        lambda parameters: default(case.kind, parameters),
+        lambda parameters: default_optimizer(case.kind, parameters),
         lambda model, optimizer: PlacedStep(
             placed, model, optimizer, real_devices(cluster), seed=context.seed
         ),
         seed=context.seed,
     )
     return {
-        "steps": STEPS,
+        "steps": COMPARED_STEPS,
         "equal": equality.within(TOLERANCE),
         "loss_difference": equality.loss_difference,
         "parameter_difference": equality.parameter_difference,
         "parameter": equality.name,
-        "optimizer_difference": equality.kept_difference,
+        "optimizer_difference": equality.optimizer_difference,
     }

@@ -15,8 +15,8 @@ from situate.data.costs import MeasuredDevice
 from situate.data.graph import Graph, Op
 from situate.data.op_classes import op_class
 from situate.profiling import cuda
-from situate.profiling.fit import efficiencies
-from situate.profiling.replay import replayed
+from situate.profiling.op_costs import efficiencies
+from situate.profiling.replay import replay
 from situate.runtime.hardware import RealDevice
 from situate.runtime.programs.program import Program
 
@@ -29,12 +29,12 @@ def measure_ops(
 ) -> MeasuredDevice:
     """The measured device; of the stand-in by the clock on the wall, where a GPU has events."""
     if context.on_gpu:
-        return cuda.measured(program, device, real)
+        return cuda.measure_device(program, device, real)
 
     def stopwatch(call: Call, count: int) -> list[float]:
         return [wall_seconds(context, call) for _ in range(count)]
 
-    seconds = replayed(program, torch.device(real.torch), stopwatch)
+    seconds = replay(program, torch.device(real.torch), stopwatch)
     costs = MeasuredDevice(
         device.name,
         device.kind,

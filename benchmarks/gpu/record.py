@@ -18,7 +18,7 @@ from benchmarks.lib.record import RESULTS, Row, Target, show, write_origin
 from situate.data.costs import Efficiency, MeasuredDevice, Timing
 from situate.data.graph import Op
 from situate.errors import SituateError
-from situate.profiling.fit import efficiencies
+from situate.profiling.op_costs import efficiencies
 
 NAME = "gpu"
 

@@ -214,7 +214,7 @@ def _turns(
 ) -> Turns:
     with ExitStack() as stack:
         steps = [stack.enter_context(_placed(subject, problem, s)) for s in schedules]
-        return in_turn([partial(step, *subject.given) for step in steps], seconds)
+        return in_turn([partial(step, *subject.caller_inputs) for step in steps], seconds)
 
 
 def _placed(subject: Subject, problem: Problem, schedule: Schedule) -> PlacedStep:
@@ -222,7 +222,7 @@ def _placed(subject: Subject, problem: Problem, schedule: Schedule) -> PlacedSte
         subject.program, schedule.placement, order_of(problem, schedule).tolist(), problem.d
     )
     model = copy.deepcopy(subject.model)
-    optimizer = optimizers.default(subject.program.optimizer, list(model.parameters()))
+    optimizer = optimizers.default_optimizer(subject.program.optimizer, list(model.parameters()))
     return PlacedStep(placed, model, optimizer, real_devices(problem.cluster), keep=False)
 
 

@@ -81,7 +81,7 @@ def _rate(evaluator: Evaluator, workers: int, samples: int, repeats: int) -> flo
     """Samples a second, the median, once every worker has measured."""
     placements = _placements(4, 2, samples)
     with WorkerMachine(evaluator, workers) as machine:
-        while len(machine.counts.measured) < workers:
+        while len(machine.counts.completed) < workers:
             machine.measure(placements[: 4 * workers], 0)
         return median(_timed(machine, placements, samples) for _ in range(repeats))
 

@@ -43,7 +43,7 @@ def _step(case: Case, microbatches: int, rank: int, file: str) -> Callable[[], o
     assert isinstance(model, nn.Sequential)
     half = len(model) // STAGES
     stage = model[half * rank : half * (rank + 1)]
-    optimizer = optimizers.default(case.kind, list(stage.parameters()))
+    optimizer = optimizers.default_optimizer(case.kind, list(stage.parameters()))
     schedule: Any = Schedule1F1B(
         PipelineStage(stage, rank, STAGES, torch.device("cpu")),
         microbatches,

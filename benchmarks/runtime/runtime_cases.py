@@ -22,14 +22,13 @@ from situate.data.cluster import Device
 from situate.data.costs import Costs
 from situate.data.slices import Slices
 from situate.host.discover import discover
-from situate.profiling.measured_cluster import measured_cluster
-from situate.profiling.profile import profile
+from situate.profiling.profile import cluster_from_costs, profile
 from situate.runtime.hardware import real_devices
 from situate.runtime.model_state import optimizers
 from situate.runtime.programs.placed import PlacedProgram, place
 from situate.runtime.programs.program import Program, capture_program
 from situate.runtime.step import PlacedStep, StartDevices
-from situate.runtime.unplaced import Unplaced
+from situate.runtime.unplaced import UnplacedStep
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import order_of
 
@@ -139,11 +138,11 @@ class Case:
         """The step that adds up the gradients of slices, with a placed step's draws."""
         _, inputs, loss = self.built
         cut = self.program.graph.slices
-        step = Unplaced(model, inputs, loss, self._optimizer(model), slices=cut)
+        step = UnplacedStep(model, inputs, loss, self._optimizer(model), slices=cut)
         return lambda: step()[0]
 
     def _optimizer(self, model: torch.nn.Module) -> torch.optim.Optimizer:
-        return optimizers.default(self.kind, list(model.parameters()))
+        return optimizers.default_optimizer(self.kind, list(model.parameters()))
 
     def placed(
         self,
@@ -201,7 +200,7 @@ def profiled(case: Case, cluster: situate.Cluster) -> tuple[situate.Cluster, Cos
     op, before and apart from any step of a placement."""
     kind = case.kind if case.training else None
     costs = profile(case.model_name, cluster, kind, case.cut).costs
-    return measured_cluster(cluster, costs), costs
+    return cluster_from_costs(cluster, costs), costs
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from research.papers.runs import kept
 from situate.data.problem import Problem
 from situate.evaluators.hardware.workers import HardwareWorkers
 from situate.runtime.equality import difference
-from situate.runtime.programs.seeds import seeded
+from situate.runtime.programs.seeds import seeded_draws
 from situate.runtime.step import StartDevices
 
 CASES = (
@@ -124,7 +124,7 @@ def _unplaced(case: Case) -> Numbers:
     model = case.copied()
     step, losses = case.step_of(model), []
     for number in range(1, STEPS + 1):
-        with seeded(0, number):
+        with seeded_draws(0, number):
             losses.append(step().item())
     return Numbers(losses, model.state_dict())
 

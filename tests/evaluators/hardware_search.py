@@ -41,11 +41,11 @@ def machine(subject: Subject, limit: float = 60.0, fresh: bool | None = None) ->
     return RealMachine(Problem(subject.program.graph, CPUS), subject, limit, fresh)
 
 
-def search(study: Path, told: Callable[[int, Measurements], None]) -> Result:
+def search(study: Path, arguments: Callable[[int, Measurements], None]) -> Result:
     """Learn from what is measured."""
     subject = find_subject(MODEL)
     with machine(subject) as measuring:
-        learning = Learning(study=study, evaluator=measuring, on_measured=told)
+        learning = Learning(study=study, evaluator=measuring, on_measured=arguments)
         problem = Problem(subject.program.graph, CPUS)
         return solve(problem, "post", evaluations=SAMPLES, learning=learning)
 

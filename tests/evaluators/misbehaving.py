@@ -54,11 +54,11 @@ def _operator(name: str, harm: Callable[[], None]) -> Callable[[Tensor], Tensor]
             harm()
         return x.clone()
 
-    made = torch.library.custom_op(
+    answer = torch.library.custom_op(
         f"situate_tests::{name}", run, mutates_args=(), schema="(Tensor x) -> Tensor"
     )
-    made.register_fake(torch.empty_like)
-    return made
+    answer.register_fake(torch.empty_like)
+    return answer
 
 
 OPERATORS = [_operator(name, way) for name, way in WAYS.items()]

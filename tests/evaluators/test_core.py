@@ -1,4 +1,4 @@
-"""The core refuses arrays that mean nothing: it indexes with them unasked from then on."""
+"""The core refuses invalid arrays, as it indexes with them unchecked afterwards."""
 
 from __future__ import annotations
 
@@ -84,24 +84,24 @@ PARTS = {
 @pytest.fixture
 def arrays(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
     """The arguments of the parts of the core's problem."""
-    kept: dict[str, dict[str, Any]] = {}
+    copies: dict[str, dict[str, Any]] = {}
 
     def keep(part: str) -> Callable[..., object]:
-        return lambda **fields: kept.setdefault(part, fields) and PARTS[part](**fields)
+        return lambda **fields: copies.setdefault(part, fields) and PARTS[part](**fields)
 
     with monkeypatch.context() as patch:
         for part in PARTS:
             patch.setattr(_core, part.capitalize(), keep(part))
         core_problem(PROBLEM)
-    return kept
+    return copies
 
 
 def _problem_of(arrays: dict[str, dict[str, Any]]) -> _core.Problem:
-    return _core.Problem(**{part: made(**arrays[part]) for part, made in PARTS.items()})
+    return _core.Problem(**{part: instances(**arrays[part]) for part, instances in PARTS.items()})
 
 
 @pytest.mark.parametrize(("name", "change", "why"), BAD)
-def test_what_is_no_problem_is_refused(
+def test_an_invalid_problem_is_refused(
     arrays: dict[str, dict[str, Any]], name: str, change: Callable[[Any], Any], why: str
 ) -> None:
     assert _problem_of(arrays)
@@ -125,11 +125,11 @@ def test_priorities_that_are_not_finite_are_refused(decoder: str, value: float) 
     core, (m, n, d) = core_problem(PROBLEM), (len(PROBLEM.size), PROBLEM.n, PROBLEM.d)
     placement, priority = np.zeros((1, n), np.int32), np.zeros((1, n), np.float32)
     moves, bad = np.zeros((1, m, d), np.float32), np.full((1, m, d), value, np.float32)
-    for given in (priority + np.float32(value), moves), (priority, bad):
+    for numbers in (priority + np.float32(value), moves), (priority, bad):
         with pytest.raises(ValueError, match="priorities must be finite"):
-            _core.evaluate(core, placement, *given, decoder, 1)
+            _core.evaluate(core, placement, *numbers, decoder, 1)
         with pytest.raises(ValueError, match="priorities must be finite"):
-            _core.schedule(core, placement[0], given[0][0], given[1], decoder)
+            _core.schedule(core, placement[0], numbers[0][0], numbers[1], decoder)
 
 
 def test_transfer_priorities_are_by_tensor_then_device() -> None:
@@ -160,6 +160,7 @@ def _load_annealers(problem: Problem) -> _core.LoadAnnealers:
     return _core.make_load_annealers(core_problem(problem), 0, 1, start, pipeline_order(problem))
 
 
+# The core releases the interpreter lock, and its loads and lines match plain Python.
 @pytest.mark.parametrize("rule", [_core.heft, _core.etf])
 def test_other_threads_run_while_a_rule_lists(rule: Callable[..., object]) -> None:
     core = core_problem(Problem(chain(20_000), devices(*[1] * 100)))
@@ -176,8 +177,8 @@ def test_other_threads_run_while_a_rule_lists(rule: Callable[..., object]) -> No
 def test_loads_that_are_kept_up_are_those_of_the_schedule(rules: str) -> None:
     """Signals take time in these problems."""
     for seed in range(60):
-        drawn = random_problem(seed)
-        problem = Problem(drawn.graph, drawn.cluster, "throughput", RULES[rules])
+        draws = random_problem(seed)
+        problem = Problem(draws.graph, draws.cluster, "throughput", RULES[rules])
         load_annealers = _core.make_load_annealers(
             core_problem(problem),
             seed,
@@ -233,12 +234,13 @@ def test_units_are_not_put_on_two_devices() -> None:
         _core.make_load_annealers(core, 0, 1, apart, np.zeros(1, np.int32))
 
 
+# Limits of numbers, time and memory.
 def test_bytes_that_overflow_are_refused() -> None:
     load_annealers = _load_annealers(Problem(chain(2, seconds=1.0), devices(1, 1), "throughput"))
     room = np.full(2, 2**62)
-    for held in np.full(2, 2**62), np.full(2, -1):
+    for references in np.full(2, 2**62), np.full(2, -1):
         with pytest.raises(ValueError, match=BYTES):
-            load_annealers.weigh(0, held, room)
+            load_annealers.weigh(0, references, room)
     with pytest.raises(ValueError, match="capacities"):
         load_annealers.weigh(0, np.zeros(2, np.int64), np.full(2, -(2**63)))
 

@@ -1,5 +1,4 @@
-"""Learned policies in the core: any number of threads gives the same numbers, and
-arrays that do not belong together are refused."""
+"""Learned policies in the core give equal numbers on any number of threads."""
 
 from __future__ import annotations
 
@@ -27,12 +26,12 @@ def forward() -> dict[str, np.ndarray]:
 
 
 def backward() -> dict[str, np.ndarray]:
-    given = forward()
-    gate, cells, _ = _core.lstm_forward(**given, threads=1)
+    arguments = forward()
+    gate, cells, _ = _core.lstm_forward(**arguments, threads=1)
     gradients = {"d_hidden": numbers(G, K, H), "d_last_cell": numbers(K, H)}
     return {
-        "recurrent": given["recurrent"],
-        "cell": given["cell"],
+        "recurrent": arguments["recurrent"],
+        "cell": arguments["cell"],
         "gate": gate,
         "cells": cells,
     } | gradients
@@ -54,7 +53,7 @@ def draw(threads: int, *, temperature: float, bound: float, **arrays: Any) -> An
     )
 
 
-def drawn(layers: int = 2, memories: int = 1) -> dict[str, Any]:
+def draws(layers: int = 2, memories: int = 1) -> dict[str, Any]:
     return {
         "embedding": numbers(D + 1, 4 * H),
         "recurrent": [numbers(4 * H, H)] * layers,
@@ -86,46 +85,47 @@ def layer() -> dict[str, Any]:
     }
 
 
-def asked() -> dict[str, np.ndarray]:
+def thread_counts() -> dict[str, np.ndarray]:
     return {"queries": numbers(2, 70, A), "keys": numbers(2, G, A), "v": numbers(A)}
 
 
 CALLS: dict[str, tuple[Callable[..., Any], Callable[[], dict[str, Any]]]] = {
     "lstm_forward": (_core.lstm_forward, forward),
     "lstm_backward": (_core.lstm_backward, backward),
-    "sample_devices": (draw, drawn),
-    "sample_devices, each its memory": (draw, lambda: drawn(memories=K)),
+    "sample_devices": (draw, draws),
+    "sample_devices, each its memory": (draw, lambda: draws(memories=K)),
     "sample_devices by products": (
         draw,
-        lambda: drawn() | {"keys": numbers(1, G, H), "query": None, "v": None},
+        lambda: draws() | {"keys": numbers(1, G, H), "query": None, "v": None},
     ),
     "sample_groups": (_core.sample_groups, lambda: layer() | {"m": M, "seed": 5, "noise": 0.5}),
     "group_gradients": (
         _core.group_gradients,
         lambda: layer() | {"groups": np.arange(M * U).reshape(M, U) % G, "weights": numbers(M)},
     ),
-    "additive_scores": (_core.additive_scores, asked),
+    "additive_scores": (_core.additive_scores, thread_counts),
     "additive_gradients": (
         _core.additive_gradients,
-        lambda: asked() | {"d_scores": numbers(2, 70, G)},
+        lambda: thread_counts() | {"d_scores": numbers(2, 70, G)},
     ),
 }
 
 
-def flat(made: Any) -> list[np.ndarray]:
-    if isinstance(made, (tuple, list)):
-        return [each for part in made for each in flat(part)]
-    return [np.asarray(made)]
+def flat(result: Any) -> list[np.ndarray]:
+    if isinstance(result, (tuple, list)):
+        return [tensor for part in result for tensor in flat(part)]
+    return [np.asarray(result)]
 
 
+# Every function of the core, on one thread and on several.
 @pytest.mark.parametrize("name", CALLS)
 def test_threads_change_no_bit(name: str) -> None:
-    function, given = CALLS[name]
-    alone = flat(function(**given(), threads=1))
+    function, arguments = CALLS[name]
+    alone = flat(function(**arguments(), threads=1))
     for threads in (2, 5):
-        for one, other in zip(alone, flat(function(**given(), threads=threads)), strict=True):
+        for one, other in zip(alone, flat(function(**arguments(), threads=threads)), strict=True):
             np.testing.assert_array_equal(one, other)
-    assert all(np.isfinite(each).all() for each in alone)
+    assert all(np.isfinite(tensor).all() for tensor in alone)
 
 
 FREE = {
@@ -137,31 +137,32 @@ FREE = {
 
 def shorter(name: str) -> Iterator[dict[str, Any]]:
     """The arguments of a call, one array an entry short each time."""
-    given = CALLS[name][1]()
-    for argument, value in given.items():
+    arguments = CALLS[name][1]()
+    for argument, value in arguments.items():
         for axis in range(getattr(value, "ndim", 0)):
             if value.shape[axis] > 1 and (argument, axis) not in FREE.get(name, ()):
                 short = np.ascontiguousarray(value.take(range(value.shape[axis] - 1), axis))
-                yield given | {argument: short}
+                yield arguments | {argument: short}
 
 
+# Arrays with wrong shapes, types or contents are refused.
 @pytest.mark.parametrize("name", CALLS)
 def test_arrays_that_do_not_belong_together_are_refused(name: str) -> None:
-    for given in shorter(name):
+    for arguments in shorter(name):
         with pytest.raises(ValueError, match=r"differs?|in one space|every (score|sample)"):
-            CALLS[name][0](**given, threads=1)
+            CALLS[name][0](**arguments, threads=1)
 
 
 @pytest.mark.parametrize("argument", ["recurrent", "inputs", "biases"])
 def test_a_layer_without_weights_is_refused(argument: str) -> None:
     with pytest.raises(ValueError, match="every layer has weights"):
-        draw(**(drawn() | {argument: drawn()[argument][1:]}), threads=1)
+        draw(**(draws() | {argument: draws()[argument][1:]}), threads=1)
 
 
 @pytest.mark.parametrize("argument", ["embedding", "head", "keys", "gumbel"])
 def test_arrays_of_two_types_are_refused(argument: str) -> None:
     with pytest.raises(TypeError, match="differ in their type"):
-        draw(**(drawn() | {argument: drawn()[argument].astype(np.float64)}), threads=1)
+        draw(**(draws() | {argument: draws()[argument].astype(np.float64)}), threads=1)
 
 
 @pytest.mark.parametrize("group", [-1, G])
@@ -173,10 +174,11 @@ def test_a_group_that_does_not_exist_is_refused(group: int) -> None:
         _core.group_gradients(**layer(), groups=wrong[None], weights=numbers(1), threads=1)
 
 
+# Draws match their probabilities.
 def test_devices_without_any_probability_are_not_drawn() -> None:
-    given = drawn()
-    given["gumbel"][:, :, 1] = -np.inf
-    devices, _ = draw(**given, threads=1)
+    arguments = draws()
+    arguments["gumbel"][:, :, 1] = -np.inf
+    devices, _ = draw(**arguments, threads=1)
     assert set(np.unique(devices)) == {0, 2}
 
 

@@ -1,4 +1,4 @@
-"""Ascent: the steps are PyTorch's own, and its state is arrays."""
+"""Gradient ascent makes PyTorch's steps, and its state is a few arrays."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ TARGET = torch.tensor([[1.0, -2.0, 3.0]])
 
 
 def layer():
-    made = torch.nn.Linear(3, 1)
+    ascent_made = torch.nn.Linear(3, 1)
     with torch.no_grad():
-        for parameter in made.parameters():
+        for parameter in ascent_made.parameters():
             parameter.fill_(0.5)
-    return made
+    return ascent_made
 
 
 def gain(module):
     return -(module.weight - TARGET).pow(4).sum() - 0.1 * module.bias.pow(2).sum()
 
 
+# Steps against PyTorch's optimisers.
 @pytest.mark.parametrize("rule", ["plain", "adam"])
 def test_steps_are_those_of_pytorchs_optimisers(rule):
     ours, theirs = layer(), layer()
@@ -58,6 +59,7 @@ def test_a_parameter_that_the_objective_does_not_know_stays():
     assert (module.weight > 0.5).all()
 
 
+# State: saved, restored, independent of later steps.
 @pytest.mark.parametrize("rule", ["plain", "adam"])
 def test_restored_it_goes_on_where_the_other_is(rule):
     one, other = layer(), layer()
@@ -76,7 +78,7 @@ def test_a_state_does_not_change_with_later_steps():
     module = layer()
     ascent = Ascent(module, "adam", 0.01)
     state = ascent.state()
-    kept = {name: array.copy() for name, array in state.items()}
+    saved = {name: array.copy() for name, array in state.items()}
     ascent.step(gain(module))
-    for name, array in kept.items():
+    for name, array in saved.items():
         np.testing.assert_array_equal(state[name], array)

@@ -1,4 +1,4 @@
-"""The grouper's gradient against finite differences, and its samples against its probabilities."""
+"""The grouper's gradient against finite differences, its samples against its probabilities."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ def plain(of, groups, weights, **changes):
     return weights @ log_p.gather(2, groups.unsqueeze(2)).sum((1, 2))
 
 
+# Values and gradients.
 @pytest.mark.parametrize("relu", [False, True])
 @pytest.mark.parametrize("units", [7, 4099])
 def test_log_prob_and_its_gradient_are_those_of_a_plain_softmax(units, relu):
@@ -78,10 +79,11 @@ def test_the_gradient_is_that_of_finite_differences():
         assert ((next(ends) - next(ends)) / 2e-6).item() == pytest.approx(along.item(), rel=1e-6)
 
 
+# Samples: frequencies, trust, noise and seeds.
 def test_groups_are_drawn_as_often_as_they_are_probable():
     of = grouper()
-    drawn = torch.nn.functional.one_hot(of.sample(20_000, seeded()), 3)
-    frequencies = drawn.double().mean(0)
+    groups_drawn = torch.nn.functional.one_hot(of.sample(20_000, seeded()), 3)
+    frequencies = groups_drawn.double().mean(0)
     assert (frequencies - log_probabilities(of).exp()).abs().max() < 0.02
 
 

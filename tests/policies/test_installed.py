@@ -16,7 +16,7 @@ def test_a_missing_pytorch_is_named_with_its_remedy(monkeypatch):
         installed.check_torch()
 
 
-def test_so_is_another_package_of_the_extra(monkeypatch):
+def test_another_missing_package_is_named_too(monkeypatch):
     monkeypatch.setattr(installed, "find_spec", lambda name: None if name == "other" else name)
     installed.check_torch()
     with pytest.raises(MissingExtra, match=r"needs other.*pip install 'situate\[torch\]'"):

@@ -1,4 +1,4 @@
-"""The core's recurrence says what PyTorch's LSTM says, and has its gradient."""
+"""The core's recurrence matches PyTorch's LSTM, with its gradient."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.policies.arithmetic import arithmetic  # noqa: E402
-from situate.policies.lstm import Activations, read, run  # noqa: E402
+from situate.policies.lstm import Activations, input_gates, run_lstm  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -40,42 +40,48 @@ def case(layers, hidden, k, dtype=torch.float64):
 
 
 def ours(lstm, inputs, state, activations=()):
-    return run(lstm, read(lstm, 0, inputs), state, activations)
+    return run_lstm(lstm, input_gates(lstm, 0, inputs), state, activations)
 
 
-def gradients(found, lstm, inputs, state):
+def gradients(gradients_found, lstm, inputs, state):
     """Gradients of a weighted sum of all that was found."""
-    outputs, (hidden, cell) = found
+    outputs, (hidden, cell) = gradients_found
     draw = draws(9)
     total = sum(
-        (each * torch.randn(each.shape, generator=draw).to(each)).sum()
-        for each in (outputs, hidden, cell)
+        (tensor * torch.randn(tensor.shape, generator=draw).to(tensor)).sum()
+        for tensor in (outputs, hidden, cell)
     )
     return torch.autograd.grad(total, [*lstm.parameters(), inputs, *state])
 
 
+# Against PyTorch, and with activations of an earlier run.
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize("k", [1, 3, 4, 7])
 @pytest.mark.parametrize("hidden", [1, 7, 8, 40])
 @pytest.mark.parametrize("layers", [1, 2])
 def test_states_and_gradients_are_those_of_pytorchs_lstm(layers, hidden, k, dtype):
-    given = case(layers, hidden, k, dtype)
-    found, expected = ours(*given), given[0](given[1], given[2])
-    torch.testing.assert_close(found, expected, **CLOSE[dtype])
+    inputs_given = case(layers, hidden, k, dtype)
+    gradients_found, expected = (
+        ours(*inputs_given),
+        inputs_given[0](inputs_given[1], inputs_given[2]),
+    )
+    torch.testing.assert_close(gradients_found, expected, **CLOSE[dtype])
     torch.testing.assert_close(
-        gradients(found, *given), gradients(expected, *given), **CLOSE[dtype]
+        gradients(gradients_found, *inputs_given),
+        gradients(expected, *inputs_given),
+        **CLOSE[dtype],
     )
 
 
 def test_steps_that_were_taken_before_are_not_taken_again():
     lstm, inputs, state = case(1, 3, 2)
-    expected, kept = (
+    expected, activations_kept = (
         ours(lstm, inputs, state),
         Activations(*torch.full((3, STEPS, 2, 3), 0.5).double()),
     )
-    kept = kept._replace(gates=torch.full((STEPS, 2, 12), 0.5).double())
-    again, _ = ours(lstm, inputs, state, [kept])
-    assert torch.equal(again, kept.hidden)
+    activations_kept = activations_kept._replace(gates=torch.full((STEPS, 2, 12), 0.5).double())
+    again, _ = ours(lstm, inputs, state, [activations_kept])
+    assert torch.equal(again, activations_kept.hidden)
     assert not torch.equal(again, expected[0])
 
 

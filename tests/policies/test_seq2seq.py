@@ -1,15 +1,20 @@
-"""The placer: its samples come from its log-probabilities, and those have true gradients."""
+"""The placer's samples follow its log-probabilities, which have exact gradients."""
 
 from __future__ import annotations
 
 import itertools
+import math
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from situate.policies.arithmetic import arithmetic  # noqa: E402
-from situate.policies.seq2seq import Placer  # noqa: E402
+from situate.policies.seq2seq import (  # noqa: E402
+    Placer,
+    divergence,
+    entropy,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -35,19 +40,20 @@ def draws(seed=0):
 
 def placer(**options):
     options = {"uniform": False, "hidden": 5, "width": 4, **options}
-    made = Placer(FEATURES, DEVICES, generator=draws(1), **options)
-    for parameter in made.parameters():
+    placer_made = Placer(FEATURES, DEVICES, generator=draws(1), **options)
+    for parameter in placer_made.parameters():
         parameter.data *= 3
-    return made
+    return placer_made
 
 
 def groups(*leading, dtype=torch.float32):
     return torch.randn((*leading, GROUPS, FEATURES), generator=draws(2), dtype=dtype)
 
 
+# Gradients and samples against the log-probabilities.
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_gradients_are_those_of_finite_differences(options):
-    policy, read = placer(**options).double(), groups(dtype=torch.float64)
+    policy, memory_read = placer(**options).double(), groups(dtype=torch.float64)
     devices, allowed = torch.tensor([[0, 2, 1], [1, 1, 0]]), OPEN.clone()
     allowed[1, 0] = False
     parameters = list(policy.parameters())
@@ -55,7 +61,7 @@ def test_gradients_are_those_of_finite_differences(options):
     def likelihood(step=0.0, direction=()):
         for parameter, part in zip(parameters, direction, strict=False):
             parameter.data += step * part
-        log_probs = policy.log_probs(policy.encode(read), devices, allowed)
+        log_probs = policy.log_probs(policy.encode(memory_read), devices, allowed)
         return (
             log_probs.gather(2, devices.unsqueeze(2)).squeeze(2)
             @ torch.tensor([1.0, -2.0, 3.0]).double()
@@ -79,11 +85,11 @@ def test_samples_are_as_frequent_as_their_log_probabilities_say(options):
     allowed[1, 2] = False
     with torch.no_grad():
         memory = policy.encode(groups())
-        drawn = policy.sample(memory, allowed, k, draws(3))
+        devices_drawn = policy.sample(memory, allowed, k, draws(3))
         every = torch.tensor(list(itertools.product(range(DEVICES), repeat=GROUPS)))
         of_each = policy.log_probs(memory, every, allowed).gather(2, every.unsqueeze(2))
     probability = of_each.sum((1, 2)).exp()
-    number = (drawn * torch.tensor([DEVICES**2, DEVICES, 1])).sum(1)
+    number = (devices_drawn * torch.tensor([DEVICES**2, DEVICES, 1])).sum(1)
     frequency = torch.bincount(number, minlength=len(every)) / k
     assert float(probability.sum()) == pytest.approx(1, abs=1e-5)
     assert float(probability.max() - probability.min()) > 0.05
@@ -92,27 +98,28 @@ def test_samples_are_as_frequent_as_their_log_probabilities_say(options):
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_what_passed_when_devices_were_drawn_is_what_passes_again(options):
+def test_activations_of_the_draw_are_those_of_the_log_probabilities(options):
     policy, allowed, k = placer(**options), OPEN.clone(), 5
     memory = policy.encode(groups())
     devices, activations = policy.draw(memory, allowed, k, draws(3), noise=0.5)
     slopes = []
-    for known in (activations, ()):
+    for activations_known in (activations, ()):
         memory = policy.encode(groups())
-        log_probs = policy.log_probs(memory, devices, allowed, known)
+        log_probs = policy.log_probs(memory, devices, allowed, activations_known)
         slopes.append(torch.autograd.grad(log_probs.square().sum(), list(policy.parameters())))
     torch.testing.assert_close(*slopes)
 
 
+# Options: allowed devices, uniform start, tanh, noise.
 @pytest.mark.parametrize("layers", [1, 2])
 def test_a_device_that_is_not_allowed_is_never_drawn_however_likely(layers):
     policy = placer(layers=layers)
     policy.head.bias.data = torch.tensor([50.0, 0.0, 0.0])
     allowed = torch.tensor([[False, True, True], [False, False, True], [True, False, False]])
     memory = policy.encode(groups())
-    drawn = policy.sample(memory, allowed, 500, draws())
-    assert allowed.gather(1, drawn.T).all()
-    log_probs = policy.log_probs(memory, drawn, allowed)
+    devices_drawn = policy.sample(memory, allowed, 500, draws())
+    assert allowed.gather(1, devices_drawn.T).all()
+    log_probs = policy.log_probs(memory, devices_drawn, allowed)
     assert log_probs[:, ~allowed].isneginf().all()
     assert log_probs[:, allowed].isfinite().all()
 
@@ -138,13 +145,13 @@ def test_logits_stay_within_the_tanh_constant():
 
 def test_samples_with_groups_of_their_own_are_as_if_each_were_alone():
     policy, k = placer(aligned=True), 4
-    read, devices = groups(k), torch.randint(DEVICES, (k, GROUPS), generator=draws())
+    memory_read, devices = groups(k), torch.randint(DEVICES, (k, GROUPS), generator=draws())
     allowed = OPEN.expand(k, -1, -1)
-    together = policy.log_probs(policy.encode(read), devices, allowed)
+    together = policy.log_probs(policy.encode(memory_read), devices, allowed)
     for i in range(k):
-        alone = policy.log_probs(policy.encode(read[i]), devices[i : i + 1], OPEN)
+        alone = policy.log_probs(policy.encode(memory_read[i]), devices[i : i + 1], OPEN)
         torch.testing.assert_close(together[i : i + 1], alone)
-    assert policy.sample(policy.encode(read), allowed, k, draws()).shape == (k, GROUPS)
+    assert policy.sample(policy.encode(memory_read), allowed, k, draws()).shape == (k, GROUPS)
 
 
 def test_noise_makes_a_sharp_policy_draw_other_devices():
@@ -160,11 +167,12 @@ def test_one_group_and_one_device_are_policies_too(count, devices):
     policy = Placer(FEATURES, devices, 4, generator=draws())
     allowed = torch.ones(count, devices, dtype=torch.bool)
     memory = policy.encode(groups()[:count])
-    drawn = policy.sample(memory, allowed, 5, draws())
-    assert drawn.shape == (5, count)
-    assert policy.log_probs(memory, drawn, allowed).isfinite().all()
+    devices_drawn = policy.sample(memory, allowed, 5, draws())
+    assert devices_drawn.shape == (5, count)
+    assert policy.log_probs(memory, devices_drawn, allowed).isfinite().all()
 
 
+# The policy touches no global state.
 def test_pytorchs_own_state_is_left_alone():
     before = torch.get_rng_state(), torch.get_num_threads(), torch.get_default_dtype()
     policy = placer()
@@ -181,3 +189,27 @@ def test_the_callers_default_dtype_does_not_change_the_policy():
         torch.set_default_dtype(torch.float32)
     for one, other in zip(wide.parameters(), placer().parameters(), strict=True):
         assert torch.equal(one, other)
+
+
+OLD = torch.tensor([[[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]]], dtype=torch.float64)
+NEW = torch.tensor([[[0.25, 0.75, 0.0], [1.0, 0.0, 0.0]]], dtype=torch.float64)
+
+
+# Entropy and divergence, also with probabilities of zero.
+def test_entropy_is_the_mean_over_groups():
+    assert float(entropy(OLD.log())) == pytest.approx(math.log(2) / 2)
+
+
+def test_divergence_is_the_mean_over_groups():
+    expected = 0.5 * math.log(0.5 / 0.25) + 0.5 * math.log(0.5 / 0.75)
+    assert float(divergence(OLD.log(), NEW.log())) == pytest.approx(expected / 2)
+    assert float(divergence(OLD.log(), OLD.log())) == 0
+
+
+def test_gradients_are_finite_where_a_device_is_not_allowed():
+    logits = torch.zeros(1, 2, 3, requires_grad=True)
+    closed = torch.tensor([False, False, True])
+    log_probs = torch.log_softmax(logits.masked_fill(closed, -torch.inf), 2)
+    old = torch.log_softmax(torch.ones(1, 2, 3).masked_fill(closed, -torch.inf), 2)
+    (entropy(log_probs) + divergence(old, log_probs)).backward()
+    assert logits.grad.isfinite().all()

@@ -18,7 +18,7 @@ D, G, K = 3, 4, 6
 ANY = np.ones((G, D), bool)
 
 
-def drawn(seed: int = 0):
+def samples(seed: int = 0):
     """Old and new preferences (D, G), devices (K, G) and advantages (K,)."""
     rng = np.random.default_rng(seed)
     old, new = rng.normal(size=(2, D, G)).astype(np.float32)
@@ -61,8 +61,9 @@ def closed_form(old, new, devices, advantage, beta):
     return Surrogate(q, weighted, beta).gradient(softmax(new))
 
 
+# Gradients in closed form.
 def test_the_policy_gradient_is_that_of_the_likelihood():
-    _, u, devices, weights = drawn()
+    _, u, devices, weights = samples()
     closed = policy_gradient(softmax(u), counts(devices, weights, D))
     expected = numerical(lambda v: log_likelihood(v, devices, weights), u)
     np.testing.assert_allclose(closed, expected, rtol=1e-4, atol=1e-5)
@@ -70,7 +71,7 @@ def test_the_policy_gradient_is_that_of_the_likelihood():
 
 @pytest.mark.parametrize("beta", [0.0, 1.0, 7.5])
 def test_the_surrogates_gradient_is_that_of_equation_11(beta):
-    old, new, devices, advantage = drawn(1)
+    old, new, devices, advantage = samples(1)
     closed = closed_form(old, new, devices, advantage, beta)
     expected = numerical(lambda v: surrogate(v, old, devices, advantage, beta), new)
     np.testing.assert_allclose(closed, expected, rtol=1e-4, atol=1e-5)
@@ -78,7 +79,7 @@ def test_the_surrogates_gradient_is_that_of_equation_11(beta):
 
 def test_both_gradients_are_autograds():
     torch = pytest.importorskip("torch")
-    old, new, devices, advantage = drawn(2)
+    old, new, devices, advantage = samples(2)
     u = torch.tensor(new, dtype=torch.float64, requires_grad=True)
     log_q = torch.log_softmax(torch.tensor(old, dtype=torch.float64), 0)
     log_p = torch.log_softmax(u, 0)
@@ -92,7 +93,7 @@ def test_both_gradients_are_autograds():
 
 
 def test_at_the_old_preferences_the_surrogate_ascends_the_policy_gradient():
-    old, _, devices, advantage = drawn(3)
+    old, _, devices, advantage = samples(3)
     weighted = counts(devices, advantage / K, D)
     np.testing.assert_allclose(
         closed_form(old, old, devices, advantage, 5.0),
@@ -102,9 +103,10 @@ def test_at_the_old_preferences_the_surrogate_ascends_the_policy_gradient():
     )
 
 
+# Samples and the cross-entropy estimate.
 def test_samples_come_as_often_as_their_probability_says():
     policy = Softmax(ANY)
-    policy.logits = drawn(4)[0]
+    policy.logits = samples(4)[0]
     devices = policy.sample(40_000, np.random.default_rng(0))
     frequency = counts(devices, np.full(len(devices), 1 / len(devices)), D)
     np.testing.assert_allclose(frequency, policy.probabilities, atol=0.01)
@@ -128,7 +130,7 @@ def test_the_estimate_is_the_elites_frequency_mixed_with_the_uniform_one():
 
 def test_the_estimate_minimises_the_cross_entropy():
     """Theorem 1: no other probabilities give the elite a higher likelihood."""
-    _, _, devices, _ = drawn(5)
+    _, _, devices, _ = samples(5)
     policy = Softmax(ANY)
     policy.estimate(devices, epsilon=0.0)
     best = log_likelihood(policy.logits.astype(np.float64), devices, np.ones(K))
@@ -138,8 +140,9 @@ def test_the_estimate_minimises_the_cross_entropy():
         assert log_likelihood(other, devices, np.ones(K)) < best
 
 
+# Divergence and penalty.
 def test_divergence_is_zero_of_itself_and_finite_of_what_lost_all_probability():
-    p = softmax(drawn(6)[0])
+    p = softmax(samples(6)[0])
     assert kl_divergence(p, p) == pytest.approx(0.0, abs=1e-6)
     certain = np.zeros((D, G), np.float32)
     certain[0] = 1
@@ -157,6 +160,7 @@ def test_steps_along_the_penalty_overshoot_where_its_weight_exceeds_four(beta, s
     assert (kl_divergence(old, softmax(logits)) < 1e-6) == settles
 
 
+# Groups that are split.
 def test_parts_are_placed_as_the_whole_was():
     whole = Softmax(np.array([[True, True, False], [True, True, True]]))
     whole.logits[:, 0] += np.float32(np.log([1, 3, 5]))

@@ -1,4 +1,4 @@
-"""The assignments of all workers."""
+"""The assignments of all profiling workers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.profiling.bench import Bench  # noqa: E402
-from situate.profiling.pairs import SIZES, round_trips  # noqa: E402
+from situate.profiling.plain_step import TRANSFER_SIZES, round_trips  # noqa: E402
 from situate.runtime.hardware import RealDevice  # noqa: E402
 from situate.runtime.memory import mapped  # noqa: E402
 from situate.runtime.model_state.state import Entry  # noqa: E402
@@ -23,6 +23,7 @@ def bench(subject: Subject) -> Bench:
     return Bench(subject, DEVICES, round_trips(2))
 
 
+# Memory, channels and clocks.
 def test_every_device_has_the_model_and_the_inputs_in_memory_of_its_own(
     bench: Bench, subject: Subject
 ) -> None:
@@ -32,8 +33,8 @@ def test_every_device_has_the_model_and_the_inputs_in_memory_of_its_own(
         values = [Entry.at(places, raw).value for places in assignment.places.state]
         for parameter in subject.model.parameters():
             assert any(torch.equal(parameter, v) for v in values if v.shape == parameter.shape)
-        for place, given in zip(assignment.places.inputs, subject.inputs, strict=True):
-            assert torch.equal(place.view(raw), given)
+        for place, state_values in zip(assignment.places.inputs, subject.inputs, strict=True):
+            assert torch.equal(place.view(raw), state_values)
         starts.add(assignment.places.inputs[0].offset)
     assert len(starts) == len(DEVICES)
 
@@ -42,7 +43,7 @@ def test_channels_and_flags_are_common(bench: Bench) -> None:
     first, second = (assignment.places for assignment in bench.assignments)
     assert first.slots == second.slots
     assert first.flags == second.flags
-    assert len(first.slots) == 2 * (1 + len(SIZES))
+    assert len(first.slots) == 2 * (1 + len(TRANSFER_SIZES))
 
 
 def test_threads_and_clocks_follow_the_device(bench: Bench) -> None:
@@ -60,6 +61,7 @@ def test_operators_of_a_users_own_come_with_their_modules() -> None:
     ] * 2
 
 
+# Repeated steps leave the model unchanged, and the memory is released.
 def test_measuring_does_not_train(bench: Bench) -> None:
     assert [
         group["lr"] for assignment in bench.assignments for group in assignment.hyperparameters

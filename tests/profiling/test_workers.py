@@ -1,4 +1,4 @@
-"""Processes that measure: told alone what to run, named when they fail, gone in the end."""
+"""Profiling processes run steps alone, are named when they fail, and end in the end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytest.importorskip("torch")
 from situate.errors import SituateError
 from situate.profiling import workers as profiling_workers
 from situate.profiling.bench import Bench
-from situate.profiling.pairs import round_trips
+from situate.profiling.plain_step import round_trips
 from situate.profiling.workers import ProfilingWorkers
 from situate.runtime.hardware import RealDevice
 from situate.runtime.subject import Subject
@@ -32,6 +32,7 @@ def workers(subject: Subject) -> Iterator[ProfilingWorkers]:
         yield workers
 
 
+# Steps of some devices.
 def test_only_those_that_are_told_run(workers: ProfilingWorkers) -> None:
     assert workers.run([1], timed=True).keys() == {1}
     assert workers.run([0, 1], timed=False).keys() == {0, 1}
@@ -40,16 +41,16 @@ def test_only_those_that_are_told_run(workers: ProfilingWorkers) -> None:
 def test_the_timed_step_times_every_op_of_the_program(
     workers: ProfilingWorkers, subject: Subject
 ) -> None:
-    ran = workers.run([0], timed=True)[0]
-    assert ran.ended.keys() >= set(range(len(subject.program.graph.ops)))
-    assert all(ran.began[op] <= ran.ended[op] for op in ran.ended)
+    records = workers.run([0], timed=True)[0]
+    assert records.op_ends.keys() >= set(range(len(subject.program.graph.ops)))
+    assert all(records.op_starts[op] <= records.op_ends[op] for op in records.op_ends)
 
 
 def test_the_plain_step_goes_to_and_fro(workers: ProfilingWorkers, subject: Subject) -> None:
-    ran = workers.run([0, 1], timed=False)
+    records = workers.run([0, 1], timed=False)
     trips = range(len(subject.program.graph.ops), len(subject.program.graph.ops) + 5)
-    assert all(ran[0].ended[op] > ran[0].began[op] for op in trips)
-    assert not set(trips) & ran[1].ended.keys()
+    assert all(records[0].op_ends[op] > records[0].op_starts[op] for op in trips)
+    assert not set(trips) & records[1].op_ends.keys()
 
 
 @pytest.mark.parametrize(("cores", "at_once"), [(1, 1), (2, 1), (3, 2)])
@@ -63,7 +64,8 @@ def test_one_core_is_left_to_who_starts_them(
         assert len(workers.pids) == 2
 
 
-def test_what_fails_on_a_device_names_it(subject: Subject) -> None:
+# Failures and kills.
+def test_a_failure_names_its_device(subject: Subject) -> None:
     bench = Bench(subject, DEVICES[:1], [])
     (assignment,) = bench.assignments
     wrong = replace(assignment, share=replace(assignment.share, text="def step():\n    1 / 0\n"))
@@ -112,6 +114,7 @@ def test_a_device_that_cannot_have_its_share_says_why(subject: Subject) -> None:
         assert left_of(pids) == []
 
 
+# Nothing survives.
 def test_nothing_is_left_running() -> None:
     with ProfilingWorkers(DEVICES) as workers:
         pids = workers.pids
@@ -123,7 +126,7 @@ def test_nothing_is_left_running() -> None:
 def test_nothing_is_left_of_those_that_start_when_ctrl_c_comes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(profiling_workers, "START_WORKER", "import time; time.sleep(600)")
+    monkeypatch.setattr(profiling_workers, "STEP_WORKER", "import time; time.sleep(600)")
     numbers = interrupt_starts(monkeypatch, times=2)
     with pytest.raises(KeyboardInterrupt):
         ProfilingWorkers(DEVICES)

@@ -15,17 +15,17 @@ from situate.report.measured_run import (
     run_figures,
     run_table,
 )
-from situate.runtime.device import Ran
+from situate.runtime.device import StepRecord
 from situate.runtime.equality import Equality
-from situate.runtime.measure import Measured
+from situate.runtime.measure import StepTimes
 from tests.report.handmade import HOSTILE, chain, schedule
 
 
-def ran(busy: float, waited: float) -> Ran:
-    return Ran(0.0, busy + waited, waited, {}, {})
+def ran(busy: float, waited: float) -> StepRecord:
+    return StepRecord(0.0, busy + waited, waited, {}, {})
 
 
-MEASURED = Measured(9.0, (4.0, 6.0), ((ran(2, 1), ran(3, 0)),) * 2, (7.0, 6.5, 6.25))
+MEASURED = StepTimes(9.0, (4.0, 6.0), ((ran(2, 1), ran(3, 0)),) * 2, (7.0, 6.5, 6.25))
 
 
 def shown(table: RenderableType) -> str:

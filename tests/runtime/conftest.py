@@ -30,9 +30,9 @@ def pool() -> Iterator[HardwareWorkers]:
     pytest.importorskip("torch")
     from situate.evaluators.hardware.workers import HardwareWorkers
 
-    found = HardwareWorkers(600.0)
-    yield found
-    found.close()
+    library_path = HardwareWorkers(600.0)
+    yield library_path
+    library_path.close()
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ from situate.runtime.programs.placed import place
 from situate.runtime.programs.program import capture_program
 from situate.runtime.step import PlacedStep
 from tests.runtime.models import Towers, entropy
-from tests.runtime.steps import DEVICES, assert_same, kept, state
+from tests.runtime.steps import DEVICES, assert_same, optimizer_snapshot, state
 
 HARMFUL = DEVICES[1].name
 FILE = "SITUATE_TEST_HARM"
@@ -90,7 +90,7 @@ class Harmful(Towers):
         return out
 
 
-def built() -> tuple[nn.Module, tuple[Tensor, ...], Callable[..., Tensor]]:
+def model_parts() -> tuple[nn.Module, tuple[Tensor, ...], Callable[..., Tensor]]:
     """Model, inputs, loss."""
     torch.manual_seed(1)
     return Harmful(), (torch.randn(8, 6), torch.randint(3, (8,))), entropy
@@ -103,7 +103,7 @@ def optimizer_of(model: nn.Module) -> torch.optim.Optimizer:
 
 def step_of(model: nn.Module, optimizer: torch.optim.Optimizer) -> PlacedStep:
     """The right branch on the first device, all else on the one that does harm."""
-    _, inputs, loss = built()
+    _, inputs, loss = model_parts()
     program = capture_program(model, inputs, loss, optimizer="adamw")
     graph = program.graph
     placement = np.array([int(op.module != "right") for op in graph.ops], np.int32)
@@ -122,19 +122,19 @@ def workers(step: PlacedStep) -> list[int]:
 
 def main(file: Path) -> None:
     """Train two steps, say which processes run, be interrupted in the third, have it undone."""
-    model, inputs, _ = built()
+    model, inputs, _ = model_parts()
     optimizer = optimizer_of(model)
     step = step_of(model, optimizer)
     for _ in range(2):
         step(*inputs)
-    before = {**state(model), **kept(model, optimizer)}
+    before = {**state(model), **optimizer_snapshot(model, optimizer)}
     file.write_text("wait")
     print(*workers(step), flush=True)
     try:
         while True:
             step(*inputs)
     except KeyboardInterrupt:
-        assert_same({**state(model), **kept(model, optimizer)}, before)
+        assert_same({**state(model), **optimizer_snapshot(model, optimizer)}, before)
         print("undone", flush=True)
         raise
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-Built = tuple[nn.Module, tuple[Tensor, ...], Callable[..., Tensor]]
+ModelParts = tuple[nn.Module, tuple[Tensor, ...], Callable[..., Tensor]]
 
 
 def entropy(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
@@ -31,12 +31,12 @@ class Towers(nn.Module):
         return out
 
 
-def towers() -> Built:
+def towers() -> ModelParts:
     torch.manual_seed(1)
     return Towers(), (torch.randn(8, 6), torch.randint(3, (8,))), entropy
 
 
-def convolutional() -> Built:
+def convolutional() -> ModelParts:
     """Batch-norm counts and averages, dropout draws."""
     torch.manual_seed(2)
     model = nn.Sequential(
@@ -67,7 +67,7 @@ class Tied(nn.Module):
         return out
 
 
-def tied() -> Built:
+def tied() -> ModelParts:
     torch.manual_seed(3)
     words = torch.randint(11, (3, 4))
     return Tied(), (words, words.roll(1, 1)), entropy
@@ -81,14 +81,14 @@ class Unrolled(nn.Module):
         self.cell, self.out = nn.LSTMCell(4, 5), nn.Linear(5, 3)
 
     def forward(self, x: Tensor) -> Tensor:
-        state, said = None, []
+        state, text = None, []
         for word in x.unbind(0):
             state = self.cell(word, state)
-            said.append(self.out(state[0]))
-        return torch.stack(said)
+            text.append(self.out(state[0]))
+        return torch.stack(text)
 
 
-def unrolled() -> Built:
+def unrolled() -> ModelParts:
     torch.manual_seed(4)
     return Unrolled(), (torch.randn(3, 2, 4), torch.randint(3, (3, 2))), entropy
 
@@ -106,7 +106,7 @@ class Gated(nn.Module):
         return self.out(keep.sigmoid() * new.tanh() + torch.cat([rest, first], 1))
 
 
-def gated() -> Built:
+def gated() -> ModelParts:
     torch.manual_seed(10)
     return Gated(), (torch.randn(6, 4), torch.randint(3, (6,))), entropy
 
@@ -115,7 +115,7 @@ class Odd(nn.Module):
     """Buffers that several ops read and overwrite, constants, writes in place, parameters that are
     frozen or never read."""
 
-    seen: Tensor
+    inputs_seen: Tensor
     scale: Tensor
 
     def __init__(self) -> None:
@@ -138,7 +138,7 @@ class Odd(nn.Module):
         return out.masked_fill(out > 5.0, float("-inf")).nan_to_num(neginf=-7.0)
 
 
-def odd() -> Built:
+def odd() -> ModelParts:
     torch.manual_seed(5)
     return Odd(), (torch.randn(6, 4), torch.randint(4, (6,))), entropy
 
@@ -154,13 +154,13 @@ class Strided(nn.Module):
         return functional.relu(x @ self.weight)
 
 
-def strided() -> Built:
+def strided() -> ModelParts:
     """Its input is transposed, too."""
     torch.manual_seed(6)
     return Strided(), (torch.randn(7, 4).t(), torch.randint(5, (4,))), entropy
 
 
-def wide() -> Built:
+def wide() -> ModelParts:
     """A parameter that is updated in several pieces."""
     torch.manual_seed(7)
     model = nn.Sequential(nn.Linear(300, 260), nn.ReLU(), nn.Linear(260, 3))
@@ -183,7 +183,7 @@ class Relative(nn.Module):
         return out
 
 
-def relative() -> Built:
+def relative() -> ModelParts:
     torch.manual_seed(8)
     return Relative(), (torch.randn(8, 6), torch.randint(3, (8,))), entropy
 
@@ -210,7 +210,7 @@ class Following(nn.Module):
         return out
 
 
-def following() -> Built:
+def following() -> ModelParts:
     torch.manual_seed(9)
     return Following(), (torch.randn(8, 6), torch.randint(3, (8,))), entropy
 
@@ -230,23 +230,23 @@ class Turned(nn.Module):
         return out.transpose(0, 1)
 
 
-def turned() -> Built:
+def turned() -> ModelParts:
     torch.manual_seed(11)
     x, y = torch.randn(3, 4, 5), torch.randn(3, 4, 2)
     return Turned(), (x, y), lambda model, x, y: functional.mse_loss(model(x), y)
 
 
-def double() -> Built:
+def double() -> ModelParts:
     model, (x, y), loss = towers()
     return model.double(), (x.double(), y), loss
 
 
-def brief() -> Built:
+def brief() -> ModelParts:
     model, (x, y), loss = towers()
     return model.bfloat16(), (x.bfloat16(), y), loss
 
 
-MODELS: dict[str, Callable[[], Built]] = {
+MODELS: dict[str, Callable[[], ModelParts]] = {
     build.__name__: build
     for build in (
         towers,

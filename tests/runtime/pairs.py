@@ -14,7 +14,7 @@ from tests.runtime.steps import (
     STEPS,
     MakeOptimizer,
     assert_same,
-    kept,
+    optimizer_snapshot,
     program,
     state,
     step_of,
@@ -51,4 +51,7 @@ class Pair:
     def assert_same(self) -> None:
         """The copy is as the model, and so is what the optimisers keep."""
         assert_same(state(self.model), state(self.copy))
-        assert_same(kept(self.model, self.optimizer), kept(self.copy, self.copied))
+        assert_same(
+            optimizer_snapshot(self.model, self.optimizer),
+            optimizer_snapshot(self.copy, self.copied),
+        )

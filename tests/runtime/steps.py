@@ -17,7 +17,7 @@ from situate.data.graph import Graph
 from situate.runtime.hardware import RealDevice
 from situate.runtime.programs.placed import PlacedProgram, place
 from situate.runtime.programs.program import Program, capture_program
-from situate.runtime.programs.seeds import kept_generator, seeded
+from situate.runtime.programs.seeds import kept_generator, seeded_draws
 from situate.runtime.step import PlacedStep, StartDevices
 from tests.runtime.models import MODELS
 
@@ -48,9 +48,9 @@ def scattered(graph: Graph, devices: int, seed: int) -> NDArray[np.int32]:
     placement = np.append(np.arange(devices), random.integers(devices, size=len(graph.ops)))
     placement = random.permutation(placement[: len(graph.ops)])
     first: dict[str, int] = {}
-    for op, found in enumerate(graph.ops):
-        if found.group is not None:
-            placement[op] = placement[first.setdefault(found.group, op)]
+    for op, results in enumerate(graph.ops):
+        if results.group is not None:
+            placement[op] = placement[first.setdefault(results.group, op)]
     return placement.astype(np.int32)
 
 
@@ -72,14 +72,14 @@ def shuffled(graph: Graph, seed: int) -> list[int]:
     return order
 
 
-def cut(found: Program, devices: int, seed: int = 0) -> PlacedProgram:
+def cut(results: Program, devices: int, seed: int = 0) -> PlacedProgram:
     """A program on so many devices, at random."""
-    graph = found.graph
-    return place(found, scattered(graph, devices, seed), shuffled(graph, seed), devices)
+    graph = results.graph
+    return place(results, scattered(graph, devices, seed), shuffled(graph, seed), devices)
 
 
 def step_of(
-    found: Program,
+    results: Program,
     model: nn.Module,
     optimizer: torch.optim.Optimizer | None,
     devices: int,
@@ -89,8 +89,8 @@ def step_of(
     keep: bool = True,
 ) -> PlacedStep:
     """A placed step, at random; of several devices if `start` says how they are started."""
-    placed = cut(found, devices, seed)
-    return PlacedStep(placed, model, optimizer, DEVICES[:devices], start=start, keep=keep)
+    cut_program = cut(results, devices, seed)
+    return PlacedStep(cut_program, model, optimizer, DEVICES[:devices], start=start, keep=keep)
 
 
 def train(
@@ -101,21 +101,21 @@ def train(
     step: int,
 ) -> Tensor:
     """Training step number `step` as PyTorch runs it, with a placed step's draws."""
-    with kept_generator(), seeded(0, step):
-        found = loss(model, *inputs)
+    with kept_generator(), seeded_draws(0, step):
+        results = loss(model, *inputs)
         optimizer.zero_grad()
-        found.backward()
+        results.backward()
         optimizer.step()
-    return found.detach()
+    return results.detach()
 
 
 def state(model: nn.Module) -> dict[str, Tensor]:
     """A copy of all parameters and buffers."""
-    named = [*model.named_parameters(), *model.named_buffers()]
-    return {name: tensor.detach().clone() for name, tensor in named}
+    named_tensors = [*model.named_parameters(), *model.named_buffers()]
+    return {name: tensor.detach().clone() for name, tensor in named_tensors}
 
 
-def kept(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+def optimizer_snapshot(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """A copy of what an optimiser keeps of every parameter."""
     return {
         f"{name} {what}": value.detach().clone()

@@ -40,6 +40,7 @@ def batch(offset, dtype=torch.float32):
     return torch.randn(60, 10).to(dtype)[offset : offset + 3], torch.randint(4, (3,))
 
 
+# Kernels' rounding may depend on addresses, so each case shifts them.
 @pytest.mark.parametrize("devices", [1, 2])
 @pytest.mark.parametrize(
     ("offset", "parameters", "buffer"),
@@ -60,7 +61,9 @@ def test_batches_of_a_data_set_train_to_the_last_bit(dtype):
     torch.manual_seed(1)
     model = Towers(parameters=1).to(dtype)
     plain, data, labels = copy.deepcopy(model), torch.randn(60, 10), torch.randint(4, (60,))
-    optimizer, of_plain = (torch.optim.SGD(each.parameters(), lr=0.1) for each in (model, plain))
+    optimizer, of_plain = (
+        torch.optim.SGD(tensor.parameters(), lr=0.1) for tensor in (model, plain)
+    )
     data = data.to(dtype)
     first = data[:3], labels[:3]
     threads = torch.get_num_threads()

@@ -1,5 +1,4 @@
-"""A step on a device that has memory of its own, which no kernel for CPUs reads: the one that the
-tests make, and GPUs where there are any."""
+"""Steps on devices with memory of their own: the tests' stand-in, and GPUs if there are any."""
 
 from __future__ import annotations
 
@@ -16,12 +15,12 @@ from torch.nn import functional as F  # noqa: E402
 
 from situate.runtime import step as steps  # noqa: E402
 from situate.runtime.hardware import RealDevice  # noqa: E402
-from situate.runtime.model_state.optimizers import default  # noqa: E402
+from situate.runtime.model_state.optimizers import default_optimizer  # noqa: E402
 from situate.runtime.programs.program import capture_program  # noqa: E402
 from situate.runtime.step import PlacedStep, StartDevices  # noqa: E402
-from situate.runtime.unplaced import Unplaced  # noqa: E402
+from situate.runtime.unplaced import UnplacedStep  # noqa: E402
 from tests.runtime.gpus import GPUS, needs_gpus  # noqa: E402
-from tests.runtime.models import MODELS, Built, entropy  # noqa: E402
+from tests.runtime.models import MODELS, ModelParts, entropy  # noqa: E402
 from tests.runtime.steps import cut, state  # noqa: E402
 
 CPU, APART = RealDevice("cpu", "cpu", 1), RealDevice("apart", "apart:0", 1, mirrored=True)
@@ -60,14 +59,14 @@ class Attending(nn.Module):
         turned = self.queries(x).view(b, t, 4, 4).transpose(1, 2).cos()
         queries = turned.transpose(1, 2).view(b, t, 16).view(b, t, 4, 4).transpose(1, 2)
         keys, values = self.others(x).view(b, t, 2, 2, 4).permute(2, 0, 3, 1, 4)
-        found = F.scaled_dot_product_attention(
+        equality = F.scaled_dot_product_attention(
             queries, keys, values, is_causal=True, enable_gqa=True
         )
-        logits: torch.Tensor = self.out(found.transpose(1, 2).reshape(b, t, 16))
+        logits: torch.Tensor = self.out(equality.transpose(1, 2).reshape(b, t, 16))
         return logits
 
 
-class Made(nn.Module):
+class Stub(nn.Module):
     """Reads constants that it makes on the way, and draws."""
 
     def __init__(self) -> None:
@@ -76,37 +75,37 @@ class Made(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = self.layer(x) * torch.arange(6.0) + torch.eye(8, 6) + torch.rand(8, 6)
-        found: torch.Tensor = x[:, torch.tensor([0, 2, 1])].tril()
-        return found
+        equality: torch.Tensor = x[:, torch.tensor([0, 2, 1])].tril()
+        return equality
 
 
-def of_words(model: nn.Module) -> Built:
+def of_words(model: nn.Module) -> ModelParts:
     words = torch.randint(20, (3, 5))
     return model, (words, words.roll(1, 1)), entropy
 
 
-def made() -> Built:
-    return Made(), (torch.randn(8, 6), torch.randint(3, (8,))), entropy
+def allocations() -> ModelParts:
+    return Stub(), (torch.randn(8, 6), torch.randint(3, (8,))), entropy
 
 
-NETWORKS: dict[str, Callable[[], Built]] = {
+NETWORKS: dict[str, Callable[[], ModelParts]] = {
     **{name: MODELS[name] for name in ("towers", "convolutional", "tied", "odd", "strided")},
     "recurrent": lambda: of_words(Recurrent()),
     "attending": lambda: of_words(Attending()),
-    "made": made,
+    "made": allocations,
 }
 
 
-def without_draws(built: Built) -> Built:
+def without_draws(parts: ModelParts) -> ModelParts:
     """The same without dropout: from the same seed a GPU draws other numbers than a CPU."""
-    for module in built[0].modules():
+    for module in parts[0].modules():
         if isinstance(module, nn.Dropout):
             module.p = 0.0
-    return built
+    return parts
 
 
 def assert_trained_alike(
-    built: Built,
+    parts: ModelParts,
     devices: Sequence[RealDevice],
     start: StartDevices | None,
     tolerance: float,
@@ -114,12 +113,16 @@ def assert_trained_alike(
     keep: bool = True,
 ) -> None:
     """Three placed steps return what PyTorch's do on the CPU, and leave the same model."""
-    model, inputs, loss = built
+    model, inputs, loss = parts
     copied = copy.deepcopy(model)
-    theirs = Unplaced(copied, inputs, loss, default("momentum", [*copied.parameters()]), clip=1.0)
-    placed = cut(capture_program(model, inputs, loss, optimizer="momentum:clip=1"), len(devices))
-    ours = default("momentum", [*model.parameters()])
-    with PlacedStep(placed, model, ours, devices, start=start, keep=keep) as step:
+    theirs = UnplacedStep(
+        copied, inputs, loss, default_optimizer("momentum", [*copied.parameters()]), clip=1.0
+    )
+    placed_step = cut(
+        capture_program(model, inputs, loss, optimizer="momentum:clip=1"), len(devices)
+    )
+    ours = default_optimizer("momentum", [*model.parameters()])
+    with PlacedStep(placed_step, model, ours, devices, start=start, keep=keep) as step:
         for k in range(3):
             torch.testing.assert_close(
                 (step.timed if k == 2 else step)(*inputs), *theirs(), rtol=0, atol=tolerance
@@ -127,6 +130,7 @@ def assert_trained_alike(
     torch.testing.assert_close(state(model), state(copied), rtol=0, atol=tolerance)
 
 
+# Equal numbers, state that comes back, and memory counted once.
 @pytest.mark.usefixtures("apart")
 @pytest.mark.parametrize("devices", [(APART,), (CPU, APART)], ids=["alone", "beside a CPU"])
 @pytest.mark.parametrize("name", NETWORKS)
@@ -158,8 +162,8 @@ def test_a_step_on_gpus_is_that_of_pytorch_on_a_cpu(
 ) -> None:
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     torch.manual_seed(0)
-    built = without_draws(NETWORKS[name]())
-    assert_trained_alike(built, devices, processes, CUDA_TOLERANCE)
+    parts = without_draws(NETWORKS[name]())
+    assert_trained_alike(parts, devices, processes, CUDA_TOLERANCE)
 
 
 @needs_gpus(1)
@@ -170,14 +174,18 @@ def test_a_gpu_of_this_process_brings_its_state_back_cuda(keep: bool) -> None:
 
 
 @pytest.mark.usefixtures("apart")
-def test_what_a_device_receives_and_reads_is_not_counted_twice(
+def test_received_tensors_are_not_counted_twice(
     processes: StartDevices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The tests' device reports no allocation, so what is left is the state."""
     monkeypatch.setattr(steps, "defining_modules", lambda kernels: ("tests.runtime.apart.backend",))
     model, inputs, loss = MODELS["towers"]()
-    placed = cut(capture_program(model, inputs, loss, optimizer="sgd"), 1)
+    placed_step = cut(capture_program(model, inputs, loss, optimizer="sgd"), 1)
     with PlacedStep(
-        placed, model, default("sgd", [*model.parameters()]), [APART], start=processes
+        placed_step,
+        model,
+        default_optimizer("sgd", [*model.parameters()]),
+        [APART],
+        start=processes,
     ) as step:
         assert step.memory(*inputs) == [sum(tensor.nbytes for tensor in state(model).values())]

@@ -17,9 +17,9 @@ from situate.data.problem import RULES, Problem  # noqa: E402
 from situate.data.update_rule import UpdateRule  # noqa: E402
 from situate.errors import PlanError, SituateError  # noqa: E402
 from situate.results.plan import Plan  # noqa: E402
-from situate.runtime.compile import build_planned, cluster_of, compile  # noqa: E402
-from situate.runtime.model_state.optimizers import default  # noqa: E402
-from situate.runtime.unplaced import Unplaced  # noqa: E402
+from situate.runtime.compile import build_model, cluster_of, compile  # noqa: E402
+from situate.runtime.model_state.optimizers import default_optimizer  # noqa: E402
+from situate.runtime.unplaced import UnplacedStep  # noqa: E402
 from situate.solvers import solve  # noqa: E402
 from situate.torch_capture import capture, capture_function  # noqa: E402
 from situate.torch_capture.patches.named_devices import NamedDevices  # noqa: E402
@@ -27,7 +27,7 @@ from tests.runtime.models import MODELS, entropy  # noqa: E402
 from tests.runtime.steps import TWO, assert_same, state, train  # noqa: E402
 
 
-def planned(
+def plan_with_step(
     cluster: Cluster = TWO, rules: str = "situate", method: str = "single", **how: Any
 ) -> Plan:
     """For the two towers."""
@@ -37,7 +37,7 @@ def planned(
 
 @pytest.fixture(scope="module")
 def plan() -> Plan:
-    return planned()
+    return plan_with_step()
 
 
 def changed(**how: Any) -> tuple[Any, ...]:
@@ -46,6 +46,7 @@ def changed(**how: Any) -> tuple[Any, ...]:
     return how.get("model", model), how.get("inputs", inputs), how.get("loss", loss)
 
 
+# Plans that run, on one device and on two.
 def test_a_plan_is_run(plan: Plan) -> None:
     (model, inputs, loss), (copy, *_) = MODELS["towers"](), MODELS["towers"]()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -58,23 +59,24 @@ def test_a_plan_is_run(plan: Plan) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="starts processes")
 def test_a_plan_is_run_in_two_processes() -> None:
-    plan = planned(method="random", optimizer="adamw")
+    plan = plan_with_step(method="random", optimizer="adamw")
     assert len(set(plan.placement.values())) == 2
     (model, inputs, loss), (copy, *_) = MODELS["towers"](), MODELS["towers"]()
     copied = torch.optim.AdamW(copy.parameters())
     with compile(plan, model, inputs, loss, cluster=TWO) as step:
         for k in range(1, 4):
             assert torch.equal(step(*inputs), train(copy, inputs, loss, copied, k))
-        assert len(step.ran) == 2
+        assert len(step.records) == 2
     assert_same(state(model), state(copy))
 
 
+# The optimiser of a plan.
 def test_the_planned_optimizer_is_the_default() -> None:
-    plan = planned(optimizer="adamw")
+    plan = plan_with_step(optimizer="adamw")
     with compile(plan, *changed(), cluster=TWO) as step:
         assert type(step.optimizer) is torch.optim.AdamW
     assert plan.update_rule == UpdateRule("adamw")
-    assert planned(training=False).optimizer == ""
+    assert plan_with_step(training=False).optimizer == ""
 
 
 def test_a_plan_that_does_not_say_its_optimizer_is_trained_by_gradient_descent(plan: Plan) -> None:
@@ -83,12 +85,14 @@ def test_a_plan_that_does_not_say_its_optimizer_is_trained_by_gradient_descent(p
 
 
 def test_the_plan_says_how_gradients_are_clipped() -> None:
-    plan = planned(optimizer="sgd:clip=0.01")
+    plan = plan_with_step(optimizer="sgd:clip=0.01")
     assert plan.update_rule == UpdateRule("sgd", 0.01)
     model, inputs, loss = changed()
     copied = copy.deepcopy(model)
-    unplaced = Unplaced(copied, inputs, loss, default("sgd", [*copied.parameters()]), clip=0.01)
-    optimizer = default("sgd", [*model.parameters()])
+    unplaced = UnplacedStep(
+        copied, inputs, loss, default_optimizer("sgd", [*copied.parameters()]), clip=0.01
+    )
+    optimizer = default_optimizer("sgd", [*model.parameters()])
     with compile(plan, model, inputs, loss, optimizer=optimizer, cluster=TWO) as step:
         for _ in range(3):
             assert torch.equal(step(*inputs), *unplaced())
@@ -99,6 +103,7 @@ def other_model() -> torch.nn.Module:
     return torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.Linear(5, 3))
 
 
+# Plans for other models, rules, devices or clusters.
 @pytest.mark.parametrize(
     ("how", "message"),
     [
@@ -121,7 +126,9 @@ def other_model() -> torch.nn.Module:
         ({"model": 3}, "the model is int"),
     ],
 )
-def test_what_was_not_planned_is_refused(plan: Plan, how: dict[str, Any], message: str) -> None:
+def test_another_model_than_planned_is_refused(
+    plan: Plan, how: dict[str, Any], message: str
+) -> None:
     with pytest.raises(SituateError, match=message) as error:
         compile(plan, *changed(**how), cluster=TWO)
     assert "\n" not in str(error.value)
@@ -147,7 +154,7 @@ def test_an_optimizer_that_was_not_planned_is_refused(plan: Plan, make: Any, mes
 
 
 def test_a_plan_under_atomic_rules_is_refused() -> None:
-    plan = planned(rules="dnn-partitioning")
+    plan = plan_with_step(rules="dnn-partitioning")
     assert plan.decoder == "calls"
     with pytest.raises(PlanError, match="rules 'dnn-partitioning' is not run: plan with --rules"):
         compile(plan, *changed(), cluster=TWO)
@@ -160,13 +167,13 @@ def test_whether_a_plan_trains_does_not_depend_on_its_name() -> None:
         return torch.nn.Linear(3, 2), (x,), None
 
     graph = capture(build, training=False, name="mine")
-    made = solve(Problem(graph, TWO), "single").plan
-    with compile(made, model, (x,), None, cluster=TWO) as step, torch.no_grad():
+    adam = solve(Problem(graph, TWO), "single").plan
+    with compile(adam, model, (x,), None, cluster=TWO) as step, torch.no_grad():
         assert torch.equal(step(x), model(x))
 
 
 def test_a_plan_for_devices_that_are_not_here_is_refused() -> None:
-    plan = planned(Cluster.preset("k40-4"), method="random")
+    plan = plan_with_step(Cluster.preset("k40-4"), method="random")
     with pytest.raises(SituateError, match=r"this machine has \d CUDA devices: .*discover"):
         compile(plan, *changed())
 
@@ -176,6 +183,7 @@ def test_a_plan_for_another_cluster_is_refused(plan: Plan) -> None:
         compile(plan, *changed(), cluster=Cluster.preset("k40-4"))
 
 
+# Inputs, loss and cluster by default.
 def test_the_planned_function_builds_what_is_not_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,7 +192,7 @@ def test_the_planned_function_builds_what_is_not_given(
     (tmp_path / "planned_step.py").write_text("from tests.runtime.models import towers as build\n")
     graph = capture_function("planned_step:build")
     plan = solve(Problem(graph, TWO), "single").plan
-    model, inputs, _ = build_planned(plan, NamedDevices())
+    model, inputs, _ = build_model(plan, NamedDevices())
     with compile(plan, model, cluster=TWO) as step:
         assert step(*inputs).shape == ()
     unnamed = replace(plan, graph="towers")

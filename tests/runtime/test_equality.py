@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.errors import SituateError  # noqa: E402
-from situate.runtime.equality import Equality, compare, difference, taken_apart  # noqa: E402
+from situate.runtime.equality import Equality, compare, decomposed_modules, difference  # noqa: E402
 from situate.runtime.measure import NotFinite  # noqa: E402
 from situate.runtime.step import PlacedStep  # noqa: E402
 from tests import branches  # noqa: E402
@@ -21,33 +21,34 @@ def _seed():
     torch.manual_seed(0)
 
 
+# Equal steps, and every kind of difference.
 @pytest.mark.parametrize("devices", [1, 2])
 def test_a_placed_step_is_equal_to_the_last_bit(devices):
     model, inputs, loss = branches.build()
-    found = compare(
+    equality = compare(
         model, inputs, loss, sgd, partial(placed_step, devices=devices), threads=1, seed=0
     )
-    assert found.within(0.0)
-    assert len(found.losses) == len(found.returned) == 3
-    assert len(set(found.losses)) == 3
-    assert found.state.keys() == {
+    assert equality.within(0.0)
+    assert len(equality.losses) == len(equality.returned) == 3
+    assert len(set(equality.losses)) == 3
+    assert equality.state.keys() == {
         *("left.weight", "left.bias", "right.weight", "right.bias", "calls")
     }
-    assert found.changed == 5
-    assert found.name == ""
+    assert equality.changed == 5
+    assert equality.name == ""
 
 
 def test_a_copy_that_differs_is_found():
-    found = Equality((0.0,), {"a": 0.0}, 1, (0.0,), copies={"replica1/a": 0.5})
-    assert (found.name, found.parameter_difference) == ("replica1/a", 0.5)
-    assert not found.within(0.1)
+    equality = Equality((0.0,), {"a": 0.0}, 1, (0.0,), copies={"replica1/a": 0.5})
+    assert (equality.name, equality.parameter_difference) == ("replica1/a", 0.5)
+    assert not equality.within(0.1)
 
 
 def test_another_seed_of_dropout_is_found():
     model, inputs, loss = branches.build()
-    found = compare(model, inputs, loss, sgd, partial(placed_step, seed=1), seed=0, threads=1)
-    assert found.loss_difference > 1e-3
-    assert not found.within(1e-3)
+    equality = compare(model, inputs, loss, sgd, partial(placed_step, seed=1), seed=0, threads=1)
+    assert equality.loss_difference > 1e-3
+    assert not equality.within(1e-3)
 
 
 def test_another_optimizer_is_found_in_the_parameters():
@@ -57,30 +58,30 @@ def test_another_optimizer_is_found_in_the_parameters():
         optimizer.param_groups[0]["lr"] = 0.05
         return placed_step(model, optimizer)
 
-    found = compare(model, inputs, loss, sgd, slower, steps=1, threads=1)
-    assert found.loss_difference == 0.0
-    assert found.parameter_difference > 1e-4
-    assert found.state[found.name] == found.parameter_difference
-    assert found.state["calls"] == 0.0
+    equality = compare(model, inputs, loss, sgd, slower, steps=1, threads=1)
+    assert equality.loss_difference == 0.0
+    assert equality.parameter_difference > 1e-4
+    assert equality.state[equality.name] == equality.parameter_difference
+    assert equality.state["calls"] == 0.0
 
 
 @pytest.mark.parametrize("devices", [1, 2])
 @pytest.mark.parametrize(
-    ("optimizer", "kept"),
+    ("optimizer", "state"),
     [
         (torch.optim.AdamW, {"exp_avg", "exp_avg_sq", "step"}),
         (partial(torch.optim.SGD, lr=0.1, momentum=0.9), {"momentum_buffer"}),
         (sgd, set()),
     ],
 )
-def test_what_the_optimizer_keeps_is_equal_too(optimizer, kept, devices):
+def test_the_optimizers_state_is_equal_too(optimizer, state, devices):
     model, inputs, loss = branches.build()
-    found = compare(
+    equality = compare(
         model, inputs, loss, optimizer, partial(placed_step, devices=devices), steps=2, threads=1
     )
     names = [name for name, _ in model.named_parameters()]
-    assert found.kept.keys() == {f"{name} {value}" for name in names for value in kept}
-    assert found.within(0.0)
+    assert equality.kept.keys() == {f"{name} {value}" for name in names for value in state}
+    assert equality.within(0.0)
 
 
 def test_another_moment_is_found_though_the_parameters_are_the_same():
@@ -92,42 +93,42 @@ def test_another_moment_is_found_though_the_parameters_are_the_same():
             self.optimizer.state[model.left.bias]["exp_avg"].zero_()
 
     def forgetful(model, optimizer):
-        made = placed_step(model, optimizer)
-        made.__class__ = Forgetful
-        return made
+        optimizers = placed_step(model, optimizer)
+        optimizers.__class__ = Forgetful
+        return optimizers
 
-    found = compare(model, inputs, loss, torch.optim.Adam, forgetful, steps=1, threads=1)
-    assert (found.parameter_difference, found.loss_difference) == (0.0, 0.0)
-    assert found.kept_name == "left.bias exp_avg"
-    assert not found.within(0.0)
+    equality = compare(model, inputs, loss, torch.optim.Adam, forgetful, steps=1, threads=1)
+    assert (equality.parameter_difference, equality.loss_difference) == (0.0, 0.0)
+    assert equality.optimizer_part == "left.bias exp_avg"
+    assert not equality.within(0.0)
 
 
-def test_what_is_left_in_inputs_is_compared():
+def test_overwritten_inputs_are_compared():
     model, inputs, loss = branches.build()
     before = [tensor.clone() for tensor in inputs]
 
     def writing(model, x, y):
         return loss(model, x.mul_(1.5), y)
 
-    made = partial(placed_step, given=(inputs, writing))
-    found = compare(model, inputs, writing, sgd, made, steps=2, threads=1)
-    assert (found.inputs, found.worst_input) == ({0: 0.0}, 0)
-    assert found.within(0.0)
+    optimizers = partial(placed_step, given=(inputs, writing))
+    equality = compare(model, inputs, writing, sgd, optimizers, steps=2, threads=1)
+    assert (equality.inputs, equality.worst_input) == ({0: 0.0}, 0)
+    assert equality.within(0.0)
     assert torch.equal(inputs[0], before[0] * 1.5 * 1.5)
 
 
-def test_what_no_placed_step_keeps_is_named():
+def test_tensors_that_no_placed_step_keeps_are_named():
     model, inputs, loss = branches.build()
     model.seen = [torch.zeros(1)]
 
     def seeing(model, x, y):
-        found = loss(model, x, y)
-        model.seen[0] = found.detach()
-        return found
+        equality = loss(model, x, y)
+        model.seen[0] = equality.detach()
+        return equality
 
-    made = partial(placed_step, given=(inputs, seeing))
-    found = compare(model, inputs, seeing, sgd, made, steps=1, threads=1)
-    assert (found.left_out, found.within(0.0)) == (("model.seen",), True)
+    optimizers = partial(placed_step, given=(inputs, seeing))
+    equality = compare(model, inputs, seeing, sgd, optimizers, steps=1, threads=1)
+    assert (equality.left_out, equality.within(0.0)) == (("model.seen",), True)
 
 
 def test_an_input_that_is_left_otherwise_is_found():
@@ -139,23 +140,24 @@ def test_an_input_that_is_left_otherwise_is_found():
             inputs[0][0] += 1
 
     def writing(model, optimizer):
-        made = placed_step(model, optimizer)
-        made.__class__ = Writing
-        return made
+        optimizers = placed_step(model, optimizer)
+        optimizers.__class__ = Writing
+        return optimizers
 
-    found = compare(model, inputs, loss, sgd, writing, steps=1, threads=1)
-    assert (found.worst_input, found.loss_difference) == (0, 0.0)
-    assert found.input_difference > 0
-    assert not found.within(0.0)
+    equality = compare(model, inputs, loss, sgd, writing, steps=1, threads=1)
+    assert (equality.worst_input, equality.loss_difference) == (0, 0.0)
+    assert equality.input_difference > 0
+    assert not equality.within(0.0)
 
 
 def test_inference_compares_what_the_model_returns():
     model, inputs, loss = branches.build()
-    found = compare(model, inputs, loss, None, placed_step, steps=2, threads=1)
-    assert found.within(0.0)
-    assert (len(found.returned), found.losses, found.changed) == (2, (), 0)
+    equality = compare(model, inputs, loss, None, placed_step, steps=2, threads=1)
+    assert equality.within(0.0)
+    assert (len(equality.returned), equality.losses, equality.changed) == (2, (), 0)
 
 
+# Comparisons that cannot be made.
 def test_a_loss_that_is_no_number_proves_nothing():
     model, inputs, loss = branches.endless()
     with pytest.raises(NotFinite, match="the loss of step 1 is inf"):
@@ -172,9 +174,9 @@ def test_modules_with_kernels_of_their_own_are_named():
     from torch import nn
 
     model = nn.Sequential(nn.LSTM(2, 2), nn.GRUCell(2, 2), nn.RNN(2, 2), nn.LSTMCell(2, 2))
-    assert taken_apart(model, training=True) == ["torch.nn.LSTM", "torch.nn.GRUCell"]
-    assert taken_apart(model, training=False) == ["torch.nn.GRUCell"]
-    assert taken_apart(nn.Linear(2, 2), training=True) == []
+    assert decomposed_modules(model, training=True) == ["torch.nn.LSTM", "torch.nn.GRUCell"]
+    assert decomposed_modules(model, training=False) == ["torch.nn.GRUCell"]
+    assert decomposed_modules(nn.Linear(2, 2), training=True) == []
 
 
 def test_no_steps_are_refused():
@@ -183,6 +185,7 @@ def test_no_steps_are_refused():
         compare(model, inputs, loss, sgd, placed_step, steps=0)
 
 
+# The measure of a difference.
 @pytest.mark.parametrize(
     ("one", "other", "expected"),
     [
@@ -203,18 +206,18 @@ def test_difference(one, other, expected):
     assert difference(torch.tensor(one), torch.tensor(other)) == pytest.approx(expected)
 
 
-def test_of_a_whole_tensor_the_largest_number_counts():
+def test_a_whole_tensor_is_compared_with_its_largest_number():
     one, other = torch.tensor([100.0, 1.0, float("inf")]), torch.tensor([100.0, 2.0, float("inf")])
     assert difference(one, other, whole=True) == pytest.approx(0.01)
     assert difference(one, -one, whole=True) == float("inf")
 
 
 def test_the_worst_is_named():
-    found = Equality((0.0, 3.0, 3.0), {"a": 0.5, "b": 2.0}, 2, (1.0, 1.0, 1.0))
-    assert (found.loss_difference, found.worst_step) == (3.0, 2)
-    assert (found.parameter_difference, found.name) == (2.0, "b")
-    assert found.within(3.0)
-    assert not found.within(2.5)
+    equality = Equality((0.0, 3.0, 3.0), {"a": 0.5, "b": 2.0}, 2, (1.0, 1.0, 1.0))
+    assert (equality.loss_difference, equality.worst_step) == (3.0, 2)
+    assert (equality.parameter_difference, equality.name) == (2.0, "b")
+    assert equality.within(3.0)
+    assert not equality.within(2.5)
 
 
 class Tokens(torch.nn.Module):
@@ -229,11 +232,11 @@ class Tokens(torch.nn.Module):
         return self.out(x)
 
 
-def test_to_be_watched_changes_no_kernel():
+def test_recording_changes_no_kernel():
     inputs = (torch.randn(2, 5, 4),)
     step = partial(placed_step, given=(inputs, None))
-    found = compare(Tokens().eval(), inputs, None, None, step, threads=1)
-    assert found.returned == (0.0, 0.0, 0.0)
+    equality = compare(Tokens().eval(), inputs, None, None, step, threads=1)
+    assert equality.returned == (0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -246,6 +249,6 @@ def test_a_module_that_infers_by_a_kernel_of_its_own_is_named(hooked, name):
     inputs = (torch.randn(2, 5, 16),)
     step = partial(placed_step, given=(inputs, None))
     model = layer if hooked else torch.nn.Sequential(layer)
-    found = compare(model, inputs, None, None, step, threads=1)
-    assert found.apart == (name,)
-    assert found.within(1e-5)
+    equality = compare(model, inputs, None, None, step, threads=1)
+    assert equality.decomposed == (name,)
+    assert equality.within(1e-5)

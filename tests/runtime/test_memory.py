@@ -35,6 +35,7 @@ LIKE = [
 ]
 
 
+# Places of tensors.
 def test_a_tensor_has_its_shape_strides_type_and_alignment() -> None:
     layout = Layout()
     places = [layout.like(tensor) for tensor in LIKE]
@@ -46,7 +47,7 @@ def test_a_tensor_has_its_shape_strides_type_and_alignment() -> None:
         assert place.offset % ALIGNMENT == 0
 
 
-def test_what_lies_on_top_of_itself_has_a_place_that_can_be_written() -> None:
+def test_an_overlapping_tensor_gets_a_writable_place() -> None:
     expanded, layout = torch.arange(4.0).expand(3, 4), Layout()
     place = layout.like(expanded)
     view = place.view(torch.zeros(layout.nbytes, dtype=torch.uint8))
@@ -63,7 +64,8 @@ def test_no_tensor_lies_over_another() -> None:
     assert all(bool((view == k % 2).all()) for k, view in enumerate(views))
 
 
-def test_who_views_the_block_sees_what_is_written() -> None:
+# Views and mappings of a block.
+def test_a_write_shows_in_a_view_of_the_block() -> None:
     layout = Layout()
     place = layout.place((2,), (1,), torch.float32)
     raw = torch.zeros(layout.nbytes, dtype=torch.uint8)
@@ -94,7 +96,7 @@ def test_a_saved_tensor_takes_its_own_bytes_only() -> None:
     assert file.tell() < 10_000
 
 
-def test_what_is_written_is_seen_through_another_mapping() -> None:
+def test_a_write_shows_in_another_mapping() -> None:
     descriptor = anonymous_file(100)
     one, other = mapped(descriptor), mapped(descriptor)
     os.close(descriptor)
@@ -109,6 +111,7 @@ def test_an_empty_block_can_be_mapped() -> None:
     os.close(descriptor)
 
 
+# Dense places, pages and alignment.
 @pytest.mark.parametrize("tensor", LIKE)
 def test_a_dense_place_has_neither_gaps_nor_repeats(tensor: torch.Tensor) -> None:
     place = Layout().dense(tensor)

@@ -1,4 +1,4 @@
-"""Processes compute as the caller has set PyTorch to."""
+"""Processes compute with the caller's settings of PyTorch."""
 
 from __future__ import annotations
 
@@ -6,22 +6,27 @@ import pickle
 from collections.abc import Callable, Iterator
 
 import pytest
+from torch import nn
 
 torch = pytest.importorskip("torch")
 
-from torch import nn  # noqa: E402
-
 from situate.runtime.programs.program import capture_program  # noqa: E402
-from situate.runtime.settings import FLAGS, FUNCTIONS, adopt, settings  # noqa: E402
+from situate.runtime.settings import (  # noqa: E402
+    FLAGS,
+    FUNCTIONS,
+    apply_settings,
+    current_settings,
+    use_threads,
+)
 from situate.runtime.step import StartDevices  # noqa: E402
 from tests.runtime.steps import step_of  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
 def _as_before() -> Iterator[None]:
-    before = settings()
+    before = current_settings()
     yield
-    adopt(before)
+    apply_settings(before)
 
 
 def deterministic() -> None:
@@ -48,20 +53,21 @@ def in_double() -> None:
     torch.set_default_dtype(torch.float64)
 
 
+# Settings in another process.
 @pytest.mark.parametrize(
     "choose",
     [deterministic, without_tf32, with_tf32, with_tf32_anew, without_mkldnn, in_double],
 )
-def test_what_was_chosen_is_adopted(choose: Callable[[], None]) -> None:
-    before = settings()
+def test_the_callers_settings_apply(choose: Callable[[], None]) -> None:
+    before = current_settings()
     assert before.keys() == {*FUNCTIONS, *FLAGS}
     choose()
-    chosen = settings()
-    assert chosen != before
-    adopt(before)
-    assert settings() == before
-    adopt(pickle.loads(pickle.dumps(chosen)))  # noqa: S301 - made in this line
-    assert settings() == chosen
+    setting = current_settings()
+    assert setting != before
+    apply_settings(before)
+    assert current_settings() == before
+    apply_settings(pickle.loads(pickle.dumps(setting)))  # noqa: S301 - made in this line
+    assert current_settings() == setting
 
 
 class OfIntegers(nn.Module):
@@ -85,3 +91,17 @@ def test_devices_of_their_own_compute_as_the_caller_does(processes: StartDevices
         expected = model.eval()(*inputs)
     with step_of(captured, model, None, 2, processes) as step:
         assert torch.equal(step(*inputs), expected)
+
+
+# Threads within a block.
+def test_threads_are_as_before_afterwards():
+    before = torch.get_num_threads()
+    with use_threads(before + 1):
+        assert torch.get_num_threads() == before + 1
+    assert torch.get_num_threads() == before
+
+
+def test_none_leaves_them():
+    before = torch.get_num_threads()
+    with use_threads(None):
+        assert torch.get_num_threads() == before

@@ -21,7 +21,7 @@ from torch import nn  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.runtime.processes.step_devices import LocalDevice  # noqa: E402
 from situate.runtime.programs.program import capture_program  # noqa: E402
-from situate.runtime.programs.seeds import kept_generator, seeded  # noqa: E402
+from situate.runtime.programs.seeds import kept_generator, seeded_draws  # noqa: E402
 from situate.runtime.step import PlacedStep, StartDevices  # noqa: E402
 from tests.runtime.models import MODELS, Structured, entropy  # noqa: E402
 from tests.runtime.pairs import Pair  # noqa: E402
@@ -30,7 +30,7 @@ from tests.runtime.steps import (  # noqa: E402
     STEPS,
     MakeOptimizer,
     assert_same,
-    kept,
+    optimizer_snapshot,
     state,
     step_of,
     train,
@@ -75,6 +75,7 @@ CASES = [
 ]
 
 
+# Equal numbers on every model and placement.
 @pytest.mark.parametrize("devices", [1, 2, 3])
 @pytest.mark.parametrize(("name", "how"), CASES)
 def test_three_steps_are_equal_to_the_last_bit(
@@ -89,6 +90,7 @@ def test_three_steps_are_equal_to_the_last_bit(
     assert any(not torch.equal(value, before[k]) for k, value in state(pair.model).items())
 
 
+# Training over many steps: schedules, saved state, eager steps in between.
 def test_rates_may_change_between_steps(processes: StartDevices) -> None:
     pair = Pair("towers", OPTIMIZERS["two groups"])
     with pair.placed(2, processes) as step:
@@ -126,20 +128,24 @@ def test_training_goes_on_from_eager_training_and_back(processes: StartDevices) 
 
 
 @pytest.mark.parametrize("how", ["sgd", "momentum", "adam", "adamw"])
-def test_what_was_saved_and_loaded_goes_on(tmp_path: Path, how: str) -> None:
+def test_training_goes_on_from_a_saved_state(tmp_path: Path, how: str) -> None:
     pair = Pair("odd", OPTIMIZERS[how])
     with pair.placed(1, None) as step:
         pair.both(step, steps=2)
         saved = {"model": pair.model.state_dict(), "optimizer": pair.optimizer.state_dict()}
         torch.save(saved, tmp_path / "saved.pt")
-        later = [step(*pair.inputs), state(pair.model), kept(pair.model, pair.optimizer)]
+        later = [
+            step(*pair.inputs),
+            state(pair.model),
+            optimizer_snapshot(pair.model, pair.optimizer),
+        ]
         loaded = torch.load(tmp_path / "saved.pt", weights_only=True)
         pair.model.load_state_dict(loaded["model"])
         pair.optimizer.load_state_dict(loaded["optimizer"])
         pair.both(step, steps=1)
     pair.assert_same()
     assert_same(later[1], state(pair.model))
-    assert_same(later[2], kept(pair.model, pair.optimizer))
+    assert_same(later[2], optimizer_snapshot(pair.model, pair.optimizer))
 
 
 def test_another_model_can_go_on_with_what_was_saved(processes: StartDevices) -> None:
@@ -151,7 +157,10 @@ def test_another_model_can_go_on_with_what_was_saved(processes: StartDevices) ->
         with other.placed(1, None) as on:
             assert torch.equal(on(*pair.inputs), step(*pair.inputs))
     assert_same(state(pair.model), state(other.model))
-    assert_same(kept(pair.model, pair.optimizer), kept(other.model, other.optimizer))
+    assert_same(
+        optimizer_snapshot(pair.model, pair.optimizer),
+        optimizer_snapshot(other.model, other.optimizer),
+    )
 
 
 def test_a_step_that_trains_and_one_that_infers_share_a_model(processes: StartDevices) -> None:
@@ -167,12 +176,13 @@ def test_a_step_that_trains_and_one_that_infers_share_a_model(processes: StartDe
     pair.assert_same()
 
 
+# Inputs and results of every kind.
 @pytest.mark.parametrize("devices", [1, 3])
 def test_a_model_returns_what_it_does(processes: StartDevices, devices: int) -> None:
     torch.manual_seed(0)
     model, inputs = Structured().eval(), {"x": torch.randn(4, 3), "scale": torch.tensor(3.0)}
-    found = capture_program(model, inputs, None, training=False)
-    with step_of(found, model, None, devices, processes if devices > 1 else None) as step:
+    result = capture_program(model, inputs, None, training=False)
+    with step_of(result, model, None, devices, processes if devices > 1 else None) as step:
         ours, theirs = step(inputs), model(**inputs)
         again = step({**inputs, "scale": torch.tensor(5.0)})
     assert (ours["count"], ours["nothing"]) == (3, None)
@@ -205,10 +215,10 @@ def of_batch(model: nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
 def test_the_only_argument_may_be_a_dict(training: bool) -> None:
     model, batch = OfBatch().eval(), {"x": torch.randn(4, 3), "mask": torch.ones(4, 1)}
     loss = of_batch if training else None
-    found = capture_program(model, (batch,), loss, training=training)
+    result = capture_program(model, (batch,), loss, training=training)
     expected = (of_batch(model, batch) if training else model(batch)).detach()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1) if training else None
-    with step_of(found, model, optimizer, 1) as step:
+    with step_of(result, model, optimizer, 1) as step:
         assert torch.equal(step(batch), expected)
 
 
@@ -254,8 +264,8 @@ def test_inputs_may_take_gradients_and_the_mode_may_be_any() -> None:
 def test_another_default_device_changes_nothing() -> None:
     pair = Pair("towers", OPTIMIZERS["adam"])
     with torch.device("meta"), pair.placed(1, None) as step:
-        found = [step(*pair.inputs) for _ in range(STEPS)]
-    for k, loss in enumerate(found, 1):
+        result = [step(*pair.inputs) for _ in range(STEPS)]
+    for k, loss in enumerate(result, 1):
         assert torch.equal(loss, train(pair.copy, pair.inputs, pair.loss, pair.copied, k))
     pair.assert_same()
 
@@ -281,8 +291,8 @@ class Masked(nn.Module):
         self.register_buffer("shift", torch.arange(6.0).expand(4, 6))
 
     def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        found: torch.Tensor = self.first(x) * mask + self.second(x) * self.shift
-        return found
+        result: torch.Tensor = self.first(x) * mask + self.second(x) * self.shift
+        return result
 
 
 @pytest.mark.parametrize("devices", [1, 2])
@@ -291,37 +301,37 @@ def test_one_row_of_an_input_or_a_buffer_may_stand_for_all(
 ) -> None:
     torch.manual_seed(0)
     model, x, mask = Masked(), torch.randn(4, 6), torch.randn(6).expand(4, 6)
-    found = capture_program(model, (x, mask), None, training=False)
+    result = capture_program(model, (x, mask), None, training=False)
     with torch.no_grad():
         expected = model(x, mask)
-    with step_of(found, model, None, devices, processes if devices > 1 else None) as step:
-        for given in (mask, mask.contiguous()):
-            assert torch.equal(step(x, given), expected)
+    with step_of(result, model, None, devices, processes if devices > 1 else None) as step:
+        for arguments in (mask, mask.contiguous()):
+            assert torch.equal(step(x, arguments), expected)
 
 
 def test_an_input_may_be_a_parameter() -> None:
     """Which the step updates before it has read the input for the last time."""
     torch.manual_seed(0)
     model, y = nn.Sequential(nn.Linear(6, 6), nn.Linear(6, 6)), torch.arange(6)
-    copied, given = copy.deepcopy(model), model[1].weight.detach().clone()
-    captured = capture_program(model, (given, y), entropy, optimizer="sgd")
+    copied, arguments = copy.deepcopy(model), model[1].weight.detach().clone()
+    captured = capture_program(model, (arguments, y), entropy, optimizer="sgd")
     optimizer, theirs = SGD(model.parameters(), lr=0.1), SGD(copied.parameters(), lr=0.1)
     with step_of(captured, model, optimizer, 1) as step:
         ours = step(model[1].weight, y)
-    assert torch.equal(ours, train(copied, (given, y), entropy, theirs, 1))
+    assert torch.equal(ours, train(copied, (arguments, y), entropy, theirs, 1))
     assert_same(state(model), state(copied))
 
 
 def test_an_input_of_another_kind_is_read_as_a_plain_tensor() -> None:
     """None of its own code runs between the kernels."""
-    seen: list[str] = []
+    hook_values: list[str] = []
 
     class Watched(torch.Tensor):
         @classmethod
         def __torch_function__(
             cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
-            seen.append(getattr(func, "__name__", str(func)))
+            hook_values.append(getattr(func, "__name__", str(func)))
             return super().__torch_function__(func, types, args, kwargs or {})
 
     pair = Pair("towers", OPTIMIZERS["sgd"])
@@ -329,8 +339,8 @@ def test_an_input_of_another_kind_is_read_as_a_plain_tensor() -> None:
     theirs = train(pair.copy, (x, y), pair.loss, pair.copied, 1)
     with pair.placed(1, None) as step:
         assert torch.equal(step(x.as_subclass(Watched), y), theirs)
-    assert "copy_" in seen
-    assert not any("addmm" in name for name in seen)
+    assert "copy_" in hook_values
+    assert not any("addmm" in name for name in hook_values)
 
 
 def test_inputs_and_results_are_the_callers_alone() -> None:
@@ -343,6 +353,7 @@ def test_inputs_and_results_are_the_callers_alone() -> None:
         assert [tensor() for tensor in alive] == [None, None]
 
 
+# Interrupts and failures.
 def test_ctrl_c_among_the_updates_waits_for_their_end(monkeypatch: pytest.MonkeyPatch) -> None:
     pair = Pair("towers", OPTIMIZERS["adam"])
     with pair.placed(1, None) as step:
@@ -382,7 +393,7 @@ def test_hyperparameters_that_no_update_can_have_change_nothing(before: int) -> 
     pair.assert_same()
 
 
-def test_what_was_loaded_since_a_step_failed_stays(
+def test_state_loaded_after_a_failed_step_stays(
     processes: StartDevices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its number is given again, and what was copied at the first try is old."""
@@ -406,31 +417,32 @@ def test_what_was_loaded_since_a_step_failed_stays(
 def interrupted_behind(run: Any) -> Any:
     """A run of the devices, and Ctrl-C before anybody hears of it."""
 
-    def found(running: Any, order: Any) -> None:
+    def result(running: Any, order: Any) -> None:
         run(running, order)
         raise KeyboardInterrupt
 
-    return found
+    return result
 
 
 def interrupted(running: Any, order: Any) -> None:
     raise KeyboardInterrupt
 
 
+# Random numbers.
 @pytest.mark.parametrize("devices", [1, 2])
 def test_random_numbers_depend_on_the_seed_and_the_step_alone(
     processes: StartDevices, devices: int
 ) -> None:
-    found: list[list[Any]] = []
+    result: list[list[Any]] = []
     start = processes if devices > 1 else None
     for seed in (0, 0, 1):
         pair = Pair("convolutional", lambda parameters: SGD(parameters, lr=0.0))
-        placed = pair.placed(devices, start)._placed
-        model = PlacedStep(placed, pair.model, pair.optimizer, DEVICES, seed=seed, start=start)
+        placed_step = pair.placed(devices, start)._program
+        model = PlacedStep(placed_step, pair.model, pair.optimizer, DEVICES, seed=seed, start=start)
         with model as step:
-            found.append([float(step(*pair.inputs)) for _ in range(2)])
-    assert found[0] == found[1] != found[2]
-    assert found[0][0] != found[0][1]
+            result.append([float(step(*pair.inputs)) for _ in range(2)])
+    assert result[0] == result[1] != result[2]
+    assert result[0][0] != result[0][1]
 
 
 def test_the_callers_random_numbers_are_left_alone() -> None:
@@ -449,18 +461,19 @@ def test_a_step_that_draws_has_the_generator_to_itself(name: str, draws: bool) -
     with pair.placed(1, None) as step:
         with kept_generator():
             expected = train(pair.copy, pair.inputs, pair.loss, pair.copied, 1)
-            found: list[Any] = []
-            thread = threading.Thread(target=lambda: found.append(step(*pair.inputs)))
+            result: list[Any] = []
+            thread = threading.Thread(target=lambda: result.append(step(*pair.inputs)))
             thread.start()
             thread.join(0.5 if draws else 60)
             assert thread.is_alive() == draws
             torch.manual_seed(0)
         thread.join()
-    assert torch.equal(found[0], expected)
+    assert torch.equal(result[0], expected)
     pair.assert_same()
 
 
-def test_what_a_step_returned_is_not_overwritten_by_the_next() -> None:
+# Results, timed steps and refused inputs.
+def test_a_result_is_not_overwritten_by_the_next_step() -> None:
     pair = Pair("towers", OPTIMIZERS["sgd"])
     with pair.placed(1, None) as step:
         first = step(*pair.inputs)
@@ -474,16 +487,19 @@ def test_a_timed_step_says_when_each_op_ran(processes: StartDevices, devices: in
     pair = Pair("tied", OPTIMIZERS["adam"])
     with pair.placed(devices, processes if devices > 1 else None) as step:
         step.timed(*pair.inputs)
-        timed = step.ran
+        timed = step.records
         step(*pair.inputs)
-        untimed = step.ran
-    ops = [op for ran in timed for op in ran.began]
+        untimed = step.records
+    ops = [op for records in timed for op in records.op_starts]
     assert sorted(ops) == list(range(len(pair.program.graph.ops)))
-    for ran in timed:
-        assert ran.began.keys() == ran.ended.keys()
-        assert all(ran.start <= ran.began[op] <= ran.ended[op] <= ran.end for op in ran.began)
-        assert 0 <= ran.waited <= ran.end - ran.start
-    assert [ran.began or ran.ended for ran in untimed] == [{}] * devices
+    for records in timed:
+        assert records.op_starts.keys() == records.op_ends.keys()
+        assert all(
+            records.start <= records.op_starts[op] <= records.op_ends[op] <= records.end
+            for op in records.op_starts
+        )
+        assert 0 <= records.waited <= records.end - records.start
+    assert [records.op_starts or records.op_ends for records in untimed] == [{}] * devices
 
 
 @pytest.fixture(scope="module")
@@ -495,12 +511,12 @@ def pair() -> Pair:
 @pytest.fixture
 def step(pair: Pair) -> Iterator[PlacedStep]:
     """Its step."""
-    with pair.placed(1, None) as found:
-        yield found
+    with pair.placed(1, None) as result:
+        yield result
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         ((torch.zeros(8, 6),), "structured like"),
         ((torch.zeros(8, 6), 3), "structured like"),
@@ -517,10 +533,12 @@ def step(pair: Pair) -> Iterator[PlacedStep]:
         ((torch.zeros(8, 1), torch.zeros(8).long()), r"input 0 is float32 \(8, 1\)"),
     ],
 )
-def test_other_inputs_are_refused(step: PlacedStep, given: tuple[Any, ...], message: str) -> None:
+def test_other_inputs_are_refused(
+    step: PlacedStep, arguments: tuple[Any, ...], message: str
+) -> None:
     before = state(step.model)
     with pytest.raises(SituateError, match=message) as error:
-        step(*given)
+        step(*arguments)
     assert "\n" not in str(error.value)
     assert_same(state(step.model), before)
 
@@ -532,5 +550,5 @@ def test_it_is_the_callers_model_that_learns(pair: Pair) -> None:
         first, *_, last = (float(step(*inputs)) for _ in range(20))
     assert last < 0.8 * first
     assert [id(p) for p in model.parameters()] == [id(p) for p in parameters]
-    with torch.no_grad(), kept_generator(), seeded(0, 1):
+    with torch.no_grad(), kept_generator(), seeded_draws(0, 1):
         assert float(entropy(model, *inputs)) < last

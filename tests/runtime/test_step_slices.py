@@ -16,11 +16,11 @@ from situate.data.slices import Slices  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.runtime.equality import Equality, compare  # noqa: E402
 from situate.runtime.programs.program import Program, capture_program  # noqa: E402
-from situate.runtime.programs.seeds import kept_generator, seeded  # noqa: E402
+from situate.runtime.programs.seeds import kept_generator, seeded_draws  # noqa: E402
 from situate.runtime.step import PlacedStep, StartDevices  # noqa: E402
 from tests.runtime.models import MODELS  # noqa: E402
 from tests.runtime.placing import sgd  # noqa: E402
-from tests.runtime.steps import STEPS, assert_same, kept, state, step_of  # noqa: E402
+from tests.runtime.steps import STEPS, assert_same, optimizer_snapshot, state, step_of  # noqa: E402
 
 SHARES = {
     "towers": (2, 2, 2, 2),
@@ -52,7 +52,7 @@ def accumulate(
 ) -> Tensor:
     """The gradients of a step, slice after slice, with a placed step's draws; returns the loss."""
     total, begin = torch.tensor(0), 0
-    with kept_generator(), seeded(0, step):
+    with kept_generator(), seeded_draws(0, step):
         for samples in shares:
             part = loss(model, *(tensor[begin : begin + samples] for tensor in inputs))
             part = part / (sum(shares) / samples)
@@ -80,17 +80,18 @@ class Doubling(nn.Linear):
         return super().forward(x.mul_(2))
 
 
-def placed(model: nn.Module, inputs: tuple[Tensor, ...], loss, slices: Slices) -> Program:
+def placed_step(model: nn.Module, inputs: tuple[Tensor, ...], loss, slices: Slices) -> Program:
     return capture_program(model, inputs, loss, slices=slices)
 
 
 def equal(model: nn.Module, inputs: tuple[Tensor, ...], loss, slices: Slices) -> Equality:
     """The step on one device beside the loop."""
-    found = placed(model, inputs, loss, slices)
-    step = functools.partial(step_of, found, devices=1)
-    return compare(model, inputs, loss, sgd, step, threads=1, slices=found.graph.slices)
+    equality = placed_step(model, inputs, loss, slices)
+    step = functools.partial(step_of, equality, devices=1)
+    return compare(model, inputs, loss, sgd, step, threads=1, slices=equality.graph.slices)
 
 
+# Slices against a loop that accumulates gradients.
 def test_slices_that_look_at_their_values_are_captured_each_for_its_own():
     mask = torch.ones(8, dtype=torch.bool)
     mask[6] = False
@@ -101,7 +102,9 @@ def test_slices_that_look_at_their_values_are_captured_each_for_its_own():
 
     model, slices = Looking(), Slices((1, 1), loss="mean")
     assert equal(model, inputs, loss, slices).within(0.0)
-    with step_of(placed(model, inputs, loss, slices), model, sgd([*model.parameters()]), 1) as step:
+    with step_of(
+        placed_step(model, inputs, loss, slices), model, sgd([*model.parameters()]), 1
+    ) as step:
         other = mask.clone()
         other[0] = False
         with pytest.raises(SituateError, match=r"input 1, slice 0 is False at \[0\] and was True"):
@@ -110,23 +113,25 @@ def test_slices_that_look_at_their_values_are_captured_each_for_its_own():
             step(*(tensor[:4] for tensor in inputs))
 
 
-def test_what_slices_write_over_their_inputs_is_written():
+def test_inputs_that_slices_overwrite_are_written_back():
     inputs = torch.randn(8, 6), torch.randn(8, 3)
 
     def loss(model, x, y):
         return nn.functional.mse_loss(model(x), y)
 
-    found = equal(Doubling(6, 3), inputs, loss, Slices((3, 1)))
-    assert found.inputs == {0: 0.0}
-    assert found.within(0.0)
+    equality = equal(Doubling(6, 3), inputs, loss, Slices((3, 1)))
+    assert equality.inputs == {0: 0.0}
+    assert equality.within(0.0)
 
 
 def test_a_batch_in_another_dimension_is_cut_there_and_its_gradients_are_clipped():
     model, inputs, loss = MODELS["unrolled"]()
     slices = Slices((1, 1), axes={"0": 1, "1": 1})
-    found = capture_program(model, inputs, loss, optimizer="sgd:clip=0.01", slices=slices)
-    step = functools.partial(step_of, found, devices=1)
-    same = compare(model, inputs, loss, sgd, step, threads=1, slices=found.graph.slices, clip=0.01)
+    equality = capture_program(model, inputs, loss, optimizer="sgd:clip=0.01", slices=slices)
+    step = functools.partial(step_of, equality, devices=1)
+    same = compare(
+        model, inputs, loss, sgd, step, threads=1, slices=equality.graph.slices, clip=0.01
+    )
     assert same.within(0.0)
 
 
@@ -141,15 +146,15 @@ def test_three_steps_are_equal_to_the_last_bit(
         torch.optim.SGD(m.parameters(), lr=0.1, momentum=0.9) for m in (model, other)
     )
     start = processes if devices > 1 else None
-    found = program(name, SHARES[name])
-    with step_of(found, model, optimizer, devices, start, seed=devices) as step:
+    equality = program(name, SHARES[name])
+    with step_of(equality, model, optimizer, devices, start, seed=devices) as step:
         for number in range(1, STEPS + 1):
             expected = accumulate(other, inputs, loss, SHARES[name], number)
             plain.step()
             plain.zero_grad()
             assert torch.equal(step(*inputs), expected)
     assert_same(state(model), state(other))
-    assert_same(kept(model, optimizer), kept(other, plain))
+    assert_same(optimizer_snapshot(model, optimizer), optimizer_snapshot(other, plain))
 
 
 REPLICAS = {
@@ -164,6 +169,7 @@ REPLICAS = {
 """The samples of each slice of one of `MODELS`, and the slices that read each replica."""
 
 
+# Replicas and sums of gradients.
 @pytest.mark.parametrize("devices", [1, 3])
 @pytest.mark.parametrize("name", REPLICAS)
 def test_replicas_are_equal_to_the_loop_that_adds_up_each_of_them(
@@ -172,13 +178,13 @@ def test_replicas_are_equal_to_the_loop_that_adds_up_each_of_them(
     model, inputs, loss = MODELS[name]()
     shares, replicas = REPLICAS[name]
     slices = Slices(shares, loss="mean", replicas=replicas)
-    found = capture_program(model, inputs, loss, optimizer="adam", name=name, slices=slices)
+    equality = capture_program(model, inputs, loss, optimizer="adam", name=name, slices=slices)
     start = processes if devices > 1 else None
-    step = functools.partial(step_of, found, devices=devices, start=start)
+    step = functools.partial(step_of, equality, devices=devices, start=start)
     same = compare(
-        model, inputs, loss, torch.optim.Adam, step, threads=1, slices=found.graph.slices
+        model, inputs, loss, torch.optim.Adam, step, threads=1, slices=equality.graph.slices
     )
-    count = len(list(model.parameters())) - len(found.graph.slices.once)
+    count = len(list(model.parameters())) - len(equality.graph.slices.once)
     assert len(same.copies) == (len(replicas) - 1) * count > 0
     assert same.within(0.0)
 
@@ -197,22 +203,22 @@ def test_gradients_of_slices_are_added_up_in_a_tree(processes: StartDevices, nam
     model, inputs, loss = MODELS[name]()
     shares, replicas = TREES[name]
     slices = Slices(shares, loss="mean", replicas=replicas, sums="tree")
-    found = capture_program(model, inputs, loss, optimizer="adam", name=name, slices=slices)
-    step = functools.partial(step_of, found, devices=2, start=processes)
+    equality = capture_program(model, inputs, loss, optimizer="adam", name=name, slices=slices)
+    step = functools.partial(step_of, equality, devices=2, start=processes)
     same = functools.partial(compare, model, inputs, loss, torch.optim.Adam, step, threads=1)
-    taken = found.graph.slices
-    assert same(slices=taken).within(0.0)
-    assert not same(slices=msgspec.structs.replace(taken, sums="chain")).within(0.0)
+    values = equality.graph.slices
+    assert same(slices=values).within(0.0)
+    assert not same(slices=msgspec.structs.replace(values, sums="chain")).within(0.0)
 
 
 def replicated(optimizer: type = torch.optim.Adam) -> tuple[PlacedStep, tuple[Tensor, ...]]:
     model, inputs, loss = MODELS["towers"]()
     slices = Slices((4, 4), loss="mean", replicas=(1, 1))
-    found = capture_program(model, inputs, loss, optimizer="adam", slices=slices)
-    return step_of(found, model, optimizer(model.parameters(), lr=0.1), 1), inputs
+    equality = capture_program(model, inputs, loss, optimizer="adam", slices=slices)
+    return step_of(equality, model, optimizer(model.parameters(), lr=0.1), 1), inputs
 
 
-def test_what_the_caller_writes_is_in_all_copies_at_the_next_step():
+def test_a_callers_change_reaches_all_copies_at_the_next_step():
     step, inputs = replicated()
     with step:
         step(*inputs)

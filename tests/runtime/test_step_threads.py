@@ -19,6 +19,7 @@ SGD = partial(torch.optim.SGD, lr=0.1)
 ADAM = partial(torch.optim.Adam, lr=0.01, betas=(0.8, 0.95), eps=1e-6)
 
 
+# Concurrent calls, and state that returns between them.
 @pytest.mark.parametrize("devices", [1, 2])
 def test_threads_that_call_one_step_take_turns(processes: StartDevices, devices: int) -> None:
     pair = Pair("towers", ADAM)
@@ -49,9 +50,9 @@ def test_memory_is_that_of_its_own_step_whatever_other_threads_run() -> None:
         expected, run = step.memory(*pair.inputs), step._run
         thread = threading.Thread(target=step, args=pair.inputs)
 
-        def interrupted(*given: Any, **named: Any) -> Any:
-            returned = run(*given, **named)
-            if named:
+        def interrupted(*batches: Any, **thread_name: Any) -> Any:
+            returned = run(*batches, **thread_name)
+            if thread_name:
                 thread.start()
                 thread.join(0.5)
             return returned
@@ -85,10 +86,10 @@ def test_state_is_brought_back_between_two_steps_of_another_thread() -> None:
     pair = Pair("towers", SGD)
     step = pair.placed(1, None)
     step._ahead, step._devices = True, Mock()
-    step._devices.run.side_effect = lambda order: (thread.start(), thread.join(0.1), said())[2]
+    step._devices.run.side_effect = lambda order: (thread.start(), thread.join(0.1), errors())[2]
     thread = threading.Thread(target=step.sync)
 
-    def said() -> list[Any]:
+    def errors() -> list[Any]:
         assert not step._devices.store.called
         return []
 

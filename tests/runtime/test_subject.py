@@ -1,4 +1,4 @@
-"""From what the user typed to a model that runs."""
+"""From a user's text to a model that runs."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from situate.runtime.subject import find_subject
 from situate.torch_capture import capture_function
 
 
+# Built and captured models, and texts that are refused.
 def test_it_is_real_and_its_graph_is_the_one_that_is_planned() -> None:
     subject = find_subject("tests.profiling.models:mlp", "adam")
-    planned = capture_function("tests.profiling.models:mlp", optimizer="adam", cache=False)
-    assert subject.program.graph == planned
+    graph_to_plan = capture_function("tests.profiling.models:mlp", optimizer="adam", cache=False)
+    assert subject.program.graph == graph_to_plan
     assert [tuple(tensor.shape) for tensor in subject.inputs] == [(8, 32), (8,)]
     assert float(subject.inputs[0].abs().sum()) > 0
 
 
 def test_devices_that_it_names_are_among_the_warnings_of_its_graph() -> None:
     subject = find_subject("tests.branches:named")
-    planned = capture_function("tests.branches:named", cache=False)
-    assert subject.program.graph == planned
-    assert subject.program.graph.warnings == planned.warnings
-    assert len(planned.warnings) == 1
+    graph_to_plan = capture_function("tests.branches:named", cache=False)
+    assert subject.program.graph == graph_to_plan
+    assert subject.program.graph.warnings == graph_to_plan.warnings
+    assert len(graph_to_plan.warnings) == 1
 
 
 def test_inference_has_no_update() -> None:
@@ -44,7 +45,7 @@ def test_inference_has_no_update() -> None:
         ("tests.profiling.models:mlp:inference", "adam", "inference has no update"),
     ],
 )
-def test_what_cannot_be_measured_is_said(text: str, optimizer: str | None, message: str) -> None:
+def test_unknown_models_are_refused(text: str, optimizer: str | None, message: str) -> None:
     with pytest.raises(SituateError, match=message) as error:
         find_subject(text, optimizer)
     assert "\n" not in str(error.value)

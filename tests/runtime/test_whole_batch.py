@@ -16,7 +16,7 @@ from situate.errors import SituateError  # noqa: E402
 from situate.runtime.whole_batch import BatchDifference, compare_with_batch  # noqa: E402
 
 
-def compared(model, loss=F.mse_loss, shares=(3, 1), reduction="mean"):
+def compare_batch(model, loss=F.mse_loss, shares=(3, 1), reduction="mean"):
     torch.manual_seed(0)
     inputs = torch.randn(8, 6), torch.randn(8, 3)
 
@@ -26,52 +26,56 @@ def compared(model, loss=F.mse_loss, shares=(3, 1), reduction="mean"):
     return compare_with_batch(model, inputs, step, Slices(shares, loss=reduction))
 
 
+# Equal steps, and differences that are found.
 def test_slices_of_a_mean_are_equal():
-    found = compared(nn.Linear(6, 3))
-    assert found.is_rounding
-    assert max(found.loss, found.gradient) < 1e-5
+    difference = compare_batch(nn.Linear(6, 3))
+    assert difference.is_rounding
+    assert max(difference.loss, difference.gradient) < 1e-5
 
 
 def test_a_sum_that_is_taken_for_a_mean_differs():
     def summed(out, y):
         return F.mse_loss(out, y, reduction="sum")
 
-    assert compared(nn.Linear(6, 3), summed, reduction="sum").is_rounding
-    assert not compared(nn.Linear(6, 3), summed).is_rounding
+    assert compare_batch(nn.Linear(6, 3), summed, reduction="sum").is_rounding
+    assert not compare_batch(nn.Linear(6, 3), summed).is_rounding
 
 
 def test_batch_norms_differ_and_the_parameter_is_named():
-    found = compared(nn.Sequential(nn.BatchNorm1d(6), nn.Linear(6, 3)))
-    assert not found.is_rounding
-    assert found.gradient > found.tolerance
-    assert found.name in {"0.weight", "0.bias", "1.weight", "1.bias"}
+    difference = compare_batch(nn.Sequential(nn.BatchNorm1d(6), nn.Linear(6, 3)))
+    assert not difference.is_rounding
+    assert difference.gradient > difference.tolerance
+    assert difference.name in {"0.weight", "0.bias", "1.weight", "1.bias"}
 
 
 def test_dropout_does_not_tell_them_apart():
     dropout = nn.Sequential(nn.Linear(6, 8), nn.Dropout(), nn.ReLU(), nn.Linear(8, 3))
-    assert compared(dropout).is_rounding
+    assert compare_batch(dropout).is_rounding
 
 
 def test_gradients_that_are_no_numbers_differ():
     def rooted(out, y):
         return (out * (len(out) == 8)).square().sqrt().mean() * 0
 
-    found = compared(nn.Linear(6, 3), rooted)
-    assert found.loss == 0
-    assert not found.is_rounding
+    difference = compare_batch(nn.Linear(6, 3), rooted)
+    assert difference.loss == 0
+    assert not difference.is_rounding
 
 
+# The model, precision and errors.
 def test_the_model_stays_as_it_is():
     model = nn.Sequential(nn.BatchNorm1d(6), nn.Linear(6, 3))
     before = copy.deepcopy(model.state_dict())
-    compared(model)
+    compare_batch(model)
     assert all(torch.equal(before[name], now) for name, now in model.state_dict().items())
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
 def test_numbers_of_16_bits_may_differ_by_more():
-    found = compared(nn.Linear(6, 3), lambda out, y: F.mse_loss(out.bfloat16(), y.bfloat16()))
-    assert found.tolerance > compared(nn.Linear(6, 3)).tolerance
+    difference = compare_batch(
+        nn.Linear(6, 3), lambda out, y: F.mse_loss(out.bfloat16(), y.bfloat16())
+    )
+    assert difference.tolerance > compare_batch(nn.Linear(6, 3)).tolerance
 
 
 @pytest.mark.parametrize(("loss", "gradient"), [(0.2, 0), (0, 0.2)])
@@ -85,4 +89,4 @@ def test_a_step_that_fails_names_the_comparison():
         raise ValueError("no such loss")
 
     with pytest.raises(SituateError, match=r"comparing slices with the whole batch.*no such loss"):
-        compared(nn.Linear(6, 3), failing)
+        compare_batch(nn.Linear(6, 3), failing)

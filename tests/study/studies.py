@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
-from situate.study.file import StudyFile
-from situate.study.no_study import NoStudy
-from situate.study.samples import Of
+from situate.study.file import NoStudy, StudyFile
+from situate.study.samples import SampleTable
 
 HEADER = {
     "graph": "chain 12ab",
@@ -51,9 +50,9 @@ def state() -> dict[str, NDArray[np.generic]]:
     }
 
 
-def record(study: StudyFile | NoStudy, first: int, of: Of = "samples") -> None:
+def record(study: StudyFile | NoStudy, first: int, table: SampleTable = "samples") -> None:
     """Record the batch of the samples number `first` and on."""
-    study.record(first + np.arange(BATCH), *batch(first), first, of)
+    study.record(first + np.arange(BATCH), *batch(first), first, table)
 
 
 def fill(study: StudyFile, batches: int = BATCHES) -> None:
@@ -63,7 +62,7 @@ def fill(study: StudyFile, batches: int = BATCHES) -> None:
     study.keep(batches * BATCH, state, now=True)
 
 
-def made(path: Path, batches: int = BATCHES) -> Path:
+def make_study(path: Path, batches: int = BATCHES) -> Path:
     """A study with so many batches and a checkpoint, closed."""
     with StudyFile(path, HEADER) as study:
         fill(study, batches)
@@ -72,14 +71,14 @@ def made(path: Path, batches: int = BATCHES) -> Path:
 
 def content(study: StudyFile) -> list[bytes]:
     """All that a study gives a search: batch by batch, then the checkpoint."""
-    done, held = study.checkpoint()
-    found = []
-    for first, placements, measured in study.batches(2**40):
-        parts = placements, measured.seconds, measured.outcome
-        found.append(b"".join([bytes([first]), *(part.tobytes() for part in parts)]))
+    samples_done, numbers = study.checkpoint()
+    contents = []
+    for first, placements, measurements in study.batches(2**40):
+        parts = placements, measurements.seconds, measurements.outcome
+        contents.append(b"".join([bytes([first]), *(part.tobytes() for part in parts)]))
     stream = io.BytesIO()
-    np.savez(stream, done=np.array(done), **(held or {}))  # type: ignore[arg-type]
-    return [*found, stream.getvalue()]
+    np.savez(stream, done=np.array(samples_done), **(numbers or {}))  # type: ignore[arg-type]
+    return [*contents, stream.getvalue()]
 
 
 def refused(match: str, path: Path | str, family: type[SituateError] = SituateError) -> None:

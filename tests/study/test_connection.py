@@ -20,7 +20,7 @@ from tests.study.studies import (
     batch,
     content,
     fill,
-    made,
+    make_study,
     record,
     refused,
     room_for,
@@ -29,10 +29,11 @@ from tests.study.studies import (
 ROOT = Path(__file__).parents[2]
 
 
+# Paths: odd names, files that are no study, places without permission.
 @pytest.mark.parametrize("name", ["a", "a b?c#d%20", ":memory:", "é\n", "-x"])
 def test_any_name_will_do(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    made(Path(name))
+    make_study(Path(name))
     assert os.listdir(tmp_path) == [name]
 
 
@@ -66,7 +67,7 @@ def guarded() -> Iterator[Path]:
     """A folder that a user without rights can look into; the test becomes that user."""
     with tempfile.TemporaryDirectory() as name:
         os.chmod(name, 0o755)
-        made(Path(name) / "a.study").chmod(0o644)
+        make_study(Path(name) / "a.study").chmod(0o644)
         root = os.geteuid() == 0
         if root:
             os.seteuid(65534)
@@ -87,6 +88,7 @@ def test_a_read_only_folder_is_refused(guarded: Path) -> None:
     refused("cannot be opened; check that the file and its folder", guarded / "new.study")
 
 
+# Full disks and other processes.
 def test_a_full_disk_keeps_what_was_recorded_before(tmp_path: Path) -> None:
     path = tmp_path / "a"
     with StudyFile(path, HEADER) as study, room_for(60_000):

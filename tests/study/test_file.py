@@ -1,4 +1,4 @@
-"""A study keeps what was measured."""
+"""The study file of a running search, and the stand-in for a search without a study."""
 
 from __future__ import annotations
 
@@ -14,21 +14,43 @@ from situate.data.arrays import Placement
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.study import Study, file
-from situate.study.file import StudyFile
-from situate.study.no_study import NoStudy
-from tests.study.studies import BATCH, BATCHES, HEADER, batch, content, fill, made, record, state
+from situate.study.file import NoStudy, StudyFile
+from tests.study.studies import (
+    BATCH,
+    BATCHES,
+    HEADER,
+    batch,
+    content,
+    fill,
+    make_study,
+    record,
+    state,
+)
+
+
+# Without a study nothing is stored.
+def test_nothing_recorded_is_known_afterwards():
+    placements = np.zeros((1, 3), np.int32)
+    with NoStudy() as study:
+        study.record(np.arange(1), placements, Measurements(np.ones(1), np.zeros(1, np.uint8)), 0)
+        study.keep(1, dict)
+        assert len(study.stored_samples(0, placements)[0]) == 0
+        assert study.checkpoint() == (0, None)
+        assert list(study.batches(1)) == []
+
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_what_was_recorded_is_known_when_it_is_opened_again(tmp_path: Path) -> None:
-    path = made(tmp_path / "a.study")
+# Samples and batches, in any order of recording.
+def test_recorded_samples_are_known_after_reopening(tmp_path: Path) -> None:
+    path = make_study(tmp_path / "a.study")
     with StudyFile(path, HEADER) as study:
-        placements, measured = batch(8)
-        rows, known = study.stored_samples(8, placements)
+        placements, measurements = batch(8)
+        rows, expected_value = study.stored_samples(8, placements)
         assert rows.tolist() == [0, 1, 2, 3]
-        assert np.array_equal(known.seconds, measured.seconds)
-        assert np.array_equal(known.outcome, measured.outcome)
+        assert np.array_equal(expected_value.seconds, measurements.seconds)
+        assert np.array_equal(expected_value.outcome, measurements.outcome)
 
 
 def _known(study: StudyFile | NoStudy, first: int, placements: Placement) -> list[int]:
@@ -37,42 +59,43 @@ def _known(study: StudyFile | NoStudy, first: int, placements: Placement) -> lis
 
 def test_only_recorded_samples_are_known(tmp_path: Path) -> None:
     placements = np.concatenate([batch(first)[0] for first in (0, 4, 8)])
-    with StudyFile(made(tmp_path / "a.study", batches=2), HEADER) as study:
+    with StudyFile(make_study(tmp_path / "a.study", batches=2), HEADER) as study:
         assert _known(study, 0, placements) == list(range(8))
         assert _known(study, 6, placements[6:]) == [0, 1]
         assert _known(study, 8, placements[8:]) == []
 
 
 def test_samples_of_a_batch_are_recorded_in_any_order(tmp_path: Path) -> None:
-    placements, measured = batch(4)
-    with StudyFile(made(tmp_path / "a.study", batches=1), HEADER) as study:
+    placements, measurements = batch(4)
+    with StudyFile(make_study(tmp_path / "a.study", batches=1), HEADER) as study:
         for row in (3, 1):
-            one = Measurements(measured.seconds[[row]], measured.outcome[[row]])
+            one = Measurements(measurements.seconds[[row]], measurements.outcome[[row]])
             study.record(np.array([4 + row]), placements[[row]], one, 4)
     assert len(Study.read(tmp_path / "a.study")) == 4
     with StudyFile(tmp_path / "a.study", HEADER) as study:
-        rows, known = study.stored_samples(4, placements)
+        rows, expected_value = study.stored_samples(4, placements)
         assert rows.tolist() == [1, 3]
-        assert np.array_equal(known.seconds, measured.seconds[[1, 3]])
-        rest = Measurements(measured.seconds[[0, 2]], measured.outcome[[0, 2]])
+        assert np.array_equal(expected_value.seconds, measurements.seconds[[1, 3]])
+        rest = Measurements(measurements.seconds[[0, 2]], measurements.outcome[[0, 2]])
         study.record(np.array([4, 6]), placements[[0, 2]], rest, 4)
         assert _known(study, 4, placements) == [0, 1, 2, 3]
     assert len(Study.read(tmp_path / "a.study")) == 8
 
 
 def test_batches_come_as_they_were_recorded(tmp_path: Path) -> None:
-    with StudyFile(made(tmp_path / "a.study"), HEADER) as study:
-        found = list(study.batches(12))
-    assert [first for first, _, _ in found] == [0, 4, 8]
-    for first, placements, measured in found:
+    with StudyFile(make_study(tmp_path / "a.study"), HEADER) as study:
+        stored = list(study.batches(12))
+    assert [first for first, _, _ in stored] == [0, 4, 8]
+    for first, placements, measurements in stored:
         assert np.array_equal(placements, batch(first)[0])
-        assert np.array_equal(measured.seconds, batch(first)[1].seconds)
+        assert np.array_equal(measurements.seconds, batch(first)[1].seconds)
 
 
+# Checkpoints, and the bytes of the file after restarts.
 def test_a_checkpoint_waits_until_the_last_one_is_old(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with StudyFile(made(tmp_path / "a.study", batches=1), HEADER) as study:
+    with StudyFile(make_study(tmp_path / "a.study", batches=1), HEADER) as study:
         study.keep(0, state)
         assert study.checkpoint()[0] == BATCH
         monkeypatch.setattr(file, "CHECKPOINT_SECONDS", 0.0)
@@ -83,17 +106,17 @@ def test_a_checkpoint_waits_until_the_last_one_is_old(
 def test_a_file_has_the_same_bytes_whatever_came_first_and_however_often_it_was_kept(
     tmp_path: Path,
 ) -> None:
-    found = []
+    stored = []
     for name, rows, checkpoints in (("a", (0, 1, 2, 3), 1), ("b", (2, 0, 3, 1), 5)):
-        placements, measured = batch(4)
-        with StudyFile(made(tmp_path / name, batches=1), HEADER) as study:
+        placements, measurements = batch(4)
+        with StudyFile(make_study(tmp_path / name, batches=1), HEADER) as study:
             for row in rows:
-                one = Measurements(measured.seconds[[row]], measured.outcome[[row]])
+                one = Measurements(measurements.seconds[[row]], measurements.outcome[[row]])
                 study.record(np.array([4 + row]), placements[[row]], one, 4)
             for _ in range(checkpoints):
                 study.keep(8, state, now=True)
-        found.append((tmp_path / name).read_bytes())
-    assert found[0] == found[1]
+        stored.append((tmp_path / name).read_bytes())
+    assert stored[0] == stored[1]
 
 
 def without_change_counter(path: Path) -> bytes:
@@ -119,7 +142,7 @@ def test_a_search_that_was_killed_and_went_on_leaves_the_bytes_of_one_that_ran_t
         for first in range(batches * BATCH, BATCHES * BATCH, BATCH):
             record(study, first)
             study.keep(first + BATCH, state, now=True)
-    through = without_change_counter(made(tmp_path / "b"))
+    through = without_change_counter(make_study(tmp_path / "b"))
     assert without_change_counter(tmp_path / "a") == through
 
 
@@ -130,7 +153,7 @@ def test_a_search_in_several_starts_leaves_the_bytes_of_one_that_ran_through(
         with StudyFile(tmp_path / "a", HEADER) as study:
             record(study, first)
             study.keep(first + BATCH, state, now=True)
-    through = without_change_counter(made(tmp_path / "b"))
+    through = without_change_counter(make_study(tmp_path / "b"))
     assert without_change_counter(tmp_path / "a") == through
 
 
@@ -145,39 +168,40 @@ def test_no_path_keeps_nothing() -> None:
 
 
 def test_a_closed_study_is_one_file(tmp_path: Path) -> None:
-    made(tmp_path / "a.study")
+    make_study(tmp_path / "a.study")
     assert os.listdir(tmp_path) == ["a.study"]
 
 
 def test_opening_a_study_without_adding_to_it_leaves_it_as_it_is(tmp_path: Path) -> None:
-    before = made(tmp_path / "a").read_bytes()
+    before = make_study(tmp_path / "a").read_bytes()
     with StudyFile(tmp_path / "a", HEADER) as study:
         content(study)
     assert (tmp_path / "a").read_bytes() == before
 
 
+# Other placements and damaged files are noticed.
 def test_another_placement_of_a_sample_is_noticed(tmp_path: Path) -> None:
     placements = batch(4)[0].copy()
     placements[2, 5] = (placements[2, 5] + 1) % 3
     with (
-        StudyFile(made(tmp_path / "a.study"), HEADER) as study,
+        StudyFile(make_study(tmp_path / "a.study"), HEADER) as study,
         pytest.raises(SituateError, match=r"a\.study: made by another version .*: sample 6 diff"),
     ):
         study.stored_samples(4, placements)
 
 
 def test_a_damaged_study_never_gives_other_measurements(tmp_path: Path) -> None:
-    path = made(tmp_path / "a")
+    path = make_study(tmp_path / "a")
     whole = path.read_bytes()
     with StudyFile(path, HEADER) as study:
         right = content(study)
-    found = []
+    stored = []
     for damaged in _damaged(whole):
         path.write_bytes(damaged)
-        found.append(_content_or_error(path))
-    errors = [each for each in found if each != right]
+        stored.append(_content_or_error(path))
+    errors = [item for item in stored if item != right]
     assert all(isinstance(error, str) and "\n" not in error for error in errors)
-    assert 20 < len(errors) < len(found)
+    assert 20 < len(errors) < len(stored)
 
 
 def _content_or_error(path: Path) -> list[bytes] | str:

@@ -13,7 +13,7 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 from situate.runtime.equality import compare  # noqa: E402
-from situate.runtime.model_state.optimizers import default  # noqa: E402
+from situate.runtime.model_state.optimizers import default_optimizer  # noqa: E402
 from situate.runtime.programs.program import capture_program  # noqa: E402
 from situate.torch_capture import capture  # noqa: E402
 from tests.runtime.steps import step_of  # noqa: E402
@@ -56,7 +56,7 @@ def test_a_step_is_that_of_pytorch(kind: str, clip: float) -> None:
         model,
         inputs,
         loss,
-        lambda parameters: default(kind, parameters),
+        lambda parameters: default_optimizer(kind, parameters),
         lambda trained, optimizer: step_of(program, trained, optimizer, 1),
         clip=clip,
         threads=1,
@@ -74,7 +74,7 @@ def test_clipping_changes_the_step() -> None:
     def step(trained: nn.Module, optimizer: Any) -> Any:
         return step_of(program, trained, optimizer, 1)
 
-    sgd = lambda parameters: default("sgd", parameters)  # noqa: E731
+    sgd = lambda parameters: default_optimizer("sgd", parameters)  # noqa: E731
     assert not compare(copy.deepcopy(model), inputs, loss, sgd, step, threads=1).within(0)
 
 

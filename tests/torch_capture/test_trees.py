@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from situate.runtime.equality import STEPS, compare  # noqa: E402
+from situate.runtime.equality import COMPARED_STEPS, compare  # noqa: E402
 from situate.torch_capture import capture  # noqa: E402
 from situate.torch_capture.trees import flatten, names  # noqa: E402
 from tests.runtime.placing import placed_step  # noqa: E402
@@ -108,7 +108,7 @@ def test_leaves_and_structure_make_the_value_again():
 def test_a_static_cache_is_written_where_it_is():
     config = KINDS["whole"]()
     model = network("whole").eval()
-    cache = transformers.StaticCache(config=config, max_cache_len=LENGTH + STEPS)
+    cache = transformers.StaticCache(config=config, max_cache_len=LENGTH + COMPARED_STEPS)
     with torch.no_grad():
         model(WORDS, past_key_values=cache)
     before = [layer.keys.clone() for layer in cache.layers]

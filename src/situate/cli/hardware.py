@@ -50,12 +50,12 @@ def machine_for(
 def _here(
     options: LearningOptions, problem: Problem, model: str, optimizer: str | None
 ) -> Iterator[RealMachine]:
-    from situate.evaluators.hardware.machine import LIMIT, RealMachine
+    from situate.evaluators.hardware.machine import MEASUREMENT_LIMIT_SECONDS, RealMachine
     from situate.runtime.subject import find_subject
 
     with working(f"building {model}"):
         subject = find_subject(model, optimizer, problem.graph.slices, problem.graph.recompute)
-    with RealMachine(problem, subject, options.timeout or LIMIT) as machine:
+    with RealMachine(problem, subject, options.timeout or MEASUREMENT_LIMIT_SECONDS) as machine:
         yield machine
 
 
@@ -63,11 +63,11 @@ def _here(
 def _by_workers(
     options: LearningOptions, problem: Problem, model: str, optimizer: str | None
 ) -> Iterator[RealMachines]:
-    from situate.evaluators.hardware.machine import LIMIT
+    from situate.evaluators.hardware.machine import MEASUREMENT_LIMIT_SECONDS
     from situate.evaluators.hardware.machines import RealMachines
 
     assert options.workers is not None
-    limit = options.timeout or LIMIT
+    limit = options.timeout or MEASUREMENT_LIMIT_SECONDS
     with RealMachines(
         problem, model, options.workers, optimizer=optimizer, limit=limit, steps=options.steps
     ) as machines:

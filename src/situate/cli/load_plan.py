@@ -18,7 +18,7 @@ from situate.data.update_rule import DEFAULT, UpdateRule, update_rule
 from situate.errors import SituateError
 from situate.model import check_model, is_file
 from situate.results.plan import Plan
-from situate.runtime.compile import Built, Prepared, build_planned, prepare
+from situate.runtime.compile import ModelParts, RunnablePlan, build_model, prepare
 from situate.runtime.model_state import optimizers
 from situate.runtime.programs.program import capture_program
 from situate.runtime.step import PlacedStep
@@ -43,13 +43,13 @@ class LoadedPlan:
     inputs: Any
     loss: Any
     rule: UpdateRule | None
-    prepared: Prepared
+    prepared: RunnablePlan
     seed: int
 
     def optimizer(self, parameters: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
         """PyTorch's, with its own defaults."""
         assert self.rule is not None
-        return optimizers.default(self.rule.kind, parameters)
+        return optimizers.default_optimizer(self.rule.kind, parameters)
 
     def step(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer | None) -> PlacedStep:
         """The step; one that fails leaves the model spoilt."""
@@ -104,7 +104,7 @@ def load_plan(
             training=training,
             optimizer=str(rule),
             name=named,
-            named=devices,
+            named_devices=devices,
             slices=read.cut,
             recompute=read.again,
         )
@@ -130,13 +130,13 @@ def _check_runs(model: str) -> None:
     check_model(model)
 
 
-def _built(plan: Plan, seed: int, devices: NamedDevices) -> Built:
+def _built(plan: Plan, seed: int, devices: NamedDevices) -> ModelParts:
     """Model, inputs as a tuple or a dict, and loss, all drawn from the seed."""
     import torch
 
     called = "it is called without arguments"
     with explained(plan.graph, "building the model", called):
         torch.manual_seed(seed)
-        model, inputs, loss = build_planned(plan, devices)
+        model, inputs, loss = build_model(plan, devices)
         # A list is called with like a tuple, and structured like none.
         return model, tuple(inputs) if isinstance(inputs, list) else inputs, loss

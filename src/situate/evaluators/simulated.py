@@ -1,4 +1,4 @@
-"""A simulated machine: measures placements by the simulator, with noise where it is asked for."""
+"""A simulated machine that measures placements by the simulator, optionally with noise."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from situate.simulation.decoding import naming, priority_of, step_times
 from situate.simulation.simulator import Simulator
 
 NOISE_STREAM = 1
-"""Names the generators of noise: were they a learner's of the same seed and sample, it would depend
-on the placement."""
+"""Separates the generators of noise from a learner's. With a common stream of equal seed and
+sample, the noise would depend on the placement."""
 
 OUT_OF_MEMORY, TIMEOUT = OUTCOMES.index("out_of_memory"), OUTCOMES.index("timeout")
 
 
 class SimulatedMachine:
-    """Runs ready ops in the order in which the graph lists them, as frameworks do, or in another.
+    """Runs ready ops in the graph's order, as frameworks do, or in another order.
 
     Args:
         problem: a graph on a cluster; its objective is `time`.
-        noise: standard deviation of the logarithm of a step's measured time, which is the
-            simulated one times exp(noise * z) with z from a normal distribution. A measurement is
-            of one step, or of those of `by`.
+        noise: standard deviation of the logarithm of a step's measured time. A measurement is the
+            simulated time multiplied by exp(noise * z) with z from a normal distribution, for one
+            step or for the steps of `by`.
         seed: of the noise. Sample number i always gets the same z.
         threads: at most this many; the measurements do not depend on it.
-        order: (n,) indices of ops, the most urgent first; None for the graph's.
+        order: (n,) indices of ops, the most urgent first; None for the graph's order.
         simulator: of the problem, if there is one already.
 
     Raises:
@@ -59,7 +59,7 @@ class SimulatedMachine:
         self._steps = Steps(dropped=0, timed=1, window=1)
 
     at_once: int | None = None
-    """No limit: it is given all placements that there are."""
+    """No limit: a call gets all placements of a batch."""
 
     @property
     def name(self) -> str:
@@ -70,32 +70,35 @@ class SimulatedMachine:
         return f"simulator noise={self._noise!r} seed={self._seed}{rule}"
 
     def by(self, steps: Steps) -> SimulatedMachine:
-        """The same machine, each of whose measurements is of these steps, with noise of their own;
-        none is slower for being the first."""
+        """The same machine, whose measurements aggregate these steps, each with noise of its own.
+        The first step is no slower."""
         other = copy(self)
         other._steps = steps
         return other
 
     @property
     def finalists(self) -> int:
-        """None without noise."""
+        """0 without noise."""
         return FINALISTS if self._noise else 0
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
-        """Simulated times of placements (k, n), the samples number `first` and on.
+        """Simulated times of placements (k, n), the samples numbered from `first` on.
 
-        A placement that exceeds a capacity is out of memory; one whose calls wait for one another
+        A placement that exceeds a capacity is out of memory. One whose calls wait for one another
         times out.
 
         Raises:
             SituateError: not integers of that shape, or an unknown device.
         """
-        given = rows(placements, self._problem.n, "placements")
-        with naming(self._problem, given, lambda row: f"sample {first + row}: "):
-            seconds, peak = step_times(self._simulator, given, self._priority, self._threads)
+        placement_rows = rows(placements, self._problem.n, "placements")
+        with naming(self._problem, placement_rows, lambda row: f"sample {first + row}: "):
+            seconds, peak = step_times(
+                self._simulator, placement_rows, self._priority, self._threads
+            )
         fits, ends = (peak <= self._problem.capacity).all(axis=1), np.isfinite(seconds)
         outcome = np.where(fits, np.where(ends, 0, TIMEOUT), OUT_OF_MEMORY).astype(np.uint8)
         with np.errstate(over="ignore"):
+            # Very large noise may overflow; no measurement exceeds the longest representable step.
             noisy = np.minimum(seconds * self._factors(first, len(seconds)), LONGEST)
         return Measurements(np.where(outcome == 0, noisy, np.inf), outcome)
 

@@ -1,1 +1,1 @@
-"""Policies: distributions over placements, how they are sampled and how their gradients go."""
+"""Policies: distributions over placements, their samples and their gradients."""

@@ -1,4 +1,4 @@
-"""Content-based attention: where in the encoder's outputs a step of the decoder looks."""
+"""Content-based attention of a decoder's steps to an encoder's outputs."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ import torch
 from torch import Tensor, nn
 
 from situate import _core
-from situate.policies.arithmetic import product
-from situate.policies.core import called
-from situate.policies.shape import Score
+from situate.policies.arithmetic import call_core, product
+from situate.policies.shapes import Score
 
 
 class Attention(nn.Module):
-    """Weights over the g outputs of an encoder for every query, and what they sum to.
+    """Attention weights over the g outputs of an encoder for every query, and their weighted sum.
 
     Args:
         hidden: width h of queries and outputs.
-        score: `additive`, v . tanh(W s + U h) (Bahdanau et al., ICLR 2015, A.1.2), or `general`,
-            s . U h (Luong et al., EMNLP 2015, Eq. 8), which costs a small part of it.
-        width: a of the space in which an additive score compares; the other compares in h.
+        score: `additive`, v . tanh(W s + U h) (Bahdanau et al., ICLR 2015, A.1.2), or `general`, s
+            . U h (Luong et al., EMNLP 2015, Eq. 8), which costs far less.
+        width: width a of the space in which an additive score compares; a general score uses h.
     """
 
     def __init__(self, hidden: int, score: Score, width: int) -> None:
@@ -30,7 +29,7 @@ class Attention(nn.Module):
         self.v = nn.Parameter(torch.empty(width)) if score == "additive" else None
 
     def keys(self, outputs: Tensor) -> Tensor:
-        """(b, g, a) of the encoder's outputs (b, g, h); all queries share them."""
+        """(b, g, a) keys of the encoder's outputs (b, g, h); all queries share them."""
         keys: Tensor = self.key(outputs)
         return keys
 
@@ -38,7 +37,7 @@ class Attention(nn.Module):
         """(b, s, h) contexts of s decoder states (b, s, h) for each of b encoded sequences.
 
         Args:
-            states: what asks.
+            states: the queries.
             outputs: (b, g, h) of the encoder.
             keys: (b, g, a) of the outputs.
         """
@@ -60,17 +59,16 @@ class Attention(nn.Module):
 class _Additive(torch.autograd.Function):
     """v . sigmoid(q + m) for queries q (b, s, a) and keys m (b, g, a): (b, s, g).
 
-    As tanh(x) = 2 sigmoid(2x) - 1, and a softmax does not see a constant, this is Bahdanau's score
-    with all its parameters doubled. All (b, s, g, a) sums at once would be hundreds of megabytes
-    that travel to memory and back in every operation; in the core each is made where it is needed,
-    and again in the backward pass.
+    This equals Bahdanau's score with all parameters doubled: tanh(x) = 2 sigmoid(2x) - 1, and a
+    softmax ignores a constant. The (b, s, g, a) sums would take hundreds of megabytes, so the core
+    computes each where it is needed, and again in the backward pass.
     """
 
     @staticmethod
     def forward(ctx: Any, queries: Tensor, keys: Tensor, v: Tensor) -> Tensor:
         ctx.save_for_backward(queries, keys, v)
-        return called(_core.additive_scores, queries, keys, v)[0]
+        return call_core(_core.additive_scores, queries, keys, v)[0]
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, ...]:
-        return tuple(called(_core.additive_gradients, *ctx.saved_tensors, *gradients))
+        return tuple(call_core(_core.additive_gradients, *ctx.saved_tensors, *gradients))

@@ -1,5 +1,8 @@
-"""A graph network: representations of the nodes of several graphs at once, by message passing
-(A. Paliwal et al., REGAL, ICLR 2020, Eq. 1)."""
+"""Networks that represent the nodes of several graphs at once.
+
+`GraphNetwork` passes messages along edges (A. Paliwal et al., REGAL, ICLR 2020, Eq. 1);
+`SequenceNetwork` reads nodes in topological order (the graph-as-sequence model, 5.2).
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,14 @@ from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
 
-from situate.policies.graph_shape import Aggregation, GraphShape
+from situate.policies.shapes import Aggregation, GraphShape
 
 
 @dataclass(frozen=True, eq=False)
 class GraphBatch:
-    """Graphs side by side: n nodes and e edges in all.
+    """Several graphs, with n nodes and e edges in all.
 
     Attributes:
         nodes: (n, f) features.
@@ -21,7 +25,7 @@ class GraphBatch:
         source, target: (e,) the nodes of an edge.
         graph: (n,) the graph of a node.
         place: (n,) its place in a topological order of its graph, from 0.
-        graphs: how many there are.
+        graphs: number of graphs.
     """
 
     nodes: Tensor
@@ -33,7 +37,7 @@ class GraphBatch:
     graphs: int
 
     def sums(self, of_nodes: Tensor) -> Tensor:
-        """(graphs, ...) sums over the nodes of each graph, of (n, ...)."""
+        """(graphs, ...) sums of (n, ...) over the nodes of each graph."""
         empty = of_nodes.new_zeros(self.graphs, *of_nodes.shape[1:])
         return torch.as_tensor(empty.index_add(0, self.graph, of_nodes))
 
@@ -42,7 +46,7 @@ class GraphNetwork(nn.Module):
     """Representations (n, width) of nodes.
 
     Args:
-        features: of a node and of an edge.
+        features: widths of the features of a node and of an edge.
         shape: see `GraphShape`.
         generator: draws the initial parameters.
     """
@@ -61,14 +65,14 @@ class GraphNetwork(nn.Module):
             else perceptron(2 * width, width, width, generator)
         )
         if isinstance(self.update, nn.GRUCell):
-            initialise(self.update, width, generator)
+            _initialise(self.update, width, generator)
         if shape.update == "residual":
             # Where messages are summed at nodes of a hundred edges, what every round adds would
             # grow to millions before anything is learnt.
             begin_as_zero(self.update)
 
     def forward(self, batch: GraphBatch) -> Tensor:
-        """(n, width) after all rounds."""
+        """(n, width) representations after all rounds."""
         nodes: Tensor = self.node(batch.nodes)
         edges = self.edge(batch.edges)
         directions = [
@@ -85,16 +89,16 @@ class GraphNetwork(nn.Module):
     def _updated(self, nodes: Tensor, messages: Tensor) -> Tensor:
         if self.shape.update == "gru":
             return torch.as_tensor(self.update(messages, nodes))
-        made = self.update(torch.cat([nodes, messages], dim=1))
-        return torch.as_tensor(nodes + made if self.shape.update == "residual" else made)
+        update = self.update(torch.cat([nodes, messages], dim=1))
+        return torch.as_tensor(nodes + update if self.shape.update == "residual" else update)
 
 
 class _Direction:
     """Messages along all edges, or against them.
 
-    The first layer of the network of messages, of [h_s, h_t, h_e], is applied to sources, targets
-    and edges one by one, and its last layer to sums of messages: both are linear, and there are
-    fewer nodes than edges. What comes of an edge itself is the same in every round.
+    The message network's first layer, of [h_s, h_t, h_e], is applied to sources, targets and edges
+    separately, and its last layer to sums of messages: both are linear, and there are fewer nodes
+    than edges. The edges' part is the same in every round.
     """
 
     def __init__(self, network: nn.Sequential, edges: Tensor, receiver: Tensor, n: int) -> None:
@@ -109,7 +113,7 @@ class _Direction:
         self._count = edges.new_zeros(n, 1).index_add(0, receiver, ones)
 
     def messages(self, nodes: Tensor, batch: GraphBatch, aggregation: Aggregation) -> Tensor:
-        """(n, width) what each node receives, in sum or in the mean."""
+        """(n, width) sum or mean of the messages that each node receives."""
         sources, targets = (nodes @ self._of_nodes).chunk(2, dim=1)
         hidden = torch.relu(sources[batch.source] + targets[batch.target] + self._of_edges)
         total = torch.zeros_like(sources).index_add(0, self._receiver, hidden)
@@ -121,20 +125,50 @@ class _Direction:
 
 
 def perceptron(inputs: int, hidden: int, outputs: int, generator: Generator) -> nn.Sequential:
-    """Two layers, linear and with rectified units between them (Eq. 3)."""
+    """Two linear layers with rectified units between them (Eq. 3)."""
     layers = nn.Linear(inputs, hidden), nn.Linear(hidden, outputs)
     for layer in layers:
-        initialise(layer, layer.in_features, generator)
+        _initialise(layer, layer.in_features, generator)
     return nn.Sequential(layers[0], nn.ReLU(), layers[1])
 
 
 def begin_as_zero(network: nn.Module) -> None:
-    """The network (a `perceptron`) makes zeros of whatever it reads until it learns."""
+    """Let a `perceptron` return zeros for all inputs until it learns."""
     for parameter in network[2].parameters():  # type: ignore[index]
         nn.init.zeros_(parameter)
 
 
-def initialise(layer: nn.Module, inputs: int, generator: Generator) -> None:
-    """PyTorch's own initial parameters, from a generator: uniform within 1 / sqrt(inputs)."""
+def _initialise(layer: nn.Module, inputs: int, generator: Generator) -> None:
+    """Draw PyTorch's own initial parameters from a generator: uniform within 1 / sqrt(inputs)."""
     for parameter in layer.parameters():
         nn.init.uniform_(parameter, -(inputs**-0.5), inputs**-0.5, generator=generator)
+
+
+class SequenceNetwork(nn.Module):
+    """Representations (n, width) of nodes, by an LSTM that reads them in both directions.
+
+    Args:
+        features: width of a node's features; edges are not read.
+        shape: only its width is used.
+        generator: draws the initial parameters.
+    """
+
+    def __init__(self, features: int, shape: GraphShape, generator: Generator) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(features, shape.width, bidirectional=True)
+        self.last = nn.Linear(2 * shape.width, shape.width)
+        _initialise(self.lstm, shape.width, generator)
+        _initialise(self.last, 2 * shape.width, generator)
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """(n, width) representations."""
+        # Graphs by their size, the largest first; then their nodes by place, and those of one place
+        # by graph: PyTorch's form of sequences of different lengths.
+        sizes = torch.bincount(batch.graph, minlength=batch.graphs)
+        rank = torch.empty_like(sizes)
+        rank[sizes.argsort(descending=True, stable=True)] = torch.arange(batch.graphs)
+        packed = (batch.place * batch.graphs + rank[batch.graph]).argsort()
+        lengths = torch.bincount(batch.place)
+        states, _ = self.lstm(PackedSequence(batch.nodes[packed], lengths))
+        unpacked = torch.zeros_like(states.data).index_copy(0, packed, states.data)
+        return torch.as_tensor(self.last(unpacked))

@@ -1,4 +1,4 @@
-"""The Hierarchical Planner's grouper: a feed-forward network and a softmax over groups."""
+"""The Hierarchical Planner's grouper: a feed-forward network with a softmax over groups."""
 
 from __future__ import annotations
 
@@ -8,25 +8,24 @@ import torch
 from torch import Generator, Tensor, nn
 
 from situate import _core
-from situate.policies.arithmetic import threads
-from situate.policies.core import array
+from situate.policies.arithmetic import array, thread_count
 
 
 class Grouper(nn.Module):
-    """p(g; theta_g): every unit draws its group on its own (Hierarchical Planner, section 2).
+    """p(g; theta_g): every unit draws its group independently (Hierarchical Planner, section 2).
 
-    Sampling and gradients go block by block, since the probabilities of 80,000 units over 256
-    groups are 80 MB that need never exist at once.
+    Sampling and gradients go block by block, so the probabilities of 80,000 units over 256 groups
+    (80 MB) never exist at once.
 
     Args:
         features: (u, f) of the units.
         groups: number g of groups.
-        hidden: width h of the one hidden layer.
+        hidden: width h of the hidden layer.
         generator: draws the initial weights (X. Glorot, Y. Bengio, AISTATS 2010, Eq. 16).
-        relu: whether hidden units are rectified; the released controller's are linear.
-        start: (u,) groups that the grouper begins with, or None.
-        trust: what is added to the logit of a unit's group in `start`; the last layer is zero
-            then, so that `start` alone decides at first.
+        relu: rectify the hidden units; in the released controller they are linear.
+        start: (u,) initial groups, or None.
+        trust: added to the logit of a unit's group in `start`. The last layer is then zero, so
+            `start` alone decides at first.
     """
 
     features: Tensor
@@ -65,25 +64,25 @@ class Grouper(nn.Module):
 
     @torch.no_grad()
     def sample(self, m: int, generator: Generator, noise: float = 0.0) -> Tensor:
-        """Groups (m, u) of m samples.
+        """(m, u) groups of m samples.
 
         Args:
             m: number of samples.
             generator: of the draws.
-            noise: standard deviation of what is added to the logits of the draws, the same for all
-                m, relative to the root mean square of the unit's logits.
+            noise: standard deviation of noise on the logits, the same for all m samples, relative
+                to the root mean square of the unit's logits.
         """
         # The core draws by seed, unit and number, so its threads may draw in any order.
         seed = torch.randint(2**62, (), generator=generator)
-        drawn = _core.sample_groups(
-            **_arrays(self.hidden(), self.last.weight, self.last.bias, self._start),
+        groups = _core.sample_groups(
+            **_last_layer(self.hidden(), self.last.weight, self.last.bias, self._start),
             trust=self._trust,
             m=m,
             seed=int(seed),
             noise=noise,
-            threads=threads(),
+            threads=thread_count(),
         )
-        return torch.from_numpy(drawn)
+        return torch.from_numpy(groups)
 
     def hidden(self) -> Tensor:
         """(u, h) the hidden layer."""
@@ -91,7 +90,7 @@ class Grouper(nn.Module):
         return torch.relu(hidden) if self._relu else hidden
 
     def log_prob(self, groups: Tensor, weights: Tensor) -> Tensor:
-        """The sum over samples i of w_i log p(g_i; theta_g), a number to differentiate.
+        """The sum over samples i of w_i log p(g_i; theta_g), a differentiable number.
 
         Args:
             groups: (m, u) the samples.
@@ -109,16 +108,18 @@ class Grouper(nn.Module):
         return total
 
 
-def _arrays(states: Tensor, weight: Tensor, bias: Tensor, start: Tensor | None) -> dict[str, Any]:
-    """The last layer, as the core takes it."""
-    given = {"states": states, "weight": weight, "bias": bias, "start": start}
-    return {name: None if each is None else array(each) for name, each in given.items()}
+def _last_layer(
+    states: Tensor, weight: Tensor, bias: Tensor, start: Tensor | None
+) -> dict[str, Any]:
+    """The arguments of the core that describe the last layer."""
+    tensors = {"states": states, "weight": weight, "bias": bias, "start": start}
+    return {name: None if tensor is None else array(tensor) for name, tensor in tensors.items()}
 
 
 class _LogProb(torch.autograd.Function):
-    """`Grouper.log_prob`, with its gradient made in the same pass.
+    """`Grouper.log_prob`, with the gradient computed in the same pass.
 
-    With l the logits of a unit and n_j the weights of the samples that put it into group j, the
+    With logits l of a unit, and n_j the total weight of the samples that put it into group j, the
     gradient of sum_i w_i log p(g_i) by l_j is n_j - p_j sum_i w_i.
     """
 
@@ -134,11 +135,11 @@ class _LogProb(torch.autograd.Function):
         weights: Tensor,
     ) -> Tensor:
         total, *saved = _core.group_gradients(
-            **_arrays(hidden, weight, bias, start),
+            **_last_layer(hidden, weight, bias, start),
             trust=trust,
             groups=array(groups),
             weights=array(weights),
-            threads=threads(),
+            threads=thread_count(),
         )
         # Gradients by hidden (u, h), weight (g, h) and bias (g,) are made in the same pass as the
         # value: the probabilities (u, g) that they need are too large to be kept, or to be made

@@ -8,9 +8,10 @@ from situate.errors import MissingExtra
 
 
 def check_torch(*others: str) -> None:
-    """
+    """Check that PyTorch is installed.
+
     Args:
-        others: packages of the extra that are needed beside PyTorch.
+        others: further packages of the extra that must be installed.
 
     Raises:
         MissingExtra: PyTorch or one of them is not installed.

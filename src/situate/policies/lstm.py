@@ -1,7 +1,7 @@
-"""An LSTM whose recurrence is the core's, with its gradient.
+"""An LSTM whose recurrence runs in the core, with its gradient.
 
-PyTorch's own takes twice as long to read the recurrent weights, most of what a step costs, and the
-activations of samples that were drawn step by step would have to be computed again.
+PyTorch's LSTM takes twice as long to read the recurrent weights, which dominate the cost of a step.
+It would also have to recompute the activations of samples that were drawn step by step.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from situate import _core
-from situate.policies.arithmetic import product
-from situate.policies.core import called
+from situate.policies.arithmetic import call_core, product
 
 State = tuple[Tensor, Tensor]
 """Hidden states and cells."""
@@ -34,60 +33,60 @@ class Activations(NamedTuple):
     hidden: Tensor
 
 
-def bias(lstm: nn.LSTM, layer: int) -> Tensor:
-    """(4h,) both biases of a layer."""
+def joint_bias(lstm: nn.LSTM, layer: int) -> Tensor:
+    """(4h,) the sum of a layer's two biases."""
     of_inputs, of_hidden = (getattr(lstm, f"bias_{of}_l{layer}") for of in ("ih", "hh"))
     return torch.as_tensor(of_inputs + of_hidden)
 
 
-def read(lstm: nn.LSTM, layer: int, inputs: Tensor) -> Tensor:
-    """(..., 4h) what a layer's gates make of inputs (..., f)."""
+def input_gates(lstm: nn.LSTM, layer: int, inputs: Tensor) -> Tensor:
+    """(..., 4h) the part of a layer's gates that depends on its inputs (..., f)."""
     weights = getattr(lstm, f"weight_ih_l{layer}")
     # (..., f) to (rows, f) to (rows, 4h): the inputs of all steps in one product, since only the
     # recurrent product has to go step by step.
-    made = product(inputs.reshape(-1, inputs.shape[-1]), weights.t())
-    return (made + bias(lstm, layer)).view(*inputs.shape[:-1], len(weights))
+    gates = product(inputs.reshape(-1, inputs.shape[-1]), weights.t())
+    return (gates + joint_bias(lstm, layer)).view(*inputs.shape[:-1], len(weights))
 
 
-def run(
+def run_lstm(
     lstm: nn.LSTM, first: Tensor, state: State, activations: Sequence[Activations] = ()
 ) -> tuple[Tensor, State]:
     """Hidden states (T, k, h) of the last layer, and the state after the last step.
 
     Args:
-        lstm: of any number of layers, whose parameters alone are used.
-        first: (T, k, 4h) what the first layer read, see `read`.
-        state: to begin from, each (layers, k, h).
-        activations: of every layer, if the same steps were taken before with the same parameters.
+        lstm: of any number of layers; only its parameters are used.
+        first: (T, k, 4h) `input_gates` of the first layer.
+        state: initial hidden states and cells, each (layers, k, h).
+        activations: of every layer, if the same steps ran before with the same parameters.
     """
     inputs, hidden, cells = first, list[Tensor](), list[Tensor]()
     for layer in range(lstm.num_layers):
         if layer:
-            inputs = read(lstm, layer, inputs)
+            inputs = input_gates(lstm, layer, inputs)
         recurrent = getattr(lstm, f"weight_hh_l{layer}")
-        known = activations[layer] if activations else None
-        inputs, cell = _Pass.apply(  # type: ignore[no-untyped-call]
-            inputs, recurrent, state[0][layer], state[1][layer], known
+        saved_activations = activations[layer] if activations else None
+        inputs, cell = _LayerPass.apply(  # type: ignore[no-untyped-call]
+            inputs, recurrent, state[0][layer], state[1][layer], saved_activations
         )
         hidden.append(inputs[-1])
         cells.append(cell)
     return inputs, (torch.stack(hidden), torch.stack(cells))
 
 
-class _Pass(torch.autograd.Function):
+class _LayerPass(torch.autograd.Function):
     """One layer: its hidden states (T, k, h) and the last cell (k, h)."""
 
     @staticmethod
     def forward(
         ctx: Any,
-        read: Tensor,
+        gate_inputs: Tensor,
         recurrent: Tensor,
         hidden: Tensor,
         cell: Tensor,
-        known: Activations | None,
+        saved_activations: Activations | None,
     ) -> State:
-        activations = known or Activations(
-            *called(_core.lstm_forward, recurrent, read, hidden, cell)
+        activations = saved_activations or Activations(
+            *call_core(_core.lstm_forward, recurrent, gate_inputs, hidden, cell)
         )
         ctx.save_for_backward(recurrent, hidden, cell, *activations)
         # A copy, lest an output be a view of what is saved for the backward pass.
@@ -96,7 +95,7 @@ class _Pass(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         recurrent, hidden, cell, gates, cells, states = ctx.saved_tensors
-        of_read, of_hidden, of_cell = called(
+        of_read, of_hidden, of_cell = call_core(
             _core.lstm_backward, recurrent, cell, gates, cells, *gradients
         )
         # before (T, k, h): the hidden state that each step read, the first one included.

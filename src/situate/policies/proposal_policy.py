@@ -1,5 +1,8 @@
-"""A policy over the nodes of a graph whose choices are independent of one another once the graph is
-known (A. Paliwal et al., REGAL, ICLR 2020, Eq. 2), and the baseline beside it."""
+"""A policy over the nodes of a graph, and its baseline.
+
+The choices at the nodes are independent of one another given the graph (A. Paliwal et al., REGAL,
+ICLR 2020, Eq. 2).
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,22 @@ from collections.abc import Sequence
 import torch
 from torch import Generator, Tensor, nn
 
-from situate.policies.graph_network import GraphBatch, GraphNetwork, begin_as_zero, perceptron
-from situate.policies.graph_shape import GraphShape
-from situate.policies.sequence_network import SequenceNetwork
+from situate.policies.graph_network import (
+    GraphBatch,
+    GraphNetwork,
+    SequenceNetwork,
+    begin_as_zero,
+    perceptron,
+)
+from situate.policies.shapes import GraphShape
 
 
 class ProposalPolicy(nn.Module):
-    """Categorical distributions over choices at every node; begins as uniform ones.
+    """Categorical distributions of the choices at every node; initially uniform.
 
     Args:
-        features: of a node and of an edge.
-        choices: how many categories each of the c choices at a node has.
+        features: widths of the features of a node and of an edge.
+        choices: number of categories of each of the c choices at a node.
         shape: of the network that represents nodes.
         generator: draws the initial parameters.
     """
@@ -37,32 +45,38 @@ class ProposalPolicy(nn.Module):
         begin_as_zero(self.head)
 
     def log_probs(self, batch: GraphBatch) -> list[Tensor]:
-        """(n, categories) of each choice."""
+        """(n, categories) log-probabilities of each choice."""
         logits = self.head(self.network(batch))
         return [part.log_softmax(dim=1) for part in logits.split(self.choices, dim=1)]
 
     @torch.no_grad()
     def sample(self, batch: GraphBatch, samples: int, generator: Generator) -> Tensor:
-        """(samples, n, c) categories of the choices at each node."""
+        """(samples, n, c) sampled categories of the choices at each node."""
         log_probs = self.log_probs(batch)
-        return torch.stack([_drawn(each, samples, generator) for each in log_probs], dim=2)
+        return torch.stack(
+            [
+                _sample_categories(log_probs_of_choice, samples, generator)
+                for log_probs_of_choice in log_probs
+            ],
+            dim=2,
+        )
 
 
 def log_prob(log_probs: Sequence[Tensor], actions: Tensor, batch: GraphBatch) -> Tensor:
-    """(samples, graphs) of what was chosen (samples, n, c) at all nodes of each graph."""
+    """(samples, graphs) log-probability of actions (samples, n, c) at all nodes of each graph."""
     # Each choice: (n, categories) at (samples, n) becomes (n, samples).
-    chosen = [
-        each.gather(1, action.t())
-        for each, action in zip(log_probs, actions.unbind(dim=2), strict=True)
+    chosen_log_probs = [
+        log_probs_of_choice.gather(1, action.t())
+        for log_probs_of_choice, action in zip(log_probs, actions.unbind(dim=2), strict=True)
     ]
-    return batch.sums(torch.stack(chosen).sum(dim=0)).t()
+    return batch.sums(torch.stack(chosen_log_probs).sum(dim=0)).t()
 
 
 class Baseline(nn.Module):
-    """The reward that is expected of a graph, from a network of its own; see `ProposalPolicy`.
+    """The expected reward of a graph, by a network of its own; see `ProposalPolicy`.
 
     Args:
-        first: about what it expects of every graph before it learns.
+        first: about the value for every graph before training.
     """
 
     def __init__(
@@ -88,7 +102,7 @@ def _network(features: tuple[int, int], shape: GraphShape, generator: Generator)
     return GraphNetwork(features, shape, generator)
 
 
-def _drawn(log_probs: Tensor, samples: int, generator: Generator) -> Tensor:
-    """(samples, n) draws from distributions (n, categories), by Gumbel's noise."""
+def _sample_categories(log_probs: Tensor, samples: int, generator: Generator) -> Tensor:
+    """(samples, n) draws from distributions (n, categories), by Gumbel noise."""
     uniform = torch.rand(samples, *log_probs.shape, generator=generator)
     return (log_probs - torch.log(-torch.log(uniform))).argmax(dim=2)

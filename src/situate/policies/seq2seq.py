@@ -1,4 +1,5 @@
-"""A sequence-to-sequence policy: reads the groups' embeddings, then says a device for each."""
+"""A sequence-to-sequence policy: it reads the groups' embeddings, then chooses a device for
+each."""
 
 from __future__ import annotations
 
@@ -10,15 +11,14 @@ from torch import Generator, Tensor, nn
 from torch.nn import functional as F
 
 from situate import _core
-from situate.policies.arithmetic import threads
+from situate.policies.arithmetic import array, thread_count
 from situate.policies.attention import Attention
-from situate.policies.core import array
-from situate.policies.lstm import Activations, State, bias, read, run
-from situate.policies.shape import Score
+from situate.policies.lstm import Activations, State, input_gates, joint_bias, run_lstm
+from situate.policies.shapes import Score
 
 DEVICE_WIDTH = 32
-"""Least width of a device's embedding. What the LSTM can make of d devices and a beginning has rank
-d + 1, so a greater width would gain nothing, and reading this one costs next to nothing."""
+"""Least width of a device's embedding. The LSTM's input has rank d + 1 for d devices and a start
+word, so a greater width gains nothing."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Memory:
 
     Attributes:
         outputs: (b, g, h) hidden states of the last layer.
-        keys: (b, g, a) what attention compares with.
-        own: (b, g, d) what a group's encoding adds to its logits; zeros unless `aligned`.
+        keys: (b, g, a) keys of the attention.
+        own: (b, g, d) logits from a group's own encoding; zeros unless `aligned`.
         state: hidden and cell state after the last group, each (layers, b, h).
     """
 
@@ -43,27 +43,27 @@ class Placer(nn.Module):
 
     The encoder reads one group a step. Step i of the decoder reads the trainable embedding of the
     device of group i - 1 and gives the distribution of group i's device. Attention comes after the
-    decoder's LSTM: its context is joined to the LSTM's output before the softmax and not fed back,
-    as in the Hierarchical Planner's released controller. So where all devices are known, the
-    decoder's LSTM reads the whole sequence before anything else; only sampling goes group by group.
+    decoder's LSTM: its context joins the LSTM's output before the softmax and is not fed back, as
+    in the Hierarchical Planner's released controller. So if all devices are known, the decoder's
+    LSTM reads the whole sequence at once; only sampling goes group by group.
 
-    Constructing and sampling draw from `generator` alone, and nothing here changes PyTorch's own
-    state. Parameters are 32-bit floats until `double` is called.
+    Construction and sampling draw from `generator` alone and leave PyTorch's own state unchanged.
+    Parameters are 32-bit floats until `double` is called.
 
     Args:
         features: width f of a group's embedding.
         devices: number d of devices.
         hidden: width h of the LSTMs.
-        layers: of encoder and decoder each.
+        layers: layers of the encoder and of the decoder.
         generator: draws the initial parameters, uniformly within 1 / sqrt(h).
-        score: how attention compares, see `Attention`.
-        width: a of the space in which it compares.
-        aligned: whether the encoder's output for a group is joined to the decoder's output for it
-            as well. Otherwise attention has to learn which step decides on which group.
-        temperature: T by which logits are divided.
+        score: score of the attention, see `Attention`.
+        width: width a of the attention.
+        aligned: also join the encoder's output for a group to the decoder's output for it.
+            Otherwise attention must learn which step belongs to which group.
+        temperature: divisor T of the logits.
         tanh_constant: C where logits are C tanh(logits / T); None for logits / T.
-        uniform: whether the policy begins as a uniform distribution, by an output layer of zeros
-            (Spotlight, Algorithm 1, line 3).
+        uniform: start as a uniform distribution, by an output layer of zeros (Spotlight, Algorithm
+            1, line 3).
     """
 
     def __init__(
@@ -107,13 +107,13 @@ class Placer(nn.Module):
                     nn.init.zeros_(parameter)
 
     def encode(self, embeddings: Tensor) -> Memory:
-        """Read the groups (g, f) once for all samples, or those of every sample (k, g, f)."""
+        """Encode the groups (g, f) once for all samples, or those of every sample (k, g, f)."""
         # (g, f) to (1, g, f): one encoding that all samples share; else (k, g, f).
         groups = embeddings.expand(1, -1, -1) if embeddings.dim() == 2 else embeddings
         # Batch first to step first: (g, b, f), as the LSTM goes group by group.
-        first = read(self.encoder, 0, groups.transpose(0, 1))
+        first = input_gates(self.encoder, 0, groups.transpose(0, 1))
         nothing = first.new_zeros(self.encoder.num_layers, len(groups), self.encoder.hidden_size)
-        outputs, state = run(self.encoder, first, (nothing, nothing))
+        outputs, state = run_lstm(self.encoder, first, (nothing, nothing))
         outputs = outputs.transpose(0, 1)
         own = outputs.new_zeros(1, outputs.shape[1], 1) if self.own is None else self.own(outputs)
         return Memory(outputs, self.attention.keys(outputs), own, state)
@@ -121,36 +121,38 @@ class Placer(nn.Module):
     def sample(
         self, memory: Memory, allowed: Tensor, k: int, generator: Generator, noise: float = 0.0
     ) -> Tensor:
-        """Devices (k, g), see `draw`."""
+        """(k, g) sampled devices, see `draw`."""
         return self.draw(memory, allowed, k, generator, noise)[0]
 
     @torch.no_grad()
     def draw(
         self, memory: Memory, allowed: Tensor, k: int, generator: Generator, noise: float = 0.0
     ) -> tuple[Tensor, list[Activations]]:
-        """Devices (k, g), drawn group by group, and the activations of the decoder's layers; a
-        device that is not allowed is never drawn.
+        """Sample devices (k, g) group by group; a device that is not allowed is never drawn.
 
         Args:
             memory: of the groups, see `encode`.
             allowed: (g, d) or (k, g, d); at least one device of each group.
             k: number of samples.
             generator: of the draws.
-            noise: standard deviation of what is added to the logits of the draws, relative to the
-                logits' root mean square in that step.
+            noise: standard deviation of noise on the logits, relative to their root mean square in
+                that step.
+
+        Returns:
+            The devices, and the activations of each layer of the decoder.
         """
         weights, layers = self.head.weight, range(self.decoder.num_layers)
         gumbel = _gumbel(allowed.expand(k, -1, -1), generator).to(weights)
-        shake = (
+        logit_noise = (
             torch.randn(gumbel.shape, generator=generator, dtype=torch.float32) if noise else None
         )
         decoder = _core.SamplerWeights(
-            # The first layer reads the device before alone, so that its part is one product for
-            # d + 1 words, (d + 1, 4h), and none in any step.
-            embedding=array(read(self.decoder, 0, self.embedding.weight)),
+            # The first layer reads only the device before, so its input gates are one product for
+            # all d + 1 words, (d + 1, 4h), and none in any step.
+            embedding=array(input_gates(self.decoder, 0, self.embedding.weight)),
             recurrent=[array(getattr(self.decoder, f"weight_hh_l{i}")) for i in layers],
             inputs=[array(getattr(self.decoder, f"weight_ih_l{i}")) for i in layers[1:]],
-            biases=[array(bias(self.decoder, i)) for i in layers[1:]],
+            biases=[array(joint_bias(self.decoder, i)) for i in layers[1:]],
             query=None if self.attention.query is None else array(self.attention.query.weight),
             v=None if self.attention.v is None else array(self.attention.v),
             head=array(weights),
@@ -162,17 +164,17 @@ class Placer(nn.Module):
             cell=array(memory.state[1].expand(-1, k, -1)),
             own=array((memory.own + self.head.bias).expand(k, -1, -1)),
             gumbel=array(gumbel),
-            noise=None if shake is None else array(noise * shake.to(weights)),
+            noise=None if logit_noise is None else array(noise * logit_noise.to(weights)),
         )
         devices, activations = _core.sample_devices(
             decoder,
             inputs,
             temperature=self.temperature,
             bound=self.tanh_constant or 0.0,
-            threads=threads(),
+            threads=thread_count(),
         )
-        kept = [Activations(*map(torch.from_numpy, layer)) for layer in activations]
-        return torch.from_numpy(devices), kept
+        layer_activations = [Activations(*map(torch.from_numpy, layer)) for layer in activations]
+        return torch.from_numpy(devices), layer_activations
 
     def log_probs(
         self,
@@ -181,23 +183,23 @@ class Placer(nn.Module):
         allowed: Tensor,
         activations: Sequence[Activations] = (),
     ) -> Tensor:
-        """(k, g, d) logarithm of the probability of every device, given those before it.
+        """(k, g, d) log-probability of every device, given the devices of the groups before.
 
         Args:
             memory, allowed: as in `draw`.
             devices: (k, g) the samples.
-            activations: what `draw` gave beside them, if the parameters are still the same.
+            activations: from `draw`, if the parameters are unchanged since.
 
         Returns:
-            Minus infinity where a device is not allowed.
+            Minus infinity for a device that is not allowed.
         """
         k = len(devices)
         # Word d stands for the beginning. before (g, k): the device of the group before each.
         start = devices.new_full((k, 1), self.devices)
         before = torch.cat([start, devices[:, :-1]], 1).t()
-        first = F.embedding(before, read(self.decoder, 0, self.embedding.weight))
+        first = F.embedding(before, input_gates(self.decoder, 0, self.embedding.weight))
         hidden, cell = (state.expand(-1, k, -1) for state in memory.state)
-        states, _ = run(self.decoder, first, (hidden, cell), activations)
+        states, _ = run_lstm(self.decoder, first, (hidden, cell), activations)
         logits = self._logits(states.transpose(0, 1), memory, memory.own)
         return torch.log_softmax(logits.masked_fill(~allowed, -torch.inf), 2)
 
@@ -215,7 +217,22 @@ class Placer(nn.Module):
 
 
 def _gumbel(allowed: Tensor, generator: Generator) -> Tensor:
-    """(k, g, d) noise that makes the largest logit a draw from their softmax (Gumbel, 1954), minus
-    infinity where a device is not allowed."""
+    """(k, g, d) Gumbel noise, with which the largest logit is a draw from the softmax (Gumbel,
+    1954); minus infinity for a device that is not allowed."""
     draws = torch.empty(allowed.shape, dtype=torch.float32).exponential_(generator=generator)
     return draws.log_().neg_().masked_fill_(~allowed, -torch.inf)
+
+
+def entropy(log_probs: Tensor) -> Tensor:
+    """Mean entropy over samples and groups, in nats, of log-probabilities (k, g, d)."""
+    # p log p is 0 at p = 0, but 0 * -inf is NaN, in the value and in the gradient: mask first.
+    terms = log_probs.exp() * log_probs.masked_fill(log_probs.isneginf(), 0.0)
+    return -terms.sum(2).mean()
+
+
+def divergence(old: Tensor, new: Tensor) -> Tensor:
+    """Mean over samples and groups of D_KL(old || new), in nats, of log-probabilities (k, g, d)
+    that are minus infinity at the same places."""
+    # -inf - (-inf) is NaN where a device is not allowed; such devices count nothing.
+    differences = (old - new).masked_fill(old.isneginf(), 0.0)
+    return (old.exp() * differences).sum(2).mean()

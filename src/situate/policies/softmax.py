@@ -1,7 +1,7 @@
-"""An independent softmax over the devices of every group, and its gradients in closed form.
+"""Independent softmax distributions over the devices of every group, with closed-form gradients.
 
-Arrays of distributions are (d, g), devices first, so that what is done for every group runs along
-contiguous memory; single precision, for a step at 20,000 groups is all memory traffic.
+Arrays of distributions are (d, g), devices first, so loops over groups run along contiguous memory.
+They have single precision: at 20,000 groups a step is bound by memory traffic.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 Array = NDArray[np.float32]
 
 MIN_LOG_PROBABILITY = -80.0
-"""The smallest log-probability kept apart from that of a device that is not allowed."""
+"""The smallest log-probability of an allowed device."""
 
 
 class Softmax:
     """Distributions over d devices, one for each of g groups (Post, Eq. 2 and 3).
 
     Args:
-        allowed: (g, d) the devices that each group may run on, at least one.
+        allowed: (g, d) the devices that each group may use, at least one.
 
     Attributes:
-        logits: (d, g) preferences u; minus infinity where a device is not allowed.
+        logits: (d, g) preferences u; minus infinity for a device that is not allowed.
     """
 
     def __init__(self, allowed: NDArray[np.bool_]) -> None:
@@ -35,16 +35,16 @@ class Softmax:
         return softmax(self.logits)
 
     def sample(self, k: int, generator: np.random.Generator) -> NDArray[np.int32]:
-        """Devices (k, g) drawn independently; one without any probability is never drawn."""
+        """(k, g) devices drawn independently; a device of probability 0 is never drawn."""
         p = self.probabilities
         # Inverse of the distribution function: a device's number is how many cumulative sums are
         # not above the draw. Device by device on (k, g), without an array (k, g, d).
-        drawn = generator.random((k, p.shape[1]), np.float32)
-        devices = np.zeros(drawn.shape, np.min_scalar_type(len(p)))
+        uniform = generator.random((k, p.shape[1]), np.float32)
+        devices = np.zeros(uniform.shape, np.min_scalar_type(len(p)))
         below = np.zeros_like(p[0])
         for of_device in p[:-1]:
             below += of_device
-            devices += (drawn >= below).view(np.uint8)
+            devices += (uniform >= below).view(np.uint8)
         # (g,) the last device with any probability: rounding may leave the sums below a draw near
         # 1, and would lead past it to devices that are not allowed.
         last = len(p) - 1 - (p[::-1] > 0).argmax(axis=0)
@@ -52,19 +52,21 @@ class Softmax:
         return devices.astype(np.int32)
 
     def estimate(self, devices: NDArray[np.int32], epsilon: float) -> None:
-        """Take the devices' frequencies (Post, Eq. 10) in samples (k, g), mixed with a uniform
-        distribution over the allowed devices (Algorithm 1, line 12)."""
+        """Set the probabilities to the devices' frequencies (Post, Eq. 10) in samples (k, g), mixed
+        with a uniform distribution over the allowed devices (Algorithm 1, line 12)."""
         frequency = counts(devices, np.full(len(devices), 1 / len(devices)), len(self.allowed))
         uniform = self.allowed / self.allowed.sum(axis=0)
         self.assume((1 - epsilon) * frequency + epsilon * uniform)
 
     def split(self, whole: NDArray[np.int32], allowed: NDArray[np.bool_]) -> Softmax:
-        """Distributions of the parts of groups: those of the whole, and where a part may run but
-        the whole may not, an even share.
+        """Distributions of parts of the groups.
+
+        A part takes over its group's probabilities; a device that only the part may use gets an
+        even share.
 
         Args:
-            whole: (p,) the group that each part is of.
-            allowed: (p, d) the devices that each part may run on.
+            whole: (p,) the group of each part.
+            allowed: (p, d) the devices that each part may use.
         """
         parts = Softmax(allowed)
         p = self.probabilities.take(whole, axis=1)
@@ -73,7 +75,7 @@ class Softmax:
         return parts
 
     def assume(self, probabilities: NDArray[np.floating]) -> None:
-        """Take probabilities (d, g) as far as devices are allowed, relative to their sum."""
+        """Set the probabilities to (d, g) values, normalised over the allowed devices."""
         with np.errstate(divide="ignore"):
             logits = np.log(probabilities)
         logits = np.where(self.allowed, np.maximum(logits, MIN_LOG_PROBABILITY), -np.inf)
@@ -90,7 +92,7 @@ def softmax(logits: Array) -> Array:
 
 
 def counts(devices: NDArray[np.int32], weights: NDArray[np.float64], d: int) -> Array:
-    """(d, g) the weights (k,) of the samples (k, g) that put a group on a device, added up."""
+    """(d, g) the total weight (k,) of the samples (k, g) that put a group on a device."""
     g = devices.shape[1]
     # (device, group) as one number, (k, g) to (d g,) sums in one pass over the samples.
     cell = devices * np.int32(g) + np.arange(g, dtype=np.int32)
@@ -109,11 +111,11 @@ def policy_gradient(p: Array, weighted: Array) -> Array:
 
 
 class Surrogate:
-    """Post's Eq. 11, as a function of new preferences u; see docs/methods/post.md.
+    """Post's Eq. 11 as a function of new preferences u; see docs/methods/post.md.
 
     Args:
-        old: (d, g) probabilities that the samples were drawn from.
-        weighted: (d, g) `counts` of the samples with their advantages over their number.
+        old: (d, g) probabilities at sampling.
+        weighted: (d, g) `counts` of the samples, with their advantages over their number.
         beta: weight of the KL divergence of the new distribution from the old one.
     """
 
@@ -125,7 +127,7 @@ class Surrogate:
         self._back: Array = self._beta * old
 
     def gradient(self, p: Array) -> Array:
-        """(d, g) by u, where the new probabilities are p (d, g)."""
+        """(d, g) gradient by u at new probabilities p (d, g)."""
         # In place on (d, g): with r the ratio-weighted counts, r p - p (sum r p + beta) + beta old.
         gradient: Array = self._ratio_weight * p
         pull = gradient.sum(axis=0)
@@ -136,10 +138,10 @@ class Surrogate:
 
 
 def kl_divergence(old: Array, new: Array) -> float:
-    """Mean over the groups of D_KL(old || new), in nats; a new probability whose logarithm is below
-    `MIN_LOG_PROBABILITY` counts as that."""
-    drawn = old > 0
-    ratio = np.log(old[drawn]) - np.log(
-        np.maximum(new[drawn], np.exp(np.float32(MIN_LOG_PROBABILITY)))
+    """Mean over the groups of D_KL(old || new), in nats; new log-probabilities are at least
+    `MIN_LOG_PROBABILITY`."""
+    is_possible = old > 0
+    ratio = np.log(old[is_possible]) - np.log(
+        np.maximum(new[is_possible], np.exp(np.float32(MIN_LOG_PROBABILITY)))
     )
-    return float((old[drawn] * ratio).sum() / old.shape[1])
+    return float((old[is_possible] * ratio).sum() / old.shape[1])

@@ -1,1 +1,1 @@
-"""Measuring what the ops of a model and the links of this machine take."""
+"""Measurement of a model's ops and this machine's links."""

@@ -1,4 +1,4 @@
-"""The work of workers that measure: the whole step, the round trips, and memory for each."""
+"""The assignments of profiling workers: the whole step, the round trips, and memory for each."""
 
 from __future__ import annotations
 
@@ -7,42 +7,40 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from situate.profiling import texts
-from situate.profiling.pairs import ONES, RoundTrip
-from situate.profiling.texts import Marks
+from situate.profiling.plain_step import ONES_KERNEL, OpNumbers, RoundTrip, plain_step, worker_clock
 from situate.runtime.device import Share
 from situate.runtime.hardware import RealDevice
 from situate.runtime.memory import Layout, anonymous_file, mapped
 from situate.runtime.model_state import optimizers
 from situate.runtime.model_state.bindings import state_values
-from situate.runtime.model_state.common import Common, Places
-from situate.runtime.model_state.state import lay_out
+from situate.runtime.model_state.state import Common, Places, lay_out
 from situate.runtime.processes.messages import Assignment
 from situate.runtime.programs.custom_ops import defining_modules
 from situate.runtime.programs.placed import place
-from situate.runtime.settings import settings
+from situate.runtime.settings import current_settings
 from situate.runtime.subject import Subject
 
 
 class Bench:
-    """Lays out and fills one block of memory for all devices that are measured.
+    """Lays out and fills one block of memory for all profiled devices.
 
     Attributes:
         block: its descriptor.
-        assignments: of every device. Its timed step runs all ops of the program; its plain
-            step what `texts.plain` says.
-        marks: the numbers under which that is timed.
+        assignments: of every device. The timed step runs all ops of the program; the plain step is
+            `plain_step`.
+        marks: the op numbers of the plain step's timings.
     """
 
     def __init__(
         self, subject: Subject, devices: Sequence[RealDevice], trips: Sequence[RoundTrip]
     ) -> None:
         program = subject.program
+        # The whole program is placed on one device: each worker runs all ops.
         here = np.zeros(len(program.graph.ops), np.int32)
         self._subject, self._trips = subject, trips
-        self.marks = Marks(len(program.graph.ops), len(trips))
-        self._placed = place(program, here, program.graph.program_order, 1)
-        self._tensors = state_values(program, self._placed.names, subject.model)
+        self.marks = OpNumbers(len(program.graph.ops), len(trips))
+        self._program = place(program, here, program.graph.program_order, 1)
+        self._tensors = state_values(program, self._program.names, subject.model)
         layout = Layout()
         every = self._places(layout, len(devices))
         self.block = anonymous_file(layout.nbytes)
@@ -53,23 +51,24 @@ class Bench:
         ]
 
     def close(self) -> None:
-        """Let the memory go, once every process has mapped it."""
+        """Release the memory, once every process has mapped it."""
         os.close(self.block)
 
     def _places(self, layout: Layout, count: int) -> list[Places]:
         import torch
 
-        program, placed = self._subject.program, self._placed
-        changed = frozenset(placed.updated) | placed.overwritten
+        program, placed_program = self._subject.program, self._program
+        changed = frozenset(placed_program.updated) | placed_program.overwritten
         by_size = {
             size: layout.place((size // 4,), (1,), torch.float32)
             for size in dict.fromkeys(trip.size for trip in self._trips)
         }
+        # All round trips of a size share a slot, as they run one after the other.
         slots = tuple(by_size[trip.size] for trip in self._trips for _ in range(2))
         flags = layout.place((len(slots) + 1,), (1,), torch.int32)
         return [
             Places(
-                lay_out(layout, self._tensors, placed.updated, changed),
+                lay_out(layout, self._tensors, placed_program.updated, changed),
                 flags,
                 slots,
                 layout.nodes(program.inputs),
@@ -83,8 +82,8 @@ class Bench:
         for common in (Common(places, raw) for places in every):
             for entry, value in zip(common.state, self._tensors, strict=True):
                 entry.value.copy_(value.detach())
-            for given, value in zip(common.inputs, self._subject.inputs, strict=True):
-                given.copy_(value)
+            for slot, value in zip(common.inputs, self._subject.inputs, strict=True):
+                slot.copy_(value)
 
     def _assignment(self, number: int, places: Places, device: RealDevice) -> Assignment:
         return Assignment(
@@ -93,21 +92,21 @@ class Bench:
             device.torch,
             _threads(device),
             self._hyperparameters(),
-            modules=defining_modules(self._placed.names.kernels),
-            settings=settings(),
+            modules=defining_modules(self._program.names.kernels),
+            settings=current_settings(),
         )
 
     def _share(self, number: int, device: RealDevice) -> Share:
-        placed, program = self._placed, self._subject.program
-        names = placed.names
-        kernels = (*names.kernels, ONES)
-        clock = texts.clock(device.threads)
+        placed_program, program = self._program, self._subject.program
+        names = placed_program.names
+        kernels = (*names.kernels, ONES_KERNEL)
+        clock = worker_clock(device.threads)
         return Share(
-            texts.plain(self._trips, number, len(kernels) - 1, self.marks, clock),
-            placed.sources[0].text(timed=True),
+            plain_step(self._trips, number, len(kernels) - 1, self.marks, clock),
+            placed_program.sources[0].text(timed=True),
             kernels,
             tuple(value for _, value in names.constants.values()),
-            dict.fromkeys(placed.updated, 0),
+            dict.fromkeys(placed_program.updated, 0),
             program.optimizer,
             2 * len(self._trips),
             len(names.seeds),
@@ -117,13 +116,15 @@ class Bench:
         )
 
     def _hyperparameters(self) -> list[optimizers.Hyperparameters]:
-        """Settings with a learning rate of zero: however often a step is measured, its numbers
-        stay."""
+        """Settings with a learning rate of zero, so repeated steps leave the parameters
+        unchanged."""
         program = self._subject.program
         if not program.training:
             return []
         updated = [p for p in self._subject.model.parameters() if p.requires_grad]
-        groups = optimizers.hyperparameters(optimizers.default(program.optimizer, updated))
+        groups = optimizers.hyperparameters(
+            optimizers.default_optimizer(program.optimizer, updated)
+        )
         return [group | {"lr": 0.0} for group in groups]
 
 

@@ -10,28 +10,30 @@ import msgspec
 
 from situate.data.cluster import Device
 from situate.data.costs import MeasuredDevice, MeasuredLink
-from situate.profiling.fit import efficiencies
-from situate.profiling.pairs import SIZES, link_of
-from situate.profiling.replay import Call, replayed
-from situate.profiling.texts import MANY
+from situate.profiling.op_costs import efficiencies
+from situate.profiling.plain_step import REPETITIONS, TRANSFER_SIZES, fit_link
+from situate.profiling.replay import Call, replay
+from situate.runtime.device import device_clock
 from situate.runtime.hardware import RealDevice
-from situate.runtime.processes.clock import clock
 from situate.runtime.programs.program import Program
 
-COPIES = 7
-"""Number of times that a tensor of each size is copied, after a first time."""
+COPY_REPETITIONS = 7
+"""Copies of a tensor of each size, after a warm-up."""
 
 
-def measured(program: Program, device: Device, real: RealDevice) -> MeasuredDevice:
-    """Measure the ops of a program on a CUDA device, each for itself: the time between two
-    events on its stream, so that launches which the device waits for count and others do not."""
+def measure_device(program: Program, device: Device, real: RealDevice) -> MeasuredDevice:
+    """Measure the ops of a program on a CUDA device, one by one.
+
+    An op takes the time between two events on its stream. So launches that delay the device count,
+    and others do not.
+    """
     import torch
 
     here = torch.device(real.torch)
     with torch.cuda.device(here):
-        seconds = replayed(program, here, _between_events)
-        ones = median_low(_between_events(lambda: torch.ones(1, device=here), MANY))
-    known = MeasuredDevice(
+        seconds = replay(program, here, _between_events)
+        ones = median_low(_between_events(lambda: torch.ones(1, device=here), REPETITIONS))
+    costs = MeasuredDevice(
         name=device.name,
         kind=device.kind,
         model=device.model,
@@ -40,7 +42,7 @@ def measured(program: Program, device: Device, real: RealDevice) -> MeasuredDevi
         launch=ones,
         seconds=seconds,
     )
-    return msgspec.structs.replace(known, efficiency=efficiencies(program.graph.ops, known))
+    return msgspec.structs.replace(costs, efficiency=efficiencies(program.graph.ops, costs))
 
 
 def _between_events(call: Call, count: int) -> list[float]:
@@ -49,37 +51,43 @@ def _between_events(call: Call, count: int) -> list[float]:
 
     event: Callable[..., torch.cuda.Event] = torch.cuda.Event
     pairs = [(event(enable_timing=True), event(enable_timing=True)) for _ in range(count)]
-    for began, ended in pairs:
-        began.record()
+    for start, end in pairs:
+        start.record()
         call()
-        ended.record()
+        end.record()
+    # Event times exist only once the stream has passed the events.
     torch.cuda.synchronize()
-    return [began.elapsed_time(ended) / 1e3 for began, ended in pairs]
+    return [start.elapsed_time(end) / 1e3 for start, end in pairs]
 
 
-def links(devices: Sequence[RealDevice]) -> Iterator[MeasuredLink]:
-    """The measured links of all ordered pairs of devices of which one is a CUDA device."""
+def measure_links(devices: Sequence[RealDevice]) -> Iterator[MeasuredLink]:
+    """The measured links of all ordered pairs of devices that include a CUDA device."""
     for source in devices:
         for target in devices:
             if source.torch != target.torch and "cuda" in source.torch + target.torch:
-                seconds = [_copy_seconds(source.torch, target.torch, size) for size in SIZES]
-                yield MeasuredLink(source.name, target.name, *link_of(seconds))
+                seconds = [
+                    _copy_seconds(source.torch, target.torch, size) for size in TRANSFER_SIZES
+                ]
+                yield MeasuredLink(source.name, target.name, *fit_link(seconds))
 
 
 def _copy_seconds(source: str, target: str, size: int) -> float:
-    """Until a tensor is there the way a placed step sends it, but for the flag: through memory of
-    the host that is locked in place, where a CPU reads it."""
+    """Seconds of a copy along a placed step's way, through page-locked memory of the host, but
+    without the flag."""
     import torch
 
-    given = torch.ones(size, dtype=torch.uint8, device=source)
+    tensor = torch.ones(size, dtype=torch.uint8, device=source)
     slot = torch.empty(size, dtype=torch.uint8, pin_memory=torch.cuda.is_available())
-    sent, there = (clock("perf_counter", torch.device(device)) for device in (source, target))
+    source_clock, target_clock = (
+        device_clock("perf_counter", torch.device(device)) for device in (source, target)
+    )
 
     def seconds() -> float:
-        began = there()
-        slot.copy_(given, non_blocking=True)
-        sent()
+        start = target_clock()
+        slot.copy_(tensor, non_blocking=True)
+        source_clock()
         slot.to(target, non_blocking=True)
-        return there() - began
+        return target_clock() - start
 
-    return median_low([seconds() for _ in range(COPIES + 1)][1:])
+    # The first copy allocates and pins memory.
+    return median_low([seconds() for _ in range(COPY_REPETITIONS + 1)][1:])

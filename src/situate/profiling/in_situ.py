@@ -12,41 +12,40 @@ import msgspec
 from situate.data.cluster import Device
 from situate.data.costs import MeasuredDevice, MeasuredLink, Timing
 from situate.data.graph import Graph
-from situate.profiling.alone import is_long, seconds_alone
 from situate.profiling.bench import Bench
-from situate.profiling.fit import efficiencies
-from situate.profiling.pairs import RoundTrip, links, round_trips
-from situate.profiling.texts import seconds_of_many
-from situate.profiling.timings import contention, timings
+from situate.profiling.op_costs import contention, efficiencies, timings, workspace
+from situate.profiling.plain_step import RoundTrip, measured_links, median_seconds, round_trips
+from situate.profiling.replay import is_long, seconds_alone
 from situate.profiling.workers import ProfilingWorkers
-from situate.profiling.workspace import workspace
-from situate.runtime.device import Ran
+from situate.runtime.device import StepRecord
 from situate.runtime.hardware import RealDevice
 from situate.runtime.subject import Subject
 
-SECONDS_A_KIND = 1.0
-"""Seconds that steps of one kind, alone or together, are repeated for."""
+SECONDS_PER_KIND = 1.0
+"""Seconds of repetition for steps of one kind, alone or together."""
 
-FEWEST_STEPS, MOST_STEPS = 3, 21
-"""Steps of one kind: an odd number, for of two an op's median would be the faster one."""
+MIN_STEPS, MAX_STEPS = 3, 21
+"""Fewest and most steps of one kind. Both are odd: of two, an op's low median would be the faster
+one."""
 
 LONG_STEP_SECONDS = 4.0
-"""Seconds of a step above which one of a kind is enough."""
+"""Seconds of a step above which one repetition suffices."""
 
-LAPS = 13
-"""Number of times that the round trips are run; the first is to warm up."""
+ROUND_TRIP_LAPS = 13
+"""Repetitions of the round trips; the first is a warm-up."""
 
-Step = Mapping[int, Ran]
-"""The report of every device that took part in a step."""
+Step = Mapping[int, StepRecord]
+"""The record of every device that took part in a step."""
 
 
 class InSitu:
-    """Measures with workers as it is made: round trips between all devices, steps of all together,
-    which warm them up too, and steps of one device of each sort alone. Of a step that takes long it
-    measures the distinct ops instead, and nothing together.
+    """Measures with workers on construction: round trips, steps of one device alone, steps of all.
+
+    A first step of all devices warms them up. Then one device of each sort runs alone, then all run
+    together. For a long step, the distinct ops are measured instead, and nothing together.
 
     Args:
-        devices, reals: of the workers, as the cluster describes them and as they are.
+        devices, reals: the workers' devices, of the cluster and of this machine.
 
     Raises:
         SituateError: the step failed on a device.
@@ -65,10 +64,12 @@ class InSitu:
         with closing(Bench(subject, reals, self._trips)) as bench:
             self._marks = bench.marks
             workers.assign(bench.assignments, bench.block)
-        everyone, sorts = range(len(devices)), of_each_sort(devices)
-        laps = [(workers.run(everyone, timed=False), workers.beside) for _ in range(LAPS)][1:]
+        everyone, sorts = range(len(devices)), distinct_devices(devices)
+        laps = [
+            (workers.run(everyone, timed=False), workers.overhead) for _ in range(ROUND_TRIP_LAPS)
+        ][1:]
         self._laps = [lap for lap, _ in laps]
-        self._beside = [beside for _, beside in laps]
+        self._overheads = [overhead for _, overhead in laps]
         self._together: list[Step] = []
         self._allocated: Step = {}
         self._steps: dict[int, list[Step]] = {}
@@ -82,43 +83,43 @@ class InSitu:
         self, workers: ProfilingWorkers, everyone: Sequence[int], sorts: Sequence[int]
     ) -> None:
         workers.run(everyone, timed=True)  # the first to touch its memory, which takes long
-        self._steps = {i: _repeated(workers, [i]) for i in sorts}
+        self._steps = {i: _repeat_steps(workers, [i]) for i in sorts}
         self._allocated = workers.run(sorts[:1], timed=True, memory=True)
         if len(everyone) > 1:
-            self._together = _repeated(workers, everyone)
+            self._together = _repeat_steps(workers, everyone)
 
-    def measured(self) -> list[MeasuredDevice]:
+    def device_costs(self) -> list[MeasuredDevice]:
         """The measured devices, one of each sort."""
         return [self._device(i) for i in self._alone]
 
     def links(self) -> tuple[list[MeasuredLink], float]:
-        """The measured links between all devices, and the synchronisation."""
+        """The measured links between all devices, and the synchronisation seconds."""
         seconds = [self._there_and_back(trip) for trip in self._trips]
-        return links(self._trips, seconds, [device.name for device in self._devices])
+        return measured_links(self._trips, seconds, [device.name for device in self._devices])
 
-    def beside(self) -> float:
-        """Seconds that a step on several devices takes beside what they do."""
-        return median_low(self._beside) if len(self._devices) > 1 else 0.0
+    def overhead(self) -> float:
+        """Seconds of a step on several devices beyond the devices' own work."""
+        return median_low(self._overheads) if len(self._devices) > 1 else 0.0
 
     def _device(self, i: int) -> MeasuredDevice:
         device, alone = self._devices[i], self._alone[i]
-        known = MeasuredDevice(
+        costs = MeasuredDevice(
             name=device.name,
             kind=device.kind,
             model=device.model,
             threads=self._reals[i].threads,
             flops=device.flops,
             bandwidth=device.bandwidth if math.isfinite(device.bandwidth) else None,
-            launch=seconds_of_many(self._laps, i, self._marks.launches),
+            launch=median_seconds(self._laps, i, self._marks.launches),
             wall=self._wall(i),
             seconds=alone,
             workspace=workspace(self._graph, self._allocated[i]) if i in self._allocated else {},
             contention=self._contention(i),
         )
-        return msgspec.structs.replace(known, efficiency=efficiencies(self._graph.ops, known))
+        return msgspec.structs.replace(costs, efficiency=efficiencies(self._graph.ops, costs))
 
     def _timings(self, steps: Sequence[Step], i: int) -> dict[str, Timing]:
-        look = seconds_of_many(self._laps, i, self._marks.looks)
+        look = median_seconds(self._laps, i, self._marks.looks)
         return timings(self._graph, [step[i] for step in steps], look)
 
     def _contention(self, i: int) -> dict[str, float]:
@@ -127,41 +128,42 @@ class InSitu:
         return contention(self._graph, self._alone[i], self._timings(self._together, i))
 
     def _wall(self, i: int) -> float:
-        """Seconds of a step on the wall for each second of its ops; 1 where ops were run alone."""
+        """Wall seconds of a step for each second of its ops; 1 if ops ran alone."""
         if i not in self._steps:
             return 1.0
         alone = self._alone[i]
-        counted = sum(alone[op.signature].median for op in self._graph.ops if op.signature)
-        if counted <= 0:
+        op_seconds = sum(alone[op.signature].median for op in self._graph.ops if op.signature)
+        if op_seconds <= 0:
             return 1.0
-        taken = median_low([step[i].end - step[i].start for step in self._steps[i]])
-        return max(1.0, taken / counted)
+        step_seconds = median_low([step[i].end - step[i].start for step in self._steps[i]])
+        return max(1.0, step_seconds / op_seconds)
 
     def _there_and_back(self, trip: RoundTrip) -> float:
-        """The lower quartile: two devices wait for each other on the clock on the wall, which
-        other programs hold up."""
+        """The lower quartile of a round trip: both devices wait for each other on the wall clock,
+        which other programs delay."""
         op = self._marks.trip(trip.number)
-        ran = [lap[trip.first] for lap in self._laps]
-        return sorted(r.ended[op] - r.began[op] for r in ran)[len(ran) // 4]
+        records = [lap[trip.first] for lap in self._laps]
+        return sorted(r.op_ends[op] - r.op_starts[op] for r in records)[len(records) // 4]
 
 
-def of_each_sort(devices: Sequence[Device]) -> list[int]:
-    """The first of all devices of the same kind, model and threads."""
+def distinct_devices(devices: Sequence[Device]) -> list[int]:
+    """The first device of each kind, model and number of threads."""
     sorts: dict[tuple[str, str, int | None], int] = {}
     for i, device in enumerate(devices):
         sorts.setdefault((device.kind, device.model, device.threads), i)
     return list(sorts.values())
 
 
-def _repeated(workers: ProfilingWorkers, members: Sequence[int]) -> list[Step]:
-    """Steps of these devices for `SECONDS_A_KIND`, and at least `FEWEST_STEPS` unless they are
+def _repeat_steps(workers: ProfilingWorkers, members: Sequence[int]) -> list[Step]:
+    """Steps of these devices for `SECONDS_PER_KIND`, and at least `MIN_STEPS` unless they are
     long."""
     steps: list[Step] = [workers.run(members, timed=True)]
-    taken = _longest(steps[0])
-    fewest = FEWEST_STEPS if taken < LONG_STEP_SECONDS else 1
-    count = min(MOST_STEPS, max(fewest, int(SECONDS_A_KIND / max(taken, 1e-9))))
+    seconds = _step_seconds(steps[0])
+    fewest = MIN_STEPS if seconds < LONG_STEP_SECONDS else 1
+    count = min(MAX_STEPS, max(fewest, int(SECONDS_PER_KIND / max(seconds, 1e-9))))
+    # An even number of further steps keeps the total odd, as the low median needs.
     return steps + [workers.run(members, timed=True) for _ in range(2 * (count // 2))]
 
 
-def _longest(step: Step) -> float:
-    return max(ran.end - ran.start for ran in step.values())
+def _step_seconds(step: Step) -> float:
+    return max(record.end - record.start for record in step.values())

@@ -1,32 +1,36 @@
-"""Measurement of a model's ops on the devices of this machine, and of tensors between them."""
+"""Measurement of a model's ops on the devices of this machine, and of the links between them."""
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import platform
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from situate.data.cluster import Cluster, Device
+import msgspec
+
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.cost_lookup import measured_as
 from situate.data.costs import Costs, MeasuredDevice, MeasuredLink
 from situate.data.graph import Graph
 from situate.data.slices import Slices
 from situate.errors import SituateError
 from situate.profiling import cuda
-from situate.profiling.in_situ import InSitu, of_each_sort
+from situate.profiling.in_situ import InSitu, distinct_devices
 from situate.profiling.workers import ProfilingWorkers
-from situate.runtime.hardware import RealDevice, check_here, real_devices
+from situate.runtime.hardware import RealDevice, check_devices, real_devices
 from situate.runtime.subject import Subject, find_subject
 from situate.torch_capture import check_installed
 from situate.version import VERSION
 
-MOST_PROCESSES = 32
-"""CPU devices that are measured at once: each holds a copy of the model."""
+MAX_PROCESSES = 32
+"""CPU devices measured at once: each holds a copy of the model."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """Measured costs, and the graph of the step that they were measured of."""
+    """Measured costs, and the graph of their step."""
 
     costs: Costs
     graph: Graph
@@ -35,43 +39,45 @@ class Profile:
 def profile(
     model: str, cluster: Cluster, optimizer: str | None = None, slices: Slices | None = None
 ) -> Profile:
-    """Measure the ops of a model on the devices of this machine, and tensors between them.
+    """Measure the ops of a model on the devices of this machine, and the links between them.
 
-    A process for each CPU device runs the whole step, op by op: all of them together, which shows
-    how much they slow one another down, and one device of each sort alone. On a CUDA device each
-    distinct op runs by itself on made-up tensors.
+    A process for each CPU device runs the whole step, op by op: one device of each sort alone, and
+    all together, which shows how much they slow one another down. On a CUDA device each distinct op
+    runs by itself on synthetic tensors.
 
     Args:
         model: a network of the zoo or `package.module:function`, with or without `:inference`.
-        cluster: devices of this machine; of those with the same kind, model and threads the first
-            is measured and stands for all.
+        cluster: devices of this machine. Of devices with the same kind, model and threads the first
+            is measured for all.
         optimizer: the update of the training step.
         slices: of its batch, at whose size the ops are measured.
 
     Raises:
         MissingExtra: PyTorch is not installed.
-        SituateError: the model cannot be built, captured or run; a device is not there.
+        SituateError: the model cannot be built, captured or run, or a device is missing.
     """
     check_installed()
     devices = list(zip(cluster.devices, real_devices(cluster), strict=True))
     cpus = [(device, real) for device, real in devices if real.torch == "cpu"]
     others = [(device, real) for device, real in devices if real.torch != "cpu"]
-    if len(cpus) > MOST_PROCESSES:
+    if len(cpus) > MAX_PROCESSES:
         raise SituateError(
-            f"cluster {cluster.name!r} has {len(cpus)} CPU devices; at most {MOST_PROCESSES} can "
+            f"cluster {cluster.name!r} has {len(cpus)} CPU devices; at most {MAX_PROCESSES} can "
             "be measured"
         )
     if others:
-        check_here([real for _, real in others], cluster)
-    subject, measured, links, synchronisation, step = _on_cpus(model, optimizer, slices, cpus)
-    for i in of_each_sort([device for device, _ in others]):
-        measured.append(cuda.measured(subject.program, *others[i]))
-    links += cuda.links([real for _, real in devices]) if others else []
+        check_devices([real for _, real in others], cluster)
+    subject, device_costs, links, synchronisation, step = _profile_cpus(
+        model, optimizer, slices, cpus
+    )
+    for i in distinct_devices([device for device, _ in others]):
+        device_costs.append(cuda.measure_device(subject.program, *others[i]))
+    links += cuda.measure_links([real for _, real in devices]) if others else []
     costs = Costs(
         machine=platform.node() or "this-machine",
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         versions=_versions(),
-        devices=measured,
+        devices=device_costs,
         links=links,
         synchronisation=synchronisation,
         step=step,
@@ -79,13 +85,13 @@ def profile(
     return Profile(costs, subject.program.graph)
 
 
-def _on_cpus(
+def _profile_cpus(
     model: str,
     optimizer: str | None,
     slices: Slices | None,
     cpus: Iterable[tuple[Device, RealDevice]],
 ) -> tuple[Subject, list[MeasuredDevice], list[MeasuredLink], float, float]:
-    """The model, which is captured while the processes start, and what they measure."""
+    """The model, captured while the processes start, and their measurements."""
     pairs = list(cpus)
     with ProfilingWorkers([real for _, real in pairs]) as workers:
         import torch  # noqa: F401 - which takes a core as long as each of them does
@@ -94,8 +100,8 @@ def _on_cpus(
         subject = find_subject(model, optimizer, slices)
         if not pairs:
             return subject, [], [], 0.0, 0.0
-        found = InSitu(workers, subject, [d for d, _ in pairs], [real for _, real in pairs])
-    return subject, found.measured(), *found.links(), found.beside()
+        measurement = InSitu(workers, subject, [d for d, _ in pairs], [real for _, real in pairs])
+    return subject, measurement.device_costs(), *measurement.links(), measurement.overhead()
 
 
 def _versions() -> dict[str, str]:
@@ -106,3 +112,32 @@ def _versions() -> dict[str, str]:
         "torch": str(torch.__version__),
         "python": platform.python_version(),
     }
+
+
+def cluster_from_costs(cluster: Cluster, costs: Costs) -> Cluster:
+    """The same devices with measured launches, links and synchronisation; links without a
+    measurement stay."""
+    measured_links = tuple(
+        Link(a.source, a.target, _three_digits(a.bandwidth), _three_digits(a.latency), both=False)
+        for a in costs.links
+    )
+    every = len(measured_links) == len(cluster.devices) * (len(cluster.devices) - 1)
+    return dataclasses.replace(
+        cluster,
+        devices=tuple(_with_launch(device, costs) for device in cluster.devices),
+        links=measured_links if every else (*cluster.links, *measured_links),
+        synchronisation=_three_digits(costs.synchronisation),
+        description=f"measured on {costs.machine}, {costs.date[:10]}",
+    )
+
+
+def _with_launch(device: Device, costs: Costs) -> Device:
+    measured_device = measured_as(device, costs)
+    if measured_device is None:
+        return device
+    return msgspec.structs.replace(device, launch=_three_digits(measured_device.launch))
+
+
+def _three_digits(value: float) -> float:
+    """Three significant digits: no measurement is more precise."""
+    return float(f"{value:.3g}")

@@ -1,4 +1,4 @@
-"""The workers that measure: one a device, as in a placed step, but told alone what to run."""
+"""Profiling workers: one a device, as in a placed step, any of which can run a step alone."""
 
 from __future__ import annotations
 
@@ -8,28 +8,30 @@ from typing import Any
 
 from situate.errors import SituateError
 from situate.host.machine import usable_cpus
-from situate.runtime.device import Ran
+from situate.runtime.device import StepRecord
 from situate.runtime.hardware import RealDevice
 from situate.runtime.processes.messages import Assignment, Run
-from situate.runtime.processes.worker_pool import START_WORKER, Worker, WorkerPool
+from situate.runtime.processes.worker_pool import STEP_WORKER, Worker, WorkerPool
 
 
 class ProfilingWorkers:
     """A worker for each of several devices; a context manager that ends them.
 
-    Each loads PyTorch as it starts. As many start at once as leave a core to this process, which
-    may load it too; the others when `start_others` is called.
+    Each loads PyTorch at its start. At first, as many start as leave a core for this process, which
+    may load PyTorch too; `start_others` starts the rest.
 
     Attributes:
-        beside: seconds that the last step took beside what its devices did.
+        overhead: seconds of the last step beyond its devices' work.
     """
 
     def __init__(self, devices: Sequence[RealDevice]) -> None:
         self._others = list(devices)
-        self._pool = WorkerPool(START_WORKER)
+        self._pool = WorkerPool(STEP_WORKER)
         self._step = 0
-        self.beside = 0.0
+        self.overhead = 0.0
         try:
+            # Loading PyTorch takes a whole core; more processes at once would only slow one another
+            # down.
             for _ in range(max(1, usable_cpus() - 1)):
                 self._start_next()
         except BaseException:
@@ -37,7 +39,7 @@ class ProfilingWorkers:
             raise
 
     def start_others(self) -> None:
-        """Start those that are not started yet."""
+        """Start the remaining workers."""
         while self._others:
             self._start_next()
 
@@ -54,11 +56,11 @@ class ProfilingWorkers:
 
     @property
     def pids(self) -> list[int]:
-        """The processes, by device."""
+        """The process numbers, by device."""
         return [worker.process.pid for worker in self._pool.workers]
 
     def assign(self, assignments: Sequence[Assignment], block: int) -> None:
-        """Tell every worker what it can run.
+        """Send every worker its assignment.
 
         Args:
             block: descriptor of the common memory.
@@ -70,25 +72,27 @@ class ProfilingWorkers:
         self._pool.assign(self._pool.workers, assignments, block)
         self._answers(self._pool.workers)
 
-    def run(self, members: Iterable[int], timed: bool, memory: bool = False) -> dict[int, Ran]:
-        """Run one step of these devices at once, and return what each says of it.
+    def run(
+        self, members: Iterable[int], timed: bool, memory: bool = False
+    ) -> dict[int, StepRecord]:
+        """Run one step of these devices at once; their records, by device.
 
         Raises:
-            SituateError: the step failed on one of them; all have ended then, since the others may
+            SituateError: the step failed on one device. All have ended then, since the others may
                 wait for it.
         """
         self._step += 1
-        chosen = list(members)
-        workers = [self._pool.workers[i] for i in chosen]
-        began = time.perf_counter()
+        device_numbers = list(members)
+        workers = [self._pool.workers[i] for i in device_numbers]
+        start = time.perf_counter()
         for worker in workers:
             worker.send(Run(self._step, timed, None, memory))
-        found: list[Ran] = self._answers(workers)
-        self.beside = time.perf_counter() - began - _together(found)
-        return dict(zip(chosen, found, strict=True))
+        records: list[StepRecord] = self._answers(workers)
+        self.overhead = time.perf_counter() - start - _busy_seconds(records)
+        return dict(zip(device_numbers, records, strict=True))
 
     def _answers(self, workers: Sequence[Worker]) -> list[Any]:
-        """The answers of these workers; where one fails, all are ended."""
+        """The answers of these workers; a failure of one ends all."""
         try:
             return self._pool.answers(workers)
         except SituateError:
@@ -96,6 +100,6 @@ class ProfilingWorkers:
             raise
 
 
-def _together(ran: Collection[Ran]) -> float:
-    """Seconds from when the first device began to when the last one ended."""
-    return max(r.end for r in ran) - min(r.start for r in ran)
+def _busy_seconds(records: Collection[StepRecord]) -> float:
+    """Seconds from the first device's start to the last device's end."""
+    return max(r.end for r in records) - min(r.start for r in records)

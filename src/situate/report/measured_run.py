@@ -17,7 +17,7 @@ from situate.report.text import plural, printable
 from situate.report.units import share_text, size_text, time_text
 from situate.results.expected import expected_schedule, expected_seconds
 from situate.runtime.equality import Equality
-from situate.runtime.measure import Measured
+from situate.runtime.measure import StepTimes
 from situate.schedule.schedule import Schedule
 
 COLUMNS = "device|busy|predicted|share|predicted|waiting|predicted|peak memory|predicted|limit"
@@ -86,7 +86,7 @@ class MeasuredRun:
 def measured_run(
     problem: Problem,
     schedule: Schedule,
-    measurement: Measured,
+    measurement: StepTimes,
     used: Sequence[int],
     peaks: Sequence[int] | None = None,
     expected: Sequence[int] | None = None,
@@ -133,7 +133,7 @@ def measured_run(
     )
 
 
-def _pace(expected: Schedule, measurement: Measured) -> float:
+def _pace(expected: Schedule, measurement: StepTimes) -> float:
     predicted = float((expected.end - expected.start).sum())
     return sum(measurement.busy) / predicted if predicted else 1.0
 
@@ -203,8 +203,8 @@ def equality_table(equality: Equality, name: str, tolerance: float, why: str) ->
     rows = [
         (output, _difference(equality.loss_difference, f"step {equality.worst_step}")),
         ("parameters, buffers", _difference(equality.parameter_difference, equality.name)),
-        *[("optimizer state", _difference(equality.kept_difference, equality.kept_name))]
-        * bool(equality.kept),
+        *[("optimizer state", _difference(equality.optimizer_difference, equality.optimizer_part))]
+        * bool(equality.optimizer_state),
         *[("inputs", _difference(equality.input_difference, f"input {equality.worst_input}"))]
         * bool(equality.inputs),
         *[("left out", f"what steps keep in {_left_out_text(equality.left_out)}")]
@@ -228,8 +228,8 @@ def equality_figures(equality: Equality, tolerance: float) -> dict[str, Any]:
         "loss_step": equality.worst_step if equality.loss_difference else None,
         "parameter_difference": equality.parameter_difference,
         "parameter": equality.name or None,
-        "optimizer_difference": equality.kept_difference,
-        "optimizer_state": equality.kept_name or None,
+        "optimizer_difference": equality.optimizer_difference,
+        "optimizer_state": equality.optimizer_part or None,
         "input_difference": equality.input_difference,
         "input": equality.worst_input if equality.input_difference else None,
         "left_out": equality.left_out,

@@ -1,4 +1,4 @@
-"""From a plan and a model to the step that runs."""
+"""Compilation of a plan and a model into a step that runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from situate.data.problem import Problem, find_rules
 from situate.data.update_rule import DEFAULT
 from situate.errors import PlanError
 from situate.results.plan import Plan
-from situate.runtime.hardware import RealDevice, check_here, real_devices
+from situate.runtime.hardware import RealDevice, check_devices, real_devices
 from situate.runtime.model_state import optimizers
 from situate.runtime.programs.footprint import footprint
 from situate.runtime.programs.placed import PlacedProgram, place
@@ -30,12 +30,13 @@ from situate.validation import check
 if TYPE_CHECKING:
     import torch
 
-Built = tuple[Any, Any, Callable[..., Any] | None]
+ModelParts = tuple[Any, Any, Callable[..., Any] | None]
+"""A model, its inputs and its loss."""
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """A plan that is ready to run: what is predicted of it, and what its devices do."""
+class RunnablePlan:
+    """A plan ready to run: its predicted schedule, and the programs of its devices."""
 
     problem: Problem
     schedule: Schedule
@@ -44,16 +45,18 @@ class Prepared:
 
     @property
     def peak(self) -> list[int]:
-        """Bytes by device, at their most: of the program that is run where devices share the host's
-        memory; of the schedule for one that receives into memory of its own."""
-        held = footprint(self.placed, self.problem.workspace)
-        planned = self.schedule.peak.tolist()
-        return [planned[d] if device.mirrored else held[d] for d, device in enumerate(self.devices)]
+        """Peak bytes by device: of the running program on devices that share the host's memory, and
+        of the schedule on devices with memory of their own."""
+        program_peaks = footprint(self.placed, self.problem.workspace)
+        schedule_peaks = self.schedule.peak.tolist()
+        return [
+            schedule_peaks[d] if device.mirrored else program_peaks[d]
+            for d, device in enumerate(self.devices)
+        ]
 
 
-def build_planned(plan: Plan, named: NamedDevices) -> Built:
-    """Model, inputs and loss of the network or function that a plan was made for; devices that it
-    names are noted.
+def build_model(plan: Plan, named_devices: NamedDevices) -> ModelParts:
+    """Model, inputs and loss of a plan's network or function; notes the devices that they name.
 
     Raises:
         PlanError: the plan was made for something else.
@@ -68,7 +71,7 @@ def build_planned(plan: Plan, named: NamedDevices) -> Built:
         )
     with current_directory():
         function, _ = find_function(name)
-        return build_real(function, name, named)
+        return really_built(function, name, named_devices)
 
 
 def compile(
@@ -89,33 +92,32 @@ def compile(
         for images, labels in batches:
             print(step(images, labels))
 
-    What it returns is called in place of `loss(model, *inputs)`, `backward()` and
-    `optimizer.step()`, or of the model where the plan is for inference.
+    Call the step in place of `loss(model, *inputs)`, `backward()` and `optimizer.step()`, or of the
+    model for inference.
 
     Args:
         plan: of the model's step.
-        model: is moved into memory that the devices share, and trained there.
-        inputs, loss: as the model was captured; by default those of the network or function that
-            the plan is for.
+        model: moves into memory that the devices share, and is trained there.
+        inputs, loss: as at the model's capture; by default those of the plan's network or function.
         optimizer: `torch.optim.SGD`, `Adam` or `AdamW`; by default the planned one with PyTorch's
             defaults. A schedule may change its learning rate between steps.
-        cluster: what was planned for; by default the preset of that name.
-        costs: what was planned with.
-        seed: of dropout and the like, which do not depend on the placement.
-        keep: copy what a step is about to change, so that one that fails is undone.
+        cluster: the plan's cluster; by default the preset of that name.
+        costs: the plan's costs.
+        seed: of dropout and other random ops, whose draws do not depend on the placement.
+        keep: copy the state that a step is about to change, so that a failed step is undone.
 
     Raises:
         PlanError: the plan is for another model, cluster or costs, or for devices that are not
             here.
-        SituateError: a model that cannot be captured, or an optimizer that is not supported.
+        SituateError: the model cannot be captured, or the optimizer is not supported.
     """
     check(plan, Plan, "plan", PlanError)
     check(cluster, Cluster | None, "cluster", PlanError)
     check(costs, Costs | None, "costs", PlanError)
-    named = NamedDevices()
+    named_devices = NamedDevices()
     if inputs is None:
-        _, inputs, planned = build_planned(plan, named)
-        loss = planned if loss is None else loss
+        _, inputs, planned_loss = build_model(plan, named_devices)
+        loss = planned_loss if loss is None else loss
     training = _trains(plan)
     rule = plan.update_rule or DEFAULT
     if optimizer is not None:
@@ -127,17 +129,17 @@ def compile(
         training=training,
         optimizer=str(rule),
         name=plan.graph,
-        named=named,
+        named_devices=named_devices,
         slices=plan.cut,
         recompute=plan.again,
     )
     prepared = prepare(plan, program, cluster or cluster_of(plan), costs)
     if training and optimizer is None:
-        optimizer = optimizers.default(rule.kind, list(model.parameters()))
+        optimizer = optimizers.default_optimizer(rule.kind, list(model.parameters()))
     return PlacedStep(prepared.placed, model, optimizer, prepared.devices, seed=seed, keep=keep)
 
 
-def prepare(plan: Plan, program: Program, cluster: Cluster, costs: Costs | None) -> Prepared:
+def prepare(plan: Plan, program: Program, cluster: Cluster, costs: Costs | None) -> RunnablePlan:
     """Cut a program along a plan.
 
     Raises:
@@ -149,17 +151,17 @@ def prepare(plan: Plan, program: Program, cluster: Cluster, costs: Costs | None)
     problem = Problem(program.graph, cluster, plan.objective, find_rules(plan.rules), costs)
     schedule = plan.schedule(problem)
     order = order_of(problem, schedule).tolist()
-    placed = place(program, schedule.placement, order, problem.d)
+    placed_program = place(program, schedule.placement, order, problem.d)
     devices = real_devices(cluster)
-    check_here([devices[d] for d in placed.used], cluster)
-    return Prepared(problem, schedule, placed, devices)
+    check_devices([devices[d] for d in placed_program.used], cluster)
+    return RunnablePlan(problem, schedule, placed_program, devices)
 
 
 def cluster_of(plan: Plan) -> Cluster:
-    """The cluster of a plan that was made for a preset or for identical devices.
+    """The cluster of a plan for a preset or for identical devices.
 
     Raises:
-        PlanError: it was made for the cluster of a file.
+        PlanError: the plan is for the cluster of a file.
     """
     if plan.named_cluster is None:
         raise PlanError(
@@ -170,5 +172,5 @@ def cluster_of(plan: Plan) -> Cluster:
 
 
 def _trains(plan: Plan) -> bool:
-    """True for a plan that places updates; one that does not say is one of training."""
+    """True for a plan that places updates, or does not say."""
     return not plan.graph.endswith(INFERENCE) and plan.optimizer != ""

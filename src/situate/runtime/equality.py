@@ -1,4 +1,4 @@
-"""Comparison of the numbers of a placed step with those of the unplaced one."""
+"""Comparison of the numbers of a placed step with those of the unplaced step."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from situate.data.slices import Slices
 from situate.errors import SituateError
 from situate.runtime.measure import arguments, finite_loss
 from situate.runtime.memory import aligned_alike, misalignment
-from situate.runtime.processes.threads import threads as using
-from situate.runtime.unplaced import Unplaced, leaves
+from situate.runtime.settings import use_threads as using
+from situate.runtime.unplaced import UnplacedStep, result_tensors
 from situate.torch_capture.patches.devices import devices_stand
 from situate.torch_capture.patches.named_devices import NamedDevices
 from situate.torch_capture.patches.transformers_attention import masks_left_out, repeated
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
     from situate.runtime.step import PlacedStep
 
-STEPS = 3
-"""Steps that are compared; the second is the first to read what a step has updated."""
+COMPARED_STEPS = 3
+"""Steps in a comparison; the second is the first to read updated parameters."""
 
-FUSED = {
+FUSED_KERNELS = {
     "aten::_native_multi_head_attention": "torch.nn.MultiheadAttention",
     "aten::_transformer_encoder_layer_fwd": "torch.nn.TransformerEncoderLayer",
 }
-"""Kernels of modules that infer, which capture sees as many ops."""
+"""Fused inference kernels of modules that capture decomposes into several ops."""
 
 MakeOptimizer = Callable[["list[torch.nn.Parameter]"], "torch.optim.Optimizer"]
 MakeStep = Callable[["torch.nn.Module", "torch.optim.Optimizer | None"], "PlacedStep"]
@@ -43,43 +43,43 @@ MakeStep = Callable[["torch.nn.Module", "torch.optim.Optimizer | None"], "Placed
 class Equality:
     """Differences between a placed step and the unplaced one.
 
-    A difference is the largest |a - b| / max(1, |a|) of the numbers of a tensor, a being the
-    unplaced step's; infinite where only one of both is a number.
+    The difference of two tensors is the largest |a - b| / max(1, |a|) of their elements, with a
+    from the unplaced step. It is infinite if only one of both is a number.
 
     Attributes:
-        returned: by step, the difference of what it returned: the loss, or what the model infers.
+        returned: by step, the difference of the loss or of the model's results.
         state: by name, the difference of each parameter and buffer after the last step.
-        changed: how many of those the steps changed.
+        changed: number of parameters and buffers that the steps changed.
         losses: of the unplaced steps; none for inference.
-        apart: what is captured as other ops, where eager PyTorch rounds otherwise.
-        kept: the same of what the optimiser keeps, such as `left.weight exp_avg`, |a| being that of
-            a tensor's largest number.
-        inputs: by number of an input that the steps write over, the difference of what they left
-            in it; of others only where there is one.
-        left_out: names of attributes and variables in which the unplaced steps keep tensors, where
-            no placed step does.
+        decomposed: modules that capture decomposes, where eager PyTorch rounds differently.
+        optimizer_state: by name, such as `left.weight exp_avg`, the difference of the optimiser's
+            state, with |a| of a tensor's largest number.
+        inputs: by number, the difference of each input that the steps overwrite; of other inputs
+            only differences above 0.
+        left_out: names of attributes and variables in which the unplaced steps keep tensors, but
+            placed steps do not.
         copies: by name, such as `replica1/left.weight`, the largest difference of a further copy of
-            a parameter, or of what the optimiser keeps of it.
+            a parameter or of its optimiser state.
     """
 
     returned: tuple[float, ...]
     state: dict[str, float]
     changed: int
     losses: tuple[float, ...]
-    apart: tuple[str, ...] = ()
-    kept: dict[str, float] = field(default_factory=dict)
+    decomposed: tuple[str, ...] = ()
+    optimizer_state: dict[str, float] = field(default_factory=dict)
     inputs: dict[int, float] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     copies: dict[str, float] = field(default_factory=dict)
 
     @property
     def loss_difference(self) -> float:
-        """The largest difference of what a step returned."""
+        """The largest difference in `returned`."""
         return max(self.returned)
 
     @property
     def worst_step(self) -> int:
-        """The first step that returned what differs most; steps count from 1."""
+        """The first step with the largest difference in `returned`; steps count from 1."""
         return self.returned.index(self.loss_difference) + 1
 
     @property
@@ -89,41 +89,42 @@ class Equality:
 
     @property
     def name(self) -> str:
-        """The parameter, copy or buffer that differs most; empty where none differs."""
-        return _worst(self.state | self.copies)
+        """The parameter, copy or buffer with the largest difference; empty if none differs."""
+        return _largest_name(self.state | self.copies)
 
     @property
-    def kept_difference(self) -> float:
-        """The largest difference of what the optimiser keeps; 0 where it keeps nothing."""
-        return max(self.kept.values(), default=0.0)
+    def optimizer_difference(self) -> float:
+        """The largest difference of the optimiser's state; 0 without state."""
+        return max(self.optimizer_state.values(), default=0.0)
 
     @property
-    def kept_name(self) -> str:
-        """The part of an optimiser's state that differs most; empty where none differs."""
-        return _worst(self.kept)
+    def optimizer_part(self) -> str:
+        """The part of the optimiser's state with the largest difference; empty if none differs."""
+        return _largest_name(self.optimizer_state)
 
     @property
     def input_difference(self) -> float:
-        """The largest difference of what is left in an input."""
+        """The largest difference of an input."""
         return max(self.inputs.values(), default=0.0)
 
     @property
     def worst_input(self) -> int | None:
-        """The first input that differs most, where one is written over; they count from 0."""
+        """The first input with the largest difference, counted from 0; None if none is
+        overwritten."""
         return max(self.inputs, key=self.inputs.__getitem__, default=None)
 
     def within(self, tolerance: float) -> bool:
-        """True if no difference exceeds the tolerance; 0 asks for equal numbers."""
-        found = (
+        """True if no difference exceeds the tolerance; 0 requires equal numbers."""
+        differences = (
             self.loss_difference,
             self.parameter_difference,
-            self.kept_difference,
+            self.optimizer_difference,
             self.input_difference,
         )
-        return max(found) <= tolerance
+        return max(differences) <= tolerance
 
 
-def _worst(differences: Mapping[str, float]) -> str:
+def _largest_name(differences: Mapping[str, float]) -> str:
     worst = max(differences, key=differences.__getitem__, default="")
     return worst if differences.get(worst) else ""
 
@@ -135,109 +136,141 @@ def compare(
     optimizer: MakeOptimizer | None,
     step: MakeStep,
     *,
-    steps: int = STEPS,
+    steps: int = COMPARED_STEPS,
     clip: float | None = None,
     seed: int = 0,
     threads: int | None = None,
     name: str = "model",
-    named: NamedDevices | None = None,
+    named_devices: NamedDevices | None = None,
     slices: Slices | None = None,
 ) -> Equality:
     """Run unplaced and placed steps from the same state on the same inputs.
 
-    The unplaced ones run first, on a copy; while the placed ones run, its parameters, buffers and
-    what its optimiser keeps are all that is held twice.
+    The unplaced steps run first, on a copy. During the placed steps, only its parameters, buffers
+    and optimiser state are held twice.
 
     Args:
         model: is trained by the placed step.
-        inputs: a tuple or a dict by name; the placed step writes over them what it writes.
+        inputs: a tuple or a dict by name; the placed step overwrites them as its model does.
         loss: as in `situate.capture`.
-        optimizer: makes one of parameters; None compares inference.
-        step: makes the placed step of a model and its optimiser; it is closed in the end.
+        optimizer: makes an optimiser of parameters; None compares inference.
+        step: makes the placed step of a model and its optimiser; it is closed at the end.
         clip: the largest norm of the gradients, as in `step`.
-        seed: of the random draws; the placed step has the same.
-        threads: that the unplaced step's kernels may use; None leaves them as they are.
-        name: what errors call the model.
-        named: the devices that the step names, if any: the unplaced one runs on the CPU.
-        slices: of the batch, which the unplaced step takes one by one, adding up gradients.
+        seed: of the random draws; equal for the placed step.
+        threads: threads of the unplaced step's kernels; None leaves them unchanged.
+        name: of the model in errors.
+        named_devices: the devices that the step names, if any; the unplaced step runs on the CPU.
+        slices: of the batch; the unplaced step runs them one by one and accumulates gradients.
 
     Raises:
-        NotFinite: the loss of an unplaced step is infinite or no number.
+        NotFinite: the loss of an unplaced step is not finite.
         SituateError: the model cannot be copied, or a step fails.
     """
     if steps < 1:
         raise SituateError(f"steps: must be positive, got {steps}")
     with explained(name, "copying the model"):
-        copied = copy.deepcopy(model)
-        _align(copied, model)
-    reached = Environment(model=copied, loss=loss)
+        model_copy = copy.deepcopy(model)
+        _align_copy(model_copy, model)
+    environment = Environment(model=model_copy, loss=loss)
     with explained(name, "running the unplaced step"), using(threads):
-        made = optimizer(list(copied.parameters())) if optimizer else None
-        unplaced = Unplaced(
-            copied, inputs, loss, made, clip=clip, seed=seed, name=name, slices=slices
+        copy_optimizer = optimizer(list(model_copy.parameters())) if optimizer else None
+        unplaced = UnplacedStep(
+            model_copy, inputs, loss, copy_optimizer, clip=clip, seed=seed, name=name, slices=slices
         )
-        with (ran := _recorder()), repeated() as heads, masks_left_out() as masks, on_cpu(named):
+        with (
+            (kernels := _kernel_recorder()),
+            repeated() as heads,
+            masks_left_out() as masks,
+            cpu_device_names(named_devices),
+        ):
             expected = [unplaced() for _ in range(steps)]
-    before = {} if made is None else _kept(copied, made)
+    before = {} if copy_optimizer is None else _optimizer_state(model_copy, copy_optimizer)
     tensors, separate = unplaced.tensors, unplaced.separate
-    left_out = tuple(reached.new_tensors())
+    left_out = tuple(environment.kept())
     # All that the unplaced step holds goes before the placed one needs memory.
-    del made, unplaced, reached
-    apart = (*taken_apart(copied, optimizer is not None), *_fused(ran.names), *heads, *masks)
-    losses = [finite_loss(found[0], k)[0] for k, found in enumerate(expected, 1) if optimizer]
-    changed = sum(difference > 0 for difference in _differences(copied, model).values())
-    with step(model, optimizer(list(model.parameters())) if optimizer else None) as placed:
-        returned = [_largest(found, leaves(placed(*arguments(inputs)))) for found in expected]
-    after = {} if placed.optimizer is None else _kept(model, placed.optimizer)
-    kept = {name: _kept_difference(before.get(name), after.get(name)) for name in before | after}
-    state = _differences(copied, model)
-    copies = {
-        f"replica{number}/{name}": max(_of_copy(name, _state(copied)[name], before, parts))
-        for name, found in placed.copies.items()
-        for number, parts in enumerate(found, 1)
+    del copy_optimizer, unplaced, environment
+    decomposed = (
+        *decomposed_modules(model_copy, optimizer is not None),
+        *_fused(kernels.names),
+        *heads,
+        *masks,
+    )
+    losses = [finite_loss(results[0], k)[0] for k, results in enumerate(expected, 1) if optimizer]
+    changed = sum(difference > 0 for difference in _state_differences(model_copy, model).values())
+    with step(model, optimizer(list(model.parameters())) if optimizer else None) as placed_step:
+        returned = [
+            _largest_difference(results, result_tensors(placed_step(*arguments(inputs))))
+            for results in expected
+        ]
+    after = {} if placed_step.optimizer is None else _optimizer_state(model, placed_step.optimizer)
+    optimizer_state = {
+        name: _optimizer_difference(before.get(name), after.get(name)) for name in before | after
     }
-    left = _left(tensors, separate(inputs))
+    state = _state_differences(model_copy, model)
+    copies = {
+        f"replica{number}/{name}": max(
+            _copy_differences(name, _model_state(model_copy)[name], before, copy_parts)
+        )
+        for name, replicas in placed_step.copies.items()
+        for number, copy_parts in enumerate(replicas, 1)
+    }
+    inputs_left = _input_differences(tensors, separate(inputs))
     return Equality(
-        tuple(returned), state, changed, tuple(losses), apart, kept, left, left_out, copies
+        tuple(returned),
+        state,
+        changed,
+        tuple(losses),
+        decomposed,
+        optimizer_state,
+        inputs_left,
+        left_out,
+        copies,
     )
 
 
-def _align(copied: torch.nn.Module, model: torch.nn.Module) -> None:
-    """Let the parameters and buffers of a copy be aligned as the model's: kernels round by it."""
-    for one, other in zip(_state(copied).values(), _state(model).values(), strict=True):
+def _align_copy(model_copy: torch.nn.Module, model: torch.nn.Module) -> None:
+    """Align the parameters and buffers of a copy like the model's: kernels' rounding depends on
+    it."""
+    for one, other in zip(
+        _model_state(model_copy).values(), _model_state(model).values(), strict=True
+    ):
         if misalignment(one) != misalignment(other):
             one.data = aligned_alike(other)
 
 
-def on_cpu(named: NamedDevices | None) -> contextlib.AbstractContextManager[None]:
-    """A block around a step that names devices, whose functions PyTorch calls otherwise within."""
-    return devices_stand(named) if named else contextlib.nullcontext()
+def cpu_device_names(named_devices: NamedDevices | None) -> contextlib.AbstractContextManager[None]:
+    """A block for a step that names devices: within it PyTorch treats them as the CPU."""
+    return devices_stand(named_devices) if named_devices else contextlib.nullcontext()
 
 
-def taken_apart(model: torch.nn.Module, training: bool) -> list[str]:
-    """Names of the modules that capture sees as many ops, where eager PyTorch rounds otherwise.
+def decomposed_modules(model: torch.nn.Module, training: bool) -> list[str]:
+    """Names of the model's modules that capture decomposes, where eager PyTorch rounds differently.
     For inference an LSTM stays whole."""
     from torch import nn
 
     kinds = (nn.LSTM, nn.GRU, nn.GRUCell) if training else (nn.GRU, nn.GRUCell)
-    found = [kind for kind in kinds if any(isinstance(part, kind) for part in model.modules())]
-    return [f"torch.nn.{kind.__name__}" for kind in found]
+    present = [kind for kind in kinds if any(isinstance(part, kind) for part in model.modules())]
+    return [f"torch.nn.{kind.__name__}" for kind in present]
 
 
 def _fused(names: Container[str]) -> list[str]:
-    """The modules whose kernels ran that capture sees as many ops."""
-    return [module for kernel, module in FUSED.items() if kernel in names]
+    """The modules of the fused kernels among `names`."""
+    return [module for kernel, module in FUSED_KERNELS.items() if kernel in names]
 
 
 def difference(one: torch.Tensor, other: torch.Tensor, whole: bool = False) -> float:
-    """The largest |one - other| / max(1, |one|) of two tensors of one shape; see `Equality`. Of the
-    tensors as a `whole`, the latter is that of the largest finite number."""
+    """The largest |one - other| / max(1, |one|) of two tensors of one shape; see `Equality`.
+
+    Args:
+        whole: divide by the largest finite |one| of the tensor instead.
+    """
     import torch
 
     one, other = one.detach().cpu(), other.detach().cpu()
     if torch.equal(one, other):
         return 0.0
-    one, other = _doubles(one), _doubles(other)
+    # Doubles: the difference of two nearby floats is itself rounded.
+    one, other = _as_doubles(one), _as_doubles(other)
     # Equal infinities and two that are no numbers differ by nothing, where a subtraction gives NaN.
     same = (one == other) | (one.isnan() & other.isnan())
     # A scalar for the whole tensor, or elementwise: both broadcast against `one`.
@@ -246,8 +279,8 @@ def difference(one: torch.Tensor, other: torch.Tensor, whole: bool = False) -> f
     return float(off.nan_to_num(nan=math.inf, posinf=math.inf).masked_fill(same, 0.0).max())
 
 
-def _recorder() -> Any:
-    """A mode that keeps the names of the kernels that run in it."""
+def _kernel_recorder() -> Any:
+    """A mode that records the names of the kernels run within it."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -264,64 +297,70 @@ def _recorder() -> Any:
     return Recorder()
 
 
-def _doubles(tensor: torch.Tensor) -> torch.Tensor:
+def _as_doubles(tensor: torch.Tensor) -> torch.Tensor:
     import torch
 
     return (torch.view_as_real(tensor) if tensor.is_complex() else tensor).double()
 
 
-def _largest(ones: list[torch.Tensor], others: list[torch.Tensor]) -> float:
+def _largest_difference(ones: list[torch.Tensor], others: list[torch.Tensor]) -> float:
     return max(difference(one, other) for one, other in zip(ones, others, strict=True))
 
 
-def _differences(one: torch.nn.Module, other: torch.nn.Module) -> dict[str, float]:
+def _state_differences(one: torch.nn.Module, other: torch.nn.Module) -> dict[str, float]:
     """The differences of the parameters and buffers of two copies of a model, by name."""
-    ours, theirs = _state(one), _state(other)
+    ours, theirs = _model_state(one), _model_state(other)
     return {name: difference(ours[name], theirs[name]) for name in ours}
 
 
-def _left(ones: list[torch.Tensor], others: Iterable[torch.Tensor]) -> dict[int, float]:
-    """The differences of the inputs that steps wrote over, by number; the first were new then."""
+def _input_differences(
+    ones: list[torch.Tensor], others: Iterable[torch.Tensor]
+) -> dict[int, float]:
+    """By number, the differences of the inputs that steps overwrote; `ones` were fresh copies."""
     pairs = enumerate(zip(ones, others, strict=True))
-    found = {k: (one._version > 0, difference(one, other)) for k, (one, other) in pairs}
-    return {k: size for k, (written, size) in found.items() if size or written}
+    differences = {k: (one._version > 0, difference(one, other)) for k, (one, other) in pairs}
+    return {k: size for k, (was_written, size) in differences.items() if size or was_written}
 
 
-def _state(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+def _model_state(model: torch.nn.Module) -> dict[str, torch.Tensor]:
     return {**dict(model.named_parameters()), **dict(model.named_buffers())}
 
 
-def _kept(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
-    """The state that an optimiser keeps of the parameters that it has updated."""
+def _optimizer_state(
+    model: torch.nn.Module, optimizer: torch.optim.Optimizer
+) -> dict[str, torch.Tensor]:
+    """The optimiser's state of the parameters that it has updated."""
     import torch
 
-    kept = ((path, optimizer.state.get(p, {})) for path, p in model.named_parameters())
+    states = ((path, optimizer.state.get(p, {})) for path, p in model.named_parameters())
     return {
         f"{path} {name}": value
-        for path, values in kept
+        for path, values in states
         for name, value in values.items()
         if isinstance(value, torch.Tensor)
     }
 
 
-def _of_copy(
+def _copy_differences(
     name: str,
     value: torch.Tensor,
-    kept: Mapping[str, torch.Tensor],
-    copy: Mapping[str, torch.Tensor],
+    optimizer_state: Mapping[str, torch.Tensor],
+    parts: Mapping[str, torch.Tensor],
 ) -> Iterator[float]:
-    """The differences of a parameter's copy from the unplaced step's parameter and what is kept of
-    that."""
-    for what, tensor in copy.items():
-        if what == "value":
+    """The differences of a parameter's copy, and of its optimiser state, from the unplaced
+    step's."""
+    for part, tensor in parts.items():
+        if part == "value":
             yield difference(value, tensor)
         else:
-            yield _kept_difference(kept.get(f"{name} {what}"), tensor)
+            yield _optimizer_difference(optimizer_state.get(f"{name} {part}"), tensor)
 
 
-def _kept_difference(one: torch.Tensor | None, other: torch.Tensor | None) -> float:
-    """The difference of the states of two optimisers, zero before there is one. As of gradients,
-    small numbers are what is left of large ones."""
+def _optimizer_difference(one: torch.Tensor | None, other: torch.Tensor | None) -> float:
+    """The difference of two optimisers' states; a missing one counts as zero.
+
+    Relative to the whole tensor: small numbers, as in gradients, are remainders of large ones.
+    """
     import torch
 
     if one is None:

@@ -1,4 +1,4 @@
-"""Real devices that stand for the devices of a cluster."""
+"""Real devices that represent the devices of a cluster."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from situate.host.machine import usable_cpus
 
 @dataclass(frozen=True)
 class RealDevice:
-    """A device of this machine, which runs the share of a device of a cluster.
+    """A device of this machine that runs the share of a cluster's device.
 
     Attributes:
-        name: the cluster's word for it.
-        torch: PyTorch's.
-        threads: that its kernels may use; None leaves them as they are.
-        mirrored: it has memory of its own, in which it works on copies of the state.
+        name: in the cluster.
+        torch: PyTorch's name.
+        threads: threads of its kernels; None leaves them unchanged.
+        mirrored: it has memory of its own and works on copies of the state there.
     """
 
     name: str
@@ -33,24 +33,27 @@ def real_devices(cluster: Cluster) -> list[RealDevice]:
     """The real devices of a cluster: CPU devices share the cores, GPU number i is `cuda:i`."""
     cpus = sum(device.kind == "cpu" for device in cluster.devices)
     even = max(1, usable_cpus() // cpus) if cpus > 1 else None
-    found, gpus = [], 0
+    devices, gpus = [], 0
     for device in cluster.devices:
         if device.kind == "cpu":
-            found.append(RealDevice(device.name, "cpu", device.threads or even))
+            devices.append(RealDevice(device.name, "cpu", device.threads or even))
         else:
-            found.append(RealDevice(device.name, f"cuda:{gpus}", 1, mirrored=True))
+            devices.append(RealDevice(device.name, f"cuda:{gpus}", 1, mirrored=True))
             gpus += 1
-    return found
+    return devices
 
 
-def own_cores(devices: Sequence[RealDevice]) -> bool:
+def has_core_per_thread(devices: Sequence[RealDevice]) -> bool:
     """True if there is a core for every thread of these devices."""
     return sum(device.threads or 1 for device in devices) <= usable_cpus()
 
 
-def check_here(devices: list[RealDevice], cluster: Cluster) -> None:
-    """Raises SituateError for the first device that this machine does not have, or has under
-    another number."""
+def check_devices(devices: list[RealDevice], cluster: Cluster) -> None:
+    """Check that this machine has the devices, under their numbers.
+
+    Raises:
+        SituateError: names the first missing device.
+    """
     gpus = [device for device in devices if device.torch != "cpu"]
     models = {device.name: device.model for device in cluster.devices}
     if not gpus:
@@ -61,12 +64,12 @@ def check_here(devices: list[RealDevice], cluster: Cluster) -> None:
     for gpu in gpus:
         number, model = int(gpu.torch.partition(":")[2]), models.get(gpu.name)
         if number >= count:
-            _refuse(gpu, cluster, f"this machine has {count} CUDA devices")
+            _refuse_device(gpu, cluster, f"this machine has {count} CUDA devices")
         if model in here and here[number] != model:
-            _refuse(gpu, cluster, f"that is a {here[number]!r} and not a {model!r}")
+            _refuse_device(gpu, cluster, f"that is a {here[number]!r} and not a {model!r}")
 
 
-def _refuse(device: RealDevice, cluster: Cluster, why: str) -> NoReturn:
+def _refuse_device(device: RealDevice, cluster: Cluster, why: str) -> NoReturn:
     raise SituateError(
         f"device {device.name!r} of cluster {cluster.name!r} would be {device.torch}; {why}: plan "
         "for the cluster that 'situate cluster discover' describes"

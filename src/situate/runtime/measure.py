@@ -1,5 +1,5 @@
-"""Times steps as the placement papers do: of 11 the first is dropped, the others are averaged
-(Post, section 4)."""
+"""Step times by the placement papers' rule: of 11 steps the first is dropped, the others are
+averaged (Post, section 4)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.errors import SituateError
-from situate.runtime.device import Ran
-from situate.runtime.processes.failures import StepFailed
+from situate.runtime.device import StepRecord
+from situate.runtime.processes.messages import StepFailed
 
 STEPS = 11
-"""Steps of a measurement, the one that is dropped among them."""
+"""Steps of a measurement, including the dropped one."""
 
 
 class NotFinite(StepFailed):
@@ -28,9 +28,9 @@ class NotFinite(StepFailed):
 
 
 class Step(Protocol):
-    """A placed step, as far as it is measured."""
+    """A placed step, as far as measurements need it."""
 
-    ran: list[Ran]
+    records: list[StepRecord]
 
     def __call__(self, *inputs: Any) -> Any:
         """Run it."""
@@ -38,19 +38,19 @@ class Step(Protocol):
 
 
 @dataclass(frozen=True)
-class Measured:
-    """Times of steps, by the clock of the process that calls them.
+class StepTimes:
+    """Times of steps, by the clock of the calling process.
 
     Attributes:
-        first: seconds of the first step, which starts what runs the devices and fills caches.
-        seconds: of every step after it.
-        ran: of those, what each device that is used says.
-        losses: of all steps; none where a step returns anything but one number.
+        first: seconds of the first step, which starts the devices and fills caches.
+        seconds: of every later step.
+        records: records of every later step, one a used device.
+        losses: of all steps; none if a step returns anything but one number.
     """
 
     first: float
     seconds: tuple[float, ...]
-    ran: tuple[tuple[Ran, ...], ...]
+    records: tuple[tuple[StepRecord, ...], ...]
     losses: tuple[float, ...]
 
     @property
@@ -65,62 +65,65 @@ class Measured:
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of the seconds of a step; 0 of a single one."""
+        """Standard deviation of a step's seconds; 0 for a single step."""
         return statistics.stdev(self.seconds) if len(self.seconds) > 1 else 0.0
 
     @property
     def busy(self) -> tuple[float, ...]:
-        """Mean seconds of a step in which a device did not wait, by device that is used."""
-        return self._mean(lambda ran: ran.end - ran.start - ran.waited)
+        """Mean busy seconds in a step, by used device."""
+        return self._mean(lambda record: record.end - record.start - record.waited)
 
     @property
     def waited(self) -> tuple[float, ...]:
-        """Mean seconds of a step that a device waited for others, by device that is used."""
-        return self._mean(lambda ran: ran.waited)
+        """Mean seconds in a step of waiting for other devices, by used device."""
+        return self._mean(lambda record: record.waited)
 
-    def _mean(self, of: Callable[[Ran], float]) -> tuple[float, ...]:
-        return tuple(statistics.fmean(map(of, device)) for device in zip(*self.ran, strict=True))
+    def _mean(self, of: Callable[[StepRecord], float]) -> tuple[float, ...]:
+        return tuple(
+            statistics.fmean(map(of, device)) for device in zip(*self.records, strict=True)
+        )
 
 
 def measure(
     step: Step, inputs: Any, steps: int = STEPS, on_step: Callable[[int], object] | None = None
-) -> Measured:
+) -> StepTimes:
     """Run a step several times on the same inputs.
 
     Args:
-        inputs: a tuple of what the step takes, a dict of it by name, or the one tensor.
-        steps: how many, the first included, which is dropped.
-        on_step: is told the number of each step before it runs; the first is 1.
+        inputs: a tuple of the step's inputs, a dict by name, or a single tensor.
+        steps: number of steps, including the first, which is dropped.
+        on_step: called with the number of each step before it runs, from 1.
 
     Raises:
-        NotFinite: the loss of a step is infinite or no number.
+        NotFinite: the loss of a step is not finite.
         StepFailed: a step did not end.
         SituateError: fewer than two steps.
     """
     if steps < 2:
         raise SituateError(f"steps: the first is dropped, so 2 are the least, got {steps}")
-    seconds, ran, losses = [], [], []
+    seconds, records, losses = [], [], []
     for number in range(1, steps + 1):
         if on_step is not None:
             on_step(number)
         began = time.perf_counter()
         returned = step(*arguments(inputs))
         seconds.append(time.perf_counter() - began)
-        ran.append(tuple(step.ran))
+        # A step replaces its records at the next call.
+        records.append(tuple(step.records))
         losses += finite_loss(returned, number)
-    return Measured(seconds[0], tuple(seconds[1:]), tuple(ran[1:]), tuple(losses))
+    return StepTimes(seconds[0], tuple(seconds[1:]), tuple(records[1:]), tuple(losses))
 
 
 def arguments(inputs: Any) -> tuple[Any, ...]:
-    """The arguments of a step: inputs by name are one argument, and so is a lone tensor."""
+    """The arguments of a step; a dict by name is one argument, and so is a single tensor."""
     return tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
 
 
 def finite_loss(returned: Any, number: int) -> list[float]:
-    """The loss that step `number` returned; none if that is anything but one number.
+    """The loss of step `number`, in a list that is empty for any other result.
 
     Raises:
-        NotFinite: it is infinite or no number.
+        NotFinite: it is not finite.
     """
     import torch
 
@@ -134,16 +137,18 @@ def finite_loss(returned: Any, number: int) -> list[float]:
     return [loss]
 
 
-def timeline(ran: Sequence[Ran], ops: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Begin and end of each op of a timed step.
+def timeline(
+    records: Sequence[StepRecord], ops: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Start and end of each op of a timed step.
 
     Returns:
-        (ops,) seconds since the first device began, each; NaN for an op that no device timed.
+        (ops,) seconds since the first device's start, each; NaN for an op that no device timed.
     """
     # Clocks of all devices are one: they are processes of this machine.
     start, end = np.full(ops, np.nan), np.full(ops, np.nan)
-    origin = min(device.start for device in ran)
-    for device in ran:
-        for op, began in device.began.items():
-            start[op], end[op] = began - origin, device.ended[op] - origin
+    origin = min(device.start for device in records)
+    for device in records:
+        for op, start_time in device.op_starts.items():
+            start[op], end[op] = start_time - origin, device.op_ends[op] - origin
     return start, end

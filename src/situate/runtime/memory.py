@@ -1,4 +1,4 @@
-"""One block of memory that several processes map, and where tensors lie in it."""
+"""One block of memory that several processes map, and the places of tensors in it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torch.fx import Node
 
 ALIGNMENT = 64
-"""Bytes: PyTorch's own, so that kernels take the same paths."""
+"""PyTorch's alignment in bytes, so that kernels take the same paths."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ class Place:
     dtype: torch.dtype
 
     def shifted(self, nbytes: int) -> Place:
-        """The place so many bytes further on."""
+        """The place `nbytes` further on."""
         return replace(self, offset=self.offset + nbytes)
 
     def view(self, raw: torch.Tensor) -> torch.Tensor:
-        """The tensor, in a block of bytes. To PyTorch its storage is its own, so that a state dict
-        saves what it holds and no more."""
+        """The tensor, in a block of bytes. PyTorch sees a storage of its own, so a state dict saves
+        this tensor alone."""
         import torch
 
         count = extent(self.size, self.stride)
@@ -44,17 +44,18 @@ class Place:
 
 
 def misalignment(tensor: torch.Tensor) -> int:
-    """Bytes from the last aligned address to a tensor on the CPU, such as a part of a batch;
-    kernels may round by it. It is 0 for other devices."""
+    """Bytes from the last aligned address to a CPU tensor, such as a part of a batch; 0 on other
+    devices. Kernels' rounding may depend on it."""
     return tensor.data_ptr() % ALIGNMENT if tensor.device.type == "cpu" else 0
 
 
 def aligned_alike(tensor: torch.Tensor) -> torch.Tensor:
-    """A copy that is laid out and aligned as the tensor is, so that kernels round alike."""
+    """A copy with the tensor's strides and alignment, so that kernels round equally."""
     import torch
 
     if tensor.device.type != "cpu" or type(tensor) not in (torch.Tensor, torch.nn.Parameter):
         return tensor.detach().clone()
+    # Room for the elements, and for a shift to the same remainder of the address.
     place = Layout().like(tensor)
     room = extent(place.size, place.stride) * tensor.dtype.itemsize + 2 * ALIGNMENT
     raw = torch.empty(room, dtype=torch.uint8, device="cpu")
@@ -67,7 +68,7 @@ def aligned_alike(tensor: torch.Tensor) -> torch.Tensor:
 
 
 class Layout:
-    """Places tensors one behind the other."""
+    """Consecutive places for tensors."""
 
     def __init__(self) -> None:
         self.nbytes = 0
@@ -75,16 +76,16 @@ class Layout:
     def place(self, size: tuple[int, ...], stride: tuple[int, ...], dtype: torch.dtype) -> Place:
         """A place for a tensor of these sizes and strides."""
         place = Place(self.nbytes, tuple(size), tuple(stride), dtype)
-        taken = extent(size, stride) * dtype.itemsize
-        self.nbytes += -(-taken // ALIGNMENT) * ALIGNMENT
+        nbytes = extent(size, stride) * dtype.itemsize
+        self.nbytes += -(-nbytes // ALIGNMENT) * ALIGNMENT
         return place
 
     def like(self, tensor: torch.Tensor) -> Place:
-        """A place for a tensor such as this one."""
+        """A place for a tensor like this one."""
         return self.place(tuple(tensor.shape), strides(tensor), tensor.dtype)
 
     def nodes(self, nodes: Iterable[Node]) -> tuple[Place, ...]:
-        """Places for the values of these nodes of a captured graph."""
+        """Places for the values of nodes of a captured graph."""
         return tuple(self.like(node.meta["val"]) for node in nodes)
 
     def shiftable(self, nodes: Iterable[Node]) -> tuple[Place, ...]:
@@ -97,15 +98,15 @@ class Layout:
         return place
 
     def block(self, places: Sequence[Place], nbytes: int) -> list[Place]:
-        """Places for what lies at these in a block of so many bytes, on pages of its own: who locks
-        them locks no part of another tensor."""
+        """The places, moved into a block of `nbytes` on pages of its own. Locking these pages locks
+        no part of another tensor."""
         begin = _pages(self.nbytes)
         self.nbytes = begin + _pages(nbytes)
         return [replace(place, offset=begin + place.offset) for place in places]
 
     def dense(self, tensor: torch.Tensor) -> Place:
-        """A place for a tensor such as this one, aligned alike; one with gaps or repeats becomes
-        contiguous."""
+        """A place for a tensor like this one, with equal alignment; a tensor with gaps or overlaps
+        becomes contiguous."""
         if extent(tuple(tensor.shape), tensor.stride()) == tensor.numel():
             shift = misalignment(tensor)
             place = self._shiftable(tensor) if shift else self.like(tensor)
@@ -114,41 +115,42 @@ class Layout:
 
 
 def _pages(nbytes: int) -> int:
-    """Bytes of the pages that so many take."""
+    """Bytes of the pages that hold `nbytes`."""
     return -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
 
 
 def strides(tensor: torch.Tensor) -> tuple[int, ...]:
-    """The strides of a tensor; of one whose elements lie on top of one another, as an expanded
-    one's do, and which no kernel writes to, those of a contiguous one."""
+    """The strides of a tensor; contiguous ones for a tensor with overlapping elements, such as an
+    expanded one, which no kernel writes."""
     import torch
 
-    found = tuple(zip(tensor.shape, tensor.stride(), strict=True))
-    if any(length > 1 and step == 0 for length, step in found):
+    dimensions = tuple(zip(tensor.shape, tensor.stride(), strict=True))
+    if any(length > 1 and step == 0 for length, step in dimensions):
         return torch.empty(tensor.shape, device="meta").stride()
     return tensor.stride()
 
 
 def extent(size: tuple[int, ...], stride: tuple[int, ...]) -> int:
-    """Elements from the first to the last of a tensor."""
+    """Number of elements from a tensor's first address to its last."""
     if 0 in size:
         return 0
     return 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
 
 
 def anonymous_file(nbytes: int) -> int:
-    """The descriptor of a file in memory that has no name: it is gone with the last process."""
+    """The descriptor of a nameless file in memory, which disappears with its last process."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("situate")
     else:
         with tempfile.TemporaryFile() as file:
+            # The duplicate outlives the temporary file, which is unlinked.
             descriptor = os.dup(file.fileno())
     os.ftruncate(descriptor, max(nbytes, 1))
     return descriptor
 
 
 def mapped(descriptor: int) -> torch.Tensor:
-    """The bytes of a file in memory; whatever views them keeps them mapped."""
+    """The bytes of a file in memory; a view of them keeps the file mapped."""
     import torch
 
     return torch.frombuffer(mmap.mmap(descriptor, 0), dtype=torch.uint8)

@@ -1,15 +1,17 @@
-"""Settings of PyTorch that kernels ask for: workers are set as the caller is."""
+"""PyTorch's settings that kernels read, which workers take over from the caller."""
 
 from __future__ import annotations
 
+import contextlib
 import warnings
+from collections.abc import Iterator
 from functools import reduce
 from typing import Any
 
 Settings = dict[str, Any]
 
 FUNCTIONS = ("default_dtype", "deterministic_debug_mode", "float32_matmul_precision")
-"""Settings that `torch.get_...` says and `torch.set_...` sets."""
+"""Settings with functions `torch.get_...` and `torch.set_...`."""
 
 FLAGS = (
     "cudnn.allow_tf32",
@@ -28,23 +30,24 @@ FLAGS = (
     "mkldnn.conv.fp32_precision",
     "mkldnn.rnn.fp32_precision",
 )
-"""Flags of `torch.backends`, the older of two ways first, for it sets the newer too."""
+"""Flags of `torch.backends`. Of two generations of a flag the older comes first, as it sets the
+newer too."""
 
 
-def settings() -> Settings:
-    """The settings of this process, by name, in the order in which to set them."""
-    said = {name: _said(name) for name in (*FUNCTIONS, *FLAGS)}
-    return {name: value for name, value in said.items() if value is not None}
+def current_settings() -> Settings:
+    """The settings of this process, by name, in the order of setting them."""
+    values = {name: _current(name) for name in (*FUNCTIONS, *FLAGS)}
+    return {name: value for name, value in values.items() if value is not None}
 
 
-def adopt(wanted: Settings) -> None:
-    """Set this process alike, but for what is so already."""
+def apply_settings(target: Settings) -> None:
+    """Set this process to these settings, where they differ."""
     import torch
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the caller has read that a way to set them is old
-        for name, value in wanted.items():
-            if value == _said(name):
+        for name, value in target.items():
+            if value == _current(name):
                 continue
             if name in FUNCTIONS:
                 getattr(torch, f"set_{name}")(value)
@@ -52,9 +55,9 @@ def adopt(wanted: Settings) -> None:
                 setattr(*_flag(name), value)
 
 
-def _said(name: str) -> Any:
-    """The setting that holds; None where PyTorch does not say, as of the older of two ways once
-    the newer one was taken."""
+def _current(name: str) -> Any:
+    """The current value; None if PyTorch refuses to tell, as for the older flag once the newer is
+    set."""
     import torch
 
     try:
@@ -64,8 +67,21 @@ def _said(name: str) -> Any:
 
 
 def _flag(name: str) -> tuple[Any, str]:
-    """The object that holds a flag, and its name there."""
+    """The object with a flag, and the flag's name in it."""
     import torch
 
     *owners, flag = name.split(".")
     return reduce(getattr, owners, torch.backends), flag
+
+
+@contextlib.contextmanager
+def use_threads(count: int | None) -> Iterator[None]:
+    """A block in which kernels use `count` threads; None leaves the number unchanged."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

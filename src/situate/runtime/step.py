@@ -1,4 +1,4 @@
-"""A step that runs where a plan says, called like the step that it replaces."""
+"""A step that runs on the devices of a plan, called like the step that it replaces."""
 
 from __future__ import annotations
 
@@ -12,21 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 from situate import _core
 from situate.errors import SituateError
-from situate.runtime.device import Ran
-from situate.runtime.hardware import RealDevice, own_cores
+from situate.runtime.device import StepRecord, share_of
+from situate.runtime.hardware import RealDevice, has_core_per_thread
 from situate.runtime.memory import anonymous_file, mapped
 from situate.runtime.model_state.bindings import Bindings, state_values
-from situate.runtime.model_state.common import Common, shared_places
 from situate.runtime.model_state.exchange import Exchange
 from situate.runtime.model_state.optimizers import Hyperparameters, hyperparameters
-from situate.runtime.processes.commit import Commit
-from situate.runtime.processes.messages import SPIN, Assignment, Run, Store
-from situate.runtime.processes.signals import HeldSignals
+from situate.runtime.model_state.state import Common, shared_places
+from situate.runtime.processes.messages import SPIN_SECONDS, Assignment, Run, Store
+from situate.runtime.processes.signals import Commit, HeldSignals
 from situate.runtime.processes.step_devices import DeviceWorkers, LocalDevice, StepDevices
 from situate.runtime.programs.custom_ops import defining_modules
 from situate.runtime.programs.placed import PlacedProgram
-from situate.runtime.settings import settings
-from situate.runtime.shares import share_of
+from situate.runtime.settings import current_settings
 
 if TYPE_CHECKING:
     import torch
@@ -36,32 +34,32 @@ StartDevices = Callable[[Sequence[str], Sequence[Assignment], int, _core.Flags],
 
 
 class PlacedStep:
-    """A training step, or a model that infers, on the devices of a plan.
+    """A training step, or a model in inference, on the devices of a plan.
 
-    Called with the model's inputs (and targets), it does what `loss(model, *inputs)`, `backward()`
-    and `optimizer.step()` do, and returns the loss; for inference it returns what the model does.
-    The model that was given holds the parameters at all times: save and load its state dict. What
-    the step writes over its inputs is written when it has ended.
+    Called with the model's inputs (and targets), it does the work of `loss(model, *inputs)`,
+    `backward()` and `optimizer.step()`, and returns the loss; for inference it returns the model's
+    results. The given model holds the parameters at all times: save and load its state dict. Inputs
+    that the step overwrites are written at its end.
 
-    A call that fails raises `SituateError` and leaves the model as it was after the last finished
-    step; so does Ctrl-C. Use it as a context manager, or close it, to end its processes. Threads
-    that call it take turns.
+    A call that fails raises `SituateError` and leaves the model as after the last finished step; so
+    does Ctrl-C. Use the step as a context manager, or close it, to end its processes. Threads that
+    call it take turns.
 
     Args:
-        seed: of what the ops draw, whatever the placement.
-        keep: a step that fails is undone; without it the model may then be updated in part, and
-            devices with memory of their own bring its state back only when it is read.
-        start: starts the devices, each in a process of its own also where there is only one.
+        seed: of the ops' random draws, which do not depend on the placement.
+        keep: undo a failed step. Without it the model may then be updated in part, and devices with
+            memory of their own return their state only when it is read.
+        start: starts the devices, each in a process of its own even if there is only one.
 
     Attributes:
-        model: the model that is trained.
-        optimizer: what updates it; its hyperparameters can be changed between steps.
-        ran: what each device that is used says of the last step.
+        model: the trained model.
+        optimizer: its optimiser; hyperparameters may change between steps.
+        records: the record of each used device about the last step.
     """
 
     def __init__(
         self,
-        placed: PlacedProgram,
+        program: PlacedProgram,
         model: torch.nn.Module,
         optimizer: torch.optim.Optimizer | None,
         devices: Sequence[RealDevice],
@@ -72,10 +70,10 @@ class PlacedStep:
     ) -> None:
         self.model, self.optimizer = model, optimizer
         self._start = start
-        self.ran: list[Ran] = []
-        self._placed, self._seed = placed, seed
-        self._used = [(d, devices[d]) for d in placed.used]
-        tensors = state_values(placed.program, placed.names, model)
+        self.records: list[StepRecord] = []
+        self._program, self._seed = program, seed
+        self._used = [(d, devices[d]) for d in program.used]
+        tensors = state_values(program.program, program.names, model)
         self._keep = keep
         mirrored = any(device.mirrored for _, device in self._used)
         # The state of such devices runs ahead of the model, which has it back only when it is read.
@@ -88,62 +86,72 @@ class PlacedStep:
         self._bindings = Bindings(
             model,
             tensors,
-            placed.names,
+            program.names,
             optimizer,
             self._common.state,
-            placed.updated,
-            placed.copies,
+            program.updated,
+            program.copies,
         )
-        self._told: list[Hyperparameters] = []
+        self._hyperparameters: list[Hyperparameters] = []
         self._step = 0
+        # Re-entrant: `memory` runs a step, and `close` runs `sync`, under the same lock.
         self._turn = threading.RLock()
         self._devices: StepDevices | None = None
         if self._ahead:
             self._sync_where_read()
 
-    def __call__(self, *inputs: Any, **named: Any) -> Any:
+    def __call__(self, *inputs: Any, **inputs_by_name: Any) -> Any:
         """Run the step.
 
         Args:
-            inputs: as the model and its loss take them.
-            named: the inputs, where they were captured by name.
+            inputs: the inputs of the model and its loss.
+            inputs_by_name: the inputs, if they were captured by name.
 
         Raises:
-            SituateError: inputs of other shapes than were captured, or a device that failed.
+            SituateError: inputs of other shapes than at capture, or a device that failed.
         """
-        return self._run(_joined(inputs, named))
+        return self._run(_joined(inputs, inputs_by_name))
 
-    def timed(self, *inputs: Any, **named: Any) -> Any:
-        """Run the step, and keep in `ran` when each op began and ended; otherwise as a call."""
-        return self._run(_joined(inputs, named), timed=True)
+    def timed(self, *inputs: Any, **inputs_by_name: Any) -> Any:
+        """Run the step, with start and end of each op in `records`."""
+        return self._run(_joined(inputs, inputs_by_name), timed=True)
 
     def _run(self, inputs: tuple[Any, ...], timed: bool = False, memory: bool = False) -> Any:
         with self._turn:
-            return self._ran(inputs, timed, memory)
+            return self._run_once(inputs, timed, memory)
 
-    def _ran(self, inputs: tuple[Any, ...], timed: bool, memory: bool) -> Any:
-        given = self._exchange.checked(inputs)
+    def _run_once(self, inputs: tuple[Any, ...], timed: bool, memory: bool) -> Any:
+        caller_tensors = self._exchange.check_inputs(inputs)
         self._bindings.refresh()
         now = hyperparameters(self.optimizer) if self.optimizer else []
-        news = None if now == self._told else now
         changed = self._bindings.changed() if self._ahead else ()
-        read, written = self._exchange.read(given), self._exchange.written()
-        shifts = self._exchange.shifts
-        order = Run(self._step + 1, timed, news, memory, changed, self._keep, read, written, shifts)
+        step_inputs = self._exchange.read(caller_tensors)
+        step_results = self._exchange.result_buffers()
+        order = Run(
+            self._step + 1,
+            timed,
+            hyperparameters=None if now == self._hyperparameters else now,
+            memory=memory,
+            changed=changed,
+            keep=self._keep,
+            inputs=step_inputs,
+            results=step_results,
+            shifts=self._exchange.shifts,
+        )
         with self._commit as commit:
             try:
-                self._devices = self._devices or self._started(now)
-                self.ran = self._devices.run(order)
+                self._devices = self._devices or self._start_devices(now)
+                self.records = self._devices.run(order)
                 commit.wait()
-                self._exchange.write_back(given, written)
-                self._step, self._told = order.step, now
+                self._exchange.write_back(caller_tensors, step_results)
+                self._step, self._hyperparameters = order.step, now
             except BaseException:
                 try:
                     commit.wait()
                 finally:
                     self._give_up(order.step)
                 raise
-        return self._exchange.returned(written)
+        return self._exchange.restore_results(step_results)
 
     def _give_up(self, step: int) -> None:
         try:
@@ -154,48 +162,51 @@ class PlacedStep:
             # Its number is given again, so that it draws the same: no flag may have it.
             self._common.flags.fill(0)
 
-    def memory(self, *inputs: Any, **named: Any) -> list[int]:
-        """Run the step and measure the largest bytes in use, of each device that is used: its
-        parameters, buffers and what the optimiser keeps, its inputs, the room for what it receives,
-        and what PyTorch allocated. Copies that a failing step is undone from are not counted, nor
-        what a GPU has let go of while it still leaves.
+    def memory(self, *inputs: Any, **inputs_by_name: Any) -> list[int]:
+        """Run the step and measure the peak bytes of each used device.
+
+        These are its parameters, buffers, optimiser state and inputs, the memory for received
+        tensors, and PyTorch's allocations. Copies for undoing a step do not count, nor does memory
+        that a GPU has released while it is still being sent.
 
         Raises:
-            SituateError: as a call.
+            SituateError: see a call.
         """
         with self._turn:
-            self._run(_joined(inputs, named), memory=True)
-            said = self.ran
-        home = self._placed.home
-        found = []
-        for (d, device), ran in zip(self._used, said, strict=True):
-            state = (self._common.state[self._placed.names.state[p]] for p in home if home[p] == d)
-            held = sum(part.nbytes for entry in state for part in entry.parts)
-            given = zip(self._placed.inputs, self._common.inputs, strict=True)
-            at_input = sum(tensor.nbytes for where, tensor in given if where == d)
-            shared = self._placed.received(d) + at_input
+            self._run(_joined(inputs, inputs_by_name), memory=True)
+            records = self.records
+        home = self._program.home
+        peaks = []
+        for (d, device), record in zip(self._used, records, strict=True):
+            state = (self._common.state[self._program.names.state[p]] for p in home if home[p] == d)
+            state_bytes = sum(part.nbytes for entry in state for part in entry.parts)
+            input_tensors = zip(self._program.inputs, self._common.inputs, strict=True)
+            input_bytes = sum(tensor.nbytes for where, tensor in input_tensors if where == d)
+            shared = self._program.received(d) + input_bytes
             # A device with memory of its own allocates what it receives and its inputs.
-            found.append(held + (0 if device.mirrored else shared) + (ran.peak or 0))
-        return found
+            peaks.append(state_bytes + (0 if device.mirrored else shared) + (record.peak or 0))
+        return peaks
 
     @property
     def copies(self) -> dict[str, list[dict[str, torch.Tensor]]]:
-        """By parameter its copies for the second replica and on: the `value` of each, and what the
-        optimiser keeps of it; as of the last step that was brought back, see `sync`."""
-        paths = list(self._placed.names.state)
-        found: dict[str, list[dict[str, torch.Tensor]]] = {}
-        for number, source in self._placed.copies.items():
+        """By parameter, its copies from the second replica on: the `value` of each, and its
+        optimiser state; as of the last step whose state was returned, see `sync`."""
+        paths = list(self._program.names.state)
+        copies_by_name: dict[str, list[dict[str, torch.Tensor]]] = {}
+        for number, source in self._program.copies.items():
             entry = self._common.state[number]
             parts = {"value": entry.value, **entry.moments}
-            found.setdefault(paths[source], []).append(parts)
-        return found
+            copies_by_name.setdefault(paths[source], []).append(parts)
+        return copies_by_name
 
     def sync(self) -> None:
-        """Bring the state of devices that have memory of their own, such as GPUs, back into the
-        model; reading its state dict, or the optimizer's, does so too. Signals wait meanwhile.
+        """Bring the state of devices with memory of their own, such as GPUs, back into the model.
+
+        Reading the state dict of the model or the optimiser does so too. Signals wait meanwhile.
 
         Raises:
-            SituateError: a device failed; what it alone held is lost, and nothing runs any more.
+            SituateError: a device failed; state that it alone held is lost, and nothing runs any
+                more.
         """
         if not self._ahead:
             return
@@ -224,11 +235,10 @@ class PlacedStep:
             weakref.finalize(self, hook.remove)
 
     def close(self) -> None:
-        """End the processes, once a step that another thread runs has ended; the next call starts
-        new ones.
+        """End the processes, after a step that another thread runs; the next call starts new ones.
 
         Raises:
-            SituateError: as `sync`, which is done first.
+            SituateError: see `sync`, which runs first.
         """
         with self._turn:
             try:
@@ -262,13 +272,13 @@ class PlacedStep:
             self.close()
 
     def _share_memory(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Lay out what the devices share; those in processes of their own map it."""
+        """Lay out the devices' shared memory, which other processes map."""
         import torch
 
-        placed = self._placed
-        updated = () if self._commits else placed.updated
-        changed = frozenset({*updated, *placed.overwritten} if self._keep else ())
-        layout, places = shared_places(placed, tensors, changed)
+        program = self._program
+        updated = () if self._commits else program.updated
+        changed = frozenset({*updated, *program.overwritten} if self._keep else ())
+        layout, places = shared_places(program, tensors, changed)
         apart = len(self._used) > 1 or self._start is not None
         self._block = anonymous_file(layout.nbytes) if apart else None
         if self._block is None:
@@ -277,9 +287,9 @@ class PlacedStep:
             raw = mapped(self._block)
             weakref.finalize(self, os.close, self._block)
         self._places, self._common = places, Common(places, raw)
-        self._exchange = Exchange(placed.program, self._common, apart)
+        self._exchange = Exchange(program.program, self._common, apart)
 
-    def _started(self, now: list[Hyperparameters]) -> StepDevices:
+    def _start_devices(self, now: list[Hyperparameters]) -> StepDevices:
         assignments = [self._assignment(d, device, now) for d, device in self._used]
         if self._block is None:
             (_, device), *_ = self._used
@@ -296,7 +306,7 @@ class PlacedStep:
         return Assignment(
             self._places,
             share_of(
-                self._placed,
+                self._program,
                 d,
                 device,
                 self._bindings.groups,
@@ -307,12 +317,12 @@ class PlacedStep:
             device.threads or torch.get_num_threads(),
             now,
             device.mirrored,
-            SPIN if own_cores([device for _, device in self._used]) else 0.0,
-            defining_modules(self._placed.names.kernels),
-            settings(),
+            SPIN_SECONDS if has_core_per_thread([device for _, device in self._used]) else 0.0,
+            defining_modules(self._program.names.kernels),
+            current_settings(),
         )
 
 
-def _joined(inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-    """Inputs as they were captured: those by name are one dict."""
-    return (*inputs, named) if named else inputs
+def _joined(inputs: tuple[Any, ...], inputs_by_name: dict[str, Any]) -> tuple[Any, ...]:
+    """Inputs as at capture: those by name are one dict."""
+    return (*inputs, inputs_by_name) if inputs_by_name else inputs

@@ -1,4 +1,4 @@
-"""A PyTorch model to run or to measure: built for real, and captured as a program."""
+"""A PyTorch model to run or to measure, built on the CPU and captured as a program."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Subject:
-    """A model, inputs for it, and its step.
+    """A model, its inputs, and its step.
 
     Attributes:
         inputs: the tensors among the inputs, in order.
-        given: the inputs as they were built, a tuple or by name.
-        program: what the step executes.
+        caller_inputs: the inputs as built: a tuple, or a dict by name.
+        program: the captured step.
     """
 
     model: torch.nn.Module
     inputs: tuple[torch.Tensor, ...]
-    given: Any
+    caller_inputs: Any
     program: Program
 
 
@@ -48,13 +48,19 @@ def find_subject(
     slices: Slices | None = None,
     recompute: Sequence[str] = (),
 ) -> Subject:
-    """Build and capture a network of the zoo or `package.module:function`, with `:inference`
-    behind it for the forward pass alone; `slices` are those of a training step's batch, and
-    `recompute` its modules that run again. Its graph is kept, for who plans it next.
+    """Build and capture a network of the zoo or `package.module:function`.
+
+    The captured graph is cached for later planning.
+
+    Args:
+        text: its name; `:inference` at the end captures the forward pass alone.
+        optimizer: of the training step.
+        slices: of the training step's batch.
+        recompute: modules whose forward pass runs again.
 
     Raises:
         MissingExtra: PyTorch is not installed.
-        SituateError: `text` names neither, it takes no optimizer, or building or capturing fails.
+        SituateError: unknown name, an optimizer for inference, or a failure to build or capture.
     """
     training = not text.endswith(INFERENCE)
     if not training and optimizer is not None:
@@ -62,11 +68,11 @@ def find_subject(
     update_rule(optimizer or "sgd")
     base = text.removesuffix(INFERENCE)
     if base in zoo.names():
-        found, _ = network(base)
-        check_installed(*found.packages)
-        update = optimizer or found.optimizer
-        subject = _subject(text, found.build, training, update, slices, recompute)
-        keep(network_key(text, found, update, slices, recompute), subject.program.graph)
+        network_entry, _ = network(base)
+        check_installed(*network_entry.packages)
+        update = optimizer or network_entry.optimizer
+        subject = _subject(text, network_entry.build, training, update, slices, recompute)
+        keep(network_key(text, network_entry, update, slices, recompute), subject.program.graph)
         return subject
     if not re.fullmatch(r"[\w.]+:\w+", base):
         raise SituateError(
@@ -90,9 +96,9 @@ def _subject(
     slices: Slices | None,
     recompute: Sequence[str],
 ) -> Subject:
-    named = NamedDevices()
+    named_devices = NamedDevices()
     with contextlib.redirect_stdout(sys.stderr):
-        model, inputs, loss = build_real(build, name, named)
+        model, inputs, loss = really_built(build, name, named_devices)
         program = capture_program(
             model,
             inputs,
@@ -100,9 +106,9 @@ def _subject(
             training=training,
             optimizer=optimizer,
             name=name,
-            named=named,
+            named_devices=named_devices,
             slices=slices,
             recompute=recompute,
         )
-    given = inputs if isinstance(inputs, (tuple, list, Mapping)) else (inputs,)
-    return Subject(model, program.separate(inputs), given, program)
+    caller_inputs = inputs if isinstance(inputs, (tuple, list, Mapping)) else (inputs,)
+    return Subject(model, program.separate(inputs), caller_inputs, program)

@@ -1,4 +1,4 @@
-"""A step of slices beside the step of the whole batch, both run by PyTorch alone."""
+"""Comparison of a step in slices with the step of the whole batch, both run by PyTorch."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from situate.data.slices import Slices
-from situate.runtime.equality import on_cpu
-from situate.runtime.processes.threads import threads as using
-from situate.runtime.unplaced import Unplaced
-from situate.torch_capture.comparison import (
-    Draws,
-    converted,
+from situate.runtime.equality import cpu_device_names
+from situate.runtime.settings import use_threads as using
+from situate.runtime.unplaced import UnplacedStep
+from situate.torch_capture.comparison.fixed_draws import Draws
+from situate.torch_capture.comparison.gradient_difference import (
     gradients_of,
     in_precision,
     model_in,
@@ -33,14 +32,13 @@ _Step = tuple[float, "dict[str, torch.Tensor]"]
 
 @dataclass(frozen=True)
 class BatchDifference:
-    """The distance of a step of slices from the step of the whole batch, both without chance.
+    """The difference of a step in slices from the step of the whole batch, without randomness.
 
     Attributes:
-        loss: |a - b| / max(1, |a|), a being the loss of the whole batch.
-        gradient: of the parameter whose gradients differ most, |a - b| in parts of its largest
-            number.
-        name: of that parameter; empty where none differs.
-        tolerance: the difference that rounding explains.
+        loss: |a - b| / max(1, |a|), with a of the whole batch.
+        gradient: the largest difference of a parameter's gradients, relative to its largest number.
+        name: of that parameter; empty if none differs.
+        tolerance: the largest difference that rounding explains.
     """
 
     loss: float
@@ -63,16 +61,16 @@ def compare_with_batch(
     seed: int = 0,
     threads: int | None = None,
     name: str = "model",
-    named: NamedDevices | None = None,
+    named_devices: NamedDevices | None = None,
 ) -> BatchDifference:
     """Compare loss and gradients of one step in slices and in one batch, on copies of a model.
 
-    Operators that draw numbers give the same ones to every sample, so that chance does not tell
-    both steps apart.
+    Random operators draw the same numbers for every sample, so that randomness causes no
+    difference.
 
     Args:
-        model, inputs, loss, seed, threads, name, named: as `situate.runtime.equality.compare` takes
-            them.
+        model, inputs, loss, seed: see `situate.runtime.equality.compare`.
+        threads, name, named_devices: see `situate.runtime.equality.compare`.
         slices: of the batch.
 
     Raises:
@@ -81,12 +79,12 @@ def compare_with_batch(
 
     import torch
 
-    def compared(dtype: torch.dtype | None) -> BatchDifference:
+    def compare_in(dtype: torch.dtype | None) -> BatchDifference:
         draws, steps = Draws(), []
         for cut in (None, slices):
             copied = model_in(dtype, copy.deepcopy(model))
             record: Any = _Gradients(copied)
-            step = Unplaced(copied, inputs, loss, record, seed=seed, name=name, slices=cut)
+            step = UnplacedStep(copied, inputs, loss, record, seed=seed, name=name, slices=cut)
             if dtype:
                 step.tensors[:] = [converted(tensor, dtype) for tensor in step.tensors]
             with draws.fixed():
@@ -95,8 +93,12 @@ def compare_with_batch(
         whole, parts = steps
         return _difference(whole, parts, tolerance(draws.bits))
 
-    with explained(name, "comparing slices with the whole batch"), using(threads), on_cpu(named):
-        return in_precision(torch.float64, compared)
+    with (
+        explained(name, "comparing slices with the whole batch"),
+        using(threads),
+        cpu_device_names(named_devices),
+    ):
+        return in_precision(torch.float64, compare_in)
 
 
 def _difference(whole: _Step, parts: _Step, rounding: float) -> BatchDifference:
@@ -117,5 +119,5 @@ class _Gradients:
         self.gradients = {name: g.clone() for name, g in gradients_of(self._model).items()}
 
     def zero_grad(self) -> None:
-        """Forget the gradients that the model holds."""
+        """Clear the model's gradients."""
         self._model.zero_grad()

@@ -1,4 +1,4 @@
-"""Connections to study files, and the line that each of SQLite's errors becomes."""
+"""Connections to study files, and one-line messages for SQLite's errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from situate.errors import ReadError, SituateError
 from situate.files.contents import reason_of
 
 LOCK_TIMEOUT = 0.5
-"""Seconds to wait for another process to let go of the file."""
+"""Seconds to wait until another process releases the file."""
 
 _NOT_A_STUDY = "not a study; give another file"
 _IN_USE = "the study is in use by another process; wait until it ends, or give another file"
@@ -38,7 +38,7 @@ _LINES: dict[int, tuple[type[SituateError], str]] = {
 
 @contextmanager
 def one_line(path: Path) -> Iterator[None]:
-    """Turns SQLite's errors into ours: the file, what is wrong, the remedy."""
+    """Turn SQLite's errors into one line that names the file, the fault and the remedy."""
     try:
         yield
     except sqlite3.Error as error:
@@ -51,7 +51,7 @@ def one_line(path: Path) -> Iterator[None]:
 
 
 def damaged(path: Path, part: str) -> ReadError:
-    """The error for a part that is not as it was written."""
+    """The error for a damaged part of a study."""
     return ReadError(f"{path}: {_DAMAGED.replace('the study', part)}")
 
 
@@ -59,8 +59,8 @@ def connect(path: Path, write: bool) -> sqlite3.Connection:
     """A connection without implicit transactions; with `write`, to a file that may be new.
 
     Raises:
-        ReadError: no such file to read, or not a file.
-        SituateError: no folder to make it in, or it cannot be opened.
+        ReadError: the file does not exist, or is no file.
+        SituateError: its folder does not exist, or it cannot be opened.
     """
     _check_place(path, write)
     uri = f"{Path(os.path.abspath(path)).as_uri()}?mode={'rwc' if write else 'ro'}"

@@ -14,15 +14,59 @@ from numpy.typing import NDArray
 
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements, Origin
-from situate.study import checkpoint, samples, workers
+from situate.study import samples, tables
 from situate.study.connection import connect, damaged, one_line
 from situate.study.format import TABLES, check_header, create, is_new, read_header
-from situate.study.no_study import NoStudy, StoredSamples
-from situate.study.packing import Packing
-from situate.study.samples import Of
+from situate.study.samples import Packing, SampleTable
+
+StoredSamples = tuple[NDArray[np.int64], Measurements]
+"""Row numbers (j,) of some placements, and their measurements in a study."""
+
 
 CHECKPOINT_SECONDS = 10.0
 """Seconds of a search between two checkpoints of its learner."""
+
+
+class NoStudy:
+    """The interface of `StudyFile` for a search without a study; it stores nothing."""
+
+    workers: tuple[Origin, ...] = ()
+
+    def __enter__(self) -> NoStudy:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def first(self) -> None:
+        """None."""
+
+    def stored_samples(
+        self, first: int, placements: NDArray[np.int32], table: SampleTable = "samples"
+    ) -> StoredSamples:
+        """No rows."""
+        return np.empty(0, np.int64), Measurements(np.empty(0), np.empty(0, np.uint8))
+
+    def record(
+        self,
+        numbers: NDArray[np.int64],
+        placements: NDArray[np.int32],
+        measurements: Measurements,
+        batch: int,
+        table: SampleTable = "samples",
+    ) -> None:
+        """Store nothing."""
+
+    def keep(self, samples_done: int, state: Callable[[], tables.State], now: bool = False) -> None:
+        """Store no checkpoint."""
+
+    def checkpoint(self) -> tuple[int, tables.State | None]:
+        """None."""
+        return 0, None
+
+    def batches(self, until: int) -> Iterator[tuple[int, NDArray[np.int32], Measurements]]:
+        """No batches."""
+        return iter(())
 
 
 class StudyFile:
@@ -74,10 +118,12 @@ class StudyFile:
                 create(self._connection, header)
             else:
                 check_header(read_header(self._connection, self.path), header, self.path)
-            tables = {of: samples.check(self._connection, self.path, of) for of in samples.TABLES}
-            self.workers = workers.read(self._connection, self.path)
-        self._count = {of: count for of, (count, _) in tables.items()}
-        self._complete = tables["samples"][1]
+            counts = {
+                table: samples.check(self._connection, self.path, table) for table in samples.TABLES
+            }
+            self.workers = tables.read_workers(self._connection, self.path)
+        self._count = {table: count for table, (count, _) in counts.items()}
+        self._complete = counts["samples"][1]
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -109,31 +155,32 @@ class StudyFile:
         self._connection.close()
 
     def stored_samples(
-        self, first: int, placements: NDArray[np.int32], of: Of = "samples"
+        self, first: int, placements: NDArray[np.int32], table: SampleTable = "samples"
     ) -> StoredSamples:
         """The samples from number `first` on that are already in the file.
 
         Args:
             first: number of the first sample.
             placements: (k, n) placements that the learner now asks for.
-            of: the search, or the final repetition of its finalists.
+            table: of the search, or of the final repetition of its finalists.
 
         Raises:
             ReadError: a damaged sample.
             SituateError: a sample of another placement.
         """
-        samples_held = self._samples(first, first + len(placements), of)
-        rows = np.array([sample.number - first for sample in samples_held], np.int64)
-        same = (samples.placements(samples_held, self._packing, self.path) == placements[rows]).all(
+        stored = self._samples(first, first + len(placements), table)
+        # Samples of an interrupted batch may be missing anywhere, so rows are looked up.
+        rows = np.array([sample.number - first for sample in stored], np.int64)
+        same = (samples.placements(stored, self._packing, self.path) == placements[rows]).all(
             axis=1
         )
         if not same.all():
             raise SituateError(
                 f"{self.path}: made by another version of situate or of the learner: sample "
-                f"{samples_held[int(np.argmin(same))].number} differs; use that version, or give "
+                f"{stored[int(np.argmin(same))].number} differs; use that version, or give "
                 "another file"
             )
-        return rows, samples.measurements(samples_held, self.workers)
+        return rows, samples.measurements(stored, self.workers)
 
     def record(
         self,
@@ -141,13 +188,13 @@ class StudyFile:
         placements: NDArray[np.int32],
         measurements: Measurements,
         batch: int,
-        of: Of = "samples",
+        table: SampleTable = "samples",
     ) -> None:
         """Add the measurements of placements (k, n) as samples `numbers` (k,), all or none.
 
         Args:
             batch: number of the first sample of their batch.
-            of: the search, or the final repetition of its finalists.
+            table: of the search, or of the final repetition of its finalists.
 
         Raises:
             SituateError: the file cannot be written.
@@ -157,40 +204,38 @@ class StudyFile:
         new = [origin for origin in dict.fromkeys(origins) if origin and origin not in self.workers]
         all_workers = [*self.workers, *new]
         by = [None if origin is None else all_workers.index(origin) for origin in origins]
-        count = self._count[of] + len(packed)
+        count = self._count[table] + len(packed)
         with self._transaction():
             if new:
-                workers.write(self._connection, new, len(self.workers))
+                tables.write_workers(self._connection, new, len(self.workers))
             samples.write(
-                self._connection, numbers.tolist(), packed, measurements, by, batch, count, of
+                self._connection, numbers.tolist(), packed, measurements, by, batch, count, table
             )
-        self._count[of], self.workers = count, all_workers
+        self._count[table], self.workers = count, all_workers
 
-    def keep(
-        self, samples_done: int, state: Callable[[], checkpoint.State], now: bool = False
-    ) -> None:
+    def keep(self, samples_done: int, state: Callable[[], tables.State], now: bool = False) -> None:
         """Replace the checkpoint if the last is `CHECKPOINT_SECONDS` old, or `now`.
 
         Args:
-            samples_done: samples that the learner has seen.
+            samples_done: number of samples that the learner has seen.
             state: returns the learner's arrays.
-            now: ignores the age of the last checkpoint.
+            now: write even if the last checkpoint is recent.
         """
         if not now and time.monotonic() - self._kept_at < CHECKPOINT_SECONDS:
             return
         with self._transaction():
-            checkpoint.write(self._connection, samples_done, state())
+            tables.write_checkpoint(self._connection, samples_done, state())
         self._complete = max(self._complete, samples_done)
         self._kept_at = time.monotonic()
 
-    def checkpoint(self) -> tuple[int, checkpoint.State | None]:
+    def checkpoint(self) -> tuple[int, tables.State | None]:
         """The number of samples that the learner has seen, and its state; 0 and None without any.
 
         Raises:
             ReadError: the checkpoint is damaged, or the file lacks some of its samples.
         """
         with one_line(self.path):
-            samples_done, state = checkpoint.read(self._connection, self.path)
+            samples_done, state = tables.read_checkpoint(self._connection, self.path)
         if not 0 <= samples_done <= self._complete:
             raise damaged(self.path, "the checkpoint of the study")
         return samples_done, state
@@ -218,6 +263,8 @@ class StudyFile:
             samples.placements(first_sample, self._packing, self.path)[0] if first_sample else None
         )
 
-    def _samples(self, first: int, end: int, of: Of = "samples") -> list[samples.Sample]:
+    def _samples(
+        self, first: int, end: int, table: SampleTable = "samples"
+    ) -> list[samples.Sample]:
         with one_line(self.path):
-            return samples.read(self._connection, self.path, first, end, of)
+            return samples.read(self._connection, self.path, first, end, table)

@@ -1,5 +1,4 @@
-"""The marks of an SQLite database that is a study: its id, its version, its tables and its
-header."""
+"""The marks of an SQLite database that is a study: id, version, tables and header."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from situate.errors import ReadError, SituateError
-from situate.study import counts, samples, workers
+from situate.study import samples, tables
 from situate.study.connection import damaged
 
 APPLICATION = 0x53495455
@@ -21,21 +20,20 @@ VERSION = 5
 TABLES = (
     "CREATE TABLE header (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL)",
     *(f"CREATE TABLE {name} ({samples.COLUMNS})" for name in samples.TABLES),
-    workers.TABLE,
-    "CREATE TABLE checkpoint (name TEXT PRIMARY KEY, done INTEGER NOT NULL,"
-    " array BLOB NOT NULL, checksum INTEGER NOT NULL)",
-    counts.TABLE,
+    tables.WORKERS,
+    tables.CHECKPOINT,
+    tables.COUNTS,
 )
 
 
 def is_new(connection: sqlite3.Connection) -> bool:
-    """True if the database is empty, as is a file of no bytes."""
-    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    return not tables and _mark(connection) == (0, 0)
+    """True if the database is empty, as a file of no bytes is."""
+    count = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    return not count and _mark(connection) == (0, 0)
 
 
 def create(connection: sqlite3.Connection, header: Mapping[str, str]) -> None:
-    """Make a database a study without samples, in the caller's transaction."""
+    """Make an empty database a study without samples, in the caller's transaction."""
     for statement in TABLES:
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -44,16 +42,16 @@ def create(connection: sqlite3.Connection, header: Mapping[str, str]) -> None:
     connection.executemany("INSERT INTO header VALUES (?, ?, ?)", rows)
     for name, count in (
         ("header", len(rows)),
-        *((of, 0) for of in (*samples.TABLES, "workers", "checkpoint")),
+        *((table, 0) for table in (*samples.TABLES, "workers", "checkpoint")),
     ):
-        counts.write(connection, name, count)
+        tables.write_count(connection, name, count)
 
 
 def read_header(connection: sqlite3.Connection, path: Path) -> dict[str, str]:
     """The header of a study.
 
     Raises:
-        ReadError: a database of another program, a study of another format, a damaged one.
+        ReadError: a database of another program, a study of another format, or a damaged one.
     """
     application, version = _mark(connection)
     if application != APPLICATION:
@@ -63,22 +61,23 @@ def read_header(connection: sqlite3.Connection, path: Path) -> dict[str, str]:
             f"{path}: format {version} of a study, and this situate reads format {VERSION}; "
             "use the situate that made it, or give another file"
         )
-    tables = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")}
-    if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok" or {*TABLES} - tables:
+    statements = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")}
+    if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok" or {*TABLES} - statements:
         raise damaged(path, "the study")
     rows = connection.execute("SELECT name, value, checksum FROM header ORDER BY rowid").fetchall()
     for name, value, checksum in rows:
         if checksum != _checksum(name, value):
             raise damaged(path, f"{name!r} in the header of the study")
-    if len(rows) != counts.read(connection, path, "header"):
+    if len(rows) != tables.read_count(connection, path, "header"):
         raise damaged(path, "the header of the study")
     return {name: value for name, value, _ in rows}
 
 
 def check_header(stored: Mapping[str, str], expected: Mapping[str, str], path: Path) -> None:
-    """
+    """Check that a study belongs to this search.
+
     Raises:
-        SituateError: the study belongs to another search; the message names the differing field.
+        SituateError: it belongs to another one; the message names the differing field.
     """
     for name in {**expected, **stored}:
         if stored.get(name) != expected.get(name):

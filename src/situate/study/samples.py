@@ -1,12 +1,14 @@
-"""The tables `samples`, `again` and `finals`: what was measured of which placement, and by whom;
-every row with a checksum."""
+"""The tables `samples`, `again` and `finals`: placements and their measurements.
+
+Every row has a checksum.
+"""
 
 from __future__ import annotations
 
 import sqlite3
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -15,15 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.evaluators.measurements import OUTCOMES, Measurements, Origin
-from situate.study import counts
 from situate.study.connection import damaged
-from situate.study.packing import Packing
+from situate.study.tables import read_count, write_count
 
-Of = Literal["samples", "again", "finals"]
-"""The table of a search's samples, of what was measured again before it counted as the best, or of
-what is measured again in the end."""
+SampleTable = Literal["samples", "again", "finals"]
+"""The table of a search's samples, of second measurements of placements that would become the best,
+or of the final repetition of the finalists."""
 
-TABLES: tuple[Of, ...] = ("samples", "again", "finals")
+TABLES: tuple[SampleTable, ...] = ("samples", "again", "finals")
 
 COLUMNS = (
     "number INTEGER PRIMARY KEY, batch INTEGER NOT NULL, seconds REAL, outcome TEXT NOT NULL, "
@@ -34,16 +35,67 @@ Row = tuple[int, int, float | None, str, bytes, int | None, int]
 
 
 @dataclass(frozen=True)
+class Packing:
+    """The bytes of a placement: one device index for each of `ops` ops, compressed by zlib.
+
+    An index is an unsigned byte, or two bytes, lower first, for more than 256 `devices`.
+    """
+
+    ops: int
+    devices: int
+
+    @classmethod
+    def of(cls, header: Mapping[str, str]) -> Packing:
+        """The packing in a study with this header.
+
+        Raises:
+            ValueError: the header lacks a valid number of ops or devices.
+        """
+        ops, devices = int(header.get("ops", "")), int(header.get("devices", ""))
+        if not (0 < ops < 2**31 and 0 < devices <= 2**16):
+            raise ValueError(f"no study has {ops} ops on {devices} devices")
+        return cls(ops, devices)
+
+    def pack(self, placements: NDArray[np.int32]) -> list[bytes]:
+        """The bytes of each of the placements (k, n)."""
+        # Level 6 would take up to 14 times as long as level 1 to save a few bytes.
+        return [zlib.compress(row, 1) for row in placements.astype(self._dtype)]
+
+    def unpack(self, packed: bytes) -> NDArray[np.int32]:
+        """A placement (n,).
+
+        Raises:
+            ValueError: the bytes are no placement of `ops` ops on `devices` devices.
+        """
+        size = self.ops * self._dtype.itemsize
+        try:
+            # One byte more than expected reveals a longer row without unpacking all of it.
+            data = zlib.decompressobj().decompress(packed, size + 1)
+        except zlib.error as error:
+            raise ValueError(str(error)) from None
+        if len(data) != size:
+            raise ValueError("a placement of another number of ops")
+        placement = np.frombuffer(data, self._dtype).astype(np.int32)
+        if placement.max(initial=0) >= self.devices:
+            raise ValueError("a placement on unknown devices")
+        return placement
+
+    @property
+    def _dtype(self) -> np.dtype[np.unsignedinteger]:
+        return np.dtype("<u1" if self.devices <= 256 else "<u2")
+
+
+@dataclass(frozen=True)
 class Sample:
-    """A placement and what was measured of it.
+    """A placement and its measurement.
 
     Attributes:
         number: 0 for the first of a study.
-        batch: number of the first of the samples that were asked for together.
-        seconds: time of a step; infinite where none was completed.
+        batch: number of the first sample of its batch.
+        seconds: time of a step; infinite if none was completed.
         outcome: index into `OUTCOMES`.
         packed: the placement, see `Packing`.
-        worker: the number of who measured it; None where workers are not told apart.
+        worker: number of the worker that measured it; None if workers are not distinguished.
     """
 
     number: int
@@ -62,35 +114,41 @@ def write(
     workers: Sequence[int | None],
     batch: int,
     count: int,
-    of: Of = "samples",
+    table: SampleTable = "samples",
 ) -> None:
-    """Add the samples of these numbers, all of one batch, in the caller's transaction.
+    """Add samples of one batch, in the caller's transaction.
 
     Args:
-        workers: who measured each, see `Sample`.
-        count: how many samples there are then.
+        numbers: of the samples.
+        packed: their placements, see `Packing`.
+        workers: the worker of each, see `Sample`.
+        batch: number of the first sample of the batch.
+        count: number of samples in the table afterwards.
     """
     rows = _rows(numbers, packed, measurements, workers, batch)
-    connection.executemany(f"INSERT INTO {of} VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-    counts.write(connection, of, count)
+    connection.executemany(f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    write_count(connection, table, count)
 
 
-def check(connection: sqlite3.Connection, path: Path, of: Of = "samples") -> tuple[int, int]:
-    """The number of samples, and how many there are before the first that is missing: those of the
-    last batch may have been measured in any order.
+def check(
+    connection: sqlite3.Connection, path: Path, table: SampleTable = "samples"
+) -> tuple[int, int]:
+    """The number of samples, and the number before the first missing one.
+
+    Samples of the last batch may be measured in any order, so some of them may be missing.
 
     Raises:
-        ReadError: one is missing, one is more than there were, or one is not as it was written.
+        ReadError: a sample is missing from an earlier batch, there are too many, or one is damaged.
     """
     count, missing = 0, None
-    for sample in _read(connection, path, 0, 2**62, of):
+    for sample in _read_rows(connection, path, 0, 2**62, table):
         if missing is None and sample.number != count:
             missing = count
         if missing is not None and sample.batch > missing:
             raise damaged(path, f"sample {missing} of the study")
         count += 1
     complete = count if missing is None else missing
-    expected = counts.read(connection, path, of)
+    expected = read_count(connection, path, table)
     if count < expected:
         raise damaged(path, f"sample {complete} of the study")
     if count > expected:
@@ -103,23 +161,23 @@ def read(
     path: Path,
     first: int = 0,
     end: int = 2**62,
-    of: Of = "samples",
+    table: SampleTable = "samples",
 ) -> list[Sample]:
     """The samples from number `first` to before `end`.
 
     Raises:
         ReadError: a sample is damaged.
     """
-    return list(_read(connection, path, first, end, of))
+    return list(_read_rows(connection, path, first, end, table))
 
 
-def _read(
-    connection: sqlite3.Connection, path: Path, first: int, end: int, of: Of
+def _read_rows(
+    connection: sqlite3.Connection, path: Path, first: int, end: int, table: SampleTable
 ) -> Iterator[Sample]:
-    """The same samples as `read`, one by one."""
-    query = f"SELECT * FROM {of} WHERE number >= ? AND number < ? ORDER BY number"
+    """The samples of `read`, one by one."""
+    query = f"SELECT * FROM {table} WHERE number >= ? AND number < ? ORDER BY number"
     for row in connection.execute(query, (first, end)):
-        sample = _sample(row)
+        sample = _sample_from_row(row)
         if sample is None:
             raise damaged(path, f"sample {row[0]} of the study")
         yield sample
@@ -166,7 +224,7 @@ def _rows(
         yield number, batch, finite, outcome, placement, worker, checksum
 
 
-def _sample(row: Row) -> Sample | None:
+def _sample_from_row(row: Row) -> Sample | None:
     """The sample, or None if the row is damaged."""
     number, batch, finite, outcome, packed, worker, checksum = row
     seconds = np.inf if finite is None else finite

@@ -1,4 +1,4 @@
-"""The study file as people read it."""
+"""A study as people read it."""
 
 from __future__ import annotations
 
@@ -11,23 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.evaluators.measurements import Measurements, Origin
-from situate.study import samples, workers
+from situate.study import samples, tables
 from situate.study.connection import connect, damaged, one_line
 from situate.study.format import read_header
-from situate.study.packing import Packing
+from situate.study.samples import Packing
 
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Every measurement of a search, in order, up to the first that is missing of a batch which was
-    interrupted.
+    """Every measurement of a search, in order, up to the first missing one of an interrupted batch.
 
     Attributes:
         path: of the file.
-        header: what the search was: graph, cluster, method, seed, ...
-        measurements: seconds (k,) and outcome (k,) of each sample, and who measured it.
-        batch: (k,) number of the first of the samples that were measured together.
-        workers: those that measured, where workers are told apart.
+        header: settings of the search: graph, cluster, method, seed, ...
+        measurements: seconds (k,), outcome (k,) and worker of each sample.
+        batch: (k,) number of the first sample of each sample's batch.
+        workers: origins of the measurements, if workers are distinguished.
     """
 
     path: Path
@@ -43,7 +42,7 @@ class Study:
         """Read a study; the file is left as it is.
 
         Raises:
-            ReadError: no such file, not a study, or a damaged one.
+            ReadError: no such file, no study, or a damaged one.
             SituateError: a search is writing it, or it cannot be opened.
         """
         path = Path(path)
@@ -51,7 +50,7 @@ class Study:
             header = read_header(connection, path)
             _, complete = samples.check(connection, path)
             stored = samples.read(connection, path, end=complete)
-            origins = tuple(workers.read(connection, path))
+            origins = tuple(tables.read_workers(connection, path))
         try:
             packing = Packing.of(header)
         except ValueError:
@@ -64,7 +63,7 @@ class Study:
         return len(self._samples)
 
     def placement(self, number: int) -> NDArray[np.int32]:
-        """The device index of each op (n,) in sample `number`.
+        """(n,) the device index of each op in sample `number`.
 
         Raises:
             IndexError: no such sample.
@@ -78,6 +77,6 @@ class Study:
         """`placement` of every sample in turn.
 
         Raises:
-            ReadError: when it comes to one that is damaged.
+            ReadError: at a damaged sample.
         """
         return map(self.placement, range(len(self)))

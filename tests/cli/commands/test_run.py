@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from situate.runtime.measure import Measured
+from situate.runtime.measure import StepTimes
 from situate.runtime.step import PlacedStep
 from tests.cli.commands.placed import planned
 
@@ -142,7 +142,7 @@ def test_ctrl_c_is_one_line_and_closes_the_step(situate, plan, monkeypatch):
 
     def interrupted(step, *rest):
         os.kill(os.getpid(), signal.SIGINT)
-        return Measured(0.0, (), (), ())
+        return StepTimes(0.0, (), (), ())
 
     monkeypatch.setattr("situate.runtime.measure.measure", interrupted)
     monkeypatch.setattr(PlacedStep, "__exit__", lambda *_: closed.append(True))

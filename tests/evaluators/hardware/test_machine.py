@@ -1,4 +1,4 @@
-"""This machine as an evaluator: whatever a placement does, it is a result."""
+"""This machine as an evaluator: every placement has a result, even a failing one."""
 
 from __future__ import annotations
 
@@ -81,6 +81,7 @@ def placements(measuring: RealMachine, *ways: str) -> NDArray[np.int32]:
     return np.array([[int(kind == way) for kind in kinds] for way in ways], np.int32)
 
 
+# Failures: each becomes an outcome, and later placements run in fresh processes.
 @pytest.mark.parametrize(
     ("way", "outcome", "words"),
     [
@@ -93,51 +94,52 @@ def placements(measuring: RealMachine, *ways: str) -> NDArray[np.int32]:
 def test_a_failure_is_a_result_and_the_next_placement_is_none_the_worse(
     harmful: RealMachine, way: str, outcome: str, words: str
 ) -> None:
-    measured = harmful.measure(placements(harmful, way, ""), 0)
-    assert [OUTCOMES[i] for i in measured.outcome] == [outcome, "ok"]
-    assert np.isinf(measured.seconds).tolist() == [True, False]
+    measurement = harmful.measure(placements(harmful, way, ""), 0)
+    assert [OUTCOMES[i] for i in measurement.outcome] == [outcome, "ok"]
+    assert np.isinf(measurement.seconds).tolist() == [True, False]
     assert words in harmful.log[-2].failure
 
 
-def test_what_hangs_is_ended_and_nothing_is_left_of_it(harm: Subject, files: Path) -> None:
+def test_a_hanging_placement_is_ended_with_all_its_processes(harm: Subject, files: Path) -> None:
     with machine(harm, limit=8.0) as measuring:
         measuring.measure(placements(measuring, "hang"), 0)
     assert measuring.log[0].outcome == "timeout"
     assert "not measured within 8 s" in measuring.log[0].failure
-    started = [int(word) for word in (files / "children").read_text().split()]
-    assert len(started) == 2
-    assert left_of(started) == []
+    workers_started = [int(word) for word in (files / "children").read_text().split()]
+    assert len(workers_started) == 2
+    assert left_of(workers_started) == []
 
 
 def test_processes_serve_until_they_are_not_wanted(
     gentle: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    started: list[str] = []
+    workers_started: list[str] = []
 
-    class Counted(WorkerPool):
+    class CountingMachine(WorkerPool):
         def start(self, name: str, *rest: Any) -> Worker:
-            started.append(name)
+            workers_started.append(name)
             return super().start(name, *rest)
 
-    monkeypatch.setattr(workers, "WorkerPool", Counted)
+    monkeypatch.setattr(workers, "WorkerPool", CountingMachine)
     both = np.zeros((2, len(gentle.program.graph.ops)), np.int32)
-    with machine(gentle) as kept:
-        kept.measure(both, 0)
-    assert started == ["cpu:0"]
+    with machine(gentle) as parameters_before:
+        parameters_before.measure(both, 0)
+    assert workers_started == ["cpu:0"]
     with machine(gentle, fresh=True) as fresh:
         fresh.measure(both, 0)
-    assert started == ["cpu:0"] * 3
+    assert workers_started == ["cpu:0"] * 3
 
 
+# Measurements: the rule of steps, the model's unchanged parameters, and the study.
 def test_by_a_rule_of_steps_so_many_are_timed_after_those_that_are_dropped(
     gentle: Subject,
 ) -> None:
     one = np.zeros((1, len(gentle.program.graph.ops)), np.int32)
     with machine(gentle) as measuring:
-        counted = measuring.by(Steps(dropped=2, timed=7, window=3))
-        assert counted.measure(one, 0).ok.all()
+        counting = measuring.by(Steps(dropped=2, timed=7, window=3))
+        assert counting.measure(one, 0).ok.all()
         assert measuring.log[-1].steps == 7
-    assert "least mean of 3 in a row of 7 steps after 2" in counted.name
+    assert "least mean of 3 in a row of 7 steps after 2" in counting.name
     assert "3 to 10 steps" in measuring.name
 
 
@@ -167,13 +169,13 @@ def test_a_search_that_was_killed_goes_on_from_its_study(tmp_path: Path) -> None
     before = Study.read(study)
     assert 12 <= len(before) < SAMPLES
     assert left_of(map(int, devices)) == []
-    told: list[int] = []
-    result = search(study, lambda first, measured: told.append(first + len(measured)))
+    calls: list[int] = []
+    result = search(study, lambda first, measurement: calls.append(first + len(measurement)))
     after = Study.read(study)
     assert len(after) == SAMPLES
-    assert told == [12, 18]
-    kept = after.measurements.seconds[: len(before)]
-    assert np.array_equal(kept, before.measurements.seconds)
+    assert calls == [12, 18]
+    parameters_before = after.measurements.seconds[: len(before)]
+    assert np.array_equal(parameters_before, before.measurements.seconds)
     assert result.measured is not None
     assert 0 < result.measured < np.inf
 
@@ -184,6 +186,7 @@ def test_a_machine_says_what_changes_its_measurements(gentle: Subject) -> None:
     assert "limit 7.0" in name
 
 
+# Problems that this machine cannot run are refused.
 def test_a_graph_of_another_model_is_refused(gentle: Subject) -> None:
     other = Problem(find_subject("tests.evaluators.hardware_search:build").program.graph, CPUS)
     with pytest.raises(SituateError, match="is not that of the model 'tests"):

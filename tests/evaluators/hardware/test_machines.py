@@ -1,4 +1,4 @@
-"""Several machines as one evaluator, each a core of this one; told by processes that really end."""
+"""Several machines as one evaluator, each a core of this machine, with real processes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from situate.data.cluster import Cluster, Device  # noqa: E402
 from situate.data.problem import Problem  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.evaluators.hardware.machine import Measurement  # noqa: E402
-from situate.evaluators.hardware.machines import RealMachines, _lost  # noqa: E402
-from situate.evaluators.hardware.owned import usable_cores  # noqa: E402
+from situate.evaluators.hardware.machines import RealMachines, _crash_measurements  # noqa: E402
+from situate.evaluators.hardware.reservation import usable_cores  # noqa: E402
 from situate.evaluators.measurements import MeasuresEach, MeasuresElsewhere  # noqa: E402
 from situate.evaluators.workers import dispatch  # noqa: E402
 from situate.runtime.subject import find_subject  # noqa: E402
@@ -57,18 +57,18 @@ def problem() -> Problem:
 @pytest.fixture(scope="module")
 def machines(problem: Problem) -> Iterator[RealMachines]:
     """Two workers, both of which have measured."""
-    with RealMachines(problem, MODEL, 2, limit=LIMIT) as made:
-        while len(made.met) < 2:
-            run(made, 2)
-            assert not made.counts.left_out
-        yield made
+    with RealMachines(problem, MODEL, 2, limit=LIMIT) as machines_started:
+        while len(machines_started.met) < 2:
+            run(machines_started, 2)
+            assert not machines_started.counts.left_out
+        yield machines_started
 
 
 def run(machines: RealMachines, count: int) -> list[Measurement]:
     """The placement that there is, measured so often."""
     before = len(machines.log)
-    found = machines.measure(np.zeros((count, machines.problem.n), np.int32), 0)
-    assert len(found) == count
+    measurement = machines.measure(np.zeros((count, machines.problem.n), np.int32), 0)
+    assert len(measurement) == count
     return machines.log[before:]
 
 
@@ -76,6 +76,7 @@ def failures(machines: RealMachines) -> int:
     return sum(machines.counts.failures.values())
 
 
+# Workers with equal and unequal speed, and the second measurement of a best placement.
 def test_workers_own_different_cores_and_say_how_fast_they_are(machines: RealMachines) -> None:
     assert isinstance(machines, MeasuresEach)
     assert isinstance(machines, MeasuresElsewhere)
@@ -84,7 +85,7 @@ def test_workers_own_different_cores_and_say_how_fast_they_are(machines: RealMac
     assert f"torch {torch.__version__}; cpu = cpu x 1; 3 to 10 steps" in machines.name
 
 
-def test_what_one_measured_another_measures_again(machines: RealMachines) -> None:
+def test_a_best_placement_is_measured_again_by_another_worker(machines: RealMachines) -> None:
     one = np.zeros(machines.problem.n, np.int32)
     for worker in machines.met[:2]:
         again = machines.measure_elsewhere(one, 0, worker)
@@ -100,14 +101,16 @@ def test_a_search_keeps_who_measured_and_counts_no_best_that_was_measured_once(
     study = Study.read(tmp_path / "study")
     assert len(study.workers) == 2
     assert all(origin in study.workers for origin in study.measurements.origins)
-    told, once = result.samples, study.measurements.seconds
-    assert told[once.argmin()] != once.min()
+    arguments, once = result.samples, study.measurements.seconds
+    assert arguments[once.argmin()] != once.min()
     assert (
-        solve(problem, "post", evaluations=6, learning=learning).samples.tolist() == told.tolist()
+        solve(problem, "post", evaluations=6, learning=learning).samples.tolist()
+        == arguments.tolist()
     )
     assert 0 < machines.run(result.schedule).seconds < np.inf
 
 
+# Faults of devices and workers cost no measurement.
 def test_devices_that_end_or_hang_are_results(
     machines: RealMachines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,9 +118,9 @@ def test_devices_that_end_or_hang_are_results(
     before = failures(machines)
     order(end_device)
     order(hang)
-    measured = run(machines, 5)
-    assert {one.outcome for one in measured} == {"crash", "ok", "timeout"}
-    assert f"not measured within {LIMIT:g} s" in [one.failure for one in measured]
+    measurements = run(machines, 5)
+    assert {one.outcome for one in measurements} == {"crash", "ok", "timeout"}
+    assert f"not measured within {LIMIT:g} s" in [one.failure for one in measurements]
     assert failures(machines) == before
 
 
@@ -129,11 +132,12 @@ def test_a_worker_that_is_killed_while_it_measures_loses_nothing(machines: RealM
 
 
 def test_a_placement_that_ends_every_worker_counts_as_a_crash() -> None:
-    lost = _lost("3 workers failed at it")
+    lost = _crash_measurements("3 workers failed at it")
     assert not lost.ok.any()
     assert lost.details[0].failure == "3 workers failed at it"
 
 
+# Requests beyond this machine's cores are refused.
 def test_more_workers_than_cores_are_refused(problem: Problem) -> None:
     with pytest.raises(SituateError, match=r"^--workers: 4000 would need 4000 cores, 1 for the"):
         RealMachines(problem, MODEL, 4000)

@@ -1,4 +1,4 @@
-"""A worker that is not as the command says is refused, and named."""
+"""A worker that does not fit the command is refused with its host's name."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from situate.data.cluster import Cluster, Device, Link  # noqa: E402
 from situate.data.problem import Problem  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.evaluators.hardware import per_worker  # noqa: E402
-from situate.evaluators.hardware.per_worker import MachinePerWorker, needs  # noqa: E402
+from situate.evaluators.hardware.per_worker import MachinePerWorker, required_hardware  # noqa: E402
 from situate.evaluators.steps import Steps  # noqa: E402
-from situate.evaluators.workers.terms import Opens, Unfit  # noqa: E402
+from situate.evaluators.workers.workers import Opens, Unfit  # noqa: E402
 from situate.host.machine import cpu_name  # noqa: E402
 from tests.solvers.families import chain  # noqa: E402
 
@@ -31,11 +31,12 @@ def machine(device: Device = CPU) -> MachinePerWorker:
     return MachinePerWorker(problem, "rnn", None, 60.0, None, placement, torch.__version__)
 
 
-def refused(given: MachinePerWorker, words: str) -> None:
+def refused(machine_given: MachinePerWorker, words: str) -> None:
     with pytest.raises(SituateError, match=rf"^worker on '.+': {words}"):
-        given.open()
+        machine_given.open()
 
 
+# Each check before the worker reserves its devices.
 def test_another_pytorch_is_refused() -> None:
     refused(replace(machine(), torch="0.4"), re.escape(f"has PyTorch {torch.__version__}, and the"))
 
@@ -46,19 +47,20 @@ def test_another_processor_than_the_clusters_is_refused() -> None:
 
 
 @pytest.mark.parametrize("model", ["", "some processor", f"{cpu_name()} (2 threads)"])
-def test_what_was_not_discovered_elsewhere_is_not_refused(model: str) -> None:
-    per_worker._check_models(Cluster("c", (msgspec.structs.replace(CPU, model=model),)))
+def test_a_cpu_without_a_discovered_model_is_accepted(model: str) -> None:
+    per_worker._check_processor(Cluster("c", (msgspec.structs.replace(CPU, model=model),)))
 
 
 def test_a_worker_without_cores_is_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     def none(cores: int, gpus: int) -> None:
         raise Unfit(f"found no {cores} cores")
 
-    monkeypatch.setattr(per_worker, "Owned", none)
+    monkeypatch.setattr(per_worker, "Reservation", none)
     with pytest.raises(Unfit, match=r"^found no 1 cores$"):
         machine().open()
 
 
+# Copies to workers, and the hardware that each needs.
 def test_it_is_copied_before_it_is_opened() -> None:
     copied = pickle.loads(pickle.dumps(machine()))  # noqa: S301
     assert isinstance(copied, Opens)
@@ -70,4 +72,4 @@ def test_it_is_copied_before_it_is_opened() -> None:
 def test_a_core_for_each_thread_and_each_gpu() -> None:
     gpus = tuple(Device(f"gpu{i}") for i in range(2))
     cpu = msgspec.structs.replace(CPU, threads=4)
-    assert needs(Cluster("c", (*gpus, cpu), (Link("*", "*", 1.0),))) == (6, 2)
+    assert required_hardware(Cluster("c", (*gpus, cpu), (Link("*", "*", 1.0),))) == (6, 2)

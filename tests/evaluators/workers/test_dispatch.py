@@ -1,4 +1,4 @@
-"""Tasks are answered once each, whatever workers do; told by workers that follow a script."""
+"""Tasks are answered once each, whatever workers do; the workers here follow a script."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ from situate.evaluators.workers.messages import (
     Task,
     Unready,
 )
-from situate.evaluators.workers.terms import Terms
-from situate.evaluators.workers.workers import NoWorkers
+from situate.evaluators.workers.workers import NoWorkers, Terms
 from situate.results.result import WorkerProgress
 
 Says = Callable[[int, Task], Message | None]
@@ -97,8 +96,8 @@ class Scripted:
         self.say(worker, self.says(worker, task))
 
     def wait(self, seconds: float | None) -> list[tuple[int, Message]]:
-        due = [each for each in self.later if each[0] <= self.now]
-        self.later = [each for each in self.later if each[0] > self.now]
+        due = [pair for pair in self.later if pair[0] <= self.now]
+        self.later = [pair for pair in self.later if pair[0] > self.now]
         if not due:
             self.now += seconds or 1.0
         for _, worker, message in due:
@@ -113,7 +112,7 @@ class Scripted:
 
     def stop(self, worker: int) -> None:
         self.stopped.append(worker)
-        self.later = [each for each in self.later if each[1] != worker]
+        self.later = [pair for pair in self.later if pair[1] != worker]
 
     def close(self) -> None:
         self.later = []
@@ -123,7 +122,7 @@ Make = Callable[..., tuple[Scripted, Dispatch]]
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> Make:
+def giving_dispatch(monkeypatch: pytest.MonkeyPatch) -> Make:
     """Makes workers that follow a script, and who gives them their tasks."""
 
     def make(
@@ -139,22 +138,23 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Make:
     return make
 
 
-def numbers(found: Iterator[tuple[int, Measurements]]) -> list[int]:
+def numbers(values: Iterator[tuple[int, Measurements]]) -> list[int]:
     """The numbers of tasks, each answered once and rightly."""
     answered = []
-    for number, measured in found:
-        assert measured.seconds.tolist() == [number + 1.0]
+    for number, completed in values:
+        assert completed.seconds.tolist() == [number + 1.0]
         answered.append(number)
     assert len(set(answered)) == len(answered)
     return sorted(answered)
 
 
 def times_begun(workers: Scripted, number: int) -> int:
-    return [given for _, given in workers.begun].count(number)
+    return [sample_numbers for _, sample_numbers in workers.begun].count(number)
 
 
-def test_workers_start_with_the_first_task(made: Make) -> None:
-    workers, giving = made(3)
+# The start of workers, and tasks added later.
+def test_workers_start_with_the_first_task(giving_dispatch: Make) -> None:
+    workers, giving = giving_dispatch(3)
     assert not workers.started
     assert giving.progress() is None
     for _ in range(2):
@@ -163,8 +163,8 @@ def test_workers_start_with_the_first_task(made: Make) -> None:
     assert giving.progress() == WorkerProgress(count=3, busy=0, measured=14, failures=0)
 
 
-def test_tasks_may_be_added_while_there_are_some(made: Make) -> None:
-    _, giving = made(2)
+def test_tasks_may_be_added_while_there_are_some(giving_dispatch: Make) -> None:
+    _, giving = giving_dispatch(2)
     growing = tasks(3)
     answered = []
     for number, _ in giving.answers(growing):
@@ -174,36 +174,41 @@ def test_tasks_may_be_added_while_there_are_some(made: Make) -> None:
     assert sorted(answered) == list(range(9))
 
 
-def test_workers_are_ready_before_there_is_a_task(made: Make) -> None:
-    workers, giving = made(2)
+def test_workers_are_ready_before_there_is_a_task(giving_dispatch: Make) -> None:
+    workers, giving = giving_dispatch(2)
     assert giving.ready(5.0) == 2
     assert workers.started == [0, 1]
-    workers, giving = made(2)
+    workers, giving = giving_dispatch(2)
     workers.hello = None
     assert giving.ready(5.0) == 0
     assert 5.0 <= workers.now < START_SECONDS
 
 
-def test_no_task_needs_no_worker_to_answer(made: Make) -> None:
-    _, giving = made(2)
+def test_no_task_needs_no_worker_to_answer(giving_dispatch: Make) -> None:
+    _, giving = giving_dispatch(2)
     assert numbers(giving.answers([])) == []
 
 
-def test_a_worker_that_fails_is_started_again_and_its_task_given_again(made: Make) -> None:
+# Failing workers start again, are left out at last, and lose no task.
+def test_a_worker_that_fails_is_started_again_and_its_task_given_again(
+    giving_dispatch: Make,
+) -> None:
     def says(worker: int, task: Task) -> Message:
         first = times_begun(workers, int(task.numbers[0])) == 1
         return Failure("fell") if first and task.numbers[0] == 2 else answer(task)
 
-    workers, giving = made(2, says)
+    workers, giving = giving_dispatch(2, says)
     assert numbers(giving.answers(tasks(5))) == list(range(5))
     assert len(workers.started) == 3
     assert giving.counts.again == 1
     assert sum(giving.counts.failures.values()) == 1
-    assert sum(giving.counts.measured.values()) == 5
+    assert sum(giving.counts.completed.values()) == 5
 
 
-def test_a_worker_that_fails_while_it_starts_is_left_out_with_a_warning(made: Make) -> None:
-    workers, giving = made(2)
+def test_a_worker_that_fails_while_it_starts_is_left_out_with_a_warning(
+    giving_dispatch: Make,
+) -> None:
+    workers, giving = giving_dispatch(2)
     start = workers.start
 
     def only_the_second(worker: int) -> None:
@@ -215,11 +220,11 @@ def test_a_worker_that_fails_while_it_starts_is_left_out_with_a_warning(made: Ma
     with pytest.warns(UserWarning, match="worker 0 is left out after 3 failures; the last: it has"):
         assert numbers(giving.answers(tasks(5))) == list(range(5))
     assert giving.counts.left_out == {0: "has no library"}
-    assert giving.counts.measured == {1: 5}
+    assert giving.counts.completed == {1: 5}
 
 
-def test_workers_that_never_start_are_named_with_a_remedy(made: Make) -> None:
-    workers, giving = made(1)
+def test_workers_that_never_start_are_named_with_a_remedy(giving_dispatch: Make) -> None:
+    workers, giving = giving_dispatch(1)
     workers.hello = None
     with pytest.raises(
         SituateError, match=r"no worker is left; .* did not start within 120 s: its machine is"
@@ -229,8 +234,8 @@ def test_workers_that_never_start_are_named_with_a_remedy(made: Make) -> None:
     assert workers.stopped == [0, 0, 0]
 
 
-def test_a_worker_of_another_version_is_refused(made: Make) -> None:
-    workers, giving = made(2)
+def test_a_worker_of_another_version_is_refused(giving_dispatch: Make) -> None:
+    workers, giving = giving_dispatch(2)
     workers.hello = Hello("there", "0.0.7")
     with pytest.raises(
         SituateError, match=r"^worker 0 on 'there' has situate 0\.0\.7, and this is .*: install"
@@ -238,8 +243,9 @@ def test_a_worker_of_another_version_is_refused(made: Make) -> None:
         numbers(giving.answers(tasks(1)))
 
 
-def test_a_hung_worker_is_ended(made: Make) -> None:
-    workers, giving = made(
+# Slow and hung workers, by the usual time of the tasks.
+def test_a_hung_worker_is_ended(giving_dispatch: Make) -> None:
+    workers, giving = giving_dispatch(
         2,
         lambda worker, task: None if (worker, task.numbers[0]) == (0, 0) else answer(task),
         limit=2.0,
@@ -249,8 +255,8 @@ def test_a_hung_worker_is_ended(made: Make) -> None:
     assert times_begun(workers, 0) == 3
 
 
-def test_a_worker_is_hung_after_many_times_the_usual(made: Make) -> None:
-    workers, giving = made(1)
+def test_a_worker_is_hung_after_many_times_the_usual(giving_dispatch: Make) -> None:
+    workers, giving = giving_dispatch(1)
     numbers(giving.answers(tasks(3)))
     workers.says = lambda worker, task: None if not workers.stopped else answer(task)
     assert numbers(giving.answers(tasks(1))) == [0]
@@ -258,8 +264,10 @@ def test_a_worker_is_hung_after_many_times_the_usual(made: Make) -> None:
     assert workers.now >= HUNG_SECONDS
 
 
-def test_who_answered_in_time_is_not_late_because_the_caller_was_busy(made: Make) -> None:
-    workers, giving = made(3, limit=1.0)
+def test_a_busy_caller_makes_no_worker_late(
+    giving_dispatch: Make,
+) -> None:
+    workers, giving = giving_dispatch(3, limit=1.0)
     for _ in giving.answers(tasks(9)):
         workers.now += 50.0
     assert not workers.stopped
@@ -267,19 +275,19 @@ def test_who_answered_in_time_is_not_late_because_the_caller_was_busy(made: Make
     assert not giving.counts.again
 
 
-def test_a_slow_task_is_given_to_another_and_counts_once(made: Make) -> None:
+def test_a_slow_task_is_given_to_another_and_counts_once(giving_dispatch: Make) -> None:
     def says(worker: int, task: Task) -> Message | None:
         if task.numbers[0] == 4 and times_begun(workers, 4) == 1:
             workers.say(worker, answer(task), after=2 * SLOW_SECONDS)
             return None
         return answer(task)
 
-    workers, giving = made(2, says)
+    workers, giving = giving_dispatch(2, says)
     assert numbers(giving.answers(tasks(5))) == list(range(5))
     assert giving.counts.again == 1
     workers.now += 2 * SLOW_SECONDS  # the second answer comes while others are measured
     assert numbers(giving.answers(tasks(5))) == list(range(5))
-    assert sum(giving.counts.measured.values()) == 10
+    assert sum(giving.counts.completed.values()) == 10
     assert not giving.counts.failures
 
 
@@ -292,8 +300,9 @@ def _busy(workers: Scripted, seconds: float) -> Says:
     return says
 
 
-def test_short_tasks_wait_at_the_worker_but_for_the_last(made: Make) -> None:
-    workers, giving = made(2)
+# Second tasks in a worker's queue.
+def test_short_tasks_wait_at_the_worker_but_for_the_last(giving_dispatch: Make) -> None:
+    workers, giving = giving_dispatch(2)
     numbers(giving.answers(tasks(2)))
     workers.says = _busy(workers, 0.5)
     assert numbers(giving.answers(tasks(8))) == list(range(8))
@@ -301,24 +310,24 @@ def test_short_tasks_wait_at_the_worker_but_for_the_last(made: Make) -> None:
     assert not giving.counts.again
 
 
-def test_long_tasks_do_not_wait_at_the_worker(made: Make) -> None:
-    workers, giving = made(2)
+def test_long_tasks_do_not_wait_at_the_worker(giving_dispatch: Make) -> None:
+    workers, giving = giving_dispatch(2)
     workers.says = _busy(workers, 5.0)
     assert numbers(giving.answers(tasks(20))) == list(range(20))
     assert not workers.queued
 
 
-def test_time_counts_from_when_a_task_began(made: Make) -> None:
-    workers, giving = made(2, limit=1.0)
+def test_time_counts_from_when_a_task_began(giving_dispatch: Make) -> None:
+    workers, giving = giving_dispatch(2, limit=1.0)
     numbers(giving.answers(tasks(2)))
     workers.says = _busy(workers, 0.7)
     assert numbers(giving.answers(tasks(12))) == list(range(12))
     assert not giving.counts.failures
 
 
-def test_what_waited_at_a_worker_that_failed_is_no_failure(made: Make) -> None:
+def test_a_task_in_the_queue_of_a_failing_worker_is_no_failure(giving_dispatch: Make) -> None:
     """The worker fails at every sample but one, at which nobody but it would be counted."""
-    workers, giving = made(2)
+    workers, giving = giving_dispatch(2)
     numbers(giving.answers(tasks(2)))
 
     def says(worker: int, task: Task) -> Message:
@@ -333,8 +342,8 @@ def test_what_waited_at_a_worker_that_failed_is_no_failure(made: Make) -> None:
     assert len(workers.begun) == 12 + failed
 
 
-def test_what_waits_behind_a_slow_task_is_done_by_another(made: Make) -> None:
-    workers, giving = made(2)
+def test_a_task_behind_a_slow_one_is_done_by_another_worker(giving_dispatch: Make) -> None:
+    workers, giving = giving_dispatch(2)
     numbers(giving.answers(tasks(2)))
     workers.says = lambda worker, task: None if worker == 1 else answer(task)
     assert numbers(giving.answers(tasks(12))) == list(range(12))
@@ -342,8 +351,9 @@ def test_what_waits_behind_a_slow_task_is_done_by_another(made: Make) -> None:
     assert workers.now < HUNG_SECONDS
 
 
-def test_tasks_that_differ_are_neither_slow_nor_hung(made: Make) -> None:
-    workers, giving = made(2, alike=False)
+# Repeated tasks: answers and errors that arrive too late.
+def test_tasks_that_differ_are_neither_slow_nor_hung(giving_dispatch: Make) -> None:
+    workers, giving = giving_dispatch(2, alike=False)
     assert numbers(giving.answers(tasks(5))) == list(range(5))
     workers.says = _busy(workers, 2 * HUNG_SECONDS)
     assert numbers(giving.answers(tasks(5))) == list(range(5))
@@ -351,21 +361,23 @@ def test_tasks_that_differ_are_neither_slow_nor_hung(made: Make) -> None:
     assert not workers.stopped
 
 
-def test_an_error_of_who_was_too_slow_is_no_longer_of_interest(made: Make) -> None:
+def test_an_error_of_who_was_too_slow_is_no_longer_of_interest(giving_dispatch: Make) -> None:
     def says(worker: int, task: Task) -> Message | None:
         if task.numbers[0] == 4 and times_begun(workers, 4) == 1:
             workers.say(worker, Answer(None, ValueError("late")), after=2 * SLOW_SECONDS)
             return None
         return answer(task)
 
-    workers, giving = made(2, says)
+    workers, giving = giving_dispatch(2, says)
     assert numbers(giving.answers(tasks(5))) == list(range(5))
     workers.now += 2 * SLOW_SECONDS
     assert numbers(giving.answers(tasks(4))) == list(range(4))
 
 
-def test_what_one_failed_at_and_another_answered_is_not_given_a_third_time(made: Make) -> None:
-    workers, giving = made(3)
+def test_an_answered_task_is_not_assigned_a_third_time(
+    giving_dispatch: Make,
+) -> None:
+    workers, giving = giving_dispatch(3)
     numbers(giving.answers(tasks(3)))
 
     def says(worker: int, task: Task) -> Message | None:
@@ -384,26 +396,29 @@ def test_what_one_failed_at_and_another_answered_is_not_given_a_third_time(made:
     assert times_begun(workers, 0) == 2
 
 
-def test_the_error_of_an_evaluator_is_raised_after_what_was_measured_before(made: Make) -> None:
+def test_the_error_of_an_evaluator_is_raised_after_what_was_measured_before(
+    giving_dispatch: Make,
+) -> None:
     def says(worker: int, task: Task) -> Message:
         return Answer(None, ValueError("no")) if task.numbers[0] == 1 else answer(task)
 
-    workers, giving = made(2, says)
-    each = giving.answers(tasks(4))
-    assert next(each)[0] == 0
+    workers, giving = giving_dispatch(2, says)
+    pair = giving.answers(tasks(4))
+    assert next(pair)[0] == 0
     with pytest.raises(ValueError, match=r"^no$"):
-        next(each)
+        next(pair)
     workers.says = lambda worker, task: answer(task)
     assert numbers(giving.answers(tasks(4))) == list(range(4))
 
 
-def test_a_batch_that_is_not_waited_for_is_forgotten(made: Make) -> None:
+# Batches that their caller abandons.
+def test_a_batch_that_is_not_waited_for_is_forgotten(giving_dispatch: Make) -> None:
     """Its answers and failures come while the next is measured."""
-    workers, giving = made(4)
-    each = giving.answers(tasks(12))
+    workers, giving = giving_dispatch(4)
+    pair = giving.answers(tasks(12))
     workers.says = lambda worker, task: answer(task) if task.numbers[0] == 0 else None
-    assert next(each)[0] == 0
-    each.close()  # type: ignore[attr-defined]
+    assert next(pair)[0] == 0
+    pair.close()  # type: ignore[attr-defined]
     assert giving.progress() == WorkerProgress(count=4, busy=3, measured=1, failures=0)
     abandoned: Sequence[Message] = (Failure("fell"), answer(tasks(3)[2]), Answer(None, OSError()))
     for (worker, _), message in zip(workers.begun[1:4], abandoned, strict=True):
@@ -413,31 +428,32 @@ def test_a_batch_that_is_not_waited_for_is_forgotten(made: Make) -> None:
     assert giving.counts.again == 0
 
 
-def test_who_answered_a_batch_that_is_forgotten_is_free_again(made: Make) -> None:
+def test_a_worker_of_an_abandoned_batch_is_free_again(giving_dispatch: Make) -> None:
     """All answer at once, and only one is heard."""
-    workers, giving = made(4)
-    each = giving.answers(tasks(4))
-    next(each)
-    each.close()  # type: ignore[attr-defined]
+    workers, giving = giving_dispatch(4)
+    pair = giving.answers(tasks(4))
+    next(pair)
+    pair.close()  # type: ignore[attr-defined]
     assert numbers(giving.answers(tasks(4))) == list(range(4))
     workers.begun.clear()
     assert numbers(giving.answers(tasks(4))) == list(range(4))
     assert sorted(worker for worker, _ in workers.begun) == [0, 1, 2, 3]
 
 
-def test_a_task_at_which_workers_fail_ends_the_search(made: Make) -> None:
+# Tasks that no worker can do, or only another one.
+def test_a_task_at_which_workers_fail_ends_the_search(giving_dispatch: Make) -> None:
     def says(worker: int, task: Task) -> Message:
         return Failure("fell") if task.numbers[0] == 3 else answer(task)
 
-    _, giving = made(4, says)
+    _, giving = giving_dispatch(4, says)
     with pytest.raises(
         SituateError, match=r"^sample 3: 3 workers failed at it, the last one fell$"
     ):
         numbers(giving.answers(tasks(6)))
 
 
-def test_a_task_is_done_elsewhere_where_there_is_another(made: Make) -> None:
-    workers, giving = made(3)
+def test_a_task_is_done_elsewhere_where_there_is_another(giving_dispatch: Make) -> None:
+    workers, giving = giving_dispatch(3)
     one = Task(np.zeros((1, 2), np.int32), np.array([0]), avoid="place 0")
     for _ in range(2):
         assert numbers(giving.answers([one])) == [0]
@@ -446,29 +462,34 @@ def test_a_task_is_done_elsewhere_where_there_is_another(made: Make) -> None:
     assert workers.begun == [(1, 0), (1, 0), (1, 0), (2, 0)]
 
 
-def test_a_task_that_nobody_else_can_do_is_done_all_the_same(made: Make) -> None:
-    _, giving = made(1)
+def test_a_task_that_nobody_else_can_do_is_done_all_the_same(giving_dispatch: Make) -> None:
+    _, giving = giving_dispatch(1)
     one = Task(np.zeros((1, 2), np.int32), np.array([0]), avoid="place 0")
     assert numbers(giving.answers([one])) == [0]
 
 
-def test_a_worker_that_is_not_fit_is_started_again_and_left_out_in_the_end(made: Make) -> None:
-    workers, giving = made(2)
+# Terms: start limits, lost tasks, and terms of single tasks.
+def test_a_worker_that_is_not_fit_is_started_again_and_left_out_in_the_end(
+    giving_dispatch: Make,
+) -> None:
+    workers, giving = giving_dispatch(2)
     workers.ready = lambda worker: Ready() if worker else Unready("has no core")
     with pytest.warns(UserWarning, match="worker 0 is left out .* the last: it has no core"):
         assert numbers(giving.answers(tasks(4))) == list(range(4))
     assert workers.stopped == [0, 0, 0]
 
 
-def test_a_worker_may_take_as_long_to_start_as_it_is_allowed(made: Make) -> None:
-    workers, giving = made(1, start_limit=7.0)
+def test_a_worker_may_take_as_long_to_start_as_it_is_allowed(giving_dispatch: Make) -> None:
+    workers, giving = giving_dispatch(1, start_limit=7.0)
     workers.hello = None
     with pytest.raises(SituateError, match="did not start within 7 s"):
         numbers(giving.answers(tasks(1)))
     assert workers.now < START_SECONDS
 
 
-def test_a_task_at_which_workers_fail_counts_as_lost_where_that_is_a_result(made: Make) -> None:
+def test_a_task_at_which_workers_fail_counts_as_lost_where_that_is_a_result(
+    giving_dispatch: Make,
+) -> None:
     def says(worker: int, task: Task) -> Message:
         return Failure("fell") if task.numbers[0] == 3 else answer(task)
 
@@ -478,36 +499,37 @@ def test_a_task_at_which_workers_fail_counts_as_lost_where_that_is_a_result(made
         reasons.append(reason)
         return Measurements(np.array([4.0]), np.array([2], np.uint8))
 
-    _, giving = made(4, says, lost=lost)
+    _, giving = giving_dispatch(4, says, lost=lost)
     assert numbers(giving.answers(tasks(6))) == list(range(6))
     assert reasons == ["3 workers failed at it, the last one fell"]
 
 
-def test_tasks_may_have_terms_of_their_own(made: Make) -> None:
+def test_tasks_may_have_terms_of_their_own(giving_dispatch: Make) -> None:
     """Nobody is to do again what one did not do in time, or failed at."""
-    workers, giving = made(3, alike=False)
-    said = {0: None, 1: Failure("fell")}
-    workers.says = lambda worker, task: said.get(int(task.numbers[0]), answer(task))
+    workers, giving = giving_dispatch(3, alike=False)
+    messages_sent = {0: None, 1: Failure("fell")}
+    workers.says = lambda worker, task: messages_sent.get(int(task.numbers[0]), answer(task))
     own = Terms(limit=5.0, tries=1, lost=lambda reason: reason)
-    found = dict(giving.answers(tasks(6), own))
-    assert found[0] == "its worker did not answer within 5 s"
-    assert found[1] == "its worker fell"
-    assert len(found) == len(workers.begun) == 6
+    values = dict(giving.answers(tasks(6), own))
+    assert values[0] == "its worker did not answer within 5 s"
+    assert values[1] == "its worker fell"
+    assert len(values) == len(workers.begun) == 6
     assert giving.counts.again == 0
     workers.says = lambda worker, task: answer(task)
     assert numbers(giving.answers(tasks(6))) == list(range(6))
 
 
-def test_figures_are_shown_on_the_workers_board(made: Make) -> None:
-    workers, giving = made(1)
+# Figures, and tasks that cannot be sent.
+def test_figures_are_shown_on_the_workers_board(giving_dispatch: Make) -> None:
+    workers, giving = giving_dispatch(1)
     giving.show({"best_seconds": 2.0})
     assert workers.shown == {"best_seconds": 2.0}
 
 
 def test_a_task_that_could_not_be_given_is_no_answer_later(
-    made: Make, monkeypatch: pytest.MonkeyPatch
+    giving_dispatch: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workers, dispatched = made(2)
+    workers, dispatched = giving_dispatch(2)
     assert numbers(dispatched.answers(tasks(6))) == list(range(6))
 
     def lost(worker: int, task: Task) -> None:

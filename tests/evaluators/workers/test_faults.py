@@ -1,4 +1,4 @@
-"""A study holds exactly what was asked for, and what an undisturbed one holds, whatever happens."""
+"""A study under faults equals the study of an undisturbed search."""
 
 from __future__ import annotations
 
@@ -30,35 +30,38 @@ def undisturbed() -> Search:
 
 
 @pytest.fixture
-def begun(tmp_path: Path) -> Path:
+def search_folder(tmp_path: Path) -> Path:
     """A folder with the numbers of the processes that measure."""
     folder = tmp_path / "begun"
     folder.mkdir()
     return folder
 
 
-def _search(study: Path, begun: Path, workers: int, seconds: float = 0.002) -> Search:
-    return search(study, evaluator=Sleeping(PROBLEM, 0.1, 3, begun, seconds), workers=workers)
-
-
-def _is_that_of(found: Search, study: Path, undisturbed: Search) -> None:
-    assert outcome(found) == outcome(undisturbed)
-    held = Study.read(study)
-    assert np.array_equal(
-        held.measurements.seconds, np.concatenate([m.seconds for m in undisturbed.measurements])
+def _search(study: Path, search_folder: Path, workers: int, seconds: float = 0.002) -> Search:
+    return search(
+        study, evaluator=Sleeping(PROBLEM, 0.1, 3, search_folder, seconds), workers=workers
     )
 
 
+def _is_that_of(study_bytes: Search, study: Path, undisturbed: Search) -> None:
+    assert outcome(study_bytes) == outcome(undisturbed)
+    lock = Study.read(study)
+    assert np.array_equal(
+        lock.measurements.seconds, np.concatenate([m.seconds for m in undisturbed.measurements])
+    )
+
+
+# Each search runs in a child process, which the test disturbs.
 def test_workers_that_are_killed_again_and_again(
-    undisturbed: Search, tmp_path: Path, begun: Path
+    undisturbed: Search, tmp_path: Path, search_folder: Path
 ) -> None:
     with (
-        killing(begun, every=0.2, most=3) as killed,
+        killing(search_folder, every=0.2, most=3) as killed,
         pytest.warns(UserWarning, match=r"workers failed \d+ times?, and what they were"),
     ):
-        found = _search(tmp_path / "study", begun, workers=2, seconds=0.01)
+        study_bytes = _search(tmp_path / "study", search_folder, workers=2, seconds=0.01)
     assert killed
-    _is_that_of(found, tmp_path / "study", undisturbed)
+    _is_that_of(study_bytes, tmp_path / "study", undisturbed)
 
 
 SEARCH = """
@@ -70,39 +73,41 @@ _search(Path(sys.argv[1]), Path(sys.argv[2]), workers=3, seconds=0.02)
 
 
 def test_a_driver_that_is_killed_and_started_again_with_other_workers(
-    undisturbed: Search, tmp_path: Path, begun: Path
+    undisturbed: Search, tmp_path: Path, search_folder: Path
 ) -> None:
     study = tmp_path / "study"
-    command = [sys.executable, "-c", SEARCH, str(study), str(begun)]
+    command = [sys.executable, "-c", SEARCH, str(study), str(search_folder)]
     with subprocess.Popen(command, cwd=ROOT) as running:
         log = study.with_name("study-wal")
         while not log.exists() or log.stat().st_size < 50_000:
             time.sleep(0.02)
         running.kill()
-    held = len(Study.read(study))
-    assert 0 < held < SAMPLES
-    _is_that_of(_search(study, begun, workers=2), study, undisturbed)
+    lock = len(Study.read(study))
+    assert 0 < lock < SAMPLES
+    _is_that_of(_search(study, search_folder, workers=2), study, undisturbed)
 
 
-def test_a_disk_that_is_full_meanwhile(undisturbed: Search, tmp_path: Path, begun: Path) -> None:
+def test_a_disk_that_is_full_meanwhile(
+    undisturbed: Search, tmp_path: Path, search_folder: Path
+) -> None:
     study = tmp_path / "study"
     with (
         room_for(60_000),
         pytest.raises(SituateError, match=r"cannot be written .*; make room and start again"),
     ):
-        _search(study, begun, workers=2)
+        _search(study, search_folder, workers=2)
     assert 0 < len(Study.read(study)) < SAMPLES
-    _is_that_of(_search(study, begun, workers=1), study, undisturbed)
+    _is_that_of(_search(study, search_folder, workers=1), study, undisturbed)
 
 
 def test_a_study_that_another_search_writes_starts_no_worker(
-    undisturbed: Search, tmp_path: Path, begun: Path, monkeypatch: pytest.MonkeyPatch
+    undisturbed: Search, tmp_path: Path, search_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = tmp_path / "study"
-    _search(study, begun, workers=1)
-    started: list[Any] = []
-    monkeypatch.setattr(ProcessWorkers, "start", lambda self, worker: started.append(worker))
+    _search(study, search_folder, workers=1)
+    process: list[Any] = []
+    monkeypatch.setattr(ProcessWorkers, "start", lambda self, worker: process.append(worker))
     with StudyFile(study, Study.read(study).header), pytest.raises(SituateError, match="in use"):
-        _search(study, begun, workers=2)
-    _is_that_of(_search(study, begun, workers=2), study, undisturbed)
-    assert not started
+        _search(study, search_folder, workers=2)
+    _is_that_of(_search(study, search_folder, workers=2), study, undisturbed)
+    assert not process

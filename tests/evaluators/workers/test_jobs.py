@@ -1,4 +1,4 @@
-"""Jobs have the values that calls in this process have, in order, whoever fails meanwhile."""
+"""Jobs return the values of calls in this process, in order, despite failing workers."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ CALLS = [(number,) for number in range(8)]
 VALUES = [100 + number**2 for number in range(8)]
 
 
+# Values and their order, with and without workers.
 def test_values_come_in_the_order_of_the_calls_though_a_worker_is_killed(tmp_path: Path) -> None:
     harm = KilledAt(tmp_path, number=3)
     with Place.parse(2).jobs(square, shared=(100, harm)) as jobs:
@@ -30,9 +31,10 @@ def test_one_worker_is_this_process(tmp_path: Path) -> None:
     with Place.parse(1).jobs(square, shared=(100, Counting(tmp_path))) as jobs:
         assert jobs.ready(0.0) == 1
         assert dict(jobs.each(CALLS)) == dict(enumerate(VALUES))
-        assert not jobs.counts.measured
+        assert not jobs.counts.completed
 
 
+# Errors name the call and its place.
 def test_an_error_names_where_it_was_raised(tmp_path: Path) -> None:
     with (
         Jobs(square, 2, shared=(100, RaisesAt(tmp_path, number=0))) as jobs,
@@ -51,6 +53,7 @@ def test_a_job_that_every_worker_fails_at_is_named(tmp_path: Path) -> None:
         list(jobs.map(CALLS[:1]))
 
 
+# Functions are sent by name.
 def test_a_program_that_is_run_as_a_module_is_found_by_its_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -64,6 +67,6 @@ def test_a_program_that_is_run_as_a_module_is_found_by_its_name(
 
 
 @pytest.mark.parametrize("function", [lambda: 1, partial(square, 1)])
-def test_what_has_no_name_is_refused(function: object) -> None:
+def test_a_function_without_a_name_is_refused(function: object) -> None:
     with pytest.raises(SituateError, match="cannot be imported by them"):
         Function.of(function, ())  # type: ignore[arg-type]

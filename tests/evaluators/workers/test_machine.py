@@ -1,4 +1,4 @@
-"""Samples measured by workers are those that one process measures, whatever happens to workers."""
+"""Samples measured by workers equal those of one process, whatever happens to workers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from situate.evaluators.measurements import Evaluator, MeasuresEach
 from situate.evaluators.simulated import SimulatedMachine
 from situate.evaluators.workers import dispatch
 from situate.evaluators.workers.machine import WorkerMachine
-from situate.evaluators.workers.terms import Terms
-from situate.evaluators.workers.workers import NoWorkers
+from situate.evaluators.workers.workers import NoWorkers, Terms
 from tests.evaluators.workers.faulty import Counting, HangsAt, KilledAt, RaisesAt
 from tests.solvers.killed import PROBLEM
 
@@ -29,8 +28,8 @@ UNSENDABLE = r"(?s)^Unsendable: 1 and 2\nin the process of a worker:\nTraceback 
 
 def measured_as_by_one(machine: Evaluator) -> None:
     """All placements, by a machine that counts."""
-    wanted = (np.arange(12) + 1.0) * (1 + PLACEMENTS.sum(axis=1) / 100)
-    assert np.array_equal(machine.measure(PLACEMENTS, 0).seconds, wanted)
+    expected = (np.arange(12) + 1.0) * (1 + PLACEMENTS.sum(axis=1) / 100)
+    assert np.array_equal(machine.measure(PLACEMENTS, 0).seconds, expected)
 
 
 def _all(evaluator: Evaluator, workers: int = 2, **terms: Any) -> WorkerMachine:
@@ -40,6 +39,7 @@ def _all(evaluator: Evaluator, workers: int = 2, **terms: Any) -> WorkerMachine:
     return machine
 
 
+# The same study on any number of workers.
 @pytest.mark.parametrize("workers", [1, 2, 5])
 def test_any_number_of_workers_measures_the_same(workers: int) -> None:
     machine = SimulatedMachine(PROBLEM, 0.1, 3, 1)
@@ -57,19 +57,20 @@ def test_small_batches_are_measured_here() -> None:
         assert np.array_equal(
             shared.measure(PLACEMENTS, 0).seconds, machine.measure(PLACEMENTS, 0).seconds
         )
-        assert not shared.counts.measured
+        assert not shared.counts.completed
 
 
 def test_each_worker_has_its_share(tmp_path: Path) -> None:
     machine = _all(Counting(tmp_path, 0.05))
-    assert sum(machine.counts.measured.values()) == 12
-    assert len(machine.counts.measured) == 2
+    assert sum(machine.counts.completed.values()) == 12
+    assert len(machine.counts.completed) == 2
     assert isinstance(machine, MeasuresEach)
 
 
+# Killed, hung, slow and failing workers.
 def test_a_killed_worker_loses_nothing_and_counts_nothing_twice(tmp_path: Path) -> None:
     machine = _all(KilledAt(tmp_path, number=5))
-    assert sum(machine.counts.measured.values()) == 12
+    assert sum(machine.counts.completed.values()) == 12
     assert sum(machine.counts.failures.values()) == 1
 
 
@@ -99,6 +100,7 @@ def test_a_worker_that_always_fails_is_left_out(tmp_path: Path) -> None:
         _all(KilledAt(tmp_path, number=0, times=10), workers=1, tries=9)
 
 
+# Errors of the evaluator, and evaluators that cannot be sent.
 def test_an_error_of_the_evaluator_is_raised_here(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match=UNSENDABLE):
         _all(RaisesAt(tmp_path, number=5))

@@ -1,4 +1,4 @@
-"""Workers in processes are ended whatever happens to them, or to this one."""
+"""Workers in processes end, whatever happens to them or to this process."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ TASK = Task(np.zeros((1, 2), np.int32), np.array([0]))
 
 @contextmanager
 def _workers(evaluator: object) -> Iterator[ProcessWorkers]:
-    made = ProcessWorkers(pickle.dumps(evaluator))
+    workers_made = ProcessWorkers(pickle.dumps(evaluator))
     try:
-        yield made
+        yield workers_made
     finally:
-        made.close()
-        made.close()  # nothing is left to be ended
+        workers_made.close()
+        workers_made.close()  # nothing is left to be ended
 
 
 def _next(workers: ProcessWorkers) -> Message:
-    [(worker, said)] = workers.wait(None)
+    [(worker, reply)] = workers.wait(None)
     assert worker == 0
-    return said
+    return reply
 
 
 def _ready(workers: ProcessWorkers) -> None:
@@ -49,6 +49,7 @@ def _ready(workers: ProcessWorkers) -> None:
     assert _next(workers) == Ready()
 
 
+# Single workers that stop, fail, or get large messages.
 def test_a_worker_that_is_stopped_while_it_starts_says_nothing(tmp_path: Path) -> None:
     with _workers(Counting(tmp_path)) as workers:
         workers.start(0)
@@ -66,9 +67,9 @@ def test_an_evaluator_that_ends_its_process_fails_and_does_not_end_this_one(
     with _workers(EndsAt(tmp_path, ending=ending)) as workers:
         _ready(workers)
         workers.give(0, TASK)
-        said = _next(workers)
-    assert isinstance(said, Failure)
-    assert message in said.reason
+        reply = _next(workers)
+    assert isinstance(reply, Failure)
+    assert message in reply.reason
 
 
 def test_a_large_evaluator_does_not_wait_for_a_worker_that_starts(tmp_path: Path) -> None:
@@ -96,6 +97,7 @@ def test_a_large_task_does_not_wait_for_a_worker_that_is_busy(tmp_path: Path) ->
     assert [answer.value.seconds.tolist() for answer in answers] == [[1.0], [2.0], [3.0]]  # type: ignore[union-attr]
 
 
+# No process and no connection outlives the workers.
 def test_too_many_workers_for_this_machine_are_refused(tmp_path: Path) -> None:
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     with _workers(Counting(tmp_path)) as workers:
@@ -143,4 +145,4 @@ def test_workers_end_with_the_process_that_started_them(ending: str, tmp_path: P
 
 def _pids(folder: Path) -> set[int]:
     """The processes that measured."""
-    return {int(each.name.split("-")[1]) for each in folder.iterdir()}
+    return {int(worker_number.name.split("-")[1]) for worker_number in folder.iterdir()}

@@ -1,4 +1,4 @@
-"""Workers of a Ray cluster of several nodes, which lose their processes and their node."""
+"""Workers of a Ray cluster with several nodes, which lose their processes and their node."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytest.importorskip("ray")
+
 from situate.errors import SituateError
 from situate.evaluators.simulated import SimulatedMachine
 from situate.evaluators.workers import dispatch, ray_workers
 from situate.evaluators.workers.machine import WorkerMachine
 from situate.evaluators.workers.places import Place
-from situate.evaluators.workers.ray_workers import RayWorkers, room
-from situate.evaluators.workers.terms import Terms
-from situate.evaluators.workers.workers import NoWorkers
+from situate.evaluators.workers.ray_workers import RayWorkers, worker_capacity
+from situate.evaluators.workers.workers import NoWorkers, Terms
 from tests.evaluators.workers.faulty import Counting, Obeying
 from tests.evaluators.workers.test_machine import PLACEMENTS, UNSENDABLE, measured_as_by_one
 from tests.solvers.killed import PROBLEM, outcome, search
-
-pytest.importorskip("ray")
 
 LIMIT = 2.0
 """Seconds of a measurement that does not hang."""
@@ -53,9 +52,9 @@ class Nodes:
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Nodes]:
-    made = Nodes()
-    yield made
-    made.close()
+    cluster_machine = Nodes()
+    yield cluster_machine
+    cluster_machine.close()
 
 
 @pytest.fixture(scope="module")
@@ -68,23 +67,25 @@ def obeying(tmp_path_factory: pytest.TempPathFactory) -> Obeying:
 def machine(nodes: Nodes, obeying: Obeying) -> Iterator[WorkerMachine]:
     """Two workers, one a node, both of which have started."""
     start = partial(RayWorkers, nodes.ray)
-    with WorkerMachine(obeying, 2, terms=Terms(limit=LIMIT), start=start) as made:
-        both_start(made)
-        yield made
+    with WorkerMachine(obeying, 2, terms=Terms(limit=LIMIT), start=start) as cluster_machine:
+        both_start(cluster_machine)
+        yield cluster_machine
 
 
 def both_start(machine: WorkerMachine) -> None:
     """Measure until each worker has done so."""
-    before = dict(machine.counts.measured)
-    while len(machine.counts.measured.items() - before.items()) < 2:
+    before = dict(machine.counts.completed)
+    while len(machine.counts.completed.items() - before.items()) < 2:
         measured_as_by_one(machine)
 
 
+# Measurements and errors equal those of one process.
 def test_a_cluster_measures_as_one_process_does(nodes: Nodes, machine: WorkerMachine) -> None:
     measured_as_by_one(machine)
-    assert room(nodes.ray) == 2
+    assert worker_capacity(nodes.ray) == 2
 
 
+# Lost actors lose no sample.
 @pytest.mark.parametrize("harm", ["kill", "hang"])
 def test_an_actor_that_is_killed_or_hangs_loses_nothing(
     harm: str, machine: WorkerMachine, obeying: Obeying
@@ -93,7 +94,7 @@ def test_an_actor_that_is_killed_or_hangs_loses_nothing(
     obeying.order(harm)
     while sum(machine.counts.failures.values()) == failures:  # another may do it meanwhile
         measured_as_by_one(machine)
-    assert sum(machine.counts.measured.values()) % 12 == 0
+    assert sum(machine.counts.completed.values()) % 12 == 0
 
 
 def test_an_error_of_the_evaluator_comes_back(machine: WorkerMachine, obeying: Obeying) -> None:
@@ -107,7 +108,7 @@ def test_a_worker_for_which_no_cpu_is_free_is_named(
 ) -> None:
     both_start(machine)
     monkeypatch.setattr(dispatch, "START_SECONDS", 0.5)
-    monkeypatch.setattr(dispatch, "WORKER_FAILURES", 1)
+    monkeypatch.setattr(dispatch, "MAX_WORKER_FAILURES", 1)
     with (
         WorkerMachine(SimulatedMachine(PROBLEM), 1, start=partial(RayWorkers, nodes.ray)) as third,
         pytest.raises(SituateError, match="the cluster has fewer free CPUs than there are"),
@@ -115,8 +116,9 @@ def test_a_worker_for_which_no_cpu_is_free_is_named(
         third.measure(PLACEMENTS, 0)
 
 
+# Metrics, and connections to clusters.
 def test_figures_become_gauges(machine: WorkerMachine) -> None:
-    board = ray_workers._Board()
+    board = ray_workers._MetricsBoard()
     for busy in (1.0, 2.0):
         board.show({"workers/busy": busy, "best_seconds": 1.5})
     names = {gauge.info["name"] for gauge in board._gauges.values()}
@@ -130,7 +132,7 @@ def test_a_process_that_is_connected_already_is_refused(nodes: Nodes) -> None:
         Place.parse("ray://127.0.0.1:9").machine(SimulatedMachine(PROBLEM)),
     ):
         raise AssertionError
-    assert room(nodes.ray) == 2
+    assert worker_capacity(nodes.ray) == 2
 
 
 def test_a_cluster_that_is_lost_ends_the_search_in_a_line(
@@ -142,24 +144,25 @@ def test_a_cluster_that_is_lost_ends_the_search_in_a_line(
             machine.measure(PLACEMENTS, 0)
 
 
+# Whole searches, as users start them.
 def test_a_search_on_a_cluster_is_that_of_one_process(
     machine: WorkerMachine, obeying: Obeying, tmp_path: Path
 ) -> None:
     """Also with an actor that is killed meanwhile."""
     obeying.order("kill")
-    found = search(None, evaluator=machine)
+    values = search(None, evaluator=machine)
     assert not obeying.ordered()
-    assert outcome(found) == outcome(search(None, evaluator=Counting(tmp_path)))
+    assert outcome(values) == outcome(search(None, evaluator=Counting(tmp_path)))
 
 
 def test_a_node_that_is_lost_loses_nothing(nodes: Nodes, machine: WorkerMachine) -> None:
     """The last test of the machine, which ends its workers: the cluster goes on with one node."""
     both_start(machine)
     failures = sum(machine.counts.failures.values())
-    each = machine.measure_each(PLACEMENTS, np.arange(12))
-    rows = [next(each)[0] for _ in range(3)]
+    node = machine.measure_each(PLACEMENTS, np.arange(12))
+    rows = [next(node)[0] for _ in range(3)]
     nodes.remove_one()
-    rows += [found for found, _ in each]
+    rows += [values for values, _ in node]
     while sum(machine.counts.failures.values()) == failures:  # its processes end a little later
         measured_as_by_one(machine)
     assert sorted(np.concatenate(rows)) == list(range(12))
@@ -169,12 +172,13 @@ def test_a_node_that_is_lost_loses_nothing(nodes: Nodes, machine: WorkerMachine)
 def test_workers_run_where_users_say(
     nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ray_workers, "connected", lambda *_: nullcontext(nodes.ray))
+    monkeypatch.setattr(ray_workers, "ray_cluster", lambda *_: nullcontext(nodes.ray))
     with Place.parse("ray:1").machine(Counting(tmp_path)) as one:
         measured_as_by_one(one)
-    assert len(one.counts.measured) == 1
+    assert len(one.counts.completed) == 1
 
 
+# Authentication and addresses.
 @pytest.mark.parametrize(
     ("address", "token", "mode"),
     [
@@ -193,9 +197,9 @@ def test_ray_shows_its_token(
     for name in ("RAY_AUTH_MODE", *ray_workers.TOKEN_VARIABLES):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
-    monkeypatch.setattr(ray_workers, "TOKEN", tmp_path / "token")
+    monkeypatch.setattr(ray_workers, "TOKEN_FILE", tmp_path / "token")
     if token:
-        ray_workers.TOKEN.touch()
+        ray_workers.TOKEN_FILE.touch()
     ray_workers._authenticate(address)
     assert os.environ.get("RAY_AUTH_MODE") == mode
 
@@ -210,6 +214,6 @@ def test_a_cluster_that_is_not_there_is_refused_in_a_line(
     monkeypatch.setattr(ray, "shutdown", lambda: None)  # of the cluster that other tests use
     with (
         pytest.raises(SituateError, match=rf"^workers: no Ray cluster answers at {address} \("),
-        ray_workers.connected(address),
+        ray_workers.ray_cluster(address),
     ):
         raise AssertionError

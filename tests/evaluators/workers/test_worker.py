@@ -1,4 +1,4 @@
-"""A worker answers whatever its evaluator does, in a form that can be sent."""
+"""A worker answers every task, in a form that can be sent."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ def _answer(evaluator: Evaluator) -> Answer:
     """The answer that the manager gets."""
     worker = Worker()
     assert worker.unpack(pickle.dumps(evaluator)) == Ready()
-    said: Answer = pickle.loads(pickle.dumps(worker.do(TASK)))  # noqa: S301
-    return said
+    reply: Answer = pickle.loads(pickle.dumps(worker.do(TASK)))  # noqa: S301
+    return reply
 
 
+# Measurements.
 def test_samples_are_measured_by_their_number(tmp_path: Path) -> None:
-    measured = _answer(Counting(tmp_path)).value
-    assert measured is not None
-    assert measured.seconds.tolist() == [5 * 1.03] * 2
+    measurements = _answer(Counting(tmp_path)).value
+    assert measurements is not None
+    assert measurements.seconds.tolist() == [5 * 1.03] * 2
 
 
 @pytest.mark.parametrize(
@@ -41,20 +42,20 @@ def test_samples_are_measured_by_their_number(tmp_path: Path) -> None:
         (too_few, "evaluator 'counting' measured 0 of 2 placements"),
     ],
 )
-def test_what_is_no_answer_is_an_error_that_can_be_sent(
+def test_an_invalid_answer_is_an_error_that_can_be_sent(
     answer: Callable[[], Any], message: str, tmp_path: Path
 ) -> None:
-    said = _answer(AnswersOtherwise(tmp_path, answer=answer))
-    assert said.value is None
+    reply = _answer(AnswersOtherwise(tmp_path, answer=answer))
+    assert reply.value is None
     with pytest.raises(SituateError, match=message):
-        raise said.error or AssertionError
+        raise reply.error or AssertionError
 
 
 def test_measurements_are_sent_as_plain_arrays(tmp_path: Path) -> None:
-    said = _answer(AnswersOtherwise(tmp_path, answer=Narrow))
-    assert said.value is not None
-    assert type(said.value) is Measurements
-    assert said.value.seconds.dtype == np.float64
+    reply = _answer(AnswersOtherwise(tmp_path, answer=Narrow))
+    assert reply.value is not None
+    assert type(reply.value) is Measurements
+    assert reply.value.seconds.dtype == np.float64
 
 
 class Narrow(Measurements):
@@ -65,6 +66,7 @@ class Narrow(Measurements):
         object.__setattr__(self, "lock", lock())
 
 
+# Errors keep their place and can be unpickled.
 def test_an_error_says_where_it_was_raised(tmp_path: Path) -> None:
     error = _answer(RaisesAt(tmp_path, number=4)).error
     assert str(error) == "Unsendable: 1 and 2"
@@ -73,6 +75,6 @@ def test_an_error_says_where_it_was_raised(tmp_path: Path) -> None:
 
 
 def test_an_evaluator_that_cannot_be_unpacked_is_an_error() -> None:
-    said = Worker().unpack(b"no pickle")
-    assert isinstance(said, Answer)
-    assert "cannot be unpacked there" in str(said.error)
+    reply = Worker().unpack(b"no pickle")
+    assert isinstance(reply, Answer)
+    assert "cannot be unpacked there" in str(reply.error)

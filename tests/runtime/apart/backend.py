@@ -14,7 +14,7 @@ from tests.runtime.apart.compiler import library
 def _module() -> ModuleType:
     """The functions that PyTorch asks of a device's module."""
     module = ModuleType("torch.apart")
-    said = {
+    result = {
         "is_available": lambda: True,
         "device_count": lambda: 1,
         "current_device": lambda: 0,
@@ -29,7 +29,7 @@ def _module() -> ModuleType:
         "_is_in_bad_fork": lambda: False,
         "_lazy_init": lambda: None,
     }
-    vars(module).update(said)
+    vars(module).update(result)
     return module
 
 

@@ -21,13 +21,13 @@ def library() -> Path:
     import torch
 
     version = f"{torch.__version__}-{hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]}"
-    found = Path(tempfile.gettempdir()) / f"situate-apart-{os.getuid()}-{version}.so"
-    if not found.exists():
-        with found.with_suffix(".lock").open("w") as lock:
+    path = Path(tempfile.gettempdir()) / f"situate-apart-{os.getuid()}-{version}.so"
+    if not path.exists():
+        with path.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if not found.exists():
-                _compile(found)
-    return found
+            if not path.exists():
+                _compile(path)
+    return path
 
 
 def _compile(target: Path) -> None:

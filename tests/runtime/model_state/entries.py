@@ -12,14 +12,14 @@ def entry(value: torch.Tensor, kind: str = "adam", *, keep: bool = True) -> Entr
     """A parameter that an optimiser of that kind updates."""
     layout = Layout()
     [places] = lay_out(layout, [value], {0: kind}, frozenset([0] if keep else []))
-    found = Entry.at(places, torch.zeros(layout.nbytes, dtype=torch.uint8))
-    found.value.copy_(value)
-    return found
+    entries = Entry.at(places, torch.zeros(layout.nbytes, dtype=torch.uint8))
+    entries.value.copy_(value)
+    return entries
 
 
-def contents(found: Entry) -> list[torch.Tensor]:
+def contents(entries: Entry) -> list[torch.Tensor]:
     """A copy of all that a step may change."""
-    return [part.clone() for part in (*found.parts, found.count)]
+    return [part.clone() for part in (*entries.parts, entries.count)]
 
 
 def same(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:

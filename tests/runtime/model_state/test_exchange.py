@@ -1,4 +1,4 @@
-"""Inputs are read where they lie if that may be, results are nobody else's."""
+"""Inputs are read in place if possible, and results belong to the caller."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from torch.nn import functional  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.runtime.memory import misalignment  # noqa: E402
 from situate.runtime.model_state.bindings import state_values  # noqa: E402
-from situate.runtime.model_state.common import Common, shared_places  # noqa: E402
 from situate.runtime.model_state.exchange import Exchange  # noqa: E402
+from situate.runtime.model_state.state import Common, shared_places  # noqa: E402
 from situate.runtime.processes.step_devices import DeviceWorkers  # noqa: E402
 from situate.runtime.programs.program import capture_program  # noqa: E402
 from situate.runtime.step import StartDevices  # noqa: E402
@@ -30,75 +30,77 @@ from tests.runtime.steps import (  # noqa: E402
     train,
 )
 
-Made = tuple[Exchange, Common, list[torch.Tensor]]
+Exchanged = tuple[Exchange, Common, list[torch.Tensor]]
 
 
-def exchange(*, apart: bool) -> Made:
+def exchange(*, apart: bool) -> Exchanged:
     """The exchange of a training step, what it is over, and inputs for it."""
-    found, (model, inputs, _) = program("towers"), MODELS["towers"]()
-    placed = cut(found, 1)
-    tensors = state_values(found, placed.names, model)
-    layout, places = shared_places(placed, tensors, frozenset())
+    values, (model, inputs, _) = program("towers"), MODELS["towers"]()
+    placed_step = cut(values, 1)
+    tensors = state_values(values, placed_step.names, model)
+    layout, places = shared_places(placed_step, tensors, frozenset())
     common = Common(places, torch.zeros(layout.nbytes, dtype=torch.uint8))
-    return Exchange(found, common, apart), common, list(inputs)
+    return Exchange(values, common, apart), common, list(inputs)
 
 
+# Inputs: read in place or copied.
 def test_a_device_of_its_own_reads_copies() -> None:
-    made, common, inputs = exchange(apart=True)
-    assert made.read(made.checked(tuple(inputs))) is None
+    exchanged, common, inputs = exchange(apart=True)
+    assert exchanged.read(exchanged.check_inputs(tuple(inputs))) is None
     assert all(map(torch.equal, common.inputs, inputs))
 
 
 def test_copies_are_aligned_as_the_callers_inputs() -> None:
-    made, common, inputs = exchange(apart=True)
+    exchanged, common, inputs = exchange(apart=True)
     shifted = [torch.empty(value.numel() + k, dtype=value.dtype) for k, value in enumerate(inputs)]
     views = [
         room[k:].view(value.shape).copy_(value)
         for k, (room, value) in enumerate(zip(shifted, inputs, strict=True))
     ]
-    made.read(made.checked(tuple(views)))
+    exchanged.read(exchanged.check_inputs(tuple(views)))
     assert all(map(torch.equal, common.inputs, inputs))
     assert [x.data_ptr() % 64 for x in common.inputs] == [v.data_ptr() % 64 for v in views]
-    assert made.shifts == tuple(map(misalignment, views))
-    assert made.shifts[1]
+    assert exchanged.shifts == tuple(map(misalignment, views))
+    assert exchanged.shifts[1]
 
 
 def test_the_device_in_this_process_reads_what_the_caller_has() -> None:
-    made, _, inputs = exchange(apart=False)
-    read = made.read(made.checked(tuple(inputs)))
-    assert read is not None
-    assert [a.data_ptr() for a in read] == [b.data_ptr() for b in inputs]
+    exchanged, _, inputs = exchange(apart=False)
+    step_inputs = exchanged.read(exchanged.check_inputs(tuple(inputs)))
+    assert step_inputs is not None
+    assert [a.data_ptr() for a in step_inputs] == [b.data_ptr() for b in inputs]
 
 
-def test_what_is_laid_out_otherwise_is_copied() -> None:
-    made, common, (x, *rest) = exchange(apart=False)
+def test_an_input_with_another_layout_is_copied() -> None:
+    exchanged, common, (x, *rest) = exchange(apart=False)
     other = x.t().contiguous().t()
-    read = made.read(made.checked((other, *rest)))
-    assert read is not None
-    assert read[0] is common.inputs[0]
-    assert torch.equal(read[0], x)
+    step_inputs = exchanged.read(exchanged.check_inputs((other, *rest)))
+    assert step_inputs is not None
+    assert step_inputs[0] is common.inputs[0]
+    assert torch.equal(step_inputs[0], x)
 
 
 def test_other_inputs_than_were_captured_are_refused() -> None:
-    made, _, (x, *rest) = exchange(apart=False)
+    exchanged, _, (x, *rest) = exchange(apart=False)
     with pytest.raises(SituateError, match=r"input 0 is float64 .*, the step was captured with"):
-        made.checked((x.double(), *rest))
+        exchanged.check_inputs((x.double(), *rest))
     with pytest.raises(SituateError, match="give such batches, or capture and plan for this one"):
-        made.checked((x[:1], *rest))
+        exchanged.check_inputs((x[:1], *rest))
 
 
+# Results and overwritten inputs.
 @pytest.mark.parametrize("apart", [True, False])
-def test_what_a_step_returns_stays_when_the_next_one_writes(apart: bool) -> None:
-    made, common, _ = exchange(apart=apart)
-    written = made.written()
-    (common.results if written is None else written)[0].fill_(1.0)
-    loss = made.returned(written)
-    following = made.written()
+def test_a_result_stays_when_the_next_step_writes(apart: bool) -> None:
+    exchanged, common, _ = exchange(apart=apart)
+    buffers = exchanged.result_buffers()
+    (common.results if buffers is None else buffers)[0].fill_(1.0)
+    loss = exchanged.restore_results(buffers)
+    following = exchanged.result_buffers()
     (common.results if following is None else following)[0].fill_(2.0)
     assert loss.item() == 1.0
 
 
-def written(model: Any, x: Tensor, y: Tensor) -> Tensor:
+def buffers(model: Any, x: Tensor, y: Tensor) -> Tensor:
     x.mul_(1.5)
     x[0] = x[1]
     y.add_(1).remainder_(3)
@@ -117,16 +119,16 @@ def filled(model: Any, x: Tensor, y: Tensor) -> Tensor:
 
 @pytest.mark.parametrize(
     ("loss", "devices", "start"),
-    [(written, 1, None), (rectified, 1, None), (filled, 1, None), (written, 2, DeviceWorkers)],
+    [(buffers, 1, None), (rectified, 1, None), (filled, 1, None), (buffers, 2, DeviceWorkers)],
 )
-def test_what_a_step_writes_over_its_inputs_is_written(
+def test_overwritten_inputs_are_written_back(
     loss: Any, devices: int, start: StartDevices | None
 ) -> None:
     model, (x, y), _ = MODELS["wide"]()
     copied, others = copy.deepcopy(model), (x.clone(), y.clone())
-    found = capture_program(model, (x, y), loss)
-    sgd, copied_sgd = (torch.optim.SGD(each.parameters(), lr=0.1) for each in (model, copied))
-    with step_of(found, model, sgd, devices, start) as step:
+    values = capture_program(model, (x, y), loss)
+    sgd, copied_sgd = (torch.optim.SGD(tensor.parameters(), lr=0.1) for tensor in (model, copied))
+    with step_of(values, model, sgd, devices, start) as step:
         for number in (1, 2, 3):
             expected = train(copied, others, loss, copied_sgd, number)
             assert torch.equal(step(x, y), expected)
@@ -136,9 +138,9 @@ def test_what_a_step_writes_over_its_inputs_is_written(
 
 def test_a_step_that_fails_writes_no_input() -> None:
     model, (x, y), _ = MODELS["wide"]()
-    found = capture_program(model, (x, y), rectified)
+    values = capture_program(model, (x, y), rectified)
     before = x.clone()
-    with step_of(found, model, torch.optim.SGD(model.parameters()), 1) as step:
+    with step_of(values, model, torch.optim.SGD(model.parameters()), 1) as step:
         with pytest.raises(SituateError, match="out of bounds"):
             step(x, y + 7)
         assert torch.equal(x, before)
@@ -147,7 +149,7 @@ def test_a_step_that_fails_writes_no_input() -> None:
 def test_inputs_that_are_written_lie_alone() -> None:
     model, (x, y), _ = MODELS["wide"]()
     model.register_buffer("kept", torch.zeros_like(x))
-    used = capture_program(model, (x, y), lambda m, x, y: written(m, x, y) + m.kept.sum())
+    used = capture_program(model, (x, y), lambda m, x, y: buffers(m, x, y) + m.kept.sum())
     with step_of(used, model, torch.optim.SGD(model.parameters()), 1) as step:
         with pytest.raises(SituateError, match=r"input 0, .* shares memory with the model: clone"):
             step(model.kept, y)

@@ -1,4 +1,4 @@
-"""Which optimisers a placed step can run."""
+"""The optimisers that a placed step can run."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from situate.data.update_rule import OPTIMIZERS  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.runtime.model_state.optimizers import (  # noqa: E402
     MOMENTS,
-    as_given,
-    default,
+    default_optimizer,
     hyperparameters,
     kind_of,
+    owner_types,
 )
 
 optim = torch.optim
@@ -27,19 +27,20 @@ def weights(count: int = 1) -> list[torch.nn.Parameter]:
     return [torch.nn.Parameter(torch.zeros(2)) for _ in range(count)]
 
 
+# Kinds and their state.
 @pytest.mark.parametrize("kind", OPTIMIZERS)
 def test_the_default_of_a_kind_is_of_that_kind(kind: str) -> None:
-    assert kind_of(default(kind, weights())) == kind
+    assert kind_of(default_optimizer(kind, weights())) == kind
 
 
 @pytest.mark.parametrize("kind", OPTIMIZERS)
-def test_what_it_keeps_is_what_pytorch_keeps(kind: str) -> None:
+def test_the_moments_are_pytorchs(kind: str) -> None:
     [weight] = weights()
-    optimizer = default(kind, [weight])
+    optimizer = default_optimizer(kind, [weight])
     weight.grad = torch.ones(2)
     optimizer.step()
-    found = {k for k, v in optimizer.state[weight].items() if v is not None}
-    assert found - {"step"} == set(MOMENTS[kind])
+    settings = {k for k, v in optimizer.state[weight].items() if v is not None}
+    assert settings - {"step"} == set(MOMENTS[kind])
     assert OPTIMIZERS[kind][0] == len(MOMENTS[kind])
 
 
@@ -49,9 +50,9 @@ class Mine(optim.SGD):
 
 def coupled() -> Any:
     """AdamW that was told to decay its weights as Adam does."""
-    made = optim.AdamW(weights())
-    made.param_groups[0]["decoupled_weight_decay"] = False
-    return made
+    default_adam = optim.AdamW(weights())
+    default_adam.param_groups[0]["decoupled_weight_decay"] = False
+    return default_adam
 
 
 @pytest.mark.parametrize(
@@ -83,11 +84,12 @@ def test_others_are_refused_with_a_remedy(make: Any, message: str) -> None:
     assert "\n" not in str(error.value)
 
 
+# Hyperparameters and their types.
 def test_hyperparameters_are_numbers_of_every_group() -> None:
     one, other = weights(2)
     groups = [{"params": [one]}, {"params": [other], "lr": torch.tensor(0.5)}]
     first, second = hyperparameters(optim.AdamW(groups, lr=0.25, betas=(0.5, 0.75)))
-    assert (first["lr"], as_given(second)["lr"]) == (0.25, torch.tensor(0.5))
+    assert (first["lr"], owner_types(second)["lr"]) == (0.25, torch.tensor(0.5))
     assert first["betas"] == (0.5, 0.75)
     assert "params" not in first
 
@@ -105,16 +107,16 @@ def test_hyperparameters_are_numbers_of_every_group() -> None:
 )
 def test_numbers_keep_the_type_that_they_were_given_in(number: Any) -> None:
     group = {"params": weights(), "lr": number, "betas": (torch.tensor(0.5), torch.tensor(0.75))}
-    [told] = hyperparameters(optim.Adam([group]))
+    [numbers] = hyperparameters(optim.Adam([group]))
     [again] = hyperparameters(optim.Adam([group]))
     [plain] = hyperparameters(optim.Adam(weights(), lr=0.1))
-    found = as_given(told)
-    assert (type(found["lr"]), found["lr"].dtype) == (type(number), number.dtype)
-    assert (found["lr"].shape, found["lr"]) == (number.shape, number)
-    assert found["betas"] == (torch.tensor(0.5), torch.tensor(0.75))
-    assert told == again
-    assert told["lr"] != plain["lr"]
-    assert pickle.loads(pickle.dumps(told)) == told  # noqa: S301
+    settings = owner_types(numbers)
+    assert (type(settings["lr"]), settings["lr"].dtype) == (type(number), number.dtype)
+    assert (settings["lr"].shape, settings["lr"]) == (number.shape, number)
+    assert settings["betas"] == (torch.tensor(0.5), torch.tensor(0.75))
+    assert numbers == again
+    assert numbers["lr"] != plain["lr"]
+    assert pickle.loads(pickle.dumps(numbers)) == numbers  # noqa: S301
 
 
 def test_a_tensor_that_is_changed_in_place_is_another_number() -> None:

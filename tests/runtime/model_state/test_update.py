@@ -34,14 +34,15 @@ CASES: list[tuple[Any, dict[str, Any]]] = [
 SHAPES = [(3, 5), (), (0, 3), (PIECE_ELEMENTS // 100, 250)]
 
 
+# Against PyTorch's optimisers.
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("make", "options"), CASES)
-def test_it_is_what_pytorch_does(make: Any, options: dict[str, Any], shape: Any) -> None:
+def test_an_update_equals_pytorchs(make: Any, options: dict[str, Any], shape: Any) -> None:
     torch.manual_seed(0)
     parameter = torch.nn.Parameter(torch.randn(shape))
     optimizer = make([parameter], foreach=False, **options)
-    found = entry(parameter.detach(), kind_of(optimizer))
-    update = Update(kind_of(optimizer), found, hyperparameters(optimizer)[0])
+    updated = entry(parameter.detach(), kind_of(optimizer))
+    update = Update(kind_of(optimizer), updated, hyperparameters(optimizer)[0])
     for step in range(1, 4):
         if step == 3:
             group = optimizer.param_groups[0]
@@ -50,53 +51,56 @@ def test_it_is_what_pytorch_does(make: Any, options: dict[str, Any], shape: Any)
         parameter.grad = torch.randn(shape)
         update(parameter.grad, step)
         optimizer.step()
-    assert torch.equal(found.value, parameter)
-    for name, moment in found.moments.items():
+    assert torch.equal(updated.value, parameter)
+    for name, moment in updated.moments.items():
         assert torch.equal(moment, optimizer.state[parameter][name])
 
 
 def test_a_gradient_may_lie_in_memory_as_it_likes() -> None:
     ones = [entry(torch.ones(3, 4).t()) for _ in range(2)]
     gradient = torch.randn(4, 3)
-    said = hyperparameters(Adam([torch.zeros(1)]))[0]
-    for found, given in zip(ones, (gradient, gradient.t().contiguous().t()), strict=True):
-        Update("adam", found, said)(given, 1)
+    error = hyperparameters(Adam([torch.zeros(1)]))[0]
+    for updated, hyperparameters_given in zip(
+        ones, (gradient, gradient.t().contiguous().t()), strict=True
+    ):
+        Update("adam", updated, error)(hyperparameters_given, 1)
     assert same(contents(ones[0]), contents(ones[1]))
     assert not torch.equal(ones[0].value, torch.ones(4, 3))
 
 
+# Interrupted updates and pieces.
 @pytest.mark.parametrize("kind", OPTIMIZERS)
 @pytest.mark.parametrize("pieces", [0, 1, 2])
 def test_an_update_that_breaks_off_can_be_undone(
     monkeypatch: pytest.MonkeyPatch, kind: str, pieces: int
 ) -> None:
-    found = entry(torch.randn(3 * PIECE_ELEMENTS - 7), kind)
-    said = {**hyperparameters(SGD([torch.zeros(1)], momentum=0.5))[0]}
-    said |= hyperparameters(Adam([torch.zeros(1)]))[0]
-    before = contents(found)
+    updated = entry(torch.randn(3 * PIECE_ELEMENTS - 7), kind)
+    error = {**hyperparameters(SGD([torch.zeros(1)], momentum=0.5))[0]}
+    error |= hyperparameters(Adam([torch.zeros(1)]))[0]
+    before = contents(updated)
     apply = updates._APPLY[kind]
     calls = []
 
-    def breaking(*given: Any) -> None:
-        apply(*given)
-        calls.append(given)
+    def breaking(*hyperparameters_given: Any) -> None:
+        apply(*hyperparameters_given)
+        calls.append(hyperparameters_given)
         if len(calls) > pieces:
             raise MemoryError
 
     monkeypatch.setitem(updates._APPLY, kind, breaking)
     with pytest.raises(MemoryError):
-        Update(kind, found, said)(torch.ones(3 * PIECE_ELEMENTS - 7), 1)
-    assert not torch.equal(found.value, before[0])
-    found.undo(1)
-    assert same(contents(found), before)
+        Update(kind, updated, error)(torch.ones(3 * PIECE_ELEMENTS - 7), 1)
+    assert not torch.equal(updated.value, before[0])
+    updated.undo(1)
+    assert same(contents(updated), before)
 
 
 def test_without_copies_it_is_the_same_update() -> None:
-    found = [entry(torch.ones(5), keep=keep) for keep in (True, False)]
-    said = hyperparameters(Adam([torch.zeros(1)]))[0]
-    for each in found:
-        Update("adam", each, said)(torch.arange(5.0), 1)
-    assert same(contents(found[0]), contents(found[1]))
+    updated = [entry(torch.ones(5), keep=keep) for keep in (True, False)]
+    error = hyperparameters(Adam([torch.zeros(1)]))[0]
+    for part in updated:
+        Update("adam", part, error)(torch.arange(5.0), 1)
+    assert same(contents(updated[0]), contents(updated[1]))
 
 
 def test_pieces_are_for_the_caches_of_cpus() -> None:

@@ -1,4 +1,4 @@
-"""Whatever happens to a device, nothing hangs, nothing is left, and the model is as it was."""
+"""Whatever happens to a device, nothing hangs, no process is left, and the model is intact."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ from situate import _core  # noqa: E402
 from situate.evaluators.measurements import OUTCOMES  # noqa: E402
 from situate.runtime.memory import anonymous_file  # noqa: E402
 from situate.runtime.processes import step_devices  # noqa: E402
-from situate.runtime.processes.failures import OutOfMemory, StepFailed  # noqa: E402
-from situate.runtime.processes.messages import Assignment, Failed  # noqa: E402
+from situate.runtime.processes.messages import Assignment, FailureReport, OutOfMemory, StepFailed  # noqa: E402
 from situate.runtime.processes.step_devices import DeviceWorkers, step_failure  # noqa: E402
 from situate.runtime.processes.worker_pool import WorkerPool  # noqa: E402
 from tests.processes import gone, interrupt_starts, left_of, runs  # noqa: E402
 from tests.runtime import misbehaving  # noqa: E402
-from tests.runtime.misbehaving import built, optimizer_of, workers  # noqa: E402
-from tests.runtime.steps import assert_same, kept, state, train  # noqa: E402
+from tests.runtime.misbehaving import model_parts, optimizer_of, workers  # noqa: E402
+from tests.runtime.steps import assert_same, optimizer_snapshot, state, train  # noqa: E402
 
 ROOT = Path(__file__).parents[3]
 
@@ -39,7 +38,7 @@ class Training:
     """A placed step, and a copy of its model that is trained without a placement."""
 
     def __init__(self) -> None:
-        self.model, self.inputs, self.loss = built()
+        self.model, self.inputs, self.loss = model_parts()
         self.copy = copy.deepcopy(self.model)
         self.optimizer, self.copied = optimizer_of(self.model), optimizer_of(self.copy)
         self.step = misbehaving.step_of(self.model, self.optimizer)
@@ -55,28 +54,32 @@ class Training:
     def assert_same(self) -> None:
         """The model is as its copy, and so is what the optimisers keep."""
         assert_same(state(self.model), state(self.copy))
-        assert_same(kept(self.model, self.optimizer), kept(self.copy, self.copied))
+        assert_same(
+            optimizer_snapshot(self.model, self.optimizer),
+            optimizer_snapshot(self.copy, self.copied),
+        )
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The file that says which harm to do; processes find the tests' modules."""
     with pytest.MonkeyPatch.context() as patch:
-        found = tmp_path_factory.mktemp("harm") / "how"
-        patch.setenv(misbehaving.FILE, str(found))
+        records = tmp_path_factory.mktemp("harm") / "how"
+        patch.setenv(misbehaving.FILE, str(records))
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         patch.setenv("PYTHONPATH", path)
-        yield found
+        yield records
 
 
 @pytest.fixture(scope="module")
 def training(file: Path) -> Iterator[Training]:
     """Two processes, which are started anew after each harm."""
-    found = Training()
-    with found.step:
-        yield found
+    records = Training()
+    with records.step:
+        yield records
 
 
+# Faults during steps.
 @pytest.mark.parametrize(
     ("how", "kind", "message"),
     [
@@ -135,8 +138,8 @@ def test_an_interrupt_undoes_the_step_and_leaves_nothing(
 ) -> None:
     running = until_interrupted(script, file)
     os.killpg(script.pid, signal.SIGINT)
-    said, error = script.communicate(timeout=60)
-    assert said == "undone\n", error
+    answer, error = script.communicate(timeout=60)
+    assert answer == "undone\n", error
     assert script.returncode == -signal.SIGINT
     assert left_of(running) == []
 
@@ -151,6 +154,7 @@ def test_workers_end_with_a_parent_that_is_killed(
     assert left_of(running) == []
 
 
+# Faults during the start.
 def test_a_worker_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     training = Training()
     monkeypatch.setattr("situate.runtime.step.defining_modules", lambda kernels: ())
@@ -163,7 +167,7 @@ def test_a_worker_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_worker_that_cannot_start_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     training = Training()
-    monkeypatch.setattr(step_devices, "START_WORKER", "raise SystemExit(7)")
+    monkeypatch.setattr(step_devices, "STEP_WORKER", "raise SystemExit(7)")
     with pytest.raises(StepFailed, match=r"ended with exit status 7 before it was ready") as error:
         training.step(*training.inputs)
     assert "\n" not in str(error.value)
@@ -173,7 +177,7 @@ def test_a_worker_that_ends_while_it_is_told_much_is_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """More than a socket takes at once."""
-    monkeypatch.setattr(step_devices, "START_WORKER", "raise SystemExit(7)")
+    monkeypatch.setattr(step_devices, "STEP_WORKER", "raise SystemExit(7)")
     assignment = Assignment(None, "much" * 10**6, "cpu", 1, [])  # type: ignore[arg-type]
     flags, block = _core.make_flags(np.zeros(1, np.uint32)), anonymous_file(64)
     with pytest.raises(StepFailed, match=r"ended with exit status 7 before it was ready"):
@@ -184,7 +188,7 @@ def test_a_worker_that_ends_while_it_is_told_much_is_one_line(
 def test_nothing_is_left_of_workers_that_start_when_ctrl_c_comes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(step_devices, "START_WORKER", "import time; time.sleep(600)")
+    monkeypatch.setattr(step_devices, "STEP_WORKER", "import time; time.sleep(600)")
     numbers = interrupt_starts(monkeypatch, times=2)
     flags, block = _core.make_flags(np.zeros(1, np.uint32)), anonymous_file(64)
     assignment = Assignment(None, None, "cpu", 1, [])  # type: ignore[arg-type]
@@ -197,36 +201,37 @@ def test_nothing_is_left_of_workers_that_start_when_ctrl_c_comes(
 
 def test_all_workers_start_before_one_is_told_anything(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their assignments may be more than a socket takes before they listen."""
-    said: list[str] = []
-    monkeypatch.setattr(WorkerPool, "start", lambda *given: said.append("started"))
-    monkeypatch.setattr(WorkerPool, "assign", lambda *given: said.append("told"))
-    monkeypatch.setattr(WorkerPool, "answers", lambda *given: [])
+    answer: list[str] = []
+    monkeypatch.setattr(WorkerPool, "start", lambda *arguments: answer.append("started"))
+    monkeypatch.setattr(WorkerPool, "assign", lambda *arguments: answer.append("told"))
+    monkeypatch.setattr(WorkerPool, "answers", lambda *arguments: [])
     assignment = Assignment(None, None, "cpu", 1, [])  # type: ignore[arg-type]
     DeviceWorkers(["cpu:0", "cpu:1"], [assignment] * 2, 0, _core.make_flags(np.zeros(1, np.uint32)))
-    assert said == ["started", "started", "told"]
+    assert answer == ["started", "started", "told"]
 
 
+# Texts of errors.
 def test_the_words_of_a_failure_are_one_line() -> None:
     for reason, text in (("error", ""), ("error", "\n\n"), ("out_of_memory", " a\nb")):
-        found = str(step_failure("gpu", Failed(reason, text), 5, undone=True))
-        assert "\n" not in found
-        assert found.startswith("device 'gpu': ")
-        assert "the model is as after step 4" in found
+        records = str(step_failure("gpu", FailureReport(reason, text), 5, undone=True))
+        assert "\n" not in records
+        assert records.startswith("device 'gpu': ")
+        assert "the model is as after step 4" in records
 
 
 def test_a_failure_that_is_not_undone_says_so() -> None:
-    found = str(step_failure("gpu", Failed("error", "no"), 5, undone=False))
-    assert "the model may be updated in part, so load what was saved last" in found
+    records = str(step_failure("gpu", FailureReport("error", "no"), 5, undone=False))
+    assert "the model may be updated in part, so load what was saved last" in records
 
 
 def until_interrupted(script: subprocess.Popen[str], file: Path) -> list[int]:
     """The ids of a script's workers, once they are in the middle of a step."""
     assert script.stdout is not None
     line = script.stdout.readline()
-    found = [int(word) for word in line.split()]
-    assert len(found) == 2, script.communicate()[1]
+    records = [int(word) for word in line.split()]
+    assert len(records) == 2, script.communicate()[1]
     deadline = time.monotonic() + 60.0
     while file.exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not file.exists()
-    return found
+    return records

@@ -1,4 +1,4 @@
-"""A worker says why a step failed, and ends with its parent."""
+"""A worker reports why a step failed, and ends with its parent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 from situate.errors import SituateError  # noqa: E402
 from situate.runtime.memory import anonymous_file  # noqa: E402
 from situate.runtime.processes.channels import Aborted  # noqa: E402
-from situate.runtime.processes.messages import Assignment, Failed, Run  # noqa: E402
+from situate.runtime.processes.messages import Assignment, FailureReport, Run  # noqa: E402
 from situate.runtime.processes.step_devices import LocalDevice  # noqa: E402
 from situate.runtime.processes.worker import Work  # noqa: E402
 from situate.runtime.step import PlacedStep  # noqa: E402
@@ -29,9 +29,9 @@ from tests.runtime.steps import program, step_of  # noqa: E402
 @pytest.fixture
 def step() -> PlacedStep:
     model, inputs, _ = MODELS["towers"]()
-    found = step_of(program("towers"), model, torch.optim.SGD(model.parameters(), lr=0.1), 1)
-    found(*inputs)
-    return found
+    record = step_of(program("towers"), model, torch.optim.SGD(model.parameters(), lr=0.1), 1)
+    record(*inputs)
+    return record
 
 
 @pytest.fixture
@@ -40,6 +40,7 @@ def work(step: PlacedStep) -> Work:
     return step._devices._work
 
 
+# Reports of failures, in a worker and in this process.
 @pytest.mark.parametrize(
     ("error", "reason", "text"),
     [
@@ -57,20 +58,20 @@ def work(step: PlacedStep) -> Work:
 def test_a_failure_has_a_reason(
     work: Work, monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str, text: str
 ) -> None:
-    def run(*given: Any, **options: Any) -> None:
+    def run(*assignment_given: Any, **options: Any) -> None:
         raise type(error)(*error.args)
 
     monkeypatch.setattr(work._device, "run", run)
-    said = work.run(Run(2, False, None))
-    assert isinstance(said, Failed)
-    assert said.reason == reason
-    assert text in said.text
+    replies = work.run(Run(2, False, None))
+    assert isinstance(replies, FailureReport)
+    assert replies.reason == reason
+    assert text in replies.text
 
 
 def test_a_failure_in_this_process_is_the_callers_error_and_undone(
     step: PlacedStep, work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from situate.runtime.processes.failures import OutOfMemory
+    from situate.runtime.processes.messages import OutOfMemory
 
     before = {name: value.clone() for name, value in step.model.state_dict().items()}
 
@@ -102,12 +103,13 @@ def test_an_update_that_fails_in_this_process_is_not_undone_and_says_so(
         step(*inputs)
 
 
-def test_what_a_worker_is_told_is_plain_data(step: PlacedStep) -> None:
+def test_orders_to_a_worker_are_plain_data(step: PlacedStep) -> None:
     assignment: Assignment = step._assignment(*step._used[0], [{"lr": 0.1}])
     again = pickle.loads(pickle.dumps(assignment))  # noqa: S301 - made in this line
     assert again == assignment
 
 
+# The life of a worker.
 def test_a_worker_serves_until_its_parent_hangs_up(monkeypatch: pytest.MonkeyPatch) -> None:
     from situate.runtime.processes import worker
 
@@ -122,9 +124,9 @@ def test_a_worker_serves_until_its_parent_hangs_up(monkeypatch: pytest.MonkeyPat
     answers = []
 
     class Hangs(worker.Connection):
-        def send(self, said: object) -> None:
-            answers.append(said)
-            super().send(said)
+        def send(self, replies: object) -> None:
+            answers.append(replies)
+            super().send(replies)
             if len(answers) == 3:
                 assert ours.recv() == "ready"
                 ours.close()
@@ -134,9 +136,9 @@ def test_a_worker_serves_until_its_parent_hangs_up(monkeypatch: pytest.MonkeyPat
     assert answers == ["ready", ("ran", 1), ("ran", 2)]
 
 
-@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("orders", [True, False])
 def test_a_worker_whose_parent_is_gone_before_it_is_ready_ends(
-    monkeypatch: pytest.MonkeyPatch, told: bool
+    monkeypatch: pytest.MonkeyPatch, orders: bool
 ) -> None:
     from situate.runtime.processes import worker
 
@@ -144,7 +146,7 @@ def test_a_worker_whose_parent_is_gone_before_it_is_ready_ends(
     monkeypatch.setattr("situate.runtime.memory.mapped", lambda block: None)
     monkeypatch.setattr(worker, "Work", Echo)
     ours, theirs = multiprocessing.Pipe()
-    if told:
+    if orders:
         send_block(ours)
         ours.send(Assignment(None, None, "cpu", torch.get_num_threads(), []))  # type: ignore[arg-type]
     ours.close()
@@ -161,7 +163,7 @@ def send_block(connection: Connection) -> None:
 class Echo:
     """Says what it was told."""
 
-    def __init__(self, *given: object) -> None:
+    def __init__(self, *assignment_given: object) -> None:
         pass
 
     def run(self, order: object) -> tuple[str, object]:
@@ -174,8 +176,8 @@ def test_a_step_that_is_closed_holds_no_memory(step: PlacedStep) -> None:
     gc.disable()
     try:
         assert isinstance(step._devices, LocalDevice)
-        held = weakref.ref(step._devices._work._device)
+        values = weakref.ref(step._devices._work._device)
         step.close()
-        assert held() is None
+        assert values() is None
     finally:
         gc.enable()

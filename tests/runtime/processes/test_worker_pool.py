@@ -1,4 +1,4 @@
-"""Workers, whatever they do; here they execute something else."""
+"""A pool of workers, which execute other programs here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from situate.runtime.processes import worker_pool
-from situate.runtime.processes.failures import OutOfMemory, StepFailed, WorkerEnded
+from situate.runtime.processes.messages import OutOfMemory, StepFailed, WorkerEnded
 from situate.runtime.processes.worker_pool import WorkerPool
 from tests.processes import gone, left_of
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 CONNECTED = """
 import os, subprocess, sys, time
 from multiprocessing.connection import Connection
-from situate.runtime.processes.messages import Failed
+from situate.runtime.processes.messages import FailureReport
 parent = Connection(int(sys.argv[1]))
 """
 CHILD = "child = subprocess.Popen(['sleep', '600']); parent.send([os.getpid(), child.pid])"
@@ -41,6 +41,7 @@ def executing():
         pool.end()
 
 
+# Answers and their order.
 def test_it_hears_and_answers(executing):
     pool = executing(f"parent.send([parent.recv(), *sys.argv[2:], {NAME}])")
     pool.workers[0].send("hello")
@@ -52,6 +53,7 @@ def test_answers_come_in_the_order_that_is_asked_for(executing):
     assert pool.answers(pool.workers) == ["a", "b"]
 
 
+# Workers that end, hang or fail.
 def test_how_a_process_ended_is_said(executing):
     pool = executing("sys.exit(7)")
     with pytest.raises(WorkerEnded, match="device 'gpu0': its process ended with exit status 7"):
@@ -63,7 +65,7 @@ def test_how_a_process_ended_is_said(executing):
 
 
 def test_a_process_that_hung_up_and_lives_is_not_waited_for(executing, monkeypatch):
-    monkeypatch.setattr(worker_pool, "GRACE", 0.1)
+    monkeypatch.setattr(worker_pool, "GRACE_SECONDS", 0.1)
     pool = executing(CHILD + "; parent.close(); time.sleep(600)")
     (numbers,) = pool.answers(pool.workers)
     with pytest.raises(WorkerEnded, match="its process hung up"):
@@ -87,6 +89,7 @@ def test_a_device_that_failed_is_named_in_one_line(executing):
         pool.answers(pool.workers)
 
 
+# After a failure, and at the end.
 def test_answers_that_are_missing_after_a_failure_are_not_heard_later(executing):
     first = (
         f"parent.send(Failed('error', '')) if {NAME} == 'a' else (parent.recv(), parent.send(1))"
@@ -102,14 +105,14 @@ def test_answers_that_are_missing_after_a_failure_are_not_heard_later(executing)
 
 
 def test_the_answers_that_are_missing_are_waited_for_in_vain_only_so_long(executing, monkeypatch):
-    monkeypatch.setattr(worker_pool, "GRACE", 0.1)
+    monkeypatch.setattr(worker_pool, "GRACE_SECONDS", 0.1)
     pool = executing(f"{NAME} == 'a' or time.sleep(600)", "a", "b")
     with pytest.raises(WorkerEnded):
         pool.answers(pool.workers)
     pool.drain()
 
 
-def test_whoever_waits_hears_that_all_were_killed(executing):
+def test_a_waiting_thread_notices_the_kill(executing):
     pool = executing("time.sleep(600)")
     pool.kill()
     with pytest.raises(WorkerEnded, match="ended by SIGKILL"):

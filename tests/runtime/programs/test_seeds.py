@@ -1,4 +1,4 @@
-"""Draws depend on the seed, the step and their rank, on nothing else."""
+"""Draws depend on the seed, the step and their rank alone."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.runtime.programs.seeds import kept_generator, seed_of, seeded  # noqa: E402
+from situate.runtime.programs.seeds import kept_generator, seed_of, seeded_draws  # noqa: E402
 
 
+# Seeds.
 def test_every_draw_has_a_seed_of_its_own() -> None:
     cases = [(seed, step, draw) for seed in range(3) for step in range(12) for draw in range(12)]
     seeds = {seed_of(*case) for case in cases}
@@ -23,8 +24,9 @@ def test_seeds_are_the_same_on_every_machine() -> None:
     assert seed_of(0, 1, 2) == 6895709204078334967
 
 
+# Draws of an unplaced step, and PyTorch's own generator.
 def test_a_draw_does_not_depend_on_what_was_drawn_before() -> None:
-    with kept_generator(), seeded(5, 2):
+    with kept_generator(), seeded_draws(5, 2):
         torch.randn(3)
         second = torch.randn(3)
     with kept_generator():
@@ -33,17 +35,17 @@ def test_a_draw_does_not_depend_on_what_was_drawn_before() -> None:
 
 
 def test_a_restored_generator_repeats_its_draws() -> None:
-    with kept_generator(), seeded(5, 2):
+    with kept_generator(), seeded_draws(5, 2):
         first, before = torch.randn(3), torch.get_rng_state()
-        drawn = [torch.randn(3), torch.rand(2)]
+        draws = [torch.randn(3), torch.rand(2)]
         torch.set_rng_state(before)
         again = [torch.randn(3), torch.rand(2)]
-        assert all(map(torch.equal, drawn, again))
-        assert not any(torch.equal(torch.randn(3), other) for other in (first, drawn[0]))
+        assert all(map(torch.equal, draws, again))
+        assert not any(torch.equal(torch.randn(3), other) for other in (first, draws[0]))
 
 
 def test_draws_of_nothing_have_ranks_too() -> None:
-    with kept_generator(), seeded(5, 2):
+    with kept_generator(), seeded_draws(5, 2):
         torch.randn(0)
         torch.randn(0)
         third = torch.randn(3)
@@ -54,15 +56,15 @@ def test_draws_of_nothing_have_ranks_too() -> None:
 
 def test_the_generator_is_left_as_it_was() -> None:
     before = torch.get_rng_state()
-    with contextlib.suppress(ValueError), kept_generator(), seeded(0, 1):
+    with contextlib.suppress(ValueError), kept_generator(), seeded_draws(0, 1):
         torch.rand(2)
         raise ValueError
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_what_is_not_random_is_not_seeded() -> None:
+def test_deterministic_ops_are_not_seeded() -> None:
     before = torch.get_rng_state()
-    with seeded(0, 1):
+    with seeded_draws(0, 1):
         assert (torch.ones(2) + 1).tolist() == [2.0, 2.0]
     assert torch.equal(torch.get_rng_state(), before)
 

@@ -1,5 +1,5 @@
-"""The source of a device: a name lives no longer than it is read, and nothing that others read is
-overwritten."""
+"""The source of a device: names live no longer than needed, and no value is overwritten too
+early."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.runtime.steps import (  # noqa: E402
     DEVICES,
     assert_same,
     cut,
-    kept,
+    optimizer_snapshot,
     program,
     state,
 )
@@ -35,20 +35,21 @@ from tests.runtime.steps import (  # noqa: E402
 CASES = [(name, devices) for name in MODELS for devices in (1, 3)]
 
 
-def placed(name: str, devices: int) -> PlacedProgram:
+def placed_step(name: str, devices: int) -> PlacedProgram:
     return cut(program(name, "adam"), devices)
 
 
 def names_in(line: str) -> set[str]:
     """Local names."""
-    found = {node.id for node in ast.walk(ast.parse(line)) if isinstance(node, ast.Name)}
-    return {name for name in found if re.fullmatch(r"v\d+|_", name)}
+    source_text = {node.id for node in ast.walk(ast.parse(line)) if isinstance(node, ast.Name)}
+    return {name for name in source_text if re.fullmatch(r"v\d+|_", name)}
 
 
+# Properties of the text, on several models and placements.
 @pytest.mark.parametrize("timed", [False, True])
 @pytest.mark.parametrize(("name", "devices"), CASES)
 def test_a_local_is_deleted_right_after_its_last_use(name: str, devices: int, timed: bool) -> None:
-    for source in placed(name, devices).sources:
+    for source in placed_step(name, devices).sources:
         _, _, body = source.text(timed).partition("def step():\n")
         lines = [line.strip() for line in body.splitlines()]
         alive: set[str] = set()
@@ -59,17 +60,17 @@ def test_a_local_is_deleted_right_after_its_last_use(name: str, devices: int, ti
                 alive -= names_in(line)
             else:
                 last = names_in(line)
-                made = names_in(line.partition(" = ")[0]) if " = " in line else set()
-                assert names_in(line) - made <= alive
-                alive |= made
+                outputs = names_in(line.partition(" = ")[0]) if " = " in line else set()
+                assert names_in(line) - outputs <= alive
+                alive |= outputs
         assert alive == set()
 
 
 @pytest.mark.parametrize(("name", "devices"), CASES)
 def test_a_tensor_is_taken_once_and_sent_once(name: str, devices: int) -> None:
-    found = placed(name, devices)
-    texts = [source.text(timed=False) for source in found.sources]
-    for k in range(len(found.names.channels)):
+    source_text = placed_step(name, devices)
+    texts = [source.text(timed=False) for source in source_text.sources]
+    for k in range(len(source_text.names.channels)):
         takes = [text.count(f"take{k}()") for text in texts]
         assert max(takes) == 1
         assert sum(text.count(f"send{k}(") + text.count(f"post{k}()") for text in texts) == 1
@@ -77,37 +78,39 @@ def test_a_tensor_is_taken_once_and_sent_once(name: str, devices: int) -> None:
 
 @pytest.mark.parametrize(("name", "devices"), CASES)
 def test_every_op_is_timed_where_it_is_placed(name: str, devices: int) -> None:
-    found = placed(name, devices)
+    source_text = placed_step(name, devices)
     began = [
         line.strip().partition(" ")[0]
-        for source in found.sources
+        for source in source_text.sources
         for line in source.text(timed=True).splitlines()
         if line.strip().startswith("began[")
     ]
-    ops = range(len(found.program.graph.ops))
+    ops = range(len(source_text.program.graph.ops))
     assert sorted(began) == sorted(f"began[{op}]" for op in ops)
 
 
 def test_every_parameter_is_updated_once() -> None:
-    found = placed("tied", 3)
-    text = "".join(source.text(timed=False) for source in found.sources)
-    updated = [k for path, k in found.names.state.items() if path in found.program.gradients]
+    source_text = placed_step("tied", 3)
+    text = "".join(source.text(timed=False) for source in source_text.sources)
+    updated = [
+        k for path, k in source_text.names.state.items() if path in source_text.program.gradients
+    ]
     assert len(updated) == 3
     assert all(text.count(f"update{k}(") == 1 for k in updated)
 
 
 def test_views_of_state_are_made_once_and_for_all() -> None:
-    once, _, step = placed("towers", 1).sources[0].text(timed=False).partition("def step():\n")
+    once, _, step = placed_step("towers", 1).sources[0].text(timed=False).partition("def step():\n")
     views = re.findall(r"^(w\d+) = f\d+\(p\d+\)$", once, re.MULTILINE)
     assert views
     assert all(view in step and f"{view} =" not in step for view in views)
 
 
 def test_arguments_that_are_no_literals_are_constants() -> None:
-    found = placed("odd", 1)
-    values = [value for _, value in found.names.constants.values()]
+    source_text = placed_step("odd", 1)
+    values = [value for _, value in source_text.names.constants.values()]
     assert float("-inf") in values
-    assert "inf" not in found.sources[0].text(timed=False)
+    assert "inf" not in source_text.sources[0].text(timed=False)
 
 
 OPS: list[Callable[..., Tensor]] = [
@@ -145,6 +148,7 @@ def never_over(self: DeviceSource, node: Any) -> Any:
     return iter(())
 
 
+# Results written over arguments or into channels.
 @settings(max_examples=8)
 @given(
     st.lists(
@@ -155,7 +159,7 @@ def never_over(self: DeviceSource, node: Any) -> Any:
 )
 def test_overwriting_changes_no_result(ops: list[tuple[int, int, int]]) -> None:
     x = torch.linspace(-2, 2, 12).view(4, 3)
-    found = []
+    source_text = []
     for over in (True, False):
         with pytest.MonkeyPatch.context() as patch:
             if not over:
@@ -165,14 +169,20 @@ def test_overwriting_changes_no_result(ops: list[tuple[int, int, int]]) -> None:
             captured = capture_program(model, (x,), None, optimizer="adam")
             step = PlacedStep(cut(captured, 1), model, optimizer, DEVICES)
             losses = [step(x) for _ in range(2)]
-            found.append({**state(model), **kept(model, optimizer), "losses": torch.stack(losses)})
+            source_text.append(
+                {
+                    **state(model),
+                    **optimizer_snapshot(model, optimizer),
+                    "losses": torch.stack(losses),
+                }
+            )
             assert torch.equal(x, torch.linspace(-2, 2, 12).view(4, 3))
-    assert_same(*found)
+    assert_same(*source_text)
 
 
 def test_some_results_are_written_over_an_argument() -> None:
-    found = placed("unrolled", 1)
-    assert any(name.partition(".")[0].endswith("_") for name in found.names.kernels)
+    source_text = placed_step("unrolled", 1)
+    assert any(name.partition(".")[0].endswith("_") for name in source_text.names.kernels)
 
 
 class Pair(nn.Module):
@@ -183,13 +193,13 @@ class Pair(nn.Module):
         return (there * both).sum() + both.sin().sum()
 
 
-def test_what_only_others_read_is_computed_where_they_read_it() -> None:
-    found = capture_program(Pair(), (torch.ones(2, 2),), None, training=False)
-    names = [op.name for op in found.graph.ops]
+def test_a_tensor_read_elsewhere_is_computed_in_its_channel() -> None:
+    source_text = capture_program(Pair(), (torch.ones(2, 2),), None, training=False)
+    names = [op.name for op in source_text.graph.ops]
     placement = np.ones(len(names), np.int32)
-    placement[[found.graph.ops[i].kind == "input" for i in range(len(names))]] = 0
+    placement[[source_text.graph.ops[i].kind == "input" for i in range(len(names))]] = 0
     placement[[names.index(name) for name in ("mm", "add", "sin")]] = 0
-    source = place(found, placement, range(len(names)), 2).sources[0]
+    source = place(source_text, placement, range(len(names)), 2).sources[0]
     direct, copied = source.text(timed=False), source.text(timed=False, direct=False)
     assert len(re.findall(r"out=s\d", direct)) == 2  # the product and the sines
     assert (direct.count("post"), direct.count("send")) == (2, 1)
@@ -205,12 +215,12 @@ class Sent(nn.Module):
 
 
 @pytest.mark.parametrize("direct", [True, False])
-def test_what_leaves_while_a_device_goes_on_is_not_overwritten(direct: bool) -> None:
-    found = capture_program(Sent(), (torch.ones(2, 2),), None, training=False)
-    names = [op.name for op in found.graph.ops]
+def test_a_departing_tensor_is_not_overwritten(direct: bool) -> None:
+    source_text = capture_program(Sent(), (torch.ones(2, 2),), None, training=False)
+    names = [op.name for op in source_text.graph.ops]
     placement = np.ones(len(names), np.int32)
     placement[[names.index(name) for name in ("add", "sin", "cos")]] = 0
-    placed = place(found, placement, range(len(names)), 2)
-    text = placed.sources[0].text(timed=False, direct=direct)
-    over = placed.names.kernels.get("aten::sin_")
+    placed_step = place(source_text, placement, range(len(names)), 2)
+    text = placed_step.sources[0].text(timed=False, direct=direct)
+    over = placed_step.names.kernels.get("aten::sin_")
     assert (f"f{over}(" in text) == direct

@@ -149,7 +149,7 @@ def test_an_island_whose_worker_is_killed_is_searched_again(harm: None) -> None:
 def test_where_no_worker_is_left_this_process_finds_the_same(
     harm: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dispatch, "WORKER_FAILURES", 1)
+    monkeypatch.setattr(dispatch, "MAX_WORKER_FAILURES", 1)
     with pytest.warns(UserWarning, match=r"auto goes on in this process alone \(no worker is left"):
         disturbed = _found(killed_where_it_is_a_worker)
     assert disturbed == _found(on_island, workers=1)

@@ -31,7 +31,7 @@ from situate.solvers.learned.softmax import SoftmaxLearner, SoftmaxSettings, pos
 from situate.solvers.search import Search
 from situate.study import Study, file
 from situate.study.file import StudyFile
-from situate.study.packing import Packing
+from situate.study.samples import Packing
 from tests.solvers.families import chain, devices, fork
 from tests.solvers.killed import PROBLEM, SAMPLES, learner, outcome, search
 

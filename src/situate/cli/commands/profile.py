@@ -73,7 +73,7 @@ def profile(
     from situate.cli.terminal import note, working
     from situate.files.atomic import write_bytes
     from situate.host.discover import to_toml
-    from situate.profiling.measured_cluster import measured_cluster
+    from situate.profiling.profile import cluster_from_costs
     from situate.profiling.profile import profile as measure
     from situate.report.costs import costs_table, step_seconds
 
@@ -97,7 +97,7 @@ def profile(
     try:
         found.costs.write(out)
         if cluster_out is not None:
-            write_bytes(cluster_out, to_toml(measured_cluster(chosen, found.costs)).encode())
+            write_bytes(cluster_out, to_toml(cluster_from_costs(chosen, found.costs)).encode())
         for path in filter(None, (out, cluster_out)):
             note(f"wrote {path}")
     finally:

@@ -58,7 +58,7 @@ def run(
         if trace is not None:
             show("timing ops")
             step.timed(*arguments(loaded.inputs))
-            start, end = timeline(step.ran, problem.n)
+            start, end = timeline(step.records, problem.n)
     if measured.deviation > MAX_RELATIVE_DEVIATION * measured.mean:
         note(
             "warning: some steps took much longer than others: other programs ran; measure again "

@@ -79,7 +79,7 @@ def verify(
                 seed=seed,
                 threads=_threads(used),
                 name=name,
-                named=prepared.placed.program.named,
+                named_devices=prepared.placed.program.named_devices,
             )
     with working(f"running {name} placed and unplaced"), contextlib.redirect_stdout(sys.stderr):
         found = compare(
@@ -93,10 +93,10 @@ def verify(
             seed=seed,
             threads=_threads(used),
             name=name,
-            named=prepared.placed.program.named,
+            named_devices=prepared.placed.program.named_devices,
             slices=prepared.problem.graph.slices,
         )
-    passing, why = _tolerance(tolerance, used, found.apart, graph)
+    passing, why = _tolerance(tolerance, used, found.decomposed, graph)
     if as_json:
         figures = equality_figures(found, passing)
         if batch is not None:

@@ -1,4 +1,4 @@
-"""This machine as an evaluator: placements are run, and their steps timed."""
+"""This machine as an evaluator: it runs placements and times their steps."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from situate.data.arrays import Placement
 from situate.data.placements import rows
 from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.evaluators.hardware.repetition import enough, repetition_text, standard_error
 from situate.evaluators.hardware.workers import HardwareWorkers
 from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements, Outcome
-from situate.evaluators.steps import Steps
+from situate.evaluators.steps import Steps, has_enough_steps, repetition_text, standard_error
 from situate.host.machine import cpu_name
-from situate.runtime.hardware import check_here, real_devices
+from situate.runtime.hardware import check_devices, real_devices
 from situate.runtime.measure import arguments, finite_loss
 from situate.runtime.model_state import optimizers
-from situate.runtime.processes.failures import StepFailed
+from situate.runtime.processes.messages import StepFailed
 from situate.runtime.programs.placed import place
 from situate.runtime.step import PlacedStep
 from situate.schedule.schedule import Schedule
@@ -35,8 +34,8 @@ if TYPE_CHECKING:
 
     from situate.runtime.subject import Subject
 
-LIMIT = 60.0
-"""Seconds that the steps of a placement may take together."""
+MEASUREMENT_LIMIT_SECONDS = 60.0
+"""Most seconds for all steps of a placement."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +43,11 @@ class Measurement:
     """The measurement of one placement.
 
     Attributes:
-        seconds: of a step, the median of several or what the rule of `by` makes of them; infinite
-            where it failed.
+        seconds: median step time, or the aggregate by the rule of `by`; infinite after a failure.
         outcome: one of `OUTCOMES`.
-        error: standard error of the mean, as a fraction of it; NaN of fewer than two steps.
-        steps: how many were timed.
-        failure: why it failed, in one line.
+        error: standard error of the mean, as a fraction of it; NaN for fewer than two steps.
+        steps: number of timed steps.
+        failure: reason of a failure, in one line.
     """
 
     seconds: float
@@ -62,57 +60,57 @@ class Measurement:
 class RealMachine:
     """Runs placements on the devices of this machine; a context manager that ends its processes.
 
-    The devices' processes serve one placement after the other; once a placement has failed, for
-    whatever reason, they are killed and others started.
+    The devices' processes serve one placement after the other. After any failure of a placement
+    they are killed and replaced.
 
     Args:
-        problem: a graph on a cluster that is here.
-        subject: the model that the graph was captured from. It is trained at a rate of zero, and
-            has at each placement the numbers that it has now.
-        limit: seconds after which a placement has timed out, counted from when its devices are
-            ready.
+        problem: a graph on a cluster of this machine's devices.
+        subject: the model that the graph was captured from. It is trained at a learning rate of
+            zero, so every placement starts from its current parameters.
+        limit: seconds before a placement times out, counted from when its devices are ready.
         fresh: start new processes for every placement; None for all devices but CPUs.
-        steps: that a measurement is of; None for the median of as many as make it known well
-            enough.
+        steps: rule of a measurement; None for the median of as many steps as make it precise.
 
     Attributes:
-        problem: what its placements are of.
-        log: what was measured, in order.
+        problem: the problem of its placements.
+        log: all measurements, in order.
 
     Raises:
-        SituateError: a graph of another model, rules that are not run, devices that are not here.
+        SituateError: a graph of another model, rules that cannot run, or missing devices.
     """
 
     def __init__(
         self,
         problem: Problem,
         subject: Subject,
-        limit: float = LIMIT,
+        limit: float = MEASUREMENT_LIMIT_SECONDS,
         fresh: bool | None = None,
         steps: Steps | None = None,
     ) -> None:
-        _check(problem, subject)
+        _check_problem(problem, subject)
         self._rule = steps
         self.problem, self._subject, self._limit = problem, subject, limit
         self._devices = real_devices(problem.cluster)
-        check_here(self._devices, problem.cluster)
+        check_devices(self._devices, problem.cluster)
         cpus = all(device.torch == "cpu" for device in self._devices)
         self._fresh = not cpus if fresh is None else fresh
-        self._workers = HardwareWorkers(limit, _modules(problem.graph.name))
+        self._workers = HardwareWorkers(limit, _defining_modules(problem.graph.name))
         self._simulator = Simulator(problem)
         self._order = np.array(problem.graph.order, np.int32)
-        self._state = [(tensor, tensor.detach().clone()) for tensor in _tensors(subject.model)]
+        self._state = [
+            (tensor, tensor.detach().clone()) for tensor in _model_tensors(subject.model)
+        ]
         self.log: list[Measurement] = []
 
     at_once = 1
-    """Each takes seconds: every measurement is kept before the next begins."""
+    """A measurement takes seconds, so each is recorded before the next begins."""
 
     finalists = FINALISTS
-    """More than one, since two measurements of a placement differ."""
+    """Several, since two measurements of a placement differ."""
 
     @property
     def name(self) -> str:
-        """The processor, PyTorch, the devices and how often a step is repeated."""
+        """The processor, PyTorch, the devices and the repetition of steps."""
         import torch
 
         threads = torch.get_num_threads()
@@ -123,25 +121,28 @@ class RealMachine:
         )
 
     def by(self, steps: Steps) -> RealMachine:
-        """The same machine with the same processes and log, each of whose measurements is of these
-        steps; of fewer where they would not end within half the limit."""
+        """The same machine, with the same processes and log, that measures by these steps. Fewer
+        steps run if all would take more than half the limit."""
+        # A copy of the attributes shares processes and log, and runs no checks again.
         other = RealMachine.__new__(RealMachine)
         vars(other).update(vars(self), _rule=steps)
         return other
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
-        """See `Evaluator`; a device runs its ops in the order in which the graph lists them."""
-        given = rows(placements, self.problem.n, "placements")
-        with naming(self.problem, given, lambda row: f"sample {first + row}: "):
-            schedules = [scheduled(self._simulator, row, self._order, "eager") for row in given]
-        said = [self.run(schedule) for schedule in schedules]
+        """See `Evaluator`; a device runs its ops in the order of the graph."""
+        placement_rows = rows(placements, self.problem.n, "placements")
+        with naming(self.problem, placement_rows, lambda row: f"sample {first + row}: "):
+            schedules = [
+                scheduled(self._simulator, row, self._order, "eager") for row in placement_rows
+            ]
+        measured_rows = [self.run(schedule) for schedule in schedules]
         return Measurements(
-            np.array([one.seconds for one in said], np.float64),
-            np.array([OUTCOMES.index(one.outcome) for one in said], np.uint8),
+            np.array([one.seconds for one in measured_rows], np.float64),
+            np.array([OUTCOMES.index(one.outcome) for one in measured_rows], np.uint8),
         )
 
     def run(self, schedule: Schedule) -> Measurement:
-        """Measure a schedule; also that of another method than those that learn."""
+        """Measure a schedule, which may come from any method."""
         return self.run_in(schedule.placement, order_of(self.problem, schedule).tolist())
 
     def run_in(self, placement: Placement, order: list[int]) -> Measurement:
@@ -149,22 +150,22 @@ class RealMachine:
         try:
             seconds = self._times(placement, order)
         except StepFailed as failure:
-            outcome = next(known for known in OUTCOMES if known == failure.outcome)
-            measured = Measurement(np.inf, outcome, failure=str(failure))
+            outcome = next(name for name in OUTCOMES if name == failure.outcome)
+            measurement = Measurement(np.inf, outcome, failure=str(failure))
         except BaseException:
             self._workers.close()
             raise
         else:
-            measured = Measurement(
-                self._of_steps(seconds), "ok", standard_error(seconds), len(seconds)
+            measurement = Measurement(
+                self._aggregate(seconds), "ok", standard_error(seconds), len(seconds)
             )
-        if self._fresh or measured.outcome != "ok":
+        if self._fresh or measurement.outcome != "ok":
             self._workers.close()
-        self.log.append(measured)
-        return measured
+        self.log.append(measurement)
+        return measurement
 
     def close(self) -> None:
-        """End the processes; the next placement starts others."""
+        """End the processes; the next placement starts new ones."""
         self._workers.close()
 
     def __reduce__(self) -> NoReturn:
@@ -179,57 +180,63 @@ class RealMachine:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _of_steps(self, seconds: list[float]) -> float:
+    def _aggregate(self, seconds: list[float]) -> float:
         if self._rule is None:
             return statistics.median(seconds)
         return float(self._rule.seconds(np.array([seconds]))[0])
 
     def _times(self, placement: Placement, order: list[int]) -> list[float]:
-        """Seconds of each step after those that are dropped.
+        """Seconds of each timed step.
 
         Raises:
-            StepFailed: one did not end, or its loss is not finite.
+            StepFailed: a step did not end, or its loss is not finite.
         """
-        dropped, timed = (self._rule.dropped, self._rule.timed) if self._rule else (1, None)
-        with self._placed(placement, order) as step:
-            for number in range(dropped):
+        dropped_steps, timed_steps = (
+            (self._rule.dropped, self._rule.timed) if self._rule else (1, None)
+        )
+        with self._start_step(placement, order) as step:
+            for number in range(dropped_steps):
                 self._seconds(step, number + 1)
+            # Half of the limit is left for the start and the dropped steps.
             until = time.perf_counter() + self._limit / 2
             seconds: list[float] = []
-            while not enough(seconds, until - time.perf_counter(), timed):
-                seconds.append(self._seconds(step, dropped + len(seconds) + 1))
+            while not has_enough_steps(seconds, until - time.perf_counter(), timed_steps):
+                seconds.append(self._seconds(step, dropped_steps + len(seconds) + 1))
         self._workers.finish()
         return seconds
 
-    def _placed(self, placement: Placement, order: list[int]) -> PlacedStep:
+    def _start_step(self, placement: Placement, order: list[int]) -> PlacedStep:
         program, model = self._subject.program, self._subject.model
+        # A rate of zero keeps parameters, but steps still write buffers such as running means.
         for tensor, value in self._state:
             tensor.detach().copy_(value)
-        placed = place(program, placement, order, self.problem.d)
+        placed_program = place(program, placement, order, self.problem.d)
         return PlacedStep(
-            placed, model, self._optimizer(), self._devices, start=self._workers.start
+            placed_program, model, self._optimizer(), self._devices, start=self._workers.start
         )
 
     def _optimizer(self) -> torch.optim.Optimizer | None:
-        """An optimiser with a learning rate of zero: however often a step is repeated, its numbers
-        stay."""
+        """An optimiser with a learning rate of zero, so repeated steps leave the parameters
+        unchanged."""
         program = self._subject.program
         if not program.training:
             return None
-        optimizer = optimizers.default(program.optimizer, list(self._subject.model.parameters()))
+        optimizer = optimizers.default_optimizer(
+            program.optimizer, list(self._subject.model.parameters())
+        )
         for group in optimizer.param_groups:
             group["lr"] = 0.0
         return optimizer
 
     def _seconds(self, step: PlacedStep, number: int) -> float:
-        began = time.perf_counter()
-        returned = step(*arguments(self._subject.given))
-        seconds = time.perf_counter() - began
+        start = time.perf_counter()
+        returned = step(*arguments(self._subject.caller_inputs))
+        seconds = time.perf_counter() - start
         finite_loss(returned, number)
         return seconds
 
 
-def _check(problem: Problem, subject: Subject) -> None:
+def _check_problem(problem: Problem, subject: Subject) -> None:
     name, hash_ = problem.graph.name, subject.program.graph.hash
     if problem.graph.hash != hash_:
         raise SituateError(
@@ -242,11 +249,11 @@ def _check(problem: Problem, subject: Subject) -> None:
         )
 
 
-def _modules(name: str) -> tuple[str, ...]:
-    """The module that the model's function is imported from; it may define operators."""
+def _defining_modules(name: str) -> tuple[str, ...]:
+    """The module of the model's function, which may define operators."""
     module, colon, _ = name.partition(":")
     return (module,) if colon and module not in zoo.names() else ()
 
 
-def _tensors(model: torch.nn.Module) -> list[torch.Tensor]:
+def _model_tensors(model: torch.nn.Module) -> list[torch.Tensor]:
     return [*model.parameters(), *model.buffers()]

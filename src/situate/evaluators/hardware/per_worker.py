@@ -1,4 +1,4 @@
-"""This machine as an evaluator that a worker opens, on devices of its own."""
+"""The evaluator of one worker on hardware: a `RealMachine` on devices that the worker reserves."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.evaluators.hardware.machine import Measurement, RealMachine
-from situate.evaluators.hardware.owned import Owned
-from situate.evaluators.hardware.repetition import repetition_text
+from situate.evaluators.hardware.reservation import Reservation
 from situate.evaluators.measurements import FINALISTS, OUTCOMES, Measurements, Origin
-from situate.evaluators.steps import Steps
-from situate.evaluators.workers.terms import Unfit
+from situate.evaluators.steps import Steps, repetition_text
+from situate.evaluators.workers.workers import Unfit
 from situate.host.machine import cpu_name
 from situate.runtime.hardware import real_devices
 from situate.runtime.subject import find_subject
 
-REFERENCES = 3
-"""Times that the reference step is measured; their median counts."""
+REFERENCE_RUNS = 3
+"""Measurements of the reference step; their median counts."""
 
-DISCOVERED = re.compile(r"(.+) \(\d+ threads?\)")
+DISCOVERED_CPU_MODEL = re.compile(r"(.+) \(\d+ threads?\)")
 """The model of a CPU device as `situate cluster discover` writes it."""
 
 
@@ -38,13 +37,13 @@ class MachinePerWorker:
     """A `RealMachine` for every worker, which builds the model itself.
 
     Attributes:
-        problem: is copied to every worker.
-        model: what `find_subject` builds.
+        problem: copied to every worker.
+        model: a name for `find_subject`.
         optimizer: of a training step; None for the model's own.
         limit, steps: see `RealMachine`.
         reference: (n,) the placement of the reference step.
-        torch: the version of PyTorch that all have to have.
-        folder: where the command was given, and modules are found.
+        torch: the version of PyTorch that every worker must have.
+        folder: working directory of the command, where modules are found.
     """
 
     problem: Problem
@@ -61,7 +60,7 @@ class MachinePerWorker:
 
     @property
     def name(self) -> str:
-        """PyTorch, the devices and how often a step is repeated: all that workers have in common.
+        """PyTorch, the devices and the repetition of steps: the settings that all workers share.
         Their machines may differ, see `References`."""
         devices = ", ".join(
             f"{d.name} = {d.torch} x {d.threads}" for d in real_devices(self.problem.cluster)
@@ -70,26 +69,26 @@ class MachinePerWorker:
         return f"hardware of workers; torch {self.torch}; {devices}; {text}, limit {self.limit!r}"
 
     def open(self) -> str:
-        """Take devices, build the model and measure the reference step; see `Opens`."""
+        """Reserve devices, build the model and measure the reference step; see `Opens`."""
         host = socket.gethostname()
         try:
-            return self._opened()
+            return self._open()
         except Unfit:
             raise
         except SituateError as error:
             raise SituateError(f"worker on {host!r}: {error}") from None
 
-    def _opened(self) -> str:
+    def _open(self) -> str:
         self._check_versions()
-        _check_models(self.problem.cluster)
-        self._owned = Owned(*needs(self.problem.cluster))
+        _check_processor(self.problem.cluster)
+        self._reservation = Reservation(*required_hardware(self.problem.cluster))
         with contextlib.suppress(OSError):  # another machine may lack it
             os.chdir(self.folder)
         graph = self.problem.graph
         subject = find_subject(self.model, self.optimizer, graph.slices, graph.recompute)
         self._machine = RealMachine(self.problem, subject, self.limit, steps=self.steps)
-        self._origin = Origin(self._owned.place, self._reference_seconds())
-        return self._owned.place
+        self._origin = Origin(self._reservation.place, self._reference_seconds())
+        return self._reservation.place
 
     def _check_versions(self) -> None:
         import torch
@@ -101,7 +100,7 @@ class MachinePerWorker:
             )
 
     def _reference_seconds(self) -> float:
-        runs = [self._measured(self.reference, 0) for _ in range(REFERENCES)]
+        runs = [self._measure_row(self.reference, 0) for _ in range(REFERENCE_RUNS)]
         for run in runs:
             if run.outcome != "ok":
                 raise Unfit(f"did not run the reference step ({run.outcome}: {run.failure})")
@@ -109,7 +108,7 @@ class MachinePerWorker:
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
         """See `Evaluator`; placements (k, n), or placements and orders (k, 2, n)."""
-        log = tuple(self._measured(row, first + i) for i, row in enumerate(placements))
+        log = tuple(self._measure_row(row, first + i) for i, row in enumerate(placements))
         return Measurements(
             np.array([one.seconds for one in log], np.float64),
             np.array([OUTCOMES.index(one.outcome) for one in log], np.uint8),
@@ -117,7 +116,7 @@ class MachinePerWorker:
             log,
         )
 
-    def _measured(self, row: NDArray[np.int32], number: int) -> Measurement:
+    def _measure_row(self, row: NDArray[np.int32], number: int) -> Measurement:
         if row.ndim == 1:
             self._machine.measure(row[None], number)
         else:
@@ -126,12 +125,12 @@ class MachinePerWorker:
         return self._machine.log.pop()
 
 
-def needs(cluster: Cluster) -> tuple[int, int]:
-    """Cores and GPUs that a worker needs: a core for every thread of a CPU device, and one for each
-    GPU's process.
+def required_hardware(cluster: Cluster) -> tuple[int, int]:
+    """Cores and GPUs of a worker: a core for every thread of a CPU device, and one for each GPU's
+    process.
 
     Raises:
-        SituateError: a CPU device that does not say how many threads it has.
+        SituateError: a CPU device without a number of threads.
     """
     for device in cluster.devices:
         if device.kind == "cpu" and device.threads is None:
@@ -144,16 +143,17 @@ def needs(cluster: Cluster) -> tuple[int, int]:
     return cores, sum(device.torch != "cpu" for device in devices)
 
 
-def _check_models(cluster: Cluster) -> None:
-    """
+def _check_processor(cluster: Cluster) -> None:
+    """Check that the CPU devices have this machine's processor.
+
     Raises:
-        SituateError: the cluster was discovered on a machine with another processor.
+        SituateError: the cluster was discovered on another processor.
     """
     for device in cluster.devices:
-        found = DISCOVERED.fullmatch(device.model) if device.kind == "cpu" else None
-        if found and found[1] != cpu_name():
+        match = DISCOVERED_CPU_MODEL.fullmatch(device.model) if device.kind == "cpu" else None
+        if match and match[1] != cpu_name():
             raise SituateError(
-                f"device {device.name!r} of cluster {cluster.name!r} is a {found[1]!r}, and the "
+                f"device {device.name!r} of cluster {cluster.name!r} is a {match[1]!r}, and the "
                 f"processor here a {cpu_name()!r}: leave this machine out, or leave the model out "
                 "of the cluster's file"
             )

@@ -1,13 +1,15 @@
-"""Tasks given to workers until each is answered once, whoever fails or is slow meanwhile."""
+"""Distribution of tasks to workers until each is answered once, despite failing and slow
+workers."""
 
 from __future__ import annotations
 
 import statistics
 import time
 import warnings
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from math import inf
 from typing import Any
 
@@ -23,38 +25,36 @@ from situate.evaluators.workers.messages import (
     Unready,
     Work,
 )
-from situate.evaluators.workers.terms import USUAL, Terms
-from situate.evaluators.workers.workers import NoWorkers, Workers
+from situate.evaluators.workers.workers import DEFAULT_TERMS, NoWorkers, Terms, Workers
 from situate.results.result import WorkerProgress
 from situate.version import VERSION
 
 START_SECONDS = 120.0
-"""Seconds that a worker has to start."""
+"""Seconds for a worker to start."""
 
-WORKER_FAILURES = 3
-"""Failures of a worker, one after the other, after which it is left out."""
+MAX_WORKER_FAILURES = 3
+"""Consecutive failures after which a worker is left out."""
 
-SLOW, SLOW_SECONDS = 3.0, 0.5
-"""Multiple of the usual time of a task, and seconds at least, after which an idle worker is given
-it too."""
+SLOW_FACTOR, SLOW_SECONDS = 3.0, 0.5
+"""Multiple of a task's usual time, and least seconds, after which an idle worker gets it too."""
 
-HUNG, HUNG_SECONDS = 20.0, 60.0
-"""The same after which a worker is ended."""
+HUNG_FACTOR, HUNG_SECONDS = 20.0, 60.0
+"""Multiple of a task's usual time, and least seconds, after which its worker is ended."""
 
-TIMES_REMEMBERED = 101
-"""Tasks whose median time is the usual one."""
+RECENT_TASKS = 101
+"""Number of tasks whose median time is the usual one."""
 
 TICK_SECONDS = 0.1
-"""Seconds between two looks at who is late."""
+"""Seconds between two checks for late workers."""
 
 SHORT_SECONDS = 1.0
-"""Usual seconds of a task below which a worker is given the next one before it has answered: what
-it would else wait for this process is a part of so little that counts."""
+"""Usual seconds of a task below which a worker gets a second one in advance, because waiting for
+this process would be a noticeable part of the time."""
 
 
 @dataclass
 class _Batch:
-    """Tasks that are done together, on the same terms."""
+    """Tasks of one call, on the same terms."""
 
     tasks: Sequence[Work]
     terms: Terms
@@ -63,7 +63,7 @@ class _Batch:
     unanswered: set[int] = field(default_factory=set)
 
     def grow(self) -> None:
-        """Take the tasks that are new."""
+        """Take over tasks added to the list."""
         new = range(len(self.failures), len(self.tasks))
         self.waiting.extend(new)
         self.unanswered.update(new)
@@ -71,8 +71,8 @@ class _Batch:
 
 
 @dataclass
-class _Given:
-    """A task that a worker was given, and when it began; infinite while one before it runs."""
+class _Attempt:
+    """A task at a worker, with its start; infinite while it waits for the task before."""
 
     batch: _Batch
     number: int
@@ -83,53 +83,53 @@ class _Given:
         return self.batch.tasks[self.number]
 
     @property
-    def wanted(self) -> bool:
-        """True until it is answered by anyone."""
+    def is_unanswered(self) -> bool:
+        """True until any worker answers."""
         return self.number in self.batch.unanswered
 
 
 class Dispatch:
-    """Gives tasks to workers, and again to others where one fails or is slow; it starts them when
-    there is a first task.
+    """Assigns tasks to workers, and again to others if one fails or is slow. The first task starts
+    the workers.
 
     Args:
-        workers: where they run.
-        count: how many.
-        terms: on which, unless tasks have their own; without limits these are `START_SECONDS`, and
-            for a sample `HUNG` times as long as others take.
-        alike: tasks take about as long as one another; where they do not, none is too slow.
+        workers: the workers.
+        count: their number.
+        terms: default terms of tasks. Without limits, a worker has `START_SECONDS` to start, and
+            `HUNG_FACTOR` times the usual time for a sample.
+        alike: tasks take similar times; otherwise none is too slow.
 
     Attributes:
-        counts: what happened so far.
+        counts: statistics so far.
     """
 
     def __init__(
-        self, workers: Workers, count: int, terms: Terms = USUAL, alike: bool = True
+        self, workers: Workers, count: int, terms: Terms = DEFAULT_TERMS, alike: bool = True
     ) -> None:
         self.counts = Counts()
         self._workers, self._terms, self._alike = workers, terms, alike
-        self._begun = False
-        self._unheard: deque[tuple[int, Message]] = deque()
-        self._heard_at = self._looked_at = 0.0
+        self._has_begun = False
+        self._messages: deque[tuple[int, Message]] = deque()
+        self._listened_at = self._checked_at = 0.0
         self._starting: dict[int, float] = {}
         self._idle: set[int] = set()
-        self._single: set[int] = set()
-        self._given: dict[int, deque[_Given]] = {}
+        self._with_one_task: set[int] = set()
+        self._attempts: dict[int, deque[_Attempt]] = {}
         self._places: dict[int, str] = {}
-        self._lost: deque[tuple[_Given, Any]] = deque()
+        self._lost_tasks: deque[tuple[_Attempt, Any]] = deque()
         self._failures_in_a_row = [0] * count
-        self._seconds: deque[float] = deque(maxlen=TIMES_REMEMBERED)
-        self._usual = inf
+        self._seconds: deque[float] = deque(maxlen=RECENT_TASKS)
+        self._usual_seconds = inf
 
     def progress(self) -> WorkerProgress | None:
-        """The workers right now; None before they have a first task."""
-        if not self._begun:
+        """The workers right now; None before the first task."""
+        if not self._has_begun:
             return None
         counts = self.counts
         return WorkerProgress(
             len(self._failures_in_a_row) - len(counts.left_out),
-            len(self._given),
-            sum(counts.measured.values()),
+            len(self._attempts),
+            sum(counts.completed.values()),
             sum(counts.failures.values()),
         )
 
@@ -138,8 +138,7 @@ class Dispatch:
         self._workers.show(figures)
 
     def ready(self, seconds: float) -> int:
-        """Start the workers, and wait for so many seconds at most until all are ready; the number
-        that are.
+        """Start the workers, and wait up to `seconds` until all are ready; the number that are.
 
         Raises:
             NoWorkers, SituateError: see `answers`.
@@ -148,24 +147,26 @@ class Dispatch:
         until = time.monotonic() + seconds
         while self._starting and time.monotonic() < until:
             self._listen()
-            while self._unheard:
-                self._hear(*self._unheard.popleft())
-            self._end_late_ones()
+            while self._messages:
+                self._handle(*self._messages.popleft())
+            self._end_late_workers()
         return len(self._idle)
 
     def answers(
         self, tasks: Sequence[Work], terms: Terms | None = None
     ) -> Iterator[tuple[int, Any]]:
-        """Yields the number of each task, with its value, as the answers come. Tasks may be added
-        while there are some. What is not waited for to its end is forgotten.
+        """Yields the number and the value of each task, in order of arrival.
+
+        The caller may add tasks as long as some are unanswered. If it stops early, the remaining
+        tasks are dropped.
 
         Args:
             terms: of these tasks.
 
         Raises:
             NoWorkers: none is left.
-            SituateError: several failed at one task, or one has another version.
-            Exception: the one that was raised at a task.
+            SituateError: several workers failed at one task, or one has another version.
+            Exception: the exception that a task raised.
         """
         if tasks:
             self._begin()
@@ -173,17 +174,17 @@ class Dispatch:
         try:
             batch.grow()
             while batch.unanswered:
-                self._give(batch)
+                self._assign_idle(batch)
                 self._listen()
-                while self._unheard:
-                    answered = self._hear(*self._unheard.popleft())
-                    if answered is not None and answered[0].batch is batch:
-                        yield answered[0].number, answered[1]
-                self._end_late_ones()
-                while self._lost:
-                    given, value = self._lost.popleft()
-                    if given.batch is batch:
-                        yield given.number, value
+                while self._messages:
+                    result = self._handle(*self._messages.popleft())
+                    if result is not None and result[0].batch is batch:
+                        yield result[0].number, result[1]
+                self._end_late_workers()
+                while self._lost_tasks:
+                    attempt, value = self._lost_tasks.popleft()
+                    if attempt.batch is batch:
+                        yield attempt.number, value
                 batch.grow()
         finally:
             batch.unanswered.clear()
@@ -193,55 +194,62 @@ class Dispatch:
         self._workers.close()
 
     def _begin(self) -> None:
-        if not self._begun:
-            self._begun = True
+        if not self._has_begun:
+            self._has_begun = True
             for worker in range(len(self._failures_in_a_row)):
                 self._start(worker)
 
     def _listen(self) -> None:
-        """Take the messages that have come. Who is late is judged by this moment: what the caller
-        does with an answer may take long, and others answer meanwhile."""
-        self._unheard.extend(self._workers.wait(0 if self._unheard else TICK_SECONDS))
-        self._heard_at = time.monotonic()
+        """Fetch the messages that have arrived.
+
+        This moment decides who is late: the caller may take long with an answer, and others answer
+        meanwhile.
+        """
+        self._messages.extend(self._workers.wait(0 if self._messages else TICK_SECONDS))
+        self._listened_at = time.monotonic()
 
     def _start(self, worker: int) -> None:
         self._workers.start(worker)
         self._starting[worker] = time.monotonic()
 
-    def _give(self, batch: _Batch) -> None:
-        """Give every idle worker a task, and where these are short those that have one a second."""
+    def _assign_idle(self, batch: _Batch) -> None:
+        """Assign a task to every idle worker, and a second one to busy workers if tasks are
+        short."""
         for worker in sorted(self._idle):
-            number = self._next(batch, worker)
+            number = self._next_task(batch, worker)
             if number is None:
-                number = self._slow_task(batch, worker)
+                number = self._find_slow_task(batch, worker)
             if number is None:
                 continue
-            self._give_one(worker, _Given(batch, number, time.monotonic()))
+            self._assign(worker, _Attempt(batch, number, time.monotonic()))
             self._idle.remove(worker)
-        if self._usual < SHORT_SECONDS:
-            self._give_second(batch)
+        if self._usual_seconds < SHORT_SECONDS:
+            self._assign_second(batch)
 
-    def _give_second(self, batch: _Batch) -> None:
-        """Nobody is left waiting in the end: the last tasks go to whoever is idle first."""
-        for worker in sorted(self._single):
+    def _assign_second(self, batch: _Batch) -> None:
+        """Assign second tasks, but leave the last tasks to the first idle workers."""
+        for worker in sorted(self._with_one_task):
             if len(batch.waiting) <= len(self._failures_in_a_row):
                 return
-            number = self._next(batch, worker)
+            number = self._next_task(batch, worker)
             if number is not None:
-                self._give_one(worker, _Given(batch, number, inf))
+                self._assign(worker, _Attempt(batch, number, inf))
 
-    def _give_one(self, worker: int, given: _Given) -> None:
-        self._workers.give(worker, given.task)  # where it raises, nothing was given
-        queue = self._given.setdefault(worker, deque())
-        queue.append(given)
-        self._count_given(worker)
+    def _assign(self, worker: int, attempt: _Attempt) -> None:
+        self._workers.give(worker, attempt.task)  # where it raises, nothing was given
+        queue = self._attempts.setdefault(worker, deque())
+        queue.append(attempt)
+        self._update_with_one_task(worker)
 
-    def _count_given(self, worker: int) -> None:
-        """Keep `_single`, the workers that have one task."""
-        (self._single.add if len(self._given[worker]) == 1 else self._single.discard)(worker)
+    def _update_with_one_task(self, worker: int) -> None:
+        """Update `_with_one_task`, the workers that have one task."""
+        if len(self._attempts[worker]) == 1:
+            self._with_one_task.add(worker)
+        else:
+            self._with_one_task.discard(worker)
 
-    def _next(self, batch: _Batch, worker: int) -> int | None:
-        """A task that nobody has, if there is one that the worker may take."""
+    def _next_task(self, batch: _Batch, worker: int) -> int | None:
+        """An unassigned task that the worker may take, or None."""
         # One that a worker failed at may meanwhile be answered by another, which had it too.
         while batch.waiting and batch.waiting[0] not in batch.unanswered:
             batch.waiting.popleft()
@@ -252,51 +260,54 @@ class Dispatch:
         return None
 
     def _may_take(self, worker: int, task: Work) -> bool:
-        """True unless the task is to be done elsewhere, and somebody is there or may yet be."""
+        """False for a task to be done elsewhere, as long as a worker elsewhere exists or may
+        start."""
         avoid = task.avoid if isinstance(task, Task) else ""
         if not avoid or self._places.get(worker) != avoid:
             return True
         others = set(range(len(self._failures_in_a_row))) - self.counts.left_out.keys()
         return all(self._places.get(other) == avoid for other in others)
 
-    def _slow_task(self, batch: _Batch, worker: int) -> int | None:
-        """A task of a worker that takes long for the one it began, and which no other was given."""
-        late = [queue for queue in self._given.values() if self._is_late(queue[0])]
+    def _find_slow_task(self, batch: _Batch, worker: int) -> int | None:
+        """A task of a late worker that no other worker has."""
+        queues = self._attempts.values()
+        late = [queue for queue in queues if self._is_late(queue[0])]
         if not late:
             return None
-        given = [each for queue in self._given.values() for each in queue if each.batch is batch]
-        numbers = [each.number for each in given]
-        for each in (each for queue in late for each in queue):
-            once = each.batch is batch and each.wanted and numbers.count(each.number) == 1
-            if once and self._may_take(worker, each.task):
+        numbers = Counter(
+            attempt.number for queue in queues for attempt in queue if attempt.batch is batch
+        )
+        for attempt in chain.from_iterable(late):
+            open_task = attempt.batch is batch and attempt.is_unanswered
+            if open_task and numbers[attempt.number] == 1 and self._may_take(worker, attempt.task):
                 self.counts.again += 1
-                return each.number
+                return attempt.number
         return None
 
-    def _is_late(self, given: _Given) -> bool:
-        """True where another may do it too."""
-        taken = self._heard_at - given.since
-        return taken > self._late(given.task, SLOW, SLOW_SECONDS)
+    def _is_late(self, attempt: _Attempt) -> bool:
+        """True if another worker may take the task too."""
+        elapsed = self._listened_at - attempt.since
+        return elapsed > self._late_after(attempt.task, SLOW_FACTOR, SLOW_SECONDS)
 
-    def _late(self, task: Work, factor: float, least: float) -> float:
-        """Seconds after which it is late with a task; infinite until others were answered."""
-        return max(least, factor * self._usual * len(task))
+    def _late_after(self, task: Work, factor: float, least: float) -> float:
+        """Seconds until a task is late; infinite before the first answers."""
+        return max(least, factor * self._usual_seconds * len(task))
 
-    def _hear(self, worker: int, said: Message) -> tuple[_Given, Any] | None:
-        """Take what a worker says; its task, with its value, where that is new."""
-        match said:
+    def _handle(self, worker: int, message: Message) -> tuple[_Attempt, Any] | None:
+        """Handle a worker's message. Returns its attempt and the value, for a new answer."""
+        match message:
             case Hello():
-                self._greet(worker, said)
+                self._greet(worker, message)
             case Ready():
                 self._starting.pop(worker)
-                self._places[worker] = said.place
+                self._places[worker] = message.place
                 self._idle.add(worker)
             case Unready():
-                self._end(worker, said.reason)
+                self._stop_worker(worker, message.reason)
             case Failure():
-                self._fail(worker, said.reason)
+                self._handle_failure(worker, message.reason)
             case Answer():
-                return self._take(worker, said)
+                return self._accept(worker, message)
         return None
 
     def _greet(self, worker: int, hello: Hello) -> None:
@@ -307,94 +318,99 @@ class Dispatch:
             )
         self._workers.equip(worker)
 
-    def _take(self, worker: int, answer: Answer) -> tuple[_Given, Any] | None:
-        if worker not in self._given:  # it cannot unpack what it was given, or not open it
+    def _accept(self, worker: int, answer: Answer) -> tuple[_Attempt, Any] | None:
+        if worker not in self._attempts:  # it cannot unpack what it was given, or not open it
             assert answer.error is not None
             raise answer.error
-        given = self._ended(worker)
+        attempt = self._finish_task(worker)
         self._failures_in_a_row[worker] = 0
-        if not given.wanted:
+        if not attempt.is_unanswered:
             return None
         if answer.error is not None:
             raise answer.error
         if self._alike:
-            self._seconds.append((self._heard_at - given.since) / len(given.task))
-            self._usual = statistics.median(self._seconds)
-        given.batch.unanswered.remove(given.number)
-        measured = self.counts.measured
-        measured[worker] = measured.get(worker, 0) + len(given.task)
-        return given, answer.value
+            self._seconds.append((self._listened_at - attempt.since) / len(attempt.task))
+            self._usual_seconds = statistics.median(self._seconds)
+        attempt.batch.unanswered.remove(attempt.number)
+        completed = self.counts.completed
+        completed[worker] = completed.get(worker, 0) + len(attempt.task)
+        return attempt, answer.value
 
-    def _ended(self, worker: int) -> _Given:
-        """The task that a worker ended; it began its next one, or is idle."""
-        queue = self._given[worker]
-        given = queue.popleft()
-        self._count_given(worker)
+    def _finish_task(self, worker: int) -> _Attempt:
+        """Remove the first task of a worker, which starts its next one or becomes idle."""
+        queue = self._attempts[worker]
+        attempt = queue.popleft()
+        self._update_with_one_task(worker)
         if queue:
-            queue[0].since = self._heard_at
+            # The next task of the queue began when this one ended, not when it was assigned.
+            queue[0].since = self._listened_at
         else:
-            del self._given[worker]
+            del self._attempts[worker]
             self._idle.add(worker)
-        return given
+        return attempt
 
-    def _end_late_ones(self) -> None:
-        if self._heard_at - self._looked_at < TICK_SECONDS:
+    def _end_late_workers(self) -> None:
+        if self._listened_at - self._checked_at < TICK_SECONDS:
             return
-        self._looked_at = self._heard_at
+        self._checked_at = self._listened_at
         start_limit = self._terms.start_limit or START_SECONDS
         for worker, since in list(self._starting.items()):
-            if self._heard_at - since > start_limit:
-                self._end(
+            if self._listened_at - since > start_limit:
+                self._stop_worker(
                     worker,
                     f"did not start within {start_limit:g} s: its machine is busy, or the "
                     "cluster has fewer free CPUs than there are workers",
                 )
-        for worker, queue in list(self._given.items()):
-            limit = self._late(queue[0].task, HUNG, HUNG_SECONDS)
+        for worker, queue in list(self._attempts.items()):
+            limit = self._late_after(queue[0].task, HUNG_FACTOR, HUNG_SECONDS)
             terms = queue[0].batch.terms
             if terms.limit is not None:
                 limit = terms.limit * len(queue[0].task)
-            if self._heard_at - queue[0].since > limit:
-                self._end(worker, f"did not answer within {limit:.3g} s")
+            if self._listened_at - queue[0].since > limit:
+                self._stop_worker(worker, f"did not answer within {limit:.3g} s")
 
-    def _end(self, worker: int, reason: str) -> None:
+    def _stop_worker(self, worker: int, reason: str) -> None:
+        # Stop first: a late answer of this process must not count any more.
         self._workers.stop(worker)
-        self._fail(worker, reason)
+        self._handle_failure(worker, reason)
 
-    def _fail(self, worker: int, reason: str) -> None:
-        """Start a worker that failed again, unless it does so all the time; others take over."""
+    def _handle_failure(self, worker: int, reason: str) -> None:
+        """Start a failed worker again, or leave it out after repeated failures; others take over
+        its tasks."""
         self._starting.pop(worker, None)
         self._idle.discard(worker)
-        self._single.discard(worker)
+        self._with_one_task.discard(worker)
         self.counts.failures[worker] = self.counts.failures.get(worker, 0) + 1
-        queue = self._given.pop(worker, deque())
+        queue = self._attempts.pop(worker, deque())
         while queue:
-            given = queue.pop()
-            if given.wanted and queue:  # it did not begin, and is no failure
-                given.batch.waiting.appendleft(given.number)
-            elif given.wanted:
-                self._fail_task(given, reason)
+            attempt = queue.pop()
+            # Only the first task of the queue was running, so the failure counts against it alone.
+            if attempt.is_unanswered and queue:
+                attempt.batch.waiting.appendleft(attempt.number)
+            elif attempt.is_unanswered:
+                self._handle_task_failure(attempt, reason)
         self._failures_in_a_row[worker] += 1
-        if self._failures_in_a_row[worker] < WORKER_FAILURES:
+        if self._failures_in_a_row[worker] < MAX_WORKER_FAILURES:
             self._start(worker)
             return
         self.counts.left_out[worker] = reason
         if len(self.counts.left_out) == len(self._failures_in_a_row):
             raise NoWorkers(f"no worker is left; the last, worker {worker}, {reason}")
         warnings.warn(
-            f"worker {worker} is left out after {WORKER_FAILURES} failures; the last: it {reason}",
+            f"worker {worker} is left out after {MAX_WORKER_FAILURES} failures; the last: it "
+            f"{reason}",
             stacklevel=2,
         )
 
-    def _fail_task(self, given: _Given, reason: str) -> None:
-        batch, tries = given.batch, given.batch.terms.tries
-        batch.failures[given.number] += 1
-        if batch.failures[given.number] < tries:
+    def _handle_task_failure(self, attempt: _Attempt, reason: str) -> None:
+        batch, tries = attempt.batch, attempt.batch.terms.tries
+        batch.failures[attempt.number] += 1
+        if batch.failures[attempt.number] < tries:
             self.counts.again += 1
-            batch.waiting.appendleft(given.number)
+            batch.waiting.appendleft(attempt.number)
             return
-        said = f"{tries} workers failed at it, the last one" if tries > 1 else "its worker"
+        prefix = f"{tries} workers failed at it, the last one" if tries > 1 else "its worker"
         if batch.terms.lost is None:
-            raise SituateError(f"{given.task.name}: {said} {reason}")
-        batch.unanswered.remove(given.number)
-        self._lost.append((given, batch.terms.lost(f"{said} {reason}")))
+            raise SituateError(f"{attempt.task.name}: {prefix} {reason}")
+        batch.unanswered.remove(attempt.number)
+        self._lost_tasks.append((attempt, batch.terms.lost(f"{prefix} {reason}")))

@@ -1,4 +1,4 @@
-"""Jobs: one function called with many arguments, by workers, side by side."""
+"""Jobs: calls of one function with many arguments, by concurrent workers."""
 
 from __future__ import annotations
 
@@ -14,21 +14,19 @@ from typing import Any
 
 from situate.errors import SituateError
 from situate.evaluators.workers.dispatch import Dispatch
-from situate.evaluators.workers.encoding import packed
-from situate.evaluators.workers.messages import Counts, Job
+from situate.evaluators.workers.messages import Counts, Job, pack
 from situate.evaluators.workers.processes import ProcessWorkers
-from situate.evaluators.workers.terms import Terms
-from situate.evaluators.workers.workers import Workers
+from situate.evaluators.workers.workers import Terms, Workers
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function of a module, which is sent by its name.
+    """A function of a module, which is sent by name.
 
     Attributes:
         module: in which workers find it.
-        name: there.
-        shared: arguments that come first in every call, and that each worker is sent once.
+        name: in the module.
+        shared: first arguments of every call, sent to each worker once.
     """
 
     module: str
@@ -37,9 +35,10 @@ class Function:
 
     @classmethod
     def of(cls, function: Callable[..., Any], shared: tuple[Any, ...]) -> Function:
-        """
+        """The function with its shared arguments.
+
         Raises:
-            SituateError: workers could not import it.
+            SituateError: workers cannot import it.
         """
         name = getattr(function, "__qualname__", type(function).__name__)
         module = function.__module__
@@ -54,37 +53,36 @@ class Function:
         return cls(module, name, shared)
 
     @cached_property
-    def _found(self) -> Callable[..., Any]:
-        found: Callable[..., Any] = getattr(import_module(self.module), self.name)
-        return found
+    def _function(self) -> Callable[..., Any]:
+        function: Callable[..., Any] = getattr(import_module(self.module), self.name)
+        return function
 
     def __call__(self, *arguments: Any) -> Any:
-        return self._found(*self.shared, *arguments)
+        return self._function(*self.shared, *arguments)
 
     def job(self, arguments: tuple[Any, ...]) -> Job:
-        """A call, which is known by the function and what it is called with."""
+        """A call, named after the function and its arguments."""
         return Job(arguments, f"{self.name}{reprlib.repr(arguments)}")
 
 
 class Jobs:
     """Calls a function by workers; a context manager that ends them.
 
-    Each call counts once, is made again by another worker if the one that made it failed, and
-    depends on its arguments alone: so neither the number of workers nor where they are changes what
-    comes out.
+    Each call counts once, and another worker repeats it if one fails. A value depends on the
+    arguments alone, so neither the number of workers nor their machines change the results.
 
     Args:
         function: of a module, with arguments that can be pickled.
-        workers: how many; started when there is something to do.
-        shared: its first arguments, the same in all calls.
-        limit: seconds that a call may take; None for as long as it takes.
-        alike: calls take about as long as one another: one that takes far longer hangs.
-        start: makes the workers; None for processes of this machine, or for this process itself
-            where one is to do all.
+        workers: their number; the first call starts them.
+        shared: first arguments of all calls.
+        limit: most seconds of a call; None for no limit.
+        alike: calls take similar times, so one that takes far longer has hung.
+        start: makes the workers; None for processes of this machine, or for this process alone if
+            there is one worker.
 
     Raises:
-        SituateError: fewer than one worker, a function that workers cannot import, shared arguments
-            that cannot be sent.
+        SituateError: fewer than one worker, a function that workers cannot import, or shared
+            arguments that cannot be sent.
     """
 
     def __init__(
@@ -102,12 +100,12 @@ class Jobs:
         self._function = Function.of(function, shared)
         self._dispatch: Dispatch | None = None
         if start is not None or workers > 1:
-            made = (start or ProcessWorkers)(packed(self._function))
-            self._dispatch = Dispatch(made, workers, Terms(limit=limit), alike)
+            pool = (start or ProcessWorkers)(pack(self._function))
+            self._dispatch = Dispatch(pool, workers, Terms(limit=limit), alike)
 
     @property
     def counts(self) -> Counts:
-        """A count of what happened to the workers so far; nothing where there are none."""
+        """Statistics of the workers so far; empty without workers."""
         return Counts() if self._dispatch is None else self._dispatch.counts
 
     def ready(self, seconds: float) -> int:
@@ -117,14 +115,15 @@ class Jobs:
     def each(
         self, calls: Iterable[tuple[Any, ...]], terms: Terms | None = None
     ) -> Iterator[tuple[int, Any]]:
-        """Yields the number of each call, by its arguments, with its value, as they end.
+        """Yields the number and the value of each call, as they end.
 
         Args:
-            terms: on which workers make these calls.
+            calls: arguments of each call.
+            terms: of these calls.
 
         Raises:
             NoWorkers, SituateError: see `Dispatch.answers`.
-            Exception: the one that a call raised.
+            Exception: the exception that a call raised.
         """
         if self._dispatch is None:
             return ((number, self._function(*call)) for number, call in enumerate(calls))
@@ -133,18 +132,19 @@ class Jobs:
     def map(self, calls: Iterable[tuple[Any, ...]], terms: Terms | None = None) -> Iterator[Any]:
         """Yields the values in the order of the calls; see `each`."""
         early: dict[int, Any] = {}
-        wanted = 0
+        next_number = 0
         for number, value in self.each(calls, terms):
+            # Values that arrive ahead of their turn wait here.
             early[number] = value
-            while wanted in early:
-                yield early.pop(wanted)
-                wanted += 1
+            while next_number in early:
+                yield early.pop(next_number)
+                next_number += 1
 
     def here(self) -> Jobs:
-        """The same, whose calls this process makes."""
-        made = copy(self)
-        made._dispatch = None
-        return made
+        """The same jobs, with all calls in this process."""
+        jobs = copy(self)
+        jobs._dispatch = None
+        return jobs
 
     def close(self) -> None:
         """End the workers."""

@@ -1,4 +1,4 @@
-"""An evaluator whose samples are measured by workers, side by side."""
+"""An evaluator whose samples are measured by concurrent workers."""
 
 from __future__ import annotations
 
@@ -10,47 +10,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.errors import SituateError
-from situate.evaluators.consecutive import consecutive
-from situate.evaluators.measurements import Evaluator, Measurements
+from situate.evaluators.measurements import Evaluator, Measurements, consecutive_runs
 from situate.evaluators.workers.dispatch import Dispatch
 from situate.evaluators.workers.messages import Counts, Task
 from situate.evaluators.workers.processes import ProcessWorkers
-from situate.evaluators.workers.terms import USUAL, Terms
-from situate.evaluators.workers.workers import Workers
+from situate.evaluators.workers.workers import DEFAULT_TERMS, Terms, Workers
 from situate.results.result import WorkerProgress
 
-TASKS_EACH = 2
-"""Tasks that each worker is given of a batch, as far as it goes: with one, all wait for the
-slowest."""
+TASKS_PER_WORKER = 2
+"""Tasks per worker in a batch, if it is large enough; with one, all wait for the slowest."""
 
-WORTH_SENDING_SECONDS = 0.02
-"""Seconds of measuring below which a batch is measured here: messages would take longer."""
+MIN_SENT_SECONDS = 0.02
+"""Seconds of measuring below which a batch is measured here, as messages take longer."""
 
-TIMED_HERE = 3
-"""Batches that are measured here to know how long that takes: the least, for the first is slow for
+LOCAL_TIMING_BATCHES = 3
+"""Batches measured here to learn the duration. The minimum counts, for the first batch is slow for
 other reasons."""
 
 
 class WorkerMachine:
     """Measures as `evaluator` does, by workers; a context manager that ends them.
 
-    What is measured of a sample depends on its number and placement alone: on neither the worker
-    nor how many there are.
+    A measurement depends on the sample's number and placement alone, not on the worker or the
+    number of workers.
 
     Args:
-        evaluator: is copied to every worker.
-        workers: how many; started when there is something to send to them.
-        here: the same for this process, which measures what takes less than messages do; None where
-            it must measure nothing.
+        evaluator: copied to every worker.
+        workers: their number; the first task starts them.
+        here: an equal evaluator in this process for batches too short to send; None to measure
+            nothing here.
         terms: see `Dispatch`.
         start: makes the workers.
 
     Raises:
-        SituateError: fewer than one worker; an evaluator that cannot be sent to another process.
+        SituateError: fewer than one worker, or an evaluator that cannot be sent to a process.
     """
 
     at_once: int | None = None
-    """No limit: each measurement is handed over as it comes."""
+    """No limit: each measurement is handed over on arrival."""
 
     def __init__(
         self,
@@ -58,28 +55,28 @@ class WorkerMachine:
         workers: int,
         *,
         here: Evaluator | None = None,
-        terms: Terms = USUAL,
+        terms: Terms = DEFAULT_TERMS,
         start: Callable[[bytes], Workers] = ProcessWorkers,
     ) -> None:
         if workers < 1:
             raise SituateError(f"workers: must be at least 1, got {workers}")
         self._evaluator, self._here, self._count = evaluator, here, workers
         self._seconds_here: list[float] = []
-        self._dispatch = Dispatch(start(_packed(evaluator)), workers, terms)
+        self._dispatch = Dispatch(start(_packed_evaluator(evaluator)), workers, terms)
 
     @property
     def name(self) -> str:
-        """That of the evaluator: a study may go on with other workers."""
+        """The evaluator's name: a study may go on with other workers."""
         return self._evaluator.name
 
     @property
     def finalists(self) -> int:
-        """Those of the evaluator."""
+        """The evaluator's finalists."""
         return self._evaluator.finalists
 
     @property
     def counts(self) -> Counts:
-        """A count of what happened to the workers so far."""
+        """Statistics of the workers so far."""
         return self._dispatch.counts
 
     def progress(self) -> WorkerProgress | None:
@@ -93,7 +90,7 @@ class WorkerMachine:
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
         """See `Evaluator`."""
         numbers = first + np.arange(len(placements))
-        return gathered(self.measure_each(placements, numbers), len(numbers))
+        return gather(self.measure_each(placements, numbers), len(numbers))
 
     def measure_each(
         self, placements: NDArray[np.int32], numbers: NDArray[np.int64], avoid: str = ""
@@ -105,32 +102,37 @@ class WorkerMachine:
 
     def _worth_measuring_here(self, count: int) -> bool:
         timed = self._seconds_here
-        return len(timed) < TIMED_HERE or min(timed) * count < WORTH_SENDING_SECONDS
+        return len(timed) < LOCAL_TIMING_BATCHES or min(timed) * count < MIN_SENT_SECONDS
 
     def _measure_here(
         self, here: Evaluator, placements: NDArray[np.int32], numbers: NDArray[np.int64]
     ) -> Iterator[tuple[NDArray[np.int64], Measurements]]:
-        for rows in consecutive(numbers, None):
+        for rows in consecutive_runs(numbers, None):
             begin = time.perf_counter()
-            measured = here.measure(placements[rows], int(numbers[rows[0]]))
-            if len(self._seconds_here) < TIMED_HERE:
+            measurements = here.measure(placements[rows], int(numbers[rows[0]]))
+            if len(self._seconds_here) < LOCAL_TIMING_BATCHES:
+                # Per sample, as batches differ in size.
                 self._seconds_here.append((time.perf_counter() - begin) / len(rows))
-            yield rows, measured
+            yield rows, measurements
 
     def _measure_there(
         self, placements: NDArray[np.int32], numbers: NDArray[np.int64], avoid: str
     ) -> Iterator[tuple[NDArray[np.int64], Measurements]]:
-        size = max(1, -(-len(numbers) // (TASKS_EACH * self._count)))
-        pieces = list(consecutive(numbers, min(size, self._evaluator.at_once or size)))
+        # Rounded up, so that the last worker has no extra task.
+        size = max(1, -(-len(numbers) // (TASKS_PER_WORKER * self._count)))
+        pieces = list(consecutive_runs(numbers, min(size, self._evaluator.at_once or size)))
         tasks = [Task(placements[rows], numbers[rows], avoid) for rows in pieces]
-        for number, measured in self._dispatch.answers(tasks):
-            yield pieces[number], measured
+        for number, measurements in self._dispatch.answers(tasks):
+            yield pieces[number], measurements
 
     def measure_growing(self, tasks: list[Task]) -> Iterator[tuple[Task, Measurements]]:
-        """Measure tasks, among them those that are added to the list meanwhile; yields each with
-        what was measured, as the answers come, until there is none left."""
-        for number, measured in self._dispatch.answers(tasks):
-            yield tasks[number], measured
+        """Measure tasks, and tasks added to the list meanwhile, until none is left.
+
+        Yields:
+            Each task with its measurements, in order of arrival.
+        """
+        for number, measurements in self._dispatch.answers(tasks):
+            yield tasks[number], measurements
 
     def close(self) -> None:
         """End the workers."""
@@ -143,7 +145,7 @@ class WorkerMachine:
         self.close()
 
 
-def _packed(evaluator: Evaluator) -> bytes:
+def _packed_evaluator(evaluator: Evaluator) -> bytes:
     """An evaluator as bytes, for a process that trusts this one.
 
     Raises:
@@ -160,9 +162,9 @@ def _packed(evaluator: Evaluator) -> bytes:
         ) from None
 
 
-def gathered(pieces: Iterable[tuple[NDArray[np.int64], Measurements]], count: int) -> Measurements:
-    """Measurements of so many samples, of pieces with the rows that each is of."""
+def gather(pieces: Iterable[tuple[NDArray[np.int64], Measurements]], count: int) -> Measurements:
+    """Measurements of `count` samples, from parts with their rows."""
     seconds, outcome = np.empty(count), np.empty(count, np.uint8)
-    for rows, measured in pieces:
-        seconds[rows], outcome[rows] = measured.seconds, measured.outcome
+    for rows, measurements in pieces:
+        seconds[rows], outcome[rows] = measurements.seconds, measurements.outcome
     return Measurements(seconds, outcome)

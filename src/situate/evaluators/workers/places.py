@@ -1,4 +1,4 @@
-"""Where workers run, as users say it: a number of processes here, or a Ray cluster."""
+"""Places where workers run, as users write them: processes of this machine, or a Ray cluster."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
 from situate.evaluators.measurements import Evaluator
-from situate.evaluators.workers.terms import USUAL, Terms
+from situate.evaluators.workers.workers import DEFAULT_TERMS, Terms
 from situate.host.machine import usable_cpus
 
 if TYPE_CHECKING:
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from situate.evaluators.workers.machine import WorkerMachine
     from situate.evaluators.workers.workers import Workers
 
-MOST_WORKERS = 4096
-"""More than anybody has."""
+MAX_WORKERS = 4096
+"""A bound against typing errors."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where so many workers run.
+    """A place for workers.
 
     Attributes:
-        count: of workers; None for as many as find what they need.
+        count: number of workers; None for as many as the cluster has room for.
         ray: on a Ray cluster.
-        address: of a cluster that runs already.
+        address: of a running cluster.
     """
 
     count: int | None
@@ -39,32 +39,34 @@ class Place:
 
     @classmethod
     def parse(cls, workers: int | str) -> Place:
-        """The place that users mean: a number of processes of this machine; `ray`, a Ray cluster
-        started on this machine, or `ray:N`, with so many workers; `ray://HOST:PORT`, a cluster.
+        """The place of a user's text.
+
+        A number means processes of this machine; `ray`, or `ray:N` with N workers, a Ray cluster
+        started on this machine; `ray://HOST:PORT` a running cluster.
 
         Raises:
-            SituateError: anything else.
+            SituateError: any other text.
         """
-        said = str(workers)
-        if re.fullmatch(r"ray://\S+:\d+", said):
-            return cls(None, True, said)
-        found = re.fullmatch(r"(ray)?(?:(?(1):)(\d{1,9}))?", said, re.ASCII)
-        count = int(found[2]) if found and found[2] else None
-        if not found or not said or not 1 <= (1 if count is None else count) <= MOST_WORKERS:
+        text = str(workers)
+        if re.fullmatch(r"ray://\S+:\d+", text):
+            return cls(None, True, text)
+        match = re.fullmatch(r"(ray)?(?:(?(1):)(\d{1,9}))?", text, re.ASCII)
+        count = int(match[2]) if match and match[2] else None
+        if not match or not text or not 1 <= (1 if count is None else count) <= MAX_WORKERS:
             raise SituateError(
-                f"workers: must be a number from 1 to {MOST_WORKERS:,}, ray, ray:NUMBER or "
+                f"workers: must be a number from 1 to {MAX_WORKERS:,}, ray, ray:NUMBER or "
                 f"ray://HOST:PORT, got {workers!r}"
             )
-        return cls(count, bool(found[1]))
+        return cls(count, bool(match[1]))
 
     @contextmanager
     def machine(
-        self, evaluator: Evaluator, here: Evaluator | None = None, terms: Terms = USUAL
+        self, evaluator: Evaluator, here: Evaluator | None = None, terms: Terms = DEFAULT_TERMS
     ) -> Iterator[WorkerMachine]:
-        """An evaluator whose samples are measured there; in the end its workers are ended.
+        """An evaluator whose samples are measured there; its workers end with the block.
 
         Args:
-            evaluator: is copied to every worker.
+            evaluator: copied to every worker.
             here: see `WorkerMachine`.
             terms: of the workers.
 
@@ -77,8 +79,10 @@ class Place:
         from situate.evaluators.workers.processes import ProcessWorkers
 
         with self._workers(terms) as (count, start):
-            made = start or ProcessWorkers
-            with WorkerMachine(evaluator, count, here=here, terms=terms, start=made) as machine:
+            start_workers = start or ProcessWorkers
+            with WorkerMachine(
+                evaluator, count, here=here, terms=terms, start=start_workers
+            ) as machine:
                 yield machine
 
     @contextmanager
@@ -90,8 +94,9 @@ class Place:
         limit: float | None = None,
         alike: bool = False,
     ) -> Iterator[Jobs]:
-        """Calls of a function that are made there, or in this process where there is to be one of
-        this machine; in the end the workers are ended. See `Jobs`.
+        """Calls of a function that are made there; the workers end with the block.
+
+        This process makes the calls itself if there is one worker of this machine. See `Jobs`.
 
         Raises:
             MissingExtra: Ray is not installed.
@@ -100,21 +105,21 @@ class Place:
         from situate.evaluators.workers.jobs import Jobs
 
         with (
-            self._workers(USUAL) as (count, start),
+            self._workers(DEFAULT_TERMS) as (count, start),
             Jobs(function, count, shared=shared, limit=limit, alike=alike, start=start) as jobs,
         ):
             yield jobs
 
     @contextmanager
     def _workers(self, terms: Terms) -> Iterator[tuple[int, Callable[[bytes], Workers] | None]]:
-        """Their number, and what makes them of what they work with; None for processes."""
+        """The number of workers and their factory; None for processes."""
         if not self.ray:
             assert self.count is not None
             yield self.count, None
             return
-        from situate.evaluators.workers.ray_workers import RayWorkers, connected, room
+        from situate.evaluators.workers.ray_workers import RayWorkers, ray_cluster, worker_capacity
 
         cpus = self.count * terms.cpus if self.count else usable_cpus()
-        with connected(self.address, cpus) as ray:
-            workers = self.count or room(ray, terms.cpus, terms.gpus)
+        with ray_cluster(self.address, cpus) as ray:
+            workers = self.count or worker_capacity(ray, terms.cpus, terms.gpus)
             yield workers, partial(RayWorkers, ray, cpus=terms.cpus, gpus=terms.gpus)

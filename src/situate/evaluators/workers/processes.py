@@ -13,26 +13,25 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 
 from situate.errors import SituateError
-from situate.evaluators.workers.encoding import decoded, encoded
-from situate.evaluators.workers.messages import Failure, Message, Work
+from situate.evaluators.workers.messages import Failure, Message, Work, decode, encode
 from situate.runtime.processes.launch import ChildProcesses
 from situate.runtime.processes.signals import HeldSignals
 
 PROGRAM = "import sys; from situate.evaluators.workers.worker import main; main(int(sys.argv[1]))"
 
 ENDING_SECONDS = 5.0
-"""Seconds within which a process that hung up ends."""
+"""Seconds for a process to end after it hung up."""
 
 UNREAD_BYTES = 32_768
-"""Most bytes that are sent to a worker which is busy, and reads them later: they are less than a
-socket holds, so that sending them never waits."""
+"""Most bytes sent to a busy worker, which reads them later. A socket buffers more, so sending never
+blocks."""
 
 
 class ProcessWorkers:
     """Workers of one thread each, in processes that end with this one, however it ends.
 
     Args:
-        packed: what each works with, see `Worker`.
+        packed: their evaluator or function, see `Worker`.
     """
 
     def __init__(self, packed: bytes) -> None:
@@ -47,10 +46,10 @@ class ProcessWorkers:
         """See `Workers`.
 
         Raises:
-            SituateError: this machine has no room for another process.
+            SituateError: this machine cannot start another process.
         """
         try:
-            process, connection = self._started(worker)
+            process, connection = self._launch(worker)
         except OSError as error:
             raise SituateError(
                 f"workers: number {worker + 1} cannot be started ({error.strerror}): ask for fewer"
@@ -59,17 +58,17 @@ class ProcessWorkers:
         self._tasks[worker] = deque()
         self._selector.register(connection, selectors.EVENT_READ, worker)
 
-    def _started(self, worker: int) -> tuple[subprocess.Popen[bytes], Connection]:
-        ours, theirs = Pipe()
-        with theirs:  # the worker alone holds its end, or nobody would hear that it hung up
+    def _launch(self, worker: int) -> tuple[subprocess.Popen[bytes], Connection]:
+        own_end, worker_end = Pipe()
+        with worker_end:  # the worker alone holds its end, or nobody would hear that it hung up
             process = self._processes.start(
                 PROGRAM,
-                (str(theirs.fileno()),),
-                (theirs.fileno(),),
+                (str(worker_end.fileno()),),
+                (worker_end.fileno(),),
                 threads=1,
                 name=f"worker {worker}",
             )
-        return process, ours
+        return process, own_end
 
     def equip(self, worker: int) -> None:
         """See `Workers`."""
@@ -77,10 +76,11 @@ class ProcessWorkers:
 
     def give(self, worker: int, task: Work) -> None:
         """See `Workers`."""
-        message, tasks = encoded(task), self._tasks[worker]
+        message, tasks = encode(task), self._tasks[worker]
         if tasks and (len(message) > UNREAD_BYTES or tasks[-1] is not None):
             tasks.append(message)
             return
+        # None marks a task that is sent already.
         tasks.append(None)
         self._send(worker, message)
 
@@ -91,20 +91,20 @@ class ProcessWorkers:
     def wait(self, seconds: float | None) -> list[tuple[int, Message]]:
         """See `Workers`."""
         ready = [key.data for key, _ in self._selector.select(seconds)]
-        return [(worker, self._said(worker)) for worker in ready]
+        return [(worker, self._receive(worker)) for worker in ready]
 
-    def _said(self, worker: int) -> Message:
+    def _receive(self, worker: int) -> Message:
         try:
-            said: Message = decoded(self._running[worker][1].recv_bytes())
+            message: Message = decode(self._running[worker][1].recv_bytes())
         except (EOFError, OSError, pickle.UnpicklingError):
             failure = Failure(self._ending(worker))
             self.stop(worker)
             return failure
         self._send_next(worker)
-        return said
+        return message
 
     def _send_next(self, worker: int) -> None:
-        """Send what was too large while it was busy."""
+        """Send a task that was too large while the worker was busy."""
         tasks = self._tasks[worker]
         if tasks:  # else it greeted
             tasks.popleft()
@@ -122,7 +122,7 @@ class ProcessWorkers:
         return f"ended with exit status {status}"
 
     def show(self, figures: Mapping[str, float]) -> None:
-        """Nowhere: there is no board."""
+        """Do nothing: processes have no dashboard."""
 
     def stop(self, worker: int) -> None:
         """See `Workers`."""

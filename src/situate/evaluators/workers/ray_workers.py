@@ -20,38 +20,39 @@ from situate.evaluators.workers.messages import (
     Unready,
     Work,
 )
-from situate.evaluators.workers.worker import Worker, hello
+from situate.evaluators.workers.worker import Worker, greeting
 from situate.evaluators.workers.workers import NoWorkers
 
 LOOPBACK = "127.0.0.1"
 
-TOKEN, TOKEN_VARIABLES = Path("~/.ray/auth_token"), ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
-"""The file in which Ray keeps its token, and variables that name another."""
+TOKEN_FILE, TOKEN_VARIABLES = Path("~/.ray/auth_token"), ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+"""Ray's file with its token, and the environment variables that name another."""
 
-PRIORITY = ("RAY_worker_niceness", "0")
-"""The variable by which Ray's workers run like other processes, and not after all of them."""
+NICENESS_SETTING = ("RAY_worker_niceness", "0")
+"""The setting that runs Ray's workers at the priority of other processes."""
 
-KNOCK_SECONDS = 5.0
-"""Seconds within which a cluster must take a connection."""
+CONNECT_SECONDS = 5.0
+"""Seconds for a cluster to accept a connection."""
 
 
 class RayWorkers:
-    """Workers wherever Ray has what each needs; known by what they are to say next.
+    """Workers wherever Ray has the resources; they are identified by their pending messages.
 
-    Ray starts none of them again: who gives them their tasks does, so that it knows what was lost.
+    Ray restarts none of them: the dispatcher does, so it knows which tasks were lost.
 
     Args:
         ray: the module, connected to a cluster.
-        packed: what each works with, see `Worker`.
-        cpus, gpus: that each has for itself.
+        packed: their evaluator or function, see `Worker`.
+        cpus, gpus: of each worker.
     """
 
     def __init__(self, ray: Any, packed: bytes, cpus: int = 1, gpus: int = 0) -> None:
         self._ray = ray
         needs = {"num_cpus": cpus, "num_gpus": gpus}
         self._actor = ray.remote(**needs, max_restarts=0, max_task_retries=0)(_Actor)
-        self._board = ray.remote(num_cpus=0)(_Board)
-        self._shown: Any = None
+        self._board = ray.remote(num_cpus=0)(_MetricsBoard)
+        self._board_actor: Any = None
+        # One copy in the object store serves all workers.
         self._packed = ray.put(packed)
         self._actors: dict[int, Any] = {}
         self._awaited: dict[Any, int] = {}
@@ -79,16 +80,17 @@ class RayWorkers:
             ready, _ = self._ray.wait(awaited, num_returns=1, timeout=seconds)
             if ready:  # and all others that are
                 ready, _ = self._ray.wait(awaited, num_returns=len(awaited), timeout=0)
-            said = []
-            for each in ready:
-                worker = self._awaited.pop(each, None)
+            messages = []
+            for reference in ready:
+                worker = self._awaited.pop(reference, None)
                 if worker is not None:  # else it was lost with the task before it
-                    said.append((worker, self._said(each, worker)))
-            return said
+                    messages.append((worker, self._receive(reference, worker)))
+            return messages
 
     @contextmanager
     def _connected(self) -> Iterator[None]:
-        """
+        """A block of calls to the cluster.
+
         Raises:
             NoWorkers: the cluster is lost.
         """
@@ -102,25 +104,27 @@ class RayWorkers:
                 "on with the same command"
             ) from None
 
-    def _said(self, said: Any, worker: int) -> Message:
+    def _receive(self, reference: Any, worker: int) -> Message:
         try:
-            answer: Message = self._ray.get(said)
+            answer: Message = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
             self.stop(worker)
             return Failure(f"was lost ({_first_line(error)})")
         return answer
 
     def show(self, figures: Mapping[str, float]) -> None:
-        """On Ray's dashboard, as gauges whose names begin with `situate_`."""
+        """Show the figures on Ray's dashboard, as gauges whose names begin with `situate_`."""
         with self._connected():
-            if self._shown is None:
-                self._shown = self._board.remote()
-            self._shown.show.remote(dict(figures))
+            if self._board_actor is None:
+                self._board_actor = self._board.remote()
+            self._board_actor.show.remote(dict(figures))
 
     def stop(self, worker: int) -> None:
         """See `Workers`."""
         actor = self._actors.pop(worker)
-        self._awaited = {said: of for said, of in self._awaited.items() if of != worker}
+        self._awaited = {
+            reference: number for reference, number in self._awaited.items() if number != worker
+        }
         self._kill(actor)
 
     def _kill(self, actor: Any) -> None:
@@ -131,19 +135,19 @@ class RayWorkers:
         """See `Workers`."""
         for worker in list(self._actors):
             self.stop(worker)
-        if self._shown is not None:
-            self._kill(self._shown)
-            self._shown = None
+        if self._board_actor is not None:
+            self._kill(self._board_actor)
+            self._board_actor = None
 
 
 class _Actor:
-    """A worker in Ray's process."""
+    """A worker in a process of Ray."""
 
     def __init__(self) -> None:
         self._worker = Worker()
 
     def hello(self) -> Hello:
-        return hello()
+        return greeting()
 
     def equip(self, packed: bytes) -> Ready | Unready | Answer:
         return self._worker.unpack(packed)
@@ -152,8 +156,8 @@ class _Actor:
         return self._worker.do(task)
 
 
-class _Board:
-    """Gauges of Ray's own metrics, in a process of the cluster: those of a client go nowhere."""
+class _MetricsBoard:
+    """Gauges of Ray's metrics, in a process of the cluster; Ray drops those of a client."""
 
     def __init__(self) -> None:
         self._gauges: dict[str, Any] = {}
@@ -169,17 +173,18 @@ class _Board:
 
 
 @contextmanager
-def connected(address: str | None, count: int | None = None) -> Iterator[Any]:
-    """The module `ray`, connected to a cluster within the block.
+def ray_cluster(address: str | None, count: int | None = None) -> Iterator[Any]:
+    """A block with a connection to a cluster, by the module `ray`.
 
     Args:
-        address: `ray://HOST:PORT`; None to start one on this machine, which answers only who has
-            its token, and ends with the block.
-        count: CPUs that it then offers.
+        address: `ray://HOST:PORT`; None to start a cluster on this machine, which accepts only
+            holders of its token and ends with the block.
+        count: CPUs of the new cluster.
 
     Raises:
         MissingExtra: Ray is not installed.
-        SituateError: no cluster answers at the address, or this process is connected to one.
+        SituateError: no cluster answers at the address, or this process is connected to one
+            already.
     """
     _authenticate(address)
     try:
@@ -198,12 +203,15 @@ def connected(address: str | None, count: int | None = None) -> Iterator[Any]:
 
 
 def _authenticate(address: str | None) -> None:
-    """Have Ray show its token: always to a cluster of this process, whose ports are open to other
-    machines; to another where there is a token, which Ray's client does not do of itself."""
-    named = any(os.environ.get(name) for name in TOKEN_VARIABLES)
+    """Have Ray show its token.
+
+    A cluster of this process always needs it, as its ports are open to other machines. Ray's client
+    does not show it to another cluster unless told.
+    """
+    has_token_variable = any(os.environ.get(name) for name in TOKEN_VARIABLES)
     if address is None:
         os.environ["RAY_AUTH_MODE"] = "token"
-    elif named or TOKEN.expanduser().exists():
+    elif has_token_variable or TOKEN_FILE.expanduser().exists():
         os.environ.setdefault("RAY_AUTH_MODE", "token")
 
 
@@ -211,52 +219,53 @@ def _connect(ray: Any, address: str | None, count: int | None) -> None:
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     try:
         if address is not None:
-            _knock(address)
+            _check_listening(address)
             ray.init(address, **quiet)
         else:
             # "local": another cluster that runs on this machine is not this command's.
-            os.environ.setdefault(*PRIORITY)
+            os.environ.setdefault(*NICENESS_SETTING)
             quiet |= {"include_dashboard": False, "_node_ip_address": LOOPBACK}
             ray.init("local", num_cpus=count, **quiet)
     except Exception as error:  # Ray raises nothing more special where its start takes too long
         raise SituateError(
             f"workers: no Ray cluster answers at {address or LOOPBACK} ({_first_line(error)}): "
-            f"start it, and put the token that it wants into {TOKEN}; or give a number of "
+            f"start it, and put the token that it wants into {TOKEN_FILE}; or give a number of "
             "processes of this machine"
         ) from None
 
 
-def _knock(address: str) -> None:
-    """
+def _check_listening(address: str) -> None:
+    """Check that an address accepts connections.
+
     Raises:
-        OSError: nobody listens there, which Ray itself would find out after half a minute.
+        OSError: none does; Ray itself would need half a minute to find out.
     """
     host, _, port = address.removeprefix("ray://").rpartition(":")
-    socket.create_connection((host, int(port)), KNOCK_SECONDS).close()
+    socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
 
 
-def room(ray: Any, cpus: int = 1, gpus: int = 0) -> int:
-    """Workers that so many CPUs and GPUs each allow on the machines of a cluster.
+def worker_capacity(ray: Any, cpus: int = 1, gpus: int = 0) -> int:
+    """Number of workers with these CPUs and GPUs that fit on the machines of a cluster.
 
     Raises:
-        SituateError: none.
+        SituateError: none fits.
     """
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    found = sum(
+    capacity = sum(
         min(
-            int(node.get(name, 0)) // needed
-            for name, needed in (("CPU", cpus), ("GPU", gpus))
-            if needed
+            int(node.get(name, 0)) // count
+            for name, count in (("CPU", cpus), ("GPU", gpus))
+            if count
         )
         for node in nodes
     )
-    if not found:
-        what = f"the {cpus} CPUs and {gpus} GPUs" if cpus > 1 or gpus else "a CPU"
+    if not capacity:
+        need = f"the {cpus} CPUs and {gpus} GPUs" if cpus > 1 or gpus else "a CPU"
         raise SituateError(
-            f"workers: no machine of the Ray cluster has {what} that a worker needs: start a node "
+            f"workers: no machine of the Ray cluster has {need} that a worker needs: start a node "
             "that has"
         )
-    return found
+    return capacity
 
 
 def _first_line(error: BaseException) -> str:

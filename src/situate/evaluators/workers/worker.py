@@ -1,4 +1,4 @@
-"""A worker: it is given an evaluator or a function once, and does task after task with it."""
+"""A worker: it gets an evaluator or a function once, and does task after task with it."""
 
 from __future__ import annotations
 
@@ -11,39 +11,47 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from situate.errors import SituateError
-from situate.evaluators.checks import checked
-from situate.evaluators.workers.encoding import decoded, encoded
-from situate.evaluators.workers.messages import Answer, Hello, Job, Ready, Unready, Work
-from situate.evaluators.workers.terms import Opens, Unfit
+from situate.evaluators.measurements import checked_measurements
+from situate.evaluators.workers.messages import (
+    Answer,
+    Hello,
+    Job,
+    Ready,
+    Unready,
+    Work,
+    decode,
+    encode,
+)
+from situate.evaluators.workers.workers import Opens, Unfit
 
 
 class Worker:
-    """The working part of a worker, wherever it runs."""
+    """The work of a worker, wherever it runs."""
 
     def unpack(self, packed: bytes) -> Ready | Unready | Answer:
-        """Take the evaluator or the function to work with, which comes from the manager; open an
-        evaluator that asks for it."""
+        """Unpack the evaluator or function, which the dispatcher sent; open an evaluator that needs
+        it."""
         try:
-            self._given: Any = pickle.loads(packed)  # noqa: S301
+            self._target: Any = pickle.loads(packed)  # noqa: S301
         except Exception as error:
-            return Answer(None, _not_unpacked(error))
-        return _opened(self._given) if isinstance(self._given, Opens) else Ready()
+            return Answer(None, _unpacking_error(error))
+        return _open_evaluator(self._target) if isinstance(self._target, Opens) else Ready()
 
     def do(self, task: Work) -> Answer:
-        """Measure samples or call the function; what is raised then is part of the answer."""
+        """Measure samples or call the function; an exception becomes part of the answer."""
         try:
             return Answer(self._value(task))
         except Exception as error:
-            return Answer(None, _portable(error))
+            return Answer(None, _portable_error(error))
 
     def _value(self, task: Work) -> Any:
         if isinstance(task, Job):
-            return self._given(*task.arguments)
-        found = self._given.measure(task.placements, int(task.numbers[0]))
-        return checked(self._given, found, len(task))
+            return self._target(*task.arguments)
+        answer = self._target.measure(task.placements, int(task.numbers[0]))
+        return checked_measurements(self._target, answer, len(task))
 
 
-def hello() -> Hello:
+def greeting() -> Hello:
     """The greeting of this process."""
     return Hello(socket.gethostname())
 
@@ -52,27 +60,27 @@ def main(connection: int) -> None:
     """Serve the process that started this one until it hangs up.
 
     Args:
-        connection: descriptor of a socket, whose other end that process alone holds: what is
-            unpickled comes from there.
+        connection: descriptor of a socket. Only that process holds the other end, so its pickled
+            messages are trusted.
     """
     worker = Worker()
     with Connection(connection) as manager, contextlib.suppress(EOFError, OSError):
-        manager.send_bytes(encoded(hello()))
-        manager.send_bytes(encoded(worker.unpack(manager.recv_bytes())))
+        manager.send_bytes(encode(greeting()))
+        manager.send_bytes(encode(worker.unpack(manager.recv_bytes())))
         while True:
-            manager.send_bytes(encoded(worker.do(decoded(manager.recv_bytes()))))
+            manager.send_bytes(encode(worker.do(decode(manager.recv_bytes()))))
 
 
-def _opened(evaluator: Opens) -> Ready | Unready | Answer:
+def _open_evaluator(evaluator: Opens) -> Ready | Unready | Answer:
     try:
         return Ready(evaluator.open())
     except Unfit as error:
         return Unready(str(error))
     except Exception as error:
-        return Answer(None, _portable(error))
+        return Answer(None, _portable_error(error))
 
 
-def _not_unpacked(error: Exception) -> SituateError:
+def _unpacking_error(error: Exception) -> SituateError:
     """The error of a worker that cannot unpack its evaluator."""
     return SituateError(
         f"workers: the evaluator cannot be unpacked there ({error}): define its class in a module "
@@ -80,9 +88,9 @@ def _not_unpacked(error: Exception) -> SituateError:
     )
 
 
-def _portable(error: Exception) -> Exception:
-    """An error that can be sent, with where it was raised; one that cannot becomes one of its
-    words."""
+def _portable_error(error: Exception) -> Exception:
+    """An error that can be sent, with its traceback as a note. One that cannot be pickled becomes a
+    `RuntimeError` with the same text."""
     where = "".join(traceback.format_exception(error))
     try:
         pickle.dumps(error)

@@ -1,4 +1,4 @@
-"""The way of tensors into a placed step, and out of it."""
+"""Transport of tensors into a placed step, and out of it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
 from situate.runtime.memory import misalignment
-from situate.runtime.model_state.bindings import described, span
-from situate.runtime.model_state.common import Common
+from situate.runtime.model_state.bindings import address_range, type_and_shape
+from situate.runtime.model_state.state import Common
 from situate.runtime.programs.program import Program
 from situate.torch_capture.values.required import RequiredValues
 
@@ -17,51 +17,50 @@ if TYPE_CHECKING:
 
 
 class Exchange:
-    """Hands devices of their own inputs and results in the common memory, and the one device in
-    this process those of the caller where it can.
+    """Passes inputs and results through common memory, or directly to a device in this process.
 
     Args:
         apart: devices are processes of their own.
 
     Attributes:
-        shifts: of the inputs that were read last, in the common memory, see `Common`.
+        shifts: of the last inputs in common memory, see `Common`.
     """
 
     def __init__(self, program: Program, common: Common, apart: bool) -> None:
         self._program, self._common, self._apart = program, common, apart
         self.shifts: tuple[int, ...] = ()
 
-    def checked(self, given: tuple[Any, ...]) -> list[torch.Tensor]:
+    def check_inputs(self, arguments: tuple[Any, ...]) -> list[torch.Tensor]:
         """The tensors of the inputs.
 
         Raises:
-            SituateError: they are other ones than were captured, or have other values where the
-                step counts on those.
+            SituateError: they do not match the captured ones, or have other values where the step
+                depends on them.
         """
-        tensors = [tensor.detach() for tensor in self._program.separate(given)]
+        tensors = [tensor.detach() for tensor in self._program.separate(arguments)]
         for k, (tensor, place) in enumerate(zip(tensors, self._common.inputs, strict=True)):
             if tensor.shape != place.shape or tensor.dtype != place.dtype:
                 raise SituateError(
-                    f"input {k} is {described(tensor)}, the step was captured with "
-                    f"{described(place)}: give such batches, or capture and plan for this one"
+                    f"input {k} is {type_and_shape(tensor)}, the step was captured with "
+                    f"{type_and_shape(place)}: give such batches, or capture and plan for this one"
                 )
-        for taken in self._program.step.trace.required:
-            _check_values(taken, tensors[taken.number])
+        for values in self._program.step.trace.taken:
+            _check_values(values, tensors[values.number])
         for number in self._program.overwritten:
             self._check_apart(number, tensors)
         return tensors
 
     def _check_apart(self, number: int, tensors: Sequence[torch.Tensor]) -> None:
-        """Refuse an input that the step writes over and that is not alone in its memory."""
+        """Refuse an overwritten input that shares memory with another tensor."""
         tensor = tensors[number]
         if any(
             length > 1 and not step
             for length, step in zip(tensor.shape, tensor.stride(), strict=True)
         ):
             raise SituateError(f"input {number} is expanded, and the step writes it: clone it")
-        begin, end = span(tensor)
+        begin, end = address_range(tensor)
         for k, other in enumerate([*tensors, self._common.raw]):
-            first, last = span(other)
+            first, last = address_range(other)
             if k != number and first < end and begin < last:
                 what = f"input {k}" if k < len(tensors) else "the model"
                 raise SituateError(
@@ -70,23 +69,25 @@ class Exchange:
                 )
 
     def read(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
-        """The tensors that the step reads as its inputs; None for those in the common memory, where
-        they are aligned as the caller's are."""
+        """The tensors that the step reads as its inputs.
+
+        None for those in common memory, where they are aligned like the caller's.
+        """
         self.shifts = tuple(map(misalignment, tensors))
         self._common.shift_inputs(self.shifts)
         places = self._common.inputs
-        given = list(map(self._read, tensors, places))
-        return None if self._apart else given
+        inputs = list(map(self._read_one, tensors, places))
+        return None if self._apart else inputs
 
-    def _read(self, tensor: torch.Tensor, place: torch.Tensor) -> torch.Tensor:
+    def _read_one(self, tensor: torch.Tensor, place: torch.Tensor) -> torch.Tensor:
         if self._apart or self._must_copy(tensor, place):
             place.copy_(tensor)  # which for a tensor of another kind returns one of that kind
             return place
         return tensor
 
     def _must_copy(self, tensor: torch.Tensor, place: torch.Tensor) -> bool:
-        """True for an input that is laid out otherwise than it was captured, a tensor of another
-        kind, or state of the model, which the step changes."""
+        """True for an input with another layout than at capture, a tensor of another kind, or state
+        of the model, which the step changes."""
         import torch
 
         # Kernels read plain memory: a lazy conjugate or sign would be left out.
@@ -97,42 +98,42 @@ class Exchange:
         within = 0 <= tensor.data_ptr() - raw.data_ptr() < raw.nbytes
         return within or tensor.stride() != place.stride()
 
-    def written(self) -> list[torch.Tensor] | None:
-        """The tensors that the step writes as its results; None for those in the common memory."""
+    def result_buffers(self) -> list[torch.Tensor] | None:
+        """The tensors that the step writes as its results; None for those in common memory."""
         import torch
 
         return None if self._apart else [torch.empty_like(r) for r in self._common.results]
 
     def write_back(
-        self, given: Sequence[torch.Tensor], written: Sequence[torch.Tensor] | None
+        self, inputs: Sequence[torch.Tensor], results: Sequence[torch.Tensor] | None
     ) -> None:
-        """Write over the inputs what the step that is replaced does."""
+        """Overwrite inputs as the replaced step does."""
         import torch
 
-        results = self._common.results if written is None else written
+        sources = self._common.results if results is None else results
         overwritten = self._program.overwritten
         with torch.inference_mode():
-            for number, result in zip(overwritten, results[-len(overwritten) :], strict=False):
-                given[number].copy_(result)
+            for number, result in zip(overwritten, sources[-len(overwritten) :], strict=False):
+                inputs[number].copy_(result)
 
-    def returned(self, written: Sequence[torch.Tensor] | None) -> Any:
-        """The results, in the structure that the step which is replaced returns."""
-        if written is None:
-            written = [result.clone() for result in self._common.results]
-        return self._program.restore([*written])
+    def restore_results(self, results: Sequence[torch.Tensor] | None) -> Any:
+        """The results, in the structure of the replaced step's."""
+        if results is None:
+            results = [tensor.clone() for tensor in self._common.results]
+        return self._program.restore([*results])
 
 
-def _check_values(taken: RequiredValues, tensor: torch.Tensor) -> None:
-    """Refuse values that the step was not captured for."""
+def _check_values(values: Taken, tensor: torch.Tensor) -> None:
+    """Refuse values that differ from the captured ones, where the step depends on them."""
     import torch
 
-    now = taken.of(tensor.to(taken.values.device))
-    if torch.equal(now, taken.values):
+    current = values.of(tensor.to(values.values.device))
+    if torch.equal(current, values.values):
         return
-    [first, *_] = (now != taken.values).nonzero().tolist()
+    [first, *_] = (current != values.values).nonzero().tolist()
     place, at = ", ".join(map(str, first)), tuple(first)
     raise SituateError(
-        f"input {taken.name} is {now[at].item()} at [{place}] and was {taken.values[at].item()} "
-        f"when the step was captured, which holds for those values alone: {taken.line} depends "
-        f"on them; capture and plan for these, or {taken.remedy}"
+        f"input {values.name} is {current[at].item()} at [{place}] and was "
+        f"{values.values[at].item()} when the step was captured, which holds for those values "
+        f"alone: {values.line} depends on them; capture and plan for these, or {values.remedy}"
     )

@@ -1,4 +1,4 @@
-"""The optimisers a placed step can run: PyTorch's own."""
+"""The optimisers that a placed step can run: PyTorch's own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import torch
 
 Hyperparameters = dict[str, Any]
-"""The settings of a group of parameters, by name; see `hyperparameters` and `as_given`."""
+"""The settings of a group of parameters, by name; see `hyperparameters` and `owner_types`."""
 
 MOMENTS: dict[str, tuple[str, ...]] = {
     "sgd": (),
@@ -20,13 +20,13 @@ MOMENTS: dict[str, tuple[str, ...]] = {
     "adam": ("exp_avg", "exp_avg_sq"),
     "adamw": ("exp_avg", "exp_avg_sq"),
 }
-"""The moments that an optimiser keeps, each as large as its parameter; Adam's count steps, too."""
+"""An optimiser's moments, each as large as its parameter; Adam also counts steps."""
 
-_OFF = ("amsgrad", "capturable", "differentiable", "fused", "dampening")
-"""Options that would keep other state, or compute otherwise, than what was captured."""
+_UNSUPPORTED_OPTIONS = ("amsgrad", "capturable", "differentiable", "fused", "dampening")
+"""Options that would need other state or computations than the captured ones."""
 
 
-def default(kind: str, parameters: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
+def default_optimizer(kind: str, parameters: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
     """PyTorch's optimiser of that kind with its own defaults; momentum is 0.9."""
     import torch
 
@@ -41,7 +41,7 @@ def kind_of(optimizer: torch.optim.Optimizer) -> str:
     """The kind of an optimiser, one of `OPTIMIZERS`.
 
     Raises:
-        SituateError: another optimiser, or one with options that a placed step does not have.
+        SituateError: another optimiser, or one with options that a placed step does not support.
     """
     import torch
 
@@ -61,16 +61,16 @@ def kind_of(optimizer: torch.optim.Optimizer) -> str:
 
 
 def check_options(optimizer: torch.optim.Optimizer) -> None:
-    """Refuse what a placed step would leave out.
+    """Refuse unsupported options.
 
     Raises:
-        SituateError: an option is set that a placed step does not have.
+        SituateError: an option is set that a placed step does not support.
     """
     import torch
 
     name, decoupled = type(optimizer).__name__, isinstance(optimizer, torch.optim.AdamW)
     for group in optimizer.param_groups:
-        if on := [option for option in _OFF if group.get(option)]:
+        if on := [option for option in _UNSUPPORTED_OPTIONS if group.get(option)]:
             raise SituateError(f"optimizer {name}: leave {on[0]} out: no placed step has it")
         if bool(group.get("decoupled_weight_decay", decoupled)) != decoupled:
             remedy = "on, or plan for Adam" if decoupled else "out, or plan for AdamW, which has it"
@@ -78,12 +78,12 @@ def check_options(optimizer: torch.optim.Optimizer) -> None:
 
 
 @dataclass(frozen=True)
-class _Typed:
-    """A number of a tensor or of NumPy, whose type decides how updates round; it can be compared,
-    and sent to another process.
+class _TypedNumber:
+    """A number of a tensor or of NumPy. Its type decides the rounding of updates; it can be
+    compared, and sent to another process.
 
     Attributes:
-        kind: the type of the elements of a tensor, or of a number of NumPy.
+        kind: the dtype of a tensor, or NumPy's type.
         shape: of the tensor.
     """
 
@@ -91,8 +91,8 @@ class _Typed:
     kind: Any
     shape: tuple[int, ...] = ()
 
-    def made(self) -> Any:
-        """The number, as it was given."""
+    def original(self) -> Any:
+        """The number, in its original type."""
         import torch
 
         if isinstance(self.kind, torch.dtype):
@@ -102,43 +102,43 @@ class _Typed:
 
 
 def hyperparameters(optimizer: torch.optim.Optimizer) -> list[Hyperparameters]:
-    """The settings of every group of parameters as they are now, for `as_given`.
+    """The current settings of every group of parameters, for `owner_types`.
 
     Raises:
-        SituateError: a tensor of several numbers.
+        SituateError: a setting is a tensor of several numbers.
     """
     return [
-        {key: _number(key, value) for key, value in group.items() if key != "params"}
+        {key: _portable_number(key, value) for key, value in group.items() if key != "params"}
         # A placed step updates one parameter at a time.
         | {"foreach": False}
         for group in optimizer.param_groups
     ]
 
 
-def _number(name: str, value: Any) -> Any:
+def _portable_number(name: str, value: Any) -> Any:
     import numpy as np
     import torch
 
     if isinstance(value, (tuple, list)):
-        return tuple(_number(name, each) for each in value)
+        return tuple(_portable_number(name, entry) for entry in value)
     # A number of NumPy, or of a tensor of one, takes part in type promotion, unlike a plain float.
     if isinstance(value, np.generic):
-        return _Typed(value.item(), type(value))
+        return _TypedNumber(value.item(), type(value))
     if not isinstance(value, (torch.Tensor, np.ndarray)):
         return value
     if value.size != 1 if isinstance(value, np.ndarray) else value.numel() != 1:
         raise SituateError(f"optimizer: {name} has shape {tuple(value.shape)}: give one number")
     if isinstance(value, np.ndarray):
-        return _Typed(value.item(), value.dtype.type)
-    return _Typed(value.item(), value.dtype, tuple(value.shape))
+        return _TypedNumber(value.item(), value.dtype.type)
+    return _TypedNumber(value.item(), value.dtype, tuple(value.shape))
 
 
-def as_given(hyperparameters: Hyperparameters) -> Hyperparameters:
-    """The numbers of a group of parameters, of the types that its owner gave them."""
-    return {name: _made(value) for name, value in hyperparameters.items()}
+def owner_types(hyperparameters: Hyperparameters) -> Hyperparameters:
+    """The settings of a group of parameters, in the types that the caller gave."""
+    return {name: _owner_number(value) for name, value in hyperparameters.items()}
 
 
-def _made(value: Any) -> Any:
+def _owner_number(value: Any) -> Any:
     if isinstance(value, tuple):
-        return tuple(map(_made, value))
-    return value.made() if isinstance(value, _Typed) else value
+        return tuple(map(_owner_number, value))
+    return value.original() if isinstance(value, _TypedNumber) else value

@@ -1,9 +1,12 @@
-"""The state of a model in one block of memory: parameters, buffers, what the optimiser keeps, and
-a copy of what a step changes, from which a step that fails is undone."""
+"""The state of a model and all else that devices share, in one block of memory.
+
+The state is parameters, buffers and optimiser state. A copy of the changing part allows a failed
+step to be undone. A device with memory of its own works on a mirror of the state.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +15,7 @@ from numpy.typing import NDArray
 
 from situate.runtime.memory import Layout, Place
 from situate.runtime.model_state.optimizers import MOMENTS
+from situate.runtime.programs.placed import PlacedProgram
 
 if TYPE_CHECKING:
     import torch
@@ -19,13 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EntryPlaces:
-    """Places of a tensor of the model, and of what belongs to it.
+    """Places of a tensor of the model and its optimiser state.
 
     Attributes:
-        parts: the tensor, and the moments that the optimiser keeps of it, by name.
-        copies: of the parts; none of what no step changes.
-        count: steps that have updated it; its copy.
-        mark: the step that last began to copy, and the elements it has copied.
+        parts: the tensor and its moments, by name.
+        copies: of the parts; none if no step changes them.
+        count: number of its updates.
+        count_copy: copy of the count.
+        mark: the last step that began to copy, and the number of elements it has copied.
     """
 
     parts: dict[str, Place]
@@ -45,24 +50,25 @@ def lay_out(
 
     Args:
         tensors: of the model, by number.
-        updated: by number of a parameter that the step updates, the kind of its optimiser.
-        changed: numbers of what a step that fails must undo.
+        updated: by number of an updated parameter, the kind of its optimiser.
+        changed: numbers of the tensors that a failed step must undo.
     """
     import torch
 
-    found = []
+    entries = []
     for number, tensor in enumerate(tensors):
         moments = MOMENTS[updated[number]] if number in updated else ()
+        # Dense parts: pieces of an update are ranges of elements in memory.
         parts = {name: layout.dense(tensor) for name in ("value", *moments)}
         copies = tuple(layout.dense(tensor) for _ in (parts if number in changed else ()))
         count, count_copy = (layout.place((), (), torch.float32) for _ in range(2))
         mark = layout.place((2,), (1,), torch.int64)
-        found.append(EntryPlaces(parts, copies, count, count_copy, mark))
-    return found
+        entries.append(EntryPlaces(parts, copies, count, count_copy, mark))
+    return entries
 
 
 class Entry:
-    """A tensor of the model and what belongs to it, see `EntryPlaces`."""
+    """A tensor of the model and its optimiser state, see `EntryPlaces`."""
 
     def __init__(
         self,
@@ -86,22 +92,22 @@ class Entry:
         return cls(parts, copies, counts, places.mark.view(raw).numpy())
 
     def on(self, device: torch.device) -> Entry:
-        """A copy on a device, which a step that fails is not undone from."""
-        named = dict(zip(("value", *self.moments), self.parts, strict=True))
-        parts = {name: part.to(device, copy=True) for name, part in named.items()}
+        """A copy on a device; a failed step is not undone from it."""
+        parts_by_name = dict(zip(("value", *self.moments), self.parts, strict=True))
+        parts = {name: part.to(device, copy=True) for name, part in parts_by_name.items()}
         return Entry(parts, (), (self.count.clone(), self.count.clone()), self._mark.copy())
 
     def take(self, other: Entry) -> None:
-        """Be as another entry is."""
+        """Copy another entry."""
         for part in range(len(self.all_parts)):
             self.take_part(other, part)
 
     def take_part(self, other: Entry, part: int) -> None:
-        """Be as another entry is in one of `all_parts`."""
+        """Copy one of `all_parts` of another entry."""
         self.all_parts[part].copy_(other.all_parts[part])
 
     def match(self, other: Entry) -> None:
-        """Be as another entry is; what is equal already is not written."""
+        """Copy another entry; equal parts are not written."""
         import torch
 
         for part, (ours, theirs) in enumerate(zip(self.all_parts, other.all_parts, strict=True)):
@@ -110,7 +116,7 @@ class Entry:
 
     @property
     def all_parts(self) -> tuple[torch.Tensor, ...]:
-        """The tensor, the moments, and the count of steps."""
+        """The tensor, the moments, and the count of updates."""
         return (*self.parts, self.count)
 
     @property
@@ -119,7 +125,7 @@ class Entry:
         return self.parts[0]
 
     def begin(self, step: int) -> None:
-        """Note that nothing is copied yet in step number `step`."""
+        """Mark that step number `step` has copied nothing yet."""
         self._count_copy.copy_(self.count)
         # The number of the step is written last: were this process killed in between, the mark
         # would still be that of an earlier step, which is not undone again.
@@ -127,7 +133,7 @@ class Entry:
         self._mark[0] = step
 
     def copied(self, elements: int) -> None:
-        """Note that the first elements of every part are copied: they may be changed."""
+        """Mark that the first `elements` of every part are copied and may change."""
         self._mark[1] = elements
 
     def keep(self, step: int) -> None:
@@ -139,7 +145,7 @@ class Entry:
         self.copied(self.value.numel())
 
     def undo(self, step: int) -> None:
-        """Be as before step number `step`."""
+        """Restore the state before step number `step`."""
         if self._mark[0] != step or not self.copies:
             return
         elements = int(self._mark[1])
@@ -151,5 +157,114 @@ class Entry:
 
 
 def flat(tensor: torch.Tensor) -> torch.Tensor:
-    """The elements of a dense tensor, as they lie in memory."""
+    """The elements of a dense tensor, in memory order."""
     return tensor.as_strided((tensor.numel(),), (1,))
+
+
+class Mirror:
+    """The state of one device with memory of its own.
+
+    Args:
+        host: the state in common memory, by number.
+        here: numbers of the state on this device.
+        changed: numbers of the state that a step changes here.
+
+    Attributes:
+        state: by number, the entries that the device works on.
+    """
+
+    def __init__(
+        self,
+        host: Sequence[Entry],
+        here: Collection[int],
+        changed: Collection[int],
+        device: torch.device,
+    ) -> None:
+        self._host, self._changed = host, changed
+        self.state = [
+            entry.on(device) if number in here else entry for number, entry in enumerate(host)
+        ]
+        self._here = here
+
+    def load_all(self) -> None:
+        """Copy all state of this device from common memory, where it is up to date."""
+        for number in self._here:
+            self.state[number].take(self._host[number])
+
+    def load(self, changed: Iterable[tuple[int, int]]) -> None:
+        """Copy changed state from common memory, where the rest may be out of date.
+
+        Args:
+            changed: the number of a tensor, and that of a part of its `Entry.all_parts`.
+        """
+        for number, part in changed:
+            if number in self._here:
+                self.state[number].take_part(self._host[number], part)
+
+    def store(self, step: int) -> None:
+        """Copy the changes up to step number `step` to common memory."""
+        for number in self._changed:
+            self._host[number].keep(step)
+            self._host[number].take(self.state[number])
+
+
+@dataclass(frozen=True)
+class Places:
+    """Places of all shared tensors; they can be sent to another process.
+
+    Attributes:
+        state: by number, a tensor of the model and its optimiser state.
+        flags: by slot, the last step that wrote it; and the step that was aborted.
+        slots: by channel, the tensor that crosses.
+        inputs, results: of the step.
+    """
+
+    state: list[EntryPlaces]
+    flags: Place
+    slots: tuple[Place, ...]
+    inputs: tuple[Place, ...]
+    results: tuple[Place, ...]
+
+
+class Common:
+    """The tensors at these places of a block of bytes, see `Places`.
+
+    Attributes:
+        raw: the block.
+        flags: (slots + 1,) uint32.
+    """
+
+    def __init__(self, places: Places, raw: torch.Tensor) -> None:
+        self.raw = raw
+        self.state = [Entry.at(entry, raw) for entry in places.state]
+        self.flags = places.flags.view(raw).numpy().view("uint32")
+        self.slots = [place.view(raw) for place in places.slots]
+        self._places = places.inputs
+        self.shift_inputs([0] * len(self._places))
+        self.results = [place.view(raw) for place in places.results]
+
+    def shift_inputs(self, shifts: Sequence[int]) -> None:
+        """Shift each input by these bytes, so that it is aligned like the caller's."""
+        self.inputs = [
+            place.shifted(shift).view(self.raw)
+            for place, shift in zip(self._places, shifts, strict=True)
+        ]
+
+
+def shared_places(
+    placed_program: PlacedProgram, tensors: Sequence[torch.Tensor], changed: frozenset[int]
+) -> tuple[Layout, Places]:
+    """Consecutive places for all shared tensors.
+
+    Args:
+        tensors: of the model, by number.
+        changed: numbers of the tensors that a failed step must undo.
+    """
+    import torch
+
+    layout, program = Layout(), placed_program.program
+    state = lay_out(layout, tensors, placed_program.updated, changed)
+    slots = tuple(layout.block(placed_program.channels, sum(placed_program.channel_bytes)))
+    inputs, results = layout.shiftable(program.inputs), layout.nodes(program.results)
+    flags = layout.place((len(slots) + 1,), (1,), torch.int32)
+    return layout, Places(state, flags, slots, inputs, results)

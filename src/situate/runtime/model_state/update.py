@@ -1,24 +1,26 @@
-"""The update of one parameter by PyTorch's own functions, piece by piece: what is copied before it
-changes is then still in the cache when it does."""
+"""The update of one parameter by PyTorch's own functions, in pieces.
+
+A piece is copied and then changed while it is still in the cache.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from situate.runtime.model_state.optimizers import MOMENTS, Hyperparameters, as_given
+from situate.runtime.model_state.optimizers import MOMENTS, Hyperparameters, owner_types
 from situate.runtime.model_state.state import Entry, flat
 
 if TYPE_CHECKING:
     import torch
 
 PIECE_ELEMENTS = 2**18
-"""Elements: fewer cost Python's time for each piece, more no longer lie in a CPU's caches."""
+"""Elements of a piece: smaller pieces cost Python's time, larger ones exceed a CPU's caches."""
 
 Tensors = Sequence["torch.Tensor"]
 Apply = Callable[[Tensors, "torch.Tensor", "torch.Tensor", Hyperparameters], None]
-"""An update in place, of a parameter and its moments, its gradient and the count of steps
-before."""
+"""An in-place update of a parameter and its moments, from its gradient and the count of earlier
+steps."""
 
 
 class Update:
@@ -26,7 +28,7 @@ class Update:
 
     Args:
         kind: one of `situate.data.update_rule.OPTIMIZERS`.
-        entry: the parameter and what is kept of it.
+        entry: the parameter and its optimiser state.
         hyperparameters: of its group.
     """
 
@@ -34,15 +36,15 @@ class Update:
         import torch
 
         self._entry, self._apply = entry, _APPLY[kind]
-        self._hyperparameters = as_given(hyperparameters)
+        self._hyperparameters = owner_types(hyperparameters)
         self._size = _size(entry.value)
         self._parts = _cut(entry.parts, self._size)
         self._copies = _cut(entry.copies, self._size) or [()] * len(self._parts)
         self._count = torch.zeros((), device="cpu")
 
     def tell(self, hyperparameters: Hyperparameters) -> None:
-        """Go on with other hyperparameters."""
-        self._hyperparameters = as_given(hyperparameters)
+        """Use other hyperparameters from now on."""
+        self._hyperparameters = owner_types(hyperparameters)
 
     def __call__(self, gradient: torch.Tensor, step: int) -> None:
         """Update in step number `step`, which `Entry.undo` can undo at any point."""
@@ -62,7 +64,7 @@ class Update:
         entry.count.copy_(self._count)
 
     def _like(self, gradient: torch.Tensor) -> torch.Tensor:
-        """The gradient, laid out as the parameter is."""
+        """The gradient, with the parameter's layout."""
         import torch
 
         parameter = self._entry.parts[0]
@@ -72,17 +74,19 @@ class Update:
 
 
 def rehearse(kind: str, hyperparameters: Hyperparameters, dtype: torch.dtype) -> None:
-    """Raise what an update with these hyperparameters would raise, and change nothing."""
+    """Raise the error of an update with these hyperparameters, if any, and change nothing."""
     import torch
 
     names = ("gradient", "value", *MOMENTS[kind])
+    # One element shows every error that depends on options and types.
     gradient, *parts = (torch.zeros(1, dtype=dtype, device="cpu") for _ in names)
     with torch.no_grad():
-        _APPLY[kind](parts, gradient, torch.zeros((), device="cpu"), as_given(hyperparameters))
+        _APPLY[kind](parts, gradient, torch.zeros((), device="cpu"), owner_types(hyperparameters))
 
 
 def _size(parameter: torch.Tensor) -> int:
-    """Elements of a piece. On a GPU, where a call costs more than the caches save, all are one."""
+    """Elements of a piece. On a GPU a call costs more than the caches save, so one piece has
+    all."""
     return PIECE_ELEMENTS if parameter.device.type == "cpu" else max(1, parameter.numel())
 
 

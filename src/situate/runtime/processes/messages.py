@@ -1,36 +1,43 @@
-"""Messages between the process that calls a step and the workers that run it."""
+"""Messages between the process that calls a step and its workers, and errors from failures."""
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from situate.errors import SituateError
 from situate.runtime.device import Share
-from situate.runtime.model_state.common import Places
 from situate.runtime.model_state.optimizers import Hyperparameters
-from situate.runtime.settings import Settings, adopt
+from situate.runtime.model_state.state import Places
+from situate.runtime.settings import Settings, apply_settings
 
 if TYPE_CHECKING:
     import torch
 
-SPIN = 1e-3
-"""Seconds to wait awake where no other device wants the core; waking up takes some 50e-6."""
+
+SPIN_SECONDS = 1e-3
+"""Seconds of busy waiting if no other device needs the core; a wake-up takes about 50e-6."""
+
+
+END_OF_STEP = None
+"""The message that ends a placed step: the worker waits for the next one."""
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """The first message to a worker: its share of a placed step, and what it needs to run that.
+    """The first message to a worker: its share of a placed step, and the data to run it.
 
     Attributes:
-        places: of what the devices share.
-        device: PyTorch's name of it.
-        threads: that its kernels may use.
+        places: of the shared tensors.
+        device: PyTorch's name.
+        threads: of its kernels.
         hyperparameters: of the updates, by group.
-        mirrored: it works on copies of the state in memory of its own.
-        spin: seconds it waits awake for a tensor before it sleeps.
-        modules: that define operators of its share.
-        settings: of PyTorch, where the step is called.
+        mirrored: the device works on copies of the state in memory of its own.
+        spin: seconds of busy waiting for a tensor before it sleeps.
+        modules: define operators of its share.
+        settings: the caller's settings of PyTorch.
     """
 
     places: Places
@@ -39,16 +46,16 @@ class Assignment:
     threads: int
     hyperparameters: list[Hyperparameters]
     mirrored: bool = False
-    spin: float = SPIN
+    spin: float = SPIN_SECONDS
     modules: tuple[str, ...] = ()
     settings: Settings = field(default_factory=dict)
 
     def set_process(self) -> None:
-        """Set PyTorch in this process as it is told here."""
+        """Apply threads and settings to this process."""
         import torch
 
         torch.set_num_threads(self.threads)
-        adopt(self.settings)
+        apply_settings(self.settings)
 
 
 @dataclass(frozen=True)
@@ -56,15 +63,15 @@ class Run:
     """The order to run one step.
 
     Attributes:
-        timed: say when each op began and ended.
-        hyperparameters: of the updates, by group; None where they are as before.
-        memory: say what was allocated.
-        changed: what of the state was changed from outside, see `Bindings.changed`.
-        keep: the step is undone if it fails, so devices that have memory of their own take over all
-            of the state when it begins, and bring it back when it ends.
-        inputs, results: tensors to read and to write in this process, rather than those in the
-            common memory.
-        shifts: of the inputs in the common memory, see `Common`.
+        timed: record when each op starts and ends.
+        hyperparameters: of the updates, by group; None if unchanged.
+        memory: record allocations.
+        changed: state that the caller changed, see `Bindings.changed`.
+        keep: undo a failed step. Devices with memory of their own then load all state before the
+            step and store it afterwards.
+        inputs, results: tensors in this process to read and to write, in place of those in common
+            memory.
+        shifts: of the inputs in common memory, see `Common`.
     """
 
     step: int
@@ -80,8 +87,8 @@ class Run:
 
 @dataclass(frozen=True)
 class Store:
-    """The order to bring back the state of devices that have memory of their own, as after that
-    step, with what was changed from outside since. Where it fails, some of the state is old."""
+    """The order to devices with memory of their own to store the state as after `step`, with later
+    changes by the caller. After a failure some of the state is old."""
 
     step: int
     changed: tuple[tuple[int, int], ...] = ()
@@ -89,22 +96,70 @@ class Store:
 
 
 @dataclass(frozen=True)
-class Failed:
-    """Why a device did not end a step: `out_of_memory`, `aborted` or `error`, and the error."""
+class FailureReport:
+    """The report of a device that did not end a step.
+
+    Attributes:
+        reason: `out_of_memory`, `aborted` or `error`.
+        text: of the error.
+    """
 
     reason: str
     text: str
 
 
-END = None
-"""The message that ends a placed step: the worker waits for the next one."""
-
-
-def failed_with(error: Exception) -> Failed:
-    """The message that a worker sends in place of its answer when this was raised."""
+def failure_report(error: Exception) -> FailureReport:
+    """The report of an exception, sent in place of an answer."""
     import torch
 
     if isinstance(error, torch.OutOfMemoryError):
-        return Failed("out_of_memory", str(error))
+        return FailureReport("out_of_memory", str(error))
     memory = isinstance(error, MemoryError) or "can't allocate memory" in str(error)
-    return Failed("out_of_memory" if memory else "error", f"{type(error).__name__}: {error}")
+    return FailureReport("out_of_memory" if memory else "error", f"{type(error).__name__}: {error}")
+
+
+class StepFailed(SituateError):
+    """The error of a step that no device has ended; the model is as after the step before.
+
+    Attributes:
+        outcome: one of `situate.evaluators.measurements.OUTCOMES`.
+    """
+
+    outcome = "crash"
+
+
+class OutOfMemory(StepFailed):
+    """The error of a device that ran out of memory."""
+
+    outcome = "out_of_memory"
+
+
+class WorkerEnded(StepFailed):
+    """The error of a worker whose process ended before it answered.
+
+    Attributes:
+        status: exit status, below zero for a signal; None if the process only hung up.
+    """
+
+    def __init__(self, name: str, status: int | None) -> None:
+        how = "hung up" if status is None else f"ended with exit status {status}"
+        if status is not None and status < 0:
+            how = f"ended by {signal.Signals(-status).name}"
+        super().__init__(f"device {name!r}: its process {how}")
+        self.status = status
+
+
+def device_failure(name: str, failed: FailureReport) -> StepFailed:
+    """The error for a device's failure report, in one line."""
+    words = failure_line(failed)
+    if failed.reason == "out_of_memory":
+        return OutOfMemory(
+            f"device {name!r}: out of memory ({words}): end other programs, give a smaller batch, "
+            "or leave this device out of the cluster"
+        )
+    return StepFailed(f"device {name!r}: {words}")
+
+
+def failure_line(failed: FailureReport) -> str:
+    """The first line of a report's text, or else its reason."""
+    return (failed.text.strip() or failed.reason).splitlines()[0]

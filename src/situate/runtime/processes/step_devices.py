@@ -1,4 +1,4 @@
-"""The devices of a placed step: in this process where one works alone, else a worker each."""
+"""The devices of a placed step: a single one in this process, otherwise one worker each."""
 
 from __future__ import annotations
 
@@ -8,16 +8,25 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from situate import _core
-from situate.runtime.device import Ran
+from situate.runtime.device import StepRecord
 from situate.runtime.processes.allocator import keep_freed_memory, return_freed_memory
-from situate.runtime.processes.channels import ABORT
-from situate.runtime.processes.commit import Commit
-from situate.runtime.processes.failures import OutOfMemory, StepFailed, WorkerEnded, first_line
-from situate.runtime.processes.messages import Assignment, Failed, Run, Store, failed_with
-from situate.runtime.processes.threads import threads
+from situate.runtime.processes.channels import ABORT_FLAG
+from situate.runtime.processes.messages import (
+    Assignment,
+    FailureReport,
+    OutOfMemory,
+    Run,
+    StepFailed,
+    Store,
+    WorkerEnded,
+    failure_line,
+    failure_report,
+)
+from situate.runtime.processes.signals import Commit
 from situate.runtime.processes.worker import Work
-from situate.runtime.processes.worker_pool import START_LIMIT, START_WORKER, WorkerPool
+from situate.runtime.processes.worker_pool import START_LIMIT_SECONDS, STEP_WORKER, WorkerPool
 from situate.runtime.programs.seeds import kept_generator
+from situate.runtime.settings import use_threads
 
 if TYPE_CHECKING:
     import torch
@@ -26,8 +35,8 @@ if TYPE_CHECKING:
 class StepDevices(Protocol):
     """Devices that run a step together."""
 
-    def run(self, order: Run) -> list[Ran]:
-        """Run a step, and return what each device says of it.
+    def run(self, order: Run) -> list[StepRecord]:
+        """Run a step; the record of each device.
 
         Raises:
             StepFailed: names the device; nothing runs any more.
@@ -35,24 +44,24 @@ class StepDevices(Protocol):
         ...
 
     def store(self, order: Store) -> None:
-        """Bring the state of devices with memory of their own back.
+        """Store the state of devices with memory of their own in common memory.
 
         Raises:
-            StepFailed: as `run`.
+            StepFailed: see `run`.
         """
         ...
 
     def close(self) -> None:
-        """End all that runs."""
+        """End all devices."""
         ...
 
 
 class LocalDevice:
-    """The one device of a step, in this process, which keeps freed memory until this is closed.
+    """The single device of a step, in this process, which keeps freed memory until `close`.
 
     Args:
         assignment, raw: as for a worker.
-        count: threads that its kernels may use.
+        count: threads of its kernels.
         commit: of the step.
     """
 
@@ -65,21 +74,21 @@ class LocalDevice:
         commit: Commit,
     ) -> None:
         self._name, self._threads, self._commit = name, count, commit
-        self._kept = kept_generator if assignment.share.seeds else contextlib.nullcontext
+        self._generator_guard = kept_generator if assignment.share.seeds else contextlib.nullcontext
         self._work = Work(assignment, raw, commit.begin)
 
-    def run(self, order: Run) -> list[Ran]:
+    def run(self, order: Run) -> list[StepRecord]:
         keep_freed_memory()  # another step that was closed may have let it go
         try:
-            with threads(self._threads), self._kept():
-                return [self._work.ran(order)]
+            with use_threads(self._threads), self._generator_guard():
+                return [self._work.run_step(order)]
         except Exception as error:
-            undone = order.keep and not self._commit.begun
-            raise step_failure(self._name, failed_with(error), order.step, undone) from error
+            undone = order.keep and not self._commit.has_begun
+            raise step_failure(self._name, failure_report(error), order.step, undone) from error
 
     def store(self, order: Store) -> None:
-        if isinstance(said := self._work.run(order), Failed):
-            raise step_failure(self._name, said, order.step, order.keep)
+        if isinstance(answer := self._work.run(order), FailureReport):
+            raise step_failure(self._name, answer, order.step, order.keep)
 
     def close(self) -> None:
         self._work.close()
@@ -91,9 +100,9 @@ class DeviceWorkers:
 
     Args:
         names: of the devices.
-        assignments: what each is told first.
+        assignments: of the devices.
         block: descriptor of the common memory.
-        flags: in it.
+        flags: in that memory.
     """
 
     def __init__(
@@ -104,34 +113,34 @@ class DeviceWorkers:
         flags: _core.Flags,
     ) -> None:
         self._flags = flags
-        self._pool = WorkerPool(START_WORKER)
+        self._pool = WorkerPool(STEP_WORKER)
         try:
             for name, assignment in zip(names, assignments, strict=True):
                 self._pool.start(name, assignment.threads)
             self._pool.assign(self._pool.workers, assignments, block)
-            self._answers(0, undone=True, limit=START_LIMIT)
+            self._answers(0, undone=True, limit=START_LIMIT_SECONDS)
         except BaseException:
             self.close()
             raise
 
     @property
     def pids(self) -> list[int]:
-        """The processes, by device."""
+        """The process numbers, by device."""
         return [worker.process.pid for worker in self._pool.workers]
 
-    def run(self, order: Run) -> list[Ran]:
+    def run(self, order: Run) -> list[StepRecord]:
         """See `StepDevices`."""
-        return self._told(order)
+        return self._send_to_all(order)
 
     def store(self, order: Store) -> None:
         """See `StepDevices`."""
-        self._told(order)
+        self._send_to_all(order)
 
     def close(self) -> None:
         """See `StepDevices`."""
         self._pool.end()
 
-    def _told(self, order: Run | Store) -> list[Any]:
+    def _send_to_all(self, order: Run | Store) -> list[Any]:
         for worker in self._pool.workers:
             worker.send(order)
         try:
@@ -145,23 +154,25 @@ class DeviceWorkers:
         failure = partial(step_failure, step=step, undone=undone)
         try:
             return self._pool.answers(self._pool.workers, failure, limit)
-        except WorkerEnded as ended:
+        except WorkerEnded as process_end:
             when = f"in step {step}" if step else "before it was ready"
             raise StepFailed(
-                f"{ended} {when}; {_left(step, undone)}, and the next step starts new workers"
+                f"{process_end} {when}; {_state_text(step, undone)}, and the next step starts new "
+                "workers"
             ) from None
 
     def _give_up(self, step: int) -> None:
-        """Let the others stop waiting; whoever does not answer is killed, and so are all."""
-        self._flags.post(ABORT, step)
+        """Abort the step for the other devices, then end all workers."""
+        # Workers may wait for a tensor that will never come; the flag ends their waiting.
+        self._flags.post(ABORT_FLAG, step)
         self._pool.drain()
         self.close()
 
 
-def step_failure(name: str, failed: Failed, step: int, undone: bool) -> StepFailed:
-    """The error that tells users of a device's failure, and how it leaves the model: as before the
-    step where that is undone. Step 0 is the start of the device."""
-    words = first_line(failed)
+def step_failure(name: str, failed: FailureReport, step: int, undone: bool) -> StepFailed:
+    """The user's error for a device's failure, with the state of the model: as before the step if
+    that is undone. Step 0 is the start of the device."""
+    words = failure_line(failed)
     if step == 0 and failed.reason == "out_of_memory":
         return OutOfMemory(
             f"device {name!r}: out of memory before it was ready ({words}): plan with less memory "
@@ -171,13 +182,13 @@ def step_failure(name: str, failed: Failed, step: int, undone: bool) -> StepFail
         return StepFailed(f"device {name!r}: its process did not get ready: {words}")
     if failed.reason == "out_of_memory":
         return OutOfMemory(
-            f"device {name!r}: out of memory in step {step} ({words}); {_left(step, undone)}: plan "
-            "with less memory for this device"
+            f"device {name!r}: out of memory in step {step} ({words}); "
+            f"{_state_text(step, undone)}: plan with less memory for this device"
         )
-    return StepFailed(f"device {name!r}: step {step} failed: {words}; {_left(step, undone)}")
+    return StepFailed(f"device {name!r}: step {step} failed: {words}; {_state_text(step, undone)}")
 
 
-def _left(step: int, undone: bool) -> str:
+def _state_text(step: int, undone: bool) -> str:
     """The state in which a failing step leaves the model."""
     if undone:
         return f"the model is as after step {max(step - 1, 0)}"

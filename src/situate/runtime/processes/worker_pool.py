@@ -1,4 +1,4 @@
-"""A pool of worker processes, one a device, that are started, told, heard and ended together."""
+"""A pool of worker processes, one a device."""
 
 from __future__ import annotations
 
@@ -12,39 +12,45 @@ from multiprocessing import Pipe, reduction
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from situate.runtime.processes.failures import StepFailed, WorkerEnded, device_failure
 from situate.runtime.processes.launch import ChildProcesses
-from situate.runtime.processes.messages import Assignment, Failed
+from situate.runtime.processes.messages import (
+    Assignment,
+    FailureReport,
+    StepFailed,
+    WorkerEnded,
+    device_failure,
+)
 from situate.runtime.processes.signals import HeldSignals
 
-START_WORKER = (
+STEP_WORKER = (
     "import sys; from situate.runtime.processes.worker import main; main(int(sys.argv[1]))"
 )
 """The program of a worker that runs one placed step."""
 
-START_LIMIT = 120.0
-"""Seconds that a worker has to start and to take over its share."""
+START_LIMIT_SECONDS = 120.0
+"""Seconds for a worker to start and to take over its share."""
 
-GRACE = 5.0
-"""Seconds that a worker has to give a step up, and its process to end once it hung up."""
+GRACE_SECONDS = 5.0
+"""Seconds for a worker to abort a step, and for its process to end after it hung up."""
 
 
 @dataclass(frozen=True, eq=False)
 class Worker:
-    """The process of one device, and the connection by which it is reached."""
+    """The process of one device, and the connection to it."""
 
     name: str
     process: subprocess.Popen[bytes]
     connection: Connection
 
     def send(self, message: object) -> None:
-        """Send a message; a worker that no longer listens is noticed when it should answer."""
+        """Send a message. A closed connection shows later, when the worker should answer."""
         with contextlib.suppress(OSError):
             self.connection.send(message)
 
     def assign(self, assignment: Assignment, block: int) -> None:
-        """Send a share of a placed step, and the memory of this descriptor that it works in."""
+        """Send a share of a placed step, and the descriptor of its memory."""
         with contextlib.suppress(OSError):
+            # The descriptor travels beside the bytes of the socket, as ancillary data.
             reduction.send_handle(self.connection, block, self.process.pid)
         self.send(assignment)
 
@@ -61,29 +67,28 @@ class Worker:
 
     def _status(self) -> int | None:
         try:
-            return self.process.wait(GRACE)
+            return self.process.wait(GRACE_SECONDS)
         except subprocess.TimeoutExpired:
             return None
 
     def kill(self) -> None:
-        """End the process and all that it started; whoever waits for its answer hears of it."""
+        """Kill the process and all that it started; a process that waits for its answer notices."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
 
 
 class WorkerPool:
-    """Workers that end together: when that is said, when nobody refers to the pool any more, when
-    Python ends, and when this process is gone, however it ended.
+    """Workers that end together: on request, when the pool is collected, with Python, or with this
+    process.
 
-    A failure is raised and ends nothing: the others may have to be told first.
+    A failure is raised and ends nothing: the other workers may need a message first.
 
     Args:
-        program: Python code that a worker executes; its first argument is the descriptor of its
-            connection.
-        quiet: leave out what workers print.
+        program: Python code of a worker; its first argument is the descriptor of its connection.
+        quiet: discard the workers' output.
 
     Attributes:
-        workers: in the order in which they were started.
+        workers: in order of their start.
     """
 
     def __init__(self, program: str, *, quiet: bool = False) -> None:
@@ -97,8 +102,8 @@ class WorkerPool:
 
         Args:
             name: of its device.
-            threads: that its kernels may use from the start; None for as many as there are cores.
-            arguments: of its program, behind the descriptor.
+            threads: of its kernels from the start; None for as many as there are cores.
+            arguments: of its program, after the descriptor.
         """
         ours, theirs = Pipe()
         process = self._processes.start(
@@ -118,27 +123,29 @@ class WorkerPool:
     def assign(
         self, workers: Sequence[Worker], assignments: Sequence[Assignment], block: int
     ) -> None:
-        """Send each of these workers its share of a placed step, and the memory they share. All
-        have to be started before: a share may be more than a socket holds until they listen."""
+        """Send each worker its share of a placed step, and the memory they share.
+
+        All must have been started: a share may exceed a socket's buffer until its worker reads.
+        """
         for worker, assignment in zip(workers, assignments, strict=True):
             worker.assign(assignment, block)
 
     def answers(
         self,
         workers: Sequence[Worker],
-        failure: Callable[[str, Failed], StepFailed] = device_failure,
+        failure: Callable[[str, FailureReport], StepFailed] = device_failure,
         limit: float | None = None,
     ) -> list[Any]:
-        """The answers of these workers, one each, in their order, whoever is first.
+        """One answer of each worker, in their order.
 
         Args:
-            failure: the error for a device of this name that answers that it failed.
+            failure: makes the error of a device, from its name and its report.
             limit: seconds to wait for the next answer.
 
         Raises:
-            StepFailed: a device failed, its process ended, or nobody answered in time.
+            StepFailed: a device failed, its process ended, or none answered in time.
         """
-        found: dict[Worker, Any] = {}
+        answer_of: dict[Worker, Any] = {}
         self._awaited = list(workers)
         while self._awaited:
             ready = wait([worker.connection for worker in self._awaited], limit)
@@ -148,26 +155,26 @@ class WorkerPool:
             for worker in [w for w in self._awaited if w.connection in ready]:
                 # Before the answer is read: a worker that fails here is not waited for again.
                 self._awaited.remove(worker)
-                found[worker] = answer = worker.receive()
-                if isinstance(answer, Failed):
+                answer_of[worker] = answer = worker.receive()
+                if isinstance(answer, FailureReport):
                     raise failure(worker.name, answer)
-        return [found[worker] for worker in workers]
+        return [answer_of[worker] for worker in workers]
 
     def drain(self) -> None:
-        """Wait for the answers that are missing after a failure, `GRACE` seconds for each."""
+        """Wait for missing answers after a failure, `GRACE_SECONDS` for each."""
         with contextlib.suppress(EOFError, OSError):
             for worker in self._awaited:
-                if not worker.connection.poll(GRACE):
+                if not worker.connection.poll(GRACE_SECONDS):
                     return
                 worker.connection.recv()
 
     def kill(self) -> None:
-        """Kill all workers, from any thread; whoever waits for their answers hears of it."""
+        """Kill all workers, from any thread; a thread that waits for their answers notices."""
         for worker in list(self.workers):
             worker.kill()
 
     def end(self) -> None:
-        """End all workers and all that they started; nothing is left of them. Signals wait."""
+        """End all workers, with all that they started. Signals wait."""
         with HeldSignals():
             self._processes.end()
             for worker in self.workers:

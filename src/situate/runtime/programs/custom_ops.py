@@ -1,4 +1,4 @@
-"""Operators that are not PyTorch's own: every process must import what defines them."""
+"""User-defined operators, whose modules every process must import."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 
 def check_functional(nodes: Iterable[fx.Node]) -> None:
-    """Raises SituateError for an operator that writes over its inputs: others may read those."""
+    """Refuse operators that overwrite their inputs, as other ops may read those.
+
+    Raises:
+        SituateError: names the operator.
+    """
     for node in nodes:
         if operator := overwrites(node):
             raise SituateError(
@@ -25,16 +29,16 @@ def check_functional(nodes: Iterable[fx.Node]) -> None:
 
 
 def defining_modules(kernels: Iterable[str]) -> tuple[str, ...]:
-    """The modules that define those of `torch.library.custom_op` among qualified names."""
+    """The modules that define the `torch.library.custom_op` operators among qualified names."""
     from torch._library.custom_ops import OPDEFS
 
     packets = {kernel.partition(".")[0] for kernel in kernels}
-    found = {OPDEFS[name]._init_fn.__module__ for name in packets if name in OPDEFS}
-    return tuple(sorted(found - {"__main__"}))
+    modules = {OPDEFS[name]._init_fn.__module__ for name in packets if name in OPDEFS}
+    return tuple(sorted(modules - {"__main__"}))
 
 
 def load(modules: Iterable[str]) -> None:
-    """Import them; they are found in the current directory too, as a user's function is."""
+    """Import modules, also from the current directory, where users' functions are."""
     with current_directory():
         for module in modules:
             importlib.import_module(module)

@@ -1,4 +1,4 @@
-"""Memory that a placed program holds, told from its source before it runs."""
+"""Peak memory of a placed program, computed from its source."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.runtime.programs.lines import OUTSIDE, Executed
+from situate.runtime.programs.lines import OUTSIDE_MEMORY, ExecutedLine
 from situate.runtime.programs.placed import PlacedProgram
 
 
@@ -19,40 +19,43 @@ class Memory(Protocol):
     nbytes: dict[str, int]
 
 
-def footprint(placed: PlacedProgram, workspace: NDArray[np.int64]) -> list[int]:
-    """Bytes by device, at their most: parameters and buffers with what the optimiser keeps, inputs,
-    the room for what is received, and the values of the step while anyone reads them.
+def footprint(program: PlacedProgram, workspace: NDArray[np.int64]) -> list[int]:
+    """Peak bytes by device: parameters, buffers, optimiser state, inputs, received tensors, and the
+    live values of the step.
 
     Args:
         workspace: (ops,) bytes that each op needs while it runs.
     """
     needs = dict(enumerate(workspace.tolist()))
     return [
-        _held(placed, d) + placed.received(d) + largest(source.executed(), source, needs)
-        for d, source in enumerate(placed.sources)
+        _state_and_inputs(program, d)
+        + program.received(d)
+        + largest(source.executed(), source, needs)
+        for d, source in enumerate(program.sources)
     ]
 
 
-def _held(placed: PlacedProgram, device: int) -> int:
-    """State and inputs."""
-    program, here = placed.program, placed.sources[device].here
-    given = zip(program.inputs, placed.inputs, strict=True)
-    inputs = sum(program.step.nbytes((node, 0)) for node, where in given if where == device)
-    return inputs + sum(program.graph.ops[op].persistent for op in here)
+def _state_and_inputs(placed_program: PlacedProgram, device: int) -> int:
+    """Bytes of the state and the inputs of a device."""
+    program, ops = placed_program.program, placed_program.sources[device].here
+    input_devices = zip(program.inputs, placed_program.inputs, strict=True)
+    inputs = sum(program.step.nbytes((node, 0)) for node, d in input_devices if d == device)
+    return inputs + sum(program.graph.ops[op].persistent for op in ops)
 
 
-def largest(lines: Iterable[Executed], source: Memory, workspace: Mapping[int, int]) -> int:
-    """Bytes of the values of a step, and of the workspace of the op that runs, at their most.
+def largest(lines: Iterable[ExecutedLine], source: Memory, workspace: Mapping[int, int]) -> int:
+    """Peak bytes of a step's live values and the running op's workspace.
 
     Args:
         workspace: by op.
     """
+    # Straight-line code has one live set between any two lines, so a single pass finds the peak.
     rooms = _Rooms(source)
     most = 0
     for executed in lines:
         # Results are there while the op still reads its arguments, so they are made before others
         # leave.
-        for name in executed.line.made:
+        for name in executed.line.assigned:
             rooms.make(name, executed)
         op = executed.line.op
         most = max(most, rooms.nbytes + (0 if op is None else workspace.get(op, 0)))
@@ -62,24 +65,24 @@ def largest(lines: Iterable[Executed], source: Memory, workspace: Mapping[int, i
 
 
 class _Rooms:
-    """The storages that are in memory between two lines."""
+    """The storages in memory between two lines."""
 
     def __init__(self, source: Memory) -> None:
         self.nbytes = 0
         self._source = source
         self._names: dict[str, set[str]] = {}
-        self._held: dict[str, int] = {}
+        self._nbytes: dict[str, int] = {}
         self._over: dict[str, str] = {}
 
-    def make(self, name: str, executed: Executed) -> None:
+    def make(self, name: str, executed: ExecutedLine) -> None:
         if executed.over is not None:
             self._over[name] = self._room(executed.over)
         room = self._room(name)
         if room not in self._names:
             # What is written into a channel lies in the room for received tensors, which is counted
             # apart.
-            self._held[room] = 0 if executed.direct else self._source.nbytes.get(room, 0)
-            self.nbytes += self._held[room]
+            self._nbytes[room] = 0 if executed.direct else self._source.nbytes.get(room, 0)
+            self.nbytes += self._nbytes[room]
         self._names.setdefault(room, set()).add(name)
 
     def leave(self, name: str) -> None:
@@ -88,9 +91,9 @@ class _Rooms:
         # Views share a room, which is free when the last of them is gone.
         if not self._names[room]:
             del self._names[room]
-            self.nbytes -= self._held.pop(room)
+            self.nbytes -= self._nbytes.pop(room)
 
     def _room(self, name: str) -> str:
-        """The name that this memory was made with."""
-        made = self._source.memory.get(name, OUTSIDE)
-        return self._over.get(made, made)
+        """The first name of this memory."""
+        room = self._source.memory.get(name, OUTSIDE_MEMORY)
+        return self._over.get(room, room)

@@ -1,4 +1,5 @@
-"""The kernels that a step calls by their qualified names, such as `aten::add.Tensor`."""
+"""The kernels that a step calls by qualified names, such as `aten::add.Tensor`, and the strides of
+their results."""
 
 from __future__ import annotations
 
@@ -6,53 +7,54 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from situate.runtime.programs.anywhere import ANYWHERE
-from situate.runtime.programs.dropout import dropout, dropout_backward
+from situate.runtime.programs.replacements import CPU_ONLY_REPLACEMENTS, dropout, dropout_backward
 
 if TYPE_CHECKING:
     import torch
-    from torch import fx
+    from torch import Tensor, fx
 
 
-VIEWS = frozenset({"aten::view", "aten::_unsafe_view"})
-"""Kernels that refuse strides which capture did not foresee."""
+VIEW_KERNELS = frozenset({"aten::view", "aten::_unsafe_view"})
+"""Kernels that refuse strides which differ from the captured ones."""
 
-AS_EAGER: dict[str, Callable[..., Any]] = {
+EAGER_ROUNDING: dict[str, Callable[..., Any]] = {
     "aten::native_dropout": dropout,
     "aten::native_dropout_backward": dropout_backward,
 }
-"""By name, functions that round on a CPU as eager PyTorch does, where the traced operator does
-not."""
+"""Functions by operator name that round on a CPU like eager PyTorch, unlike the traced operator."""
 
 
-def name_of(node: fx.Node) -> str:
-    """The qualified name of what a node calls."""
+def kernel_name(node: fx.Node) -> str:
+    """The qualified name of a node's operator."""
     operator: Any = node.target
     return str(operator.name())
 
 
 def kernel(name: str, device: torch.device) -> Callable[..., Any]:
-    """The kernel of this name: PyTorch's operator, or one like it where that is for CPUs
-    only, or rounds otherwise than eager PyTorch."""
+    """The kernel of this name: PyTorch's operator, or a replacement if that runs on CPUs only or
+    rounds unlike eager PyTorch."""
     import torch
 
-    if device.type != "cpu" and name in ANYWHERE:
-        return ANYWHERE[name]
-    if device.type == "cpu" and name in AS_EAGER:
-        return AS_EAGER[name]
-    if name in VIEWS:
+    if device.type != "cpu" and name in CPU_ONLY_REPLACEMENTS:
+        return CPU_ONLY_REPLACEMENTS[name]
+    if device.type == "cpu" and name in EAGER_ROUNDING:
+        return EAGER_ROUNDING[name]
+    if name in VIEW_KERNELS:
         return view()
     namespace, _, rest = name.partition("::")
     packet, _, overload = rest.partition(".")
     operator = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
-    found: Callable[..., Any] = operator._op
-    return found
+    operator_call: Callable[..., Any] = operator._op
+    return operator_call
 
 
 @cache
 def view() -> Callable[[torch.Tensor, list[int]], torch.Tensor]:
-    """A function that gives a tensor another shape. Some kernels lay their results out otherwise
-    than PyTorch tells capture that they do; then it gives the copy that eager autograd makes."""
+    """A function that reshapes a tensor.
+
+    Some kernels' results have other strides than PyTorch told capture. Then it copies, as eager
+    autograd does.
+    """
     import torch
 
     operator = torch.ops.aten.view.default._op
@@ -64,3 +66,32 @@ def view() -> Callable[[torch.Tensor, list[int]], torch.Tensor]:
             return tensor.reshape(shape)
 
     return viewed
+
+
+def is_dense(tensor: Tensor) -> bool:
+    """True if the elements of a tensor fill a range of memory, each once."""
+    size = 1
+    # From the innermost dimension out, each stride must be the number of elements within.
+    for stride, length in sorted(_lengths(tensor)):
+        if stride != size:
+            return False
+        size *= length
+    return True
+
+
+def laid_out(tensor: Tensor, strides: tuple[int, ...]) -> Tensor:
+    """The tensor if it has these strides, else a copy with them."""
+    if tensor.stride() == strides:
+        return tensor
+    # Strides that differ only where a dimension has one element show the same: no copy is needed.
+    copy_target = tensor.new_empty_strided(tensor.shape, strides)
+    return tensor if _lengths(tensor) == _lengths(copy_target) else copy_target.copy_(tensor)
+
+
+def _lengths(tensor: Tensor) -> list[tuple[int, int]]:
+    """Stride and length of every dimension longer than 1; others may have any stride."""
+    return [
+        dimension
+        for dimension in zip(tensor.stride(), tensor.shape, strict=True)
+        if dimension[1] > 1
+    ]

@@ -1,4 +1,4 @@
-"""Straight-line code: where each local name is read last, and what may be overwritten then."""
+"""Straight-line code: the last read of each local name, and results written over arguments."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 _LOCAL = re.compile(r"\bv\d+\b")
 
-OUTSIDE = ""
-"""The memory of what a step must not overwrite: state, inputs, channels."""
+OUTSIDE_MEMORY = ""
+"""The memory that a step must not overwrite: state, inputs, channels."""
 
 
 @dataclass(frozen=True)
@@ -17,11 +17,10 @@ class Line:
     """A line of code.
 
     Attributes:
-        over: local names it may overwrite where nobody reads them later, each with the line that
-            does so.
-        op: what it is part of; None beside the ops.
-        direct: what it is where results may be written into channels.
-        strides: of the values that it makes, by local name, as they were captured.
+        over: local names it may overwrite if no later line reads them, each with the text for that.
+        op: its op; None for a line outside ops.
+        direct: the text that writes results into channels.
+        strides: captured strides of its results, by local name.
     """
 
     text: str
@@ -31,19 +30,19 @@ class Line:
     strides: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     @property
-    def made(self) -> list[str]:
+    def assigned(self) -> list[str]:
         """The local names that it assigns."""
         names, assigns, _ = self.text.partition(" = ")
         return local_names(names) if assigns else []
 
 
 @dataclass(frozen=True)
-class Executed:
+class ExecutedLine:
     """A line as it is executed.
 
     Attributes:
-        over: the local name that its result is written over, if any.
-        last: the local names that nobody reads after it.
+        over: the local name that its result overwrites, if any.
+        last: the local names that no later line reads.
     """
 
     line: Line
@@ -57,8 +56,8 @@ class Executed:
         return self.text == self.line.direct
 
     def texts(self, laid_out: bool) -> list[str]:
-        """The line, what lays out its values as they were captured where that is asked for, and
-        the deletion of what it was the last to read."""
+        """The line, then on request the restoration of captured strides, then the deletion of names
+        that it reads last."""
         layouts = self.line.strides if laid_out else ()
         lines = [f"{name} = laid_out({name}, {strides})" for name, strides in layouts]
         return [self.text, *lines, *([f"del {', '.join(self.last)}"] if self.last else [])]
@@ -69,45 +68,50 @@ def local_names(text: str) -> list[str]:
     return _LOCAL.findall(text)
 
 
-def straightened(
+def straight_line(
     lines: Sequence[Line],
     memory: Mapping[str, str],
     outside: Collection[str],
     direct: bool = True,
-) -> list[Executed]:
-    """The lines, each with the local names that none after it reads.
+) -> list[ExecutedLine]:
+    """The lines to execute, each with the local names that no later line reads.
 
     Args:
-        memory: by local name, the name of the memory it is in; views share their source's.
+        memory: by local name, the name of its memory; views share their source's.
         outside: memory that a step must not overwrite.
-        direct: write into channels where lines know how.
+        direct: write into channels where lines can.
     """
-    found: list[Executed] = []
+    executed: list[ExecutedLine] = []
     # From the last line to the first: a name met for the first time is read there for the last.
     later: set[str] = set()
-    taken = set(outside)
+    reserved = set(outside)
     for line in reversed(lines):
         text, over = line.text, None
         if direct and line.direct is not None:
             text = line.direct
-        elif over := _overwritten(line, taken, memory):
+        elif over := _overwritten(line, reserved, memory):
             text = dict(line.over)[over]
         last = set(local_names(text)) - later
         later |= last
         # A view that is read later keeps the memory of its source from being overwritten here.
-        taken |= {memory[name] for name in last}
-        found.append(Executed(line, text, over, tuple(sorted(last))))
-    return found[::-1]
+        reserved |= {memory[name] for name in last}
+        executed.append(ExecutedLine(line, text, over, tuple(sorted(last))))
+    return executed[::-1]
 
 
-def _overwritten(line: Line, taken: set[str], memory: Mapping[str, str]) -> str | None:
-    """The first name whose memory is not taken, by what reads it later or from outside, and of
-    which the line reads no other view: a kernel would read there what it has just written."""
+def _overwritten(line: Line, reserved: set[str], memory: Mapping[str, str]) -> str | None:
+    """The first name that the line may overwrite.
+
+    No later line or outside reader may need its memory, and the line itself must read no other view
+    of it, or a kernel would read its own results.
+    """
     for name, text in line.over:
-        here = memory.get(name, OUTSIDE)
+        here = memory.get(name, OUTSIDE_MEMORY)
         # An elementwise kernel reads each element before it writes it, but not those of other
         # views.
-        others = {memory[other] for other in local_names(text) if other not in (name, *line.made)}
-        if here not in taken and here not in others:
+        others = {
+            memory[other] for other in local_names(text) if other not in (name, *line.assigned)
+        }
+        if here not in reserved and here not in others:
             return name
     return None

@@ -1,18 +1,20 @@
-"""A program cut along a placement: the source of every device, and the tensors that cross."""
+"""A program cut along a placement: the source of every device, and the tensors that cross.
+
+Tensors that cross share memory: one that all receivers have read makes room for another whose
+sender cannot run earlier.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.runtime.memory import Place, extent, strides
-from situate.runtime.programs.program import Program
-from situate.runtime.programs.roles import Roles
-from situate.runtime.programs.slots import Crossing, offsets, ran_before
+from situate.runtime.memory import ALIGNMENT, Place, extent, strides
+from situate.runtime.programs.program import Program, Roles
 from situate.runtime.programs.source import DeviceSource, Names
 from situate.torch_capture.flow import Storage
 from situate.torch_capture.names import state_name
@@ -22,17 +24,123 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Crossing:
+    """A tensor that crosses; it lies in the memory of its first receiving device.
+
+    Attributes:
+        sender: the op that makes it.
+        readers: by receiving device, the number of its ops that have run at the last read.
+    """
+
+    nbytes: int
+    sender: int
+    readers: Mapping[int, int]
+
+    @property
+    def home(self) -> int:
+        """The first device that receives it."""
+        return min(self.readers)
+
+
+def completed_ops(
+    placement: NDArray[np.int32], order: Sequence[int], senders: Mapping[int, Iterable[int]]
+) -> NDArray[np.int32]:
+    """(ops, devices) number of each device's ops that have certainly ended when an op computes: a
+    vector clock (Fidge 1988, Mattern 1989).
+
+    Args:
+        senders: by op, the ops whose tensors it receives.
+    """
+    devices = int(placement.max(initial=0)) + 1
+    # Row d of `now` is what device d knows: how many ops of each device, its own too, have ended.
+    clock = np.zeros((len(placement), devices), np.int32)
+    now = np.zeros((devices, devices), np.int32)
+    for op in order:
+        device = placement[op]
+        for sender in senders.get(op, ()):
+            # Who sends a tensor has ended the op that made it, and all that this op knew of.
+            knowledge = clock[sender].copy()
+            knowledge[placement[sender]] += 1
+            np.maximum(now[device], knowledge, out=now[device])
+        # The clock is read before the op counts: it has not ended while it computes.
+        clock[op] = now[device]
+        now[device, device] += 1
+    return clock
+
+
+def offsets(
+    crossings: Sequence[Crossing], order: Sequence[int], clock: NDArray[np.int32]
+) -> tuple[list[int], list[int]]:
+    """The offset of every tensor in a common block, and each device's bytes in it."""
+    devices = clock.shape[1]
+    blocks = [_Block(devices) for _ in range(devices)]
+    rank = {op: i for i, op in enumerate(order)}
+    offset_of = [0] * len(crossings)
+    # In the order of sending, so that a place is given on only to tensors that are sent later.
+    for k in sorted(range(len(crossings)), key=lambda k: rank[crossings[k].sender]):
+        crossing = crossings[k]
+        offset_of[k] = blocks[crossing.home].reserve(crossing, clock[crossing.sender])
+    sizes = [block.nbytes for block in blocks]
+    # The blocks of the devices lie one behind the other in the common block.
+    begin = [sum(sizes[:d]) for d in range(len(sizes))]
+    return [begin[c.home] + offset for c, offset in zip(crossings, offset_of, strict=True)], sizes
+
+
+class _Block:
+    """The memory of one device for received tensors, sorted by offset."""
+
+    def __init__(self, devices: int) -> None:
+        self.nbytes = 0
+        self._begin = np.empty(0, np.int64)
+        self._end = np.empty(0, np.int64)
+        self._readers = np.empty((0, devices), np.int32)
+
+    def reserve(self, crossing: Crossing, completed: NDArray[np.int32]) -> int:
+        """The lowest offset whose memory is certainly read once `completed` ops of each device have
+        ended."""
+        # Rounded up, so that the next tensor begins aligned, too.
+        size = -(-crossing.nbytes // ALIGNMENT) * ALIGNMENT
+        offset = self._room(size, completed)
+        place = np.searchsorted(self._begin, offset)
+        self._begin = np.insert(self._begin, place, offset)
+        self._end = np.insert(self._end, place, offset + size)
+        readers = _counts(crossing, len(completed))
+        self._readers = np.insert(self._readers, place, readers, axis=0)
+        self.nbytes = max(self.nbytes, offset + size)
+        return offset
+
+    def _room(self, size: int, completed: NDArray[np.int32]) -> int:
+        """The lowest offset of `size` bytes without unread tensors."""
+        # (tensors, devices) -> (tensors,): one device that may still read keeps a place taken.
+        unread = (self._readers > completed).any(axis=1)
+        begin, end = self._begin[unread], self._end[unread]
+        # Places that are taken may overlap places given on before them, so what ends a gap on the
+        # left is the largest end so far: (taken,) -> (taken + 1,) starts of gaps, the last without
+        # an end.
+        free = np.concatenate(([0], np.maximum.accumulate(end)))
+        wide = np.flatnonzero(free[:-1] + size <= begin)
+        return int(free[wide[0]] if len(wide) else free[-1])
+
+
+def _counts(crossing: Crossing, devices: int) -> NDArray[np.int32]:
+    """(devices,) number of each device's ops that have run at the last read."""
+    counts = np.zeros(devices, np.int32)
+    counts[list(crossing.readers)] = list(crossing.readers.values())
+    return counts
+
+
+@dataclass(frozen=True)
 class PlacedProgram:
     """A program on devices.
 
     Attributes:
-        names: what the sources refer to.
+        names: the names in the sources.
         sources: by device.
-        channels: one for each tensor that crosses, as `names` numbers them, in a block of memory
-            that all devices map: who receives reads where the sender wrote.
+        channels: places of the tensors that cross, as `names` numbers them, in a block that all
+            devices map. A receiver reads in the sender's memory.
         channel_bytes: of that block, by receiving device.
-        home: by path of a parameter or buffer, the device that holds it.
-        inputs: by input of the step, the device that it belongs to.
+        home: by path of a parameter or buffer, its device.
+        inputs: by input of the step, its device.
     """
 
     program: Program
@@ -44,36 +152,36 @@ class PlacedProgram:
     inputs: tuple[int, ...]
 
     def received(self, device: int) -> int:
-        """Bytes of the room for what a device receives."""
+        """Bytes of a device's received tensors."""
         return self.channel_bytes[device] if device < len(self.channel_bytes) else 0
 
     @property
     def updated(self) -> dict[int, str]:
-        """The kind of optimiser of each parameter that the step updates, by its number."""
+        """The kind of optimiser of each updated parameter, by number."""
         program = self.program
         return {self.names.state[path]: program.optimizer for path in program.gradients}
 
     @property
     def copies(self) -> dict[int, int]:
-        """The number of the parameter that each further copy is of, by the copy's number."""
+        """By number of a further copy of a parameter, the parameter's number."""
         numbers, copies = self.names.state, self.program.step.trace.copies
         return {numbers[c]: numbers[name] for c, name in copies.items() if c in numbers}
 
     @property
     def overwritten(self) -> frozenset[int]:
-        """Numbers of the state that the step writes otherwise, such as running means."""
+        """Numbers of state that the step overwrites without an update, such as running means."""
         numbers = self.names.state
         return frozenset(numbers[path] for path in self.program.mutations if path in numbers)
 
     @property
     def used(self) -> list[int]:
-        """The devices that have anything to do."""
-        found = [
+        """The devices with any work."""
+        devices = [
             d
             for d, source in enumerate(self.sources)
             if any(block.body or block.sends for block in source.blocks)
         ]
-        return found or [0]
+        return devices or [0]
 
 
 def place(
@@ -83,8 +191,8 @@ def place(
 
     Args:
         placement: (ops,) device of every op.
-        order: all ops, each after those it waits for.
-        devices: how many there are.
+        order: all ops, each after its predecessors.
+        devices: number of devices.
     """
     roles, names = Roles(program), Names()
     names.seeds.update(roles.random)
@@ -100,8 +208,10 @@ def place(
         sources[placement[roles.owner[storage]]].send(storage)
     channels, nbytes = _channels(roles, names, sources, placement, order)
     homes = _homes(roles, names, placement)
-    given = tuple(int(placement[roles.owner.get((node, 0), 0)]) for node in program.inputs)
-    return PlacedProgram(program, names, tuple(sources), channels, tuple(nbytes), homes, given)
+    input_devices = tuple(int(placement[roles.owner.get((node, 0), 0)]) for node in program.inputs)
+    return PlacedProgram(
+        program, names, tuple(sources), channels, tuple(nbytes), homes, input_devices
+    )
 
 
 def _channels(
@@ -111,7 +221,7 @@ def _channels(
     placement: NDArray[np.int32],
     order: Sequence[int],
 ) -> tuple[tuple[Place, ...], list[int]]:
-    """The places of all tensors that cross, and the bytes of those that each device receives."""
+    """The places of all tensors that cross, and each device's received bytes."""
     received = [source.received() for source in sources]
     values = [_value(storage) for storage in names.channels]
     owners = [roles.owner[storage] for storage in names.channels]
@@ -119,14 +229,14 @@ def _channels(
     for k, owner in enumerate(owners):
         # By receiving op, the ops it waits for: the edges along which the vector clock is passed
         # on.
-        for op in (op for found in received for op in found.get(k, ([], 0))[0]):
+        for op in (op for by_channel in received for op in by_channel.get(k, ([], 0))[0]):
             senders.setdefault(op, []).append(owner)
-    clock = ran_before(placement, order, senders)
+    clock = completed_ops(placement, order, senders)
     crossings = [
         Crossing(
             extent(tuple(value.shape), strides(value)) * value.dtype.itemsize,
             owner,
-            {d: found[k][1] for d, found in enumerate(received) if k in found},
+            {d: by_channel[k][1] for d, by_channel in enumerate(received) if k in by_channel},
         )
         for k, (owner, value) in enumerate(zip(owners, values, strict=True))
     ]
@@ -139,7 +249,7 @@ def _channels(
 
 
 def _value(storage: Storage) -> torch.Tensor:
-    """The fake tensor of a storage: an output of a node, or what a placeholder holds."""
+    """The fake tensor of a storage: an output of a node, or the value of a placeholder."""
     node, k = storage
     values = node.meta["val"]
     value: torch.Tensor = values[k] if isinstance(values, (list, tuple)) else values
@@ -148,9 +258,9 @@ def _value(storage: Storage) -> torch.Tensor:
 
 def _homes(roles: Roles, names: Names, placement: NDArray[np.int32]) -> dict[str, int]:
     canonical = roles.program.step.trace.canonical
-    found = {}
+    homes = {}
     for (node, _), op in roles.owner.items():
         path = canonical.get(state_name(node), state_name(node))
         if path in names.state:
-            found[path] = int(placement[op])
-    return found
+            homes[path] = int(placement[op])
+    return homes

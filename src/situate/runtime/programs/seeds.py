@@ -1,5 +1,5 @@
-"""Random numbers that do not depend on the placement: every draw has a seed of its own, of the
-step's number and of its rank among the draws of the unplaced step."""
+"""Random numbers independent of the placement: every draw has a seed of its own, from the step's
+number and the draw's rank in the unplaced step."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torch.utils._python_dispatch import TorchDispatchMode
 
-_TURN = threading.RLock()
-"""PyTorch's own generators are the process's: one thread at a time seeds them."""
+_GENERATOR_LOCK = threading.RLock()
+"""PyTorch's generators belong to the process, so one thread at a time seeds them."""
 
 
 def seed_of(seed: int, step: int, draw: int) -> int:
@@ -24,11 +24,11 @@ def seed_of(seed: int, step: int, draw: int) -> int:
 
 @contextlib.contextmanager
 def kept_generator() -> Iterator[None]:
-    """Leave PyTorch's own generators as they were, those of GPUs that are in use among them; one
+    """A block that leaves PyTorch's generators unchanged, including those of GPUs in use; one
     thread at a time."""
     import torch
 
-    with _TURN:
+    with _GENERATOR_LOCK:
         before = torch.get_rng_state()
         in_use = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
         of_gpus = torch.cuda.get_rng_state_all() if in_use else []
@@ -39,11 +39,11 @@ def kept_generator() -> Iterator[None]:
             torch.cuda.set_rng_state_all(of_gpus)
 
 
-def seeded(seed: int, step: int) -> TorchDispatchMode:
-    """A mode in which an unplaced step draws what step number `step` of a placed one draws.
+def seeded_draws(seed: int, step: int) -> TorchDispatchMode:
+    """A mode in which an unplaced step draws the numbers of a placed step.
 
-    A draw from a state of the generator that an earlier one was made from repeats that one: so a
-    checkpoint's recomputation, which restores the state, draws what its forward pass drew.
+    A draw from an earlier draw's generator state repeats that draw. So a checkpoint's
+    recomputation, which restores the state, repeats its forward pass.
     """
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode

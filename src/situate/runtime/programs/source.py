@@ -1,10 +1,13 @@
-"""A device's share of a program as straight-line Python: no interpreter between two kernels.
+"""A device's share of a program as straight-line Python, without an interpreter between kernels.
 
-Every op is a block of lines. Names that are not local to the step stand for what the worker binds
-to them: `f3` a kernel, `c2` a constant, `p5` state, `x0` an input, `take4`, `send4` a channel, `s4`
-its memory, `post4` its flag, `update7` an update, `commit` what is called before the first,
-`seed2` a seed, `done0` a result, `laid_out` what gives a value the strides that it was captured
-with. State stays where it is, and so do its views, which are made once: `w1`.
+Every op is a block of lines. A worker binds the names that are not local:
+
+    f3 kernel          c2 constant     p5 state       x0 input
+    take4, send4 channel               s4 its memory  post4 its flag
+    update7 update     commit called before the first update
+    seed2 seed         done0 result    laid_out restores captured strides
+
+State keeps its memory, and so do its views, which are made once: `w1`.
 """
 
 from __future__ import annotations
@@ -16,13 +19,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from situate.runtime.programs.direct import into
-from situate.runtime.programs.kernels import name_of
-from situate.runtime.programs.layouts import is_dense
-from situate.runtime.programs.lines import OUTSIDE, Executed, Line, local_names, straightened
-from situate.runtime.programs.overwriting import in_place
-from situate.runtime.programs.program import Program
-from situate.runtime.programs.roles import Roles
+from situate.runtime.programs.kernels import is_dense, kernel_name
+from situate.runtime.programs.lines import (
+    OUTSIDE_MEMORY,
+    ExecutedLine,
+    Line,
+    local_names,
+    straight_line,
+)
+from situate.runtime.programs.program import Program, Roles
+from situate.runtime.programs.write_targets import in_place_calls, out_kernel
 from situate.torch_capture.flow import Storage, base, is_plain_copy
 from situate.torch_capture.names import state_name
 
@@ -34,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Block:
-    """The lines of an op: what it waits for, what it computes, what it sends on."""
+    """The lines of an op: receiving, computing, sending."""
 
     op: int | None
     takes: list[Line] = field(default_factory=list)
@@ -42,24 +48,27 @@ class Block:
     sends: list[Line] = field(default_factory=list)
 
     def lines(self, timed: bool) -> list[Line]:
-        """All lines; `timed` reads the clock before and after what it computes."""
+        """All lines; `timed` reads the clock before and after the computing."""
         if not timed or self.op is None:
             return [*self.takes, *self.body, *self.sends]
-        began, ended = Line(f"began[{self.op}] = now()"), Line(f"ended[{self.op}] = now()")
-        return [*self.takes, began, *self.body, ended, *self.sends]
+        clock_before, clock_after = (
+            Line(f"began[{self.op}] = now()"),
+            Line(f"ended[{self.op}] = now()"),
+        )
+        return [*self.takes, clock_before, *self.body, clock_after, *self.sends]
 
 
 @dataclass
 class Names:
-    """The names that a worker binds to values; those are the same for every device.
+    """The names that a worker binds to values; they are the same for every device.
 
     Attributes:
         kernels: qualified names of operators, such as `aten::add.Tensor`.
         constants: by type and text, arguments that are no literals, each with its number.
         state: parameters, buffers and constants of the model, by path.
-        seeds: of nodes that draw random numbers, the rank among the draws of the unplaced step.
+        seeds: of random nodes, the rank among the unplaced step's draws.
         channels: the storages that cross devices.
-        one: the type of the gradient of the loss by itself.
+        one: dtype of the gradient of the loss by itself.
     """
 
     kernels: dict[str, int] = field(default_factory=dict)
@@ -71,12 +80,12 @@ class Names:
 
 
 class DeviceSource:
-    """Writes the blocks of one device, op by op in the order of execution.
+    """Writes the blocks of one device, op by op in order of execution.
 
     Attributes:
         here: its ops.
-        memory: by local name, the name of the memory it is in: of the first that is there.
-        nbytes: by local name, the bytes of the memory that is made with it.
+        memory: by local name, the first name of its memory.
+        nbytes: by local name, the bytes of memory first made under it.
     """
 
     def __init__(self, roles: Roles, names: Names, here: frozenset[int]) -> None:
@@ -87,7 +96,7 @@ class DeviceSource:
         self._locals: dict[fx.Node | Storage, str] = {}
         self.memory: dict[str, str] = {}
         self.nbytes: dict[str, int] = {}
-        self._outside = {OUTSIDE}
+        self._outside = {OUTSIDE_MEMORY}
         self._sent: set[str] = set()
         self._views: list[str] = []
         self._received: dict[str, int] = {}
@@ -112,7 +121,7 @@ class DeviceSource:
         self.blocks.append(self._block)
 
     def write_results(self) -> None:
-        """Write a last block, of the results that are made here."""
+        """Write a last block, of the results made here."""
         self._block = Block(None)
         for k, node in enumerate(self._program.results):
             if self._roles.owner[self._roles.storage[node]] in self.here:
@@ -120,29 +129,32 @@ class DeviceSource:
         self.blocks.append(self._block)
 
     def send(self, storage: Storage) -> None:
-        """Let the block that makes a storage send it, too. What nothing here reads is computed in
-        the memory of its channel, where a kernel can: that memory is slower to read."""
+        """Let the block that makes a storage send it.
+
+        If nothing here reads it, a kernel may compute it directly in the channel's memory, which is
+        slower to read.
+        """
         block, node = self._block_of[self._roles.owner[storage]], storage[0]
         channel, name = self._names.channels[storage], self._stored(storage)
-        self._sent.add(self.memory.get(name, OUTSIDE))
+        self._sent.add(self.memory.get(name, OUTSIDE_MEMORY))
         sends = Line(f"send{channel}({name})")
-        if name not in self._read and (kernel := into(node)):
+        if name not in self._names_read and (kernel := out_kernel(node)):
             # The line that makes the tensor gets a second form, which writes it into the channel
             # itself.
-            made = next(i for i, line in enumerate(block.body) if line.made == [name])
-            given = f"{self._given(node)}, {kernel.argument}=s{channel}"
-            text = f"{name} = {self._kernel(kernel.name)}({given})"
-            block.body[made] = replace(block.body[made], direct=text)
+            position = next(i for i, line in enumerate(block.body) if line.assigned == [name])
+            arguments = f"{self._argument_text(node)}, {kernel.argument}=s{channel}"
+            text = f"{name} = {self._kernel(kernel.name)}({arguments})"
+            block.body[position] = replace(block.body[position], direct=text)
             sends = replace(sends, direct=f"post{channel}()")
         block.sends.append(sends)
 
     @cached_property
-    def _read(self) -> frozenset[str]:
+    def _names_read(self) -> frozenset[str]:
         """The names of memory that is read here."""
         # A name counts as read through any view of its memory, but not in the line that makes it.
         lines = (line for block in self.blocks for line in block.lines(timed=False))
-        read = (name for line in lines for name in {*local_names(line.text)} - {*line.made})
-        return frozenset(self.memory[name] for name in read)
+        names = (name for line in lines for name in {*local_names(line.text)} - {*line.assigned})
+        return frozenset(self.memory[name] for name in names)
 
     @cached_property
     def _block_of(self) -> dict[int, Block]:
@@ -151,16 +163,15 @@ class DeviceSource:
     def text(
         self, timed: bool, direct: bool = True, commits: bool = False, laid_out: bool = False
     ) -> str:
-        """The step as a Python function, each local name deleted after its last use, behind the
-        views that it does not make anew.
+        """The step as a Python function, after the views that are made once. Each local name is
+        deleted after its last use.
 
         Args:
-            timed: let `began[op]` and `ended[op]` be the clock before and after each op.
-            direct: compute what crosses in the memory of its channel, where that can be reached;
-                where not, it leaves while the device goes on, and is not overwritten.
-            commits: update when all else is done, after a call of `commit`.
-            laid_out: see to it that results have the strides that a CPU's kernels gave them when
-                the step was captured, for its views count on that.
+            timed: set `began[op]` and `ended[op]` to the clock before and after each op.
+            direct: compute crossing tensors in the channel's memory where possible. Otherwise they
+                leave while the device goes on, and are not overwritten.
+            commits: update after all else, and after a call of `commit`.
+            laid_out: give results the strides of a CPU's kernels at capture, on which views depend.
         """
         lines = self.executed(timed, direct, commits)
         texts = [text for line in lines for text in line.texts(laid_out)]
@@ -169,14 +180,14 @@ class DeviceSource:
 
     def executed(
         self, timed: bool = False, direct: bool = True, commits: bool = False
-    ) -> list[Executed]:
+    ) -> list[ExecutedLine]:
         """The lines of the step, in order."""
         blocks = self._committed() if commits else self.blocks
         lines = [line for block in blocks for line in block.lines(timed)]
         # A copy that leaves while the device goes on reads a tensor after its line: nobody may
         # write there.
         outside = self._outside if direct else self._outside | self._sent
-        return straightened(lines, self.memory, outside, direct)
+        return straight_line(lines, self.memory, outside, direct)
 
     def _committed(self) -> list[Block]:
         first: list[Block] = []
@@ -187,8 +198,8 @@ class DeviceSource:
         return [*first, Block(None, body=[Line("commit()")]), *updates]
 
     def received(self) -> dict[int, tuple[list[int], int]]:
-        """The ops that wait for each channel, and how many blocks have run when it has been read
-        for the last time, by channel."""
+        """By channel, the ops that wait for it, and the number of blocks that have run at its last
+        read."""
         waiting: dict[int, list[int]] = {}
         last: dict[int, int] = {}
         for i, block in enumerate(self.blocks, start=1):
@@ -212,7 +223,7 @@ class DeviceSource:
                 self._copy(buffer, new)
 
     def _call(self, node: fx.Node) -> None:
-        """The lines that make the storages of a node."""
+        """Add the lines that make the storages of a node."""
         import torch
 
         if torch.Tag.nondeterministic_seeded in _operator(node).tags:
@@ -223,41 +234,43 @@ class DeviceSource:
             self._call_of_one(node)
 
     def _call_of_many(self, node: fx.Node) -> None:
-        """The line of a call with several outputs; one that nobody reads is `_`, and deleted at
-        once, for a name would keep its memory."""
-        values, call, wanted = node.meta["val"], self._text(node), self._roles.wanted
-        made = [self._made((node, k)) if (node, k) in wanted else "_" for k in range(len(values))]
+        """Add the line of a call with several outputs. An unread output is `_`, deleted at once,
+        for a name would keep its memory."""
+        values, call, used = node.meta["val"], self._text(node), self._roles.used
+        names = [
+            self._new_storage((node, k)) if (node, k) in used else "_" for k in range(len(values))
+        ]
         strides = tuple(
             (name, value.stride())
-            for name, value in zip(made, values, strict=True)
+            for name, value in zip(names, values, strict=True)
             if name != "_" and is_dense(value)
         )
-        text = f"{', '.join(made)}, = {call}"
+        text = f"{', '.join(names)}, = {call}"
         self._block.body.append(Line(text, op=self._block.op, strides=strides))
-        if "_" in made:
+        if "_" in names:
             self._add("del _")
 
     def _call_of_one(self, node: fx.Node) -> None:
         value, call, over = node.meta["val"], self._text(node), tuple(self._in_place(node))
-        name = self._made((node, 0))
-        # Which of these may be used shows only when all lines are there: see `straightened`.
+        name = self._new_storage((node, 0))
+        # Which of these may be used shows only when all lines are there: see `straight_line`.
         instead = tuple((old, f"{name} = {text}") for old, text in over)
         strides = ((name, value.stride()),) if is_dense(value) else ()
         self._block.body.append(Line(f"{name} = {call}", instead, self._block.op, strides=strides))
 
     def _in_place(self, node: fx.Node) -> Iterator[tuple[str, str]]:
         """The local names that a node may overwrite with its result, each with the call."""
-        for first, other in in_place(node):
-            given = [self._argument(first), *(self._argument(o) for o in other)]
-            yield given[0], f"{self._kernel(_name_in_place(node))}({', '.join(given)})"
+        for first, other in in_place_calls(node):
+            arguments = [self._argument(first), *(self._argument(o) for o in other)]
+            yield arguments[0], f"{self._kernel(_name_in_place(node))}({', '.join(arguments)})"
 
     def _sum(self, node: fx.Node) -> None:
-        """Gradients of tied names, added one to the other."""
-        first, *others = (self._value(g) for g in self._program.gradients[state_name(node)])
+        """Add the sum of gradients of tied names."""
+        first, *others = (self._value(g) for g in self._program.gradients[held(node)])
         add = self._kernel("aten::add.Tensor")
         for other in others:
             first = f"{add}({first}, {other})"
-        self._add(f"{self._made((node, 1))} = {first}")
+        self._add(f"{self._new_storage((node, 1))} = {first}")
 
     def _update(self, node: fx.Node) -> None:
         gradients = self._program.gradients[state_name(node)]
@@ -270,7 +283,7 @@ class DeviceSource:
         self._add(f"p{self._state(buffer)}.copy_({self._value(new)})")
 
     def _value(self, node: fx.Node) -> str:
-        """The name of what holds a node's value here; views are made where they are read first."""
+        """The name of a node's value here; views are made at their first read."""
         if node in self._locals:
             return self._locals[node]
         source = base(node) if node.op == "call_function" else None
@@ -278,10 +291,10 @@ class DeviceSource:
             return self._stored(self._roles.storage[node])
         if _is_itself(node, source):
             return self._value(source)
-        seen = self._value(source)
+        source_name = self._value(source)
         # Views of state, and views of those, are valid in every step, since state stays where it
         # is.
-        if seen[0] in "pw" and _is_view(node):
+        if source_name[0] in "pw" and _is_view(node):
             name = self._locals[node] = f"w{len(self._views)}"
             self._views.append(f"{name} = {self._text(node)}")
             return name
@@ -289,12 +302,12 @@ class DeviceSource:
         name = self._new(node)
         # A view is in the memory of its source; of state and inputs, which no name stands for,
         # outside.
-        self.memory[name] = self.memory.get(seen, OUTSIDE)
+        self.memory[name] = self.memory.get(source_name, OUTSIDE_MEMORY)
         self._add(f"{name} = {text}")
         return name
 
     def _stored(self, storage: Storage) -> str:
-        """The name of what holds a storage here, which is received where it is not made here."""
+        """The name of a storage here; one made elsewhere is received."""
         if storage in self._locals:
             return self._locals[storage]
         node, op = storage[0], self._roles.owner[storage]
@@ -319,9 +332,8 @@ class DeviceSource:
         path = self._program.step.trace.canonical.get(path, path)
         return self._names.state.setdefault(path, len(self._names.state))
 
-    def _made(self, storage: Storage) -> str:
-        """A name for a storage that is made here; a sum is as large as what it is the gradient
-        of."""
+    def _new_storage(self, storage: Storage) -> str:
+        """A name for a storage made here; a sum of gradients is as large as its parameter."""
         name, node = self._new(storage), storage[0]
         own = storage if node.op == "call_function" else (node, 0)
         self.nbytes[name] = self._program.step.nbytes(own)
@@ -337,13 +349,13 @@ class DeviceSource:
         """The call of a node, as source."""
         if node.target is operator.getitem:
             return f"{self._value(node.args[0])}[{node.args[1]}]"  # type: ignore[arg-type]
-        return f"{self._kernel(name_of(node))}({self._given(node)})"
+        return f"{self._kernel(kernel_name(node))}({self._argument_text(node)})"
 
-    def _given(self, node: fx.Node) -> str:
+    def _argument_text(self, node: fx.Node) -> str:
         """The arguments of a call, as source."""
-        given = [self._argument(argument) for argument in _arguments(node)]
-        given += [f"{name}={self._argument(value)}" for name, value in node.kwargs.items()]
-        return ", ".join(given)
+        arguments = [self._argument(argument) for argument in _arguments(node)]
+        arguments += [f"{name}={self._argument(value)}" for name, value in node.kwargs.items()]
+        return ", ".join(arguments)
 
     def _kernel(self, name: str) -> str:
         kernels = self._names.kernels
@@ -371,13 +383,13 @@ def _operator(node: fx.Node) -> OpOverload:
 
 
 def _name_in_place(node: fx.Node) -> str:
-    """The qualified name of the operator in place, such as `aten::add_.Tensor`."""
-    packet, dot, overload = name_of(node).partition(".")
+    """The qualified name of the in-place operator, such as `aten::add_.Tensor`."""
+    packet, dot, overload = kernel_name(node).partition(".")
     return f"{packet}_{dot}{overload}"
 
 
 def _is_itself(node: fx.Node, source: fx.Node) -> bool:
-    """True for a view that shows exactly what its source does, so that no call is needed."""
+    """True for a view equal to its source, which needs no call."""
     import torch
 
     aten = torch.ops.aten
@@ -387,13 +399,13 @@ def _is_itself(node: fx.Node, source: fx.Node) -> bool:
 
 
 def _is_view(node: fx.Node) -> bool:
-    """True for a node that makes no copy, even where `base` sees none."""
+    """True for a node that makes no copy, even if `base` sees none."""
     return node.target is operator.getitem or getattr(node.target, "is_view", False)
 
 
 def _arguments(node: fx.Node) -> Sequence[Any]:
-    """Batch-norm's backward is handed running statistics, and looks at them only where it does
-    not train."""
+    """The arguments of a node. Batch norm's backward gets running statistics, but reads them only
+    if it does not train."""
     import torch
 
     if node.target is torch.ops.aten.native_batch_norm_backward.default and node.args[7]:

@@ -15,8 +15,7 @@ from situate.data.arrays import Order, Placement
 from situate.data.problem import Problem
 from situate.evaluators.workers.jobs import Function, Jobs
 from situate.evaluators.workers.places import Place
-from situate.evaluators.workers.terms import Terms
-from situate.evaluators.workers.workers import NoWorkers
+from situate.evaluators.workers.workers import NoWorkers, Terms
 from situate.simulation.transfer_order import TransferOrder
 from situate.solvers.search import Candidate, Search
 

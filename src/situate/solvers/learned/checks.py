@@ -12,9 +12,13 @@ from numpy.typing import NDArray
 from situate.data.placements import Restrictions, integers
 from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.evaluators.checks import checked
-from situate.evaluators.consecutive import consecutive
-from situate.evaluators.measurements import Evaluator, Measurements, MeasuresEach
+from situate.evaluators.measurements import (
+    Evaluator,
+    Measurements,
+    MeasuresEach,
+    checked_measurements,
+    consecutive_runs,
+)
 from situate.results.result import Knowledge
 from situate.solvers.learned.learner import Learner, State
 
@@ -134,10 +138,10 @@ def measure(
     if isinstance(machine, MeasuresEach):
         yield from _measure_each(machine, placements, rows, first)
         return
-    for run in consecutive(rows, machine.at_once):
+    for run in consecutive_runs(rows, machine.at_once):
         together = rows[run]
         measurements = machine.measure(placements[together], first + int(together[0]))
-        yield together, checked(machine, measurements, len(together))
+        yield together, checked_measurements(machine, measurements, len(together))
 
 
 def _measure_each(
@@ -152,7 +156,7 @@ def _measure_each(
                 f"each once, got {measured_rows.tolist()} where {sorted(missing)} were left"
             )
         missing -= new
-        yield rows[measured_rows], checked(machine, measurements, len(measured_rows))
+        yield rows[measured_rows], checked_measurements(machine, measurements, len(measured_rows))
     if missing:
         raise SituateError(
             f"evaluator {machine.name!r}: measure_each ended without rows {sorted(missing)}"

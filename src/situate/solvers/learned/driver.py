@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from situate.data.arrays import Placement
 from situate.errors import SituateError
-from situate.evaluators.checks import checked
 from situate.evaluators.measurements import (
     OUTCOMES,
     Evaluator,
@@ -21,6 +20,7 @@ from situate.evaluators.measurements import (
     Measurements,
     MeasuresElsewhere,
     Origin,
+    checked_measurements,
 )
 from situate.evaluators.references import References
 from situate.evaluators.simulated import SimulatedMachine
@@ -31,9 +31,8 @@ from situate.solvers.learned.learner import Learner, Learning, MakeLearner, Stat
 from situate.solvers.learned.paper_steps import PAPER_STEPS
 from situate.solvers.registry import METHODS
 from situate.solvers.search import Search
-from situate.study.file import StudyFile
-from situate.study.no_study import NoStudy
-from situate.study.samples import Of
+from situate.study.file import NoStudy, StudyFile
+from situate.study.samples import SampleTable
 from situate.version import VERSION
 
 if TYPE_CHECKING:
@@ -249,21 +248,23 @@ class Run:
         self._keep()
         self.search.record_seconds(self.search.seconds - begin)
 
-    def _measure(self, first: int, placements: Placement, of: Of = "samples") -> Measurements:
+    def _measure(
+        self, first: int, placements: Placement, table: SampleTable = "samples"
+    ) -> Measurements:
         """Measurements of these samples, from the study or else from the machine.
 
         Each new measurement is recorded at once, so that a killed search loses only those in
         progress.
         """
-        recorded_rows, recorded = self.study.stored_samples(first, placements, of)
+        recorded_rows, recorded = self.study.stored_samples(first, placements, table)
         seconds, outcome = np.empty(len(placements)), np.empty(len(placements), np.uint8)
         seconds[recorded_rows], outcome[recorded_rows] = recorded.seconds, recorded.outcome
         origins = dict(zip(recorded_rows.tolist(), recorded.origins, strict=False))
         missing = np.setdiff1d(np.arange(len(placements)), recorded_rows)
-        begin = first + (self.sample_count if of == "finals" else 0)
+        begin = first + (self.sample_count if table == "finals" else 0)
         for rows, measurements in measure(self.machine, placements, missing, begin):
-            new = self.references.compared(measurements)
-            self.study.record(first + rows, placements[rows], new, first, of)
+            new = self.references.normalise(measurements)
+            self.study.record(first + rows, placements[rows], new, first, table)
             seconds[rows], outcome[rows] = new.seconds, new.outcome
             origins |= dict(zip(rows.tolist(), new.origins, strict=False))
             self._report_workers()
@@ -295,8 +296,10 @@ class Run:
         recorded_rows, recorded = self.study.stored_samples(number, one, "again")
         if len(recorded_rows):
             return recorded
-        measurements = checked(machine, machine.measure_elsewhere(placement, number, origin), 1)
-        new = self.references.compared(measurements)
+        measurements = checked_measurements(
+            machine, machine.measure_elsewhere(placement, number, origin), 1
+        )
+        new = self.references.normalise(measurements)
         self.study.record(np.array([number]), one, new, number, "again")
         return new
 

@@ -15,7 +15,7 @@ from situate.grouping import Groups
 from situate.policies.arithmetic import arithmetic
 from situate.policies.gradient_ascent import Ascent
 from situate.policies.group_policy import GroupPolicy
-from situate.policies.shape import Shape
+from situate.policies.shapes import Shape
 from situate.solvers.learned.checkpoint import restored
 from situate.solvers.learned.grouped import grouped
 from situate.solvers.learned.learner import Learning, State

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from situate.policies.shape import Shape
+from situate.policies.shapes import Shape
 
 PAPER_SHAPE = Shape(hidden=128)
 

@@ -25,11 +25,9 @@ from situate.evaluators.measurements import Measurements
 from situate.grouping import METHODS_WITH_COUNT, TOLD_COSTS, Groups, group
 from situate.policies.arithmetic import arithmetic
 from situate.policies.gradient_ascent import Ascent
-from situate.policies.group_embedding import SampledGroups
 from situate.policies.grouper import Grouper
-from situate.policies.hierarchical import Drawn, Hierarchy
-from situate.policies.membership import Membership
-from situate.policies.op_features import op_features, unit_features
+from situate.policies.hierarchical import Hierarchy, HierarchySample, Membership
+from situate.policies.planner_features import SampledGroupFeatures, op_features, unit_features
 from situate.policies.seq2seq import Placer
 from situate.solvers.learned.checkpoint import restored
 from situate.solvers.learned.hierarchical.settings import HierarchicalSettings
@@ -63,7 +61,7 @@ class HierarchicalLearner:
         self._baseline = -float(np.sqrt(failure)) if settings.pessimistic else math.nan
         self._samples = 0
         self._updates = 0
-        self._last_draw: Drawn | None = None
+        self._last_draw: HierarchySample | None = None
 
     @property
     def ascent(self) -> Ascent:
@@ -104,7 +102,7 @@ class HierarchicalLearner:
         self._updates += 1
         self._samples += len(placements)
 
-    def _ascend(self, draw: Drawn, advantage: Floats) -> None:
+    def _ascend(self, draw: HierarchySample, advantage: Floats) -> None:
         self._ascent.learning_rate = self._settings.rate(self._updates)
         with arithmetic():
             weights = torch.from_numpy(advantage.astype(np.float32))
@@ -150,7 +148,7 @@ def _make_hierarchy(
     start = _start(problem, settings)
     count = max(settings.groups, len(start) if start else 0)
     membership, ops = Membership(problem, count), op_features(problem)
-    embeddings = SampledGroups(problem, ops, count)
+    embeddings = SampledGroupFeatures(problem, ops, count)
     grouper = Grouper(
         torch.from_numpy(unit_features(problem, ops)[membership.free]),
         count,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from situate.policies.shape import Score
+from situate.policies.shapes import Score
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from situate.policies.shape import Shape
+from situate.policies.shapes import Shape
 
 PAPER_SHAPE = Shape(hidden=64, layers=2, width=16)
 

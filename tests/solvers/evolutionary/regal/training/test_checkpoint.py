@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from situate.errors import ReadError, SituateError
-from situate.policies.graph_shape import GraphShape
+from situate.policies.shapes import GraphShape
 from situate.solvers.evolutionary.regal.training import checkpoint
 
 MINE = {"data": "abc", "seed": 0, "settings": GraphShape()}

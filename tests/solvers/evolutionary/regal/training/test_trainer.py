@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.policies.arithmetic import arithmetic  # noqa: E402
-from situate.policies.graph_shape import GraphShape  # noqa: E402
+from situate.policies.shapes import GraphShape  # noqa: E402
 from situate.solvers.evolutionary.regal import weights  # noqa: E402
 from situate.solvers.evolutionary.regal.settings import Proposed, RegalSettings  # noqa: E402
 from situate.solvers.evolutionary.regal.training import trials  # noqa: E402
