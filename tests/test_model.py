@@ -85,7 +85,7 @@ def test_of_a_module_a_function_is_asked_for(tmp_path, monkeypatch, text):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "nets").mkdir()
     (tmp_path / "nets" / "mine.py").write_text("def build(): ...")
-    with pytest.raises(SituateError, match=r"give a function of it .*: nets.mine:FUNCTION"):
+    with pytest.raises(SituateError, match=r"give a function in it .*: nets.mine:FUNCTION"):
         find_model(text)
 
 
@@ -104,7 +104,7 @@ def test_of_a_module_a_function_is_asked_for(tmp_path, monkeypatch, text):
 def test_a_function_of_a_file_is_answered_with_that_of_the_module(here, text, remedy):
     with pytest.raises(SituateError) as error:
         find_model(text)
-    assert str(error.value) == f"{text}: a function is named by its module: {remedy}"
+    assert str(error.value) == f"{text}: name a function by its module: {remedy}"
 
 
 @pytest.mark.parametrize("text", ["none.py:build", "nets/none:build"])
@@ -115,7 +115,7 @@ def test_a_function_of_a_file_that_is_missing(here, text):
 
 def test_a_file_whose_name_no_module_can_have_is_to_be_renamed(here):
     (here / "my-net.py").write_text("def build(): ...")
-    with pytest.raises(SituateError, match=r"^my-net.py: no module can be called so: rename it"):
+    with pytest.raises(SituateError, match=r"^my-net.py: no module can have that name: rename it"):
         find_model("my-net.py:build")
 
 

@@ -17,9 +17,9 @@ import sys
 import time
 
 from situate.data import graph_json
+from situate.data.capture_options import CaptureOptions
 from situate.data.graph import Graph
 from situate.zoo.loading import captured, packaged
-from situate.zoo.networks import network
 
 PACKAGED = (
     "inception_v3", "inception_v3:inference", "resnet50", "resnet50:inference", "resnet101",
@@ -35,9 +35,8 @@ def main(names: list[str]) -> None:
 
 def package(name: str) -> None:
     """Capture one graph, write it and print its figures."""
-    found, training = network(name)
     start = time.perf_counter()
-    graph = captured(name, found, training, found.optimizer)
+    graph = captured(name, CaptureOptions())
     seconds = time.perf_counter() - start
     graph_json.write(graph, packaged(name))
     print(json.dumps({**figures(graph), "seconds": round(seconds, 1), "peak_mb": peak_mb(),

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from situate.zoo.built import Built
+from situate.zoo.parts import ModelParts
 
 CLASSES = 10
 
@@ -37,7 +37,7 @@ def loss(model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
     return F.cross_entropy(model(images), labels)
 
 
-def build(batch: int = 128) -> Built:
+def build(batch: int = 128) -> ModelParts:
     """Model, inputs and loss."""
     images, labels = torch.randn(batch, 3, 32, 32), torch.randint(CLASSES, (batch,))
     return CifarCNN(), (images, labels), loss

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from situate.zoo.built import Built
+from situate.zoo.parts import ModelParts
 
 Size = int | tuple[int, int]
 
@@ -179,7 +179,7 @@ def loss(model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
     return total
 
 
-def build(batch: int = 32) -> Built:
+def build(batch: int = 32) -> ModelParts:
     """Model, inputs and loss."""
     images, labels = torch.randn(batch, 3, 299, 299), torch.randint(CLASSES, (batch,))
     return InceptionV3(), (images, labels), loss

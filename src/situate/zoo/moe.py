@@ -13,7 +13,7 @@ import transformers
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from situate.zoo.built import Built
+from situate.zoo.parts import ModelParts
 from situate.zoo.transformer import from_config, language_loss, tokens
 
 CAPACITY = 1.25
@@ -35,7 +35,7 @@ class Expert(nn.Module):
 
 
 class Experts(nn.Module):
-    """In place of transformers' experts: the same arguments, the same result up to capacity."""
+    """A replacement for transformers' experts: same arguments, same result up to capacity."""
 
     def __init__(self, config: transformers.MixtralConfig) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class Experts(nn.Module):
         return result
 
 
-def build(batch: int = 1, length: int = 2048) -> Built:
+def build(batch: int = 1, length: int = 2048) -> ModelParts:
     """Model, inputs and loss; bfloat16, 46.7 billion parameters."""
     config = transformers.MixtralConfig()
     model: Any = from_config(transformers.AutoModelForCausalLM, config, torch.bfloat16)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from situate.zoo.built import Built
+from situate.zoo.parts import ModelParts
 from situate.zoo.lstm import Cell, State, start, unroll
 
 VOCABULARY, HIDDEN, STEPS = 36_548, 1024, 128
@@ -55,7 +55,7 @@ class Attention(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Every step reads a word and what attention saw at the step before."""
+    """Every step reads a word and the attention of the step before."""
 
     def __init__(self, layers: int) -> None:
         super().__init__()
@@ -103,7 +103,7 @@ def loss(model: nn.Module, source: Tensor, target: Tensor, following: Tensor) ->
     return F.cross_entropy(model(source, target), following.t().flatten())
 
 
-def build(layers: int, batch: int = 64, steps: int = STEPS) -> Built:
+def build(layers: int, batch: int = 64, steps: int = STEPS) -> ModelParts:
     """Model, inputs and loss; encoder and decoder have `layers` layers each, unrolled `steps`
     times."""
     if layers < 2:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from situate.zoo.built import Built
+from situate.zoo.parts import ModelParts
 from situate.zoo.lstm import Cell, unroll
 
 VOCABULARY, HIDDEN, LAYERS, STEPS = 10_000, 1024, 4, 35
@@ -40,7 +40,7 @@ def loss(model: nn.Module, tokens: Tensor, following: Tensor) -> Tensor:
     return F.cross_entropy(model(tokens), following.t().flatten())
 
 
-def build(batch: int = 64) -> Built:
+def build(batch: int = 64) -> ModelParts:
     """Model, inputs and loss."""
     tokens, following = torch.randint(VOCABULARY, (2, batch, STEPS)).unbind()
     return RNNLM(), (tokens, following), loss

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from transformers.initialization import no_init_weights
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from situate.zoo.built import Built
+from situate.zoo.parts import ModelParts
 
 ATTENTION = "unmasked_sdpa"
 """Fused attention without a mask: no sequence is padded, and causality needs none."""
@@ -41,21 +41,21 @@ def image_loss(model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
     return F.cross_entropy(model(pixel_values=images).logits, labels)
 
 
-def gpt2(batch: int = 8, length: int = 1024) -> Built:
+def gpt2(batch: int = 8, length: int = 1024) -> ModelParts:
     """GPT-2 small: 124 million parameters (Radford et al., 2019)."""
     config = transformers.GPT2Config(attn_pdrop=0.0)
     model = from_config(transformers.AutoModelForCausalLM, config)
     return model, tokens(config.vocab_size, batch, length), language_loss
 
 
-def bert(batch: int = 8, length: int = 512) -> Built:
+def bert(batch: int = 8, length: int = 512) -> ModelParts:
     """BERT base: 110 million parameters (Devlin et al., NAACL 2019)."""
     config = transformers.BertConfig(attention_probs_dropout_prob=0.0)
     model = from_config(transformers.AutoModelForMaskedLM, config)
     return model, tokens(config.vocab_size, batch, length), masked_loss
 
 
-def vit(batch: int = 32) -> Built:
+def vit(batch: int = 32) -> ModelParts:
     """ViT base, patches of 16 x 16: 86 million parameters (Dosovitskiy et al., ICLR 2021)."""
     config: Any = transformers.ViTConfig()
     config.num_labels = 1000
@@ -65,12 +65,12 @@ def vit(batch: int = 32) -> Built:
     return model, (images, labels), image_loss
 
 
-def llama_7b(batch: int = 1, length: int = 2048) -> Built:
+def llama_7b(batch: int = 1, length: int = 2048) -> ModelParts:
     """Llama 7B (Touvron et al., 2023)."""
     return _llama(transformers.LlamaConfig(), batch, length)
 
 
-def llama_70b(batch: int = 1, length: int = 2048) -> Built:
+def llama_70b(batch: int = 1, length: int = 2048) -> ModelParts:
     """Llama 2 70B (Touvron et al., 2023)."""
     config = transformers.LlamaConfig(
         hidden_size=8192,
@@ -82,7 +82,7 @@ def llama_70b(batch: int = 1, length: int = 2048) -> Built:
     return _llama(config, batch, length)
 
 
-def _llama(config: transformers.LlamaConfig, batch: int, length: int) -> Built:
+def _llama(config: transformers.LlamaConfig, batch: int, length: int) -> ModelParts:
     model = from_config(transformers.AutoModelForCausalLM, config, torch.bfloat16)
     return model, tokens(config.vocab_size, batch, length), language_loss
 
