@@ -30,8 +30,8 @@ from situate.runtime.programs.placed import PlacedProgram, place
 from situate.runtime.programs.program import Program, capture_program
 from situate.runtime.step import PlacedStep
 from situate.simulation.decoding import order_of
-from situate.zoo.parts import ModelParts
 from situate.zoo.networks import NETWORKS
+from situate.zoo.parts import ModelParts
 
 TINY = {
     "cifar_cnn": (2,),

@@ -14,8 +14,8 @@ from situate.zoo import cifar_cnn as cifar
 from situate.zoo import inception_v3 as inception
 from situate.zoo import nmt, resnet
 from situate.zoo import rnnlm as language_model
-from situate.zoo.parts import ModelParts
 from situate.zoo.lstm import Cell, unroll
+from situate.zoo.parts import ModelParts
 
 CLASSES = 10
 

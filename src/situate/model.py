@@ -210,7 +210,9 @@ def _check_module_name(text: str) -> None:
         raise ReadError(f"{match[1]}.py: no such file")
     if not os.path.basename(path).isidentifier():
         raise SituateError(f"{path}.py: no module can have that name: rename it, such as mine.py")
-    raise SituateError(f"{text}: name a function by its module: write {_module_name(path, match[3])}")
+    raise SituateError(
+        f"{text}: name a function by its module: write {_module_name(path, match[3])}"
+    )
 
 
 def _is_source(path: str) -> bool:

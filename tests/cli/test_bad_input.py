@@ -155,7 +155,7 @@ BAD_ARGUMENTS = {
     "a dimension without a size": (["--dim", "batch"], "NAME=SIZE"),
     "a dimension of size zero": (["--dim", "batch=0"], "NAME=SIZE"),
     "a dimension that is no number": (["--dim", "batch=x"], "NAME=SIZE"),
-    "a dimension of two sizes": (["--dim", "a=1", "--dim", "a=2"], "--dim a: given as 1 and as 2"),
+    "a dimension of two sizes": (["--dim", "a=1", "--dim", "a=2"], "--dim a: has sizes 1 and 2"),
     "a dimension of a file that has none": (["--dim", "batch=8"], "ONNX"),
     "an optimiser for a file": (["--optimizer", "adam"], "--optimizer"),
 }

@@ -8,6 +8,7 @@ import pytest
 
 from situate.cli.inputs import read_model
 from situate.data import graph_json
+from situate.data.capture_options import CaptureOptions
 from situate.data.costs import Costs, MeasuredDevice, Timing
 from situate.data.graph import Graph, MachineDevice, Op
 from tests.cli.conftest import diamond
@@ -20,8 +21,8 @@ def test_what_a_users_function_prints_stays_out_of_the_answer(
         print("downloading")
         return diamond()
 
-    monkeypatch.setattr("situate.cli.inputs.find_model", chatty)
-    read_model("mine:step")
+    monkeypatch.setattr("situate.cli.inputs.load_graph", chatty)
+    read_model("mine:step", CaptureOptions())
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "downloading\n")
 
@@ -107,7 +108,7 @@ def test_a_plan_of_a_cluster_file_asks_for_that_file(situate, model, pair):
 
 
 def test_a_missing_cluster_is_told_before_a_model_is_captured(situate, monkeypatch):
-    monkeypatch.setattr("situate.cli.inputs.find_model", lambda *_: pytest.fail("captured"))
+    monkeypatch.setattr("situate.cli.inputs.load_graph", lambda *_: pytest.fail("captured"))
     run = situate("plan", "mine:step")
     assert run.status == 2
     assert "error: mine:step brings no machine of its own: give --cluster a preset" in run.err

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from situate.cli.learning_options import LearningOptions
-from situate.cli.search import Budget
+from situate.cli.learning_options import ComparisonLearningOptions, LearningOptions
+from situate.cli.search_options import SearchBudget
 from situate.errors import SituateError
 from situate.solvers.learned.driver import SAMPLES
 from situate.solvers.learned.learner import Learning
@@ -15,8 +15,8 @@ from situate.solvers.learned.learner import Learning
 BOTH = ["single", "random", "auto", "post"]
 
 
-def budget(time_limit: float | None = None, evaluations: int | None = None) -> Budget:
-    return Budget(time_limit, evaluations, seed=0, threads=None)
+def budget(time_limit: float | None = None, evaluations: int | None = None) -> SearchBudget:
+    return SearchBudget(time_limit, evaluations, seed=0, threads=None)
 
 
 def test_without_options_every_method_will_do():
@@ -86,7 +86,7 @@ def test_a_time_limit_holds_unless_samples_are_what_is_compared():
         ({"workers": "two"}, "workers: must be a number from 1 to 4,096, ray, ray:NUMBER or"),
         ({"timeout": 5.0}, "--timeout: applies with --evaluator hardware only"),
         ({"clock": "wal", "controllers": 2}, "unknown clock 'wal'.*'wall'"),
-        ({"clock": "virtual"}, "--clock: is that of several controllers: give --controllers"),
+        ({"clock": "virtual"}, "--clock: applies to several controllers: give --controllers"),
     ],
 )
 def test_the_options_of_an_evaluator_are_its_own(options, words):
@@ -114,11 +114,11 @@ def test_the_solver_is_told_what_was_typed():
 
 
 def test_every_method_that_learns_has_a_study_of_its_own_in_the_folder(tmp_path):
-    options = LearningOptions(study=str(tmp_path / "a" / "b"))
+    options = ComparisonLearningOptions(study=str(tmp_path / "a" / "b"))
     assert options.study_of("post") == tmp_path / "a" / "b" / "post.study"
     assert (tmp_path / "a" / "b").is_dir()
     assert options.study_of("heft") is None
-    assert LearningOptions().study_of("post") is None
+    assert ComparisonLearningOptions().study_of("post") is None
 
 
 def test_a_search_with_settings_takes_them_and_nothing_else():

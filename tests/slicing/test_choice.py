@@ -11,11 +11,11 @@ from situate.data.slices import AutoSlices
 from situate.errors import SituateError
 from situate.results.choice import Choice
 from situate.results.result import Result
-from situate.slicing.choice import Solve, choose
+from situate.slicing.choice import SharedBudget, Solve, choose
 from situate.slicing.cuts import Cuts
 from situate.solvers import solve
 from tests.slicing.steps import Captured
-from tests.solvers.families import devices
+from tests.solvers.families import chain, devices
 
 
 def by(method: str = "auto") -> Solve:
@@ -143,3 +143,36 @@ def test_the_history_counts_all_searches():
     seconds = [second for second, _, _ in choice.result.history]
     assert seconds == sorted(seconds)
     assert seconds[-1] <= choice.result.seconds
+
+
+# Several searches share one budget.
+RESULT = solve(Problem(chain(2), devices(1)), "single")
+
+
+def spent(
+    budget: SharedBudget, seconds: float, evaluations: int, limit: float | None = None
+) -> SharedBudget:
+    budget.spend(replace(RESULT, seconds=seconds, evaluations=evaluations), limit)
+    return budget
+
+
+def test_a_part_is_a_share_of_all_and_no_more_than_is_left():
+    budget = SharedBudget(10.0, 100)
+    assert budget.part(0.5) == (5.0, 50)
+    assert spent(budget, 8.0, 70).part(0.5) == (2.0, 30)
+
+
+def test_what_is_unlimited_stays_so():
+    assert SharedBudget(None, 100).part(0.25) == (None, 25)
+    assert SharedBudget(4.0, None).part(0.25) == (1.0, None)
+    assert spent(SharedBudget(None, None), 1e9, 10**9).affords_another()
+
+
+def test_a_search_that_may_go_over_the_time_is_not_begun():
+    assert spent(SharedBudget(10.0, None), 6.0, 1, limit=5.0).affords_another()
+    assert not spent(SharedBudget(10.0, None), 6.0, 1, limit=1.0).affords_another()
+
+
+def test_no_search_is_begun_without_evaluations():
+    assert spent(SharedBudget(None, 10), 1.0, 9).affords_another()
+    assert not spent(SharedBudget(None, 10), 1.0, 10).affords_another()

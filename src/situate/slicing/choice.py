@@ -11,7 +11,6 @@ from situate.errors import SituateError
 from situate.report.units import time_text
 from situate.results.choice import Choice, SliceTrial
 from situate.results.result import Result
-from situate.slicing.budget import Budget
 from situate.slicing.cuts import Cuts
 from situate.slicing.shares import WHOLE, Shares, by_device, falling, growing
 from situate.solvers import DEFAULT_SECONDS
@@ -63,7 +62,7 @@ def choose(
     """
     if time_limit is None and evaluations is None:
         time_limit = DEFAULT_SECONDS
-    contest = _Contest(cuts, solve, Budget(time_limit, evaluations))
+    contest = _Contest(cuts, solve, SharedBudget(time_limit, evaluations))
     try:
         contest.explore() if among is None else contest.try_all(among)
         contest.finish()
@@ -71,6 +70,40 @@ def choose(
         if not contest.results:
             raise
     return contest.choice()
+
+
+class SharedBudget:
+    """Seconds and evaluations shared by several searches; captures do not count.
+
+    Attributes:
+        seconds, evaluations: spent so far.
+    """
+
+    def __init__(self, time_limit: float | None, evaluations: int | None) -> None:
+        self.seconds, self.evaluations = 0.0, 0
+        self._time_limit, self._limit = time_limit, evaluations
+        self._over = 0.0
+
+    def affords_another(self) -> bool:
+        """True if there is time for another search, even if it overruns like the worst so far."""
+        timely = self._time_limit is None or self.seconds + self._over < self._time_limit
+        return timely and (self._limit is None or self.evaluations < self._limit)
+
+    def part(self, share: float) -> tuple[float | None, int | None]:
+        """Seconds and evaluations of a share of the budget, limited by the rest."""
+        seconds, evaluations = self._time_limit, self._limit
+        if seconds is not None:
+            seconds = max(0.0, min(share * seconds, seconds - self.seconds))
+        if evaluations is not None:
+            evaluations = max(1, min(int(share * evaluations), evaluations - self.evaluations))
+        return seconds, evaluations
+
+    def spend(self, result: Result, seconds: float | None) -> None:
+        """Count the cost of a search with a limit of `seconds`."""
+        self.seconds += result.seconds
+        self.evaluations += result.evaluations
+        if seconds is not None:
+            self._over = max(self._over, result.seconds - seconds)
 
 
 class _Contest:
@@ -82,7 +115,7 @@ class _Contest:
         uncut: the reason for not cutting the batch.
     """
 
-    def __init__(self, cuts: Cuts, solve: Solve, budget: Budget) -> None:
+    def __init__(self, cuts: Cuts, solve: Solve, budget: SharedBudget) -> None:
         self.results: dict[Shares, Result] = {}
         self.left_out: dict[Shares, SituateError | str] = {}
         self.uncut = ""

@@ -55,9 +55,7 @@ def load(
     return load_network(name, options, captures)
 
 
-def load_network(
-    name: str, options: CaptureOptions, captures: Captures | None = None
-) -> Graph:
+def load_network(name: str, options: CaptureOptions, captures: Captures | None = None) -> Graph:
     """The graph of a network; arguments and errors are those of `load`."""
     entry, training = network(name)
     if options.optimizer is not None and not training:

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from situate.zoo.parts import ModelParts
 from situate.zoo.lstm import Cell, State, start, unroll
+from situate.zoo.parts import ModelParts
 
 VOCABULARY, HIDDEN, STEPS = 36_548, 1024, 128
 

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from situate.zoo.parts import ModelParts
 from situate.zoo.lstm import Cell, unroll
+from situate.zoo.parts import ModelParts
 
 VOCABULARY, HIDDEN, LAYERS, STEPS = 10_000, 1024, 4, 35
 

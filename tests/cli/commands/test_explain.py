@@ -63,7 +63,7 @@ def test_a_plan_that_is_given_is_not_searched_for(situate, model, pair, option):
     situate("plan", model, "--cluster", pair, "--method", "single", "--out", "plan.json")
     run = situate("explain", model, "plan.json", "--cluster", pair, *option)
     assert run.status == 2
-    assert run.err == (f"error: {option[0]}: the plan is made already: leave out one of the two\n")
+    assert run.err == (f"error: {option[0]}: the plan is already made: leave out one of the two\n")
 
 
 def test_a_plan_that_does_not_fit_is_explained_and_exits_3(situate, model, tight_pair):

@@ -246,7 +246,7 @@ def test_parameters_that_are_there_once_may_be_left_to_the_predicted_step(situat
     asked = ("tests.branches:build", "--cluster", "k80-2", "--slices", "2", "--replicas", "2")
     run = situate("plan", *asked, "--once", "auto", "--out", "plan.json", *QUICK)
     assert run.status == 0
-    assert "of 4 parameters are there once, " in run.err
+    assert "of 4 parameters have a single copy, " in run.err
     cut = Plan.read(tmp_path / "plan.json").cut
     assert f"replicas: {len(cut.once)} of 4" in run.err
     assert "auto" not in cut.once
@@ -268,15 +268,15 @@ def test_the_order_of_sums_is_told_or_left_to_the_predicted_step(situate, tmp_pa
     [
         (("--slices", "9999"), "slices: give 2 to 4,096 of them"),
         (("--slices", "x"), "slices 'x': must be a number of equal slices"),
-        (("--slice-dim", "0=1"), "--slice-dim says how the batch is cut: give --slices too"),
-        (("--slice-loss", "sum"), "--slice-loss says how the batch is cut: give --slices too"),
-        (("--replicas", "2"), "--replicas says how the batch is cut: give --slices too"),
-        (("--once", "a"), "--once says how the batch is cut: give --slices too"),
-        (("--batch-norm", "batch"), "--batch-norm says how the batch is cut: give --slices too"),
+        (("--slice-dim", "0=1"), "--slice-dim describes slices: give --slices too"),
+        (("--slice-loss", "sum"), "--slice-loss describes slices: give --slices too"),
+        (("--replicas", "2"), "--replicas describes slices: give --slices too"),
+        (("--once", "a"), "--once describes slices: give --slices too"),
+        (("--batch-norm", "batch"), "--batch-norm describes slices: give --slices too"),
         (("--slices", "2", "--batch-norm", "all"), "got 'all': give slice or batch"),
-        (("--sums", "tree"), "--sums says how the batch is cut: give --slices too"),
+        (("--sums", "tree"), "--sums describes slices: give --slices too"),
         (("--slices", "2", "--sums", "star"), "got 'star': give chain, tree or auto"),
-        (("--slices", "auto", "--sums", "auto"), "--sums auto: is chosen for one cut of the batch"),
+        (("--slices", "auto", "--sums", "auto"), "--sums auto: needs a number of slices"),
         (
             ("--slices", "2", "--replicas", "3"),
             "replicas: give at least 2, and no more than the 2",
@@ -318,7 +318,7 @@ def test_modules_are_not_chosen_along_with_slices(situate, model):
     chosen = ("--slices", "auto", "--recompute", "auto")
     run = situate("plan", model, "--cluster", "k80-2", *chosen)
     assert (run.status, run.err.count("\n")) == (2, 1)
-    assert "--recompute auto: is chosen for one cut of the batch: give --slices a num" in run.err
+    assert "--recompute auto: needs a number of slices: give --slices one" in run.err
 
 
 def test_bad_modules_are_one_line(situate, model):

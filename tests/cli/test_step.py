@@ -84,4 +84,4 @@ def test_a_file_holds_one_size_and_a_plan_is_of_its_slices(situate):
     assert (run.status, run.err.count("\n")) == (2, 1)
     assert "the plan is of slices 2, and the graph of slices 4: give those of the plan" in run.err
     run = situate("explain", BRANCHES, "two.json", "--slices", "4")
-    assert run.err == "error: --slices: the plan is made already: leave out one of the two\n"
+    assert run.err == "error: --slices: the plan is already made: leave out one of the two\n"

@@ -1,0 +1,105 @@
+"""Classes of options: their fields become options of a command.
+
+    @with_options
+    def plan(model: Model, *, budget: SearchBudget, outputs: OutputOptions) -> int: ...
+
+typer reads the signature of a function. `with_options` replaces each parameter whose type is a
+dataclass by the fields of that class, which carry typer's metadata, and builds the object when the
+command runs. Constructors check the values.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from inspect import Parameter, Signature, signature
+from typing import Any, TypeVar, get_args, get_type_hints
+
+Status = TypeVar("Status")
+
+
+@dataclass(frozen=True)
+class After:
+    """Metadata of an option that help lists behind another one, and not in the order of fields."""
+
+    name: str
+
+
+OMITTED = "omitted"
+"""Metadata of an inherited field that is no option of the command."""
+
+
+def with_options(command: Callable[..., Status]) -> Callable[..., Status]:
+    """The command with the fields of its classes of options as parameters."""
+    types = get_type_hints(command, include_extras=True)
+    groups = {name: kind for name, kind in types.items() if is_dataclass(kind)}
+
+    @functools.wraps(command)
+    def run(**values: Any) -> Status:
+        objects = {name: _build(kind, values) for name, kind in groups.items()}
+        return command(**objects, **values)
+
+    parameters: list[Parameter] = []
+    for parameter in signature(command).parameters.values():
+        kind = types[parameter.name]
+        parameters += (
+            _parameters(kind) if is_dataclass(kind) else [parameter.replace(annotation=kind)]
+        )
+    parameters = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in _sorted(parameters)]
+    return with_signature(run, parameters)
+
+
+def with_signature(
+    command: Callable[..., Status], parameters: Sequence[Parameter]
+) -> Callable[..., Status]:
+    """The command with another signature; typer reads it and the annotations."""
+    vars(command)["__signature__"] = Signature(parameters)
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    return command
+
+
+def _parameters(options: Any) -> Iterator[Parameter]:
+    """One parameter an option of a class, with those of nested classes in place."""
+    for field, annotation in _annotated(options):
+        if is_dataclass(annotation):
+            yield from _parameters(annotation)
+        elif OMITTED not in get_args(annotation):
+            default = Parameter.empty if field.default is MISSING else field.default
+            yield Parameter(
+                field.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+            )
+
+
+def _build(options: Any, values: dict[str, Any]) -> object:
+    """An object of a class of options; takes its fields out of the values."""
+    arguments: dict[str, object] = {}
+    for field, annotation in _annotated(options):
+        if is_dataclass(annotation):
+            arguments[field.name] = _build(annotation, values)
+        elif field.name in values:
+            arguments[field.name] = values.pop(field.name)
+    return options(**arguments)
+
+
+@functools.cache
+def _annotated(options: Any) -> list[tuple[Field[Any], Any]]:
+    """The fields of a class, each with its annotation evaluated."""
+    annotations = get_type_hints(options, include_extras=True)
+    return [(field, annotations[field.name]) for field in fields(options)]
+
+
+def _sorted(parameters: list[Parameter]) -> list[Parameter]:
+    """The parameters, those with `After` behind the one that it names."""
+    result: list[Parameter] = []
+    moved: dict[str, list[Parameter]] = {}
+    for parameter in parameters:
+        place = next((a for a in get_args(parameter.annotation) if isinstance(a, After)), None)
+        if place is None:
+            result.append(parameter)
+        else:
+            moved.setdefault(place.name, []).append(parameter)
+    for name, options in moved.items():
+        place_of = [parameter.name for parameter in result].index(name) + 1
+        result[place_of:place_of] = options
+    return result
