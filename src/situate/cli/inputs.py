@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from situate import zoo
 from situate.cli.names import find_objective
-from situate.cli.open_choices import choose_once, choose_recompute, choose_sums, closed
 from situate.cli.search_options import ProblemOptions
 from situate.cli.terminal import note, working
 from situate.data.capture_options import CaptureOptions
@@ -18,10 +20,12 @@ from situate.data.cluster import OWN_MACHINE, Cluster
 from situate.data.costs import Costs
 from situate.data.graph import Graph
 from situate.data.problem import Problem, find_rules
-from situate.data.recompute import is_auto
-from situate.data.slices import AUTO, Slices
+from situate.data.recompute import is_auto, recomputed_modules
+from situate.data.replicas import replicated
+from situate.data.slices import AUTO, Slices, Sums
 from situate.errors import PlanError, SituateError
-from situate.model import check_model, is_file, load_graph
+from situate.model import check_model, is_file, load_graph, trace_model
+from situate.report.units import size_text
 from situate.results.plan import Plan
 from situate.schedule.schedule import Schedule
 
@@ -74,9 +78,9 @@ def read_problem(
         rules = find_rules(options.rules or graph.rules)
         return Problem(graph, cluster or _own_machine(graph), goal, rules, costs)
 
-    first = replace(capture, slices=closed(slices))
+    first = replace(capture, slices=_closed(slices))
     if is_auto(capture.recompute) and not (capture.dims or is_file(model)):
-        problem = choose_recompute(model, first, problem_of)
+        problem = _choose_recompute(model, first, problem_of)
     else:
         problem = problem_of(read_model(model, first, captures))
 
@@ -86,12 +90,79 @@ def read_problem(
         return replace(problem, graph=_load(model, again))
 
     if slices is not None and slices.sums == AUTO:
-        problem = choose_sums(problem, recaptured)
+        problem = _choose_sums(problem, recaptured)
     if slices is not None and slices.once == (AUTO,):
-        problem = recaptured(choose_once(problem))
+        problem = recaptured(_choose_once(problem))
     if problem.graph.rules != (options.rules or "situate"):
         _note_rules(problem.graph, options.rules)
     return problem
+
+
+def _closed(slices: Slices | None) -> Slices | None:
+    """The slices of the first capture, in which choices have their default."""
+    if slices is None:
+        return None
+    once = () if slices.once == (AUTO,) else slices.once
+    sums: Sums = "chain" if slices.sums == AUTO else slices.sums
+    return msgspec.structs.replace(slices, once=once, sums=sums)
+
+
+def _choose_recompute(
+    model: str, capture: CaptureOptions, problem_of: Callable[[Graph], Problem]
+) -> Problem:
+    """The problem of a step with as many modules that run again as memory needs."""
+    from situate.solvers.recompute import with_recompute
+
+    with working(f"reading {model}"), redirect_stdout(sys.stderr):
+        step = trace_model(model, capture.optimizer, capture.slices)
+    with working("choosing modules that run again"):
+        problem = with_recompute(lambda modules: problem_of(step.graph(modules)))
+    for warning in problem.graph.warnings:
+        note(f"warning: {warning}")
+    note(_recompute_note(problem))
+    return problem
+
+
+def _recompute_note(problem: Problem) -> str:
+    modules = recomputed_modules(problem.graph)
+    if not modules:
+        return "recompute: no module runs again, because none would help"
+    names = ", ".join(entry.module for entry in modules)
+    freed = size_text(sum(entry.freed for entry in modules))
+    return f"recompute: {names} run again, which frees {freed} until the backward pass"
+
+
+def _choose_sums(chain: Problem, recaptured: Callable[[Slices | None], Problem]) -> Problem:
+    """The better of two steps, which add up gradients in a chain or in a tree.
+
+    Args:
+        chain: the step with a chain.
+        recaptured: captures the step in other slices.
+    """
+    from situate.solvers.sum_choice import better_sums
+
+    cut = chain.graph.slices
+    tree = recaptured(cut and msgspec.structs.replace(cut, sums="tree"))
+    with working("choosing the order of sums"):
+        order = better_sums(chain, tree)
+    note(f"sums: gradients are added up in a {order}")
+    return tree if order == "tree" else chain
+
+
+def _choose_once(problem: Problem) -> Slices | None:
+    """The slices of a step of replicas, with the parameters that should have a single copy."""
+    from situate.solvers.replica_choice import parameters_once
+
+    sizes = replicated(problem.graph)
+    with working("choosing parameters with a single copy"):
+        once = parameters_once(problem)
+    single = size_text(sum(sizes[name] for name in once))
+    note(
+        f"replicas: {len(once):,} of {len(sizes):,} parameters have a single copy, {single} of "
+        f"{size_text(sum(sizes.values()))} with their state"
+    )
+    cut = problem.graph.slices
+    return cut and msgspec.structs.replace(cut, once=(*cut.once, *once))
 
 
 def _own_machine(graph: Graph) -> Cluster:

@@ -208,6 +208,7 @@ class _Contest:
     def _search(self, shares: Shares, part: float) -> None:
         """Search within a share of the budget, and keep the better plan."""
         first = not self._budget.evaluations
+        # The first search always runs, so that there is a plan to return.
         if shares in self._finished or not (first or self._budget.affords_another()):
             return
         seconds, evaluations = self._budget.part(part)
@@ -216,6 +217,7 @@ class _Contest:
         if before is None or _rank(result) < _rank(before):
             self.results[shares] = self._dated(result)
         self._budget.spend(result, seconds)
+        # A method far from its limits has converged: more budget would give the same plan.
         totals = (result.seconds, seconds), (result.evaluations, evaluations)
         if result.optimal or all(
             limit is None or s < FINISHED_SHARE * limit for s, limit in totals
@@ -267,5 +269,6 @@ def _gains(now: Result, before: Result | None) -> bool:
     """True if the plan is better by enough to try still more slices."""
     if before is None:
         return True
+    # While plans do not fit, any reduction of the excess pays; then the value must fall by 1 %.
     excess, least, _ = _rank(before)
     return (_rank(now)[0], _value(now)) < (excess, (1 - LEAST_GAIN * (excess == 0)) * least)

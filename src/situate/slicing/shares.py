@@ -57,8 +57,10 @@ def by_device(problem: Problem, batch: int, schedule: Schedule) -> Iterator[Shar
     """
     devices = accelerators(problem)
     seconds = problem.seconds[:, devices]
+    # Batches a second of a device with the whole step; ops that cannot run there count 0 seconds.
     speed = 1 / np.where(np.isfinite(seconds), seconds, 0).sum(axis=0).clip(1e-300)
     room = _room(problem, batch, schedule)[devices]
+    # Columns are (speed, room); a single distinct one means equal devices.
     if len(np.unique([speed, room], axis=1).T) == 1:
         return
     for count in SLICES_PER_DEVICE:
@@ -70,6 +72,7 @@ def by_device(problem: Problem, batch: int, schedule: Schedule) -> Iterator[Shar
 def _room(problem: Problem, batch: int, schedule: Schedule) -> Floats:
     """(d,) samples that fit on a device beside an equal share of the parameters."""
     persistent = int(problem.persistent.sum())
+    # Activations grow with the batch; parameters and their state do not.
     sample = max(1.0, (int(schedule.peak.sum()) - persistent) / batch)
     share = persistent / len(accelerators(problem))
     return np.asarray((problem.capacity - share).clip(0) / sample)
@@ -83,6 +86,7 @@ def _dealt(samples: int, speed: Floats, room: Floats) -> list[int]:
     """
     sizes = np.zeros(len(speed), np.int64)
     for _ in range(samples):
+        # Time of each device with one more sample; infinite beyond its room.
         ends = np.where(sizes + 1 <= room, (sizes + 1) / speed, np.inf)
         first = int(np.argmin(ends))
         if not np.isfinite(ends[first]):

@@ -19,6 +19,7 @@ class CifarCNN(nn.Module):
         self.conv1 = nn.Conv2d(3, 64, 5, padding=2)
         self.conv2 = nn.Conv2d(64, 64, 5, padding=2)
         self.pool = nn.MaxPool2d(3, 2, 1)
+        # TensorFlow's alpha is per channel and its radius 4; PyTorch divides alpha by the size, 9.
         self.norm = nn.LocalResponseNorm(9, alpha=0.001 * 9, k=1.0)
         self.local3 = nn.Linear(64 * 8 * 8, 384)
         self.local4 = nn.Linear(384, 192)

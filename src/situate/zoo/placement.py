@@ -85,10 +85,12 @@ def _spread(graph: Graph, stages: Sequence[Stage]) -> list[int]:
     for producer, consumer in graph.edges():
         producers.setdefault(consumer, []).append(producer)
         consumers.setdefault(producer, []).append(consumer)
+    # Forward: an op such as a reshape follows the last of its inputs to run.
     for op in graph.order:
         sources = [p for p in producers.get(op, ()) if result[p] is not None]
         if result[op] is None and sources:
             result[op] = result[max(sources, key=rank.__getitem__)]
+    # Backward: what no layer feeds, such as an input, goes to its first reader.
     for op in reversed(graph.order):
         if result[op] is None:
             readers = sorted(consumers.get(op, ()), key=rank.__getitem__)

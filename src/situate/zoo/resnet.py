@@ -1,6 +1,6 @@
 """ResNet-50, -101 and -200 (He et al., CVPR and ECCV 2016), 224 x 224 pixels.
 
-The papers' batch is 32. Layers are called as in torchvision.
+The papers' batch is 32. Layers have the names of torchvision.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ class Bottleneck(nn.Module):
         out = width * EXPANSION
         self.conv1 = nn.Conv2d(channels, width, 1, bias=False)
         self.bn1 = nn.BatchNorm2d(width)
+        # The stride is in the 3 x 3 convolution (version 1.5), as in torchvision.
         self.conv2 = nn.Conv2d(width, width, 3, stride, 1, bias=False)
         self.bn2 = nn.BatchNorm2d(width)
         self.conv3 = nn.Conv2d(width, out, 1, bias=False)

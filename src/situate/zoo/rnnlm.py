@@ -1,8 +1,8 @@
 """RNNLM: a language model of four LSTM layers (Jozefowicz et al., 2016), unrolled.
 
-Four layers and a batch of 64 are the placement papers'. They give neither cells nor steps nor
-vocabulary: 1024 cells a layer are a choice, 35 steps and 10,000 words are Penn Treebank's (Zaremba
-et al., 2014).
+The placement papers use four layers and a batch of 64, but publish neither cells, steps nor
+vocabulary. Here a layer has 1024 cells; 35 steps and 10,000 words are those of Penn Treebank
+(Zaremba et al., 2014).
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ class RNNLM(nn.Module):
         steps = list(self.embedding(tokens).unbind(1))
         for layer in self.layers:
             assert isinstance(layer, Cell)
+            # Layer by layer, not step by step: step t of a layer needs step t of the layer below.
             steps, _ = unroll(layer, steps)
         logits: Tensor = self.softmax(torch.cat(steps))
         return logits

@@ -1,7 +1,7 @@
 """GPT-2, BERT, ViT and Llama from transformers' configurations, without weights.
 
-Sizes are those of the published models. Attention drops nothing, so that it stays one fused op, as
-it is on a GPU. Llama is in bfloat16, its optimiser's state too.
+Sizes are those of the published models. Attention has no dropout, so that it stays one fused op, as
+on a GPU. Llama and its optimiser's state are in bfloat16.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ transformers.AttentionInterface.register(ATTENTION, sdpa_attention_forward)
 
 
 def language_loss(model: nn.Module, tokens: Tensor, following: Tensor) -> Tensor:
-    """Cross entropy with the tokens that follow, in float32."""
+    """Cross entropy with the following tokens, in float32."""
     logits = model(input_ids=tokens, use_cache=False).logits
     return F.cross_entropy(logits.flatten(0, 1).float(), following.flatten())
 
@@ -88,7 +88,8 @@ def _llama(config: transformers.LlamaConfig, batch: int, length: int) -> ModelPa
 
 
 def from_config(auto: Any, config: Any, dtype: torch.dtype = torch.float32) -> nn.Module:
-    """A model with unmasked attention; its weights are not drawn where they have no values."""
+    """A model with unmasked attention. On fake tensors no weights are drawn."""
+    # Under FakeTensorMode a new tensor is a FakeTensor, which has a shape and no values.
     is_fake = type(torch.empty(0)) is not Tensor
     with no_init_weights() if is_fake else contextlib.nullcontext():
         model: Any = auto.from_config(config, dtype=dtype, attn_implementation=ATTENTION)
@@ -97,5 +98,5 @@ def from_config(auto: Any, config: Any, dtype: torch.dtype = torch.float32) -> n
 
 
 def tokens(vocabulary: int, batch: int, length: int) -> tuple[Tensor, ...]:
-    """Tokens and those that follow, each (batch, length)."""
+    """Tokens and the tokens that follow them, each (batch, length)."""
     return torch.randint(vocabulary, (2, batch, length)).unbind()

@@ -187,4 +187,6 @@ def test_a_plan_that_runs_modules_again_is_not_handed_over(situate):
     situate("plan", *options, "--cluster", "k80-2", "--method", "single", "--out", "plan.json")
     run = situate("export", "plan.json", "--to", "accelerate", "--out", "out")
     assert (run.status, run.err.count("\n")) == (2, 1)
-    assert "the plan runs layers.0 again before its backward pass, which accelerate cannot" in run.err
+    assert (
+        "the plan runs layers.0 again before its backward pass, which accelerate cannot" in run.err
+    )
