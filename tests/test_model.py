@@ -12,6 +12,7 @@ from situate.model import find_model, trace_model
 from tests.cli.conftest import diamond
 
 
+# A file comes before a network of the same name, and takes no options of a capture.
 def test_a_file_is_read(tmp_path):
     graph_json.write(diamond(), tmp_path / "d.json")
     assert find_model(str(tmp_path / "d.json")) == diamond()
@@ -49,6 +50,7 @@ def test_a_file_runs_nothing_again(tmp_path):
             read(str(tmp_path / "d.json"), **more)
 
 
+# A wrong name is answered with the right one.
 def test_a_slip_in_a_name_is_answered_with_the_nearest():
     with pytest.raises(SituateError, match="did you mean 'resnet50'"):
         find_model("resnet5")
@@ -80,6 +82,7 @@ def here(tmp_path, monkeypatch):
     return folder
 
 
+# Functions are named by modules, and files of source lead to the module.
 @pytest.mark.parametrize("text", ["nets/mine.py", "nets.mine"])
 def test_of_a_module_a_function_is_asked_for(tmp_path, monkeypatch, text):
     monkeypatch.chdir(tmp_path)

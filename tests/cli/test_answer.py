@@ -15,6 +15,7 @@ from situate.cli.answer import print_json, print_table
 from situate.report.tables import name_cell, table
 
 
+# Any name and number can be printed.
 def test_numbers_that_json_has_no_word_for_are_null(capsys):
     print_json({"a": math.inf, "b": [math.nan, 1.5], "c": {"d": -math.inf}})
     content = json.loads(capsys.readouterr().out)

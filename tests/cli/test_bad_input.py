@@ -194,6 +194,7 @@ def files(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.iterdir()}
 
 
+# Every bad input is one line with its place, and status 2.
 @pytest.mark.parametrize("what", BAD_GRAPHS)
 def test_bad_graphs_are_refused(situate, tmp_path, pair, what):
     content, word = BAD_GRAPHS[what]
@@ -229,6 +230,7 @@ def test_bad_models_are_refused(situate, pair, what):
     assert_refused(situate("plan", name, "--cluster", pair), word)
 
 
+# No input is lost, and hostile names do no harm.
 @pytest.mark.parametrize("command", ["plan", "compare", "explain", "export"])
 def test_the_cluster_is_not_overwritten(situate, model, pair, command):
     situate("plan", model, "--cluster", pair, "--evaluations", "1", "--out", "plan.json")

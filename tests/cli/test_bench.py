@@ -21,6 +21,7 @@ def runs(*families: str, methods: str = "heft", instances: int | None = None) ->
     return bench_runs([*(families or [FAMILY])], options)
 
 
+# The runs follow from the options.
 def test_a_few_instances_are_always_the_same_and_in_their_order():
     few = runs(instances=6).instances
     assert [i.name for i in few] == [i.name for i in runs(instances=6).instances]
@@ -58,6 +59,7 @@ def test_a_folder_of_graphs_without_a_machine_needs_a_cluster(situate, folder):
     assert "give --cluster" in run.err
 
 
+# Bad input is one line.
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -13,6 +13,7 @@ from situate.solvers import LEARNERS, METHODS
 from tests.report.outcome import outcome
 
 
+# Names of methods.
 def test_by_default_all_are_compared_but_for_those_that_learn():
     assert {*method_names(None)} == {*METHODS} - {*LEARNERS}
 
@@ -38,6 +39,7 @@ def test_an_empty_name_of_a_method_is_said_to_be_one(methods):
         method_names(methods)
 
 
+# The order of results.
 def test_of_equal_plans_the_one_on_fewest_devices_is_best():
     ops = (Op("a", seconds={"*": 1.0}), Op("b", seconds={"*": 0.0}))
     problem = Problem(Graph("two", ops), Cluster.identical(2))

@@ -37,6 +37,7 @@ OTHERS = (
 )
 
 
+# A shortage is told from other errors by its message.
 @pytest.mark.parametrize("error", MEMORY, ids=str)
 def test_memory_that_runs_out_is_named_with_a_remedy(error):
     message = shortage(error)
@@ -112,6 +113,7 @@ def raising(error: BaseException) -> None:
     thread.join()
 
 
+# An error in a thread of a library does not stop the command.
 @pytest.mark.parametrize(
     ("error", "message"),
     [

@@ -29,6 +29,7 @@ def cpus(tmp_path: Path) -> str:
     return str(path)
 
 
+# Searches measure placements on real devices.
 def test_a_plan_that_was_learnt_on_hardware_says_what_it_takes(situate, cpus):
     pytest.importorskip("torch")
     run = situate("plan", MODEL, "--cluster", cpus, *HARDWARE, "--study", "s.study", "--json")
@@ -62,6 +63,7 @@ def test_methods_that_do_not_learn_have_nothing_to_measure(situate, model, pair)
     assert "--evaluator: method 'auto' does not learn from measurements" in run.err
 
 
+# Measurements have their number of steps and their error.
 def test_plans_are_measured_in_turn_and_have_their_medians():
     results = [solve(Problem(fork(2), devices(1, 1)), name) for name in ("single", "heft")]
     assert ROUNDS == 3

@@ -45,6 +45,7 @@ def costs(tmp_path: Path) -> str:
     return "costs.json"
 
 
+# Measured costs belong to the problem and its plans.
 def test_costs_are_what_ops_take(situate, signed, costs, pair):
     run = situate("plan", signed, "--cluster", pair, "--costs", costs, "--time-limit", 1, "--json")
     assert run.json["value"] == 7200.0
@@ -85,6 +86,7 @@ def test_costs_are_read_before_the_model_and_never_overwritten(situate, signed, 
     assert Costs.read(costs).machine == "here"
 
 
+# A plan is read with its own model and cluster.
 def test_a_plan_of_a_file_that_updates_is_read_without_an_optimizer(situate, pair):
     ops = (Op("w", seconds={"*": 1.0}), Op("w/adam", seconds={"*": 1.0}, phase="update"))
     graph_json.write(Graph("trained", ops), "trained.json")
@@ -107,6 +109,7 @@ def test_a_plan_of_a_cluster_file_asks_for_that_file(situate, model, pair):
         assert (run.status, run.err) == (2, asked)
 
 
+# A cluster comes from an option or from the model.
 def test_a_missing_cluster_is_told_before_a_model_is_captured(situate, monkeypatch):
     monkeypatch.setattr("situate.cli.inputs.load_graph", lambda *_: pytest.fail("captured"))
     run = situate("plan", "mine:step")

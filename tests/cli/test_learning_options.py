@@ -19,6 +19,7 @@ def budget(time_limit: float | None = None, evaluations: int | None = None) -> S
     return SearchBudget(time_limit, evaluations, seed=0, threads=None)
 
 
+# Options are refused if no method takes them.
 def test_without_options_every_method_will_do():
     LearningOptions().check(["heft"], "memory")
 
@@ -47,6 +48,7 @@ def test_names_are_checked(option, near):
         LearningOptions(**{option: near + "s"}).check(["post"], "time")
 
 
+# The budget of each method.
 def test_all_that_learn_and_random_measure_as_many_placements():
     options = LearningOptions(samples=100)
     assert options.budget("post", BOTH, budget()).evaluations == 100
@@ -75,6 +77,7 @@ def test_a_time_limit_holds_unless_samples_are_what_is_compared():
     assert LearningOptions(samples=9).budget("auto", BOTH, budget(1.0)).time_limit == 1.0
 
 
+# Options that depend on one another.
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -101,6 +104,7 @@ def test_hardware_has_its_options():
     assert not LearningOptions(evaluator="simulator").on_hardware
 
 
+# Options become the settings of a solver.
 def test_the_solver_is_told_what_was_typed():
     learning = LearningOptions(settings="paper", grouping="metis", groups=7, noise=0.5).learning(
         Path("x")

@@ -43,6 +43,7 @@ def read(model: str, plan: str | None = None, **changes: object) -> LoadedPlan:
     return load_plan(model, plan, **options)  # type: ignore[arg-type]
 
 
+# The model is built as the user builds it.
 def test_inputs_in_a_list_are_run_like_a_tuple(here):
     found = read("plan.json")
     assert isinstance(found.inputs, tuple)
@@ -59,6 +60,7 @@ def test_weights_and_inputs_are_of_the_seed(here):
     assert not torch.equal(one.model.weight, other.model.weight)
 
 
+# Bad input is one line.
 @pytest.mark.parametrize(
     ("model", "says"),
     [
@@ -91,6 +93,7 @@ def test_a_function_that_builds_nothing_is_one_line(here, function, says):
     assert "\n" not in str(caught.value)
 
 
+# The optimiser belongs to the plan.
 def test_the_optimizer_is_the_plans(here):
     found = read("plan.json")
     assert str(found.rule) == "sgd"

@@ -18,6 +18,7 @@ SGD = "sgd, but a network of the zoo has its own"
 OF_PLAN = "Default: the plan's"
 
 
+# Help is complete, and choices stand where a command can make them.
 def test_help_names_every_command_and_exit_status(situate):
     run = situate("--help")
     assert run.status == 0
@@ -83,6 +84,7 @@ def test_methods_are_listed(situate):
     assert [line.split()[0] for line in lines] == list(package.METHODS)
 
 
+# Errors of reading and writing are one line.
 def test_an_input_that_is_too_deep_says_so(situate, monkeypatch):
     def fails(*_, **__):
         raise RecursionError("maximum recursion depth exceeded")

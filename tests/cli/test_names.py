@@ -20,6 +20,7 @@ def asked(*words: str) -> dict[str, str]:
     }
 
 
+# The whole command answers a shell.
 def test_a_shell_is_answered() -> None:
     command = [sys.executable, "-m", "situate"]
     environment = os.environ | asked("exp")

@@ -23,6 +23,7 @@ from situate.solvers import solve
 from tests.cli.conftest import diamond
 
 
+# Files are checked before the work begins.
 def test_checking_leaves_nothing_behind(tmp_path):
     check_outputs([], [str(tmp_path / "new.json")])
     assert list(tmp_path.iterdir()) == []
@@ -75,6 +76,7 @@ def test_python_source_is_not_overwritten(tmp_path, monkeypatch, path):
         check_outputs(["nets:gnn"], [path])
 
 
+# Pictures and logs need their packages.
 @pytest.mark.parametrize("path", ["plan", "plan.pdf", "plan.svg.txt"])
 def test_a_picture_has_a_known_ending(path):
     with pytest.raises(SituateError, match="must end in"):

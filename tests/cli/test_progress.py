@@ -30,6 +30,7 @@ def progress(evaluations: int, value: float, feasible: bool = True) -> Progress:
     return Progress(7.0, evaluations, value, feasible, 3.0)
 
 
+# The line on a terminal.
 def test_a_method_that_learns_says_samples_best_mean_and_failures():
     followed = SearchProgress(PROBLEM, "post", 1200)
     followed.record(0, measured(8.0, np.inf))
@@ -69,6 +70,7 @@ def test_other_methods_say_evaluations():
     assert line.startswith("auto: best 5.00 s, bound 3.00 s, 1,000 evaluations")
 
 
+# Learning curves.
 def test_the_curve_of_a_method_that_learns_holds_every_sample():
     followed = SearchProgress(PROBLEM, "post", 3)
     followed.record(0, measured(3.0, np.inf))
@@ -84,6 +86,7 @@ def test_the_curve_of_another_holds_its_improvements_but_no_plan_that_does_not_f
     assert followed.curve().best.tolist() == [np.inf, 5.0, 5.0, 4.0]
 
 
+# Sparklines.
 @pytest.mark.parametrize(
     ("values", "line"),
     [

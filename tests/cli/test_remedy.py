@@ -27,6 +27,7 @@ def scattered(situate, pair) -> str:
     return "plan.json"
 
 
+# A remedy is tried before it is named.
 @pytest.mark.parametrize("target", ["torchtitan", "vllm", "megatron"])
 def test_the_remedy_of_a_refused_plan_works(situate, pair, scattered, target):
     options = ("--cluster", pair, "--to", target, "--out", "out")

@@ -53,6 +53,7 @@ def interrupt(monkeypatch):
     monkeypatch.setattr("situate.cli.search.solve", interrupted_solve(solve))
 
 
+# Ctrl-C keeps the best plan so far.
 def test_the_best_plan_so_far_is_printed_and_written(situate, model, pair, interrupt):
     run = situate("plan", model, "--cluster", pair, "--out", "plan.json", "--json")
     assert run.status == 0
@@ -134,6 +135,7 @@ def test_ctrl_c_means_what_it_did_after_a_search(situate, model, pair):
     assert signal.getsignal(signal.SIGINT) is before
 
 
+# Progress on a terminal.
 def test_progress_on_a_terminal_shows_the_best_value(situate, model, pair, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "xterm")

@@ -62,6 +62,7 @@ REFUSED = {
 }
 
 
+# Each case is one reason why a batch cannot be cut.
 @pytest.mark.parametrize("why", REFUSED)
 def test_what_cannot_be_cut_is_refused_in_a_line(situate, why):
     model, asked, message = REFUSED[why]

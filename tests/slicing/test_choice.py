@@ -35,6 +35,7 @@ def samples(choice: Choice) -> list[tuple[int, ...]]:
     return [tried.samples for tried in choice.tried]
 
 
+# The best cut wins.
 def test_two_equal_devices_get_a_half_each():
     choice = chosen(Captured().cuts())
     assert choice.result.problem.graph.slices.shares == (4, 4)
@@ -60,6 +61,7 @@ def test_nothing_that_was_tried_is_better_than_what_is_chosen(method):
     assert choice.result.value == min(found)
 
 
+# Cuts that cannot win, or cannot be captured, are left out with the reason.
 def test_what_cannot_be_better_is_said_and_not_captured():
     captured = Captured()
     choice = chosen(captured.cuts(devices(1)))
@@ -98,6 +100,7 @@ def test_slices_are_tried_until_they_fit():
     )
 
 
+# The choice depends on seed and budget alone.
 def test_the_same_seed_and_evaluations_give_the_same_choice():
     one, other = (chosen(Captured(launch=0.1).cuts(devices(1, 2))) for _ in range(2))
     assert samples(one) == samples(other)

@@ -12,6 +12,7 @@ from tests.slicing.steps import Captured
 from tests.solvers.families import devices
 
 
+# Captures are expensive, so none is repeated.
 def test_a_cut_is_captured_once():
     captured = Captured()
     cuts = captured.cuts()
@@ -33,6 +34,7 @@ def test_what_failed_once_is_not_captured_again():
     assert len(asked) == 1
 
 
+# A bound before a capture must hold after it.
 @pytest.mark.parametrize("launch", [0.0, 0.5])
 @pytest.mark.parametrize("kinds", [(1, 1), (1, 2), (1, 1, 2)])
 @pytest.mark.parametrize("shares", [(), (4, 4), (2, 2, 2, 2), (5, 3), (6, 1, 1)])

@@ -12,6 +12,7 @@ from situate.slicing import solve_slices
 CLUSTER = situate.Cluster.preset("k80-2")
 
 
+# The public function, from a model to a choice.
 @pytest.mark.parametrize("by_name", [True, False])
 def test_a_model_is_planned_whole_and_in_slices(by_name, monkeypatch, tmp_path):
     pytest.importorskip("torch")

@@ -33,6 +33,7 @@ def parameter_bytes(graph: Graph) -> int:
     return sum(t.size for t in graph.tensors if graph.ops[t.producer].kind == "parameter")
 
 
+# Packaged graphs need no PyTorch and are what a capture would give.
 def test_packaged_graphs_load_without_torch(tmp_path: Path):
     code = f"""
 import sys
@@ -72,6 +73,7 @@ def test_every_parameter_has_one_update_of_its_group(name: str):
     assert {op.group for op in ops if op.phase == "update"} == set(groups)
 
 
+# Other graphs come from the cache or a capture.
 def test_another_optimizer_is_captured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("torch")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -17,6 +17,7 @@ def test_without_a_family_it_lists_them(situate):
     assert "regal_zero_cost" in run.out
 
 
+# A bench resumes from the runs in its file.
 def test_it_shows_every_method_and_writes_every_run(situate):
     run = situate(*REGAL, "--methods", "heft,single", "--seeds", 2, "--out", "rows.jsonl")
     assert run.status == 0, run.err
@@ -45,6 +46,7 @@ def test_json_has_the_means_of_every_method(situate):
     assert heft["mean"] >= auto["mean"] >= 0
 
 
+# The table of best-known values changes for the better only.
 def test_a_table_of_ones_own_is_made_and_only_improves(situate):
     def values():
         entries = json.loads(Path("known.json").read_text())["entries"]
@@ -58,6 +60,7 @@ def test_a_table_of_ones_own_is_made_and_only_improves(situate):
     assert all(after[problem] <= before[problem] for problem in before)
 
 
+# Bad input stops a bench before its first run.
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -29,6 +29,7 @@ def test_a_full_disk_does_not_take_the_answer(situate, model, pair):
     assert "heft" in run.out
 
 
+# The table has one row a method, the best first.
 def test_a_single_device_is_always_among_them(situate, model, pair):
     run = situate("compare", model, "--cluster", pair, "--methods", "heft,etf", "--json", *QUICK)
     assert run.status == 0
@@ -74,6 +75,7 @@ def test_the_best_plan_is_written(situate, model, pair):
     assert json.loads(Path("plan.json").read_text())["method"] == run.json["best"]
 
 
+# Methods by default and methods by name.
 def test_methods_that_do_not_apply_are_left_out_with_a_note(situate, model, pair):
     run = situate("compare", model, "--cluster", pair, "--json", *QUICK)
     assert "expert: left out: " in run.err
@@ -99,6 +101,7 @@ def test_unknown_methods_are_refused(situate, model, pair, methods, error):
     assert run.err.startswith(error)
 
 
+# Methods that learn share a number of samples and run last.
 def test_methods_that_learn_are_compared_if_they_are_named(situate, model, pair):
     assert not {*LEARNERS} & {row["method"] for row in compared(situate, model, pair)}
     rows = compared(situate, model, pair, "--methods", "post,heft,ppo", "--samples", "24")

@@ -39,6 +39,7 @@ KEYS = {
 QUICK = ("--time-limit", "0.2")
 
 
+# The answer is complete, as text and as JSON.
 def test_json_is_one_object_with_every_promised_key(situate, model, pair):
     run = situate("plan", model, "--cluster", pair, "--json", *QUICK)
     assert run.status == 0
@@ -64,6 +65,7 @@ def test_no_progress_is_written_off_a_terminal(situate, model, pair):
     assert situate("plan", model, "--cluster", pair, *QUICK).err == ""
 
 
+# Files hold the plan that the answer reports.
 def test_the_plan_written_replays_to_the_value_reported(situate, model, pair):
     run = situate("plan", model, "--cluster", pair, "--out", "plan.json", "--json", *QUICK)
     explained = situate("explain", model, "plan.json", "--cluster", pair, "--json")
@@ -88,6 +90,7 @@ def test_a_picture_is_drawn(situate, model, pair, name):
     assert Path(name).stat().st_size > 1000
 
 
+# Options reach the search.
 def test_same_seed_and_evaluations_give_the_same_plan(situate, model, pair):
     plans = []
     for threads in (1, 2):
@@ -115,6 +118,7 @@ def test_other_rules_are_said_on_stderr(situate, model, pair):
     assert "doppler" in run.err
 
 
+# Plans that do not fit have a status of their own.
 def test_a_plan_that_does_not_fit_says_so_and_exits_3(situate, model, tight_pair):
     run = situate("plan", model, "--cluster", tight_pair, *QUICK)
     assert run.status == 3
@@ -131,6 +135,7 @@ def test_a_plan_that_does_not_fit_is_infeasible_in_json(situate, model, tight_pa
     assert run.json["overflow"] == {n: peak - limit for n, peak in peaks.items() if peak > limit}
 
 
+# A dry run prints a forecast.
 def test_a_dry_run_tells_memory_and_time_instead_of_the_search(situate, model, pair):
     run = situate("plan", model, "--cluster", pair, "--dry-run", *QUICK)
     assert (run.status, run.err) == (0, "")
@@ -200,6 +205,7 @@ def test_a_comparison_has_no_bound_where_nothing_fits(situate, model):
     assert {(row["lower_bound"], row["gap"]) for row in rows} == {(None, None)}
 
 
+# Slices, and choices that planning makes for them.
 def test_a_step_of_slices_is_planned_and_explained(situate, tmp_path):
     pytest.importorskip("torch")
     asked = ("tests.branches:build", "--cluster", "k80-2", "--slices", "2", "--replicas", "2")
@@ -289,6 +295,7 @@ def test_bad_slices_are_one_line(situate, model, options, message):
     assert message in run.err
 
 
+# Modules that run again.
 def test_modules_run_again_by_name_or_where_memory_is_short(situate, tmp_path):
     pytest.importorskip("torch")
     asked = ("tests.torch_capture.recompute.models:blocks", "--cluster")

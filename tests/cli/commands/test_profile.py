@@ -40,6 +40,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Cluster, str | 
     return asked
 
 
+# Measurements are written and shown.
 def test_costs_and_cluster_are_written_and_read_back(situate) -> None:
     run = situate("profile", "net", "--cpus", 2, "--out", "c.json", "--cluster-out", "here.toml")
     assert run.status == 0
@@ -80,6 +81,7 @@ def test_a_cluster_file_and_an_optimizer_are_passed_on(situate, measured) -> Non
     assert measured == [("net", PAIR, "adam", None)]
 
 
+# Nothing is measured for a command that cannot succeed.
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -27,6 +27,7 @@ def plan(tmp_path):
     return planned(tmp_path)
 
 
+# A run reports measured times beside predicted ones.
 def test_ten_of_eleven_steps_are_averaged(situate, plan):
     run = situate("run", "plan.json", *HERE, "--json")
     assert run.status == 0
@@ -86,6 +87,7 @@ def test_two_devices_work_and_a_trace_has_both_timelines(situate, tmp_path):
     assert begun.count("tanh") == 2
 
 
+# Plans that cannot run here are refused in one line.
 def test_a_model_of_another_name_is_named_before_its_plan(situate, plan):
     msgspec.structs.replace(plan, graph="model").write("plan.json")
     alone = situate("run", "plan.json", *HERE)

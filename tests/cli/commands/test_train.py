@@ -22,6 +22,7 @@ def train(situate: Situate, *arguments: str) -> Any:
     return situate("train", "regal", "--data", "data", "--out", "out", *arguments)
 
 
+# The weights of a training are of use to the planner.
 def test_what_it_writes_plans_other_graphs(situate: Situate, tmp_path: Path) -> None:
     filled(tmp_path / "data", a=graph("a", 5), b=graph("b", 6))
     (tmp_path / "data" / "broken.json").write_text("{")

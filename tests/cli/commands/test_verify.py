@@ -49,6 +49,7 @@ def spoilt(monkeypatch):
     monkeypatch.setattr(PlacedStep, "__call__", lambda *given, **how: call(*given, **how) + 0.01)
 
 
+# Placed steps equal those of PyTorch.
 @pytest.mark.parametrize("replicas", [(), (1, 1)])
 def test_a_step_of_slices_is_equal_to_the_loop_that_accumulates_them(
     situate, tmp_path, started, replicas
@@ -91,6 +92,7 @@ def test_the_text_gives_verdict_and_tolerance(situate, plan):
     assert "0: all devices are CPUs with 1 thread each" in run.out
 
 
+# A difference is named and has a status of its own.
 def test_a_difference_exits_4_and_is_named(situate, plan, spoilt):
     run = situate("verify", "plan.json", *HERE)
     assert run.status == 4
@@ -144,6 +146,7 @@ def test_a_model_that_names_devices_runs_where_the_plan_says(situate, tmp_path, 
     assert run.err.count("warning") == 1
 
 
+# Kernels that round differently have a tolerance, and only they.
 def test_devices_of_unequal_threads_have_a_tolerance(situate, tmp_path):
     planned(tmp_path, method="random", threads=(1, 2))
     content = situate("verify", "plan.json", *HERE, "--steps", "1", "--json").json
