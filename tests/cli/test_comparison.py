@@ -25,7 +25,7 @@ def test_a_single_device_comes_first_and_no_method_twice():
 def test_a_method_that_is_named_twice_is_noted(capsys):
     method_names("post,heft,post,post")
     method_names("single,heft")
-    assert capsys.readouterr().err == "post: named more than once in --methods; it runs once\n"
+    assert capsys.readouterr().err == "post: appears more than once in --methods; it runs once\n"
 
 
 def test_an_unknown_method_is_told_its_nearest():

@@ -159,5 +159,7 @@ def test_weights_are_for_methods_that_bring_a_network():
     assert options.of_search("regal") == Learning(weights="w.safetensors")
     assert options.of_search("heft") == Learning()
     for methods in (["brkga"], ["heft", "post"]):
-        with pytest.raises(SituateError, match="--weights: none of the methods brings a network"):
+        with pytest.raises(
+            SituateError, match="--weights: none of the methods has a pre-trained network"
+        ):
             options.check(methods, "time")

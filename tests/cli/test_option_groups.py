@@ -1,7 +1,5 @@
 """Classes of options as options of a command."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 from dataclasses import dataclass, field

@@ -33,7 +33,7 @@ from situate.cli.terminal import BAD_INPUT, INTERRUPTED, fail, note
 from situate.version import VERSION
 
 
-class PlanCommand(TyperCommand):
+class _PlanCommand(TyperCommand):
     """A command for a plan, which may stand alone without its model."""
 
     arguments = "[MODEL] PLAN"
@@ -43,7 +43,7 @@ class PlanCommand(TyperCommand):
         return [self.options_metavar or "", self.arguments]
 
 
-class ModelOrPlanCommand(PlanCommand):
+class _ModelOrPlanCommand(_PlanCommand):
     """A command for a plan, or for a model that it plans first."""
 
     arguments = "MODEL [PLAN] | PLAN"
@@ -55,10 +55,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 CLASSES = {
-    explain.explain: ModelOrPlanCommand,
-    export.export: PlanCommand,
-    run.run: PlanCommand,
-    verify.verify: PlanCommand,
+    explain.explain: _ModelOrPlanCommand,
+    export.export: _PlanCommand,
+    run.run: _PlanCommand,
+    verify.verify: _PlanCommand,
 }
 """Classes of commands with arguments that depend on one another."""
 

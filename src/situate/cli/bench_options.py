@@ -1,17 +1,15 @@
 """Options of `situate bench`: the runs to make, and the files to write."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from situate.cli import names
+from situate.cli.option_groups import option_class
 from situate.cli.options import Cluster, Json, Objective, Threads
 
 
-@dataclass(frozen=True)
+@option_class
 class BenchOptions:
     """The runs of a bench besides its families, as typed."""
 
@@ -51,7 +49,7 @@ class BenchOptions:
     threads: Threads = None
 
 
-@dataclass(frozen=True)
+@option_class
 class BenchOutputs:
     """The files that a bench writes, and the form of its answer."""
 

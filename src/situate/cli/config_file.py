@@ -45,7 +45,7 @@ def _read_config(context: typer.Context, path: str | None) -> str | None:
         SituateError: the file cannot be read, or has an unknown key or a bad value.
     """
     if path is not None and not context.resilient_parsing:
-        context.default_map = config_options(path, context)
+        context.default_map = _config_options(path, context)
     return path
 
 
@@ -62,7 +62,7 @@ _ConfigFile = Annotated[
 ]
 
 
-def config_options(path: str, context: typer.Context) -> dict[str, Any]:
+def _config_options(path: str, context: typer.Context) -> dict[str, Any]:
     """The options in a file, by the name of the command's parameter.
 
     Raises:

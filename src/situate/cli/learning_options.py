@@ -1,16 +1,14 @@
 """Options of methods that learn, and the few that other methods share with them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 
 from situate.cli import names
-from situate.cli.option_groups import After
+from situate.cli.option_groups import After, option_class
 from situate.cli.options import not_negative, seconds
 from situate.cli.search_options import SearchBudget
 from situate.errors import SituateError
@@ -25,7 +23,7 @@ EVALUATORS = ("simulator", "hardware")
 CLOCKS = ("virtual", "wall")
 
 
-@dataclass(frozen=True)
+@option_class
 class LearningOptions:
     """The options of methods that learn, as typed; None for one that was not.
 
@@ -46,7 +44,7 @@ class LearningOptions:
         typer.Option(
             help="Settings of a learning method, or of brkga: paper, as published, or tuned, "
             "situate's choice. Default: tuned.",
-            autocompletion=names.complete(lambda: ("paper", "tuned")),
+            autocompletion=names.complete_words("paper", "tuned"),
         ),
     ] = None
     weights: Annotated[
@@ -88,7 +86,7 @@ class LearningOptions:
         typer.Option(
             help="Evaluator of a learning method's placements: simulator, or hardware, which runs "
             "them on this machine, or on those of --workers. Default: simulator.",
-            autocompletion=names.complete(lambda: EVALUATORS),
+            autocompletion=names.complete_words(*EVALUATORS),
         ),
     ] = None
     workers: Annotated[
@@ -115,7 +113,7 @@ class LearningOptions:
         typer.Option(
             help="Clock of --controllers: virtual, which advances by the seconds that workers "
             "measure, or wall, which applies gradients as --workers finish. Default: virtual.",
-            autocompletion=names.complete(lambda: CLOCKS),
+            autocompletion=names.complete_words(*CLOCKS),
         ),
     ] = None
     stalest: Annotated[
@@ -251,7 +249,7 @@ class LearningOptions:
         return self.evaluator == "hardware"
 
     @property
-    def steps(self) -> Steps | None:
+    def steps(self) -> "Steps | None":
         """The steps of one measurement by workers on hardware; None for the evaluator's own."""
         from situate.evaluators.steps import Steps
 
@@ -275,7 +273,7 @@ class LearningOptions:
         free = self.samples is not None and len(methods) > 1
         return replace(budget, evaluations=samples, time_limit=None if free else budget.time_limit)
 
-    def learning(self, study: Path | None = None, machine: Evaluator | None = None) -> Learning:
+    def learning(self, study: Path | None = None, machine: "Evaluator | None" = None) -> "Learning":
         """The settings of a solver that learns."""
         from situate.solvers.learned.learner import Learning
 
@@ -292,7 +290,7 @@ class LearningOptions:
             stalest=self.stalest,
         )
 
-    def of_search(self, method: str) -> Learning:
+    def of_search(self, method: str) -> "Learning":
         """The settings, weights and workers of a method that does not learn, if it takes any."""
         from situate.solvers import WITH_SETTINGS, WITH_WEIGHTS, WITH_WORKERS
         from situate.solvers.learned.learner import Learning
@@ -305,7 +303,7 @@ class LearningOptions:
         )
 
 
-@dataclass(frozen=True)
+@option_class
 class ComparisonLearningOptions(LearningOptions):
     """The options of several methods, whose studies share a folder."""
 

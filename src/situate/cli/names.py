@@ -56,6 +56,11 @@ def complete(names: Callable[[], Iterable[str]]) -> Completion:
     return completion
 
 
+def complete_words(*words: str) -> Completion:
+    """A completion by a few fixed words."""
+    return complete(lambda: words)
+
+
 def complete_list(names: Callable[[], Iterable[str]]) -> Completion:
     """A completion of the last of several names between commas."""
 

@@ -6,16 +6,20 @@
 typer reads the signature of a function. `with_options` replaces each parameter whose type is a
 dataclass by the fields of that class, which carry typer's metadata, and builds the object when the
 command runs. Constructors check the values.
+
+Modules with such classes do not import `annotations` from `__future__`, so that annotations are
+types and not strings.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from inspect import Parameter, Signature, signature
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar, dataclass_transform, get_args, get_type_hints
 
+Options = TypeVar("Options")
 Status = TypeVar("Status")
 
 
@@ -24,6 +28,16 @@ class After:
     """Metadata of an option that help lists behind another one, and not in the order of fields."""
 
     name: str
+
+
+@dataclass_transform(frozen_default=True)
+def option_class(cls: type[Options]) -> type[Options]:
+    """A frozen dataclass of options.
+
+    Comparison and `repr` are left out: they would take half of the time that a class takes to make,
+    which every start of the program pays.
+    """
+    return dataclass(frozen=True, eq=False, repr=False)(cls)
 
 
 OMITTED = "omitted"
@@ -61,32 +75,25 @@ def with_signature(
 
 def _parameters(options: Any) -> Iterator[Parameter]:
     """One parameter an option of a class, with those of nested classes in place."""
-    for field, annotation in _annotated(options):
-        if is_dataclass(annotation):
-            yield from _parameters(annotation)
-        elif OMITTED not in get_args(annotation):
+    for field in fields(options):
+        if is_dataclass(field.type):
+            yield from _parameters(field.type)
+        elif OMITTED not in get_args(field.type):
             default = Parameter.empty if field.default is MISSING else field.default
             yield Parameter(
-                field.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+                field.name, Parameter.KEYWORD_ONLY, default=default, annotation=field.type
             )
 
 
 def _build(options: Any, values: dict[str, Any]) -> object:
     """An object of a class of options; takes its fields out of the values."""
     arguments: dict[str, object] = {}
-    for field, annotation in _annotated(options):
-        if is_dataclass(annotation):
-            arguments[field.name] = _build(annotation, values)
+    for field in fields(options):
+        if is_dataclass(field.type):
+            arguments[field.name] = _build(field.type, values)
         elif field.name in values:
             arguments[field.name] = values.pop(field.name)
     return options(**arguments)
-
-
-@functools.cache
-def _annotated(options: Any) -> list[tuple[Field[Any], Any]]:
-    """The fields of a class, each with its annotation evaluated."""
-    annotations = get_type_hints(options, include_extras=True)
-    return [(field, annotations[field.name]) for field in fields(options)]
 
 
 def _sorted(parameters: list[Parameter]) -> list[Parameter]:

@@ -1,15 +1,12 @@
 """Options of a search: its problem, its budget, and the files it writes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from situate.cli import names
-from situate.cli.option_groups import OMITTED, After
+from situate.cli.option_groups import OMITTED, After, option_class
 from situate.cli.options import (
     Cluster,
     Costs,
@@ -33,7 +30,7 @@ Method = Annotated[
 ]
 
 
-@dataclass(frozen=True)
+@option_class
 class ProblemOptions:
     """The problem to plan, without its model, as typed.
 
@@ -55,14 +52,14 @@ class ProblemOptions:
             find_rules(self.rules)
 
 
-@dataclass(frozen=True)
+@option_class
 class ExplainedProblemOptions(ProblemOptions):
     """The problem of a plan, or of a model to plan."""
 
     cluster: PlannedCluster = None
 
 
-@dataclass(frozen=True)
+@option_class
 class SearchBudget:
     """Limits of a search, and its seed; None as in `solve`.
 
@@ -96,7 +93,7 @@ class SearchBudget:
             raise SituateError(f"--evaluations: must be at least 1, got {self.evaluations}")
 
 
-@dataclass(frozen=True)
+@option_class
 class OutputOptions:
     """The files that a command writes, and the form of its answer.
 
@@ -138,14 +135,14 @@ class OutputOptions:
         check_picture(self.picture)
 
 
-@dataclass(frozen=True)
+@option_class
 class ComparisonOutputs(OutputOptions):
     """The files that `compare` writes."""
 
     dry_run: Annotated[bool, OMITTED] = False
 
 
-@dataclass(frozen=True)
+@option_class
 class ExplanationOutputs(OutputOptions):
     """The files that `explain` writes."""
 

@@ -1,15 +1,13 @@
 """Options of the step to capture: its update, the slices of its batch, modules that run again."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import field
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from situate.cli import names
-from situate.cli.option_groups import OMITTED
+from situate.cli.option_groups import OMITTED, option_class
 from situate.cli.options import Dim, ModelOrPlanOptimizer, Optimizer
 from situate.errors import SituateError
 
@@ -34,11 +32,7 @@ RECOMPUTE = (
 FIT = "such as the one that auto chose"
 
 
-def _words(*words: str) -> Any:
-    return names.complete(lambda: words)
-
-
-@dataclass(frozen=True)
+@option_class
 class SliceOptions:
     """Slices of a step's batch, as typed; `auto` leaves a choice to planning.
 
@@ -52,7 +46,7 @@ class SliceOptions:
             "--slices",
             metavar="N|A:B:...|auto",
             help=f"{SLICES} auto: choose their number and sizes, within the same time limit.",
-            autocompletion=_words(AUTO),
+            autocompletion=names.complete_words(AUTO),
         ),
     ] = None
     slice_dim: Annotated[
@@ -84,7 +78,7 @@ class SliceOptions:
             metavar="slice|batch",
             help="Batch norms take statistics over each slice, or over the whole batch, for which "
             "slices wait for one another. Default: slice.",
-            autocompletion=_words("slice", "batch"),
+            autocompletion=names.complete_words("slice", "batch"),
         ),
     ] = None
     sums: Annotated[
@@ -93,7 +87,7 @@ class SliceOptions:
             "--sums",
             metavar="chain|tree|auto",
             help=f"{SUMS}; auto: whichever has the faster predicted step. Default: chain.",
-            autocompletion=_words("chain", "tree", AUTO),
+            autocompletion=names.complete_words("chain", "tree", AUTO),
         ),
     ] = None
     replicas: Annotated[
@@ -133,13 +127,13 @@ class SliceOptions:
                 "or tree"
             )
 
-    def open_slices(self) -> AutoSlices:
+    def open_slices(self) -> "AutoSlices":
         """The rules for slices that planning chooses."""
         from situate.data.slices import parse_auto
 
         return parse_auto(self.slice_dim, self.slice_loss, self.batch_norm, self.sums)
 
-    def fixed_slices(self) -> Slices | None:
+    def fixed_slices(self) -> "Slices | None":
         """The slices; None for the whole batch."""
         from situate.data.slices import parse
 
@@ -161,7 +155,7 @@ class SliceOptions:
         return None
 
 
-@dataclass(frozen=True)
+@option_class
 class FixedSliceOptions(SliceOptions):
     """Slices for a command that has no cluster to choose them for."""
 
@@ -173,7 +167,7 @@ class FixedSliceOptions(SliceOptions):
             "--sums",
             metavar="chain|tree",
             help=f"{SUMS}. Default: chain.",
-            autocompletion=_words("chain", "tree"),
+            autocompletion=names.complete_words("chain", "tree"),
         ),
     ] = None
     once: Annotated[
@@ -194,7 +188,7 @@ class FixedSliceOptions(SliceOptions):
         super().__post_init__()
 
 
-@dataclass(frozen=True)
+@option_class
 class StepOptions:
     """The step to capture, as typed.
 
@@ -222,7 +216,7 @@ class StepOptions:
                 "--recompute names of modules, or all"
             )
 
-    def capture(self) -> CaptureOptions:
+    def capture(self) -> "CaptureOptions":
         """The options of the capture; without slices if planning chooses them."""
         from situate.data.capture_options import CaptureOptions
         from situate.data.recompute import parse_modules
@@ -236,7 +230,7 @@ class StepOptions:
         )
 
 
-@dataclass(frozen=True)
+@option_class
 class FixedStepOptions(StepOptions):
     """The step of a command that has no cluster to choose slices or modules for."""
 
@@ -246,7 +240,7 @@ class FixedStepOptions(StepOptions):
     ] = None
 
 
-@dataclass(frozen=True)
+@option_class
 class ExplainedStepOptions(StepOptions):
     """The step of a plan, or of a model to plan."""
 

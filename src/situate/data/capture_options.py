@@ -13,7 +13,7 @@ from situate.validation import check
 
 @dataclass(frozen=True)
 class CaptureOptions:
-    """How to read or capture the graph of a model.
+    """Options for reading or capturing the graph of a model.
 
     Attributes:
         optimizer: the update of a captured training step, such as `sgd` or `adam`; None for the

@@ -44,7 +44,7 @@ def export(
         str,
         typer.Option(
             help=f"{', '.join(TARGETS[:-1])} or {TARGETS[-1]}.",
-            autocompletion=names.complete(lambda: TARGETS),
+            autocompletion=names.complete_words(*TARGETS),
         ),
     ],
     out: Annotated[str, typer.Option(metavar="FILE", help="The file to write.")],

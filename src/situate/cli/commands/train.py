@@ -1,16 +1,13 @@
 """`situate train`: policies trained once, on many graphs."""
 
-from __future__ import annotations
-
 import shlex
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from situate.cli import names
-from situate.cli.option_groups import with_options
+from situate.cli.option_groups import option_class, with_options
 from situate.cli.options import Json, Seed, Threads
 from situate.errors import SituateError
 
@@ -32,7 +29,7 @@ def train(context: typer.Context) -> None:
         raise SituateError("Missing command: give 'regal'")
 
 
-@dataclass(frozen=True)
+@option_class
 class TrainingOptions:
     """The training to do, as typed."""
 
@@ -55,7 +52,7 @@ class TrainingOptions:
         str,
         typer.Option(
             help="The quantity that plans minimise: time or memory.",
-            autocompletion=names.complete(lambda: ("time", "memory")),
+            autocompletion=names.complete_words("time", "memory"),
         ),
     ] = "time"
     cluster: Annotated[
@@ -154,7 +151,7 @@ def regal(*, training: TrainingOptions, as_json: Json = False) -> None:
         print(f"wrote {path}")
 
 
-def _line(point: Point) -> str:
+def _line(point: "Point") -> str:
     from situate.report.text import plural
 
     is_nan = point.validation != point.validation
