@@ -60,6 +60,7 @@ def print_json(content: object) -> None:
 
     It is UTF-8, or ASCII if stdout has another encoding.
     """
+    # msgspec writes infinite numbers and NaN as null, json would write words that are no JSON.
     text = msgspec.json.format(msgspec.json.encode(content), indent=2).decode()
     print(text if codecs.lookup(sys.stdout.encoding).name == "utf-8" else _escaped(text))
 

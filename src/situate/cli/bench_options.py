@@ -15,7 +15,7 @@ class BenchOptions:
 
     graphs: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Folder of graphs, one a file, as a family of its own."),
+        typer.Option(metavar="DIR", help="Folder of graphs, one per file, as a family of its own."),
     ] = None
     cluster: Cluster = None
     objective: Objective = "time"

@@ -47,7 +47,7 @@ def run_methods(
     machine: Hardware | None,
     skip: bool,
 ) -> list[Run]:
-    """One run a method, in the order of `methods`.
+    """One run per method, in the order of `methods`.
 
     Methods that learn run last, so that errors of the others show early. If planning chooses
     slices, `auto` runs first and the others try the cuts that it tried. Ctrl-C ends the current
@@ -63,6 +63,7 @@ def run_methods(
     check_learners(whole_problem(step), methods, budget, options)
     runs: list[Run] = []
     with interruptible() as interrupt:
+        # sorted is stable: within a turn methods keep their order.
         for method in sorted(methods, key=partial(_turn, open_cut)):
             own = options.budget(method, methods, budget)
             _add_run(runs, step, method, own, options, machine, skip)

@@ -45,6 +45,8 @@ def _read_config(context: typer.Context, path: str | None) -> str | None:
         SituateError: the file cannot be read, or has an unknown key or a bad value.
     """
     if path is not None and not context.resilient_parsing:
+        # click asks default_map for every option that is not typed. This callback is eager, so it
+        # runs before that.
         context.default_map = _config_options(path, context)
     return path
 
@@ -120,6 +122,7 @@ def _value(place: str, option: TyperOption, value: object, context: typer.Contex
         values = value if isinstance(value, list) else [value]
         return [_text(place, each) for each in values]
     text = _text(place, value)
+    # The option's own parser checks ranges and numbers, as for typed text.
     try:
         return option.process_value(context, text)
     except typer.BadParameter as error:

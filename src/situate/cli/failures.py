@@ -67,6 +67,7 @@ def plain_message(message: str) -> str:
 
 def _broken(error: OSError) -> int:
     """The status after a failed read or write; silent if the reader of stdout is gone."""
+    # `situate ... | head` closes stdout on purpose; another broken pipe is an error.
     silent = isinstance(error, BrokenPipeError) and _is_unread()
     discard(sys.stdout)
     if silent:
@@ -94,6 +95,8 @@ def thread_errors() -> Iterator[list[str]]:
         lines.append(f"{name}: {_thread_reason(error)}")
         note(f"error: {lines[-1]}")
 
+    # Libraries start threads of their own, such as TensorBoard's writer; their errors would print a
+    # traceback and leave the status 0.
     before, threading.excepthook = threading.excepthook, report
     try:
         yield lines
@@ -129,6 +132,7 @@ def shortage(error: BaseException) -> str | None:
 def _release(error: BaseException) -> None:
     """Free the objects in the stack frames of an error, so that a line can be printed."""
     for cause in _causes(error):
+        # Frames hold the arrays that filled memory; without them a line can be printed.
         traceback.clear_frames(cause.__traceback__)
         cause.__traceback__ = None
     gc.collect()
@@ -137,6 +141,7 @@ def _release(error: BaseException) -> None:
 def _causes(error: BaseException) -> Iterator[BaseException]:
     seen: set[int] = set()
     cause: BaseException | None = error
+    # A cause may be raised again from its own effect, which makes a circle.
     while cause is not None and id(cause) not in seen:
         seen.add(id(cause))
         yield cause

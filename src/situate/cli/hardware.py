@@ -82,6 +82,7 @@ def with_measurements(results: Sequence[Result], machine: Hardware | None) -> li
     if machine is None:
         return list(results)
     with working("measuring the plans"):
+        # Transposed below: the median over rounds of each result.
         rounds = [
             [machine.run(result.schedule).seconds for result in results] for _ in range(ROUNDS)
         ]

@@ -78,6 +78,7 @@ def read_problem(
         rules = find_rules(options.rules or graph.rules)
         return Problem(graph, cluster or _own_machine(graph), goal, rules, costs)
 
+    # Choices are made on a step that is captured with their defaults, then captured again.
     first = replace(capture, slices=_closed(slices))
     if is_auto(capture.recompute) and not (capture.dims or is_file(model)):
         problem = _choose_recompute(model, first, problem_of)

@@ -151,7 +151,7 @@ class LearningOptions:
             "--tensorboard",
             metavar="FOLDER",
             help="Write TensorBoard logs here while methods learn: mean, best and failures, one "
-            "run a method.",
+            "run per method.",
         ),
         After("schedule"),
     ] = None
@@ -311,7 +311,7 @@ class ComparisonLearningOptions(LearningOptions):
         str | None,
         typer.Option(
             metavar="FOLDER",
-            help="Folder of studies, one a method, that record every measurement; the same "
+            help="Folder of studies, one per method, that record every measurement; the same "
             "command resumes them.",
         ),
     ] = None

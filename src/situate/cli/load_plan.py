@@ -142,6 +142,7 @@ def _build(plan: Plan, seed: int, devices: NamedDevices) -> Built:
     import torch
 
     with explained(plan.graph, "building the model", "it is called without arguments"):
+        # Weights and inputs are drawn in the order of the user's own code.
         torch.manual_seed(seed)
         model, inputs, loss = build_planned(plan, devices)
         # PyTorch's tree functions tell lists from tuples; calls of a model do not.

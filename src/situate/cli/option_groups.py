@@ -60,6 +60,8 @@ def with_options(command: Callable[..., Status]) -> Callable[..., Status]:
         parameters += (
             _parameters(kind) if is_dataclass(kind) else [parameter.replace(annotation=kind)]
         )
+    # A signature refuses a parameter without a default behind one with a default, unless all are
+    # keyword-only. typer passes values by keyword.
     parameters = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in _sorted(parameters)]
     return with_signature(run, parameters)
 
@@ -68,6 +70,7 @@ def with_signature(
     command: Callable[..., Status], parameters: Sequence[Parameter]
 ) -> Callable[..., Status]:
     """The command with another signature; typer reads it and the annotations."""
+    # inspect.signature prefers this to the signature of the function that `wraps` names.
     vars(command)["__signature__"] = Signature(parameters)
     command.__annotations__ = {p.name: p.annotation for p in parameters}
     return command

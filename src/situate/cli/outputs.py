@@ -112,11 +112,12 @@ def _writable(path: str) -> str:
             raise OSError(errno.ENOENT, "it has no name")
         if path == "-":
             raise OSError(errno.EINVAL, "give /dev/stdout, or ./- for a file of that name")
-        target = os.path.realpath(path)
+        target = os.path.realpath(path)  # two names of one file count as one
         if os.path.isdir(target) or path.endswith(os.sep):
             raise IsADirectoryError(errno.EISDIR, "it is a directory")
         if target.endswith(".py") and os.path.isfile(target):
             raise OSError(errno.EEXIST, "it is Python source")
+        # A read-only file shows by os.access, a read-only folder only by creating a file in it.
         if _exists(path) and not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, "no permission")
         if not _exists(path) or os.path.isfile(path):

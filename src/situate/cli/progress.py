@@ -53,6 +53,7 @@ class SearchProgress:
         """Count a batch of measurements."""
         seconds = measurements.seconds
         self._batches.append(seconds)
+        # The running mean is that of the last WINDOW samples, without failures.
         self._recent = np.concatenate((self._recent, seconds))[-WINDOW:]
         finite = self._recent[np.isfinite(self._recent)]
         self._means.append(float(finite.mean()) if finite.size else np.nan)
@@ -118,6 +119,7 @@ def sparkline(values: Sequence[float], width: int = SPARKLINE_WIDTH) -> str:
     """Values as a row of at most `width` blocks of their height; a dot for NaN."""
     columns = np.linspace(0, len(values) - 1, min(width, len(values))).astype(int)
     heights = np.array(values, np.float64)[columns]
+    # A constant curve has no span: it is drawn at the lowest height.
     finite = heights[np.isfinite(heights)]
     low, span = finite.min(initial=np.inf), np.ptp(finite) if finite.size else 0.0
     return "".join(_block((value - low) / (span or 1.0)) for value in heights)

@@ -133,6 +133,7 @@ def check_learners(
 
 def _note_failures(result: Result) -> None:
     """Report failed samples, unless all failed, which the driver reports."""
+    # A failed sample has infinite seconds.
     failed = int(np.isinf(result.samples).sum())
     if 0 < failed < len(result.samples):
         penalty = time_text(failure_seconds(result.problem), result.problem.graph.unit)
@@ -185,6 +186,7 @@ def interruptible() -> Iterator[Interrupt]:
     interrupt = Interrupt()
 
     def remember(number: int, frame: FrameType | None) -> None:
+        # `solve` catches it and returns its incumbent; the flag tells the command.
         interrupt.came = True
         raise KeyboardInterrupt
 

@@ -53,6 +53,7 @@ def _cuts(model: str, options: ProblemOptions, step: StepOptions) -> Cuts:
     from situate.torch_capture import Captures
 
     capture, rules = step.capture(), step.cut.open_slices()
+    # All cuts share one build of the model, and one trace for each size of a slice.
     captures = Captures(capture.check_slices)
     whole = read_problem(model, options, capture, captures)
     signed = replace(capture, signed=whole.costs is not None)

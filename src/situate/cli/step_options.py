@@ -20,7 +20,7 @@ AUTO = "auto"
 
 SLICES = (
     "Cut the batch of a captured training step into N equal slices, or into slices in the ratio "
-    "A:B:...; the forward and backward pass then run once a slice, updates once."
+    "A:B:...; the forward and backward pass then run once per slice, updates once."
 )
 SUMS = "Add up gradients slice after slice, or in pairs of neighbours"
 ONCE = "A parameter with a single copy beside replicas; a pattern such as 'embed*' names several"

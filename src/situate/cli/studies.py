@@ -33,7 +33,7 @@ def figures(study: Study) -> dict[str, object]:
 
 
 def table(studies: Sequence[Study]) -> Table:
-    """A table with one line a study."""
+    """A table with one line per study."""
     result = Table(box=None, header_style="bold", pad_edge=False)
     for name in ("study", *HEADER_FIELDS):
         result.add_column(name, overflow="fold")

@@ -125,7 +125,7 @@ class _Contest:
     def explore(self) -> None:
         """Try the whole batch, equal slices, and slices by the speed of unequal devices.
 
-        Equal slices start at one a device and go up; if these do not pay, they go down.
+        Equal slices start at one per device and go up; if these do not pay, they go down.
         """
         self._try(WHOLE)
         if not self._budget.affords_another():

@@ -18,14 +18,14 @@ Shares = tuple[int, ...]
 WHOLE: Shares = ()
 
 MAX_SLICES_PER_DEVICE = 8
-"""Most equal slices a device. Every slice repeats all ops, which makes the search larger."""
+"""Largest number of equal slices per device. Each repeats all ops, which enlarges the search."""
 
 SLICES_PER_DEVICE = (1, 2, 4)
 """Slices for each device if their sizes follow its speed."""
 
 
 def growing(batch: int, devices: int) -> Iterator[Shares]:
-    """Equal slices, one a device and at least two, then twice and four times as many, and so on."""
+    """Equal slices: one per device, at least two, then twice and four times as many, and so on."""
     count, most = max(2, devices), min(batch, MAX_SLICES_PER_DEVICE * max(2, devices))
     while count <= most:
         yield _equal(batch, count)
@@ -46,7 +46,7 @@ def _equal(batch: int, count: int) -> Shares:
 
 
 def by_device(problem: Problem, batch: int, schedule: Schedule) -> Iterator[Shares]:
-    """One, two and four slices a device, with sizes that let all devices end at once.
+    """One, two and four slices per device, with sizes that let all devices end at once.
 
     There are none for equal devices, or if the sizes do not add up to the batch.
 

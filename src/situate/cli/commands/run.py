@@ -56,6 +56,7 @@ def run(
         show("measuring memory")
         peaks = step.memory(*arguments(loaded.inputs))
         if trace is not None:
+            # Clocks around every op slow the step, so it is not one of those measured above.
             show("timing ops")
             step.timed(*arguments(loaded.inputs))
             start, end = timeline(step.ran, problem.n)

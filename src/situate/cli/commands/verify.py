@@ -69,6 +69,7 @@ def verify(
     devices = [prepared.devices[d] for d in prepared.placed.used]
     name = prepared.problem.graph.name
     graph, batch = prepared.problem.graph, None
+    # Gradients of slices may differ from those of the batch for a reason, such as batch norms.
     if graph.slices is not None:
         with working(f"running {name} in one batch"), contextlib.redirect_stdout(sys.stderr):
             batch = compare_with_batch(
