@@ -44,10 +44,10 @@ def test_a_file_takes_no_slices(tmp_path):
 
 def test_a_file_runs_nothing_again(tmp_path):
     graph_json.write(diamond(), tmp_path / "d.json")
-    for read in (find_model, trace_model):
-        more = {"recompute": ["all"]} if read is find_model else {}
+    for function in (find_model, trace_model):
+        more = {"recompute": ["all"]} if function is find_model else {}
         with pytest.raises(SituateError, match=r"holds a step as it was captured.*:function"):
-            read(str(tmp_path / "d.json"), **more)
+            function(str(tmp_path / "d.json"), **more)
 
 
 # A wrong name is answered with the right one.

@@ -45,9 +45,9 @@ def test_no_number_is_cut_off_where_there_is_little_room(capsys, monkeypatch, is
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal)
-    made = table("", "|".join(["device", *["peak memory"] * 20]), range(1, 21))
-    made.add_row(name_cell("a-device-of-a-long-name"), *[f"{i},023 MiB" for i in range(20)])
-    print_table(Group(Text("memory"), Group(made, Text("limits"))))
+    wide_table = table("", "|".join(["device", *["peak memory"] * 20]), range(1, 21))
+    wide_table.add_row(name_cell("a-device-of-a-long-name"), *[f"{i},023 MiB" for i in range(20)])
+    print_table(Group(Text("memory"), Group(wide_table, Text("limits"))))
     out = capsys.readouterr().out
     assert out.count("peak memory") == 20
     assert [word for word in out.split() if word.endswith(",023")] == [

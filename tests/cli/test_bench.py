@@ -61,7 +61,7 @@ def test_a_folder_of_graphs_without_a_machine_needs_a_cluster(situate, folder):
 
 # Bad input is one line.
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--graphs", "none"], "none: No such file or directory: give a folder of graphs"),
         (["stg"], "family 'stg': its files do not come with situate: give --data DIR"),
@@ -73,11 +73,11 @@ def test_a_folder_of_graphs_without_a_machine_needs_a_cluster(situate, folder):
         (["pipelines", "--gaps", "none/gaps.svg"], "there is no folder"),
     ],
 )
-def test_bad_input_is_one_line(situate, arguments, said):
+def test_bad_input_is_one_line(situate, arguments, message):
     Path("graph.json").write_text("{}")
     run = situate("bench", *arguments)
     assert run.status == 2
-    assert said in run.err
+    assert message in run.err
     assert run.err.count("\n") == 1
 
 

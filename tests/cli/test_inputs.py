@@ -102,11 +102,11 @@ def test_a_plan_of_a_cluster_file_asks_for_that_file(situate, model, pair):
     for command in (["explain"], ["export", "--to", "dot", "--out", "p.dot"]):
         name, *options = command
         run = situate(name, model, "p.json", *options)
-        asked = (
+        message = (
             "error: the plan was made for cluster 'pair', which is a file: give it with --cluster "
             "FILE\n"
         )
-        assert (run.status, run.err) == (2, asked)
+        assert (run.status, run.err) == (2, message)
 
 
 # A cluster comes from an option or from the model.
@@ -155,5 +155,5 @@ def test_sizes_of_axes_without_a_name_are_typed_by_input_and_axis(situate, tmp_p
 def test_nothing_is_chosen_without_a_cluster(situate, model, command, options, remedy):
     rest = {"convert": ["out.json"], "info": [], "profile": ["--out", "out.json"]}[command]
     run = situate(command, model, *rest, *options)
-    chosen = f"error: {options[-2]} auto: 'plan', 'compare' and 'explain' choose for a cluster"
-    assert (run.status, run.err) == (2, f"{chosen}: {remedy}\n")
+    beginning = f"error: {options[-2]} auto: 'plan', 'compare' and 'explain' choose for a cluster"
+    assert (run.status, run.err) == (2, f"{beginning}: {remedy}\n")

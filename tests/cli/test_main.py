@@ -24,9 +24,9 @@ def test_help_names_every_command_and_exit_status(situate):
     assert run.status == 0
     for command in COMMANDS:
         assert f"  {command} " in run.out
-    said = " ".join(run.out.split()).partition("Exit status: ")[2]
+    message = " ".join(run.out.split()).partition("Exit status: ")[2]
     for status in (0, 1, 2, 3, 4, 130):
-        assert f" {status} " in f" {said}"
+        assert f" {status} " in f" {message}"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -52,7 +52,7 @@ def test_commands_that_plan_nothing_offer_no_choice(situate, command):
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "message"),
     [
         *((name, SGD) for name in ("plan", "compare", "info", "convert", "profile")),
         *((name, OF_PLAN) for name in ("export", "run", "verify")),
@@ -60,8 +60,8 @@ def test_commands_that_plan_nothing_offer_no_choice(situate, command):
         ("explain", SGD),
     ],
 )
-def test_every_optimizer_has_a_default(situate, command, said):
-    assert said in " ".join(situate(command, "--help").out.split())
+def test_every_optimizer_has_a_default(situate, command, message):
+    assert message in " ".join(situate(command, "--help").out.split())
 
 
 @pytest.mark.parametrize("words", [(), ("plan",), ("cluster", "list")])
@@ -118,12 +118,12 @@ BREAKS = "import sys, situate.cli as c; sys.exit(c._broken(BrokenPipeError(32, '
 
 
 @pytest.mark.parametrize(
-    ("reader", "said"), [("cat", "error: output: Broken pipe\n2\n"), ("true", "1\n")]
+    ("reader", "message"), [("cat", "error: output: Broken pipe\n2\n"), ("true", "1\n")]
 )
-def test_a_broken_pipe_is_silent_only_where_it_is_the_outputs(reader, said):
+def test_a_broken_pipe_is_silent_only_where_it_is_the_outputs(reader, message):
     command = f'(sleep 0.5; {sys.executable} -c "{BREAKS}"; echo $? >&2) | {reader}'
     run = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
-    assert run.stderr == said
+    assert run.stderr == message
 
 
 # Usage lines show that a plan may stand alone.

@@ -21,7 +21,7 @@ from tests.writers.test_tensorboard import read
 PROBLEM = Problem(diamond(), Cluster.identical(2))
 
 
-def measured(*seconds: float) -> Measurements:
+def batch(*seconds: float) -> Measurements:
     times = np.array(seconds)
     return Measurements(times, np.where(np.isfinite(times), 0, 1).astype(np.uint8))
 
@@ -33,8 +33,8 @@ def progress(evaluations: int, value: float, feasible: bool = True) -> Progress:
 # The line on a terminal.
 def test_a_method_that_learns_says_samples_best_mean_and_failures():
     followed = SearchProgress(PROBLEM, "post", 1200)
-    followed.record(0, measured(8.0, np.inf))
-    followed.record(2, measured(4.0, 6.0))
+    followed.record(0, batch(8.0, np.inf))
+    followed.record(2, batch(4.0, 6.0))
     line = followed.update(progress(4, 4.0))
     assert line.startswith("post: 4 of 1,200 samples, best 4.00 s, bound 3.00 s, mean of the last ")
     assert "last 60 6.00 s █▁, 1 failed, 7 s; Ctrl-C" in line
@@ -42,7 +42,7 @@ def test_a_method_that_learns_says_samples_best_mean_and_failures():
 
 def test_before_any_step_ran_there_is_no_mean():
     followed = SearchProgress(PROBLEM, "post", 12)
-    followed.record(0, measured(np.inf, np.inf))
+    followed.record(0, batch(np.inf, np.inf))
     line = followed.update(progress(2, 9.0, feasible=False))
     assert "best never, mean" in line
     assert "·, 2 failed" in line
@@ -73,8 +73,8 @@ def test_other_methods_say_evaluations():
 # Learning curves.
 def test_the_curve_of_a_method_that_learns_holds_every_sample():
     followed = SearchProgress(PROBLEM, "post", 3)
-    followed.record(0, measured(3.0, np.inf))
-    followed.record(2, measured(1.0))
+    followed.record(0, batch(3.0, np.inf))
+    followed.record(2, batch(1.0))
     assert followed.curve().best.tolist() == [3.0, 3.0, 1.0]
     assert followed.curve().mean.tolist() == [3.0, 3.0, 2.0]
 

@@ -35,8 +35,8 @@ def test_the_remedy_of_a_refused_plan_works(situate, pair, scattered, target):
     assert (run.status, Path("out").exists()) == (2, False)
     assert "goes back to 'gpu0'" in run.err
     remedy = run.err.strip().partition(": plan it with ")[2].split()
-    made = situate("plan", "net.json", "--cluster", pair, *remedy, "--out", "new.json")
-    assert made.status == 0
+    second = situate("plan", "net.json", "--cluster", pair, *remedy, "--out", "new.json")
+    assert second.status == 0
     assert situate("export", "net.json", "new.json", *options).status == 0
 
 
@@ -59,9 +59,9 @@ def test_slices_that_are_data_parallel_go_to_accelerate():
     problem = on(staged(2))
     plan = planned(problem, [0] * 6)
     plan.placement[["slice1" in op.name for op in problem.graph.ops]] = 1
-    found = module.remedy(problem, plan, NotAPipeline("no pipeline"))
-    assert found.startswith("the plan is data parallel: each of gpu0, gpu1 runs the whole model")
-    assert found.endswith(": export it to accelerate")
+    advice = module.remedy(problem, plan, NotAPipeline("no pipeline"))
+    assert advice.startswith("the plan is data parallel: each of gpu0, gpu1 runs the whole model")
+    assert advice.endswith(": export it to accelerate")
 
 
 def test_the_method_is_named_that_gives_a_pipeline_of_slices():

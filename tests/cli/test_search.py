@@ -95,15 +95,15 @@ def test_without_a_study_learning_names_the_option(situate, model, pair, interru
 
 def test_a_comparison_keeps_what_a_method_had_learnt(situate, model, pair, monkeypatch):
     def run(problem, method, **options):
-        chosen = interrupted_solve(solve) if method == "post" else solve
-        return chosen(problem, method, **options)
+        patched = interrupted_solve(solve) if method == "post" else solve
+        return patched(problem, method, **options)
 
     monkeypatch.setattr("situate.cli.search.solve", run)
     options = ("--methods", "post,ppo,heft", "--samples", "36", "--study", "st", "--json")
-    said = situate("compare", model, "--cluster", pair, *options)
-    assert [row["method"] for row in said.json["methods"]] == ["single", "post", "heft"]
-    assert "interrupted during post: " in said.err
-    assert "goes on from 'st'" in said.err
+    answer = situate("compare", model, "--cluster", pair, *options)
+    assert [row["method"] for row in answer.json["methods"]] == ["single", "post", "heft"]
+    assert "interrupted during post: " in answer.err
+    assert "goes on from 'st'" in answer.err
 
 
 def test_a_method_interrupted_before_its_first_plan_costs_no_other_its_own(
@@ -115,8 +115,8 @@ def test_a_method_interrupted_before_its_first_plan_costs_no_other_its_own(
         return solve(problem, method, **options)
 
     monkeypatch.setattr("situate.cli.search.solve", run)
-    said = situate("compare", model, "--cluster", pair, "--methods", "heft,post", "--json")
-    assert [row["method"] for row in said.json["methods"]] == ["single", "heft"]
+    answer = situate("compare", model, "--cluster", pair, "--methods", "heft,post", "--json")
+    assert [row["method"] for row in answer.json["methods"]] == ["single", "heft"]
 
 
 def test_before_there_is_a_plan_nothing_is_written(situate, model, pair, monkeypatch):
@@ -242,8 +242,8 @@ def test_a_time_limit_says_how_far_it_got_and_how_to_go_on(situate, fan, pair):
 def test_tensorboard_shows_every_batch(situate, fan, pair):
     pytest.importorskip("tensorboard")
     situate("plan", fan, "--cluster", pair, *LONG_POST, "--tensorboard", "runs/a")
-    shown = read(Path("runs/a/post"))
-    assert [step for step, _ in shown["seconds/best"]] == list(range(12, 73, 12))
+    scalars = read(Path("runs/a/post"))
+    assert [step for step, _ in scalars["seconds/best"]] == list(range(12, 73, 12))
 
 
 def test_curves_are_drawn_among_their_levels(situate, model, pair):

@@ -17,21 +17,21 @@ def test_a_cut_is_captured_once():
     captured = Captured()
     cuts = captured.cuts()
     assert cuts.problem((4, 4)) is cuts.problem((4, 4))
-    assert captured.asked == [(4, 4)]
+    assert captured.requests == [(4, 4)]
 
 
 def test_what_failed_once_is_not_captured_again():
-    asked = []
+    requests = []
 
     def fails(slices):
-        asked.append(slices)
+        requests.append(slices)
         raise SituateError("no such size")
 
     cuts = Cuts(Captured().cuts().whole, AutoSlices(), lambda: 8, fails)
     for _ in range(2):
         with pytest.raises(SituateError, match="no such size"):
             cuts.problem((4, 4))
-    assert len(asked) == 1
+    assert len(requests) == 1
 
 
 # A bound before a capture must hold after it.

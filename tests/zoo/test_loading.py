@@ -94,13 +94,13 @@ def test_a_packaged_graph_is_what_would_be_captured():
 
 
 def test_a_fresh_graph_is_captured_whatever_is_packaged_or_cached(monkeypatch: pytest.MonkeyPatch):
-    asked = []
-    monkeypatch.setattr(loading, "captured", lambda *arguments: asked.append(arguments[0]))
+    names = []
+    monkeypatch.setattr(loading, "captured", lambda *arguments: names.append(arguments[0]))
     zoo.load("cifar_cnn")
-    assert asked == []
+    assert names == []
     zoo.load("cifar_cnn", fresh=True)
     zoo.load("cifar_cnn", fresh=True)
-    assert asked == ["cifar_cnn", "cifar_cnn"]
+    assert names == ["cifar_cnn", "cifar_cnn"]
 
 
 def test_what_must_be_captured_needs_torch(monkeypatch: pytest.MonkeyPatch):

@@ -33,9 +33,9 @@ def test_it_shows_every_method_and_writes_every_run(situate):
 def test_the_same_command_makes_no_row_again(situate):
     command = (*REGAL, "--methods", "heft", "--out", "rows.jsonl")
     first = situate(*command)
-    written = Path("rows.jsonl").read_text()
+    rows = Path("rows.jsonl").read_text()
     assert situate(*command).out == first.out
-    assert Path("rows.jsonl").read_text() == written
+    assert Path("rows.jsonl").read_text() == rows
 
 
 def test_json_has_the_means_of_every_method(situate):
@@ -62,7 +62,7 @@ def test_a_table_of_ones_own_is_made_and_only_improves(situate):
 
 # Bad input stops a bench before its first run.
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["regal_zero_kost"], "unknown family 'regal_zero_kost'; did you mean 'regal_zero_cost'?"),
         (["regal_zero_cost", "--methods", "aut"], "unknown method 'aut'; did you mean 'auto'?"),
@@ -79,11 +79,11 @@ def test_a_table_of_ones_own_is_made_and_only_improves(situate):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_bad_input_is_one_line(situate, arguments, said):
+def test_bad_input_is_one_line(situate, arguments, message):
     run = situate("bench", *arguments)
     assert run.status == 2
-    assert said in run.err
-    assert run.err.count("\n") == 1 or "--" in said
+    assert message in run.err
+    assert run.err.count("\n") == 1 or "--" in message
 
 
 def test_a_file_that_may_only_be_read_is_refused_before_anything_runs(situate, monkeypatch):

@@ -46,9 +46,9 @@ def test_a_plan_on_a_preset_needs_no_cluster(situate, model):
 
 def test_a_plan_of_the_zoo_is_explained_without_naming_its_model(situate):
     arguments = ("--cluster", "k80-2", "--method", "single", "--out", "plan.json")
-    planned = situate("plan", "inception_v3", *arguments, "--json")
+    planning = situate("plan", "inception_v3", *arguments, "--json")
     explained = situate("explain", "plan.json", "--json")
-    assert explained.json["makespan"] == planned.json["makespan"]
+    assert explained.json["makespan"] == planning.json["makespan"]
 
 
 def test_a_plan_of_a_file_needs_its_model(situate, model, pair):

@@ -208,30 +208,30 @@ def test_a_comparison_has_no_bound_where_nothing_fits(situate, model):
 # Slices, and choices that planning makes for them.
 def test_a_step_of_slices_is_planned_and_explained(situate, tmp_path):
     pytest.importorskip("torch")
-    asked = ("tests.branches:build", "--cluster", "k80-2", "--slices", "2", "--replicas", "2")
+    options = ("tests.branches:build", "--cluster", "k80-2", "--slices", "2", "--replicas", "2")
     once = ("--once", "left.*")
-    assert situate("plan", *asked, *once, "--out", "plan.json", *QUICK).status == 0
+    assert situate("plan", *options, *once, "--out", "plan.json", *QUICK).status == 0
     plan = Plan.read(tmp_path / "plan.json")
     assert len(plan.cut.shares) == 2
     assert {"slice1/left/addmm", "left.weight", "replica1/right.weight"} <= plan.placement.keys()
     explained = situate("explain", "plan.json", "--json")
     assert explained.status == 0
-    assert [len(each["slices"]) for each in explained.json["replicas"]] == [1, 1]
+    assert [len(replica["slices"]) for replica in explained.json["replicas"]] == [1, 1]
 
 
 def test_slices_are_chosen_and_what_was_tried_is_told(situate, tmp_path):
     pytest.importorskip("torch")
-    asked = ("tests.branches:build", "--cluster", "k80-2", "--slices", "auto")
-    asked = (*asked, "--evaluations", "200")
-    text = situate("plan", *asked)
+    options = ("tests.branches:build", "--cluster", "k80-2", "--slices", "auto")
+    options = (*options, "--evaluations", "200")
+    text = situate("plan", *options)
     assert "slices that were tried" in text.out
     assert "with --slices auto" not in text.err
-    found = situate("plan", *asked, "--out", "plan.json", "--json").json
-    values = {str(row["slices"]): row["value"] for row in found["tried"] if row["value"]}
+    answer = situate("plan", *options, "--out", "plan.json", "--json").json
+    values = {str(row["slices"]): row["value"] for row in answer["tried"] if row["value"]}
     assert {"None", "[8, 8]"} <= values.keys()
-    assert found["value"] == min(values.values())
+    assert answer["value"] == min(values.values())
     plan = Plan.read(tmp_path / "plan.json")
-    assert (list(plan.cut.shares) if plan.cut else None) == found["slices"]
+    assert (list(plan.cut.shares) if plan.cut else None) == answer["slices"]
 
 
 @pytest.mark.parametrize("command", ["plan", "explain"])
@@ -249,8 +249,8 @@ def test_a_method_that_learns_takes_no_slices_that_are_chosen(situate, model, pa
 
 def test_parameters_that_are_there_once_may_be_left_to_the_predicted_step(situate, tmp_path):
     pytest.importorskip("torch")
-    asked = ("tests.branches:build", "--cluster", "k80-2", "--slices", "2", "--replicas", "2")
-    run = situate("plan", *asked, "--once", "auto", "--out", "plan.json", *QUICK)
+    options = ("tests.branches:build", "--cluster", "k80-2", "--slices", "2", "--replicas", "2")
+    run = situate("plan", *options, "--once", "auto", "--out", "plan.json", *QUICK)
     assert run.status == 0
     assert "of 4 parameters have a single copy, " in run.err
     cut = Plan.read(tmp_path / "plan.json").cut
@@ -260,11 +260,11 @@ def test_parameters_that_are_there_once_may_be_left_to_the_predicted_step(situat
 
 def test_the_order_of_sums_is_told_or_left_to_the_predicted_step(situate, tmp_path):
     pytest.importorskip("torch")
-    asked = ("tests.branches:build", "--cluster", "k80-2", "--slices", "4", "--out", "plan.json")
-    assert situate("plan", *asked, "--sums", "tree", *QUICK).status == 0
+    options = ("tests.branches:build", "--cluster", "k80-2", "--slices", "4", "--out", "plan.json")
+    assert situate("plan", *options, "--sums", "tree", *QUICK).status == 0
     assert Plan.read(tmp_path / "plan.json").cut.sums == "tree"
     assert situate("explain", "plan.json").status == 0
-    run = situate("plan", *asked, "--sums", "auto", *QUICK)
+    run = situate("plan", *options, "--sums", "auto", *QUICK)
     assert run.status == 0
     assert f"added up in a {Plan.read(tmp_path / 'plan.json').cut.sums}" in run.err
 
@@ -298,32 +298,33 @@ def test_bad_slices_are_one_line(situate, model, options, message):
 # Modules that run again.
 def test_modules_run_again_by_name_or_where_memory_is_short(situate, tmp_path):
     pytest.importorskip("torch")
-    asked = ("tests.torch_capture.recompute.models:blocks", "--cluster")
-    run = situate("plan", *asked, "k80-2", "--recompute", "layers.*", "--out", "p.json", *QUICK)
+    options = ("tests.torch_capture.recompute.models:blocks", "--cluster")
+    run = situate("plan", *options, "k80-2", "--recompute", "layers.*", "--out", "p.json", *QUICK)
     assert run.status == 0
     assert Plan.read(tmp_path / "p.json").again == ("layers.0", "layers.1", "layers.2")
     assert "modules that run again" in situate("explain", "p.json").out
-    roomy = situate("plan", *asked, "k80-2", "--recompute", "auto", *QUICK)
+    roomy = situate("plan", *options, "k80-2", "--recompute", "auto", *QUICK)
     assert (roomy.status, "no module runs again" in roomy.err) == (0, True)
 
 
 def test_modules_run_again_in_slices_and_replicas_that_are_chosen(situate, tmp_path):
     pytest.importorskip("torch")
-    asked = ("tests.torch_capture.recompute.models:blocks", "--cluster", "k80-2", "--out", "p.json")
-    chosen = ("--slices", "auto", "--recompute", "layers.1")
-    assert situate("plan", *asked, *chosen, "--evaluations", "100").status == 0
+    blocks = "tests.torch_capture.recompute.models:blocks"
+    options = (blocks, "--cluster", "k80-2", "--out", "p.json")
+    choices = ("--slices", "auto", "--recompute", "layers.1")
+    assert situate("plan", *options, *choices, "--evaluations", "100").status == 0
     assert Plan.read(tmp_path / "p.json").again == ("layers.1",)
     assert situate("explain", "p.json").status == 0
     copies = ("--slices", "2", "--replicas", "2", "--once", "auto", "--recompute", "all")
-    assert situate("plan", *asked, *copies, *QUICK).status == 0
+    assert situate("plan", *options, *copies, *QUICK).status == 0
     plan = Plan.read(tmp_path / "p.json")
     assert (plan.cut.replicas, "all" in plan.again, len(plan.again)) == ((1, 1), False, 3)
     assert situate("explain", "p.json").status == 0
 
 
 def test_modules_are_not_chosen_along_with_slices(situate, model):
-    chosen = ("--slices", "auto", "--recompute", "auto")
-    run = situate("plan", model, "--cluster", "k80-2", *chosen)
+    choices = ("--slices", "auto", "--recompute", "auto")
+    run = situate("plan", model, "--cluster", "k80-2", *choices)
     assert (run.status, run.err.count("\n")) == (2, 1)
     assert "--recompute auto: needs a number of slices: give --slices one" in run.err
 

@@ -28,10 +28,10 @@ def test_a_table_has_a_line_a_study(situate, studies):
 
 
 def test_json_has_the_header_and_the_figures(situate, studies):
-    (found,) = situate("study", "show", studies[0], "--json").json["studies"]
-    assert found["header"]["method"] == "post"
-    assert found["samples"]["count"] == sum(found["outcomes"].values()) == 40
-    assert found["workers"] == []
+    (figures,) = situate("study", "show", studies[0], "--json").json["studies"]
+    assert figures["header"]["method"] == "post"
+    assert figures["samples"]["count"] == sum(figures["outcomes"].values()) == 40
+    assert figures["workers"] == []
 
 
 def test_every_sample_is_exported(situate, studies):
