@@ -68,8 +68,8 @@ def test_flags_lists_and_numbers_have_their_own_types(situate, config):
         ("time-limit = 0", "time-limit: must be a positive number of seconds, such as 10"),
         ("noise = -0.5", "noise: must be finite and not negative, got -0.5"),
         ("check = 'no'", "check: must be true or false, got 'no'"),
-        ("seed = 1\n[search]\nseed = 2", "seed: stands twice in the file"),
-        ("seed =", "is no TOML: Invalid value"),
+        ("seed = 1\n[search]\nseed = 2", "seed: appears twice in the file"),
+        ("seed =", "is not TOML: Invalid value"),
     ],
 )
 def test_bad_content_is_one_line(situate, model, config, text, message):
@@ -91,7 +91,7 @@ def test_a_file_that_cannot_be_read_is_named(situate, model, tmp_path):
     (tmp_path / "bytes.toml").write_bytes(b"\xff")
     run = situate("plan", model, "--config", "bytes.toml")
     assert (run.status, run.err.count("\n")) == (2, 1)
-    assert run.err.startswith("error: bytes.toml: is no TOML: ")
+    assert run.err.startswith("error: bytes.toml: is not TOML: ")
 
 
 def test_a_search_in_the_file_is_refused_beside_a_plan(situate, model, pair, config):

@@ -59,7 +59,8 @@ def test_all_that_learn_and_random_measure_as_many_placements():
 def test_without_a_number_it_is_that_of_the_paper():
     assert LearningOptions().budget("post", BOTH, budget()).evaluations == SAMPLES
     assert LearningOptions().budget("random", BOTH, budget()).evaluations == SAMPLES
-    assert LearningOptions().budget("random", ["random"], budget()) == budget()
+    own = budget()
+    assert LearningOptions().budget("random", ["random"], own) is own
 
 
 @pytest.mark.parametrize(("samples", "most"), [(None, 50), (30, 30), (90, 50)])

@@ -1,6 +1,6 @@
 """`--config FILE`: options of a command from a TOML file.
 
-The callback of the option puts them into click's `default_map`, behind options that are typed.
+The callback of the option puts them into click's `default_map`; typed options come before it.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ _ConfigFile = Annotated[
         metavar="FILE",
         is_eager=True,
         callback=_read_config,
-        help="Read options from a TOML file, by their long names without dashes in front. Options "
-        "on the command line win.",
+        help="Read options from a TOML file, by their long names without the dashes. Options on "
+        "the command line win.",
     ),
 ]
 
@@ -84,7 +84,7 @@ def _config_options(path: str, context: typer.Context) -> dict[str, Any]:
             )
         option = options[key]
         if option.name in values:
-            raise SituateError(f"{path}: {key}: stands twice in the file")
+            raise SituateError(f"{path}: {key}: appears twice in the file")
         values[str(option.name)] = _value(f"{path}: {key}", option, value, context)
     return values
 
@@ -109,18 +109,18 @@ def _read_toml(path: str) -> dict[str, Any]:
     except OSError as error:
         raise SituateError(f"{path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SituateError(f"{path}: is no TOML: {error}") from None
+        raise SituateError(f"{path}: is not TOML: {error}") from None
 
 
 def _value(place: str, option: TyperOption, value: object, context: typer.Context) -> object:
-    """A value of an option's own type; `place` begins the message about others."""
+    """The value of an option, checked. Error messages begin with `place`."""
     if option.is_bool_flag:
         if not isinstance(value, bool):
             raise SituateError(f"{place}: must be true or false, got {value!r}")
         return value
     if option.multiple:
         values = value if isinstance(value, list) else [value]
-        return [_text(place, each) for each in values]
+        return [_text(place, item) for item in values]
     text = _text(place, value)
     # The option's own parser checks ranges and numbers, as for typed text.
     try:
@@ -130,7 +130,7 @@ def _value(place: str, option: TyperOption, value: object, context: typer.Contex
 
 
 def _text(place: str, value: object) -> str:
-    """A value as one would type it."""
+    """A value as a user would type it."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise SituateError(f"{place}: must be a string or a number, got {value!r}")
     return str(value)

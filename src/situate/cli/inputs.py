@@ -53,7 +53,7 @@ def read_problem(
     capture: CaptureOptions,
     captures: Captures | None = None,
 ) -> Problem:
-    """The problem of a model, with all choices made that its options leave to planning.
+    """The problem of a model, after planning has made all choices that its options leave open.
 
     Cheap checks come before the model is read.
 
@@ -86,7 +86,7 @@ def read_problem(
         problem = problem_of(read_model(model, first, captures))
 
     def recaptured(cut: Slices | None) -> Problem:
-        """The problem in other slices, captured as its plan will be, so that both graphs agree."""
+        """The problem in other slices, captured as for its plan, so that both graphs agree."""
         again = replace(capture, slices=cut, recompute=problem.graph.recompute, check_slices=True)
         return replace(problem, graph=_load(model, again))
 
@@ -100,7 +100,7 @@ def read_problem(
 
 
 def _closed(slices: Slices | None) -> Slices | None:
-    """The slices of the first capture, in which choices have their default."""
+    """The slices of the first capture, with a default in place of every choice."""
     if slices is None:
         return None
     once = () if slices.once == (AUTO,) else slices.once

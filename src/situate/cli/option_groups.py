@@ -25,7 +25,7 @@ Status = TypeVar("Status")
 
 @dataclass(frozen=True)
 class After:
-    """Metadata of an option that help lists behind another one, and not in the order of fields."""
+    """Metadata of an option that follows another one in help, whatever the order of fields."""
 
     name: str
 
@@ -34,14 +34,14 @@ class After:
 def option_class(cls: type[Options]) -> type[Options]:
     """A frozen dataclass of options.
 
-    Comparison and `repr` are left out: they would take half of the time that a class takes to make,
-    which every start of the program pays.
+    It has no comparison and no `repr`, because their code would double the time that these classes
+    add to every start of the program.
     """
     return dataclass(frozen=True, eq=False, repr=False)(cls)
 
 
 OMITTED = "omitted"
-"""Metadata of an inherited field that is no option of the command."""
+"""Metadata of an inherited field that the command line does not offer."""
 
 
 def with_options(command: Callable[..., Status]) -> Callable[..., Status]:
@@ -77,7 +77,7 @@ def with_signature(
 
 
 def _parameters(options: Any) -> Iterator[Parameter]:
-    """One parameter an option of a class, with those of nested classes in place."""
+    """One parameter per option of a class; nested classes are expanded in place."""
     for field in fields(options):
         if is_dataclass(field.type):
             yield from _parameters(field.type)
@@ -89,7 +89,7 @@ def _parameters(options: Any) -> Iterator[Parameter]:
 
 
 def _build(options: Any, values: dict[str, Any]) -> object:
-    """An object of a class of options; takes its fields out of the values."""
+    """An object of a class of options. Its fields are removed from `values`."""
     arguments: dict[str, object] = {}
     for field in fields(options):
         if is_dataclass(field.type):
@@ -100,7 +100,7 @@ def _build(options: Any, values: dict[str, Any]) -> object:
 
 
 def _sorted(parameters: list[Parameter]) -> list[Parameter]:
-    """The parameters, those with `After` behind the one that it names."""
+    """The parameters in the order of help, in which `After` moves some of them."""
     result: list[Parameter] = []
     moved: dict[str, list[Parameter]] = {}
     for parameter in parameters:
@@ -110,6 +110,6 @@ def _sorted(parameters: list[Parameter]) -> list[Parameter]:
         else:
             moved.setdefault(place.name, []).append(parameter)
     for name, options in moved.items():
-        place_of = [parameter.name for parameter in result].index(name) + 1
-        result[place_of:place_of] = options
+        start = [parameter.name for parameter in result].index(name) + 1
+        result[start:start] = options
     return result
