@@ -12,6 +12,7 @@ from situate.model import find_model, trace_model
 from tests.cli.conftest import diamond
 
 
+# A file comes before a network of the same name, and takes no options of a capture.
 def test_a_file_is_read(tmp_path):
     graph_json.write(diamond(), tmp_path / "d.json")
     assert find_model(str(tmp_path / "d.json")) == diamond()
@@ -43,12 +44,13 @@ def test_a_file_takes_no_slices(tmp_path):
 
 def test_a_file_runs_nothing_again(tmp_path):
     graph_json.write(diamond(), tmp_path / "d.json")
-    for read in (find_model, trace_model):
-        more = {"recompute": ["all"]} if read is find_model else {}
+    for function in (find_model, trace_model):
+        more = {"recompute": ["all"]} if function is find_model else {}
         with pytest.raises(SituateError, match=r"holds a step as it was captured.*:function"):
-            read(str(tmp_path / "d.json"), **more)
+            function(str(tmp_path / "d.json"), **more)
 
 
+# A wrong name is answered with the right one.
 def test_a_slip_in_a_name_is_answered_with_the_nearest():
     with pytest.raises(SituateError, match="did you mean 'resnet50'"):
         find_model("resnet5")
@@ -80,12 +82,13 @@ def here(tmp_path, monkeypatch):
     return folder
 
 
+# Functions are named by modules, and files of source lead to the module.
 @pytest.mark.parametrize("text", ["nets/mine.py", "nets.mine"])
 def test_of_a_module_a_function_is_asked_for(tmp_path, monkeypatch, text):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "nets").mkdir()
     (tmp_path / "nets" / "mine.py").write_text("def build(): ...")
-    with pytest.raises(SituateError, match=r"give a function of it .*: nets.mine:FUNCTION"):
+    with pytest.raises(SituateError, match=r"give a function in it .*: nets.mine:FUNCTION"):
         find_model(text)
 
 
@@ -104,7 +107,7 @@ def test_of_a_module_a_function_is_asked_for(tmp_path, monkeypatch, text):
 def test_a_function_of_a_file_is_answered_with_that_of_the_module(here, text, remedy):
     with pytest.raises(SituateError) as error:
         find_model(text)
-    assert str(error.value) == f"{text}: a function is named by its module: {remedy}"
+    assert str(error.value) == f"{text}: name a function by its module: {remedy}"
 
 
 @pytest.mark.parametrize("text", ["none.py:build", "nets/none:build"])
@@ -115,7 +118,7 @@ def test_a_function_of_a_file_that_is_missing(here, text):
 
 def test_a_file_whose_name_no_module_can_have_is_to_be_renamed(here):
     (here / "my-net.py").write_text("def build(): ...")
-    with pytest.raises(SituateError, match=r"^my-net.py: no module can be called so: rename it"):
+    with pytest.raises(SituateError, match=r"^my-net.py: no module can have that name: rename it"):
         find_model("my-net.py:build")
 
 

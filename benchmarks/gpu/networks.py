@@ -30,8 +30,8 @@ from situate.runtime.programs.placed import PlacedProgram, place
 from situate.runtime.programs.program import Program, capture_program
 from situate.runtime.step import PlacedStep
 from situate.simulation.decoding import order_of
-from situate.zoo.built import Built
 from situate.zoo.networks import NETWORKS
+from situate.zoo.parts import ModelParts
 
 TINY = {
     "cifar_cnn": (2,),
@@ -71,7 +71,7 @@ def measure(context: Context) -> None:
     )
 
 
-def build_network(name: str, context: Context) -> Built:
+def build_network(name: str, context: Context) -> ModelParts:
     """Model, inputs and loss, drawn from the seed."""
     torch.manual_seed(context.seed)
     network = NETWORKS[name]

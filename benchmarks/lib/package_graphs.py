@@ -18,9 +18,9 @@ import sys
 import time
 
 from situate.data import graph_json
+from situate.data.capture_options import CaptureOptions
 from situate.data.graph import Graph
 from situate.zoo.loading import captured, packaged
-from situate.zoo.networks import network
 
 PACKAGED = (
     "inception_v3", "inception_v3:inference", "resnet50", "resnet50:inference", "resnet101",
@@ -36,9 +36,8 @@ def main(names: list[str]) -> None:
 
 def package(name: str) -> None:
     """Capture one graph, write it and print its figures."""
-    found, training = network(name)
     start = time.perf_counter()
-    graph = captured(name, found, training, found.optimizer)
+    graph = captured(name, CaptureOptions())
     seconds = time.perf_counter() - start
     packed = lzma.compress(graph_json.encode(graph), preset=9 | lzma.PRESET_EXTREME)
     packaged(name).write_bytes(packed)

@@ -14,50 +14,50 @@ from situate.zoo import cifar_cnn as cifar
 from situate.zoo import inception_v3 as inception
 from situate.zoo import nmt, resnet
 from situate.zoo import rnnlm as language_model
-from situate.zoo.built import Built
 from situate.zoo.lstm import Cell, unroll
+from situate.zoo.parts import ModelParts
 
 CLASSES = 10
 
 
-def cifar_cnn(batch: int = 64) -> Built:
+def cifar_cnn(batch: int = 64) -> ModelParts:
     """The zoo's."""
     return cifar.build(batch)
 
 
-def resnet50(batch: int = 8) -> Built:
+def resnet50(batch: int = 8) -> ModelParts:
     """The zoo's."""
     return resnet.build(3, 4, 6, 3, batch=batch)
 
 
-def inception_v3(batch: int = 8) -> Built:
+def inception_v3(batch: int = 8) -> ModelParts:
     """The zoo's."""
     return inception.build(batch)
 
 
-def rnnlm(batch: int = 4) -> Built:
+def rnnlm(batch: int = 4) -> ModelParts:
     """The zoo's."""
     return language_model.build(batch)
 
 
-def nmt2(batch: int = 4, steps: int = 6) -> Built:
+def nmt2(batch: int = 4, steps: int = 6) -> ModelParts:
     """The zoo's, unrolled six times."""
     return nmt.build(2, batch, steps)
 
 
-def gpt2(batch: int = 1, length: int = 128) -> Built:
+def gpt2(batch: int = 1, length: int = 128) -> ModelParts:
     """The zoo's: GPT-2 small."""
     from situate.zoo import transformer
 
     return transformer.gpt2(batch, length)
 
 
-def gpt2_batch4(batch: int = 4, length: int = 128) -> Built:
+def gpt2_batch4(batch: int = 4, length: int = 128) -> ModelParts:
     """The same with four samples, which can be cut into slices."""
     return gpt2(batch, length)
 
 
-def moe(batch: int = 1, length: int = 64) -> Built:
+def moe(batch: int = 1, length: int = 64) -> ModelParts:
     """The zoo's mixture of experts with two layers of four experts, in float32: 1.6 million
     parameters."""
     import transformers
@@ -105,7 +105,7 @@ def classification_loss(model: nn.Module, x: Tensor, labels: Tensor) -> Tensor:
     return F.cross_entropy(model(x), labels)
 
 
-def two_branches(batch: int = 16) -> Built:
+def two_branches(batch: int = 16) -> ModelParts:
     """Two towers of nine convolutions, 32 x 32 pixels, 64 channels."""
     inputs = torch.randn(batch, 3, 32, 32), torch.randint(CLASSES, (batch,))
     return TwoBranches(64, 8), inputs, classification_loss
@@ -124,13 +124,13 @@ class SmallRNN(nn.Module):
         return logits
 
 
-def small_rnn(batch: int = 4, steps: int = 20, hidden: int = 32) -> Built:
+def small_rnn(batch: int = 4, steps: int = 20, hidden: int = 32) -> ModelParts:
     """Twenty steps of 32 cells."""
     inputs = torch.randn(batch, steps, hidden), torch.randint(CLASSES, (batch,))
     return SmallRNN(hidden), inputs, classification_loss
 
 
-def chain(batch: int = 256, width: int = 1024, blocks: int = 8) -> Built:
+def chain(batch: int = 256, width: int = 1024, blocks: int = 8) -> ModelParts:
     """A sequence of equal blocks, which a pipeline can cut anywhere."""
     model = nn.Sequential(
         *(nn.Sequential(nn.Linear(width, width), nn.GELU()) for _ in range(blocks))
@@ -157,7 +157,7 @@ class Diamonds(nn.Module):
         return x
 
 
-def diamonds(batch: int = 256, width: int = 512, blocks: int = 20) -> Built:
+def diamonds(batch: int = 256, width: int = 512, blocks: int = 20) -> ModelParts:
     """A hundred ops that compute, five a block, which are sixty where a layer and its activation
     are one; for inference."""
     inputs = torch.randn(batch, width), torch.randn(batch, width)

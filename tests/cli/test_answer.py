@@ -15,6 +15,7 @@ from situate.cli.answer import print_json, print_table
 from situate.report.tables import name_cell, table
 
 
+# Any name and number can be printed.
 def test_numbers_that_json_has_no_word_for_are_null(capsys):
     print_json({"a": math.inf, "b": [math.nan, 1.5], "c": {"d": -math.inf}})
     content = json.loads(capsys.readouterr().out)
@@ -44,9 +45,9 @@ def test_no_number_is_cut_off_where_there_is_little_room(capsys, monkeypatch, is
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal)
-    made = table("", "|".join(["device", *["peak memory"] * 20]), range(1, 21))
-    made.add_row(name_cell("a-device-of-a-long-name"), *[f"{i},023 MiB" for i in range(20)])
-    print_table(Group(Text("memory"), Group(made, Text("limits"))))
+    wide_table = table("", "|".join(["device", *["peak memory"] * 20]), range(1, 21))
+    wide_table.add_row(name_cell("a-device-of-a-long-name"), *[f"{i},023 MiB" for i in range(20)])
+    print_table(Group(Text("memory"), Group(wide_table, Text("limits"))))
     out = capsys.readouterr().out
     assert out.count("peak memory") == 20
     assert [word for word in out.split() if word.endswith(",023")] == [

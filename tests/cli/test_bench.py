@@ -7,32 +7,33 @@ from pathlib import Path
 
 import pytest
 
-from situate.cli.bench import Wanted
+from situate.bench.run import Runs
+from situate.cli.bench import bench_runs
+from situate.cli.bench_options import BenchOptions
 from situate.data import graph_json
 from tests.cli.conftest import diamond
 
-PLAIN = {
-    "families": ["regal_zero_cost"], "graphs": None, "cluster": None, "objective": "time",
-    "data": None, "methods": "heft", "time_limits": "0.1", "seeds": 1, "instances": None,
-    "threads": 1,
-}  # fmt: skip
+FAMILY = "regal_zero_cost"
 
 
+def runs(*families: str, methods: str = "heft", instances: int | None = None) -> Runs:
+    options = BenchOptions(methods=methods, time_limits="0.1", instances=instances, threads=1)
+    return bench_runs([*(families or [FAMILY])], options)
+
+
+# The runs follow from the options.
 def test_a_few_instances_are_always_the_same_and_in_their_order():
-    few = Wanted(**PLAIN | {"instances": 6}).runs().instances
-    assert [i.name for i in few] == [
-        i.name for i in Wanted(**PLAIN | {"instances": 6}).runs().instances
-    ]
-    names = [instance.name for instance in Wanted(**PLAIN).runs().instances]
+    few = runs(instances=6).instances
+    assert [i.name for i in few] == [i.name for i in runs(instances=6).instances]
+    names = [instance.name for instance in runs().instances]
     assert [names.index(i.name) for i in few] == sorted(names.index(i.name) for i in few)
     assert len(few) == 6 < len(names)
 
 
-def test_names_that_are_given_twice_run_once():
-    wanted = PLAIN | {"families": ["regal_zero_cost"] * 2, "methods": "heft,etf,heft"}
-    runs = Wanted(**wanted).runs()
-    assert runs.methods == ["heft", "etf"]
-    assert len(runs.instances) == len(Wanted(**PLAIN).runs().instances)
+def test_repeated_names_run_once():
+    twice = runs(FAMILY, FAMILY, methods="heft,etf,heft")
+    assert twice.methods == ["heft", "etf"]
+    assert len(twice.instances) == len(runs().instances)
 
 
 @pytest.fixture
@@ -58,8 +59,9 @@ def test_a_folder_of_graphs_without_a_machine_needs_a_cluster(situate, folder):
     assert "give --cluster" in run.err
 
 
+# Bad input is one line.
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--graphs", "none"], "none: No such file or directory: give a folder of graphs"),
         (["stg"], "family 'stg': its files do not come with situate: give --data DIR"),
@@ -71,11 +73,11 @@ def test_a_folder_of_graphs_without_a_machine_needs_a_cluster(situate, folder):
         (["pipelines", "--gaps", "none/gaps.svg"], "there is no folder"),
     ],
 )
-def test_bad_input_is_one_line(situate, arguments, said):
+def test_bad_input_is_one_line(situate, arguments, message):
     Path("graph.json").write_text("{}")
     run = situate("bench", *arguments)
     assert run.status == 2
-    assert said in run.err
+    assert message in run.err
     assert run.err.count("\n") == 1
 
 

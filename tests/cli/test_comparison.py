@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from situate.cli.comparison import best_of, chosen_of
+from situate.cli.comparison import best_result, method_names
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
@@ -13,37 +13,39 @@ from situate.solvers import LEARNERS, METHODS
 from tests.report.outcome import outcome
 
 
+# Names of methods.
 def test_by_default_all_are_compared_but_for_those_that_learn():
-    assert {*chosen_of(None)} == {*METHODS} - {*LEARNERS}
+    assert {*method_names(None)} == {*METHODS} - {*LEARNERS}
 
 
 def test_a_single_device_comes_first_and_no_method_twice():
-    assert chosen_of("heft, post,heft") == ["single", "heft", "post"]
+    assert method_names("heft, post,heft") == ["single", "heft", "post"]
 
 
 def test_a_method_that_is_named_twice_is_noted(capsys):
-    chosen_of("post,heft,post,post")
-    chosen_of("single,heft")
-    assert capsys.readouterr().err == "post: named more than once in --methods; it runs once\n"
+    method_names("post,heft,post,post")
+    method_names("single,heft")
+    assert capsys.readouterr().err == "post: appears more than once in --methods; it runs once\n"
 
 
 def test_an_unknown_method_is_told_its_nearest():
     with pytest.raises(SituateError, match="did you mean 'post'"):
-        chosen_of("pots")
+        method_names("pots")
 
 
 @pytest.mark.parametrize("methods", ["", ",", "heft,", "heft,,post"])
 def test_an_empty_name_of_a_method_is_said_to_be_one(methods):
     with pytest.raises(SituateError, match=f"--methods '{methods}': an empty name"):
-        chosen_of(methods)
+        method_names(methods)
 
 
+# The order of results.
 def test_of_equal_plans_the_one_on_fewest_devices_is_best():
     ops = (Op("a", seconds={"*": 1.0}), Op("b", seconds={"*": 0.0}))
     problem = Problem(Graph("two", ops), Cluster.identical(2))
     apart, together = outcome(problem, [0, 1]), outcome(problem, [0, 0])
     assert apart.value == together.value
-    assert best_of([apart, together]) is best_of([together, apart]) is together
+    assert best_result([apart, together]) is best_result([together, apart]) is together
 
 
 def test_a_plan_that_fits_is_better_than_one_that_does_not():
@@ -53,7 +55,7 @@ def test_a_plan_that_fits_is_better_than_one_that_does_not():
     problem = Problem(Graph("two", ops), cluster)
     wrong, right = outcome(problem, [0, 0]), outcome(problem, [1, 1])
     assert not wrong.feasible
-    assert best_of([wrong, right]) is right
+    assert best_result([wrong, right]) is right
 
 
 def test_where_none_fits_the_one_with_fewest_bytes_too_many_is_best():
@@ -63,16 +65,16 @@ def test_where_none_fits_the_one_with_fewest_bytes_too_many_is_best():
     problem = Problem(Graph("two", ops), cluster)
     quick, close = outcome(problem, [1, 1, 1]), outcome(problem, [0, 1, 1])
     assert quick.value < close.value
-    assert best_of([quick, close]) is close
+    assert best_result([quick, close]) is close
 
 
 def test_what_was_measured_counts_for_more_than_what_was_predicted():
     problem = Problem(Graph("one", (Op("a", seconds={"*": 1.0}),)), Cluster.identical(1))
     slow, quick = outcome(problem, [0], measured=0.9), outcome(problem, [0], measured=0.8)
     assert slow.value == quick.value
-    assert best_of([slow, quick]) is quick
+    assert best_result([slow, quick]) is quick
 
 
 def test_nothing_to_compare_is_an_error():
     with pytest.raises(SituateError, match="no method"):
-        best_of([])
+        best_result([])

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from situate.cli.hardware import ROUNDS, _say, measured
+from situate.cli.hardware import ROUNDS, _note_measurements, with_measurements
 from situate.data.problem import Problem
 from situate.evaluators.hardware.machine import Measurement
 from situate.host.discover import to_toml
@@ -29,6 +29,7 @@ def cpus(tmp_path: Path) -> str:
     return str(path)
 
 
+# Searches measure placements on real devices.
 def test_a_plan_that_was_learnt_on_hardware_says_what_it_takes(situate, cpus):
     pytest.importorskip("torch")
     run = situate("plan", MODEL, "--cluster", cpus, *HARDWARE, "--study", "s.study", "--json")
@@ -62,19 +63,20 @@ def test_methods_that_do_not_learn_have_nothing_to_measure(situate, model, pair)
     assert "--evaluator: method 'auto' does not learn from measurements" in run.err
 
 
+# Measurements have their number of steps and their error.
 def test_plans_are_measured_in_turn_and_have_their_medians():
     results = [solve(Problem(fork(2), devices(1, 1)), name) for name in ("single", "heft")]
     assert ROUNDS == 3
     seconds = deque([1.0, 10.0, 3.0, np.inf, 2.0, 20.0])
     machine = SimpleNamespace(run=lambda _: SimpleNamespace(seconds=seconds.popleft()))
-    assert [result.measured for result in measured(results, machine)] == [2.0, 20.0]
-    assert [result.measured for result in measured(results, None)] == [None, None]
+    assert [result.measured for result in with_measurements(results, machine)] == [2.0, 20.0]
+    assert [result.measured for result in with_measurements(results, None)] == [None, None]
 
 
 def test_of_steps_that_were_run_once_no_error_is_known(capsys, recwarn):
-    _say([Measurement(31.0, steps=1), Measurement(29.0, steps=1)])
+    _note_measurements([Measurement(31.0, steps=1), Measurement(29.0, steps=1)])
     assert "1 steps each, standard error unknown (medians)" in capsys.readouterr().err
-    _say([Measurement(1.0, error=0.02, steps=3), Measurement(29.0, steps=1)])
+    _note_measurements([Measurement(1.0, error=0.02, steps=3), Measurement(29.0, steps=1)])
     assert "2 steps each, standard error 2.0 % (medians)" in capsys.readouterr().err
     assert not recwarn.list
 

@@ -8,6 +8,7 @@ import pytest
 
 from situate.cli.inputs import read_model
 from situate.data import graph_json
+from situate.data.capture_options import CaptureOptions
 from situate.data.costs import Costs, MeasuredDevice, Timing
 from situate.data.graph import Graph, MachineDevice, Op
 from tests.cli.conftest import diamond
@@ -20,8 +21,8 @@ def test_what_a_users_function_prints_stays_out_of_the_answer(
         print("downloading")
         return diamond()
 
-    monkeypatch.setattr("situate.cli.inputs.find_model", chatty)
-    read_model("mine:step")
+    monkeypatch.setattr("situate.cli.inputs.load_graph", chatty)
+    read_model("mine:step", CaptureOptions())
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "downloading\n")
 
@@ -44,6 +45,7 @@ def costs(tmp_path: Path) -> str:
     return "costs.json"
 
 
+# Measured costs belong to the problem and its plans.
 def test_costs_are_what_ops_take(situate, signed, costs, pair):
     run = situate("plan", signed, "--cluster", pair, "--costs", costs, "--time-limit", 1, "--json")
     assert run.json["value"] == 7200.0
@@ -84,6 +86,7 @@ def test_costs_are_read_before_the_model_and_never_overwritten(situate, signed, 
     assert Costs.read(costs).machine == "here"
 
 
+# A plan is read with its own model and cluster.
 def test_a_plan_of_a_file_that_updates_is_read_without_an_optimizer(situate, pair):
     ops = (Op("w", seconds={"*": 1.0}), Op("w/adam", seconds={"*": 1.0}, phase="update"))
     graph_json.write(Graph("trained", ops), "trained.json")
@@ -99,15 +102,16 @@ def test_a_plan_of_a_cluster_file_asks_for_that_file(situate, model, pair):
     for command in (["explain"], ["export", "--to", "dot", "--out", "p.dot"]):
         name, *options = command
         run = situate(name, model, "p.json", *options)
-        asked = (
+        message = (
             "error: the plan was made for cluster 'pair', which is a file: give it with --cluster "
             "FILE\n"
         )
-        assert (run.status, run.err) == (2, asked)
+        assert (run.status, run.err) == (2, message)
 
 
+# A cluster comes from an option or from the model.
 def test_a_missing_cluster_is_told_before_a_model_is_captured(situate, monkeypatch):
-    monkeypatch.setattr("situate.cli.inputs.find_model", lambda *_: pytest.fail("captured"))
+    monkeypatch.setattr("situate.cli.inputs.load_graph", lambda *_: pytest.fail("captured"))
     run = situate("plan", "mine:step")
     assert run.status == 2
     assert "error: mine:step brings no machine of its own: give --cluster a preset" in run.err
@@ -151,5 +155,5 @@ def test_sizes_of_axes_without_a_name_are_typed_by_input_and_axis(situate, tmp_p
 def test_nothing_is_chosen_without_a_cluster(situate, model, command, options, remedy):
     rest = {"convert": ["out.json"], "info": [], "profile": ["--out", "out.json"]}[command]
     run = situate(command, model, *rest, *options)
-    chosen = f"error: {options[-2]} auto: 'plan', 'compare' and 'explain' choose for a cluster"
-    assert (run.status, run.err) == (2, f"{chosen}: {remedy}\n")
+    beginning = f"error: {options[-2]} auto: 'plan', 'compare' and 'explain' choose for a cluster"
+    assert (run.status, run.err) == (2, f"{beginning}: {remedy}\n")

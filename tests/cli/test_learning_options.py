@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from situate.cli.learning_options import LearningOptions
-from situate.cli.search import Budget
+from situate.cli.learning_options import ComparisonLearningOptions, LearningOptions
+from situate.cli.search_options import SearchBudget
 from situate.errors import SituateError
 from situate.solvers.learned.driver import SAMPLES
 from situate.solvers.learned.learner import Learning
@@ -15,10 +15,11 @@ from situate.solvers.learned.learner import Learning
 BOTH = ["single", "random", "auto", "post"]
 
 
-def budget(time_limit: float | None = None, evaluations: int | None = None) -> Budget:
-    return Budget(time_limit, evaluations, seed=0, threads=None)
+def budget(time_limit: float | None = None, evaluations: int | None = None) -> SearchBudget:
+    return SearchBudget(time_limit, evaluations, seed=0, threads=None)
 
 
+# Options are refused if no method takes them.
 def test_without_options_every_method_will_do():
     LearningOptions().check(["heft"], "memory")
 
@@ -47,6 +48,7 @@ def test_names_are_checked(option, near):
         LearningOptions(**{option: near + "s"}).check(["post"], "time")
 
 
+# The budget of each method.
 def test_all_that_learn_and_random_measure_as_many_placements():
     options = LearningOptions(samples=100)
     assert options.budget("post", BOTH, budget()).evaluations == 100
@@ -57,7 +59,8 @@ def test_all_that_learn_and_random_measure_as_many_placements():
 def test_without_a_number_it_is_that_of_the_paper():
     assert LearningOptions().budget("post", BOTH, budget()).evaluations == SAMPLES
     assert LearningOptions().budget("random", BOTH, budget()).evaluations == SAMPLES
-    assert LearningOptions().budget("random", ["random"], budget()) == budget()
+    own = budget()
+    assert LearningOptions().budget("random", ["random"], own) is own
 
 
 @pytest.mark.parametrize(("samples", "most"), [(None, 50), (30, 30), (90, 50)])
@@ -75,6 +78,7 @@ def test_a_time_limit_holds_unless_samples_are_what_is_compared():
     assert LearningOptions(samples=9).budget("auto", BOTH, budget(1.0)).time_limit == 1.0
 
 
+# Options that depend on one another.
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -86,7 +90,7 @@ def test_a_time_limit_holds_unless_samples_are_what_is_compared():
         ({"workers": "two"}, "workers: must be a number from 1 to 4,096, ray, ray:NUMBER or"),
         ({"timeout": 5.0}, "--timeout: applies with --evaluator hardware only"),
         ({"clock": "wal", "controllers": 2}, "unknown clock 'wal'.*'wall'"),
-        ({"clock": "virtual"}, "--clock: is that of several controllers: give --controllers"),
+        ({"clock": "virtual"}, "--clock: applies to several controllers: give --controllers"),
     ],
 )
 def test_the_options_of_an_evaluator_are_its_own(options, words):
@@ -101,6 +105,7 @@ def test_hardware_has_its_options():
     assert not LearningOptions(evaluator="simulator").on_hardware
 
 
+# Options become the settings of a solver.
 def test_the_solver_is_told_what_was_typed():
     learning = LearningOptions(settings="paper", grouping="metis", groups=7, noise=0.5).learning(
         Path("x")
@@ -114,11 +119,11 @@ def test_the_solver_is_told_what_was_typed():
 
 
 def test_every_method_that_learns_has_a_study_of_its_own_in_the_folder(tmp_path):
-    options = LearningOptions(study=str(tmp_path / "a" / "b"))
+    options = ComparisonLearningOptions(study=str(tmp_path / "a" / "b"))
     assert options.study_of("post") == tmp_path / "a" / "b" / "post.study"
     assert (tmp_path / "a" / "b").is_dir()
     assert options.study_of("heft") is None
-    assert LearningOptions().study_of("post") is None
+    assert ComparisonLearningOptions().study_of("post") is None
 
 
 def test_a_search_with_settings_takes_them_and_nothing_else():
@@ -155,5 +160,7 @@ def test_weights_are_for_methods_that_bring_a_network():
     assert options.of_search("regal") == Learning(weights="w.safetensors")
     assert options.of_search("heft") == Learning()
     for methods in (["brkga"], ["heft", "post"]):
-        with pytest.raises(SituateError, match="--weights: none of the methods brings a network"):
+        with pytest.raises(
+            SituateError, match="--weights: none of the methods has a pre-trained network"
+        ):
             options.check(methods, "time")

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from situate.cli.load_plan import LoadedPlan, load_plan  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
-from tests.cli.commands.placed import planned  # noqa: E402
+from tests.cli.commands.plans import write_plan  # noqa: E402
 
 SOURCE = """
 import torch
@@ -34,7 +34,7 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     name = f"own_{tmp_path.name}"
     Path(f"{name}.py").write_text(SOURCE)
-    planned(tmp_path, f"{name}:listed")
+    write_plan(tmp_path, f"{name}:listed")
     return name
 
 
@@ -43,12 +43,13 @@ def read(model: str, plan: str | None = None, **changes: object) -> LoadedPlan:
     return load_plan(model, plan, **options)  # type: ignore[arg-type]
 
 
+# The model is built as the user builds it.
 def test_inputs_in_a_list_are_run_like_a_tuple(here):
-    found = read("plan.json")
-    assert isinstance(found.inputs, tuple)
-    expected = found.loss(found.model, *found.inputs).detach()
-    with found.default_step() as step:
-        assert torch.equal(step(*found.inputs), expected)
+    loaded = read("plan.json")
+    assert isinstance(loaded.inputs, tuple)
+    expected = loaded.loss(loaded.model, *loaded.inputs).detach()
+    with loaded.default_step() as step:
+        assert torch.equal(step(*loaded.inputs), expected)
 
 
 def test_weights_and_inputs_are_of_the_seed(here):
@@ -59,6 +60,7 @@ def test_weights_and_inputs_are_of_the_seed(here):
     assert not torch.equal(one.model.weight, other.model.weight)
 
 
+# Bad input is one line.
 @pytest.mark.parametrize(
     ("model", "says"),
     [
@@ -91,10 +93,11 @@ def test_a_function_that_builds_nothing_is_one_line(here, function, says):
     assert "\n" not in str(caught.value)
 
 
+# The optimiser belongs to the plan.
 def test_the_optimizer_is_the_plans(here):
-    found = read("plan.json")
-    assert str(found.rule) == "sgd"
-    assert isinstance(found.optimizer(list(found.model.parameters())), torch.optim.SGD)
+    loaded = read("plan.json")
+    assert str(loaded.rule) == "sgd"
+    assert isinstance(loaded.optimizer(list(loaded.model.parameters())), torch.optim.SGD)
 
 
 def test_another_optimizer_is_another_graph(here):
@@ -105,7 +108,7 @@ def test_another_optimizer_is_another_graph(here):
 
 
 def test_inference_has_no_optimizer(here, tmp_path):
-    planned(tmp_path, f"{here}:listed:inference")
+    write_plan(tmp_path, f"{here}:listed:inference")
     assert read("plan.json").rule is None
     with pytest.raises(SituateError, match="inference has no update"):
         read("plan.json", optimizer="sgd")

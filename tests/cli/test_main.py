@@ -18,14 +18,15 @@ SGD = "sgd, but a network of the zoo has its own"
 OF_PLAN = "Default: the plan's"
 
 
+# Help is complete, and choices stand where a command can make them.
 def test_help_names_every_command_and_exit_status(situate):
     run = situate("--help")
     assert run.status == 0
     for command in COMMANDS:
         assert f"  {command} " in run.out
-    said = " ".join(run.out.split()).partition("Exit status: ")[2]
+    message = " ".join(run.out.split()).partition("Exit status: ")[2]
     for status in (0, 1, 2, 3, 4, 130):
-        assert f" {status} " in f" {said}"
+        assert f" {status} " in f" {message}"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -51,7 +52,7 @@ def test_commands_that_plan_nothing_offer_no_choice(situate, command):
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "message"),
     [
         *((name, SGD) for name in ("plan", "compare", "info", "convert", "profile")),
         *((name, OF_PLAN) for name in ("export", "run", "verify")),
@@ -59,8 +60,8 @@ def test_commands_that_plan_nothing_offer_no_choice(situate, command):
         ("explain", SGD),
     ],
 )
-def test_every_optimizer_has_a_default(situate, command, said):
-    assert said in " ".join(situate(command, "--help").out.split())
+def test_every_optimizer_has_a_default(situate, command, message):
+    assert message in " ".join(situate(command, "--help").out.split())
 
 
 @pytest.mark.parametrize("words", [(), ("plan",), ("cluster", "list")])
@@ -83,6 +84,7 @@ def test_methods_are_listed(situate):
     assert [line.split()[0] for line in lines] == list(package.METHODS)
 
 
+# Errors of reading and writing are one line.
 def test_an_input_that_is_too_deep_says_so(situate, monkeypatch):
     def fails(*_, **__):
         raise RecursionError("maximum recursion depth exceeded")
@@ -116,9 +118,34 @@ BREAKS = "import sys, situate.cli as c; sys.exit(c._broken(BrokenPipeError(32, '
 
 
 @pytest.mark.parametrize(
-    ("reader", "said"), [("cat", "error: output: Broken pipe\n2\n"), ("true", "1\n")]
+    ("reader", "message"), [("cat", "error: output: Broken pipe\n2\n"), ("true", "1\n")]
 )
-def test_a_broken_pipe_is_silent_only_where_it_is_the_outputs(reader, said):
+def test_a_broken_pipe_is_silent_only_where_it_is_the_outputs(reader, message):
     command = f'(sleep 0.5; {sys.executable} -c "{BREAKS}"; echo $? >&2) | {reader}'
     run = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
-    assert run.stderr == said
+    assert run.stderr == message
+
+
+# Usage lines show that a plan may stand alone.
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        ("plan", "{MODEL}"),
+        ("explain", "MODEL [PLAN] | PLAN"),
+        ("export", "[MODEL] PLAN"),
+        ("run", "[MODEL] PLAN"),
+        ("verify", "[MODEL] PLAN"),
+    ],
+)
+def test_a_plan_may_stand_alone(situate, command, arguments):
+    out = situate(command, "--help").out
+    assert out.startswith(f"Usage: situate {command} [OPTIONS] {arguments}\n")
+    described = out[: out.index("\nOptions:")]
+    assert ("[required]" in described) == (command == "plan")
+
+
+@pytest.mark.parametrize("command", ["explain", "export", "run", "verify"])
+def test_without_arguments_there_is_nothing_to_do(situate, command):
+    options = ("--to", "dot", "--out", "out") if command == "export" else ()
+    run = situate(command, *options)
+    assert (run.status, run.err) == (2, "error: Missing argument: give MODEL, PLAN or both\n")

@@ -14,10 +14,16 @@ from situate.cli.outputs import (
     check_picture,
     check_tensorboard,
     check_trace,
+    levels,
 )
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.problem import Problem
 from situate.errors import MissingExtra, SituateError
+from situate.solvers import solve
+from tests.cli.conftest import diamond
 
 
+# Files are checked before the work begins.
 def test_checking_leaves_nothing_behind(tmp_path):
     check_outputs([], [str(tmp_path / "new.json")])
     assert list(tmp_path.iterdir()) == []
@@ -70,6 +76,7 @@ def test_python_source_is_not_overwritten(tmp_path, monkeypatch, path):
         check_outputs(["nets:gnn"], [path])
 
 
+# Pictures and logs need their packages.
 @pytest.mark.parametrize("path", ["plan", "plan.pdf", "plan.svg.txt"])
 def test_a_picture_has_a_known_ending(path):
     with pytest.raises(SituateError, match="must end in"):
@@ -108,3 +115,33 @@ def test_a_trace_needs_perfetto(monkeypatch):
     check_trace(None)
     with pytest.raises(MissingExtra, match=r"perfetto.*situate\[report\]"):
         check_trace("both.pftrace")
+
+
+# Horizontal lines of a picture of learning curves.
+def problem(memory: int | None = None) -> Problem:
+    devices = tuple(Device(name, memory=memory) for name in "ab")
+    return Problem(diamond(), Cluster("two", devices, (Link("*", "*", 1e6),)))
+
+
+def test_levels_are_a_single_device_the_bound_and_methods_that_do_not_learn():
+    results = [solve(problem(), method, evaluations=12) for method in ("post", "random", "heft")]
+    lines = levels(results)
+    assert list(lines) == ["single", "lower bound", "heft"]
+    assert [*lines.values()] == [4.0, results[0].lower_bound, pytest.approx(3.001)]
+
+
+def test_a_plan_that_does_not_fit_is_no_level():
+    assert "single" not in levels([solve(problem(3_200), "post", evaluations=12)])
+
+
+def test_there_is_no_bound_where_nothing_fits():
+    results = [solve(problem(400), method, evaluations=12) for method in ("post", "heft")]
+    assert levels(results) == {}
+
+
+def test_the_expert_is_a_level_where_there_is_one():
+    from situate import zoo
+
+    network = Problem(zoo.load("cifar_cnn"), Cluster.preset("k80-2"))
+    lines = levels([solve(network, "single")])
+    assert list(lines) == ["single", "expert", "lower bound"]

@@ -27,6 +27,7 @@ def scattered(situate, pair) -> str:
     return "plan.json"
 
 
+# A remedy is tried before it is named.
 @pytest.mark.parametrize("target", ["torchtitan", "vllm", "megatron"])
 def test_the_remedy_of_a_refused_plan_works(situate, pair, scattered, target):
     options = ("--cluster", pair, "--to", target, "--out", "out")
@@ -34,8 +35,8 @@ def test_the_remedy_of_a_refused_plan_works(situate, pair, scattered, target):
     assert (run.status, Path("out").exists()) == (2, False)
     assert "goes back to 'gpu0'" in run.err
     remedy = run.err.strip().partition(": plan it with ")[2].split()
-    made = situate("plan", "net.json", "--cluster", pair, *remedy, "--out", "new.json")
-    assert made.status == 0
+    second = situate("plan", "net.json", "--cluster", pair, *remedy, "--out", "new.json")
+    assert second.status == 0
     assert situate("export", "net.json", "new.json", *options).status == 0
 
 
@@ -51,16 +52,16 @@ def test_the_method_is_named_that_gives_a_pipeline_which_fits():
 
 def test_a_pipeline_that_would_not_fit_is_no_remedy():
     problem = network(kinds=("gpu", "gpu", "cpu"), memory=30)
-    assert pipeline(problem).startswith("the best pipeline that was found does not fit either (gpu")
+    assert pipeline(problem).startswith("the best pipeline does not fit either (gpu")
 
 
 def test_slices_that_are_data_parallel_go_to_accelerate():
     problem = on(staged(2))
     plan = planned(problem, [0] * 6)
     plan.placement[["slice1" in op.name for op in problem.graph.ops]] = 1
-    found = module.remedy(problem, plan, NotAPipeline("no pipeline"))
-    assert found.startswith("the plan is data parallel: each of gpu0, gpu1 runs the whole model")
-    assert found.endswith(": export it to accelerate")
+    advice = module.remedy(problem, plan, NotAPipeline("no pipeline"))
+    assert advice.startswith("the plan is data parallel: each of gpu0, gpu1 runs the whole model")
+    assert advice.endswith(": export it to accelerate")
 
 
 def test_the_method_is_named_that_gives_a_pipeline_of_slices():
@@ -68,7 +69,7 @@ def test_the_method_is_named_that_gives_a_pipeline_of_slices():
 
 
 def test_without_a_list_of_layers_there_is_none():
-    assert pipeline(network(("a", "b"))).startswith("no plan of whole runs of layers was found")
+    assert pipeline(network(("a", "b"))).startswith("no method places whole runs of layers")
 
 
 @pytest.fixture
@@ -140,5 +141,5 @@ def test_one_device_of_each_kind_on_which_nothing_fits_is_no_remedy(monkeypatch)
     monkeypatch.setattr(module, "TIME_LIMIT", 0.3)
     problem = network(kinds=("gpu", "gpu"), memory=50)
     assert one_of_each(problem) == (
-        "no plan on one device of each kind (gpu0) that fits was found either (gpu0 by 56 B)"
+        "the best plan on one device of each kind (gpu0) does not fit either (gpu0 by 56 B)"
     )

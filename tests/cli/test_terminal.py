@@ -7,6 +7,7 @@ import pytest
 from situate.cli.terminal import BAD_INPUT, fail, note, working
 
 
+# Messages are single lines on stderr.
 def test_an_error_is_one_line_whatever_it_holds(capsys):
     assert fail("a\nb \x1b[31m\u202e") == BAD_INPUT
     assert capsys.readouterr().err == "error: a\\nb \\x1b[31m\\u202e\n"

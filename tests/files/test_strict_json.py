@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from situate.cli.shortage import shortage
+from situate.cli.failures import shortage
 from situate.errors import ReadError
 from situate.files.strict_json import decode, top_level
 

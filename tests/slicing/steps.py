@@ -24,10 +24,10 @@ class Captured:
     """
 
     launch: float = 0.0
-    asked: list[tuple[int, ...]] = field(default_factory=list)
+    requests: list[tuple[int, ...]] = field(default_factory=list)
 
     def __call__(self, slices: Slices) -> Graph:
-        self.asked.append(slices.shares)
+        self.requests.append(slices.shares)
         graph = sliced(*(self.launch + samples for samples in slices.shares))
         return replace(graph, slices=slices)
 

@@ -12,27 +12,29 @@ from tests.slicing.steps import Captured
 from tests.solvers.families import devices
 
 
+# Captures are expensive, so none is repeated.
 def test_a_cut_is_captured_once():
     captured = Captured()
     cuts = captured.cuts()
     assert cuts.problem((4, 4)) is cuts.problem((4, 4))
-    assert captured.asked == [(4, 4)]
+    assert captured.requests == [(4, 4)]
 
 
 def test_what_failed_once_is_not_captured_again():
-    asked = []
+    requests = []
 
     def fails(slices):
-        asked.append(slices)
+        requests.append(slices)
         raise SituateError("no such size")
 
     cuts = Cuts(Captured().cuts().whole, AutoSlices(), lambda: 8, fails)
     for _ in range(2):
         with pytest.raises(SituateError, match="no such size"):
             cuts.problem((4, 4))
-    assert len(asked) == 1
+    assert len(requests) == 1
 
 
+# A bound before a capture must hold after it.
 @pytest.mark.parametrize("launch", [0.0, 0.5])
 @pytest.mark.parametrize("kinds", [(1, 1), (1, 2), (1, 1, 2)])
 @pytest.mark.parametrize("shares", [(), (4, 4), (2, 2, 2, 2), (5, 3), (6, 1, 1)])

@@ -13,6 +13,7 @@ from tests.solvers.families import devices
 from tests.solvers.slices import sliced
 
 
+# Equal slices.
 def test_equal_slices_are_one_a_device_then_twice_as_many_up_to_the_batch():
     assert list(growing(8, 2)) == [(4, 4), (2,) * 4, (1,) * 8]
     assert list(growing(7, 3)) == [(3, 2, 2), (2, 1, 1, 1, 1, 1)]
@@ -45,6 +46,7 @@ def sized(batch: int, cluster: Cluster) -> list[tuple[int, ...]]:
     return list(by_device(problem, batch, solve(problem, "single").schedule))
 
 
+# Slices by speed and memory.
 def test_a_device_that_is_twice_as_fast_gets_twice_the_samples():
     twice = devices(1, 2)
     assert sized(12, twice) == [(8, 4), (4, 4, 2, 2), (2, 2, 2, 2, 1, 1, 1, 1)]

@@ -12,6 +12,7 @@ from situate.slicing import solve_slices
 CLUSTER = situate.Cluster.preset("k80-2")
 
 
+# The public function, from a model to a choice.
 @pytest.mark.parametrize("by_name", [True, False])
 def test_a_model_is_planned_whole_and_in_slices(by_name, monkeypatch, tmp_path):
     pytest.importorskip("torch")
@@ -20,9 +21,9 @@ def test_a_model_is_planned_whole_and_in_slices(by_name, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     model = "tests.branches:build" if by_name else build
     choice = solve_slices(model, CLUSTER, evaluations=200)
-    tried = {each.samples: each.result for each in choice.tried}
-    assert {(), (8, 8)} <= tried.keys()
-    assert choice.result.value == min(result.value for result in tried.values() if result)
+    results = {trial.samples: trial.result for trial in choice.tried}
+    assert {(), (8, 8)} <= results.keys()
+    assert choice.result.value == min(result.value for result in results.values() if result)
     choice.result.schedule.verify(choice.result.problem)
 
 
@@ -47,7 +48,7 @@ def test_modules_run_again_in_every_cut(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     for model in ("tests.torch_capture.recompute.models:blocks", blocks):
         choice = solve_slices(model, CLUSTER, "heft", recompute=["layers.*"])
-        graphs = [each.result.problem.graph for each in choice.tried if each.result]
+        graphs = [trial.result.problem.graph for trial in choice.tried if trial.result]
         assert any(graph.slices for graph in graphs)
         assert {len(graph.recompute) for graph in graphs} == {3}
 
@@ -55,14 +56,14 @@ def test_modules_run_again_in_every_cut(monkeypatch, tmp_path):
 def test_inference_is_planned_whole_and_says_why():
     choice = solve_slices("resnet50:inference", CLUSTER, "single")
     assert choice.uncut.startswith("resnet50:inference: slices are of a step that trains")
-    assert [each.samples for each in choice.tried] == [()]
+    assert [trial.samples for trial in choice.tried] == [()]
 
 
 def test_what_no_input_fits_is_refused():
     pytest.importorskip("torch")
-    told = AutoSlices({"mask": 1})
+    options = AutoSlices({"mask": 1})
     with pytest.raises(SituateError, match="no input is called 'mask'"):
-        solve_slices("cifar_cnn", CLUSTER, "single", slices=told)
+        solve_slices("cifar_cnn", CLUSTER, "single", slices=options)
 
 
 def test_a_method_that_learns_is_refused():

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from situate import zoo
+from situate.data.capture_options import CaptureOptions
 from situate.data.graph import Graph
 from situate.errors import MissingExtra, SituateError
 from situate.zoo import loading
@@ -32,6 +33,7 @@ def parameter_bytes(graph: Graph) -> int:
     return sum(t.size for t in graph.tensors if graph.ops[t.producer].kind == "parameter")
 
 
+# Packaged graphs need no PyTorch and are what a capture would give.
 def test_packaged_graphs_load_without_torch(tmp_path: Path):
     code = f"""
 import sys
@@ -71,6 +73,7 @@ def test_every_parameter_has_one_update_of_its_group(name: str):
     assert {op.group for op in ops if op.phase == "update"} == set(groups)
 
 
+# Other graphs come from the cache or a capture.
 def test_another_optimizer_is_captured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("torch")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -86,19 +89,18 @@ def test_a_packaged_graph_is_what_would_be_captured():
 
     if torch.__version__.partition("+")[0] != TESTED:
         pytest.skip("another version of torch captures other ops")
-    found, training = loading.network("cifar_cnn")
-    graph = loading.captured("cifar_cnn", found, training, found.optimizer)
+    graph = loading.captured("cifar_cnn", CaptureOptions())
     assert graph.hash == zoo.load("cifar_cnn").hash
 
 
 def test_a_fresh_graph_is_captured_whatever_is_packaged_or_cached(monkeypatch: pytest.MonkeyPatch):
-    asked = []
-    monkeypatch.setattr(loading, "captured", lambda *arguments: asked.append(arguments[0]))
+    names = []
+    monkeypatch.setattr(loading, "captured", lambda *arguments: names.append(arguments[0]))
     zoo.load("cifar_cnn")
-    assert asked == []
+    assert names == []
     zoo.load("cifar_cnn", fresh=True)
     zoo.load("cifar_cnn", fresh=True)
-    assert asked == ["cifar_cnn", "cifar_cnn"]
+    assert names == ["cifar_cnn", "cifar_cnn"]
 
 
 def test_what_must_be_captured_needs_torch(monkeypatch: pytest.MonkeyPatch):

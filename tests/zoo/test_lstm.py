@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 from situate.zoo.lstm import Cell, start, unroll  # noqa: E402
 
 
+# The unrolled LSTM computes what that of PyTorch does.
 def test_a_cell_is_torchs_cell():
     torch.manual_seed(0)
     theirs, ours = torch.nn.LSTMCell(3, 4), Cell(3, 4)

@@ -31,6 +31,7 @@ def experts():
     return theirs, ours
 
 
+# Capacity changes only the tokens beyond it.
 def test_with_room_for_all_tokens_the_result_is_transformers():
     theirs, ours = experts()
     ours.share = 1.0

@@ -13,6 +13,7 @@ NAMES = [
 ]  # fmt: skip
 
 
+# Names and packages.
 def test_names():
     assert zoo.names() == NAMES
 
@@ -39,6 +40,7 @@ def test_a_package_is_missing(monkeypatch: pytest.MonkeyPatch):
         zoo.build("moe")
 
 
+# Networks run with real numbers.
 def test_a_step_can_be_run():
     pytest.importorskip("torch")
     model, inputs, loss = zoo.build("cifar_cnn")

@@ -17,6 +17,7 @@ def by_module(graph: Graph, stages: list[int], part: str) -> set[int]:
     return {s for op, s in zip(graph.ops, stages, strict=True) if part in op.module}
 
 
+# Every placement is complete and keeps groups together.
 @pytest.mark.parametrize("devices", [1, 2, 3, 8])
 @pytest.mark.parametrize("name", ["inception_v3", "cifar_cnn", *LSTM, *BLOCKS])
 def test_every_op_has_a_stage_and_groups_are_together(name: str, devices: int):
@@ -32,6 +33,7 @@ def test_a_convolutional_network_stays_on_one_device():
     assert set(zoo.expert(zoo.load("resnet50"), 4)) == {0}
 
 
+# Recurrent networks by layer, transformers by block.
 def test_every_lstm_layer_has_its_device():
     graph = zoo.load("rnnlm")
     stages = zoo.expert(graph, 4)

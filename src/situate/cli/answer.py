@@ -1,4 +1,4 @@
-"""Answers on stdout: tables for people, or one JSON object in which every number is finite."""
+"""Answers on stdout: tables for people, or one JSON object."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from situate.schedule.schedule import Schedule
 from situate.solvers import LEARNERS
 
 WIDTH, HEIGHT = 160, 25
-"""Columns and lines where the answer goes to a file or a pipe."""
+"""Columns and lines of an answer in a file or a pipe."""
 
 
 def print_table(table: RenderableType) -> None:
-    """Print for people; no colours off a terminal, and no number cut off on a narrow one, whose
-    lines may then break."""
+    """Print a table, without colours off a terminal. On a narrow terminal lines may break, so that
+    no number is cut off."""
     console = _console(None if sys.stdout.isatty() else WIDTH)
     for part in _parts(table):
         least = least_width(part)
@@ -40,13 +40,14 @@ def print_table(table: RenderableType) -> None:
 
 
 def _console(width: int | None) -> Console:
-    """A console of the terminal's size, or of a width, which a dumb terminal needs a height for."""
+    """A console of a width, or of the terminal's size."""
+    # rich ignores a width without a height on a dumb terminal.
     height = None if width is None else HEIGHT
     return Console(width=width, height=height, highlight=False, markup=False, emoji=False)
 
 
 def _parts(table: RenderableType) -> Iterator[RenderableType]:
-    """The parts of groups, and of groups in them."""
+    """The tables in a group, and in its groups."""
     if not isinstance(table, Group):
         yield table
         return
@@ -55,16 +56,17 @@ def _parts(table: RenderableType) -> Iterator[RenderableType]:
 
 
 def print_json(content: object) -> None:
-    """Print one JSON object; numbers that JSON has no word for are null.
+    """Print one JSON object, with null for infinite numbers and NaN.
 
-    It is UTF-8; where stdout takes another encoding, it is ASCII, which that holds too.
+    It is UTF-8, or ASCII if stdout has another encoding.
     """
+    # msgspec writes infinite numbers and NaN as null, json would write words that are no JSON.
     text = msgspec.json.format(msgspec.json.encode(content), indent=2).decode()
     print(text if codecs.lookup(sys.stdout.encoding).name == "utf-8" else _escaped(text))
 
 
 def _escaped(text: str) -> str:
-    """JSON in ASCII: beyond that are only characters of strings."""
+    """JSON in ASCII; other characters occur in its strings only."""
     return "".join(c if c.isascii() else json.dumps(c)[1:-1] for c in text)
 
 
@@ -108,30 +110,30 @@ def _virtual_seconds(result: Result) -> float | None:
 
 
 def _overflow(problem: Problem, schedule: Schedule) -> dict[str, int]:
-    """Bytes above the limit of each device that is too small."""
-    over = zip(problem.cluster.names, schedule.overflow(problem).tolist(), strict=True)
-    return {name: size for name, size in over if size}
+    """Bytes above the limit, by device that is too small."""
+    sizes = zip(problem.cluster.names, schedule.overflow(problem).tolist(), strict=True)
+    return {name: size for name, size in sizes if size}
 
 
 def _choice_figures(choice: Choice | None) -> dict[str, Any]:
-    """The ways of cutting the batch that were tried, where its slices were to be chosen."""
+    """The cuts of the batch that a choice of slices tried."""
     if choice is None:
         return {}
-    tried = [
+    trials = [
         {
-            "slices": list(each.samples) or None,
-            "value": each.result.value if each.result else None,
-            "lower_bound": each.result.lower_bound if each.result else None,
-            "feasible": each.result.feasible if each.result else None,
-            "left_out": each.left_out or None,
+            "slices": list(trial.samples) or None,
+            "value": trial.result.value if trial.result else None,
+            "lower_bound": trial.result.lower_bound if trial.result else None,
+            "feasible": trial.result.feasible if trial.result else None,
+            "left_out": trial.left_out or None,
         }
-        for each in choice.tried
+        for trial in choice.tried
     ]
-    return {"tried": tried, "capturing": choice.capturing, "uncut": choice.uncut or None}
+    return {"tried": trials, "capturing": choice.capturing, "uncut": choice.uncut or None}
 
 
 def show_result(result: Result, as_json: bool, choice: Choice | None = None) -> None:
-    """A plan's figures, and what slices were tried where they were to be chosen."""
+    """Print a plan's figures, and the slices that a choice tried."""
     if as_json:
         print_json(_result_figures(result) | _choice_figures(choice))
         return
@@ -142,30 +144,30 @@ def show_result(result: Result, as_json: bool, choice: Choice | None = None) -> 
 
 def show_forecast(result: Result, as_json: bool) -> None:
     """Print the memory and time that a plan needs."""
-    told = forecast(result.problem, result.schedule, result.method)
+    prediction = forecast(result.problem, result.schedule, result.method)
     if as_json:
-        print_json(_forecast_figures(told))
+        print_json(_forecast_figures(prediction))
     else:
-        print_table(forecast_table(told))
+        print_table(forecast_table(prediction))
 
 
-def _forecast_figures(told: Forecast) -> dict[str, Any]:
+def _forecast_figures(prediction: Forecast) -> dict[str, Any]:
     """A forecast: times in the graph's unit, sizes in bytes."""
     return {
-        "graph": told.graph,
-        "cluster": told.cluster,
-        "method": told.method,
-        "unit": told.unit,
-        "makespan": told.makespan,
-        "low": told.bar.low,
-        "high": told.bar.high,
-        "period": told.period,
-        "sources": told.bar.shares,
-        "fits": told.fits,
+        "graph": prediction.graph,
+        "cluster": prediction.cluster,
+        "method": prediction.method,
+        "unit": prediction.unit,
+        "makespan": prediction.makespan,
+        "low": prediction.bar.low,
+        "high": prediction.bar.high,
+        "period": prediction.period,
+        "sources": prediction.bar.shares,
+        "fits": prediction.fits,
         "devices": {
             device.name: asdict(device.content)
             | {"peak": device.peak, "limit": device.limit, "fits": device.fits}
-            for device in told.devices
+            for device in prediction.devices
         },
     }
 
@@ -173,8 +175,7 @@ def _forecast_figures(told: Forecast) -> dict[str, Any]:
 def show_comparison(
     results: Sequence[Result], best: Result, as_json: bool, choices: Mapping[str, Choice]
 ) -> None:
-    """The figures of several methods' plans, and what slices each was tried with where they were to
-    be chosen."""
+    """Print the figures of several methods' plans, and the slices that each method tried."""
     if as_json:
         methods = [
             _result_figures(result) | _choice_figures(choices.get(result.method))
@@ -188,7 +189,7 @@ def show_comparison(
 
 
 def result_status(result: Result) -> int:
-    """As `fit_status`, and where the plan was measured whether it ran."""
+    """The exit status of a plan: as `fit_status`, or that of a measured plan that did not run."""
     status = fit_status(result.problem, result.schedule)
     if result.measured is None or math.isfinite(result.measured):
         return status
@@ -197,7 +198,7 @@ def result_status(result: Result) -> int:
 
 
 def fit_status(problem: Problem, schedule: Schedule) -> int:
-    """The exit status: 0 for a schedule that can be run; else stderr says why it cannot."""
+    """The exit status of a schedule: 0 if it can run; else a note on stderr gives the reason."""
     if not math.isfinite(schedule.makespan):
         note("not a valid plan: calls of its devices wait for one another")
         return INFEASIBLE

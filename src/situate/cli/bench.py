@@ -1,4 +1,4 @@
-"""The runs that `situate bench` was asked for, and what it prints of them."""
+"""The runs of `situate bench`, and its answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import os
 import random
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ from situate.bench.rows import Row, RowFile
 from situate.bench.run import Bench, Runs, warm_up
 from situate.bench.summary import RowGap, group_rows, means, row_gaps
 from situate.cli.answer import print_json, print_table
-from situate.cli.inputs import check_name, find_objective
+from situate.cli.bench_options import BenchOptions, BenchOutputs
+from situate.cli.names import check_name, find_objective
 from situate.cli.outputs import check_outputs, check_picture
 from situate.cli.search import interruptible
 from situate.cli.terminal import INTERRUPTED, note, working
@@ -30,78 +31,8 @@ from situate.data.cluster import Cluster
 from situate.errors import SituateError
 from situate.host.machine import usable_cpus
 
-FEW = 5
-"""Best-known values that are beaten, of which each has a line."""
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """The options of the command that say what to run, as typed; None where nothing was."""
-
-    families: list[str]
-    graphs: str | None
-    cluster: str | None
-    objective: str
-    data: str | None
-    methods: str
-    time_limits: str
-    seeds: int
-    instances: int | None
-    threads: int | None
-
-    def runs(self) -> Runs:
-        """All the runs; raises for names that do not exist and limits that are none."""
-        self._check_graphs()
-        methods = _names("--methods", self.methods)
-        check_contenders(methods)
-        limits = [_limit(text) for text in _names("--time-limits", self.time_limits)]
-        chosen = [self._some(found) for found in self._families()]
-        threads = self.threads or usable_cpus()
-        return Runs([*chain(*chosen)], methods, limits, range(self.seeds), threads)
-
-    def _check_graphs(self) -> None:
-        """Raise for options that are for a folder of graphs where there is none."""
-        if self.graphs is None and (self.cluster, self.objective) != (None, "time"):
-            option = "--cluster" if self.cluster else "--objective"
-            raise SituateError(f"{option}: is for --graphs, families have their own: leave it out")
-
-    def _families(self) -> Iterator[list[Instance]]:
-        for name in dict.fromkeys(self.families):
-            check_name(name, FAMILIES, "family")
-            yield FAMILIES[name].instances(Path(self.data) if self.data else None)
-        if self.graphs is not None:
-            cluster = None if self.cluster is None else Cluster.find(self.cluster)
-            yield folder.instances(Path(self.graphs), cluster, find_objective(self.objective))
-
-    def _some(self, found: list[Instance]) -> list[Instance]:
-        if self.instances is None or self.instances >= len(found):
-            return found
-        chosen = random.Random(0).sample(range(len(found)), self.instances)
-        return [found[i] for i in sorted(chosen)]
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """The options that say what to write; None for nothing."""
-
-    best_known: str | None
-    out: str | None
-    picture: str | None
-    gaps: str | None
-    as_json: bool
-
-    def check(self) -> None:
-        """Raise unless all can be written."""
-        check_outputs([], [self.best_known, self.out, self.picture, self.gaps])
-        check_picture(self.picture)
-        check_picture(self.gaps, "gaps")
-
-    def draw(self, rows: list[RowGap]) -> None:
-        """Draw what was asked for, of rows if there are any."""
-        for path, draw in ((self.picture, draw_profiles), (self.gaps, draw_gaps)):
-            if path is not None and rows:
-                draw(rows, path)
-                note(f"wrote {path}")
+MAX_IMPROVEMENT_LINES = 5
+"""Number of improved values that have a line of their own."""
 
 
 def list_families() -> int:
@@ -110,34 +41,87 @@ def list_families() -> int:
     return 0
 
 
-def run_bench(wanted: Wanted, outputs: Outputs) -> int:
-    """Run, print, and say what was improved; 130 where Ctrl-C came before all rows were there."""
-    runs = wanted.runs()
-    outputs.check()
-    known = _best_known(outputs.best_known)
-    bench = Bench(runs, RowFile(outputs.out), known, outputs.best_known)
-    before = dict(known.entries)
+def run_bench(families: list[str], options: BenchOptions, outputs: BenchOutputs) -> int:
+    """Make the runs, print their summary and the improved values; returns 130 after Ctrl-C."""
+    runs = bench_runs(families, options)
+    _check(outputs)
+    table = _best_known(outputs.best_known)
+    bench = Bench(runs, RowFile(outputs.out), table, outputs.best_known)
+    before = dict(table.entries)
     rows, complete = _rows(bench)
-    _say_improved(known, before, outputs.best_known is not None)
-    gaps = row_gaps(rows, known)
+    _note_improvements(table, before, outputs.best_known is not None)
+    gaps = row_gaps(rows, table)
     print_json(_content(runs, gaps)) if outputs.as_json else print_table(tables.comparison(gaps))
-    outputs.draw(gaps)
+    _draw(gaps, outputs)
     return 0 if complete else _interrupted(outputs.out)
 
 
+def bench_runs(families: list[str], options: BenchOptions) -> Runs:
+    """All runs of a bench.
+
+    Raises:
+        SituateError: a name does not exist, a time limit is not positive, or an option needs
+            --graphs.
+    """
+    if options.graphs is None and (options.cluster, options.objective) != (None, "time"):
+        option = "--cluster" if options.cluster else "--objective"
+        raise SituateError(f"{option}: is for --graphs, families have their own: leave it out")
+    methods = _names("--methods", options.methods)
+    check_contenders(methods)
+    limits = [_limit(text) for text in _names("--time-limits", options.time_limits)]
+    samples = [_sample(family, options.instances) for family in _families(families, options)]
+    threads = options.threads or usable_cpus()
+    return Runs([*chain(*samples)], methods, limits, range(options.seeds), threads)
+
+
+def _families(names: list[str], options: BenchOptions) -> Iterator[list[Instance]]:
+    for name in dict.fromkeys(names):
+        check_name(name, FAMILIES, "family")
+        yield FAMILIES[name].instances(Path(options.data) if options.data else None)
+    if options.graphs is not None:
+        cluster = None if options.cluster is None else Cluster.find(options.cluster)
+        yield folder.instances(Path(options.graphs), cluster, find_objective(options.objective))
+
+
+def _sample(instances: list[Instance], count: int | None) -> list[Instance]:
+    """At most `count` instances, the same in every run."""
+    if count is None or count >= len(instances):
+        return instances
+    indices = random.Random(0).sample(range(len(instances)), count)
+    return [instances[i] for i in sorted(indices)]
+
+
+def _check(outputs: BenchOutputs) -> None:
+    """
+    Raises:
+        SituateError: a file cannot be written.
+    """
+    check_outputs([], [outputs.best_known, outputs.out, outputs.picture, outputs.gaps])
+    check_picture(outputs.picture)
+    check_picture(outputs.gaps, "gaps")
+
+
+def _draw(rows: list[RowGap], outputs: BenchOutputs) -> None:
+    """Draw the pictures, if there are rows to draw."""
+    for path, draw in ((outputs.picture, draw_profiles), (outputs.gaps, draw_gaps)):
+        if path is not None and rows:
+            draw(rows, path)
+            note(f"wrote {path}")
+
+
 def _best_known(path: str | None) -> BestKnown:
-    """The table that comes with situate, with what the user's own knows better; made where it is
-    not there."""
-    known = BestKnown.read(PACKAGED)
+    """The table that comes with situate, with better values of the user's own. The user's file is
+    created if it is missing."""
+    table = BestKnown.read(PACKAGED)
     if path is not None and os.path.exists(path):
-        known.learn_all(BestKnown.read(path).entries.values())
+        table.learn_all(BestKnown.read(path).entries.values())
     elif path is not None:
-        known.write(path)
-    return known
+        table.write(path)
+    return table
 
 
 def _rows(bench: Bench) -> tuple[list[Row], bool]:
-    """The rows, and whether they are all there."""
+    """The rows, and False if Ctrl-C left some out."""
     total, rows = len(bench.runs), list[Row]()
     with interruptible() as interrupt, working("bench") as show:
         try:
@@ -156,19 +140,19 @@ def _interrupted(out: str | None) -> int:
     return INTERRUPTED
 
 
-def _say_improved(known: BestKnown, before: dict[str, Entry], kept: bool) -> None:
-    """A line for each of a few best-known values that are beaten, and one for all others."""
+def _note_improvements(table: BestKnown, before: dict[str, Entry], in_file: bool) -> None:
+    """One line for each of the first improved values, and one for all others."""
     lines = [
         f"{after.family}: {after.instance}: {after.best.value:.6g} by {after.best.by} is better "
-        f"than the best known, {was.best.value:.6g} by {was.best.by}"
-        for name, was in before.items()
-        if (after := known.entries[name]).best and was.best and after.best != was.best
+        f"than the best known, {earlier.best.value:.6g} by {earlier.best.by}"
+        for name, earlier in before.items()
+        if (after := table.entries[name]).best and earlier.best and after.best != earlier.best
     ]
-    for line in lines[:FEW]:
+    for line in lines[:MAX_IMPROVEMENT_LINES]:
         note(line)
-    if len(lines) > FEW:
-        note(f"and {len(lines) - FEW} more of them")
-    if lines and not kept:
+    if len(lines) > MAX_IMPROVEMENT_LINES:
+        note(f"and {len(lines) - MAX_IMPROVEMENT_LINES} more of them")
+    if lines and not in_file:
         note("--best-known FILE would keep what is better")
 
 
@@ -190,7 +174,7 @@ def _content(runs: Runs, rows: list[RowGap]) -> dict[str, Any]:
 
 
 def _names(option: str, text: str) -> list[str]:
-    """Names between commas, each once."""
+    """Names between commas, without repetitions."""
     names = [name.strip() for name in text.split(",")]
     if not all(names):
         raise SituateError(f"{option} {text!r}: an empty name: separate names by single commas")

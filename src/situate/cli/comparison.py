@@ -1,15 +1,15 @@
-"""Methods one after the other on one problem."""
+"""Runs of several methods, one after the other, on one problem."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
 
-from situate.cli.inputs import check_method
-from situate.cli.learning_options import LearningOptions
-from situate.cli.run_method import Run, check_learners
-from situate.cli.search import Budget, interruptible
-from situate.cli.slicing import Step, problem_of, run_step
+from situate.cli.learning_options import ComparisonLearningOptions
+from situate.cli.names import check_method
+from situate.cli.search import Run, check_learners, interruptible
+from situate.cli.search_options import SearchBudget
+from situate.cli.step import Step, run_step, whole_problem
 from situate.cli.terminal import note
 from situate.errors import SituateError
 from situate.results.result import Result
@@ -21,68 +21,78 @@ if TYPE_CHECKING:
     from situate.cli.hardware import Hardware
 
 
-def chosen_of(methods: str | None) -> list[str]:
-    """The methods named, or all that do not learn; `single` comes first."""
-    if methods is None:
+def method_names(text: str | None) -> list[str]:
+    """The names between commas, or those of all methods that do not learn; `single` comes first.
+
+    Raises:
+        SituateError: a name is empty or unknown.
+    """
+    if text is None:
         return [name for name in METHODS if name not in LEARNERS]
-    names = [name.strip() for name in methods.split(",")]
+    names = [name.strip() for name in text.split(",")]
     if not all(names):
-        raise SituateError(f"--methods {methods!r}: an empty name: give such as auto,heft")
+        raise SituateError(f"--methods {text!r}: an empty name: give such as auto,heft")
     for name in names:
         check_method(name)
     for name in dict.fromkeys(name for name in names if names.count(name) > 1):
-        note(f"{name}: named more than once in --methods; it runs once")
+        note(f"{name}: appears more than once in --methods; it runs once")
     return list(dict.fromkeys(["single", *names]))
 
 
-def compared(
+def run_methods(
     step: Step,
     methods: list[str],
-    budget: Budget,
-    options: LearningOptions,
+    budget: SearchBudget,
+    options: ComparisonLearningOptions,
     machine: Hardware | None,
     skip: bool,
 ) -> list[Run]:
-    """One run a method; with `skip`, a method that does not apply is left out with a note, and one
-    of slices without where there are none.
+    """One run per method, in the order of `methods`.
 
-    Methods that learn come last, so that what is amiss with another is said before they take
-    their time. Where slices are to be chosen, `auto` comes first, and the others are tried with
-    those that it tried. Ctrl-C ends the method that runs and leaves out those after it.
+    Methods that learn run last, so that errors of the others show early. If planning chooses
+    slices, `auto` runs first and the others try the cuts that it tried. Ctrl-C ends the current
+    method and leaves out those after it.
+
+    Args:
+        skip: leave out methods that do not apply, with a note, and methods of slices if the batch
+            is whole.
     """
-    cut = isinstance(step, Cuts)
-    if skip and not cut and problem_of(step).graph.slices is None:
+    open_cut = isinstance(step, Cuts)
+    if skip and not open_cut and whole_problem(step).graph.slices is None:
         methods = [method for method in methods if method not in OF_SLICES]
-    check_learners(problem_of(step), methods, budget, options)
+    check_learners(whole_problem(step), methods, budget, options)
     runs: list[Run] = []
     with interruptible() as interrupt:
-        for method in sorted(methods, key=partial(_turn, cut)):
-            spent = options.budget(method, methods, budget)
-            _add(runs, step, method, spent, options, machine, skip)
+        # sorted is stable: within a turn methods keep their order.
+        for method in sorted(methods, key=partial(_turn, open_cut)):
+            own = options.budget(method, methods, budget)
+            _add_run(runs, step, method, own, options, machine, skip)
             if interrupt.came:
-                how = f"; the same command goes on from {options.study!r}" if options.study else ""
-                note(f"interrupted during {method}: the methods that follow are left out{how}")
+                remedy = ""
+                if options.study:
+                    remedy = f"; the same command goes on from {options.study!r}"
+                note(f"interrupted during {method}: the methods that follow are left out{remedy}")
                 break
     return sorted(runs, key=lambda run: methods.index(run.result.method))
 
 
-def _turn(cut: bool, method: str) -> tuple[bool, bool]:
-    """The key that orders methods by when they run."""
-    return method in LEARNERS, cut and method != "auto"
+def _turn(open_cut: bool, method: str) -> tuple[bool, bool]:
+    """The sort key of a method: learners last, `auto` before those that follow its cuts."""
+    return method in LEARNERS, open_cut and method != "auto"
 
 
-def _add(
+def _add_run(
     runs: list[Run],
     step: Step,
     method: str,
-    budget: Budget,
-    options: LearningOptions,
+    budget: SearchBudget,
+    options: ComparisonLearningOptions,
     machine: Hardware | None,
     skip: bool,
 ) -> None:
-    """The run of a method, if it applies and found a plan before Ctrl-C."""
+    """Add the run of a method, if it applies and has a plan before Ctrl-C."""
     try:
-        study, among = options.study_of(method), _planned(runs)
+        study, among = options.study_of(method), _cuts_of_first(runs)
         runs.append(run_step(step, method, budget, options, study, machine, among))
     except SituateError as error:
         if not skip and method != "single":
@@ -93,15 +103,19 @@ def _add(
             raise
 
 
-def _planned(runs: list[Run]) -> list[Shares] | None:
-    """The ways of cutting the batch that the first method planned; None where it cut none."""
+def _cuts_of_first(runs: list[Run]) -> list[Shares] | None:
+    """The cuts of the batch that the first method planned; None if it planned a single one."""
     choice = runs[0].choice if runs else None
-    planned = [tried.samples for tried in choice.tried if tried.result] if choice else []
-    return planned if len(planned) > 1 else None
+    cuts = [trial.samples for trial in choice.tried if trial.result] if choice else []
+    return cuts if len(cuts) > 1 else None
 
 
-def best_of(results: list[Result]) -> Result:
-    """The best value among plans that fit, else the plan that is closest to fitting."""
+def best_result(results: list[Result]) -> Result:
+    """The plan with the best value among those that fit, else the one closest to fitting.
+
+    Raises:
+        SituateError: there are no results.
+    """
     if not results:
         raise SituateError("no method applies to this problem")
     return min(results, key=lambda result: result.rank)

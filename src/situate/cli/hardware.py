@@ -1,4 +1,4 @@
-"""The machine that placements are measured on, for a command, and what it says of plans."""
+"""Placements measured on real devices, for a command."""
 
 from __future__ import annotations
 
@@ -23,31 +23,30 @@ if TYPE_CHECKING:
     Hardware = RealMachine | RealMachines
 
 ROUNDS = 3
-"""Number of times that compared plans are run, in turn: a disturbance then slows all of them."""
+"""Runs of each plan. Plans take turns, so that a disturbance slows all of them."""
 
 
 @contextmanager
 def machine_for(
     options: LearningOptions, problem: Problem, model: str, optimizer: str | None
 ) -> Iterator[Hardware | None]:
-    """This machine, with the model ready to run, or the workers' where hardware was asked for; else
-    None.
+    """The machine that measures placements, with the model ready to run; None for the simulator.
 
     Raises:
         MissingExtra: PyTorch is not installed.
-        SituateError: the model is none that runs, or the cluster is not here.
+        SituateError: the model cannot run, or the machine lacks the cluster's devices.
     """
     if not options.on_hardware:
         yield None
         return
-    make = _here if options.workers is None else _by_workers
+    make = _this_machine if options.workers is None else _by_workers
     with make(options, problem, model, optimizer) as machine:
         yield machine
-        _say(machine.log)
+        _note_measurements(machine.log)
 
 
 @contextmanager
-def _here(
+def _this_machine(
     options: LearningOptions, problem: Problem, model: str, optimizer: str | None
 ) -> Iterator[RealMachine]:
     from situate.evaluators.hardware.machine import MEASUREMENT_LIMIT_SECONDS, RealMachine
@@ -78,11 +77,12 @@ def _by_workers(
             note(failures)
 
 
-def measured(results: Sequence[Result], machine: Hardware | None) -> list[Result]:
-    """The results, with what their plans take on the machine: the median of `ROUNDS`."""
+def with_measurements(results: Sequence[Result], machine: Hardware | None) -> list[Result]:
+    """The results, with the median step time of their plans on the machine, if there is one."""
     if machine is None:
         return list(results)
     with working("measuring the plans"):
+        # Transposed below: the median over rounds of each result.
         rounds = [
             [machine.run(result.schedule).seconds for result in results] for _ in range(ROUNDS)
         ]
@@ -92,14 +92,14 @@ def measured(results: Sequence[Result], machine: Hardware | None) -> list[Result
     ]
 
 
-def _say(log: Sequence[Measurement]) -> None:
-    """Say how exact the measurements were, and why some failed."""
-    ran = [one for one in log if one.outcome == "ok"]
-    if ran:
-        known = [one.error for one in ran if isfinite(one.error)]
-        steps, error = median(one.steps for one in ran), median(known or [inf])
+def _note_measurements(log: Sequence[Measurement]) -> None:
+    """Report the precision of measurements, and the reasons of failures."""
+    successes = [one for one in log if one.outcome == "ok"]
+    if successes:
+        errors = [one.error for one in successes if isfinite(one.error)]
+        steps, error = median(one.steps for one in successes), median(errors or [inf])
         note(
-            f"measured {plural(len(ran), 'time')}: {steps:g} steps each, standard "
+            f"measured {plural(len(successes), 'time')}: {steps:g} steps each, standard "
             f"error {share_text(error)} (medians)"
         )
     for outcome, failure in {one.outcome: one.failure for one in reversed(log)}.items():

@@ -1,10 +1,10 @@
-"""Problems from what the user typed, with what the user should know on stderr."""
+"""Problems and plans from the command line, with notes and warnings on stderr."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,15 +12,20 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from situate import zoo
+from situate.cli.names import find_objective
+from situate.cli.search_options import ProblemOptions
 from situate.cli.terminal import note, working
+from situate.data.capture_options import CaptureOptions
 from situate.data.cluster import OWN_MACHINE, Cluster
 from situate.data.costs import Costs
 from situate.data.graph import Graph
-from situate.data.problem import OBJECTIVES, Objective, Problem, find_rules
-from situate.data.recompute import is_auto, parse_modules
-from situate.data.slices import AUTO, Slices, Sums, parse
-from situate.errors import PlanError, SituateError, nearest
-from situate.model import check_model, find_model, is_file
+from situate.data.problem import Problem, find_rules
+from situate.data.recompute import is_auto, recomputed_modules
+from situate.data.replicas import replicated
+from situate.data.slices import AUTO, Slices, Sums
+from situate.errors import PlanError, SituateError
+from situate.model import check_model, is_file, load_graph, trace_model
+from situate.report.units import size_text
 from situate.results.plan import Plan
 from situate.schedule.schedule import Schedule
 
@@ -28,243 +33,156 @@ if TYPE_CHECKING:
     from situate.torch_capture import Captures
 
 
-def read_model(
-    model: str,
-    optimizer: str | None = None,
-    dim: Sequence[str] | None = None,
-    fresh: bool = False,
-    signed: bool = False,
-    slices: Slices | None = None,
-    recompute: Sequence[str] = (),
-    captures: Captures | None = None,
-) -> Graph:
-    """The graph, after its reader's warnings; `dim` as typed, such as `batch=8`, and the others as
-    `find_model` takes them.
-
-    What a user's function prints goes to stderr: stdout is for the answer.
-    """
-    graph = _found(model, optimizer, dim, fresh, signed, slices, recompute, captures)
+def read_model(model: str, options: CaptureOptions, captures: Captures | None = None) -> Graph:
+    """The graph of a model, after warnings about it. Arguments are those of `load_graph`."""
+    graph = _load(model, options, captures)
     for warning in graph.warnings:
         note(f"warning: {warning}")
     return graph
 
 
-def _found(
-    model: str,
-    optimizer: str | None,
-    dim: Sequence[str] | None,
-    fresh: bool = False,
-    signed: bool = False,
-    slices: Slices | None = None,
-    recompute: Sequence[str] = (),
-    captures: Captures | None = None,
-) -> Graph:
-    dims = _dims(dim or ())
+def _load(model: str, options: CaptureOptions, captures: Captures | None = None) -> Graph:
+    # A user's function may print; stdout is for the answer.
     with working(f"reading {model}"), redirect_stdout(sys.stderr):
-        return find_model(model, optimizer, dims, fresh, signed, slices, recompute, captures)
-
-
-def _dims(texts: Sequence[str]) -> dict[str, int]:
-    dims: dict[str, int] = {}
-    for name, size in map(_dim, texts):
-        if dims.setdefault(name, size) != size:
-            raise SituateError(f"--dim {name}: given as {dims[name]} and as {size}: give one size")
-    return dims
-
-
-def _dim(text: str) -> tuple[str, int]:
-    name, _, size = text.rpartition("=")
-    if not name or not (size.isascii() and size.isdecimal()) or not 0 < int(size[:20]) < 2**53:
-        raise SituateError(f"--dim {text!r}: must be NAME=SIZE with a positive size")
-    return name, int(size)
-
-
-def slices_of(
-    slices: str | None,
-    dims: Sequence[str] | None,
-    loss: str | None,
-    batch_norm: str | None,
-    sums: str | None,
-    replicas: str | None,
-    once: Sequence[str] | None,
-) -> Slices | None:
-    """The slices that the options --slices, --slice-dim, --slice-loss, --batch-norm, --sums,
-    --replicas and --once stand for."""
-    if slices is not None:
-        return parse(slices, dims, loss, replicas, once, batch_norm, sums)
-    given = {
-        "slice-dim": dims,
-        "slice-loss": loss,
-        "batch-norm": batch_norm,
-        "sums": sums,
-        "replicas": replicas,
-        "once": once,
-    }
-    for name, value in given.items():
-        if value:
-            raise SituateError(f"--{name} says how the batch is cut: give --slices too")
-    return None
-
-
-def told_slices(
-    slices: str | None,
-    dims: Sequence[str] | None,
-    loss: str | None,
-    batch_norm: str | None,
-    sums: str | None,
-    replicas: str | None,
-    once: Sequence[str] | None,
-) -> Slices | None:
-    """As `slices_of`, of a command that leaves nothing of them open."""
-    may_be_open = (
-        ("slices", slices == AUTO, "give a number, such as 4"),
-        ("sums", sums == AUTO, "give chain or tree"),
-        ("once", AUTO in (once or ()), "name parameters"),
-    )
-    for name, is_open, remedy in may_be_open:
-        if is_open:
-            raise SituateError(
-                f"--{name} auto: 'plan', 'compare' and 'explain' choose for a cluster: {remedy}"
-            )
-    return slices_of(slices, dims, loss, batch_norm, sums, replicas, once)
-
-
-def recompute_of(modules: str | None) -> tuple[str, ...]:
-    """The names of modules that the option --recompute gives."""
-    return () if modules is None else parse_modules(modules)
+        return load_graph(model, options, captures)
 
 
 def read_problem(
     model: str,
-    cluster: str | None,
-    *,
-    objective: str = "time",
-    rules: str | None = None,
-    optimizer: str | None = None,
-    dim: Sequence[str] | None = None,
-    costs: str | None = None,
-    slices: Slices | None = None,
-    recompute: Sequence[str] = (),
+    options: ProblemOptions,
+    capture: CaptureOptions,
     captures: Captures | None = None,
-    check: bool = True,
 ) -> Problem:
-    """The problem; what is cheap to check is checked before the model is read."""
-    goal = find_objective(objective)
-    chosen = None if cluster is None else Cluster.find(cluster)
-    measured = None if costs is None else Costs.read(costs)
-    if rules is not None:
-        find_rules(rules)
+    """The problem of a model, after planning has made all choices that its options leave open.
+
+    Cheap checks come before the model is read.
+
+    Args:
+        model: as `load_graph` takes it.
+        options: cluster, costs, objective and rules.
+        capture: of the step; `auto` in it stands for choices.
+        captures: earlier captures of the same model.
+
+    Raises:
+        SituateError: an input does not exist, or they do not fit together.
+    """
+    goal = find_objective(options.objective)
+    cluster = None if options.cluster is None else Cluster.find(options.cluster)
+    costs = None if options.costs is None else Costs.read(options.costs)
     check_model(model)
-    if chosen is None and not is_file(model):
+    if cluster is None and not is_file(model):
         raise _no_machine(model, f"{_presets()} or a TOML file")
-    signed, asked = measured is not None, slices
-    if slices is not None:
-        slices = _closed(slices)
+    slices, capture = capture.slices, replace(capture, signed=costs is not None)
 
     def problem_of(graph: Graph) -> Problem:
-        machine = chosen or _own_machine(graph)
-        return Problem(graph, machine, goal, find_rules(rules or graph.rules), measured)
+        rules = find_rules(options.rules or graph.rules)
+        return Problem(graph, cluster or _own_machine(graph), goal, rules, costs)
 
-    if slices is not None and captures is None and not (check or is_file(model)):
-        from situate.torch_capture import Captures
-
-        captures = Captures(check=False)
-    if is_auto(recompute) and not (dim or is_file(model)):
-        from situate.cli.recompute import chosen_problem
-
-        problem = chosen_problem(model, optimizer, slices, problem_of)
+    # Choices are made on a step that is captured with their defaults, then captured again.
+    first = replace(capture, slices=_closed(slices))
+    if is_auto(capture.recompute) and not (capture.dims or is_file(model)):
+        problem = _choose_recompute(model, first, problem_of)
     else:
-        graph = read_model(model, optimizer, dim, False, signed, slices, recompute, captures)
-        problem = problem_of(graph)
+        problem = problem_of(read_model(model, first, captures))
 
-    def captured(cut: Slices | None) -> Problem:
-        """Captured again, as a plan's step is when it runs, so that both are the same graph."""
-        again = problem.graph.recompute
-        graph = _found(model, optimizer, dim, signed=signed, slices=cut, recompute=again)
-        return replace(problem, graph=graph)
+    def recaptured(cut: Slices | None) -> Problem:
+        """The problem in other slices, captured as for its plan, so that both graphs agree."""
+        again = replace(capture, slices=cut, recompute=problem.graph.recompute, check_slices=True)
+        return replace(problem, graph=_load(model, again))
 
-    if asked is not None and asked.sums == AUTO:
-        problem = _with_better_sums(problem, captured)
-    if asked is not None and asked.once == (AUTO,):
-        problem = captured(_with_once(problem))
-    if problem.graph.rules != (rules or "situate"):
-        _say_rules(problem.graph, rules)
+    if slices is not None and slices.sums == AUTO:
+        problem = _choose_sums(problem, recaptured)
+    if slices is not None and slices.once == (AUTO,):
+        problem = recaptured(_choose_once(problem))
+    if problem.graph.rules != (options.rules or "situate"):
+        _note_rules(problem.graph, options.rules)
     return problem
 
 
-def _closed(slices: Slices) -> Slices:
-    """The slices with which a choice of what is open in them begins."""
+def _closed(slices: Slices | None) -> Slices | None:
+    """The slices of the first capture, with a default in place of every choice."""
+    if slices is None:
+        return None
     once = () if slices.once == (AUTO,) else slices.once
     sums: Sums = "chain" if slices.sums == AUTO else slices.sums
     return msgspec.structs.replace(slices, once=once, sums=sums)
 
 
-def _with_better_sums(chain: Problem, captured: Callable[[Slices | None], Problem]) -> Problem:
-    """The step whose gradients are added up in a chain, or in a tree where that is better."""
+def _choose_recompute(
+    model: str, capture: CaptureOptions, problem_of: Callable[[Graph], Problem]
+) -> Problem:
+    """The problem of a step with as many modules that run again as memory needs."""
+    from situate.solvers.recompute import with_recompute
+
+    with working(f"reading {model}"), redirect_stdout(sys.stderr):
+        step = trace_model(model, capture.optimizer, capture.slices)
+    with working("choosing modules that run again"):
+        problem = with_recompute(lambda modules: problem_of(step.graph(modules)))
+    for warning in problem.graph.warnings:
+        note(f"warning: {warning}")
+    note(_recompute_note(problem))
+    return problem
+
+
+def _recompute_note(problem: Problem) -> str:
+    modules = recomputed_modules(problem.graph)
+    if not modules:
+        return "recompute: no module runs again, because none would help"
+    names = ", ".join(entry.module for entry in modules)
+    freed = size_text(sum(entry.freed for entry in modules))
+    return f"recompute: {names} run again, which frees {freed} until the backward pass"
+
+
+def _choose_sums(chain: Problem, recaptured: Callable[[Slices | None], Problem]) -> Problem:
+    """The better of two steps, which add up gradients in a chain or in a tree.
+
+    Args:
+        chain: the step with a chain.
+        recaptured: captures the step in other slices.
+    """
     from situate.solvers.sum_choice import better_sums
 
     cut = chain.graph.slices
-    tree = captured(cut and msgspec.structs.replace(cut, sums="tree"))
+    tree = recaptured(cut and msgspec.structs.replace(cut, sums="tree"))
     with working("choosing the order of sums"):
         order = better_sums(chain, tree)
     note(f"sums: gradients are added up in a {order}")
     return tree if order == "tree" else chain
 
 
-def _with_once(problem: Problem) -> Slices | None:
-    """The slices of a step of replicas, with the parameters that are better there once."""
-    from situate.data.replicas import replicated
-    from situate.report.units import size_text
+def _choose_once(problem: Problem) -> Slices | None:
+    """The slices of a step of replicas, with the parameters that should have a single copy."""
     from situate.solvers.replica_choice import parameters_once
 
-    nbytes = replicated(problem.graph)
-    with working("choosing the parameters that are there once"):
+    sizes = replicated(problem.graph)
+    with working("choosing parameters with a single copy"):
         once = parameters_once(problem)
-    alone = size_text(sum(nbytes[name] for name in once))
+    single = size_text(sum(sizes[name] for name in once))
     note(
-        f"replicas: {len(once):,} of {len(nbytes):,} parameters are there once, {alone} of "
-        f"{size_text(sum(nbytes.values()))} with their state"
+        f"replicas: {len(once):,} of {len(sizes):,} parameters have a single copy, {single} of "
+        f"{size_text(sum(sizes.values()))} with their state"
     )
     cut = problem.graph.slices
     return cut and msgspec.structs.replace(cut, once=(*cut.once, *once))
 
 
-def check_method(name: str) -> None:
-    """Raise for a method that does not exist."""
-    from situate.solvers import METHODS
-
-    check_name(name, METHODS, "method")
-
-
-def check_name(name: str, known: Collection[str], what: str) -> None:
-    """Raise for a name that is not among the known ones."""
-    if name not in known:
-        raise SituateError(f"unknown {what} {name!r}{nearest(name, known)}")
-
-
-def find_objective(name: str) -> Objective:
-    """The objective of that name; raises for others."""
-    check_name(name, OBJECTIVES, "objective")
-    return next(objective for objective in OBJECTIVES if objective == name)
-
-
 def _own_machine(graph: Graph) -> Cluster:
-    """The devices that the graph's own file brings."""
+    """The devices that the model's own file describes."""
     if graph.machine:
         return Cluster.of_machine(OWN_MACHINE, graph.machine)
-    fitting = f"{_presets()}, a TOML file or identical:N" if graph.unit else "identical:N"
-    raise _no_machine(f"graph {graph.name!r}", fitting)
+    clusters = f"{_presets()}, a TOML file or identical:N" if graph.unit else "identical:N"
+    raise _no_machine(f"graph {graph.name!r}", clusters)
 
 
-def _no_machine(what: str, fitting: str) -> SituateError:
-    return SituateError(f"{what} brings no machine of its own: give --cluster {fitting}")
+def _no_machine(model: str, clusters: str) -> SituateError:
+    return SituateError(f"{model} brings no machine of its own: give --cluster {clusters}")
 
 
 def _presets() -> str:
     return f"a preset ({', '.join(Cluster.presets())})"
 
 
-def _say_rules(graph: Graph, rules: str | None) -> None:
+def _note_rules(graph: Graph, rules: str | None) -> None:
     if rules is None:
         note(f"rules: {graph.rules}, those of the {graph.source} format; --rules changes them")
     else:
@@ -272,44 +190,41 @@ def _say_rules(graph: Graph, rules: str | None) -> None:
 
 
 def read_planned(
-    model: str,
-    plan: str,
-    cluster: str | None,
-    optimizer: str | None = None,
-    dim: Sequence[str] | None = None,
-    costs: str | None = None,
+    model: str, path: str, cluster: str | None, costs: str | None, capture: CaptureOptions
 ) -> tuple[Problem, Schedule]:
-    """A plan's problem, and the schedule that the plan stands for on it.
+    """The problem of a plan, and the schedule of the plan.
 
-    Without `cluster` it is the preset, or the identical devices, that the plan names, else the
-    machine of the model's own file; without `optimizer` the plan's own, unless the model is a file,
-    which holds its update. So it is with the plan's slices and what it
-    recomputes.
+    Args:
+        model: as `load_graph` takes it. A file holds its own update, slices and recompute; for
+            other models they come from the plan.
+        path: of the plan.
+        cluster: None for the preset, the identical devices or the model's own machine that the
+            plan names.
+        costs: the cost file of the plan, if it has one.
+        capture: the optimizer, which is the plan's by default, and the dimensions.
+
+    Raises:
+        PlanError: the plan belongs to another problem.
+        SituateError: an input cannot be read.
     """
-    read = Plan.read(plan)
-    rule = None if is_file(model) else read.update_rule
-    slices = None if is_file(model) else read.cut
-    recompute = () if is_file(model) else read.again
-    read.check_costs(None if costs is None else Costs.read(costs))
-    named = cluster or read.named_cluster
-    if named is None and read.cluster != OWN_MACHINE:
-        raise cluster_missing(read)
-    problem = read_problem(
-        model,
-        named,
-        objective=read.objective,
-        rules=read.rules,
-        optimizer=optimizer or (str(rule) if rule else None),
-        dim=dim,
-        costs=costs,
-        slices=slices,
-        recompute=recompute,
-    )
-    return problem, read.schedule(problem)
+    plan = Plan.read(path)
+    plan.check_costs(None if costs is None else Costs.read(costs))
+    name = cluster or plan.named_cluster
+    if name is None and plan.cluster != OWN_MACHINE:
+        raise cluster_missing(plan)
+    if not is_file(model):
+        optimizer = capture.optimizer or (str(plan.update_rule) if plan.update_rule else None)
+        capture = replace(capture, optimizer=optimizer, slices=plan.cut, recompute=plan.again)
+    problem = read_problem(model, ProblemOptions(name, costs, plan.objective, plan.rules), capture)
+    return problem, plan.schedule(problem)
 
 
 def model_and_plan(model: str | None, plan: str | None) -> tuple[str, str | None]:
-    """Both files; a plan given alone stands for the model too, if that needs no file."""
+    """The model and the plan of a command. A plan alone also names its network or function.
+
+    Raises:
+        SituateError: neither is there, or a plan stands alone and its model is a file.
+    """
     if model is None:
         raise SituateError("Missing argument: give MODEL, PLAN or both")
     if plan is not None or not os.path.isfile(model):
@@ -324,7 +239,7 @@ def model_and_plan(model: str | None, plan: str | None) -> tuple[str, str | None
 
 
 def cluster_missing(plan: Plan) -> PlanError:
-    """The error for a plan whose cluster is needed and not found by its name alone."""
+    """The error for a plan whose cluster is a file that was not given."""
     return PlanError(
         f"the plan was made for cluster {plan.cluster!r}, which is a file: give it with --cluster "
         "FILE"

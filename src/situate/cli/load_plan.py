@@ -1,4 +1,4 @@
-"""The model that a plan was made for, and the step that runs it."""
+"""A plan with its model, ready to run."""
 
 from __future__ import annotations
 
@@ -32,11 +32,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LoadedPlan:
-    """A model that a plan was made for, and the plan ready to run.
+    """A plan with its model.
 
     Attributes:
-        inputs: a tuple, or a dict by name.
-        rule: of the updates; None for inference.
+        model, inputs, loss: of the step; inputs are a tuple, or a dict by name.
+        rule: of the update; None for inference.
+        prepared: the plan, ready to run.
+        seed: of weights, inputs and random draws.
     """
 
     model: torch.nn.Module
@@ -47,19 +49,19 @@ class LoadedPlan:
     seed: int
 
     def optimizer(self, parameters: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
-        """PyTorch's, with its own defaults."""
+        """PyTorch's optimiser of the rule, with PyTorch's defaults."""
         assert self.rule is not None
         return optimizers.default_optimizer(self.rule.kind, parameters)
 
     def step(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer | None) -> PlacedStep:
-        """The step; one that fails leaves the model spoilt."""
+        """The placed step. If it fails, the model is no longer usable."""
         placed, devices = self.prepared.placed, self.prepared.devices
         return PlacedStep(placed, model, optimizer, devices, seed=self.seed, keep=False)
 
     def default_step(self) -> PlacedStep:
         """The step of the model with PyTorch's optimiser."""
-        made = self.optimizer(list(self.model.parameters())) if self.rule else None
-        return self.step(self.model, made)
+        optimizer = self.optimizer(list(self.model.parameters())) if self.rule else None
+        return self.step(self.model, optimizer)
 
 
 def load_plan(
@@ -73,55 +75,60 @@ def load_plan(
     """Read a plan, build its model from `seed`, capture and cut its step.
 
     Args:
-        model, plan: as typed: a plan alone stands for both.
-        optimizer: of the plan's own kind, which is also what None stands for.
+        model, plan: as typed; a plan alone stands for both.
+        cluster, costs: names or files; None for those that the plan names.
+        optimizer: of the plan's kind; None for the plan's own.
+        seed: of weights, inputs and random draws.
 
     Raises:
-        SituateError: no plan, or one for something else than the model, the cluster and the costs;
-            a model that cannot run; or devices that are not here.
+        SituateError: there is no plan; it belongs to another model, cluster or cost file; the model
+            cannot run; or this machine lacks the devices.
     """
-    named, path = model_and_plan(model, plan)
-    if path is None and not os.path.isfile(named):
-        check_model(named)
-        raise SituateError(f"{named}: give the plan too, a file that 'plan --out' wrote")
-    read = Plan.read(named if path is None else path)
-    chosen, measured = _cluster(read, cluster), None if costs is None else Costs.read(costs)
-    read.check_costs(measured)
-    _check_runs(named)
+    name, path = model_and_plan(model, plan)
+    if path is None and not os.path.isfile(name):
+        check_model(name)
+        raise SituateError(f"{name}: give the plan too, a file that 'plan --out' wrote")
+    file = Plan.read(name if path is None else path)
+    machine, measurements = _cluster(file, cluster), None if costs is None else Costs.read(costs)
+    file.check_costs(measurements)
+    _check_runs(name)
     check_installed()
-    training = not named.endswith(INFERENCE)
+    training = not name.endswith(INFERENCE)
     if optimizer and not training:
-        raise SituateError(f"{named}: inference has no update: leave the optimizer out")
-    rule = update_rule(optimizer) if optimizer else read.update_rule or DEFAULT
+        raise SituateError(f"{name}: inference has no update: leave the optimizer out")
+    rule = update_rule(optimizer) if optimizer else file.update_rule or DEFAULT
     devices = NamedDevices()
-    with working(f"building {named}"), contextlib.redirect_stdout(sys.stderr):
-        built, inputs, loss = _built(msgspec.structs.replace(read, graph=named), seed, devices)
-    with working(f"capturing {named}"), contextlib.redirect_stdout(sys.stderr):
+    with working(f"building {name}"), contextlib.redirect_stdout(sys.stderr):
+        network, inputs, loss = _build(msgspec.structs.replace(file, graph=name), seed, devices)
+    with working(f"capturing {name}"), contextlib.redirect_stdout(sys.stderr):
         program = capture_program(
-            built,
+            network,
             inputs,
             loss,
             training=training,
             optimizer=str(rule),
-            name=named,
-            named_devices=devices,
-            slices=read.cut,
-            recompute=read.again,
+            name=name,
+            named=devices,
+            slices=file.cut,
+            recompute=file.again,
         )
     for warning in devices.warnings:
         note(f"warning: {warning}")
-    prepared = prepare(read, program, chosen, measured)
-    return LoadedPlan(built, inputs, loss, rule if training else None, prepared, seed)
+    prepared = prepare(file, program, machine, measurements)
+    return LoadedPlan(network, inputs, loss, rule if training else None, prepared, seed)
 
 
-def _cluster(plan: Plan, given: str | None) -> Cluster:
-    if (name := given or plan.named_cluster) is None:
+def _cluster(plan: Plan, text: str | None) -> Cluster:
+    if (name := text or plan.named_cluster) is None:
         raise cluster_missing(plan)
     return Cluster.find(name)
 
 
 def _check_runs(model: str) -> None:
-    """Raises SituateError for what builds no PyTorch model."""
+    """
+    Raises:
+        SituateError: it builds no PyTorch model.
+    """
     if is_file(model):
         raise SituateError(
             f"{model!r} is no PyTorch model that could run: give a network of the zoo or "
@@ -130,13 +137,13 @@ def _check_runs(model: str) -> None:
     check_model(model)
 
 
-def _built(plan: Plan, seed: int, devices: NamedDevices) -> ModelParts:
-    """Model, inputs as a tuple or a dict, and loss, all drawn from the seed."""
+def _build(plan: Plan, seed: int, devices: NamedDevices) -> Built:
+    """The model, its inputs as a tuple or a dict, and its loss, with values from the seed."""
     import torch
 
-    called = "it is called without arguments"
-    with explained(plan.graph, "building the model", called):
+    with explained(plan.graph, "building the model", "it is called without arguments"):
+        # Weights and inputs are drawn in the order of the user's own code.
         torch.manual_seed(seed)
-        model, inputs, loss = build_model(plan, devices)
-        # A list is called with like a tuple, and structured like none.
+        model, inputs, loss = build_planned(plan, devices)
+        # PyTorch's tree functions tell lists from tuples; calls of a model do not.
         return model, tuple(inputs) if isinstance(inputs, list) else inputs, loss

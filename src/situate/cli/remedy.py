@@ -1,4 +1,4 @@
-"""Remedies for a plan that a target cannot take, each tried before it is named."""
+"""Remedies for a plan that a target cannot run; each is tried first."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from situate.writers.slices.pipeline import slice_pipeline
 from situate.writers.stages import stage_schedule, stages
 
 PIPELINE_METHODS = ("pipeline", "expert")
-"""Those that place whole runs of layers, the second for networks of the zoo."""
+"""Methods that place whole runs of layers; `expert` is for networks of the zoo."""
 
 SLICE_METHODS = ("one_f_one_b",)
-"""Those that place whole runs of layers of a step of slices."""
+"""Methods that place whole runs of layers of a step of slices."""
 
 TIME_LIMIT = 5.0
-"""Time limit of each."""
+"""Seconds of each trial."""
 
 
 def remedy(problem: Problem, schedule: Schedule, error: PlanError) -> str:
-    """The remedy for an exporter's error, and by how much it does not help if it does not."""
+    """The remedy for an exporter's error, or the memory that is missing for it."""
     if isinstance(error, SeveralOfAKind):
         return one_of_each(problem)
     if data_parallel(problem, schedule):
@@ -40,20 +40,20 @@ def remedy(problem: Problem, schedule: Schedule, error: PlanError) -> str:
 
 
 def one_of_each(problem: Problem) -> str:
-    """A cluster with one device of each kind, the largest, if a plan fits there."""
+    """Advice to plan on the largest device of each kind, if a plan fits there."""
     largest: dict[str, Device] = {}
     for device in problem.cluster.devices:
-        kept = largest.setdefault(device.kind, device)
-        if kept.memory is not None and (device.memory is None or device.memory > kept.memory):
+        best = largest.setdefault(device.kind, device)
+        if best.memory is not None and (device.memory is None or device.memory > best.memory):
             largest[device.kind] = device
     names = [device.name for device in largest.values()]
     smaller = _restricted(problem, names)
-    found = solve(smaller, time_limit=TIME_LIMIT).schedule
-    which = ", ".join(printable(name, 40) for name in names)
-    if found.feasible(smaller):
-        return f"plan on a cluster with one device of each kind, such as {which}"
-    over = over_text(smaller, found).removeprefix("no: ")
-    return f"no plan on one device of each kind ({which}) that fits was found either ({over})"
+    schedule = solve(smaller, time_limit=TIME_LIMIT).schedule
+    examples = ", ".join(printable(name, 40) for name in names)
+    if schedule.feasible(smaller):
+        return f"plan on a cluster with one device of each kind, such as {examples}"
+    excess = over_text(smaller, schedule).removeprefix("no: ")
+    return f"the best plan on one device of each kind ({examples}) does not fit either ({excess})"
 
 
 def _restricted(problem: Problem, names: Sequence[str]) -> Problem:
@@ -71,24 +71,24 @@ def _restricted(problem: Problem, names: Sequence[str]) -> Problem:
 
 
 def pipeline(problem: Problem) -> str:
-    """The method whose plan becomes a pipeline that fits, else by how much the best does not."""
+    """The method whose plan is a pipeline that fits, or the memory that the best one lacks."""
     best: Schedule | None = None
     for method in PIPELINE_METHODS if problem.graph.slices is None else SLICE_METHODS:
-        found = _pipeline(problem, method)
-        if found is not None and found.feasible(problem):
+        schedule = _pipeline(problem, method)
+        if schedule is None:
+            continue
+        if schedule.feasible(problem):
             return f"plan it with --method {method}"
-        if found is not None and (best is None or found.excess(problem) < best.excess(problem)):
-            best = found
+        if best is None or schedule.excess(problem) < best.excess(problem):
+            best = schedule
     if best is None:
-        return "no plan of whole runs of layers was found for this cluster"
-    over = over_text(problem, best).removeprefix("no: ")
-    return (
-        f"the best pipeline that was found does not fit either ({over}): plan on a larger cluster"
-    )
+        return "no method places whole runs of layers on this cluster"
+    excess = over_text(problem, best).removeprefix("no: ")
+    return f"the best pipeline does not fit either ({excess}): plan on a larger cluster"
 
 
 def _pipeline(problem: Problem, method: str) -> Schedule | None:
-    """The schedule of a method's plan as a pipeline; None where it gives none."""
+    """The schedule of a method's plan as a pipeline; None if it cannot be one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

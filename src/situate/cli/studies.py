@@ -1,4 +1,4 @@
-"""Studies for people: figures, learning curves and rows."""
+"""Studies as figures, a table, learning curves and CSV."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from situate.report.text import printable
 from situate.report.units import time_text
 from situate.study import Study
 
-SHOWN = ("graph", "cluster", "method", "settings", "seed", "evaluator")
-"""Fields of a header that the table has."""
+HEADER_FIELDS = ("graph", "cluster", "method", "settings", "seed", "evaluator")
+"""Fields of a header in the table."""
 
 
 def figures(study: Study) -> dict[str, object]:
@@ -33,41 +33,39 @@ def figures(study: Study) -> dict[str, object]:
 
 
 def table(studies: Sequence[Study]) -> Table:
-    """A line a study."""
-    made = Table(box=None, header_style="bold", pad_edge=False)
-    for name in ("study", *SHOWN):
-        made.add_column(name, overflow="fold")
+    """A table with one line per study."""
+    result = Table(box=None, header_style="bold", pad_edge=False)
+    for name in ("study", *HEADER_FIELDS):
+        result.add_column(name, overflow="fold")
     for name in ("samples", "failed", "best", "last mean"):
-        made.add_column(name, justify="right", no_wrap=True)
+        result.add_column(name, justify="right", no_wrap=True)
     for study in studies:
-        made.add_row(*_line(study))
-    return made
+        result.add_row(*_line(study))
+    return result
 
 
 def _line(study: Study) -> Iterator[str]:
     yield printable(str(study.path))
-    for name in SHOWN:
+    for name in HEADER_FIELDS:
         value = study.header.get(name, "")
-        # A graph and a cluster are written with their hash behind them.
+        # The hash of the graph, or of the cluster, follows its name.
         yield printable(value.rsplit(" ", 1)[0] if name in ("graph", "cluster") else value)
-    found = learning_figures(study.measurements.seconds)
+    totals = learning_figures(study.measurements.seconds)
     yield f"{len(study):,} of {int(study.header['samples']):,}"
-    yield f"{found['failures']:,}"
+    yield f"{totals['failures']:,}"
     for name in ("best", "last_60_mean"):
-        seconds = found[name]
+        seconds = totals[name]
         yield "" if seconds is None else time_text(float(seconds), study.header["unit"])
 
 
 def curves(studies: Sequence[Study]) -> list[Curve]:
-    """The learning curves of studies of one problem, by method, or by file where several are of one
-    method.
+    """The learning curves of studies of one problem, by method, or by file if methods repeat.
 
     Raises:
-        SituateError: studies of different problems, or one without samples.
+        SituateError: the problems differ, or a study has no samples.
     """
-    of = ("graph", "cluster", "rules")
     for study in studies:
-        for name in of:
+        for name in ("graph", "cluster", "rules"):
             if study.header[name] != studies[0].header[name]:
                 raise SituateError(
                     f"{study.path}: is of {name} {study.header[name]!r} and {studies[0].path} of "
@@ -86,23 +84,26 @@ def curves(studies: Sequence[Study]) -> list[Curve]:
 
 
 def csv(study: Study) -> str:
-    """Every sample as a row of a CSV file: number, batch, seconds (empty where the step did not
-    end), outcome, where the worker was (empty where they are not told apart), and the index of the
-    device of each op."""
+    """Every sample as a row of a CSV file.
+
+    Columns are number, batch, seconds (empty for a failure), outcome, the worker's place (empty if
+    the study does not record workers), and the index of each op's device.
+    """
     text = io.StringIO()
     rows = writer(text, lineterminator="\n")
     rows.writerow(["number", "batch", "seconds", "outcome", "worker", "placement"])
-    measured = study.measurements
+    measurements = study.measurements
     columns = zip(
         study.batch.tolist(),
-        measured.seconds.tolist(),
-        measured.outcome.tolist(),
-        measured.origins or (None,) * len(study),
+        measurements.seconds.tolist(),
+        measurements.outcome.tolist(),
+        measurements.origins or (None,) * len(study),
         study.placements(),
         strict=True,
     )
     for number, (batch, seconds, outcome, worker, placement) in enumerate(columns):
-        shown, where = repr(seconds) if outcome == 0 else "", worker.place if worker else ""
+        duration = repr(seconds) if outcome == 0 else ""
+        place = worker.place if worker else ""
         devices = " ".join(map(str, placement))
-        rows.writerow([number, batch, shown, OUTCOMES[outcome], where, devices])
+        rows.writerow([number, batch, duration, OUTCOMES[outcome], place, devices])
     return text.getvalue()

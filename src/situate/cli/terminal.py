@@ -17,23 +17,26 @@ INTERRUPTED = 130
 """Exit statuses of commands; docs/command-line.md explains them."""
 
 MAX_MESSAGE_LENGTH = 1500
-"""Characters of a message; of longer ones, with names without end, the two ends are shown."""
+"""Characters of a message. Longer ones, with very long names, lose their middle."""
 
 
 def note(text: str) -> None:
-    """One line on stderr; control characters are shown, not obeyed."""
+    """Print one line on stderr, with control characters escaped."""
     say(printable(text, MAX_MESSAGE_LENGTH))
 
 
 def fail(message: str) -> int:
-    """Say what is wrong in one line; the exit status of bad input."""
+    """Print an error in one line; returns the exit status of bad input."""
     note(f"error: {message.strip()}")
     return BAD_INPUT
 
 
 @contextmanager
-def working(what: str) -> Iterator[Callable[[str], None]]:
-    """A line on stderr that says what goes on and can be rewritten; nothing off a terminal."""
+def working(task: str) -> Iterator[Callable[[str], None]]:
+    """A status line on stderr while a task runs; yields a function that changes it.
+
+    Off a terminal it prints nothing.
+    """
     if not sys.stderr.isatty():
         yield lambda text: None
         return
@@ -41,5 +44,5 @@ def working(what: str) -> Iterator[Callable[[str], None]]:
     from rich.text import Text
 
     console = Console(stderr=True)
-    with console.status(Text(printable(what))) as status:
+    with console.status(Text(printable(task))) as status:
         yield lambda text: status.update(Text(printable(text)))

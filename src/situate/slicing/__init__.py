@@ -1,18 +1,21 @@
-"""The number and sizes of a batch's slices, chosen by planning; see docs/slices.md."""
+"""A choice of slices by planning: their number and sizes, see docs/slices.md."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from situate.data.capture_options import CaptureOptions
 from situate.data.cluster import Cluster
 from situate.data.costs import Costs
 from situate.data.graph import Graph
 from situate.data.problem import Objective, Problem, Rules
 from situate.data.slices import AutoSlices, Slices
 from situate.errors import SituateError
-from situate.model import find_model, find_samples
+from situate.model import count_samples, load_graph
 from situate.results.choice import Choice, SliceTrial
 from situate.results.result import Progress, Result
 from situate.slicing.choice import choose
@@ -42,9 +45,9 @@ def solve_slices(
     threads: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Choice:
-    """The best plan of a step, its batch whole or in slices whose number and sizes are chosen.
+    """The best plan of a step, with its batch whole or in the best slices.
 
-    A step that cannot be cut is planned whole, and `Choice.uncut` says why. With a number of
+    A step that cannot be cut is planned whole, and `Choice.uncut` is the reason. With a number of
     evaluations and no time limit the result depends on the seed alone.
 
     Args:
@@ -64,26 +67,20 @@ def solve_slices(
     from situate.torch_capture import Captures
 
     check_method(method)
-    options, captures = slices or AutoSlices(), Captures()
+    cut_rules, captures = slices or AutoSlices(), Captures()
+    options = CaptureOptions(optimizer, signed=costs is not None, recompute=recompute)
 
     def capture(batch_slices: Slices | None) -> Graph:
         if callable(model):
             return captures.capture(
                 model, optimizer=optimizer or "sgd", slices=batch_slices, recompute=recompute
             )
-        return find_model(
-            model,
-            optimizer,
-            signed=costs is not None,
-            slices=batch_slices,
-            recompute=recompute,
-            captures=captures,
-        )
+        return load_graph(os.fspath(model), replace(options, slices=batch_slices), captures)
 
     def count() -> int:
         if callable(model):
-            return captures.samples(model, "model", options.axes)
-        return find_samples(model, options.axes, captures)
+            return captures.samples(model, "model", cut_rules.axes)
+        return count_samples(model, cut_rules.axes, captures)
 
     def search(problem: Problem, seconds: float | None, most: int | None) -> Result:
         return solve(
@@ -97,13 +94,13 @@ def solve_slices(
         )
 
     whole = Problem(capture(None), cluster, objective, rules, costs)  # type: ignore[arg-type]
-    return choose(Cuts(whole, options, count, capture), search, time_limit, evaluations)
+    return choose(Cuts(whole, cut_rules, count, capture), search, time_limit, evaluations)
 
 
 def check_method(method: str) -> None:
     """
     Raises:
-        SituateError: it learns, and so from measurements of one step.
+        SituateError: the method learns, which takes measurements of one step.
     """
     if method in LEARNERS:
         raise SituateError(

@@ -11,7 +11,6 @@ from situate.errors import SituateError
 from situate.report.units import time_text
 from situate.results.choice import Choice, SliceTrial
 from situate.results.result import Result
-from situate.slicing.budget import Budget
 from situate.slicing.cuts import Cuts
 from situate.slicing.shares import WHOLE, Shares, by_device, falling, growing
 from situate.solvers import DEFAULT_SECONDS
@@ -63,7 +62,7 @@ def choose(
     """
     if time_limit is None and evaluations is None:
         time_limit = DEFAULT_SECONDS
-    contest = _Contest(cuts, solve, Budget(time_limit, evaluations))
+    contest = _Contest(cuts, solve, SharedBudget(time_limit, evaluations))
     try:
         contest.explore() if among is None else contest.try_all(among)
         contest.finish()
@@ -71,6 +70,40 @@ def choose(
         if not contest.results:
             raise
     return contest.choice()
+
+
+class SharedBudget:
+    """Seconds and evaluations shared by several searches; captures do not count.
+
+    Attributes:
+        seconds, evaluations: spent so far.
+    """
+
+    def __init__(self, time_limit: float | None, evaluations: int | None) -> None:
+        self.seconds, self.evaluations = 0.0, 0
+        self._time_limit, self._limit = time_limit, evaluations
+        self._over = 0.0
+
+    def affords_another(self) -> bool:
+        """True if there is time for another search, even if it overruns like the worst so far."""
+        timely = self._time_limit is None or self.seconds + self._over < self._time_limit
+        return timely and (self._limit is None or self.evaluations < self._limit)
+
+    def part(self, share: float) -> tuple[float | None, int | None]:
+        """Seconds and evaluations of a share of the budget, limited by the rest."""
+        seconds, evaluations = self._time_limit, self._limit
+        if seconds is not None:
+            seconds = max(0.0, min(share * seconds, seconds - self.seconds))
+        if evaluations is not None:
+            evaluations = max(1, min(int(share * evaluations), evaluations - self.evaluations))
+        return seconds, evaluations
+
+    def spend(self, result: Result, seconds: float | None) -> None:
+        """Count the cost of a search with a limit of `seconds`."""
+        self.seconds += result.seconds
+        self.evaluations += result.evaluations
+        if seconds is not None:
+            self._over = max(self._over, result.seconds - seconds)
 
 
 class _Contest:
@@ -82,7 +115,7 @@ class _Contest:
         uncut: the reason for not cutting the batch.
     """
 
-    def __init__(self, cuts: Cuts, solve: Solve, budget: Budget) -> None:
+    def __init__(self, cuts: Cuts, solve: Solve, budget: SharedBudget) -> None:
         self.results: dict[Shares, Result] = {}
         self.left_out: dict[Shares, SituateError | str] = {}
         self.uncut = ""
@@ -92,7 +125,7 @@ class _Contest:
     def explore(self) -> None:
         """Try the whole batch, equal slices, and slices by the speed of unequal devices.
 
-        Equal slices start at one a device and go up; if these do not pay, they go down.
+        Equal slices start at one per device and go up; if these do not pay, they go down.
         """
         self._try(WHOLE)
         if not self._budget.affords_another():
@@ -175,6 +208,7 @@ class _Contest:
     def _search(self, shares: Shares, part: float) -> None:
         """Search within a share of the budget, and keep the better plan."""
         first = not self._budget.evaluations
+        # The first search always runs, so that there is a plan to return.
         if shares in self._finished or not (first or self._budget.affords_another()):
             return
         seconds, evaluations = self._budget.part(part)
@@ -183,6 +217,7 @@ class _Contest:
         if before is None or _rank(result) < _rank(before):
             self.results[shares] = self._dated(result)
         self._budget.spend(result, seconds)
+        # A method far from its limits has converged: more budget would give the same plan.
         totals = (result.seconds, seconds), (result.evaluations, evaluations)
         if result.optimal or all(
             limit is None or s < FINISHED_SHARE * limit for s, limit in totals
@@ -234,5 +269,6 @@ def _gains(now: Result, before: Result | None) -> bool:
     """True if the plan is better by enough to try still more slices."""
     if before is None:
         return True
+    # While plans do not fit, any reduction of the excess pays; then the value must fall by 1 %.
     excess, least, _ = _rank(before)
     return (_rank(now)[0], _value(now)) < (excess, (1 - LEAST_GAIN * (excess == 0)) * least)

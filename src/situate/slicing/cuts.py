@@ -65,7 +65,7 @@ class Cuts:
             try:
                 self._problems[shares] = self._sliced(shares)
             except SituateError as error:
-                self._problems[shares] = error
+                self._problems[shares] = error  # a failed capture is not tried again
         problem = self._problems[shares]
         if isinstance(problem, SituateError):
             raise problem

@@ -18,14 +18,14 @@ Shares = tuple[int, ...]
 WHOLE: Shares = ()
 
 MAX_SLICES_PER_DEVICE = 8
-"""Most equal slices a device. Every slice repeats all ops, which makes the search larger."""
+"""Largest number of equal slices per device. Each repeats all ops, which enlarges the search."""
 
 SLICES_PER_DEVICE = (1, 2, 4)
 """Slices for each device if their sizes follow its speed."""
 
 
 def growing(batch: int, devices: int) -> Iterator[Shares]:
-    """Equal slices, one a device and at least two, then twice and four times as many, and so on."""
+    """Equal slices: one per device, at least two, then twice and four times as many, and so on."""
     count, most = max(2, devices), min(batch, MAX_SLICES_PER_DEVICE * max(2, devices))
     while count <= most:
         yield _equal(batch, count)
@@ -46,7 +46,7 @@ def _equal(batch: int, count: int) -> Shares:
 
 
 def by_device(problem: Problem, batch: int, schedule: Schedule) -> Iterator[Shares]:
-    """One, two and four slices a device, with sizes that let all devices end at once.
+    """One, two and four slices per device, with sizes that let all devices end at once.
 
     There are none for equal devices, or if the sizes do not add up to the batch.
 
@@ -57,8 +57,10 @@ def by_device(problem: Problem, batch: int, schedule: Schedule) -> Iterator[Shar
     """
     devices = accelerators(problem)
     seconds = problem.seconds[:, devices]
+    # Batches a second of a device with the whole step; ops that cannot run there count 0 seconds.
     speed = 1 / np.where(np.isfinite(seconds), seconds, 0).sum(axis=0).clip(1e-300)
     room = _room(problem, batch, schedule)[devices]
+    # Columns are (speed, room); a single distinct one means equal devices.
     if len(np.unique([speed, room], axis=1).T) == 1:
         return
     for count in SLICES_PER_DEVICE:
@@ -70,6 +72,7 @@ def by_device(problem: Problem, batch: int, schedule: Schedule) -> Iterator[Shar
 def _room(problem: Problem, batch: int, schedule: Schedule) -> Floats:
     """(d,) samples that fit on a device beside an equal share of the parameters."""
     persistent = int(problem.persistent.sum())
+    # Activations grow with the batch; parameters and their state do not.
     sample = max(1.0, (int(schedule.peak.sum()) - persistent) / batch)
     share = persistent / len(accelerators(problem))
     return np.asarray((problem.capacity - share).clip(0) / sample)
@@ -83,6 +86,7 @@ def _dealt(samples: int, speed: Floats, room: Floats) -> list[int]:
     """
     sizes = np.zeros(len(speed), np.int64)
     for _ in range(samples):
+        # Time of each device with one more sample; infinite beyond its room.
         ends = np.where(sizes + 1 <= room, (sizes + 1) / speed, np.inf)
         first = int(np.argmin(ends))
         if not np.isfinite(ends[first]):

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from situate.zoo.built import Built
+from situate.zoo.parts import ModelParts
 
 CLASSES = 10
 
@@ -19,6 +19,7 @@ class CifarCNN(nn.Module):
         self.conv1 = nn.Conv2d(3, 64, 5, padding=2)
         self.conv2 = nn.Conv2d(64, 64, 5, padding=2)
         self.pool = nn.MaxPool2d(3, 2, 1)
+        # TensorFlow's alpha is per channel and its radius 4; PyTorch divides alpha by the size, 9.
         self.norm = nn.LocalResponseNorm(9, alpha=0.001 * 9, k=1.0)
         self.local3 = nn.Linear(64 * 8 * 8, 384)
         self.local4 = nn.Linear(384, 192)
@@ -37,7 +38,7 @@ def loss(model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
     return F.cross_entropy(model(images), labels)
 
 
-def build(batch: int = 128) -> Built:
+def build(batch: int = 128) -> ModelParts:
     """Model, inputs and loss."""
     images, labels = torch.randn(batch, 3, 32, 32), torch.randint(CLASSES, (batch,))
     return CifarCNN(), (images, labels), loss

@@ -1,6 +1,6 @@
 """Inception-V3 with its auxiliary head (Szegedy et al., CVPR 2016), 299 x 299 pixels.
 
-The papers' batch is 32. Blocks and branches are called as in torchvision.
+The papers' batch is 32. Blocks and branches have the names of torchvision.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from situate.zoo.built import Built
+from situate.zoo.parts import ModelParts
 
 Size = int | tuple[int, int]
 
@@ -40,7 +40,7 @@ def chain(channels: int, *layers: tuple[int, Size, int, Size]) -> nn.Sequential:
 
 
 class Pooled(nn.Module):
-    """Average over 3 x 3 pixels, then a convolution of one."""
+    """An average over 3 x 3 pixels, then a 1 x 1 convolution."""
 
     def __init__(self, channels: int, out: int) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class Pooled(nn.Module):
 
 
 class Fork(nn.Module):
-    """A chain whose result goes through two convolutions side by side."""
+    """A chain, then two convolutions of its result side by side."""
 
     def __init__(self, stem: nn.Module, channels: int, out: int) -> None:
         super().__init__()
@@ -179,7 +179,7 @@ def loss(model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
     return total
 
 
-def build(batch: int = 32) -> Built:
+def build(batch: int = 32) -> ModelParts:
     """Model, inputs and loss."""
     images, labels = torch.randn(batch, 3, 299, 299), torch.randint(CLASSES, (batch,))
     return InceptionV3(), (images, labels), loss

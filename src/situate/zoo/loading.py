@@ -1,6 +1,6 @@
 """Graphs of the zoo: from the package, from the cache on disk, or captured.
 
-A graph from the package needs nothing of the capture, which is imported for the others only.
+A packaged graph loads without PyTorch and without `situate.torch_capture`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from situate.data.capture_options import CaptureOptions
 from situate.data.graph import Graph
 from situate.data.slices import Slices
-from situate.data.update_rule import update_rule
 from situate.errors import SituateError
 from situate.readers import situate_json
 from situate.zoo.networks import Network, network
@@ -37,57 +37,71 @@ def load(
     """The graph of a network, such as `resnet50` (a training step) or `resnet50:inference`.
 
     Args:
-        name: one of `names()`, perhaps with `:inference` behind it.
-        optimizer: what updates the parameters; by default what docs/zoo.md says.
-        fresh: capture anew, whatever comes with situate or lies in the cache.
-        signed: with signatures, which graphs that come with situate lack: from the cache, else
-            captured.
-        slices: of the batch, as `situate.capture` takes them.
+        name: one of `names()`, with or without `:inference`.
+        optimizer: the update of the parameters; None for the network's own (docs/zoo.md).
+        fresh: capture the network even if its graph is in the package or the cache.
+        signed: include signatures of ops. Packaged graphs lack them, so the graph comes from the
+            cache or a capture.
+        slices: how to cut the batch, as `situate.capture` takes them.
         recompute: modules that run their forward pass again, as `situate.capture` takes them.
-        captures: what was captured before.
+        captures: earlier captures of the same model, which is then built only once.
 
     Raises:
-        MissingExtra: the graph does not come with situate and PyTorch, or transformers where the
-            network needs it, is not installed.
-        SituateError: no such network or optimizer.
+        MissingExtra: the graph is not packaged, and PyTorch (or transformers, for networks that
+            need it) is not installed.
+        SituateError: the network or the optimizer does not exist.
     """
-    found, training = network(name)
-    if optimizer is not None:
-        update_rule(optimizer)
-        if not training:
-            raise SituateError(f"{name}: inference has no update: leave the optimizer out")
-    update = optimizer or found.optimizer
-    path = packaged(name)
-    as_packaged = not (fresh or signed or slices or recompute)
-    if as_packaged and path.is_file() and optimizer in (None, found.optimizer):
-        graph = situate_json.read(lzma.decompress(path.read_bytes()), name)
-        # Files that come with situate do not name the update.
-        return replace(graph, optimizer=update if training else "")
+    options = CaptureOptions(optimizer, None, fresh, signed, slices, recompute)
+    return load_network(name, options, captures)
+
+
+def load_network(name: str, options: CaptureOptions, captures: Captures | None = None) -> Graph:
+    """The graph of a network; arguments and errors are those of `load`."""
+    entry, training = network(name)
+    if options.optimizer is not None and not training:
+        raise SituateError(f"{name}: inference has no update: leave the optimizer out")
+    update = options.optimizer or entry.optimizer
+    if (graph := _packaged_graph(name, options)) is not None:
+        return graph
     from situate.torch_capture import check_installed
     from situate.torch_capture.cache import cached, keep
 
-    check_installed(*found.packages)
-    if fresh or not (captures is None or captures.check):
-        return captured(name, found, training, update, slices, recompute, captures)
+    check_installed(*entry.packages)
+    if not options.from_cache:
+        return captured(name, options, captures)
 
     def capture() -> Graph:
-        graph = captured(name, found, training, update, slices, recompute, captures)
-        told = graph.slices, graph.recompute
-        if told != (slices, tuple(recompute)):  # by which plans name what was found out
-            keep(network_key(name, found, update, *told), graph)
+        graph = captured(name, options, captures)
+        # Plans name the slices and modules that the capture resolved, so both keys find the graph.
+        resolved = graph.slices, graph.recompute
+        if resolved != (options.slices, tuple(options.recompute)):
+            keep(network_key(name, entry, update, *resolved), graph)
         return graph
 
-    return cached(network_key(name, found, update, slices, recompute), capture)
+    return cached(network_key(name, entry, update, options.slices, options.recompute), capture)
+
+
+def _packaged_graph(name: str, options: CaptureOptions) -> Graph | None:
+    """The graph in the package, if it is captured with these options."""
+    entry, training = network(name)
+    path = packaged(name)
+    if options.fresh or options.signed or options.slices or options.recompute:
+        return None
+    if options.optimizer not in (None, entry.optimizer) or not path.is_file():
+        return None
+    graph = situate_json.read(contents(path), name)
+    # Packaged files do not name the update.
+    return replace(graph, optimizer=entry.optimizer if training else "")
 
 
 def packaged(name: str) -> Path:
-    """Where the graph of a network lies if it comes with situate."""
-    return GRAPHS / f"{name.replace(':', '-')}.json.xz"
+    """The path of a network's graph in the package, whether it is there or not."""
+    return GRAPHS / f"{name.replace(':', '-')}.json.gz"
 
 
 def network_key(
     name: str,
-    found: Network,
+    entry: Network,
     optimizer: str,
     slices: Slices | None = None,
     recompute: Sequence[str] = (),
@@ -99,37 +113,32 @@ def network_key(
     return {
         "zoo": name,
         "optimizer": optimizer,
-        "packages": versions("torch", *found.packages),
+        "packages": versions("torch", *entry.packages),
         "sources": _sources(),
         **slices_key(slices),
         **recompute_key(recompute),
     }
 
 
-def captured(
-    name: str,
-    found: Network,
-    training: bool,
-    optimizer: str,
-    slices: Slices | None = None,
-    recompute: Sequence[str] = (),
-    captures: Captures | None = None,
-) -> Graph:
-    """The graph, captured anew."""
+def captured(name: str, options: CaptureOptions, captures: Captures | None = None) -> Graph:
+    """The graph of a network, captured anew."""
     from situate.torch_capture import Captures
 
-    return (captures or Captures()).capture(
-        found.build,
+    entry, training = network(name)
+    check_slices = options.slices is None or options.check_slices
+    return (captures or Captures(check_slices)).capture(
+        entry.build,
         training=training,
-        optimizer=optimizer,
+        optimizer=options.optimizer or entry.optimizer,
         name=name,
-        slices=slices,
-        recompute=recompute,
+        slices=options.slices,
+        recompute=options.recompute,
     )
 
 
 def _sources() -> str:
     """SHA-256 over the code of the zoo."""
+    # Any change to a network, or to a layer that it uses, must miss the cache.
     digest = hashlib.sha256()
     for file in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())

@@ -1,4 +1,4 @@
-"""An LSTM step by step, so that every step of every layer can be placed on its own."""
+"""An LSTM as single steps, so that every step of every layer has its own placement."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ class Cell(nn.Module):
 
     def forward(self, x: Tensor, state: State) -> State:
         output, cell = state
+        # [i f o g] = W [x h] + b, so that a step is one product and not four.
         gates = self.gates(torch.cat([x, output], 1))
         sigmoids, candidate = gates.split([3 * self.hidden, self.hidden], 1)
+        # c' = f * c + i * tanh(g), h' = o * tanh(c').
         enter, keep, show = torch.sigmoid(sigmoids).chunk(3, 1)
         cell = keep * cell + enter * torch.tanh(candidate)
         return show * torch.tanh(cell), cell

@@ -1,7 +1,8 @@
 """Mixtral 8x7B (Jiang et al., 2024) from transformers' configuration, every expert on its own.
 
-transformers' experts look at which tokens they got, which no graph can hold. Here every expert
-takes a fixed number of tokens, its capacity (Fedus et al., JMLR 2022): those that weigh it most.
+In transformers the number of an expert's tokens depends on their values, which no graph can hold.
+Here every expert takes a fixed number of tokens, its capacity (Fedus et al., JMLR 2022): the tokens
+with the largest weight for it.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ import transformers
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from situate.zoo.built import Built
+from situate.zoo.parts import ModelParts
 from situate.zoo.transformer import from_config, language_loss, tokens
 
 CAPACITY = 1.25
-"""Tokens an expert takes, over the number that even routing would send it."""
+"""Capacity of an expert over its number of tokens in even routing."""
 
 
 class Expert(nn.Module):
@@ -35,7 +36,7 @@ class Expert(nn.Module):
 
 
 class Experts(nn.Module):
-    """In place of transformers' experts: the same arguments, the same result up to capacity."""
+    """A replacement for transformers' experts: same arguments, same result up to capacity."""
 
     def __init__(self, config: transformers.MixtralConfig) -> None:
         super().__init__()
@@ -46,19 +47,27 @@ class Experts(nn.Module):
         )
 
     def forward(self, x: Tensor, chosen: Tensor, weights: Tensor) -> Tensor:
-        """Tokens `x` (n, hidden), the experts chosen for each and their weights, both (n, k)."""
+        """The sum of the experts' outputs, (n, hidden).
+
+        Args:
+            x: (n, hidden) tokens.
+            chosen: (n, k) the experts of each token.
+            weights: (n, k) of these experts.
+        """
         capacity = min(len(x), int(self.share * len(x)))
         empty = weights.new_zeros(len(x), len(self.experts))
+        # (n, experts): weights by token and expert, 0 for experts that a token did not choose.
         routed = empty.scatter(1, chosen, weights)
         result = torch.zeros_like(x)
         for i, expert in enumerate(self.experts):
+            # A slot beyond the tokens of this expert gets a token of weight 0, which adds nothing.
             weight, rows = routed[:, i].topk(capacity)
             output = expert(x.index_select(0, rows)) * weight.unsqueeze(1)
             result = result.index_add(0, rows, output.to(x.dtype))
         return result
 
 
-def build(batch: int = 1, length: int = 2048) -> Built:
+def build(batch: int = 1, length: int = 2048) -> ModelParts:
     """Model, inputs and loss; bfloat16, 46.7 billion parameters."""
     config = transformers.MixtralConfig()
     model: Any = from_config(transformers.AutoModelForCausalLM, config, torch.bfloat16)

@@ -1,4 +1,4 @@
-"""The table of networks: what builds each, and how it is trained."""
+"""The networks of the zoo in one table."""
 
 from __future__ import annotations
 
@@ -10,13 +10,19 @@ from situate.errors import SituateError, nearest
 from situate.validation import check
 
 if TYPE_CHECKING:
-    from situate.zoo.built import Built
+    from situate.zoo.parts import ModelParts
 
 
 @dataclass(frozen=True)
 class Network:
-    """`function` of the zoo's file `file`, called with `arguments`; `expert` names the rule of its
-    placement by hand, see `situate.zoo.placement`."""
+    """An entry of the table.
+
+    Attributes:
+        file, function, arguments: the call that builds the model.
+        optimizer: the default update of a training step.
+        expert: the rule of its placement by hand, see `situate.zoo.placement`.
+        packages: what it needs besides PyTorch.
+    """
 
     file: str
     function: str
@@ -25,11 +31,11 @@ class Network:
     arguments: tuple[int, ...] = ()
     packages: tuple[str, ...] = ()
 
-    def build(self) -> Built:
+    def build(self) -> ModelParts:
         """Model, inputs and loss."""
         module = importlib.import_module(f"situate.zoo.{self.file}")
-        built: Built = getattr(module, self.function)(*self.arguments)
-        return built
+        model: ModelParts = getattr(module, self.function)(*self.arguments)
+        return model
 
 
 def _transformer(function: str) -> Network:
@@ -61,7 +67,7 @@ def names() -> list[str]:
 
 
 def network(name: str) -> tuple[Network, bool]:
-    """The network of that name, and whether it trains.
+    """The table's entry for a name, and True unless the name ends in `:inference`.
 
     Raises:
         SituateError: with the nearest name there is.
@@ -75,16 +81,16 @@ def network(name: str) -> tuple[Network, bool]:
     return NETWORKS[base], not colon
 
 
-def build(name: str) -> Built:
-    """Model, inputs and loss of a network, for real: the large ones need as much memory as their
-    weights. The step is `loss(model, *inputs)`.
+def build(name: str) -> ModelParts:
+    """Model, inputs and loss of a network, with real weights, which need their full memory. The
+    step is `loss(model, *inputs)`.
 
     Raises:
         MissingExtra: PyTorch, or transformers where the network needs it, is not installed.
         SituateError: no such network.
     """
-    found, _ = network(name)
+    entry, _ = network(name)
     from situate.torch_capture import check_installed
 
-    check_installed(*found.packages)
-    return found.build()
+    check_installed(*entry.packages)
+    return entry.build()

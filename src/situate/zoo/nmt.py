@@ -1,9 +1,10 @@
 """NMT: encoder and decoder of LSTM layers with attention (Bahdanau et al., ICLR 2015; GNMT, Wu et
 al., 2016), unrolled.
 
-2, 4 and 8 layers and a batch of 64 are the placement papers'. They give neither cells nor steps:
-1024 cells a layer are GNMT's, the vocabulary is that of WMT's 32,000 byte pairs, and sentences are
-padded to 128 tokens, so that the step exceeds one GPU as theirs did; docs/zoo.md says more.
+The placement papers use 2, 4 and 8 layers and a batch of 64, but publish neither the number of
+cells nor of steps. Here a layer has 1024 cells, as in GNMT, the vocabulary is that of WMT's 32,000
+byte pairs, and sentences have 128 tokens, so that the step exceeds one GPU as in the papers; see
+docs/zoo.md.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from situate.zoo.built import Built
 from situate.zoo.lstm import Cell, State, start, unroll
+from situate.zoo.parts import ModelParts
 
 VOCABULARY, HIDDEN, STEPS = 36_548, 1024, 128
 
@@ -24,6 +25,7 @@ class Encoder(nn.Module):
     def __init__(self, layers: int) -> None:
         super().__init__()
         self.backward_layer = Cell(HIDDEN, HIDDEN)
+        # The second layer reads both directions of the first, hence its double width.
         widths = [HIDDEN, 2 * HIDDEN, *[HIDDEN] * layers][:layers]
         self.layers = nn.ModuleList(Cell(width, HIDDEN) for width in widths)
 
@@ -49,13 +51,14 @@ class Attention(nn.Module):
         self.score = nn.Linear(HIDDEN, 1, bias=False)
 
     def forward(self, output: Tensor, memory: Tensor, keys: Tensor) -> Tensor:
+        # e_j = v^T tanh(W s + U h_j); the keys U h_j are the same for every step of the decoder.
         energy = torch.tanh(keys + self.query(output).unsqueeze(1))
         weights = torch.softmax(self.score(energy), 1)
         return torch.bmm(weights.transpose(1, 2), memory).squeeze(1)
 
 
 class Decoder(nn.Module):
-    """Every step reads a word and what attention saw at the step before."""
+    """Every step reads a word and the attention of the step before."""
 
     def __init__(self, layers: int) -> None:
         super().__init__()
@@ -67,6 +70,7 @@ class Decoder(nn.Module):
         self, steps: list[Tensor], states: list[State], memory: Tensor, keys: Tensor
     ) -> list[Tensor]:
         context, outputs = start(steps[0], HIDDEN)[0], []
+        # Steps run in sequence: each needs the attention of the step before.
         for word in steps:
             x = torch.cat([word, context], 1)
             for i, layer in enumerate(self.layers):
@@ -93,6 +97,7 @@ class NMT(nn.Module):
         words, states = self.encoder(list(self.source_embedding(source).unbind(1)))
         memory = torch.stack(words, 1)
         targets = list(self.target_embedding(target).unbind(1))
+        # One softmax over the vocabulary for all steps together is a single large product.
         outputs = torch.cat(self.decoder(targets, states, memory, self.keys(memory)))
         logits: Tensor = self.softmax(torch.tanh(self.combine(outputs)))
         return logits
@@ -103,7 +108,7 @@ def loss(model: nn.Module, source: Tensor, target: Tensor, following: Tensor) ->
     return F.cross_entropy(model(source, target), following.t().flatten())
 
 
-def build(layers: int, batch: int = 64, steps: int = STEPS) -> Built:
+def build(layers: int, batch: int = 64, steps: int = STEPS) -> ModelParts:
     """Model, inputs and loss; encoder and decoder have `layers` layers each, unrolled `steps`
     times."""
     if layers < 2:

@@ -1,4 +1,4 @@
-"""The placement by hand that the papers call *expert*: Post, section 5; Hierarchical Planner."""
+"""The papers' *expert* placement, made by hand (Post, section 5; Hierarchical Planner)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ _EMBEDDING = re.compile(r"(?:^|[._])(wte|wpe|embed\w*|cls_token)(\.|$)")
 def expert(graph: Graph, devices: int) -> list[int]:
     """The stage, from 0 to `devices` - 1, of every op of a network of the zoo.
 
-    A convolutional network stays on one device. Of a recurrent one each layer has its own device,
-    in turn where there are fewer, encoder and decoder alike; the embedding is with the first,
-    attention and softmax with the last layer. A transformer is cut into equal runs of blocks. An op
-    of no layer is where the last of its inputs comes from; ops of one group are together.
+    A convolutional network stays on one device. In a recurrent network layer k of encoder and
+    decoder runs on device k modulo `devices`; the embedding joins the first layer, attention and
+    softmax join the last. A transformer is cut into equal runs of blocks. Other ops follow the
+    latest of their inputs, and the ops of a colocation group stay together.
 
     Raises:
-        SituateError: no expert placement is known for the graph; devices that are no number, or
-            none.
+        SituateError: no expert placement is known for the graph, or `devices` is below 1.
     """
     check(graph, Graph, "graph")
     check(devices, int, "devices")
@@ -37,8 +36,10 @@ def expert(graph: Graph, devices: int) -> list[int]:
         raise SituateError(f"devices: must be at least 1, got {devices}")
     network = NETWORKS.get(graph.name.partition(":")[0])
     if network is None or graph.source != "pytorch":
-        known = ", ".join(names())
-        raise SituateError(f"no expert placement is known for graph {graph.name!r}; known: {known}")
+        networks = ", ".join(names())
+        raise SituateError(
+            f"no expert placement is known for graph {graph.name!r}; known: {networks}"
+        )
     if network.expert == "one":
         return [0] * len(graph.ops)
     rule = (_layer if network.expert == "layers" else _block)(graph, devices)
@@ -49,8 +50,8 @@ def _layer(graph: Graph, devices: int) -> Callable[[str], Stage]:
     count = _count(_LSTM_LAYER, graph)
 
     def stage(module: str) -> Stage:
-        if found := _LSTM_LAYER.search(module):
-            return int(found[1]) % devices
+        if layer := _LSTM_LAYER.search(module):
+            return int(layer[1]) % devices
         if _LSTM_FIRST.search(module):
             return 0
         return (count - 1) % devices if _LSTM_LAST.search(module) else None
@@ -62,8 +63,8 @@ def _block(graph: Graph, devices: int) -> Callable[[str], Stage]:
     count = _count(_BLOCK, graph)
 
     def stage(module: str) -> Stage:
-        if found := _BLOCK.search(module):
-            return int(found[1]) * devices // count
+        if block := _BLOCK.search(module):
+            return int(block[1]) * devices // count
         return 0 if _EMBEDDING.search(module) else None
 
     return stage
@@ -71,8 +72,8 @@ def _block(graph: Graph, devices: int) -> Callable[[str], Stage]:
 
 def _count(layer: re.Pattern[str], graph: Graph) -> int:
     """Number of layers, at least 1."""
-    found = (layer.search(op.module) for op in graph.ops)
-    return max((int(match[1]) + 1 for match in found if match), default=1)
+    matches = (layer.search(op.module) for op in graph.ops)
+    return max((int(match[1]) + 1 for match in matches if match), default=1)
 
 
 def _spread(graph: Graph, stages: Sequence[Stage]) -> list[int]:
@@ -84,10 +85,12 @@ def _spread(graph: Graph, stages: Sequence[Stage]) -> list[int]:
     for producer, consumer in graph.edges():
         producers.setdefault(consumer, []).append(producer)
         consumers.setdefault(producer, []).append(consumer)
+    # Forward: an op such as a reshape follows the last of its inputs to run.
     for op in graph.order:
-        known = [p for p in producers.get(op, ()) if result[p] is not None]
-        if result[op] is None and known:
-            result[op] = result[max(known, key=rank.__getitem__)]
+        sources = [p for p in producers.get(op, ()) if result[p] is not None]
+        if result[op] is None and sources:
+            result[op] = result[max(sources, key=rank.__getitem__)]
+    # Backward: what no layer feeds, such as an input, goes to its first reader.
     for op in reversed(graph.order):
         if result[op] is None:
             readers = sorted(consumers.get(op, ()), key=rank.__getitem__)
@@ -96,7 +99,7 @@ def _spread(graph: Graph, stages: Sequence[Stage]) -> list[int]:
 
 
 def _together(graph: Graph, stages: list[int]) -> list[int]:
-    """Every group where the first of its ops is: the parameter."""
+    """Move every colocation group to its first op, which is the parameter."""
     home: dict[str, int] = {}
     for op in graph.order:
         group = graph.ops[op].group

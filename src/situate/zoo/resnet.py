@@ -1,6 +1,6 @@
 """ResNet-50, -101 and -200 (He et al., CVPR and ECCV 2016), 224 x 224 pixels.
 
-The papers' batch is 32. Layers are called as in torchvision.
+The papers' batch is 32. Layers have the names of torchvision.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from situate.zoo.built import Built
+from situate.zoo.parts import ModelParts
 
 CLASSES = 1000
 WIDTHS = (64, 128, 256, 512)
@@ -17,13 +17,14 @@ EXPANSION = 4
 
 
 class Bottleneck(nn.Module):
-    """1 x 1, 3 x 3 and 1 x 1 convolutions around which a shortcut leads."""
+    """Convolutions of 1 x 1, 3 x 3 and 1 x 1 beside a shortcut."""
 
     def __init__(self, channels: int, width: int, stride: int) -> None:
         super().__init__()
         out = width * EXPANSION
         self.conv1 = nn.Conv2d(channels, width, 1, bias=False)
         self.bn1 = nn.BatchNorm2d(width)
+        # The stride is in the 3 x 3 convolution (version 1.5), as in torchvision.
         self.conv2 = nn.Conv2d(width, width, 3, stride, 1, bias=False)
         self.bn2 = nn.BatchNorm2d(width)
         self.conv3 = nn.Conv2d(width, out, 1, bias=False)
@@ -41,14 +42,14 @@ class Bottleneck(nn.Module):
 
 
 def stage(channels: int, width: int, blocks: int, stride: int) -> nn.Sequential:
-    """Blocks of one width, the first of which changes channels and resolution."""
+    """Blocks of one width; the first changes channels and resolution."""
     first = Bottleneck(channels, width, stride)
     rest = (Bottleneck(width * EXPANSION, width, 1) for _ in range(blocks - 1))
     return nn.Sequential(first, *rest)
 
 
 class ResNet(nn.Module):
-    """`blocks` says how many blocks each of the four stages has."""
+    """`blocks` is the number of blocks in each of the four stages."""
 
     def __init__(self, blocks: tuple[int, int, int, int]) -> None:
         super().__init__()
@@ -74,8 +75,8 @@ def loss(model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
     return F.cross_entropy(model(images), labels)
 
 
-def build(*blocks: int, batch: int = 32) -> Built:
-    """Model, inputs and loss; `blocks` are those of the four stages."""
+def build(*blocks: int, batch: int = 32) -> ModelParts:
+    """Model, inputs and loss; `blocks` as in `ResNet`."""
     first, second, third, fourth = blocks
     images, labels = torch.randn(batch, 3, 224, 224), torch.randint(CLASSES, (batch,))
     return ResNet((first, second, third, fourth)), (images, labels), loss

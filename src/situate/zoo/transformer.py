@@ -1,7 +1,7 @@
 """GPT-2, BERT, ViT and Llama from transformers' configurations, without weights.
 
-Sizes are those of the published models. Attention drops nothing, so that it stays one fused op, as
-it is on a GPU. Llama is in bfloat16, its optimiser's state too.
+Sizes are those of the published models. Attention has no dropout, so that it stays one fused op, as
+on a GPU. Llama and its optimiser's state are in bfloat16.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from transformers.initialization import no_init_weights
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from situate.zoo.built import Built
+from situate.zoo.parts import ModelParts
 
 ATTENTION = "unmasked_sdpa"
 """Fused attention without a mask: no sequence is padded, and causality needs none."""
@@ -25,7 +25,7 @@ transformers.AttentionInterface.register(ATTENTION, sdpa_attention_forward)
 
 
 def language_loss(model: nn.Module, tokens: Tensor, following: Tensor) -> Tensor:
-    """Cross entropy with the tokens that follow, in float32."""
+    """Cross entropy with the following tokens, in float32."""
     logits = model(input_ids=tokens, use_cache=False).logits
     return F.cross_entropy(logits.flatten(0, 1).float(), following.flatten())
 
@@ -41,21 +41,21 @@ def image_loss(model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
     return F.cross_entropy(model(pixel_values=images).logits, labels)
 
 
-def gpt2(batch: int = 8, length: int = 1024) -> Built:
+def gpt2(batch: int = 8, length: int = 1024) -> ModelParts:
     """GPT-2 small: 124 million parameters (Radford et al., 2019)."""
     config = transformers.GPT2Config(attn_pdrop=0.0)
     model = from_config(transformers.AutoModelForCausalLM, config)
     return model, tokens(config.vocab_size, batch, length), language_loss
 
 
-def bert(batch: int = 8, length: int = 512) -> Built:
+def bert(batch: int = 8, length: int = 512) -> ModelParts:
     """BERT base: 110 million parameters (Devlin et al., NAACL 2019)."""
     config = transformers.BertConfig(attention_probs_dropout_prob=0.0)
     model = from_config(transformers.AutoModelForMaskedLM, config)
     return model, tokens(config.vocab_size, batch, length), masked_loss
 
 
-def vit(batch: int = 32) -> Built:
+def vit(batch: int = 32) -> ModelParts:
     """ViT base, patches of 16 x 16: 86 million parameters (Dosovitskiy et al., ICLR 2021)."""
     config: Any = transformers.ViTConfig()
     config.num_labels = 1000
@@ -65,12 +65,12 @@ def vit(batch: int = 32) -> Built:
     return model, (images, labels), image_loss
 
 
-def llama_7b(batch: int = 1, length: int = 2048) -> Built:
+def llama_7b(batch: int = 1, length: int = 2048) -> ModelParts:
     """Llama 7B (Touvron et al., 2023)."""
     return _llama(transformers.LlamaConfig(), batch, length)
 
 
-def llama_70b(batch: int = 1, length: int = 2048) -> Built:
+def llama_70b(batch: int = 1, length: int = 2048) -> ModelParts:
     """Llama 2 70B (Touvron et al., 2023)."""
     config = transformers.LlamaConfig(
         hidden_size=8192,
@@ -82,13 +82,14 @@ def llama_70b(batch: int = 1, length: int = 2048) -> Built:
     return _llama(config, batch, length)
 
 
-def _llama(config: transformers.LlamaConfig, batch: int, length: int) -> Built:
+def _llama(config: transformers.LlamaConfig, batch: int, length: int) -> ModelParts:
     model = from_config(transformers.AutoModelForCausalLM, config, torch.bfloat16)
     return model, tokens(config.vocab_size, batch, length), language_loss
 
 
 def from_config(auto: Any, config: Any, dtype: torch.dtype = torch.float32) -> nn.Module:
-    """A model with unmasked attention; its weights are not drawn where they have no values."""
+    """A model with unmasked attention. On fake tensors no weights are drawn."""
+    # Under FakeTensorMode a new tensor is a FakeTensor, which has a shape and no values.
     is_fake = type(torch.empty(0)) is not Tensor
     with no_init_weights() if is_fake else contextlib.nullcontext():
         model: Any = auto.from_config(config, dtype=dtype, attn_implementation=ATTENTION)
@@ -97,5 +98,5 @@ def from_config(auto: Any, config: Any, dtype: torch.dtype = torch.float32) -> n
 
 
 def tokens(vocabulary: int, batch: int, length: int) -> tuple[Tensor, ...]:
-    """Tokens and those that follow, each (batch, length)."""
+    """Tokens and the tokens that follow them, each (batch, length)."""
     return torch.randint(vocabulary, (2, batch, length)).unbind()

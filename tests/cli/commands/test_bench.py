@@ -17,6 +17,7 @@ def test_without_a_family_it_lists_them(situate):
     assert "regal_zero_cost" in run.out
 
 
+# A bench resumes from the runs in its file.
 def test_it_shows_every_method_and_writes_every_run(situate):
     run = situate(*REGAL, "--methods", "heft,single", "--seeds", 2, "--out", "rows.jsonl")
     assert run.status == 0, run.err
@@ -32,9 +33,9 @@ def test_it_shows_every_method_and_writes_every_run(situate):
 def test_the_same_command_makes_no_row_again(situate):
     command = (*REGAL, "--methods", "heft", "--out", "rows.jsonl")
     first = situate(*command)
-    written = Path("rows.jsonl").read_text()
+    rows = Path("rows.jsonl").read_text()
     assert situate(*command).out == first.out
-    assert Path("rows.jsonl").read_text() == written
+    assert Path("rows.jsonl").read_text() == rows
 
 
 def test_json_has_the_means_of_every_method(situate):
@@ -45,6 +46,7 @@ def test_json_has_the_means_of_every_method(situate):
     assert heft["mean"] >= auto["mean"] >= 0
 
 
+# The table of best-known values changes for the better only.
 def test_a_table_of_ones_own_is_made_and_only_improves(situate):
     def values():
         entries = json.loads(Path("known.json").read_text())["entries"]
@@ -58,8 +60,9 @@ def test_a_table_of_ones_own_is_made_and_only_improves(situate):
     assert all(after[problem] <= before[problem] for problem in before)
 
 
+# Bad input stops a bench before its first run.
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["regal_zero_kost"], "unknown family 'regal_zero_kost'; did you mean 'regal_zero_cost'?"),
         (["regal_zero_cost", "--methods", "aut"], "unknown method 'aut'; did you mean 'auto'?"),
@@ -76,11 +79,11 @@ def test_a_table_of_ones_own_is_made_and_only_improves(situate):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_bad_input_is_one_line(situate, arguments, said):
+def test_bad_input_is_one_line(situate, arguments, message):
     run = situate("bench", *arguments)
     assert run.status == 2
-    assert said in run.err
-    assert run.err.count("\n") == 1 or "--" in said
+    assert message in run.err
+    assert run.err.count("\n") == 1 or "--" in message
 
 
 def test_a_file_that_may_only_be_read_is_refused_before_anything_runs(situate, monkeypatch):

@@ -9,6 +9,7 @@ import pytest
 from situate.data.cluster import Cluster
 
 
+# Presets and clusters are shown as text and as JSON.
 def test_list_names_every_preset(situate):
     run = situate("cluster", "list")
     assert [line.split()[0] for line in run.out.splitlines()] == Cluster.presets()
@@ -48,6 +49,7 @@ def test_show_refuses_an_unknown_name(situate):
     assert run.err.startswith("error: ")
 
 
+# This machine becomes a cluster file.
 def test_discover_writes_a_file_that_reads_back(situate):
     run = situate("cluster", "discover", "--out", "here.toml")
     assert run.status == 0

@@ -15,7 +15,7 @@ from tests.cli.conftest import diamond
 QUICK = ("--time-limit", "0.2")
 
 
-def compared(situate, model, pair, *options):
+def compare_rows(situate, model, pair, *options):
     """A row a method."""
     run = situate("compare", model, "--cluster", pair, "--json", *QUICK, *options)
     assert run.status == 0, run.err
@@ -29,6 +29,7 @@ def test_a_full_disk_does_not_take_the_answer(situate, model, pair):
     assert "heft" in run.out
 
 
+# The table has one row a method, the best first.
 def test_a_single_device_is_always_among_them(situate, model, pair):
     run = situate("compare", model, "--cluster", pair, "--methods", "heft,etf", "--json", *QUICK)
     assert run.status == 0
@@ -37,14 +38,14 @@ def test_a_single_device_is_always_among_them(situate, model, pair):
 
 def test_each_method_has_the_slices_that_suit_it_best(situate):
     pytest.importorskip("torch")
-    asked = ("tests.branches:build", "--cluster", "k80-2", "--slices", "auto")
-    asked = (*asked, "--methods", "data_parallel,auto", "--evaluations", "200")
-    rows = {row["method"]: row for row in situate("compare", *asked, "--json").json["methods"]}
+    command = ("tests.branches:build", "--cluster", "k80-2", "--slices", "auto")
+    command = (*command, "--methods", "data_parallel,auto", "--evaluations", "200")
+    rows = {row["method"]: row for row in situate("compare", *command, "--json").json["methods"]}
     assert rows["single"]["slices"] is None
     assert rows["data_parallel"]["slices"] is not None
     least = min(row["value"] for row in rows.values())
     assert rows["auto"]["value"] == least
-    text = situate("compare", *asked).out
+    text = situate("compare", *command).out
     (header,) = [line for line in text.splitlines() if line.startswith(" by slices")]
     assert header.split()[2:4] == ["whole", "2"]
 
@@ -74,6 +75,7 @@ def test_the_best_plan_is_written(situate, model, pair):
     assert json.loads(Path("plan.json").read_text())["method"] == run.json["best"]
 
 
+# Methods by default and methods by name.
 def test_methods_that_do_not_apply_are_left_out_with_a_note(situate, model, pair):
     run = situate("compare", model, "--cluster", pair, "--json", *QUICK)
     assert "expert: left out: " in run.err
@@ -99,15 +101,16 @@ def test_unknown_methods_are_refused(situate, model, pair, methods, error):
     assert run.err.startswith(error)
 
 
+# Methods that learn share a number of samples and run last.
 def test_methods_that_learn_are_compared_if_they_are_named(situate, model, pair):
-    assert not {*LEARNERS} & {row["method"] for row in compared(situate, model, pair)}
-    rows = compared(situate, model, pair, "--methods", "post,heft,ppo", "--samples", "24")
+    assert not {*LEARNERS} & {row["method"] for row in compare_rows(situate, model, pair)}
+    rows = compare_rows(situate, model, pair, "--methods", "post,heft,ppo", "--samples", "24")
     assert [row["method"] for row in rows] == ["single", "post", "heft", "ppo"]
 
 
 def test_all_that_learn_and_random_measure_as_many_placements(situate, fan, pair):
     options = ("--methods", "post,ppo,random,heft", "--samples", "24")
-    rows = {row["method"]: row for row in compared(situate, fan, pair, *options)}
+    rows = {row["method"]: row for row in compare_rows(situate, fan, pair, *options)}
     assert {rows[name]["evaluations"] for name in ("post", "ppo", "random")} == {24}
     assert [name for name, row in rows.items() if row["samples"]] == ["post", "ppo"]
 
@@ -128,16 +131,16 @@ def test_what_is_amiss_with_another_method_is_said_before_any_learns(situate, mo
 def test_every_method_that_learns_keeps_a_study_and_a_run(situate, model, pair):
     options = ("--methods", "post,ppo,heft", "--study", "st", "--tensorboard", "tb")
     options += ("--samples", "24")
-    first = compared(situate, model, pair, *options)
+    first = compare_rows(situate, model, pair, *options)
     assert sorted(path.name for path in Path("st").iterdir()) == ["post.study", "ppo.study"]
     assert sorted(path.name for path in Path("tb").iterdir()) == ["post", "ppo"]
-    again = compared(situate, model, pair, *options)
+    again = compare_rows(situate, model, pair, *options)
     assert [row["samples"] for row in again] == [row["samples"] for row in first]
 
 
 def test_curves_have_a_line_a_method(situate, model, pair):
     options = ("--methods", "post,random,heft", "--samples", "24", "--curves", "c.svg")
-    compared(situate, model, pair, *options)
+    compare_rows(situate, model, pair, *options)
     text = Path("c.svg").read_text()
     for label in ("post", "random", "heft", "single", "lower bound"):
         assert f"<!-- {label}  " in text

@@ -12,6 +12,7 @@ from situate.zoo import loading
 from tests.cli.conftest import diamond
 
 
+# A converted model is the same graph.
 @pytest.mark.parametrize("name", ["out.json", "out.json.gz"])
 def test_what_is_written_reads_back_the_same(situate, model, name):
     assert situate("convert", model, name).status == 0
@@ -25,6 +26,7 @@ def test_only_gz_is_compressed(situate, model):
     assert Path("out.json.gz").read_bytes().startswith(b"\x1f\x8b")
 
 
+# No model is lost to a wrong name.
 @pytest.mark.parametrize("name", ["out", "out.gz", "out.py"])
 def test_other_endings_are_refused(situate, model, name):
     run = situate("convert", model, name)

@@ -9,6 +9,7 @@ import pytest
 QUICK = ("--time-limit", "0.2")
 
 
+# The explanation agrees with the schedule.
 def test_the_critical_path_adds_up_to_the_makespan(situate, model, pair):
     content = situate("explain", model, "--cluster", pair, "--json", *QUICK).json
     path = content["critical_path"]
@@ -30,6 +31,7 @@ def test_a_full_disk_does_not_take_the_answer(situate, model, pair):
     assert "critical path" in run.out
 
 
+# A plan stands for its model, cluster and search.
 def test_a_written_plan_is_explained_as_it_is(situate, model, pair):
     situate("plan", model, "--cluster", pair, "--method", "single", "--out", "plan.json")
     content = situate("explain", model, "plan.json", "--cluster", pair, "--json").json
@@ -44,9 +46,9 @@ def test_a_plan_on_a_preset_needs_no_cluster(situate, model):
 
 def test_a_plan_of_the_zoo_is_explained_without_naming_its_model(situate):
     arguments = ("--cluster", "k80-2", "--method", "single", "--out", "plan.json")
-    planned = situate("plan", "inception_v3", *arguments, "--json")
+    planning = situate("plan", "inception_v3", *arguments, "--json")
     explained = situate("explain", "plan.json", "--json")
-    assert explained.json["makespan"] == planned.json["makespan"]
+    assert explained.json["makespan"] == planning.json["makespan"]
 
 
 def test_a_plan_of_a_file_needs_its_model(situate, model, pair):
@@ -63,9 +65,10 @@ def test_a_plan_that_is_given_is_not_searched_for(situate, model, pair, option):
     situate("plan", model, "--cluster", pair, "--method", "single", "--out", "plan.json")
     run = situate("explain", model, "plan.json", "--cluster", pair, *option)
     assert run.status == 2
-    assert run.err == (f"error: {option[0]}: the plan is made already: leave out one of the two\n")
+    assert run.err == (f"error: {option[0]}: the plan is already made: leave out one of the two\n")
 
 
+# Plans that do not fit, or do not belong to the problem.
 def test_a_plan_that_does_not_fit_is_explained_and_exits_3(situate, model, tight_pair):
     run = situate("explain", model, "--cluster", tight_pair, *QUICK)
     assert run.status == 3

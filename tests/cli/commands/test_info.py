@@ -7,6 +7,7 @@ from situate.data.graph import Graph, Op, Tensor
 from tests.cli.conftest import diamond
 
 
+# Text and JSON count the same things.
 def test_text_counts_ops_and_sizes(situate, model):
     run = situate("info", model)
     assert run.status == 0

@@ -15,6 +15,7 @@ def lines(situate) -> dict[str, str]:
     return dict(line.split(maxsplit=1) for line in situate("methods").out.splitlines())
 
 
+# The list is complete.
 def test_the_first_column_names_every_method_once(lines):
     assert list(lines) == list(METHODS)
 

@@ -39,6 +39,7 @@ KEYS = {
 QUICK = ("--time-limit", "0.2")
 
 
+# The answer is complete, as text and as JSON.
 def test_json_is_one_object_with_every_promised_key(situate, model, pair):
     run = situate("plan", model, "--cluster", pair, "--json", *QUICK)
     assert run.status == 0
@@ -64,6 +65,7 @@ def test_no_progress_is_written_off_a_terminal(situate, model, pair):
     assert situate("plan", model, "--cluster", pair, *QUICK).err == ""
 
 
+# Files hold the plan that the answer reports.
 def test_the_plan_written_replays_to_the_value_reported(situate, model, pair):
     run = situate("plan", model, "--cluster", pair, "--out", "plan.json", "--json", *QUICK)
     explained = situate("explain", model, "plan.json", "--cluster", pair, "--json")
@@ -88,6 +90,7 @@ def test_a_picture_is_drawn(situate, model, pair, name):
     assert Path(name).stat().st_size > 1000
 
 
+# Options reach the search.
 def test_same_seed_and_evaluations_give_the_same_plan(situate, model, pair):
     plans = []
     for threads in (1, 2):
@@ -115,6 +118,7 @@ def test_other_rules_are_said_on_stderr(situate, model, pair):
     assert "doppler" in run.err
 
 
+# Plans that do not fit have a status of their own.
 def test_a_plan_that_does_not_fit_says_so_and_exits_3(situate, model, tight_pair):
     run = situate("plan", model, "--cluster", tight_pair, *QUICK)
     assert run.status == 3
@@ -131,6 +135,7 @@ def test_a_plan_that_does_not_fit_is_infeasible_in_json(situate, model, tight_pa
     assert run.json["overflow"] == {n: peak - limit for n, peak in peaks.items() if peak > limit}
 
 
+# A dry run prints a forecast.
 def test_a_dry_run_tells_memory_and_time_instead_of_the_search(situate, model, pair):
     run = situate("plan", model, "--cluster", pair, "--dry-run", *QUICK)
     assert (run.status, run.err) == (0, "")
@@ -200,32 +205,33 @@ def test_a_comparison_has_no_bound_where_nothing_fits(situate, model):
     assert {(row["lower_bound"], row["gap"]) for row in rows} == {(None, None)}
 
 
+# Slices, and choices that planning makes for them.
 def test_a_step_of_slices_is_planned_and_explained(situate, tmp_path):
     pytest.importorskip("torch")
-    asked = ("tests.branches:build", "--cluster", "k80-2", "--slices", "2", "--replicas", "2")
+    options = ("tests.branches:build", "--cluster", "k80-2", "--slices", "2", "--replicas", "2")
     once = ("--once", "left.*")
-    assert situate("plan", *asked, *once, "--out", "plan.json", *QUICK).status == 0
+    assert situate("plan", *options, *once, "--out", "plan.json", *QUICK).status == 0
     plan = Plan.read(tmp_path / "plan.json")
     assert len(plan.cut.shares) == 2
     assert {"slice1/left/addmm", "left.weight", "replica1/right.weight"} <= plan.placement.keys()
     explained = situate("explain", "plan.json", "--json")
     assert explained.status == 0
-    assert [len(each["slices"]) for each in explained.json["replicas"]] == [1, 1]
+    assert [len(replica["slices"]) for replica in explained.json["replicas"]] == [1, 1]
 
 
 def test_slices_are_chosen_and_what_was_tried_is_told(situate, tmp_path):
     pytest.importorskip("torch")
-    asked = ("tests.branches:build", "--cluster", "k80-2", "--slices", "auto")
-    asked = (*asked, "--evaluations", "200")
-    text = situate("plan", *asked)
+    options = ("tests.branches:build", "--cluster", "k80-2", "--slices", "auto")
+    options = (*options, "--evaluations", "200")
+    text = situate("plan", *options)
     assert "slices that were tried" in text.out
     assert "with --slices auto" not in text.err
-    found = situate("plan", *asked, "--out", "plan.json", "--json").json
-    values = {str(row["slices"]): row["value"] for row in found["tried"] if row["value"]}
+    answer = situate("plan", *options, "--out", "plan.json", "--json").json
+    values = {str(row["slices"]): row["value"] for row in answer["tried"] if row["value"]}
     assert {"None", "[8, 8]"} <= values.keys()
-    assert found["value"] == min(values.values())
+    assert answer["value"] == min(values.values())
     plan = Plan.read(tmp_path / "plan.json")
-    assert (list(plan.cut.shares) if plan.cut else None) == found["slices"]
+    assert (list(plan.cut.shares) if plan.cut else None) == answer["slices"]
 
 
 @pytest.mark.parametrize("command", ["plan", "explain"])
@@ -243,10 +249,10 @@ def test_a_method_that_learns_takes_no_slices_that_are_chosen(situate, model, pa
 
 def test_parameters_that_are_there_once_may_be_left_to_the_predicted_step(situate, tmp_path):
     pytest.importorskip("torch")
-    asked = ("tests.branches:build", "--cluster", "k80-2", "--slices", "2", "--replicas", "2")
-    run = situate("plan", *asked, "--once", "auto", "--out", "plan.json", *QUICK)
+    options = ("tests.branches:build", "--cluster", "k80-2", "--slices", "2", "--replicas", "2")
+    run = situate("plan", *options, "--once", "auto", "--out", "plan.json", *QUICK)
     assert run.status == 0
-    assert "of 4 parameters are there once, " in run.err
+    assert "of 4 parameters have a single copy, " in run.err
     cut = Plan.read(tmp_path / "plan.json").cut
     assert f"replicas: {len(cut.once)} of 4" in run.err
     assert "auto" not in cut.once
@@ -254,11 +260,11 @@ def test_parameters_that_are_there_once_may_be_left_to_the_predicted_step(situat
 
 def test_the_order_of_sums_is_told_or_left_to_the_predicted_step(situate, tmp_path):
     pytest.importorskip("torch")
-    asked = ("tests.branches:build", "--cluster", "k80-2", "--slices", "4", "--out", "plan.json")
-    assert situate("plan", *asked, "--sums", "tree", *QUICK).status == 0
+    options = ("tests.branches:build", "--cluster", "k80-2", "--slices", "4", "--out", "plan.json")
+    assert situate("plan", *options, "--sums", "tree", *QUICK).status == 0
     assert Plan.read(tmp_path / "plan.json").cut.sums == "tree"
     assert situate("explain", "plan.json").status == 0
-    run = situate("plan", *asked, "--sums", "auto", *QUICK)
+    run = situate("plan", *options, "--sums", "auto", *QUICK)
     assert run.status == 0
     assert f"added up in a {Plan.read(tmp_path / 'plan.json').cut.sums}" in run.err
 
@@ -268,15 +274,15 @@ def test_the_order_of_sums_is_told_or_left_to_the_predicted_step(situate, tmp_pa
     [
         (("--slices", "9999"), "slices: give 2 to 4,096 of them"),
         (("--slices", "x"), "slices 'x': must be a number of equal slices"),
-        (("--slice-dim", "0=1"), "--slice-dim says how the batch is cut: give --slices too"),
-        (("--slice-loss", "sum"), "--slice-loss says how the batch is cut: give --slices too"),
-        (("--replicas", "2"), "--replicas says how the batch is cut: give --slices too"),
-        (("--once", "a"), "--once says how the batch is cut: give --slices too"),
-        (("--batch-norm", "batch"), "--batch-norm says how the batch is cut: give --slices too"),
+        (("--slice-dim", "0=1"), "--slice-dim describes slices: give --slices too"),
+        (("--slice-loss", "sum"), "--slice-loss describes slices: give --slices too"),
+        (("--replicas", "2"), "--replicas describes slices: give --slices too"),
+        (("--once", "a"), "--once describes slices: give --slices too"),
+        (("--batch-norm", "batch"), "--batch-norm describes slices: give --slices too"),
         (("--slices", "2", "--batch-norm", "all"), "got 'all': give slice or batch"),
-        (("--sums", "tree"), "--sums says how the batch is cut: give --slices too"),
+        (("--sums", "tree"), "--sums describes slices: give --slices too"),
         (("--slices", "2", "--sums", "star"), "got 'star': give chain, tree or auto"),
-        (("--slices", "auto", "--sums", "auto"), "--sums auto: is chosen for one cut of the batch"),
+        (("--slices", "auto", "--sums", "auto"), "--sums auto: needs a number of slices"),
         (
             ("--slices", "2", "--replicas", "3"),
             "replicas: give at least 2, and no more than the 2",
@@ -289,36 +295,38 @@ def test_bad_slices_are_one_line(situate, model, options, message):
     assert message in run.err
 
 
+# Modules that run again.
 def test_modules_run_again_by_name_or_where_memory_is_short(situate, tmp_path):
     pytest.importorskip("torch")
-    asked = ("tests.torch_capture.recompute.models:blocks", "--cluster")
-    run = situate("plan", *asked, "k80-2", "--recompute", "layers.*", "--out", "p.json", *QUICK)
+    options = ("tests.torch_capture.recompute.models:blocks", "--cluster")
+    run = situate("plan", *options, "k80-2", "--recompute", "layers.*", "--out", "p.json", *QUICK)
     assert run.status == 0
     assert Plan.read(tmp_path / "p.json").again == ("layers.0", "layers.1", "layers.2")
     assert "modules that run again" in situate("explain", "p.json").out
-    roomy = situate("plan", *asked, "k80-2", "--recompute", "auto", *QUICK)
+    roomy = situate("plan", *options, "k80-2", "--recompute", "auto", *QUICK)
     assert (roomy.status, "no module runs again" in roomy.err) == (0, True)
 
 
 def test_modules_run_again_in_slices_and_replicas_that_are_chosen(situate, tmp_path):
     pytest.importorskip("torch")
-    asked = ("tests.torch_capture.recompute.models:blocks", "--cluster", "k80-2", "--out", "p.json")
-    chosen = ("--slices", "auto", "--recompute", "layers.1")
-    assert situate("plan", *asked, *chosen, "--evaluations", "100").status == 0
+    blocks = "tests.torch_capture.recompute.models:blocks"
+    options = (blocks, "--cluster", "k80-2", "--out", "p.json")
+    choices = ("--slices", "auto", "--recompute", "layers.1")
+    assert situate("plan", *options, *choices, "--evaluations", "100").status == 0
     assert Plan.read(tmp_path / "p.json").again == ("layers.1",)
     assert situate("explain", "p.json").status == 0
     copies = ("--slices", "2", "--replicas", "2", "--once", "auto", "--recompute", "all")
-    assert situate("plan", *asked, *copies, *QUICK).status == 0
+    assert situate("plan", *options, *copies, *QUICK).status == 0
     plan = Plan.read(tmp_path / "p.json")
     assert (plan.cut.replicas, "all" in plan.again, len(plan.again)) == ((1, 1), False, 3)
     assert situate("explain", "p.json").status == 0
 
 
 def test_modules_are_not_chosen_along_with_slices(situate, model):
-    chosen = ("--slices", "auto", "--recompute", "auto")
-    run = situate("plan", model, "--cluster", "k80-2", *chosen)
+    choices = ("--slices", "auto", "--recompute", "auto")
+    run = situate("plan", model, "--cluster", "k80-2", *choices)
     assert (run.status, run.err.count("\n")) == (2, 1)
-    assert "--recompute auto: is chosen for one cut of the batch: give --slices a num" in run.err
+    assert "--recompute auto: needs a number of slices: give --slices one" in run.err
 
 
 def test_bad_modules_are_one_line(situate, model):

@@ -27,19 +27,20 @@ PAIR = Cluster("pair", tuple(Device(f"cpu:{i}", "cpu") for i in range(2)), (Link
 
 
 @pytest.fixture(autouse=True)
-def measured(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Cluster, str | None]]:
+def requests(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Cluster, str | None]]:
     """The requests to measure; nothing is measured."""
-    asked = []
+    calls = []
 
     def profile(*arguments):
-        asked.append(arguments)
+        calls.append(arguments)
         return Profile(COSTS, GRAPH)
 
     monkeypatch.setattr("situate.profiling.profile.profile", profile)
     monkeypatch.setattr(discover, "discover", lambda cpus=None: PAIR)
-    return asked
+    return calls
 
 
+# Measurements are written and shown.
 def test_costs_and_cluster_are_written_and_read_back(situate) -> None:
     run = situate("profile", "net", "--cpus", 2, "--out", "c.json", "--cluster-out", "here.toml")
     assert run.status == 0
@@ -57,8 +58,8 @@ def test_a_full_disk_does_not_take_the_answer(situate) -> None:
 def test_a_busy_machine_is_a_warning(situate, monkeypatch) -> None:
     assert "warning" not in situate("profile", "net", "--out", "c.json").err
     busy = msgspec.structs.replace(COSTS, devices=[msgspec.structs.replace(CPU, wall=2.5)])
-    found = Profile(busy, GRAPH)
-    monkeypatch.setattr("situate.profiling.profile.profile", lambda *_: found)
+    profile = Profile(busy, GRAPH)
+    monkeypatch.setattr("situate.profiling.profile.profile", lambda *_: profile)
     assert "made its steps 2.5 times as long" in situate("profile", "net", "--out", "c.json").err
 
 
@@ -74,12 +75,13 @@ def test_json_has_seconds_of_a_step_by_device_and_class(situate) -> None:
     assert run.json["hash"] == GRAPH.hash
 
 
-def test_a_cluster_file_and_an_optimizer_are_passed_on(situate, measured) -> None:
+def test_a_cluster_file_and_an_optimizer_are_passed_on(situate, requests) -> None:
     Path("two.toml").write_text(discover.to_toml(PAIR))
     situate("profile", "net", "--cluster", "two.toml", "--optimizer", "adam", "--out", "c.json")
-    assert measured == [("net", PAIR, "adam", None)]
+    assert requests == [("net", PAIR, "adam", None)]
 
 
+# Nothing is measured for a command that cannot succeed.
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -90,15 +92,15 @@ def test_a_cluster_file_and_an_optimizer_are_passed_on(situate, measured) -> Non
     ],
 )
 def test_bad_input_is_refused_before_anything_is_measured(
-    situate, measured, arguments, message
+    situate, requests, arguments, message
 ) -> None:
     run = situate("profile", "net", "--out", "c.json", *arguments)
     assert run.status == 2
     assert message in run.err
-    assert measured == []
+    assert requests == []
     assert not Path("c.json").exists()
 
 
-def test_without_out_there_is_nothing_to_do(situate, measured) -> None:
+def test_without_out_there_is_nothing_to_do(situate, requests) -> None:
     assert situate("profile", "net").status == 2
-    assert measured == []
+    assert requests == []

@@ -13,7 +13,7 @@ pytest.importorskip("torch")
 
 from situate.runtime.measure import StepTimes
 from situate.runtime.step import PlacedStep
-from tests.cli.commands.placed import planned
+from tests.cli.commands.plans import write_plan
 
 HERE = ("--cluster", "pair.toml")
 KEYS = {
@@ -24,9 +24,10 @@ KEYS = {
 
 @pytest.fixture
 def plan(tmp_path):
-    return planned(tmp_path)
+    return write_plan(tmp_path)
 
 
+# A run reports measured times beside predicted ones.
 def test_ten_of_eleven_steps_are_averaged(situate, plan):
     run = situate("run", "plan.json", *HERE, "--json")
     assert run.status == 0
@@ -69,30 +70,31 @@ def test_the_same_seed_gives_the_same_losses(situate, plan):
 
 
 def test_inference_has_no_loss(situate, tmp_path):
-    planned(tmp_path, "tests.branches:build:inference")
+    write_plan(tmp_path, "tests.branches:build:inference")
     run = situate("run", "plan.json", *HERE, "--steps", "2", "--json")
     assert (run.status, run.json["loss"]) == (0, None)
 
 
 def test_two_devices_work_and_a_trace_has_both_timelines(situate, tmp_path):
     protos = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
-    plan = planned(tmp_path, method="random")
+    plan = write_plan(tmp_path, method="random")
     assert len(set(plan.placement.values())) == 2
     run = situate("run", "plan.json", *HERE, "--steps", 2, "--trace", "both.pftrace", "--json")
     assert (run.status, run.err) == (0, "wrote both.pftrace\n")
     assert all(device["busy"] > 0 for device in run.json["devices"].values())
     trace = protos.Trace.FromString(Path("both.pftrace").read_bytes())
-    begun = [p.track_event.name for p in trace.packet if p.track_event.name]
-    assert begun.count("tanh") == 2
+    events = [p.track_event.name for p in trace.packet if p.track_event.name]
+    assert events.count("tanh") == 2
 
 
+# Plans that cannot run here are refused in one line.
 def test_a_model_of_another_name_is_named_before_its_plan(situate, plan):
     msgspec.structs.replace(plan, graph="model").write("plan.json")
     alone = situate("run", "plan.json", *HERE)
     assert (alone.status, alone.out) == (2, "")
     assert "give its model before it" in alone.err
-    named = situate("run", "tests.branches:build", "plan.json", *HERE, "--steps", 2)
-    assert named.status == 0
+    run = situate("run", "tests.branches:build", "plan.json", *HERE, "--steps", 2)
+    assert run.status == 0
 
 
 def test_a_plan_for_another_model_is_refused(situate, plan):
@@ -114,7 +116,7 @@ def test_a_cluster_that_is_a_file_must_be_given(situate, plan):
 
 
 def test_devices_that_are_not_here_are_named(situate, tmp_path):
-    planned(tmp_path)
+    write_plan(tmp_path)
     arguments = ("--cluster", "k80-4", "--method", "random", "--out", "far.json")
     situate("plan", "tests.branches:build", "--evaluations", "1", *arguments)
     run = situate("run", "far.json")
@@ -123,7 +125,7 @@ def test_devices_that_are_not_here_are_named(situate, tmp_path):
 
 
 def test_a_loss_that_is_no_number_is_said(situate, tmp_path):
-    planned(tmp_path, "tests.branches:endless")
+    write_plan(tmp_path, "tests.branches:endless")
     run = situate("run", "plan.json", *HERE)
     assert (run.status, run.out) == (2, "")
     assert run.err.startswith("error: the loss of step 1 is inf: ")

@@ -19,6 +19,7 @@ def studies(situate, fan, pair) -> list[str]:
     return [f"{method}.study" for method in METHODS]
 
 
+# Studies are shown, exported and drawn.
 def test_a_table_has_a_line_a_study(situate, studies):
     lines = situate("study", "show", *studies).out.splitlines()
     assert len(lines) == 3
@@ -27,10 +28,10 @@ def test_a_table_has_a_line_a_study(situate, studies):
 
 
 def test_json_has_the_header_and_the_figures(situate, studies):
-    (found,) = situate("study", "show", studies[0], "--json").json["studies"]
-    assert found["header"]["method"] == "post"
-    assert found["samples"]["count"] == sum(found["outcomes"].values()) == 40
-    assert found["workers"] == []
+    (figures,) = situate("study", "show", studies[0], "--json").json["studies"]
+    assert figures["header"]["method"] == "post"
+    assert figures["samples"]["count"] == sum(figures["outcomes"].values()) == 40
+    assert figures["workers"] == []
 
 
 def test_every_sample_is_exported(situate, studies):
@@ -49,6 +50,7 @@ def test_curves_are_drawn(situate, studies):
     assert Path("curves.svg").read_text().startswith("<?xml")
 
 
+# Bad input is one line.
 def test_studies_of_other_problems_are_not_drawn_together(situate, studies, fan):
     pytest.importorskip("matplotlib")
     arguments = ("--method", "post", "--samples", "40", "--study", "other.study")

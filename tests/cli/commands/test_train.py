@@ -22,19 +22,20 @@ def train(situate: Situate, *arguments: str) -> Any:
     return situate("train", "regal", "--data", "data", "--out", "out", *arguments)
 
 
+# The weights of a training are of use to the planner.
 def test_what_it_writes_plans_other_graphs(situate: Situate, tmp_path: Path) -> None:
     filled(tmp_path / "data", a=graph("a", 5), b=graph("b", 6))
     (tmp_path / "data" / "broken.json").write_text("{")
-    made = train(situate, *QUICK)
-    assert (made.status, made.out) == (0, "wrote out/weights.safetensors\n")
-    assert "skipped: data/broken.json: " in made.err
-    assert "data: 2 graphs; skipped: 1 broken" in made.err
-    assert "1 step: reward -1" in made.err
+    run = train(situate, *QUICK)
+    assert (run.status, run.out) == (0, "wrote out/weights.safetensors\n")
+    assert "skipped: data/broken.json: " in run.err
+    assert "data: 2 graphs; skipped: 1 broken" in run.err
+    assert "1 step: reward -1" in run.err
     graph_json.write(graph("c", 7), tmp_path / "c.json")
     plan = ("plan", "c.json", "--cluster", "identical:2", "--method", "regal", "--evaluations", 500)
-    found = situate(*plan, "--rules", "regal", "--weights", "out/weights.safetensors", "--json")
-    assert found.status == 0
-    assert found.json["method"] == "regal"
+    planning = situate(*plan, "--rules", "regal", "--weights", "out/weights.safetensors", "--json")
+    assert planning.status == 0
+    assert planning.json["method"] == "regal"
     refused = situate(*plan, "--objective", "memory", "--weights", "out/weights.safetensors")
     assert refused.status == 2
     assert "trained for time, not for memory" in refused.err
@@ -67,16 +68,16 @@ def test_json_has_the_whole_curve_whenever_it_is_asked_for(
     ],
 )
 def test_bad_input_is_one_line(situate: Situate, arguments: tuple[str, ...], message: str) -> None:
-    made = train(situate, *arguments)
-    assert made.status == 2
-    assert message in made.err
-    assert made.err.count("\n") == 1
+    run = train(situate, *arguments)
+    assert run.status == 2
+    assert message in run.err
+    assert run.err.count("\n") == 1
 
 
 def test_a_command_is_missing(situate: Situate) -> None:
-    made = situate("train")
-    assert made.status == 2
-    assert "Missing command: give 'regal'" in made.err
+    run = situate("train")
+    assert run.status == 2
+    assert "Missing command: give 'regal'" in run.err
 
 
 def test_settings_are_those_that_there_are() -> None:

@@ -16,27 +16,27 @@ from situate.runtime import step
 from situate.runtime.hardware import RealDevice
 from situate.runtime.step import PlacedStep
 from tests.branches import Branches
-from tests.cli.commands.placed import planned
+from tests.cli.commands.plans import write_plan
 
 HERE = ("--cluster", "pair.toml")
 
 
 @pytest.fixture
 def plan(tmp_path):
-    return planned(tmp_path)
+    return write_plan(tmp_path)
 
 
 @pytest.fixture(scope="module")
 def pool():
     """Devices of one thread, each in a process of its own, that run one plan after the other."""
-    found = HardwareWorkers(600.0)
-    yield found
-    found.close()
+    workers = HardwareWorkers(600.0)
+    yield workers
+    workers.close()
 
 
 @pytest.fixture
-def started(pool, monkeypatch):
-    """Has plans run on devices that are started already, which takes most of a test's time."""
+def running(pool, monkeypatch):
+    """Runs plans on worker processes that tests share; starting them takes most of the time."""
     monkeypatch.setattr(step, "DeviceWorkers", pool.start)
     yield
     pool.finish()
@@ -46,35 +46,36 @@ def started(pool, monkeypatch):
 def spoilt(monkeypatch):
     """Lets every placed step return a loss that is 0.01 too high."""
     call = PlacedStep.__call__
-    monkeypatch.setattr(PlacedStep, "__call__", lambda *given, **how: call(*given, **how) + 0.01)
+    monkeypatch.setattr(PlacedStep, "__call__", lambda *args, **how: call(*args, **how) + 0.01)
 
 
+# Placed steps equal those of PyTorch.
 @pytest.mark.parametrize("replicas", [(), (1, 1)])
 def test_a_step_of_slices_is_equal_to_the_loop_that_accumulates_them(
-    situate, tmp_path, started, replicas
+    situate, tmp_path, running, replicas
 ):
-    planned(tmp_path, method="random", slices=Slices((3, 1), replicas=replicas))
+    write_plan(tmp_path, method="random", slices=Slices((3, 1), replicas=replicas))
     run = situate("verify", "plan.json", *HERE, "--json")
     assert (run.status, run.json["equal"], run.json["changed"]) == (0, True, 5)
 
 
-def test_a_step_that_runs_modules_again_is_equal_to_one_that_keeps_all(situate, tmp_path, started):
+def test_a_step_that_runs_modules_again_is_equal_to_one_that_keeps_all(situate, tmp_path, running):
     model = "tests.torch_capture.recompute.models:blocks"
-    planned(tmp_path, model, "random", slices=Slices((1, 1)), recompute=["layers.*"])
+    write_plan(tmp_path, model, "random", slices=Slices((1, 1)), recompute=["layers.*"])
     run = situate("verify", "plan.json", *HERE, "--json")
     assert (run.status, run.json["equal"]) == (0, True)
 
 
-def test_batch_norms_over_the_batch_are_equal_to_slices_in_lockstep(situate, tmp_path, started):
+def test_batch_norms_over_the_batch_are_equal_to_slices_in_lockstep(situate, tmp_path, running):
     model = "tests.torch_capture.recompute.models:blocks"
-    planned(tmp_path, model, "random", slices=Slices((3, 1), batch_norm="batch"))
+    write_plan(tmp_path, model, "random", slices=Slices((3, 1), batch_norm="batch"))
     run = situate("verify", "plan.json", *HERE, "--json", "--steps", "2")
     assert (run.status, run.json["equal"], run.json["tolerance"]) == (0, True, 0.0)
 
 
 @pytest.mark.parametrize("method", ["single", "random"])
 def test_a_placed_step_is_equal(situate, tmp_path, method):
-    plan = planned(tmp_path, method=method)
+    plan = write_plan(tmp_path, method=method)
     assert len(set(plan.placement.values())) == (2 if method == "random" else 1)
     run = situate("verify", "plan.json", *HERE, "--json")
     assert (run.status, run.err) == (0, "")
@@ -91,6 +92,7 @@ def test_the_text_gives_verdict_and_tolerance(situate, plan):
     assert "0: all devices are CPUs with 1 thread each" in run.out
 
 
+# A difference is named and has a status of its own.
 def test_a_difference_exits_4_and_is_named(situate, plan, spoilt):
     run = situate("verify", "plan.json", *HERE)
     assert run.status == 4
@@ -112,16 +114,16 @@ def test_a_difference_within_the_tolerance_passes(situate, plan, spoilt):
 
 
 def test_what_a_model_prints_is_not_the_answer(situate, tmp_path, monkeypatch):
-    planned(tmp_path)
+    write_plan(tmp_path)
     forward = Branches.forward
-    monkeypatch.setattr(Branches, "forward", lambda *given: print("shape") or forward(*given))
+    monkeypatch.setattr(Branches, "forward", lambda *args: print("shape") or forward(*args))
     run = situate("verify", "plan.json", *HERE, "--steps", "1", "--json")
     assert run.json["equal"] is True
     assert "shape" in run.err
 
 
-def test_gradients_are_clipped_as_the_plan_says(situate, tmp_path, started):
-    planned(tmp_path, method="random", optimizer="adam:clip=0.01")
+def test_gradients_are_clipped_as_the_plan_says(situate, tmp_path, running):
+    write_plan(tmp_path, method="random", optimizer="adam:clip=0.01")
     run = situate("verify", "plan.json", *HERE, "--json")
     assert (run.status, run.json["equal"]) == (0, True)
     other = situate("verify", "plan.json", *HERE, "--optimizer", "adam")
@@ -130,22 +132,23 @@ def test_gradients_are_clipped_as_the_plan_says(situate, tmp_path, started):
 
 
 def test_inference_is_compared_too(situate, tmp_path):
-    planned(tmp_path, "tests.branches:build:inference")
+    write_plan(tmp_path, "tests.branches:build:inference")
     run = situate("verify", "plan.json", *HERE, "--json")
     assert (run.status, run.json["equal"], run.json["losses"]) == (0, True, [])
 
 
 @pytest.mark.parametrize("mode", ["", ":inference"])
-def test_a_model_that_names_devices_runs_where_the_plan_says(situate, tmp_path, started, mode):
-    planned(tmp_path, f"tests.branches:named{mode}", method="random")
+def test_a_model_that_names_devices_runs_where_the_plan_says(situate, tmp_path, running, mode):
+    write_plan(tmp_path, f"tests.branches:named{mode}", method="random")
     run = situate("verify", "plan.json", *HERE, "--json")
     assert (run.status, run.json["equal"], run.json["tolerance"]) == (0, True, 0.0)
     assert run.err.count("warning: the model or step names cuda, cuda:1: taken as") == 1
     assert run.err.count("warning") == 1
 
 
+# Kernels that round differently have a tolerance, and only they.
 def test_devices_of_unequal_threads_have_a_tolerance(situate, tmp_path):
-    planned(tmp_path, method="random", threads=(1, 2))
+    write_plan(tmp_path, method="random", threads=(1, 2))
     content = situate("verify", "plan.json", *HERE, "--steps", "1", "--json").json
     assert content["tolerance"] == TOLERANCE
     assert content["equal"] is True
@@ -167,28 +170,28 @@ def test_numbers_of_16_bits_have_a_tolerance_of_their_own(dtype, tolerance):
     assert _tolerance(0.5, [cpu], [], graph) == (0.5, "as given")
 
 
-def test_what_is_captured_op_by_op_has_a_tolerance(situate, tmp_path, started):
-    planned(tmp_path, "tests.branches:recurrent", method="random")
+def test_what_is_captured_op_by_op_has_a_tolerance(situate, tmp_path, running):
+    write_plan(tmp_path, "tests.branches:recurrent", method="random")
     run = situate("verify", "plan.json", *HERE)
     assert (run.status, run.err) == (0, "")
     assert "0.0001: captured as other ops, which round otherwise: torch.nn.LSTM" in run.out
 
 
 @pytest.mark.parametrize("mode", ["", ":inference"])
-def test_interpolation_is_equal_to_the_last_bit(situate, tmp_path, started, mode):
-    planned(tmp_path, f"tests.branches:upsampling{mode}", method="random")
+def test_interpolation_is_equal_to_the_last_bit(situate, tmp_path, running, mode):
+    write_plan(tmp_path, f"tests.branches:upsampling{mode}", method="random")
     content = situate("verify", "plan.json", *HERE, "--json").json
     assert (content["tolerance"], content["equal"]) == (0.0, True)
 
 
-def test_an_lstm_that_infers_is_equal_to_the_last_bit(situate, tmp_path, started):
-    planned(tmp_path, "tests.branches:recurrent:inference", method="random")
+def test_an_lstm_that_infers_is_equal_to_the_last_bit(situate, tmp_path, running):
+    write_plan(tmp_path, "tests.branches:recurrent:inference", method="random")
     content = situate("verify", "plan.json", *HERE, "--json").json
     assert (content["tolerance"], content["equal"]) == (0.0, True)
 
 
 def test_an_endless_loss_proves_nothing(situate, tmp_path):
-    planned(tmp_path, "tests.branches:endless")
+    write_plan(tmp_path, "tests.branches:endless")
     run = situate("verify", "plan.json", *HERE)
     assert (run.status, run.out) == (2, "")
     assert "the loss of step 1 is inf" in run.err

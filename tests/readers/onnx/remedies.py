@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 
-from situate.cli.inputs import _dims
+from situate.cli.step_options import parse_dims
 from situate.data.graph import Graph
 from situate.readers import onnx
 
@@ -13,7 +13,7 @@ from situate.readers import onnx
 def sizes(message: str, size: int = 3) -> dict[str, int]:
     """The `--dim` options in a message, with this size, as the command line reads them."""
     options = re.findall(r"""--dim ((?:'[^']*'|"[^"]*"|[^\s'",;])+)""", message)
-    return _dims(shlex.split(" ".join(options).replace("SIZE", str(size))))
+    return parse_dims(shlex.split(" ".join(options).replace("SIZE", str(size))))
 
 
 def warned(data: bytes, about: str) -> str:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from situate.cli import completions
-from situate.cli.completions import of
+from situate.cli import names
 from situate.cli.options import Cpus, Json
 from situate.errors import SituateError
 
@@ -21,7 +20,7 @@ app = typer.Typer(no_args_is_help=False)
 
 @app.callback(invoke_without_command=True)
 def cluster(context: typer.Context) -> None:
-    """Show the clusters there are, or describe this machine."""
+    """List clusters, show one, or describe this machine."""
     if context.invoked_subcommand is None:
         raise SituateError("Missing command: give 'list', 'show NAME' or 'discover'")
 
@@ -47,7 +46,7 @@ def show(
         typer.Argument(
             metavar="NAME|FILE|identical:N",
             help="A preset, a TOML file, or N equal devices.",
-            autocompletion=of(completions.presets),
+            autocompletion=names.complete(names.presets),
         ),
     ],
     as_json: Json = False,
@@ -89,7 +88,7 @@ def discover(
 
 
 def _content(cluster: Cluster) -> dict[str, Any]:
-    """The cluster as plain objects; sizes in bytes, rates a second."""
+    """The cluster as plain objects, with sizes in bytes and rates per second."""
     import msgspec
 
     return {
@@ -120,8 +119,8 @@ def _lines(cluster: Cluster) -> Iterator[str]:
     yield f"{cluster.name}: {cluster.description}" if cluster.description else cluster.name
     yield f"transfers are {cluster.transfers}"
     if cluster.synchronisation:
-        each = time_text(cluster.synchronisation)
-        yield f"synchronisation: {each} for every tensor and control edge that crosses"
+        duration = time_text(cluster.synchronisation)
+        yield f"synchronisation: {duration} for every tensor and control edge that crosses"
     yield ""
     for device in cluster.devices:
         memory = "unlimited memory" if device.memory is None else size_text(device.memory)

@@ -6,48 +6,31 @@ from typing import Annotated
 
 import typer
 
-from situate.cli.options import (
-    BatchNorm,
-    Dim,
-    Model,
-    Once,
-    Optimizer,
-    Recompute,
-    Replicas,
-    SliceDim,
-    SliceLoss,
-    Slices,
-    Sums,
-)
+from situate.cli.option_groups import with_options
+from situate.cli.options import Model
+from situate.cli.step_options import FixedStepOptions
 
 
+@with_options
 def convert(
     model: Model,
     out: Annotated[str, typer.Argument(metavar="OUT", help="A .json or .json.gz file.")],
-    optimizer: Optimizer = None,
-    dim: Dim = None,
-    slices: Slices = None,
-    slice_dim: SliceDim = None,
-    slice_loss: SliceLoss = None,
-    batch_norm: BatchNorm = None,
-    sums: Sums = None,
-    replicas: Replicas = None,
-    once: Once = None,
-    recompute: Recompute = None,
+    *,
+    step: FixedStepOptions,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Capture a network of the zoo anew, with PyTorch.")
+        bool, typer.Option("--fresh", help="Capture a network of the zoo again, with PyTorch.")
     ] = False,
 ) -> None:
-    """Write a model as situate's own JSON, compressed where OUT ends in .gz."""
-    from situate.cli.inputs import read_model, recompute_of, told_slices
+    """Write a model as situate's own JSON, compressed if OUT ends in .gz."""
+    from dataclasses import replace
+
+    from situate.cli.inputs import read_model
     from situate.cli.outputs import check_graph, check_outputs
     from situate.cli.terminal import note
     from situate.data import graph_json
 
     check_graph(out)
     check_outputs([model], [out])
-    cut = told_slices(slices, slice_dim, slice_loss, batch_norm, sums, replicas, once)
-    again = recompute_of(recompute)
-    graph = read_model(model, optimizer, dim, fresh, slices=cut, recompute=again)
+    graph = read_model(model, replace(step.capture(), fresh=fresh))
     graph_json.write(graph, out)
     note(f"wrote {out}: {len(graph.ops)} ops, {len(graph.tensors)} tensors")

@@ -6,165 +6,121 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from situate.cli import completions
-from situate.cli.completions import of
-from situate.cli.options import (
-    BatchNorm,
-    Check,
-    ChosenOnce,
-    ChosenRecompute,
-    ChosenSlices,
-    ChosenSums,
-    Costs,
-    Dim,
-    Evaluations,
-    Json,
+from situate.cli import names
+from situate.cli.config_file import with_config
+from situate.cli.option_groups import with_options
+from situate.cli.search_options import (
+    ExplainedProblemOptions,
+    ExplanationOutputs,
     Method,
-    ModelOrPlanOptimizer,
-    Objective,
-    Picture,
-    PlannedCluster,
-    Replicas,
-    Rules,
-    ScheduleFile,
-    Seed,
-    SliceDim,
-    SliceLoss,
-    Threads,
-    TimeLimit,
+    SearchBudget,
 )
+from situate.cli.step_options import ExplainedStepOptions
 from situate.errors import SituateError
 
 if TYPE_CHECKING:
+    from situate.cli.search_options import ProblemOptions
+    from situate.cli.step_options import StepOptions
     from situate.data.problem import Problem
+    from situate.schedule.schedule import Schedule
 
-SEARCHED = (
+SEARCH_OPTIONS = (
     *("objective", "method", "rules", "time_limit", "evaluations", "seed", "threads"),
-    *(
-        "slices",
-        "slice_dim",
-        "slice_loss",
-        "check",
-        "batch_norm",
-        "sums",
-        "replicas",
-        "once",
-        "recompute",
-    ),
+    *("slices", "slice_dim", "slice_loss", "check", "batch_norm", "sums", "replicas", "once"),
+    "recompute",
 )
-"""Options of the search for a plan, and of the step that is planned."""
+"""Options that a finished plan has settled."""
 
 
+@with_config
+@with_options
 def explain(
     context: typer.Context,
     model: Annotated[
         str | None,
         typer.Argument(
             metavar="MODEL",
-            help="What to plan, as 'plan' takes it, or what PLAN was made for. Not needed where "
-            "PLAN names its network or function itself.",
-            autocompletion=of(completions.networks),
+            help="The model to plan, as 'plan' takes it, or the model of PLAN. Leave it out if "
+            "PLAN names a network of the zoo or a function.",
+            autocompletion=names.complete(names.networks),
         ),
     ] = None,
     plan: Annotated[
         str | None,
-        typer.Argument(metavar="PLAN", help="A file that 'plan --out' wrote; else plan first."),
+        typer.Argument(
+            metavar="PLAN", help="A file that 'plan --out' wrote; without it, plan first."
+        ),
     ] = None,
-    cluster: PlannedCluster = None,
-    costs: Costs = None,
-    objective: Objective = "time",
+    *,
+    problem: ExplainedProblemOptions,
     method: Method = "auto",
-    rules: Rules = None,
-    time_limit: TimeLimit = None,
-    evaluations: Evaluations = None,
-    seed: Seed = 0,
-    threads: Threads = None,
-    optimizer: ModelOrPlanOptimizer = None,
-    dim: Dim = None,
-    slices: ChosenSlices = None,
-    slice_dim: SliceDim = None,
-    slice_loss: SliceLoss = None,
-    check: Check = True,
-    batch_norm: BatchNorm = None,
-    sums: ChosenSums = None,
-    replicas: Replicas = None,
-    once: ChosenOnce = None,
-    recompute: ChosenRecompute = None,
-    picture: Picture = None,
-    schedule: ScheduleFile = None,
-    as_json: Json = False,
+    budget: SearchBudget,
+    step: ExplainedStepOptions,
+    outputs: ExplanationOutputs,
 ) -> int:
     """Show where a plan's time goes, its costliest transfers, and what fills its memory.
 
-    Of a plan that does not fit it says by how much, where, and how much more memory would do.
-    A plan of a network of the zoo or of a function may stand alone, without MODEL, and one for a
-    preset without --cluster.
+    If the plan does not fit, it shows by how much, where, and how much more memory would do. A plan
+    of a network of the zoo or of a function needs no MODEL, and one for a preset no --cluster.
     """
     import msgspec
 
     from situate.cli.answer import fit_status, print_json, print_table
-    from situate.cli.inputs import check_method, model_and_plan, read_planned
-    from situate.cli.learning_options import LearningOptions
-    from situate.cli.outputs import check_outputs, check_picture, draw_picture, write_schedule
-    from situate.cli.search import Budget, interruptible
-    from situate.cli.slicing import read_step, run_step, say_of_slices
-    from situate.cli.terminal import note
-    from situate.report.explain import explain as explained_by
+    from situate.cli.inputs import model_and_plan, read_planned
+    from situate.cli.names import check_method
+    from situate.cli.outputs import draw_picture, write_schedule
+    from situate.report.explain import explain as explanation_of
     from situate.report.explanation_table import explanation_table
 
     check_method(method)
     model, plan = model_and_plan(model, plan)
-    check_outputs([model, plan, cluster, costs], [picture, schedule])
-    check_picture(picture)
+    outputs.check([model, plan, problem.cluster, problem.costs])
     if plan is not None:
-        _check_unsearched(context)
-        problem, chosen = read_planned(model, plan, cluster, optimizer, dim, costs)
+        _check_no_search(context)
+        cluster, costs = problem.cluster, problem.costs
+        instance, schedule = read_planned(model, plan, cluster, costs, step.capture())
     else:
-        step = read_step(
-            model,
-            cluster,
-            [method],
-            slices,
-            slice_dim,
-            slice_loss,
-            batch_norm,
-            sums,
-            replicas,
-            once,
-            objective=objective,
-            rules=rules,
-            optimizer=optimizer,
-            dim=dim,
-            costs=costs,
-            recompute=recompute,
-            check=check,
-        )
-        budget = Budget(time_limit, evaluations, seed, threads)
-        with interruptible() as interrupt:
-            found = run_step(step, method, budget, LearningOptions())
-        problem, chosen = found.result.problem, found.result.schedule
-        say_of_slices(found.choice)
-        if interrupt.came:
-            note("interrupted: this is the best plan so far")
-    explained = explained_by(problem, chosen)
+        instance, schedule = _searched(model, method, problem, step, budget)
+    explanation = explanation_of(instance, schedule)
     try:
-        write_schedule(problem, chosen, schedule)
-        draw_picture(problem, chosen, picture)
+        write_schedule(instance, schedule, outputs.schedule)
+        draw_picture(instance, schedule, outputs.picture)
     finally:
-        if as_json:
-            print_json(_names(problem) | msgspec.to_builtins(explained))
+        if outputs.as_json:
+            print_json(_names(instance) | msgspec.to_builtins(explanation))
         else:
-            print_table(explanation_table(explained))
-    return fit_status(problem, chosen)
+            print_table(explanation_table(explanation))
+    return fit_status(instance, schedule)
 
 
-def _check_unsearched(context: typer.Context) -> None:
-    """Refuse options of a search where a plan is given, which was searched for by its own."""
-    for name in SEARCHED:
+def _searched(
+    model: str, method: str, problem: ProblemOptions, step: StepOptions, budget: SearchBudget
+) -> tuple[Problem, Schedule]:
+    """The best plan of a search, with its problem."""
+    from situate.cli.learning_options import LearningOptions
+    from situate.cli.search import interruptible
+    from situate.cli.step import print_slice_summary, read_step, run_step
+    from situate.cli.terminal import note
+
+    cuts = read_step(model, [method], problem, step)
+    with interruptible() as interrupt:
+        run = run_step(cuts, method, budget, LearningOptions())
+    print_slice_summary(run.choice)
+    if interrupt.came:
+        note("interrupted: this is the best plan so far")
+    return run.result.problem, run.result.schedule
+
+
+def _check_no_search(context: typer.Context) -> None:
+    """
+    Raises:
+        SituateError: an option of a search stands beside a finished plan.
+    """
+    for name in SEARCH_OPTIONS:
         source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
+        if source is not None and source.name in ("COMMANDLINE", "DEFAULT_MAP"):
             option = name.replace("_", "-")
-            raise SituateError(f"--{option}: the plan is made already: leave out one of the two")
+            raise SituateError(f"--{option}: the plan is already made: leave out one of the two")
 
 
 def _names(problem: Problem) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from situate.cli.completions import of
+from situate.cli import names
 from situate.cli.options import Costs, Dim, PlanFile, PlannedCluster, PlannedModel, PlannedOptimizer
 from situate.errors import PlanError, SituateError
 
@@ -33,10 +33,10 @@ INFERRING = ("vllm", "llamacpp")
 """Targets that run forward passes alone."""
 
 DRAWINGS = ("perfetto", "dot")
-"""Targets to look at, which run nothing."""
+"""Targets for people, which run nothing."""
 
 SCHEDULED = ("torchtitan", "pipelining")
-"""Targets that take the order of slices from a file beside the one that is written."""
+"""Targets that read the order of slices from a second file."""
 
 
 def export(
@@ -44,7 +44,7 @@ def export(
         str,
         typer.Option(
             help=f"{', '.join(TARGETS[:-1])} or {TARGETS[-1]}.",
-            autocompletion=of(lambda: TARGETS),
+            autocompletion=names.complete_words(*TARGETS),
         ),
     ],
     out: Annotated[str, typer.Option(metavar="FILE", help="The file to write.")],
@@ -57,17 +57,20 @@ def export(
 ) -> None:
     """Write a plan for another tool: a trace, a device map, the stages of a pipeline, a drawing.
 
-    A plan of slices is written for tools that train in slices; those that take the order of slices
-    from a file find it beside FILE, in .csv.
+    Plans of slices go to tools that train in slices; tools that read the order of slices from a
+    file get it beside FILE, in .csv.
 
-    A plan of a network of the zoo or of a function may stand alone, without MODEL, and one for a
-    preset without --cluster.
+    A plan of a network of the zoo or of a function needs no MODEL, and one for a preset no
+    --cluster.
     """
     import importlib
 
-    from situate.cli.inputs import check_name, model_and_plan, read_planned
+    from situate.cli.inputs import model_and_plan, read_planned
+    from situate.cli.names import check_name
     from situate.cli.outputs import check_outputs
+    from situate.cli.step_options import parse_dims
     from situate.cli.terminal import note, working
+    from situate.data.capture_options import CaptureOptions
     from situate.model import check_model, is_file
     from situate.report.slices.parallelism import parallelism_text
     from situate.report.slices.stages import NotAPipeline
@@ -80,12 +83,12 @@ def export(
         check_model(model)
         raise SituateError(f"give the plan too: situate export {model} PLAN --to {to} --out {out}")
     check_outputs([model, plan, cluster, costs], [out])
-    problem, schedule = read_planned(model, plan, cluster, optimizer, dim, costs)
+    capture = CaptureOptions(optimizer, parse_dims(dim))
+    problem, schedule = read_planned(model, plan, cluster, costs, capture)
     if problem.graph.recompute and to not in DRAWINGS:
         raise PlanError(
-            f"the plan runs {problem.graph.recompute[0]} again before its backward pass, and {to} "
-            f"takes no op that does: export it to {' or '.join(DRAWINGS)}, or plan without "
-            "--recompute"
+            f"the plan runs {problem.graph.recompute[0]} again before its backward pass, which "
+            f"{to} cannot do: export it to {' or '.join(DRAWINGS)}, or plan without --recompute"
         )
     files = [out, *_beside(problem.graph.slices, to, out)]
     check_outputs([model, plan, cluster, costs], files)
@@ -95,7 +98,7 @@ def export(
     except (NotAPipeline, SeveralOfAKind) as error:
         from situate.cli.remedy import remedy
 
-        with working("trying what helps"):
+        with working("looking for a remedy"):
             raise PlanError(f"{error}: {remedy(problem, schedule, error)}") from None
     note(f"wrote {' and '.join(files)}")
     if kind := parallelism_text(problem, schedule):
@@ -108,7 +111,7 @@ def export(
 
 
 def _beside(slices: Slices | None, to: str, out: str) -> list[str]:
-    """The file that is written beside `out` for a plan of slices.
+    """The second file of a plan of slices, beside `out`.
 
     Raises:
         PlanError: the target takes no op of a slice.

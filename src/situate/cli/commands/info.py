@@ -1,4 +1,4 @@
-"""`situate info`: what is in a graph."""
+"""`situate info`: the contents of a graph."""
 
 from __future__ import annotations
 
@@ -6,47 +6,22 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from situate.cli.options import (
-    BatchNorm,
-    Dim,
-    Json,
-    Model,
-    Once,
-    Optimizer,
-    Recompute,
-    Replicas,
-    SliceDim,
-    SliceLoss,
-    Slices,
-    Sums,
-)
+from situate.cli.option_groups import with_options
+from situate.cli.options import Json, Model
+from situate.cli.step_options import FixedStepOptions
 
 if TYPE_CHECKING:
     from situate.data.graph import Graph
 
 
-def info(
-    model: Model,
-    optimizer: Optimizer = None,
-    dim: Dim = None,
-    slices: Slices = None,
-    slice_dim: SliceDim = None,
-    slice_loss: SliceLoss = None,
-    batch_norm: BatchNorm = None,
-    sums: Sums = None,
-    replicas: Replicas = None,
-    once: Once = None,
-    recompute: Recompute = None,
-    as_json: Json = False,
-) -> None:
-    """Show what is in a model: ops, tensors, sizes, groups, and the rules it is scored by."""
+@with_options
+def info(model: Model, *, step: FixedStepOptions, as_json: Json = False) -> None:
+    """Show the contents of a model: ops, tensors, sizes, groups, and the rules it is scored by."""
     from situate.cli.answer import print_json, print_table
-    from situate.cli.inputs import read_model, recompute_of, told_slices
+    from situate.cli.inputs import read_model
     from situate.report import tables
 
-    cut = told_slices(slices, slice_dim, slice_loss, batch_norm, sums, replicas, once)
-    again = recompute_of(recompute)
-    graph = read_model(model, optimizer, dim, slices=cut, recompute=again)
+    graph = read_model(model, step.capture())
     if as_json:
         print_json(_graph_figures(graph))
     else:
@@ -86,7 +61,7 @@ def _graph_figures(graph: Graph) -> dict[str, Any]:
         "kinds": dict(Counter(op.kind for op in ops).most_common()),
         "phase_flops": _sums((op.phase, op.flops) for op in ops),
         "kind_flops": _sums((op.kind, op.flops) for op in ops),
-        "seconds": _sums(each for op in ops for each in (op.seconds or {}).items()),
+        "seconds": _sums(entry for op in ops for entry in (op.seconds or {}).items()),
         "machine": graph.machine,
         "warnings": graph.warnings,
     }

@@ -1,10 +1,10 @@
-"""`situate methods`: the names that --method takes, and what each is."""
+"""`situate methods`: a list of the names that --method takes."""
 
 from __future__ import annotations
 
 
 def methods() -> None:
-    """List the methods that can plan, and what each needs."""
+    """List the methods of planning, with the packages that they need."""
     from situate.solvers import METHODS
 
     for name, method in METHODS.items():

@@ -2,102 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from situate.cli.options import (
-    BatchNorm,
-    Check,
-    ChosenOnce,
-    ChosenRecompute,
-    ChosenSlices,
-    ChosenSums,
-    Clock,
-    Cluster,
-    ControllerCount,
-    Costs,
-    CurvesFile,
-    Dim,
-    DryRun,
-    Evaluations,
-    Evaluator,
-    GroupCount,
-    Grouping,
-    Json,
-    Method,
-    Model,
-    Noise,
-    Objective,
-    Optimizer,
-    Out,
-    Picture,
-    Replicas,
-    Rules,
-    Samples,
-    ScheduleFile,
-    Seed,
-    Settings,
-    SliceDim,
-    SliceLoss,
-    Stalest,
-    TensorBoard,
-    Threads,
-    TimeLimit,
-    Timeout,
-    Weights,
-    Workers,
-)
+from situate.cli.config_file import with_config
+from situate.cli.learning_options import LearningOptions
+from situate.cli.option_groups import with_options
+from situate.cli.options import Model
+from situate.cli.search_options import Method, OutputOptions, ProblemOptions, SearchBudget
+from situate.cli.step_options import StepOptions
 
 
+@with_config
+@with_options
 def plan(
     model: Model,
-    cluster: Cluster = None,
-    costs: Costs = None,
-    objective: Objective = "time",
+    *,
+    problem: ProblemOptions,
     method: Method = "auto",
-    rules: Rules = None,
-    time_limit: TimeLimit = None,
-    evaluations: Evaluations = None,
-    seed: Seed = 0,
-    threads: Threads = None,
-    samples: Samples = None,
-    settings: Settings = None,
-    weights: Weights = None,
-    grouping: Grouping = None,
-    groups: GroupCount = None,
-    noise: Noise = None,
-    evaluator: Evaluator = None,
-    workers: Workers = None,
-    controllers: ControllerCount = None,
-    clock: Clock = None,
-    stalest: Stalest = None,
-    timeout: Timeout = None,
-    study: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Study that records every measurement; the same command then goes on from it.",
-        ),
-    ] = None,
-    optimizer: Optimizer = None,
-    dim: Dim = None,
-    slices: ChosenSlices = None,
-    slice_dim: SliceDim = None,
-    slice_loss: SliceLoss = None,
-    check: Check = True,
-    batch_norm: BatchNorm = None,
-    sums: ChosenSums = None,
-    replicas: Replicas = None,
-    once: ChosenOnce = None,
-    recompute: ChosenRecompute = None,
-    out: Out = None,
-    picture: Picture = None,
-    schedule: ScheduleFile = None,
-    curves: CurvesFile = None,
-    tensorboard: TensorBoard = None,
-    dry_run: DryRun = False,
-    as_json: Json = False,
+    budget: SearchBudget,
+    learning: LearningOptions,
+    step: StepOptions,
+    outputs: OutputOptions,
 ) -> int:
     """Decide which device runs each op, and in which order.
 
@@ -107,82 +30,38 @@ def plan(
     from pathlib import Path
 
     from situate.cli.answer import result_status, show_forecast, show_result
-    from situate.cli.curves import draw_curves
-    from situate.cli.hardware import machine_for, measured
-    from situate.cli.inputs import check_method
-    from situate.cli.learning_options import LearningOptions
-    from situate.cli.outputs import (
-        check_outputs,
-        check_picture,
-        check_tensorboard,
-        write_outputs,
-    )
-    from situate.cli.run_method import resumption
-    from situate.cli.search import Budget, interruptible
-    from situate.cli.slicing import problem_of, read_step, run_step, say_of_slices
+    from situate.cli.hardware import machine_for, with_measurements
+    from situate.cli.names import check_method
+    from situate.cli.outputs import draw_curves, write_outputs
+    from situate.cli.search import interruptible, resumption
+    from situate.cli.step import print_slice_summary, read_step, run_step, whole_problem
     from situate.cli.terminal import BAD_INPUT, note
     from situate.report.slices.slicing import slicing_text
 
     check_method(method)
-    options = LearningOptions(
-        samples,
-        settings,
-        grouping,
-        groups,
-        noise,
-        study,
-        curves,
-        tensorboard,
-        evaluator,
-        workers,
-        controllers,
-        timeout,
-        weights,
-        clock,
-        stalest,
-    )
-    options.check([method], objective)
-    check_outputs([model, cluster, costs, weights], [out, picture, schedule, curves, study])
-    check_picture(picture)
-    check_picture(curves, "curves")
-    check_tensorboard(tensorboard)
-    step = read_step(
-        model,
-        cluster,
-        [method],
-        slices,
-        slice_dim,
-        slice_loss,
-        batch_norm,
-        sums,
-        replicas,
-        once,
-        objective=objective,
-        rules=rules,
-        optimizer=optimizer,
-        dim=dim,
-        costs=costs,
-        recompute=recompute,
-        check=check,
-    )
-    budget = options.budget(method, [method], Budget(time_limit, evaluations, seed, threads))
-    kept = Path(study) if study else None
-    with machine_for(options, problem_of(step), model, optimizer) as machine:
+    learning.check([method], problem.objective)
+    inputs = [model, problem.cluster, problem.costs, learning.weights]
+    outputs.check(inputs, learning.curves, learning.study)
+    learning.check_files()
+    cuts = read_step(model, [method], problem, step)
+    budget = learning.budget(method, [method], budget)
+    study = Path(learning.study) if learning.study else None
+    with machine_for(learning, whole_problem(cuts), model, step.optimizer) as machine:
         with interruptible() as interrupt:
-            found = run_step(step, method, budget, options, kept, machine)
-        (result,) = measured([found.result], machine)
+            run = run_step(cuts, method, budget, learning, study, machine)
+        (result,) = with_measurements([run.result], machine)
     if interrupt.came:
-        how = f"; {resumption(kept)}" if len(result.samples) else ""
-        note(f"interrupted: this is the best plan so far{how}")
-    say_of_slices(found.choice)
-    if found.choice is None and (told := slicing_text(result)):
-        note(told)
+        remedy = f"; {resumption(study)}" if len(result.samples) else ""
+        note(f"interrupted: this is the best plan so far{remedy}")
+    print_slice_summary(run.choice)
+    if run.choice is None and (text := slicing_text(result)):
+        note(text)
     try:
-        write_outputs(result, out, picture, schedule)
-        draw_curves([found], curves)
-    finally:  # a full disk does not take the answer of a long search
-        if dry_run:
-            show_forecast(result, as_json)
+        write_outputs(result, outputs.out, outputs.picture, outputs.schedule)
+        draw_curves([run.result], [run.curve], learning.curves)
+    finally:  # a full disk must not lose the answer of a long search
+        if outputs.dry_run:
+            show_forecast(result, outputs.as_json)
         else:
-            show_result(result, as_json, found.choice)
-    return result_status(result) or (0 if found.complete else BAD_INPUT)
+            show_result(result, outputs.as_json, run.choice)
+    return result_status(result) or (0 if run.complete else BAD_INPUT)

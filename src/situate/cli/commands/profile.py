@@ -1,4 +1,4 @@
-"""`situate profile`: what the ops of a model take on this machine."""
+"""`situate profile`: the durations of a model's ops on this machine."""
 
 from __future__ import annotations
 
@@ -6,31 +6,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from situate.cli.options import (
-    BatchNorm,
-    Cpus,
-    Json,
-    Once,
-    Optimizer,
-    Replicas,
-    SliceDim,
-    SliceLoss,
-    Slices,
-    Sums,
-)
+from situate.cli.option_groups import with_options
+from situate.cli.options import Cpus, Json, Optimizer
+from situate.cli.step_options import FixedSliceOptions
 
 if TYPE_CHECKING:
     from situate.data.cluster import Cluster
 
-
 MAX_WALL_RATIO = 1.15
-"""Seconds on the wall for each one counted above which a machine is too busy for predictions."""
-
+"""Wall time over counted time above which a machine is too busy for predictions."""
 
 MAX_SYNCHRONISATION = 1e-4
-"""Seconds of a synchronisation above which a device had no core to itself."""
+"""Seconds of a synchronisation above which a device lacks a core of its own."""
 
 
+@with_options
 def profile(
     model: Annotated[
         str,
@@ -40,12 +30,11 @@ def profile(
             "package.module:function returning a model, inputs and loss.",
         ),
     ],
+    *,
     out: Annotated[str, typer.Option(metavar="FILE", help="Write the costs, as JSON.")],
     cluster: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE", help="Devices of this machine. Default: those that are found."
-        ),
+        typer.Option(metavar="FILE", help="Devices of this machine. Default: all that it has."),
     ] = None,
     cpus: Cpus = None,
     cluster_out: Annotated[
@@ -53,22 +42,15 @@ def profile(
         typer.Option(metavar="FILE", help="Write the cluster with measured links, as TOML."),
     ] = None,
     optimizer: Optimizer = None,
-    slices: Slices = None,
-    slice_dim: SliceDim = None,
-    slice_loss: SliceLoss = None,
-    batch_norm: BatchNorm = None,
-    sums: Sums = None,
-    replicas: Replicas = None,
-    once: Once = None,
+    slices: FixedSliceOptions,
     as_json: Json = False,
 ) -> None:
     """Measure a model's ops on the devices of this machine, and tensors between them.
 
-    Plan with what it writes: --costs for the ops, --cluster for the links. The model runs for real,
-    once on every device, and memory must hold as many copies of it.
+    'plan' reads both files: --costs for the ops, --cluster for the links. The model runs on every
+    device, so memory must hold a copy of it for each.
     """
     from situate.cli.answer import print_json, print_table
-    from situate.cli.inputs import told_slices
     from situate.cli.outputs import check_outputs
     from situate.cli.terminal import note, working
     from situate.files.atomic import write_bytes
@@ -78,38 +60,38 @@ def profile(
     from situate.report.costs import costs_table, step_seconds
 
     check_outputs([model, cluster], [out, cluster_out])
-    cut = told_slices(slices, slice_dim, slice_loss, batch_norm, sums, replicas, once)
-    chosen = _devices(cluster, cpus)
+    machine = _devices(cluster, cpus)
     with working(f"measuring {model}"):
-        found = measure(model, chosen, optimizer, cut)
-    for device in found.costs.devices:
+        result = measure(model, machine, optimizer, slices.fixed_slices())
+    costs, graph = result.costs, result.graph
+    for device in costs.devices:
         if device.wall > MAX_WALL_RATIO:
             note(
                 f"warning: while {device.name} was measured, other programs made its steps "
                 f"{device.wall:.1f} times as long; they are not counted"
             )
-    if found.costs.synchronisation > MAX_SYNCHRONISATION:
+    if costs.synchronisation > MAX_SYNCHRONISATION:
         note(
-            f"warning: devices waited {found.costs.synchronisation * 1e6:.0f} µs for one another: "
+            f"warning: devices waited {costs.synchronisation * 1e6:.0f} µs for one another: "
             "other programs held them up, or there are more of them than cores; links are as good "
             "as unknown: measure again"
         )
     try:
-        found.costs.write(out)
+        costs.write(out)
         if cluster_out is not None:
-            write_bytes(cluster_out, to_toml(cluster_from_costs(chosen, found.costs)).encode())
+            write_bytes(cluster_out, to_toml(measured_cluster(machine, costs)).encode())
         for path in filter(None, (out, cluster_out)):
             note(f"wrote {path}")
     finally:
         if as_json:
-            devices = {d.name: step_seconds(d, found.graph) for d in found.costs.devices}
-            print_json({"graph": found.graph.name, "hash": found.graph.hash, "devices": devices})
+            devices = {d.name: step_seconds(d, graph) for d in costs.devices}
+            print_json({"graph": graph.name, "hash": graph.hash, "devices": devices})
         else:
-            print_table(costs_table(found.costs, found.graph))
+            print_table(costs_table(costs, graph))
 
 
 def _devices(cluster: str | None, cpus: int | None) -> Cluster:
-    """Those of this machine that are measured."""
+    """The devices of this machine to measure."""
     from situate.cli.terminal import working
     from situate.data.cluster import Cluster
     from situate.errors import SituateError

@@ -1,4 +1,4 @@
-"""`situate run`: a plan's step on this machine's devices, beside what was predicted of it."""
+"""`situate run`: a plan's step on the devices of this machine, beside its prediction."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def run(
 ) -> None:
     """Run a plan's step on the devices of this machine, and compare it with its prediction.
 
-    The model is built from the seed and every step gets the same inputs. The step must be one that
-    can run here: a network of the zoo, or package.module:function.
+    The seed gives weights and inputs, and every step gets the same inputs. The model must be a
+    network of the zoo or package.module:function.
     """
     from situate.cli.answer import print_json, print_table
     from situate.cli.load_plan import load_plan
@@ -50,27 +50,28 @@ def run(
     prepared = loaded.prepared
     problem, schedule = prepared.problem, prepared.schedule
     with loaded.default_step() as step, working("starting the devices") as show:
-        measured = measure(
+        steps_run = measure(
             step, loaded.inputs, steps, lambda k: show(f"running step {k} of {steps}")
         )
         show("measuring memory")
         peaks = step.memory(*arguments(loaded.inputs))
         if trace is not None:
+            # Clocks around every op slow the step, so it is not one of those measured above.
             show("timing ops")
             step.timed(*arguments(loaded.inputs))
-            start, end = timeline(step.records, problem.n)
-    if measured.deviation > MAX_RELATIVE_DEVIATION * measured.mean:
+            start, end = timeline(step.ran, problem.n)
+    if steps_run.deviation > MAX_RELATIVE_DEVIATION * steps_run.mean:
         note(
             "warning: some steps took much longer than others: other programs ran; measure again "
-            f"(the median is {measured.median * 1e3:.3g} ms)"
+            f"(the median is {steps_run.median * 1e3:.3g} ms)"
         )
-    found = measured_run(problem, schedule, measured, prepared.placed.used, peaks, prepared.peak)
+    result = measured_run(problem, schedule, steps_run, prepared.placed.used, peaks, prepared.peak)
     try:
         if trace is not None:
             perfetto.write_beside(problem, schedule, start, end, trace)
             note(f"wrote {trace}")
     finally:
         if as_json:
-            print_json(run_figures(found))
+            print_json(run_figures(result))
         else:
-            print_table(run_table(found))
+            print_table(run_table(result))

@@ -1,4 +1,4 @@
-"""`situate study`: the studies of methods that learn, listed, drawn and exported."""
+"""`situate study`: shows, draws and exports the studies of methods that learn."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Studies.")]
 
 @app.callback(invoke_without_command=True)
 def study(context: typer.Context) -> None:
-    """Show, draw or export what was measured."""
+    """Show, draw or export the measurements of methods that learn."""
     if context.invoked_subcommand is None:
         raise SituateError("Missing command: give 'show', 'plot' or 'export'")
 
 
 @app.command()
 def show(studies: Files, as_json: Json = False) -> None:
-    """Show what each study is of, and the figures of its samples."""
+    """Show the problem of each study, and the figures of its samples."""
     from situate.cli.answer import print_json, print_table
     from situate.cli.studies import figures, table
 
-    read = [_read(path) for path in studies]
+    files = [_read(path) for path in studies]
     if as_json:
-        print_json({"studies": [figures(each) for each in read]})
+        print_json({"studies": [figures(file) for file in files]})
     else:
-        print_table(table(read))
+        print_table(table(files))
 
 
 @app.command()
@@ -50,10 +50,10 @@ def plot(
 
     check_outputs(studies, [out])
     check_picture(out, "curves")
-    read = [_read(path) for path in studies]
-    header = read[0].header
+    files = [_read(path) for path in studies]
+    header = files[0].header
     title = f"{header['graph'].rsplit(' ', 1)[0]} on {header['cluster'].rsplit(' ', 1)[0]}"
-    draw(curves(read), {}, out, title, header["unit"])
+    draw(curves(files), {}, out, title, header["unit"])
     note(f"wrote {out}")
 
 

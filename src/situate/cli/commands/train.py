@@ -1,6 +1,4 @@
-"""`situate train`: policies that are trained once, on many graphs."""
-
-from __future__ import annotations
+"""`situate train`: policies trained once, on many graphs."""
 
 import shlex
 import sys
@@ -8,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from situate.cli import completions
-from situate.cli.completions import of
+from situate.cli import names
+from situate.cli.option_groups import option_class, with_options
 from situate.cli.options import Json, Seed, Threads
 from situate.errors import SituateError
 
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=False)
 
 POINT = ("steps", "reward", "validation")
-"""A point of a curve, as JSON has it."""
+"""Keys of a point of the curve, in JSON."""
 
 NAMES = ("paper", "paper_synthetic", "tuned", "gas")
 
@@ -31,69 +29,74 @@ def train(context: typer.Context) -> None:
         raise SituateError("Missing command: give 'regal'")
 
 
-@app.command()
-def regal(
+@option_class
+class TrainingOptions:
+    """The training to do, as typed."""
+
     data: Annotated[
         str,
         typer.Option(
             metavar="FOLDER",
-            help="Graph files to learn from in its folder 'train', and others for validation in "
-            "'valid'; without these, graph files.",
+            help="Folder with graph files to learn from in 'train', and others for validation in "
+            "'valid'; without these folders, graph files.",
         ),
-    ],
+    ]
     out: Annotated[
         str,
         typer.Option(
             metavar="FOLDER",
-            help="Folder of the weights and the checkpoint; the same command goes on from it.",
+            help="Folder of the weights and the checkpoint, from which the same command goes on.",
         ),
-    ],
+    ]
     objective: Annotated[
         str,
         typer.Option(
-            help="What plans are to be best in: time or memory.",
-            autocompletion=of(lambda: ("time", "memory")),
+            help="The quantity that plans minimise: time or memory.",
+            autocompletion=names.complete_words("time", "memory"),
         ),
-    ] = "time",
+    ] = "time"
     cluster: Annotated[
         str,
         typer.Option(
             metavar="NAME|FILE|identical:N",
             help="The devices that plans are for: a preset, a TOML file, or N equal devices.",
-            autocompletion=of(completions.presets),
+            autocompletion=names.complete(names.presets),
         ),
-    ] = "identical:2",
+    ] = "identical:2"
     rules: Annotated[
         str,
         typer.Option(
             help="Rules of execution: situate, regal, doppler or dnn-partitioning.",
-            autocompletion=of(completions.rules),
+            autocompletion=names.complete(names.rules),
         ),
-    ] = "regal",
+    ] = "regal"
     settings: Annotated[
         str, typer.Option(help=f"Settings of the network and its training: {', '.join(NAMES)}.")
-    ] = "tuned",
+    ] = "tuned"
     steps: Annotated[
         int | None,
         typer.Option(min=1, max=10**9, help="Steps of training. Default: those of the settings."),
-    ] = None,
+    ] = None
     copies: Annotated[
         int,
         typer.Option(min=0, max=9999, help="Copies of each graph, with noise on times and sizes."),
-    ] = 0,
-    seed: Seed = 0,
-    threads: Threads = None,
+    ] = 0
+    seed: Seed = 0
+    threads: Threads = None
     workers: Annotated[
         str | None,
         typer.Option(
             metavar="N|ray|ray:N|ray://HOST:PORT",
-            help="Workers that run BRKGA in place of --threads: so many processes of this machine, "
-            "or a Ray cluster's. The weights do not depend on them.",
+            help="Workers that run BRKGA in place of --threads: N processes of this machine, or "
+            "those of a Ray cluster. The weights do not depend on them.",
         ),
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Train the network with which regal plans.
+    ] = None
+
+
+@app.command()
+@with_options
+def regal(*, training: TrainingOptions, as_json: Json = False) -> None:
+    """Train the network of the method regal.
 
     It learns for one objective and one number of devices. Ctrl-C ends the training; the same
     command goes on from the last point of its curve.
@@ -101,7 +104,7 @@ def regal(
     from pathlib import Path
 
     from situate.cli.answer import print_json
-    from situate.cli.inputs import check_name
+    from situate.cli.names import check_name
     from situate.cli.outputs import check_folder
     from situate.cli.terminal import note
     from situate.data.cluster import Cluster as Machines
@@ -112,31 +115,33 @@ def regal(
     from situate.solvers.evolutionary.regal.settings import SETTINGS
 
     check_torch("safetensors")
+    objective = training.objective
     check_name(objective, OBJECTIVES, "objective")
-    trained = dict.fromkeys(goal for _, goal in SETTINGS)
-    if objective not in trained:
-        known = " and ".join(trained)
-        raise SituateError(f"--objective {objective}: there are settings for {known}")
-    check_name(settings, NAMES, "settings")
-    check_folder(out)
-    if workers is not None:
-        Place.parse(workers)
+    objectives = dict.fromkeys(goal for _, goal in SETTINGS)
+    if objective not in objectives:
+        raise SituateError(
+            f"--objective {objective}: there are settings for {' and '.join(objectives)}"
+        )
+    check_name(training.settings, NAMES, "settings")
+    check_folder(training.out)
+    if training.workers is not None:
+        Place.parse(training.workers)
     from situate.solvers.evolutionary.regal import weights
     from situate.solvers.evolutionary.regal.training.data_set import Machine
     from situate.solvers.evolutionary.regal.training.train import Options, train
 
-    machine = Machine(Machines.find(cluster), find_rules(rules).name, objective)
+    rules = find_rules(training.rules).name
     options = Options(
-        Path(data),
-        Path(out),
-        machine,
-        settings,  # type: ignore[arg-type]
-        steps,
-        copies,
-        seed,
-        threads or usable_cpus(),
+        Path(training.data),
+        Path(training.out),
+        Machine(Machines.find(training.cluster), rules, objective),
+        training.settings,  # type: ignore[arg-type]
+        training.steps,
+        training.copies,
+        training.seed,
+        training.threads or usable_cpus(),
         shlex.join(["situate", *sys.argv[1:]]),
-        workers,
+        training.workers,
     )
     path = train(options, note, lambda point: note(_line(point)))
     if as_json:
@@ -146,9 +151,9 @@ def regal(
         print(f"wrote {path}")
 
 
-def _line(point: Point) -> str:
+def _line(point: "Point") -> str:
     from situate.report.text import plural
 
-    known = point.validation == point.validation
-    validation = f", in validation {point.validation:.4f}" if known else ""
+    is_nan = point.validation != point.validation
+    validation = "" if is_nan else f", in validation {point.validation:.4f}"
     return f"{plural(point.steps, 'step')}: reward {point.reward:.4f}{validation}"

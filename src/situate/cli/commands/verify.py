@@ -1,4 +1,4 @@
-"""`situate verify`: whether a plan's step computes what the unplaced model does."""
+"""`situate verify`: a plan's step against the step of the unplaced model."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from situate.runtime.hardware import RealDevice
 
 TOLERANCE, SHORT_TOLERANCE = 1e-4, 1e-2
-"""Where the placed step's kernels are not those of the unplaced one, and where these compute in 16
-bits too; float32 has 1e-7, bfloat16 8e-3."""
+"""Largest differences if the steps run different kernels, and if these compute in 16 bits. The
+precision of float32 is 1e-7, that of bfloat16 8e-3."""
 
 
 def verify(
@@ -50,11 +50,11 @@ def verify(
     optimizer: PlannedOptimizer = None,
     as_json: Json = False,
 ) -> int:
-    """Check that a plan's step gives the losses and parameters that the model gives without it.
+    """Check that a plan's step computes the same losses and parameters as the unplaced model.
 
-    Both start from the same weights, inputs and random numbers. Exit status 4 where they differ.
-    A step of slices is also compared with the step of the whole batch, and a line says how the two
-    differ, and why; exit status 4 where nothing explains it.
+    Both start from the same weights, inputs and random numbers. Exit status 4 if they differ. A
+    step of slices is also compared with the step of the whole batch, and a line shows how the two
+    differ, and why; exit status 4 if the difference has no explanation.
     """
     from situate.cli.answer import print_json, print_table
     from situate.cli.load_plan import load_plan
@@ -66,9 +66,10 @@ def verify(
 
     loaded = load_plan(model, plan, cluster, costs, optimizer, seed)
     prepared = loaded.prepared
-    used = [prepared.devices[d] for d in prepared.placed.used]
+    devices = [prepared.devices[d] for d in prepared.placed.used]
     name = prepared.problem.graph.name
     graph, batch = prepared.problem.graph, None
+    # Gradients of slices may differ from those of the batch for a reason, such as batch norms.
     if graph.slices is not None:
         with working(f"running {name} in one batch"), contextlib.redirect_stdout(sys.stderr):
             batch = compare_with_batch(
@@ -77,12 +78,12 @@ def verify(
                 loaded.loss,
                 graph.slices,
                 seed=seed,
-                threads=_threads(used),
+                threads=_threads(devices),
                 name=name,
                 named_devices=prepared.placed.program.named_devices,
             )
     with working(f"running {name} placed and unplaced"), contextlib.redirect_stdout(sys.stderr):
-        found = compare(
+        result = compare(
             loaded.model,
             loaded.inputs,
             loaded.loss,
@@ -91,41 +92,41 @@ def verify(
             steps=steps,
             clip=loaded.rule.clip if loaded.rule else None,
             seed=seed,
-            threads=_threads(used),
+            threads=_threads(devices),
             name=name,
             named_devices=prepared.placed.program.named_devices,
             slices=prepared.problem.graph.slices,
         )
-    passing, why = _tolerance(tolerance, used, found.decomposed, graph)
+    passing, why = _tolerance(tolerance, devices, result.apart, graph)
     if as_json:
-        figures = equality_figures(found, passing)
+        figures = equality_figures(result, passing)
         if batch is not None:
             figures |= batch_figures(batch, graph.warnings)
         print_json(figures | {"graph": name})
     else:
-        print_table(equality_table(found, name, passing, why))
+        print_table(equality_table(result, name, passing, why))
         if batch is not None:
             print_table(batch_text(batch, graph.warnings))
     unexplained = batch is not None and is_unexplained(batch, graph.warnings)
-    return DIFFERS if unexplained or not found.within(passing) else 0
+    return DIFFERS if unexplained or not result.within(passing) else 0
 
 
-def _threads(used: Collection[RealDevice]) -> int | None:
-    """Threads of the unplaced step, which CPUs run; None leaves them as they are."""
-    counts = (device.threads or 0 for device in used if device.torch == "cpu")
+def _threads(devices: Collection[RealDevice]) -> int | None:
+    """Threads of the unplaced step on CPUs; None for PyTorch's default."""
+    counts = (device.threads or 0 for device in devices if device.torch == "cpu")
     return max(counts, default=0) or None
 
 
 def _tolerance(
-    option: float | None, used: Collection[RealDevice], apart: Sequence[str], graph: Graph
+    option: float | None, devices: Collection[RealDevice], apart: Sequence[str], graph: Graph
 ) -> tuple[float, str]:
-    """The largest difference that passes, and the reason for it."""
-    threads = {device.threads for device in used}
+    """The largest difference that passes, and its reason."""
+    threads = {device.threads for device in devices}
     is_short = any(op.dtype in ("bfloat16", "float16") for op in graph.ops)
     rounding = SHORT_TOLERANCE if is_short else TOLERANCE
     if option is not None:
         return option, "as given"
-    if any(device.torch != "cpu" for device in used):
+    if any(device.torch != "cpu" for device in devices):
         return rounding, "not all devices are CPUs, and others add in another order"
     if len(threads) > 1:
         return rounding, "the devices have unequal threads, which add in another order"

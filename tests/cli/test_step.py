@@ -62,26 +62,27 @@ REFUSED = {
 }
 
 
+# Each case is one reason why a batch cannot be cut.
 @pytest.mark.parametrize("why", REFUSED)
 def test_what_cannot_be_cut_is_refused_in_a_line(situate, why):
-    model, asked, message = REFUSED[why]
-    run = situate("plan", model, "--cluster", "k80-2", "--slices", *asked, "--out", "plan.json")
+    model, options, message = REFUSED[why]
+    run = situate("plan", model, "--cluster", "k80-2", "--slices", *options, "--out", "plan.json")
     assert (run.status, run.out, run.err.count("\n")) == (2, "", 1)
     assert re.search(f"^error: {model}: .*{message}", run.err)
 
 
 def test_a_file_holds_one_size_and_a_plan_is_of_its_slices(situate):
     assert situate("convert", BRANCHES, "four.json", "--slices", "4").status == 0
-    asked = ("--cluster", "k80-2", "--slices", "2")
-    run = situate("plan", "four.json", *asked)
+    options = ("--cluster", "k80-2", "--slices", "2")
+    run = situate("plan", "four.json", *options)
     assert (run.status, run.err.count("\n")) == (2, 1)
     assert (
         "four.json: a file holds a step of one size, and slices need it at theirs: give" in run.err
     )
     single = ("--method", "single", "--out", "two.json")
-    assert situate("plan", BRANCHES, *asked, *single).status == 0
+    assert situate("plan", BRANCHES, *options, *single).status == 0
     run = situate("explain", "four.json", "two.json")
     assert (run.status, run.err.count("\n")) == (2, 1)
     assert "the plan is of slices 2, and the graph of slices 4: give those of the plan" in run.err
     run = situate("explain", BRANCHES, "two.json", "--slices", "4")
-    assert run.err == "error: --slices: the plan is made already: leave out one of the two\n"
+    assert run.err == "error: --slices: the plan is already made: leave out one of the two\n"

@@ -1,4 +1,4 @@
-"""The built form of every network of the zoo."""
+"""The parts of a network that its training step consists of."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
-Built = tuple[nn.Module, tuple[Tensor, ...], Callable[..., Tensor]]
+ModelParts = tuple[nn.Module, tuple[Tensor, ...], Callable[..., Tensor]]
 """Model, inputs and loss; a step is `loss(model, *inputs)`."""

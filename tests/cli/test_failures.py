@@ -1,4 +1,4 @@
-"""Errors of memory, threads and processes that run out, in one line with a remedy."""
+"""Errors as one line with a remedy: shortages of memory and threads, and errors in threads."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import errno
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
-from situate.cli.shortage import shortage
+from situate.cli.failures import shortage, thread_errors
 from situate.data import graph_json
 from situate.data.graph import Graph, Op
 from situate.errors import SituateError
@@ -36,6 +37,7 @@ OTHERS = (
 )
 
 
+# A shortage is told from other errors by its message.
 @pytest.mark.parametrize("error", MEMORY, ids=str)
 def test_memory_that_runs_out_is_named_with_a_remedy(error):
     message = shortage(error)
@@ -100,3 +102,48 @@ def test_a_command_under_a_limit_of_memory_ends_with_one_line(tmp_path):
     assert "raise the limit (ulimit -v)" in run.stderr
     assert run.stderr.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["large.json"]
+
+
+def raising(error: BaseException) -> None:
+    def run() -> None:
+        raise error
+
+    thread = threading.Thread(target=run, name="writer")
+    thread.start()
+    thread.join()
+
+
+# An error in a thread of a library does not stop the command.
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
+        (OSError(errno.ENOSPC, "No space", "a\nb"), r"a\nb: No space"),
+        (ValueError("so"), "ValueError: so"),
+        (KeyError(), "KeyError"),
+    ],
+)
+def test_an_error_is_one_line(error, message, capsys):
+    with thread_errors() as lines:
+        raising(error)
+    assert capsys.readouterr().err == f"error: writer: {message}\n"
+    assert len(lines) == 1
+
+
+def test_who_ends_a_thread_is_not_reported(capsys):
+    with thread_errors() as lines:
+        raising(SystemExit())
+    assert (lines, capsys.readouterr().err) == ([], "")
+
+
+@pytest.mark.parametrize(("status", "result"), [(0, 2), (3, 3), (4, 4)])
+def test_the_command_does_its_work_and_its_status_says_so(situate, monkeypatch, status, result):
+    def command(*_, **__):
+        raising(OSError(errno.ENOSPC, "No space left on device"))
+        print("the answer")
+        return status
+
+    monkeypatch.setattr("situate.cli.app", command)
+    run = situate("methods")
+    assert (run.status, run.out) == (result, "the answer\n")
+    assert run.err == "error: writer: No space left on device\n"

@@ -30,7 +30,7 @@ bandwidth = 1e10
 """
 
 
-def planned(
+def write_plan(
     folder: Path,
     model: str = "tests.branches:build",
     method: str = "single",

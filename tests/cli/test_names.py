@@ -11,7 +11,7 @@ import pytest
 from situate.cli import main
 
 
-def asked(*words: str) -> dict[str, str]:
+def shell_variables(*words: str) -> dict[str, str]:
     """The variables that bash sets to be told the last of the words."""
     return {
         "_SITUATE_COMPLETE": "complete_bash",
@@ -20,11 +20,12 @@ def asked(*words: str) -> dict[str, str]:
     }
 
 
+# The whole command answers a shell.
 def test_a_shell_is_answered() -> None:
     command = [sys.executable, "-m", "situate"]
-    environment = os.environ | asked("exp")
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert (done.stdout.split(), done.stderr) == (["explain", "export"], "")
+    environment = os.environ | shell_variables("exp")
+    process = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert (process.stdout.split(), process.stderr) == (["explain", "export"], "")
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ def test_names_that_begin_so_are_proposed(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    for name, value in asked(*words).items():
+    for name, value in shell_variables(*words).items():
         monkeypatch.setenv(name, value)
     with pytest.raises(SystemExit):
         main()

@@ -1,0 +1,57 @@
+"""Classes of options as options of a command."""
+
+import ast
+import inspect
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import situate
+from situate.cli.option_groups import OMITTED, After, with_options
+
+SOURCE = Path(situate.__file__).parent
+
+
+@dataclass(frozen=True)
+class Inner:
+    width: int = 2
+    height: int = 3
+
+
+@dataclass(frozen=True)
+class Outer:
+    name: Annotated[str, typer.Option()]
+    inner: Inner = field(default_factory=Inner)
+    colour: Annotated[str, typer.Option(), After("width")] = "red"
+    hidden: Annotated[bool, OMITTED] = True
+
+
+@with_options
+def draw(target: str, *, outer: Outer, copies: int = 1) -> tuple[object, ...]:
+    return target, outer, copies
+
+
+def test_fields_become_parameters_in_place():
+    parameters = inspect.signature(draw).parameters
+    assert [*parameters] == ["target", "name", "width", "colour", "height", "copies"]
+    assert parameters["name"].default is inspect.Parameter.empty
+    assert (parameters["height"].default, parameters["height"].annotation) == (3, int)
+
+
+def test_the_command_gets_objects():
+    values = {"target": "t", "name": "n", "width": 5, "height": 6, "colour": "blue", "copies": 2}
+    assert draw(**values) == ("t", Outer("n", Inner(5, 6), "blue"), 2)
+
+
+# Only generated signatures are long.
+def test_no_function_of_these_rooms_has_more_than_ten_parameters():
+    files = [*(SOURCE / "cli").rglob("*.py"), *(SOURCE / "zoo").glob("*.py"), SOURCE / "model.py"]
+    counts = {
+        f"{file.name}:{node.name}": len(node.args.args) + len(node.args.kwonlyargs)
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.FunctionDef)
+    }
+    assert {name: count for name, count in counts.items() if count > 10} == {}
