@@ -7,7 +7,7 @@ import pytest
 
 from situate.evaluators.simulated import SimulatedMachine
 from situate.evaluators.steps import CountsSteps, Steps
-from situate.solvers.learned.paper_steps import COLOCRL, POST
+from situate.solvers.learned.rewards import COLOCRL, POST
 from tests.evaluators.test_simulated import machine
 
 

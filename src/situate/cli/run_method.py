@@ -23,7 +23,7 @@ from situate.results.choice import Choice
 from situate.results.result import Result
 from situate.solvers import LEARNERS, METHODS
 from situate.solvers.learned.driver import SAMPLES
-from situate.solvers.learned.penalty import failure_seconds
+from situate.solvers.learned.rewards import failure_seconds
 
 if TYPE_CHECKING:
     from situate.cli.hardware import Hardware

@@ -14,7 +14,7 @@ import pytest
 from benchmarks.lib.killed_workers import Sleeping, killing
 from situate.errors import SituateError
 from situate.evaluators.workers.processes import ProcessWorkers
-from situate.solvers.search import Search
+from situate.results.result import Result
 from situate.study import Study
 from situate.study.file import StudyFile
 from tests.solvers.killed import PROBLEM, SAMPLES, outcome, search
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
-def undisturbed() -> Search:
+def undisturbed() -> Result:
     """The search that no worker has a part in."""
     return search(None)
 
@@ -37,11 +37,11 @@ def begun(tmp_path: Path) -> Path:
     return folder
 
 
-def _search(study: Path, begun: Path, workers: int, seconds: float = 0.002) -> Search:
+def _search(study: Path, begun: Path, workers: int, seconds: float = 0.002) -> Result:
     return search(study, evaluator=Sleeping(PROBLEM, 0.1, 3, begun, seconds), workers=workers)
 
 
-def _is_that_of(found: Search, study: Path, undisturbed: Search) -> None:
+def _is_that_of(found: Result, study: Path, undisturbed: Result) -> None:
     assert outcome(found) == outcome(undisturbed)
     held = Study.read(study)
     assert np.array_equal(
@@ -50,7 +50,7 @@ def _is_that_of(found: Search, study: Path, undisturbed: Search) -> None:
 
 
 def test_workers_that_are_killed_again_and_again(
-    undisturbed: Search, tmp_path: Path, begun: Path
+    undisturbed: Result, tmp_path: Path, begun: Path
 ) -> None:
     with (
         killing(begun, every=0.2, most=3) as killed,
@@ -70,7 +70,7 @@ _search(Path(sys.argv[1]), Path(sys.argv[2]), workers=3, seconds=0.02)
 
 
 def test_a_driver_that_is_killed_and_started_again_with_other_workers(
-    undisturbed: Search, tmp_path: Path, begun: Path
+    undisturbed: Result, tmp_path: Path, begun: Path
 ) -> None:
     study = tmp_path / "study"
     command = [sys.executable, "-c", SEARCH, str(study), str(begun)]
@@ -84,7 +84,7 @@ def test_a_driver_that_is_killed_and_started_again_with_other_workers(
     _is_that_of(_search(study, begun, workers=2), study, undisturbed)
 
 
-def test_a_disk_that_is_full_meanwhile(undisturbed: Search, tmp_path: Path, begun: Path) -> None:
+def test_a_disk_that_is_full_meanwhile(undisturbed: Result, tmp_path: Path, begun: Path) -> None:
     study = tmp_path / "study"
     with (
         room_for(60_000),
@@ -96,7 +96,7 @@ def test_a_disk_that_is_full_meanwhile(undisturbed: Search, tmp_path: Path, begu
 
 
 def test_a_study_that_another_search_writes_starts_no_worker(
-    undisturbed: Search, tmp_path: Path, begun: Path, monkeypatch: pytest.MonkeyPatch
+    undisturbed: Result, tmp_path: Path, begun: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = tmp_path / "study"
     _search(study, begun, workers=1)

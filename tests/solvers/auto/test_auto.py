@@ -476,7 +476,7 @@ def test_a_time_limit_holds_however_long_a_plan_takes_to_decode(
 ) -> None:
     """The rules are heard in any case; what comes then is begun only if there is time for it."""
     small = families.problem(family, objective)
-    monkeypatch.setattr("situate.solvers.search.gap", lambda *_: 1.0)  # nothing ends it before
+    monkeypatch.setattr("situate.solvers.incumbent.gap", lambda *_: 1.0)  # nothing ends it before
     for limit in (40, 58, 130):
         with monkeypatch.context() as patch:
             clock = Clock(patch)

@@ -32,12 +32,12 @@ KEY_BYTES = 4
 
 def brkga(search: Search) -> None:
     """Search until the budget ends, with common settings."""
-    _evolve(search, BRKGA[search.learning.settings])
+    _evolve(search, BRKGA[search.options.settings])
 
 
 def tuned_brkga(search: Search) -> None:
     """Search until the budget ends, with settings from a grid search."""
-    _evolve(search, TUNED_BRKGA[search.learning.settings])
+    _evolve(search, TUNED_BRKGA[search.options.settings])
 
 
 def _evolve(search: Search, settings: BrkgaSettings) -> None:
@@ -67,8 +67,8 @@ class _Breeding:
         self, search: Search, population: _core.Brkga, decoder: Decoder, evaluations: float
     ) -> None:
         self._search, self._population, self._decoder = search, population, decoder
-        self._before = search.evaluations
-        limits = (search.evaluation_limit, evaluations + self._before)
+        self._before = search.budget.evaluations
+        limits = (search.budget.evaluation_limit, evaluations + self._before)
         self._limit = min(limit for limit in limits if limit is not None)
         # One chromosome is evaluated whatever the budget, so that there is a plan.
         self._population.run(1, inf, 1)
@@ -97,9 +97,9 @@ class _Breeding:
         while self._evaluations < most and not self._finished():
             seconds = min(SLICE_SECONDS, self._seconds_left())
             self._population.run(most - self._evaluations, seconds, search.threads)
-            search.evaluations = self._evaluations
+            search.budget.evaluations = self._evaluations
             search.report()
-            if search.time_limit is not None:
+            if search.budget.time_limit is not None:
                 return
 
     def _finished(self) -> bool:
@@ -109,24 +109,24 @@ class _Breeding:
     def _seconds_left(self) -> float:
         """Seconds until the latest start of the last offer."""
         search = self._search
-        if search.time_limit is None:
+        if search.budget.time_limit is None:
             return inf
-        limit = search.time_limit * (1 - search.reserve)
-        return search.budget_left() * limit - self._offer_seconds
+        limit = search.budget.time_limit * (1 - search.budget.reserve)
+        return search.budget.left() * limit - self._offer_seconds
 
     def offer(self) -> None:
         """Offer the best chromosome if it is better than the last offer."""
-        search, begin = self._search, self._search.seconds
+        search, begin = self._search, self._search.budget.seconds
         excess, value, placement, of_ops, of_transfers = self._population.best()
         if (excess, value) >= self._offered:
             return
         self._offered = excess, value
         order, transfers = by_priority(search.problem, placement, of_ops, of_transfers)
         # The core has already counted this evaluation; decoding it again adds none.
-        search.evaluations = self._evaluations - 1
+        search.budget.evaluations = self._evaluations - 1
         search.offer(placement, order, [self._decoder], transfers=transfers)
-        search.evaluations = self._evaluations
-        self._offer_seconds = search.seconds - begin
+        search.budget.evaluations = self._evaluations
+        self._offer_seconds = search.budget.seconds - begin
 
 
 def evolution(

@@ -23,7 +23,7 @@ def run(search: Search) -> None:
     candidate = search.offer(fill(problem, core=search.simulator.core), order)
     capacity = problem.capacity[accelerators(problem)]
     unequal = capacity.min() < capacity.max() < UNLIMITED
-    if unequal and not candidate.feasible and not search.evaluated():
+    if unequal and not candidate.feasible and not search.budget.out_of_evaluations():
         search.offer(fill(problem, by_capacity=True, core=search.simulator.core), order)
 
 

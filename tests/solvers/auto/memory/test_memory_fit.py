@@ -11,6 +11,7 @@ from situate.data.graph import Graph, Op
 from situate.data.problem import RULES, Problem
 from situate.data.topology import folded_order
 from situate.solvers.auto.memory.memory_fit import offer_memory_fits, repair
+from situate.solvers.budget import Budget
 from situate.solvers.line_cut import cut, live_bytes
 from situate.solvers.search import Search
 from tests.solvers.training import LAYERS, gpus, training
@@ -18,7 +19,7 @@ from tests.solvers.training import LAYERS, gpus, training
 
 def offered(problem: Problem, first: np.ndarray) -> Search:
     """A search that has heard of a placement, and then of pieces."""
-    search = Search(problem, evaluations=1000, threads=1)
+    search = Search(problem, budget=Budget(evaluation_limit=1000), threads=1)
     search.offer(first.astype(np.int32), np.array(problem.graph.order, np.int32))
     offer_memory_fits(search)
     return search
@@ -40,7 +41,11 @@ def test_a_piece_shrinks_that_is_fuller_than_its_bytes_said() -> None:
     problem = Problem(Graph("half", whole.graph.ops, tensors), whole.cluster)
     line, order = folded_order(problem), np.array(problem.graph.order, np.int32)
     first = cut(problem, [0, 1], line, live_bytes(problem), np.ones(2))
-    assert not Search(problem, evaluations=10, threads=1).offer(first, order).feasible
+    assert (
+        not Search(problem, budget=Budget(evaluation_limit=10), threads=1)
+        .offer(first, order)
+        .feasible
+    )
     search = offered(problem, np.zeros(problem.n))
     assert search.best is not None
     assert search.best.feasible
@@ -78,7 +83,7 @@ def test_what_fits_on_accelerators_is_left_alone() -> None:
 
 def test_what_lies_at_a_cut_is_moved_until_the_plan_fits() -> None:
     problem = training(gpus(50, 50))
-    search = Search(problem, evaluations=1000, threads=1)
+    search = Search(problem, budget=Budget(evaluation_limit=1000), threads=1)
     placement = np.zeros(problem.n, np.int32)
     placement[LAYERS - 2 : LAYERS + 2] = 1
     found = search.offer(placement, np.array(problem.graph.order, np.int32))
@@ -90,11 +95,11 @@ def test_what_lies_at_a_cut_is_moved_until_the_plan_fits() -> None:
 
 def test_mending_ends_with_its_part_of_the_budget() -> None:
     problem = training(gpus(5, 5))
-    search = Search(problem, evaluations=100, threads=1)
+    search = Search(problem, budget=Budget(evaluation_limit=100), threads=1)
     halves = np.repeat(np.arange(2, dtype=np.int32), LAYERS)
     found = search.offer(halves, np.array(problem.graph.order, np.int32))
     repair(search, found)
-    assert search.evaluations <= 15
+    assert search.budget.evaluations <= 15
 
 
 def test_the_end_of_a_line_that_the_smaller_device_can_hold_goes_there() -> None:
@@ -136,10 +141,10 @@ def test_where_persistent_bytes_alone_count_there_is_nothing_to_fit() -> None:
 
 def test_one_order_is_enough_where_it_ends_the_search() -> None:
     problem = training(gpus(60, 50))
-    search = Search(problem, evaluations=2, threads=1)
+    search = Search(problem, budget=Budget(evaluation_limit=2), threads=1)
     search.offer(np.zeros(problem.n, np.int32), np.array(problem.graph.order, np.int32))
     offer_memory_fits(search)
-    assert search.evaluations <= 4
+    assert search.budget.evaluations <= 4
 
 
 def test_pieces_are_offered_also_to_devices_whose_memory_has_no_limit() -> None:

@@ -15,6 +15,7 @@ from situate.data.problem import Problem  # noqa: E402
 from situate.errors import MissingExtra, SituateError  # noqa: E402
 from situate.policies import installed  # noqa: E402
 from situate.solvers import solve  # noqa: E402
+from situate.solvers.budget import Budget  # noqa: E402
 from situate.solvers.evolutionary.regal import weights  # noqa: E402
 from situate.solvers.evolutionary.regal.method import (  # noqa: E402
     SETS,
@@ -117,9 +118,11 @@ def test_features_leave_half_of_the_time(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("time.perf_counter", lambda: float(next(clock)))
     monkeypatch.setattr("situate.solvers.evolutionary.brkga.SLICE_SECONDS", 0.001)
     endless = replace(SETTINGS["paper", "time"], feature_evaluations=10**9)
-    search = Search(Problem(fork(12), devices(1, 1), rules="regal"), time_limit=400.0, threads=1)
+    search = Search(
+        Problem(fork(12), devices(1, 1), rules="regal"), budget=Budget(time_limit=400.0), threads=1
+    )
     _population_for_features(search, endless)
-    assert 200 <= search.seconds <= 220
+    assert 200 <= search.budget.seconds <= 220
 
 
 def test_weights_of_something_else_are_refused(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def _actions(search: Search, proposer: Proposer) -> Ints | None:
     settings = proposer.settings
     population = _population_for_features(search, settings)
     _offer_one_device(search, settings.breeding.decoder)
-    if search.finished() or not search.affords(OFFERS_TO_ASK):
+    if search.finished() or not search.budget.affords(OFFERS_TO_ASK):
         return None
     encoded = encoding(search.problem, expected(population), settings.places)
     return proposer.actions(encoded, search.seed)
@@ -114,10 +114,10 @@ def _offer_one_device(search: Search, decoder: Decoder) -> None:
 
 def _weights(search: Search, method: str) -> Path:
     """The weights that `Learning.weights` names, or the package's own for such problems."""
-    source, problem = search.learning.weights, search.problem
+    source, problem = search.options.weights, search.problem
     if source is not None and source not in SETS:
         return Path(source)
-    settings = "gas" if method == "gas" else search.learning.settings
+    settings = "gas" if method == "gas" else search.options.settings
     for trained in SETS if source is None else (source,):
         name = f"{problem.objective}-{problem.d}-{settings}-{trained}.safetensors"
         if (path := WEIGHTS / name).is_file():
@@ -142,10 +142,10 @@ def _purpose(objective: str, devices: int | str, settings: str) -> str:
 
 def _population_for_features(search: Search, settings: RegalSettings) -> _core.Brkga:
     """The population that plain BRKGA breeds in its share of the budget."""
-    limit = search.evaluation_limit
+    limit = search.budget.evaluation_limit
     most = inf if limit is None else max(1, int(FEATURES_SHARE * limit))
     evaluations = min(settings.feature_evaluations, most)
     population = for_features(search.simulator, settings, search.seed)
-    with search.reserving(1 - FEATURES_SHARE):
+    with search.budget.reserving(1 - FEATURES_SHARE):
         breed(search, population, settings.breeding.decoder, evaluations)
     return population

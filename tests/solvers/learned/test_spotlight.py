@@ -1,4 +1,4 @@
-"""Spotlight's update, line by line of Algorithm 1."""
+"""Spotlight: its update, line by line of Algorithm 1, and what it learns."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ from situate.policies.arithmetic import arithmetic  # noqa: E402
 from situate.policies.gradient_ascent import Ascent  # noqa: E402
 from situate.policies.group_policy import GroupPolicy  # noqa: E402
 from situate.policies.shape import Shape  # noqa: E402
-from situate.solvers.learned.spotlight.settings import PAPER  # noqa: E402
-from situate.solvers.learned.spotlight.update import Proximal, objective  # noqa: E402
+from situate.solvers.learned.spotlight import (  # noqa: E402
+    PAPER,
+    Proximal,
+    objective,
+)
 from tests.solvers.families import devices, fork  # noqa: E402
+from tests.solvers.learning import beats_its_first_sixty, groups_as_asked, says_what_to_install  # noqa: E402
 
 RAN = np.ones(1, np.bool_)
 
@@ -52,7 +56,7 @@ def test_the_objective_is_the_mean_of_line_17_over_stages():
 
 def test_the_reward_is_the_mean_of_all_trials_before_less_this_one():
     update = Proximal(PAPER)
-    rewards = [update._rewards(np.array([seconds]))[0] for seconds in (4.0, 2.0, 6.0)]
+    rewards = [update._advantages(np.array([seconds]))[0] for seconds in (4.0, 2.0, 6.0)]
     assert rewards == [0.0, 2.0, -3.0]
 
 
@@ -86,3 +90,15 @@ def test_a_heavier_penalty_keeps_the_policy_closer_to_the_old_one():
         update.update(model, Ascent(model, "plain", 1.0), actions, np.array([1.0]), RAN)
         moved.append((model.log_probs(actions).exp() - 1 / 3).abs().mean().item())
     assert moved[1] < 0.5 * moved[0]
+
+
+def test_it_beats_the_best_of_its_first_sixty_samples_by_a_tenth():
+    assert beats_its_first_sixty("spotlight")
+
+
+def test_without_pytorch_it_says_what_to_install(monkeypatch):
+    assert says_what_to_install("spotlight", monkeypatch)
+
+
+def test_a_grouping_asked_for_goes_before_that_of_the_settings():
+    assert groups_as_asked("spotlight")

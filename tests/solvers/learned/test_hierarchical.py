@@ -14,10 +14,9 @@ from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.evaluators.simulated import SimulatedMachine
-from situate.solvers.learned.hierarchical import make, with_grouping
-from situate.solvers.learned.hierarchical.settings import PAPER, TUNED
+from situate.solvers.learned.hierarchical import PAPER, TUNED, make, with_grouping
 from situate.solvers.learned.learner import Learning
-from situate.solvers.learned.penalty import failure_seconds
+from situate.solvers.learned.rewards import failure_seconds
 from tests.solvers.families import apart, chain, devices, families, layered, problem
 
 SMALL = replace(PAPER, hidden=16, groups=8)
@@ -229,3 +228,12 @@ def test_a_trusted_rule_decides_the_first_groups():
     placements = learner.ask(200)
     together = (placements[:, :, None] == placements[:, None, :]).all(axis=0)
     assert len(np.unique(together, axis=0)) == 6
+
+
+def test_the_learning_rate_falls_by_a_twentieth_every_fifty_updates_from_the_400th():
+    rates = [PAPER.rate(update) for update in (0, 399, 449, 450, 499, 500, 1000)]
+    np.testing.assert_allclose(rates, 0.1 * 0.95 ** np.array([0, 0, 0, 1, 1, 2, 12]))
+
+
+def test_exploration_ends_with_update_750():
+    assert [PAPER.exploration(update) for update in (0, 750, 751)] == [0.5, 0.5, 0.0]

@@ -1,4 +1,4 @@
-"""ColocRL's update: the estimator is that of the gradient, with the paper's rewards."""
+"""ColocRL: its estimator is that of the gradient, with the paper's rewards, and it learns."""
 
 from __future__ import annotations
 
@@ -16,9 +16,13 @@ from situate.policies.arithmetic import arithmetic  # noqa: E402
 from situate.policies.gradient_ascent import Ascent  # noqa: E402
 from situate.policies.group_policy import GroupPolicy  # noqa: E402
 from situate.policies.shape import Shape  # noqa: E402
-from situate.solvers.learned.colocrl.settings import PAPER, TUNED  # noqa: E402
-from situate.solvers.learned.colocrl.update import Reinforce, objective  # noqa: E402
+from situate.solvers.learned.colocrl import PAPER, TUNED, Reinforce, objective  # noqa: E402
 from tests.solvers.families import devices, fork  # noqa: E402
+from tests.solvers.learning import (  # noqa: E402
+    beats_its_first_sixty,
+    groups_as_asked,
+    says_what_to_install,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -53,17 +57,17 @@ def test_over_all_placements_the_estimate_is_the_gradient_whatever_the_baseline(
 
 def test_the_reward_is_the_root_and_the_baseline_its_moving_average():
     update = Reinforce(PAPER)
-    np.testing.assert_allclose(update._gains(np.array([4.0, 16.0])), [1.0, -1.0])
-    np.testing.assert_allclose(update._gains(np.array([1.0])), [2.0])
-    np.testing.assert_allclose(update._gains(np.array([1.0])), [0.9 * 3 + 0.1 * 1 - 1])
+    np.testing.assert_allclose(update._advantages(np.array([4.0, 16.0])), [1.0, -1.0])
+    np.testing.assert_allclose(update._advantages(np.array([1.0])), [2.0])
+    np.testing.assert_allclose(update._advantages(np.array([1.0])), [0.9 * 3 + 0.1 * 1 - 1])
 
 
 @pytest.mark.parametrize("count", [3, TUNED.K])
 def test_normalised_a_batch_of_equal_times_is_weighed_against_the_baseline(count):
     update = Reinforce(dataclasses.replace(PAPER, normalise=True))
-    np.testing.assert_allclose(update._gains(np.full(count, 4.0)), 0, atol=1e-6)
-    np.testing.assert_allclose(update._gains(np.full(count, 100.0)), -1)
-    np.testing.assert_allclose(update._gains(np.full(count, 1.0)), 1)
+    np.testing.assert_allclose(update._advantages(np.full(count, 4.0)), 0, atol=1e-6)
+    np.testing.assert_allclose(update._advantages(np.full(count, 100.0)), -1)
+    np.testing.assert_allclose(update._advantages(np.full(count, 1.0)), 1)
 
 
 def late(ok):
@@ -89,3 +93,15 @@ def test_late_on_a_batch_that_failed_changes_nothing_but_the_count():
     none, numbers = late([False, False])
     assert not none.any()
     assert numbers.tolist() == [1.5, 2.0]
+
+
+def test_it_beats_the_best_of_its_first_sixty_samples_by_a_tenth():
+    assert beats_its_first_sixty("colocrl")
+
+
+def test_without_pytorch_it_says_what_to_install(monkeypatch):
+    assert says_what_to_install("colocrl", monkeypatch)
+
+
+def test_a_grouping_asked_for_goes_before_that_of_the_settings():
+    assert groups_as_asked("colocrl")

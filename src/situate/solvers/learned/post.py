@@ -1,4 +1,4 @@
-"""Independent softmaxes over devices: Post's Algorithm 1 and the methods that it combines.
+"""`post`, and the methods that it combines: independent softmaxes over devices.
 
 Gao, Chen and Li, *Post: Device Placement with Cross-Entropy Minimization and Proximal Policy
 Optimization*, NeurIPS 2018. Every group m of ops has a distribution f(d_m = j | u_m) over the
@@ -43,11 +43,10 @@ from situate.policies.softmax import (
     policy_gradient as gradient_of_logits,
 )
 from situate.solvers.learned.checkpoint import restored
-from situate.solvers.learned.grouped import coarser_groups, grouped
+from situate.solvers.learned.groups import coarser_groups, grouped
 from situate.solvers.learned.initial_placements import InitialPlacements, initial_placements
 from situate.solvers.learned.learner import Learning, State
-from situate.solvers.learned.penalty import failure_seconds
-from situate.solvers.learned.rewards import normalised
+from situate.solvers.learned.rewards import failure_seconds, normalised
 
 Levels = Sequence[tuple[Groups, float]]
 """(groups, share): the groups to place until this share of all samples; shares rise."""
@@ -254,11 +253,12 @@ class SoftmaxLearner:
     def _ascend(self, devices: NDArray[np.int32], times: NDArray[np.float64]) -> None:
         """Line 6: ascent on Eq. 11, or one step along the policy gradient."""
         # (k,) b - T(d): the baseline b is the mean of all times so far.
-        advantage = self._sum / self._n - times
+        baseline = self._sum / self._n
+        advantages = baseline - times
         if self.settings.normalise:
-            advantage = normalised(-times, least=LEAST_SPREAD)
+            advantages = normalised(-times, least=LEAST_SPREAD)
         # (d, g) advantages by device and group: samples enter the gradient through these alone.
-        weighted = counts(devices, advantage / len(times), len(self.policy.allowed))
+        weighted = counts(devices, advantages / len(times), len(self.policy.allowed))
         if self.settings.gradient == "plain":
             p = self.policy.probabilities
             step = np.float32(self.settings.learning_rate)

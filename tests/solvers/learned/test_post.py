@@ -13,7 +13,7 @@ from situate.evaluators.measurements import Measurements
 from situate.grouping import make_groups
 from situate.solvers.learned.initial_placements import InitialPlacements
 from situate.solvers.learned.learner import Learning
-from situate.solvers.learned.softmax import PAPER, TUNED, SoftmaxLearner, SoftmaxSettings, make
+from situate.solvers.learned.post import PAPER, TUNED, SoftmaxLearner, SoftmaxSettings, make
 from tests.solvers.families import devices, fork
 from tests.solvers.learning import first_sixty, learnt
 

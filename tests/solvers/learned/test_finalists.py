@@ -14,13 +14,13 @@ from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
 from situate.evaluators.simulated import SimulatedMachine
 from situate.solvers import solve
-from situate.solvers.learned.driver import learn
+from situate.solvers.budget import Budget
 from situate.solvers.learned.learner import Learning
-from situate.solvers.learned.softmax import post
+from situate.solvers.learned.post import post
 from situate.solvers.search import Search
 from situate.study import Study
 from tests.solvers.families import chain, devices
-from tests.solvers.killed import PROBLEM, SAMPLES, learner, outcome, search
+from tests.solvers.killed import PROBLEM, SAMPLES, learner, learnt, outcome, search
 
 
 class Unsettled(SimulatedMachine):
@@ -64,9 +64,8 @@ def test_of_noisy_placements_the_best_are_measured_again() -> None:
     assert len(np.unique(machine.asked[0], axis=0)) == 4
     assert np.array_equal(machine.asked[1], machine.asked[2])
     again = SimulatedMachine(PROBLEM).measure(machine.asked[0], 0).seconds
-    assert found.best is not None
-    assert found.best.value == found.measured_best == again.min() < again.max()
-    assert sum(len(batch) for batch in found.measurements) == SAMPLES
+    assert found.value == found.measured == again.min() < again.max()
+    assert len(found.samples) == SAMPLES
 
 
 def test_of_many_finalists_the_better_half_is_measured_more_often() -> None:
@@ -75,7 +74,7 @@ def test_of_many_finalists_the_better_half_is_measured_more_often() -> None:
     found = search(None, evaluator=machine)
     assert [len(asked) for asked in machine.asked] == [13, 7, *[4] * 3, *[2] * 6]
     again = SimulatedMachine(PROBLEM).measure(machine.asked[0], 0).seconds
-    assert found.measured_best == again.min()
+    assert found.measured == again.min()
 
 
 def test_of_few_samples_one_in_eight_is_measured_again() -> None:
@@ -101,27 +100,24 @@ class Drifting(Lucky):
 def test_finalists_are_compared_by_what_they_took_in_the_same_round() -> None:
     machine = Drifting()
     found = search(None, evaluator=machine)
-    assert found.best is not None
-    assert np.array_equal(found.best.placement, machine.asked[0][0])
-    assert found.measured_best == 2.4
+    assert np.array_equal(found.placement, machine.asked[0][0])
+    assert found.measured == 2.4
 
 
 def test_a_finalist_that_failed_once_is_not_chosen() -> None:
     machine = Drifting()
     machine.rounds = ([np.inf, 1.0, np.inf, np.inf], [2.0, 1.0], [2.0, 1.0])
     found = search(None, evaluator=machine)
-    assert found.best is not None
-    assert np.array_equal(found.best.placement, machine.asked[0][1])
-    assert found.measured_best == 2.0
+    assert np.array_equal(found.placement, machine.asked[0][1])
+    assert found.measured == 2.0
 
 
 def test_finalists_that_take_no_time_are_compared() -> None:
     machine = Drifting()
     machine.rounds = ([np.inf, 0.0, 0.0, 1.0], [0.0, 1.0], [0.0, 1.0])
     found = search(None, evaluator=machine)
-    assert found.best is not None
-    assert np.array_equal(found.best.placement, machine.asked[0][1])
-    assert found.measured_best == 0.0
+    assert np.array_equal(found.placement, machine.asked[0][1])
+    assert found.measured == 0.0
 
 
 def test_a_complete_study_holds_what_was_measured_again(tmp_path: Path) -> None:
@@ -158,7 +154,7 @@ def test_a_plan_to_start_with_is_measured_again_whatever_it_took(finalists: int)
     first = asked[SimulatedMachine(PROBLEM).measure(asked, 0).ok.argmax()]
     assert any(np.array_equal(first, placement) for placement in machine.asked[0])
     assert len(machine.asked[0]) in (finalists, finalists + 1)
-    assert found.measured_best is not None
+    assert found.measured is not None
 
 
 class SlowAtFirst(SimulatedMachine):
@@ -174,6 +170,6 @@ class SlowAtFirst(SimulatedMachine):
 def test_one_device_is_measured_again_whatever_it_took() -> None:
     problem = Problem(chain(10), devices(1, 1, 2))
     learning = Learning(evaluator=SlowAtFirst(problem))
-    found = Search(problem, evaluations=24, threads=1, learning=learning)
-    learn(found, "post", post)
-    assert found.measured_best == solve(problem, "single").makespan
+    search = Search(problem, budget=Budget(evaluation_limit=24), threads=1)
+    found = learnt(search, post, learning)
+    assert found.measured == solve(problem, "single").makespan

@@ -1,9 +1,8 @@
-"""A run of controllers that do not wait for one another; each learns when its batch ends."""
+"""The loop of controllers that do not wait for one another; each learns when its batch ends."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +10,8 @@ from numpy.typing import NDArray
 from situate.evaluators.measurements import Measurements
 from situate.evaluators.workers.machine import WorkerMachine
 from situate.evaluators.workers.messages import Task
-from situate.solvers.learned.asynchronous.wall_controllers import WallControllers
-from situate.solvers.learned.driver import Run, learn
-from situate.solvers.learned.learner import MakeLearner
-from situate.solvers.search import Search
+from situate.solvers.learned.asynchronous.controllers import WallControllers
+from situate.solvers.learned.sampling import Sampling
 
 
 @dataclass
@@ -37,8 +34,18 @@ class _Batch:
         return self.first <= number < self.first + len(self.placements)
 
 
-class _WallRun(Run):
-    """A run of controllers on workers that answer in any order."""
+class WallSampling(Sampling):
+    """The samples of `WallControllers` on workers that answer in any order."""
+
+    @property
+    def _controllers(self) -> WallControllers:
+        assert isinstance(self.learner.inner, WallControllers)
+        return self.learner.inner
+
+    @property
+    def _workers(self) -> WorkerMachine:
+        assert isinstance(self.machine, WorkerMachine), "the wall clock needs workers"
+        return self.machine
 
     def _learn(self, samples: int) -> None:
         self._batches: dict[int, _Batch] = {}
@@ -46,18 +53,14 @@ class _WallRun(Run):
         for number in self._controllers.pending:
             self._begin(number, self._controllers.again(number))
         self._ask(samples)
-        self._keep()
+        self._save()
         self._learn_from_whole(samples)
-        for task, measurements in cast(WorkerMachine, self.machine).measure_growing(self._tasks):
+        for task, measurements in self._workers.measure_growing(self._tasks):
             self._take(task, measurements)
             self._report_workers()
             self._learn_from_whole(samples)
             if self._finished():
                 return
-
-    @property
-    def _controllers(self) -> WallControllers:
-        return cast(WallControllers, self.learner)
 
     def _take(self, task: Task, measurements: Measurements) -> None:
         """Record the measurement of a sample in its batch and in the study."""
@@ -72,20 +75,18 @@ class _WallRun(Run):
         """Draw batches from the free controllers, up to so many samples in all."""
         while (number := self._controllers.free()) is not None:
             first = self._controllers.samples_asked
-            k = min(self.checked_learner.batch(), samples - first)
+            k = min(self.learner.batch(), samples - first)
             if k < 1:
                 return
-            self._begin(number, self.checked_learner.ask(first, k))
+            self._begin(number, self.learner.ask(first, k))
 
     def _begin(self, number: int, placements: NDArray[np.int32]) -> None:
         """Queue the samples of a batch that the study does not hold."""
         first, count = self._controllers.pending[number].first, len(placements)
         recorded_rows, recorded = self.study.stored_samples(first, placements)
         batch = _Batch(first, placements, np.empty(count), np.empty(count, np.uint8), count)
-        batch.seconds[recorded_rows], batch.outcome[recorded_rows] = (
-            recorded.seconds,
-            recorded.outcome,
-        )
+        batch.seconds[recorded_rows] = recorded.seconds
+        batch.outcome[recorded_rows] = recorded.outcome
         batch.remaining -= len(recorded_rows)
         self._batches[number] = batch
         for row in np.setdiff1d(np.arange(count), recorded_rows).tolist():
@@ -94,17 +95,17 @@ class _WallRun(Run):
     def _learn_from_whole(self, samples: int) -> None:
         """Let controllers learn from their complete batches, and draw new ones."""
         while whole := [number for number, batch in self._batches.items() if not batch.remaining]:
-            begin = self.search.seconds
+            begin = self.search.budget.seconds
             batch = self._batches.pop(whole[0])
             measurements = Measurements(batch.seconds, batch.outcome)
             self._count(batch.first, batch.placements, measurements)
             self._controllers.end(whole[0], batch.placements, measurements)
             self.sample_count += len(batch.placements)
             self._ask(samples)
-            self._keep()
-            self.search.record_seconds(self.search.seconds - begin)
+            self._save()
+            self.search.budget.record_offer(self.search.budget.seconds - begin)
 
-    def _keep(self, now: bool = False) -> None:
+    def _save(self, now: bool = False) -> None:
         """Save the state after every draw, whatever `now` says.
 
         The next draws depend on the order in which batches end. So the study must not hold a
@@ -114,7 +115,7 @@ class _WallRun(Run):
         waited = (batch.first for batch in self._controllers.pending.values())
         self.study.keep(
             min(waited, default=self._controllers.samples_asked),
-            self.checked_learner.state,
+            self.learner.state,
             now=True,
         )
 
@@ -126,13 +127,8 @@ class _WallRun(Run):
         self._restore(state)
         waited = {batch.first for batch in self._controllers.pending.values()}
         for first, placements, measurements in self.study.batches(self._controllers.samples_asked):
-            self.checked_learner.check(placements, f"{self.search.learning.study}: sample", first)
+            self.learner.check(placements, f"{self.learning.study}: sample", first)
             if first not in waited:
                 self._count(first, placements, measurements)
                 self.sample_count += len(placements)
         return self.sample_count
-
-
-def learn_by_wall_clock(search: Search, method: str, make: MakeLearner) -> None:
-    """See `learn`."""
-    learn(search, method, make, _WallRun)
