@@ -41,8 +41,7 @@ from situate.files.atomic import write_bytes
 from situate.host.machine import usable_cpus
 from situate.readers import read
 from situate.simulation.simulator import Simulator
-from situate.solvers.evolutionary.brkga import evolution
-from situate.solvers.evolutionary.settings import BRKGA
+from situate.solvers.evolutionary.brkga import BRKGA, evolution
 
 OPS = (50, 5000)
 PARTS = ("train", "train", "train", "valid", "test")

@@ -25,8 +25,7 @@ from situate.evaluators.workers.jobs import Jobs
 from situate.files.atomic import write_bytes
 from situate.host.machine import usable_cpus
 from situate.simulation.simulator import Simulator
-from situate.solvers.evolutionary.brkga import evolution
-from situate.solvers.evolutionary.settings import BRKGA
+from situate.solvers.evolutionary.brkga import BRKGA, evolution
 
 
 @dataclass(frozen=True)

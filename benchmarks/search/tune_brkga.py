@@ -31,8 +31,7 @@ from situate.data.problem import RULES, Problem
 from situate.evaluators.workers.jobs import Jobs
 from situate.host.machine import usable_cpus
 from situate.simulation.simulator import Decoder, Simulator
-from situate.solvers.evolutionary.brkga import evolution
-from situate.solvers.evolutionary.settings import BRKGA, BrkgaSettings
+from situate.solvers.evolutionary.brkga import BRKGA, BrkgaSettings, evolution
 
 VALUES: dict[str, tuple[Any, ...]] = {
     "alpha": (0.5, 1.0, 3.0),

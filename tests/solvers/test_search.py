@@ -75,7 +75,7 @@ def test_what_fits_or_is_too_slow_anyway_is_heard_once() -> None:
     again = _search(problem)
     again.best = replace(search.best, value=0.5)
     assert not again.offer(np.array([0, 1, 1], np.int32), order, ["eager"]).feasible
-    assert again.evaluations == 1
+    assert again.budget.evaluations == 1
 
 
 def test_one_device_is_preferred_by_any_decoder_within_the_margin() -> None:

@@ -272,7 +272,7 @@ _ALL = (
     Method(
         "regal",
         "search",
-        "evolutionary.regal.method:regal",
+        "evolutionary.regal.regal:regal",
         "the same where a trained graph network proposes, for every op, which keys are likely",
         paper=REGAL,
         extra=PYTORCH,
@@ -282,7 +282,7 @@ _ALL = (
     Method(
         "gas",
         "search",
-        "evolutionary.regal.method:gas",
+        "evolutionary.regal.regal:gas",
         "as regal, where a recurrent network reads the ops one after the other",
         paper=REGAL,
         extra=PYTORCH,
@@ -291,7 +291,7 @@ _ALL = (
     Method(
         "idrs",
         "search",
-        "evolutionary.regal.method:idrs",
+        "evolutionary.regal.regal:idrs",
         "random chromosomes of what regal's network proposes, none of which are bred",
         paper=REGAL,
         extra=PYTORCH,

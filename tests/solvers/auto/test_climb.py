@@ -139,4 +139,4 @@ def test_threads_change_nothing(rule):
     climb(one)
     climb(two)
     assert one.best.value == two.best.value
-    assert one.evaluations == two.evaluations
+    assert one.budget.evaluations == two.budget.evaluations

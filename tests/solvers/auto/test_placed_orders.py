@@ -75,7 +75,7 @@ def test_what_keeps_a_device_busy_for_as_long_as_the_best_plan_is_not_listed() -
     alone = np.zeros(searches[0].problem.n, np.int32)
     for search, placements in zip(searches, ([], [alone]), strict=True):
         list_pipelines(search, placements)
-    assert searches[0].evaluations == searches[1].evaluations
+    assert searches[0].budget.evaluations == searches[1].budget.evaluations
 
 
 def test_auto_proves_a_pipeline_optimal_that_list_rules_do_not_fit_into_memory() -> None:

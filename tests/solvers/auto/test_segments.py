@@ -58,17 +58,17 @@ def test_where_nothing_else_fits_a_stretch_may_be_most_of_the_network() -> None:
 
 
 def test_nothing_is_offered_where_the_fast_device_holds_all() -> None:
-    assert offered(training(1000)).evaluations == 3
+    assert offered(training(1000)).budget.evaluations == 3
 
 
 def test_a_share_of_the_budget_ends_it() -> None:
-    assert offered(training(60), 100).evaluations < 40
+    assert offered(training(60), 100).budget.evaluations < 40
 
 
 def test_it_is_for_the_shortest_step() -> None:
     problem = training(60)
     loads = Problem(problem.graph, problem.cluster, "throughput")
-    assert offered(loads).evaluations == 2
+    assert offered(loads).budget.evaluations == 2
 
 
 @pytest.mark.filterwarnings("error")

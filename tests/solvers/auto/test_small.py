@@ -85,7 +85,7 @@ def test_it_ends_when_nothing_better_is_left() -> None:
 
 
 def test_with_too_few_evaluations_nothing_is_looked_at() -> None:
-    search = _begun(small_problem(32), evaluations=500)
+    search = _begun(small_problem(32), evaluation_limit=500)
     before = search.budget.evaluations
     assert not look_at_all(search)
     assert search.budget.evaluations == before

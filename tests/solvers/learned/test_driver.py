@@ -336,10 +336,8 @@ class Overwriting(SimulatedMachine):
 
 
 def test_a_machine_that_writes_into_what_it_is_given_does_not_spoil_the_plan() -> None:
-    kept = search(None, evaluator=Overwriting(PROBLEM)).best
-    wanted = search(None, evaluator=SimulatedMachine(PROBLEM)).best
-    assert kept is not None
-    assert wanted is not None
+    kept = search(None, evaluator=Overwriting(PROBLEM))
+    wanted = search(None, evaluator=SimulatedMachine(PROBLEM))
     assert kept.placement.tolist() == wanted.placement.tolist()
 
 
@@ -378,7 +376,7 @@ def test_an_answer_to_fewer_placements_is_refused() -> None:
 def test_only_time_is_learned_from() -> None:
     other = replace(PROBLEM, objective="memory")
     with pytest.raises(SituateError, match="method 'post' learns from step times: it cannot plan"):
-        learn(Search(other, budget=Budget(evaluation_limit=10), threads=1), "post", learner)
+        learn(Search(other), "post", learner, Learning())
 
 
 def test_a_search_in_which_nothing_ran_says_how_to_go_on() -> None:
@@ -513,7 +511,7 @@ def test_a_study_is_the_same_with_any_number_of_workers(
 def test_workers_are_told_of_while_they_measure_a_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver, "REPORT_SECONDS", 0.0)
+    monkeypatch.setattr(sampling, "REPORT_SECONDS", 0.0)
     machine = Sleeping(PROBLEM, 0.0, 0, tmp_path, 0.01)
     said: list[Progress] = []
     learning = Learning(evaluator=machine, workers=2)

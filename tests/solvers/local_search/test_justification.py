@@ -143,13 +143,13 @@ def test_a_start_takes_a_share_of_the_budget() -> None:
 def test_far_from_the_best_plan_it_ends_at_once() -> None:
     """Where all transfers are slow one device is best, and lists take several."""
     problem = Problem(layered(10, 6, 1, size=10**6), devices(1, 1, 2))
-    assert _started(problem, evaluation_limit=1000).evaluations <= 20
+    assert _started(problem, evaluation_limit=1000).budget.evaluations <= 20
 
 
 @pytest.mark.parametrize("rules", ["regal", "dnn-partitioning"])
 def test_a_start_is_for_overlapped_transfers(rules: str) -> None:
     problem = Problem(layered(3, 3, 0), devices(1, 1), rules=RULES[rules])
-    assert _started(problem, evaluation_limit=100).evaluations < 5
+    assert _started(problem, evaluation_limit=100).budget.evaluations < 5
 
 
 def test_nothing_is_begun_without_time_for_it() -> None:

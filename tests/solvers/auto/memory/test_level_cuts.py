@@ -50,9 +50,9 @@ def test_a_plan_that_meets_the_bound_ends_it() -> None:
         search.problem, search.incumbent.value, budget=Budget(evaluation_limit=1000), threads=1
     )
     again.offer(search.incumbent.placement, search.incumbent.order)
-    before = again.evaluations
+    before = again.budget.evaluations
     offer_level_cuts(again)
-    assert again.evaluations == before
+    assert again.budget.evaluations == before
 
 
 def test_it_is_never_above_stages_whose_ends_move() -> None:

@@ -66,7 +66,7 @@ def test_a_cpu_that_holds_nothing_up_is_left_working() -> None:
     load = Op("load", phase="forward", seconds={"cpu": 3.0})
     problem = Problem(Graph("g", (*whole.graph.ops, load), whole.graph.tensors), whole.cluster)
     placement = np.array([0] * 2 * LAYERS + [2])
-    assert offered(problem, placement).evaluations == 2
+    assert offered(problem, placement).budget.evaluations == 2
 
 
 def test_what_keeps_a_cpu_working_gives_way_to_pieces() -> None:
@@ -78,7 +78,7 @@ def test_what_keeps_a_cpu_working_gives_way_to_pieces() -> None:
 
 def test_what_fits_on_accelerators_is_left_alone() -> None:
     problem = training(gpus(1000, 1000))
-    assert offered(problem, np.zeros(problem.n)).evaluations == 2
+    assert offered(problem, np.zeros(problem.n)).budget.evaluations == 2
 
 
 def test_what_lies_at_a_cut_is_moved_until_the_plan_fits() -> None:
@@ -116,14 +116,15 @@ def test_the_end_of_a_line_that_the_smaller_device_can_hold_goes_there() -> None
 def test_devices_of_which_one_is_slower_or_smaller_are_not_alike() -> None:
     """Two cuts that cannot fit for devices that are alike, and as many again for others."""
     tight = [
-        offered(training(gpus(*memory)), np.zeros(16)).evaluations for memory in ((6, 6), (6, 5))
+        offered(training(gpus(*memory)), np.zeros(16)).budget.evaluations
+        for memory in ((6, 6), (6, 5))
     ]
     assert tight[0] < tight[1]
 
 
 def test_more_than_all_accelerators_hold_is_not_cut() -> None:
     problem = training(gpus(60, 40, cpu=True), persistent=20)
-    assert offered(problem, np.full(problem.n, 2)).evaluations == 2
+    assert offered(problem, np.full(problem.n, 2)).budget.evaluations == 2
 
 
 def test_what_one_accelerator_alone_could_not_hold_is_cut() -> None:
@@ -136,7 +137,7 @@ def test_what_one_accelerator_alone_could_not_hold_is_cut() -> None:
 def test_where_persistent_bytes_alone_count_there_is_nothing_to_fit() -> None:
     whole = training(gpus(60, 40), persistent=5)
     problem = Problem(whole.graph, whole.cluster, "throughput", RULES["dnn-partitioning"])
-    assert offered(problem, np.zeros(problem.n)).evaluations == 2
+    assert offered(problem, np.zeros(problem.n)).budget.evaluations == 2
 
 
 def test_one_order_is_enough_where_it_ends_the_search() -> None:

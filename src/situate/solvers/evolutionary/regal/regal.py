@@ -1,28 +1,28 @@
-"""The methods `regal`, `gas` and `idrs`, which draw from a trained network's proposals."""
+"""`regal`, `gas` and `idrs`: BRKGA whose random keys a trained network proposes.
+
+A. Paliwal et al., *Reinforced Genetic Algorithm Learning for Optimizing Computation Graphs*, ICLR
+2020. A plain run of BRKGA gives `features` of each op; the network reads them and draws an action,
+the distributions of the op's keys (`proposals`); a second run of BRKGA draws from these.
+"""
 
 from __future__ import annotations
 
 from itertools import count
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from situate import _core
 from situate.data.arrays import Ints
-from situate.errors import SituateError
-from situate.policies.installed import check_torch
-from situate.report.text import plural
+from situate.errors import SituateError, plural
 from situate.simulation.simulator import Decoder
 from situate.simulation.transfer_order import instant
 from situate.solvers.evolutionary.brkga import breed, check_problem
-from situate.solvers.evolutionary.regal.encoding import encoding, expected
-from situate.solvers.evolutionary.regal.populations import derived, for_features, proposed
+from situate.solvers.evolutionary.regal.features import encoding, expected
+from situate.solvers.evolutionary.regal.proposals import derived, for_features, proposed
 from situate.solvers.evolutionary.regal.settings import RegalSettings
+from situate.solvers.evolutionary.regal.weights import Proposer
 from situate.solvers.heuristics import single
 from situate.solvers.search import Search
-
-if TYPE_CHECKING:
-    from situate.solvers.evolutionary.regal.inference import Proposer
 
 WEIGHTS = Path(__file__).parent / "weights"
 """The folder of the package's own weights."""
@@ -71,10 +71,7 @@ def _breed_where_proposed(search: Search, method: str) -> None:
 
 def _proposer(search: Search, method: str) -> Proposer:
     """The trained network of a method."""
-    check_torch("safetensors")
     check_problem(search.problem)
-    from situate.solvers.evolutionary.regal.inference import Proposer
-
     path = _weights(search, method)
     proposer = Proposer(path, search.problem)
     kind = "sequence" if method == "gas" else "graph"

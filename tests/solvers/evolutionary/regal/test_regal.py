@@ -17,7 +17,7 @@ from situate.policies import installed  # noqa: E402
 from situate.solvers import solve  # noqa: E402
 from situate.solvers.budget import Budget  # noqa: E402
 from situate.solvers.evolutionary.regal import weights  # noqa: E402
-from situate.solvers.evolutionary.regal.method import (  # noqa: E402
+from situate.solvers.evolutionary.regal.regal import (  # noqa: E402
     SETS,
     WEIGHTS,
     _population_for_features,
@@ -25,7 +25,7 @@ from situate.solvers.evolutionary.regal.method import (  # noqa: E402
 )
 from situate.solvers.evolutionary.regal.settings import SETTINGS  # noqa: E402
 from situate.solvers.learned.learner import Learning  # noqa: E402
-from situate.solvers.search import Search  # noqa: E402
+from situate.solvers.search import MethodOptions, Search  # noqa: E402
 from tests.solvers.evolutionary.regal.test_weights import about, policy  # noqa: E402
 from tests.solvers.families import chain, devices, families, fork, problem  # noqa: E402
 from tests.solvers.test_solve import check  # noqa: E402
@@ -108,7 +108,7 @@ def test_a_network_is_not_asked_without_time_for_its_proposals(
 ) -> None:
     of = Problem(fork(12), devices(1, 1), rules="regal")
     given = learning(tmp_path, method=method)
-    monkeypatch.setattr("situate.solvers.evolutionary.regal.method.encoding", None)
+    monkeypatch.setattr("situate.solvers.evolutionary.regal.regal.encoding", None)
     assert solve(of, method, time_limit=0, learning=given).evaluations == 1
 
 
@@ -160,13 +160,15 @@ def test_weights_are_named_after_their_set_and_the_synthetic_ones_are_the_defaul
     files = {name: WEIGHTS / f"time-2-tuned-{name}.safetensors" for name in SETS}
     assert files["real"].read_bytes() != files["synthetic"].read_bytes()
     for given, meant in [(None, "synthetic"), *((name, name) for name in SETS)]:
-        search = Search(of, learning=Learning(weights=given))
+        search = Search(of, options=MethodOptions(weights=given))
         assert _weights(search, "regal") == files[meant]
     assert solve(of, "regal", evaluations=9, learning=Learning(weights="synthetic")).feasible
 
 
 def test_a_file_with_the_name_of_a_set_is_given_by_its_path(tmp_path: Path) -> None:
-    search = Search(Problem(fork(5), devices(1, 1)), learning=Learning(weights=tmp_path / "real"))
+    search = Search(
+        Problem(fork(5), devices(1, 1)), options=MethodOptions(weights=tmp_path / "real")
+    )
     assert _weights(search, "regal") == tmp_path / "real"
 
 

@@ -12,15 +12,14 @@ from situate.data.cluster import Cluster
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.simulation.simulator import Simulator
-from situate.solvers.evolutionary.brkga import evolution
-from situate.solvers.evolutionary.regal.encoding import (
+from situate.solvers.evolutionary.brkga import BRKGA, evolution
+from situate.solvers.evolutionary.regal.features import (
     EDGE_FEATURES,
     encoding,
     expected,
     node_features,
     op_bytes,
 )
-from situate.solvers.evolutionary.settings import BRKGA
 from tests.solvers.families import families, problem
 
 GRAPH = Graph(
