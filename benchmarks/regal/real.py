@@ -34,8 +34,9 @@ from situate.bounds.lower_bound import lower_bound
 from situate.data import graph_json
 from situate.data.cluster import Cluster, Link
 from situate.data.graph import Graph
-from situate.data.problem import RULES, Objective, Problem
+from situate.data.problem import Objective, Problem
 from situate.data.roofline import op_seconds
+from situate.data.rules import RULES
 from situate.errors import SituateError
 from situate.files.atomic import write_bytes
 from situate.host.machine import usable_cpus

@@ -27,7 +27,8 @@ from benchmarks.lib.workers import add_workers, jobs
 from situate.bench.families.regal import synthetic
 from situate.bench.families.unequal import layered
 from situate.data.cluster import Cluster
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from situate.evaluators.workers.jobs import Jobs
 from situate.host.machine import usable_cpus
 from situate.simulation.simulator import Decoder, Simulator

@@ -16,8 +16,9 @@ from situate.cli.terminal import note, working
 from situate.data.cluster import OWN_MACHINE, Cluster
 from situate.data.costs import Costs
 from situate.data.graph import Graph
-from situate.data.problem import OBJECTIVES, Objective, Problem, find_rules
+from situate.data.problem import OBJECTIVES, Objective, Problem
 from situate.data.recompute import is_auto, parse_modules
+from situate.data.rules import find_rules
 from situate.data.slices import AUTO, Slices, Sums, parse
 from situate.errors import PlanError, SituateError, nearest
 from situate.model import check_model, find_model, is_file

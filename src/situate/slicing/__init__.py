@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from situate.data.cluster import Cluster
 from situate.data.costs import Costs
 from situate.data.graph import Graph
-from situate.data.problem import Objective, Problem, Rules
+from situate.data.problem import Objective, Problem
+from situate.data.rules import Rules
 from situate.data.slices import AutoSlices, Slices
 from situate.errors import SituateError
 from situate.model import find_model, find_samples
@@ -96,7 +97,7 @@ def solve_slices(
             on_progress=on_progress,
         )
 
-    whole = Problem(capture(None), cluster, objective, rules, costs)  # type: ignore[arg-type]
+    whole = Problem(capture(None), cluster, objective, rules, costs)
     return choose(Cuts(whole, options, count, capture), search, time_limit, evaluations)
 
 

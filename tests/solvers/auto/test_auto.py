@@ -17,7 +17,8 @@ from situate import _core
 from situate.bench.families.regal import synthetic
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from situate.data.topology import pipeline_order
 from situate.grouping import heavy_edge
 from situate.results.result import Progress, Result

@@ -10,7 +10,8 @@ import pytest
 
 from situate import _core
 from situate.data.graph import Graph, Op
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from situate.data.topology import pipeline_order
 from situate.simulation.simulator import Simulator
 from situate.solvers import solve

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from situate.solvers import solve
 from situate.solvers.auto.earliest import offer_earliest_rules
 from situate.solvers.budget import Budget

@@ -15,7 +15,8 @@ import situate
 from situate import _core
 from situate.bench.families.pipelines import pipeline
 from situate.bounds.lower_bound import lower_bound
-from situate.data.problem import Problem, Rules, find_rules
+from situate.data.problem import Problem
+from situate.data.rules import Rules, find_rules
 from situate.simulation.decoding import is_topological, scheduled
 from situate.simulation.simulator import Simulator
 from situate.solvers.auto.placed_orders import URGENCIES, list_pipelines, offer_placed_orders

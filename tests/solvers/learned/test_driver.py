@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from benchmarks.lib.killed_workers import Sleeping
 from situate.data.costs import Costs
 from situate.data.graph import Graph, Op
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from situate.errors import MissingExtra, SituateError
 from situate.evaluators.measurements import Measurements, Origin
 from situate.evaluators.simulated import SimulatedMachine
@@ -25,7 +26,7 @@ from situate.grouping import make_groups
 from situate.results.result import Progress, Result, WorkerProgress
 from situate.solvers import LEARNERS, auto, solve
 from situate.solvers.budget import Budget
-from situate.solvers.learned import driver
+from situate.solvers.learned import sampling
 from situate.solvers.learned.driver import learn
 from situate.solvers.learned.learner import Learning, Settings
 from situate.solvers.learned.post import SoftmaxLearner, SoftmaxSettings, post

@@ -10,7 +10,8 @@ from msgspec import structs
 
 from situate import _core
 from situate.data.graph import Graph, Op
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from situate.errors import SituateError
 from situate.results.result import Progress
 from situate.simulation.simulator import Simulator

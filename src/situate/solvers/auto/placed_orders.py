@@ -8,7 +8,8 @@ import numpy as np
 
 from situate import _core
 from situate.data.arrays import Placement
-from situate.data.problem import UNLIMITED, Problem
+from situate.data.problem import Problem
+from situate.data.problem_arrays import UNLIMITED
 from situate.simulation.decoding import priority_of
 from situate.solvers.search import Search
 

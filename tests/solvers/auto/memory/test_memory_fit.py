@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from situate.data.topology import folded_order
 from situate.solvers.auto.memory.memory_fit import offer_memory_fits, repair
 from situate.solvers.budget import Budget
