@@ -30,8 +30,7 @@ from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.host.machine import usable_cpus
 from situate.simulation.simulator import Simulator
-from situate.solvers.evolutionary.brkga import evolution
-from situate.solvers.evolutionary.settings import BRKGA
+from situate.solvers.evolutionary.brkga import BRKGA, evolution
 
 SETTINGS = BRKGA["paper"]
 SECONDS_WANTED = 0.025

@@ -16,8 +16,7 @@ from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.host.machine import usable_cpus
 from situate.simulation.simulator import Simulator
-from situate.solvers.evolutionary.brkga import evolution
-from situate.solvers.evolutionary.settings import BRKGA, TUNED_BRKGA, BrkgaSettings
+from situate.solvers.evolutionary.brkga import BRKGA, TUNED_BRKGA, BrkgaSettings, evolution
 
 SETTINGS = {
     f"{method} {name}": settings

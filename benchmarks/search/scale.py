@@ -20,6 +20,7 @@ from situate.bounds.lower_bound import lower_bound
 from situate.data import graph_json
 from situate.readers.situate_json import read as read_json
 from situate.solvers import METHODS
+from situate.solvers.budget import Budget
 from situate.solvers.search import Search
 
 Answer = TypeVar("Answer")
@@ -98,7 +99,9 @@ def _phases(path: Path, cluster: str) -> Iterator[Row]:
     problem = situate.Problem(graph, situate.Cluster.preset(cluster))
     bound, row = _timed("arrays and lower bound", lambda: lower_bound(problem))
     yield row
-    search, row = _timed("core", lambda: Search(problem, bound, evaluations=10**9))
+    search, row = _timed(
+        "core", lambda: Search(problem, bound, budget=Budget(evaluation_limit=10**9))
+    )
     yield row
     for rule in RULES:
         yield _timed(rule, partial(METHODS[rule].run, search))[1]

@@ -27,12 +27,12 @@ from benchmarks.lib.workers import add_workers, jobs
 from situate.bench.families.regal import synthetic
 from situate.bench.families.unequal import layered
 from situate.data.cluster import Cluster
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from situate.evaluators.workers.jobs import Jobs
 from situate.host.machine import usable_cpus
 from situate.simulation.simulator import Decoder, Simulator
-from situate.solvers.evolutionary.brkga import evolution
-from situate.solvers.evolutionary.settings import BRKGA, BrkgaSettings
+from situate.solvers.evolutionary.brkga import BRKGA, BrkgaSettings, evolution
 
 VALUES: dict[str, tuple[Any, ...]] = {
     "alpha": (0.5, 1.0, 3.0),

@@ -24,6 +24,7 @@ from situate.data.graph import Graph
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.evaluators.simulated import SimulatedMachine
+from situate.solvers.budget import Budget
 from situate.solvers.learned import hierarchical
 from situate.solvers.learned.driver import learn
 from situate.solvers.learned.learner import Learner, Learning, Settings, State
@@ -137,13 +138,18 @@ def _row(problem: Problem, settings: Settings, options: argparse.Namespace) -> R
             learner = hierarchical.learner(problem, learning, 0, options.seed)
         samples = learner.batch * options.updates
         bound = lower_bound(problem)
-        search = Search(problem, bound, evaluations=samples, seed=options.seed, learning=learning)
-        learn(search, "hierarchical", lambda *_: TimedLearner(learner, clock))
-    return _figures(search, settings, options.updates, clock, time.perf_counter() - wall)
+        budget = Budget(evaluation_limit=samples)
+        search = Search(problem, bound, budget=budget, seed=options.seed)
+        telemetry = learn(search, "hierarchical", lambda *_: TimedLearner(learner, clock), learning)
+    seconds = np.concatenate([batch.seconds for batch in telemetry.measurements])
+    wall = time.perf_counter() - wall
+    figures = _figures(seconds, settings, options.updates, clock, wall)
+    return {**figures, "lower_bound": search.lower_bound}
 
 
-def _figures(search: Search, settings: str, updates: int, clock: Clock, wall: float) -> Row:
-    seconds = np.concatenate([each.seconds for each in search.measurements])
+def _figures(
+    seconds: NDArray[np.float64], settings: str, updates: int, clock: Clock, wall: float
+) -> Row:
     each = {what: spent / updates for what, spent in clock.seconds.items() if what != "search"}
     total = clock.seconds["search"]
     first, best = float(seconds[:FIRST].min()), float(seconds.min())
@@ -161,7 +167,6 @@ def _figures(search: Search, settings: str, updates: int, clock: Clock, wall: fl
         "ran": float(np.isfinite(seconds).mean()),
         f"best_of_first_{FIRST}": first if np.isfinite(first) else None,
         "best": best if np.isfinite(best) else None,
-        "lower_bound": search.lower_bound,
     }
 
 

@@ -12,8 +12,8 @@ from research import RESULTS
 from research.learning import tune_softmax, tuning
 from situate.evaluators.workers.jobs import Function
 from situate.grouping import group
+from situate.solvers.learned.groups import levels
 from situate.solvers.learned.initial_placements import InitialPlacements
-from situate.solvers.learned.levels import levels
 from situate.solvers.local_search.hill_climbing import GROUPS, HillClimber
 
 LEARNED = ("post tuned", "cross_entropy tuned")

@@ -19,13 +19,10 @@ from research import RESULTS
 from research.learning import tuning
 from situate.evaluators.workers.jobs import Function
 from situate.solvers.learned import colocrl, hierarchical, spotlight
-from situate.solvers.learned.colocrl import settings as colocrl_settings
-from situate.solvers.learned.colocrl.settings import ColocSettings
-from situate.solvers.learned.hierarchical import settings as hierarchical_settings
-from situate.solvers.learned.hierarchical.settings import HierarchicalSettings
+from situate.solvers.learned.colocrl import ColocSettings
+from situate.solvers.learned.hierarchical import HierarchicalSettings
 from situate.solvers.learned.learner import Learner, Learning
-from situate.solvers.learned.spotlight import settings as spotlight_settings
-from situate.solvers.learned.spotlight.settings import SpotlightSettings
+from situate.solvers.learned.spotlight import SpotlightSettings
 
 PROBLEMS = (
     ("vit", "k80-4"),
@@ -52,7 +49,7 @@ OF_SPOTLIGHT: Changes = {
     "learning rate 0.003": {"learning_rate": 0.003},
     "learning rate 0.03": {"learning_rate": 0.03},
     "10 steps": {"steps": 10},
-    "not aligned": {"shape": replace(spotlight_settings.TUNED.shape, aligned=False)},
+    "not aligned": {"shape": replace(spotlight.TUNED.shape, aligned=False)},
 }
 OF_COLOCRL: Changes = {
     **GROUPS,
@@ -61,7 +58,7 @@ OF_COLOCRL: Changes = {
     "learning rate 0.001": {"learning_rate": 0.001},
     "learning rate 0.01": {"learning_rate": 0.01},
     "no entropy": {"entropy": 0.0},
-    "not aligned": {"shape": replace(colocrl_settings.TUNED.shape, aligned=False)},
+    "not aligned": {"shape": replace(colocrl.TUNED.shape, aligned=False)},
 }
 OF_HIERARCHICAL: Changes = {
     **GROUPS,
@@ -81,17 +78,15 @@ def candidates() -> dict[str, SequenceSettings]:
     return {
         **_of(
             "spotlight",
-            spotlight_settings.TUNED,
-            replace(spotlight_settings.PAPER, **groups),
+            spotlight.TUNED,
+            replace(spotlight.PAPER, **groups),
             OF_SPOTLIGHT,
         ),
-        **_of(
-            "colocrl", colocrl_settings.TUNED, replace(colocrl_settings.PAPER, **groups), OF_COLOCRL
-        ),
+        **_of("colocrl", colocrl.TUNED, replace(colocrl.PAPER, **groups), OF_COLOCRL),
         **_of(
             "hierarchical",
-            hierarchical_settings.TUNED,
-            replace(hierarchical_settings.PAPER, groups=96),
+            hierarchical.TUNED,
+            replace(hierarchical.PAPER, groups=96),
             OF_HIERARCHICAL,
         ),
     }

@@ -20,9 +20,9 @@ from research import RESULTS
 from research.learning import tuning
 from situate.evaluators.workers.jobs import Function
 from situate.grouping import Groups, group
-from situate.solvers.learned.grouped import coarser_groups
-from situate.solvers.learned.penalty import failure_seconds
-from situate.solvers.learned.softmax import TUNED, SoftmaxLearner, SoftmaxSettings
+from situate.solvers.learned.groups import coarser_groups
+from situate.solvers.learned.post import TUNED, SoftmaxLearner, SoftmaxSettings
+from situate.solvers.learned.rewards import failure_seconds
 
 PROBLEMS = (
     ("gpt2", "k80-4"),

@@ -22,7 +22,7 @@ from situate.bench.families.unequal import layered
 from situate.evaluators.measurements import FINALISTS
 from situate.evaluators.simulated import SimulatedMachine
 from situate.solvers.learned.learner import Learner
-from situate.solvers.learned.penalty import failure_seconds
+from situate.solvers.learned.rewards import failure_seconds
 from situate.torch_capture import capture
 from situate.zoo import nmt, resnet
 

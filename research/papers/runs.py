@@ -20,7 +20,7 @@ from situate.evaluators.measurements import Measurements
 from situate.results.result import Result
 from situate.solvers import LEARNERS, solve
 from situate.solvers.learned.learner import Learning
-from situate.solvers.learned.penalty import failure_seconds
+from situate.solvers.learned.rewards import failure_seconds
 
 OnMeasured = Callable[[int, Measurements], None]
 

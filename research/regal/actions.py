@@ -27,10 +27,10 @@ from situate.data.arrays import Ints
 from situate.data.problem import Objective
 from situate.readers import read
 from situate.simulation.simulator import Simulator
-from situate.solvers.evolutionary.regal.encoding import encoding, expected, op_bytes
-from situate.solvers.evolutionary.regal.inference import Proposer
-from situate.solvers.evolutionary.regal.populations import for_features
+from situate.solvers.evolutionary.regal.features import encoding, expected, op_bytes
+from situate.solvers.evolutionary.regal.proposals import for_features
 from situate.solvers.evolutionary.regal.settings import Proposed
+from situate.solvers.evolutionary.regal.weights import Proposer
 from situate.solvers.evolutionary.regal.weights import read as read_weights
 
 PREFERENCES = ("device 1", "device 2", "neither")

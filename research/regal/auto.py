@@ -38,12 +38,12 @@ from situate.data.problem import Objective
 from situate.readers import read
 from situate.simulation.transfer_order import by_sequence
 from situate.solvers.auto import run as run_auto
-from situate.solvers.outcome import result_of
+from situate.solvers.budget import Budget
 from situate.solvers.search import Search
 
 
 @dataclass(frozen=True)
-class Budget:
+class Limits:
     """Wall seconds, or evaluations, of a plan."""
 
     seconds: float | None = None
@@ -52,9 +52,9 @@ class Budget:
     def __str__(self) -> str:
         return f"{self.seconds:g} s" if self.seconds else f"{self.evaluations:,} evaluations"
 
-    def part(self, share: float) -> Budget:
+    def part(self, share: float) -> Limits:
         """A share of it."""
-        return Budget(
+        return Limits(
             None if self.seconds is None else share * self.seconds,
             None if self.evaluations is None else max(1, int(share * self.evaluations)),
         )
@@ -69,8 +69,8 @@ def main(arguments: list[str] | None = None) -> None:
     options = _options(arguments)
     paths = sorted(path for path in options.folder.iterdir() if path.is_file())[: options.graphs]
     budgets = [
-        *(Budget(seconds=seconds) for seconds in options.seconds),
-        *(Budget(evaluations=evaluations) for evaluations in options.evaluations),
+        *(Limits(seconds=seconds) for seconds in options.seconds),
+        *(Limits(evaluations=evaluations) for evaluations in options.evaluations),
     ]
     tasks = [Task(path, i, budgets, options) for i, path in enumerate(paths)]
     with jobs(options, outcome) as pool:
@@ -120,14 +120,14 @@ class Task:
 
     path: Path
     number: int
-    budgets: Sequence[Budget]
+    budgets: Sequence[Limits]
     options: argparse.Namespace
 
     def run(self) -> Row:
         """The row of the graph: its ops, whether any plan fits, and the values of all."""
         torch.set_num_threads(1)
         of = problem(self.path, self.options)
-        self._plans(of, Budget(evaluations=1))  # imports and first calls count for none
+        self._plans(of, Limits(evaluations=1))  # imports and first calls count for none
         plans = dict[str, Result]()
         for budget in self.budgets:
             plans |= self._plans(of, budget)
@@ -135,7 +135,7 @@ class Task:
         values = {column: value(plan) for column, plan in plans.items()}
         return {"graph": self.path.name, "ops": of.n, "fits": fits, **values}
 
-    def _plans(self, of: Problem, budget: Budget) -> dict[str, Result]:
+    def _plans(self, of: Problem, budget: Limits) -> dict[str, Result]:
         """The plans by column; each in its turn is made first."""
         makes: list[tuple[str, Callable[[], Result]]] = [
             (f"{budget}", partial(alone, of, budget, self.options)),
@@ -178,7 +178,7 @@ def slowed(graph: Graph, cluster: Cluster, slowness: Sequence[float]) -> Graph:
     return replace(graph, ops=ops)
 
 
-def alone(of: Problem, budget: Budget, options: argparse.Namespace) -> Result:
+def alone(of: Problem, budget: Limits, options: argparse.Namespace) -> Result:
     """The plan of `auto` by itself."""
     return solve(
         of,
@@ -190,7 +190,7 @@ def alone(of: Problem, budget: Budget, options: argparse.Namespace) -> Result:
     )
 
 
-def started(of: Problem, budget: Budget, options: argparse.Namespace, start: str) -> Result:
+def started(of: Problem, budget: Limits, options: argparse.Namespace, start: str) -> Result:
     """The plan of `auto` that begins with one of a method of `STARTS`."""
     begin, part = time.perf_counter(), budget.part(options.share)
     first = solve(
@@ -205,19 +205,17 @@ def started(of: Problem, budget: Budget, options: argparse.Namespace, start: str
     search = Search(
         of,
         first.lower_bound or 0.0,
-        time_limit=budget.seconds,
-        evaluations=budget.evaluations,
+        budget=Budget(budget.seconds, budget.evaluations, begin=begin),
         seed=options.seed,
         threads=1,
-        begin=begin,
     )
-    search.evaluations = first.evaluations
+    search.budget.evaluations = first.evaluations
     # auto moves ops in a topological order, which one of priorities need not be.
     order, transfers = by_sequence(of, first.schedule, first.placement)
     search.offer(first.placement, order, [first.decoder], transfers=transfers)
     if not search.finished():
         run_auto(search)
-    return result_of(search, "auto")
+    return search.result("auto")
 
 
 def value(result: Result) -> float:
@@ -225,7 +223,7 @@ def value(result: Result) -> float:
     return result.value * (1 if result.feasible else 2)
 
 
-def _summary(budgets: Sequence[Budget], rows: Sequence[Row]) -> Iterator[Row]:
+def _summary(budgets: Sequence[Limits], rows: Sequence[Row]) -> Iterator[Row]:
     """A row a budget and start."""
     for budget in budgets:
         for start in STARTS:

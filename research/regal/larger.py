@@ -19,7 +19,7 @@ from research.regal.real import in_degrees, timed
 from situate import zoo
 from situate.data import graph_json
 from situate.readers import read
-from situate.solvers.evolutionary.regal.populations import derived
+from situate.solvers.evolutionary.regal.proposals import derived
 from situate.solvers.evolutionary.regal.training.data_set import copied
 
 NETWORKS = ("resnet200", "rnnlm", "llama_7b", "llama_70b", "moe", "nmt2")

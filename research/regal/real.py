@@ -34,15 +34,15 @@ from situate.bounds.lower_bound import lower_bound
 from situate.data import graph_json
 from situate.data.cluster import Cluster, Link
 from situate.data.graph import Graph
-from situate.data.problem import RULES, Objective, Problem
+from situate.data.problem import Objective, Problem
 from situate.data.roofline import op_seconds
+from situate.data.rules import RULES
 from situate.errors import SituateError
 from situate.files.atomic import write_bytes
 from situate.host.machine import usable_cpus
 from situate.readers import read
 from situate.simulation.simulator import Simulator
-from situate.solvers.evolutionary.brkga import evolution
-from situate.solvers.evolutionary.settings import BRKGA
+from situate.solvers.evolutionary.brkga import BRKGA, evolution
 
 OPS = (50, 5000)
 PARTS = ("train", "train", "train", "valid", "test")

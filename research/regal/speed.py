@@ -20,9 +20,9 @@ from situate import RULES, Cluster, Learning, Problem, solve
 from situate.bench.families.regal import synthetic
 from situate.bench.families.unequal import layered
 from situate.host.machine import usable_cpus
-from situate.solvers.evolutionary.regal.encoding import encoding
-from situate.solvers.evolutionary.regal.inference import Proposer
-from situate.solvers.evolutionary.regal.method import WEIGHTS
+from situate.solvers.evolutionary.regal.features import encoding
+from situate.solvers.evolutionary.regal.regal import WEIGHTS
+from situate.solvers.evolutionary.regal.weights import Proposer
 
 WANTED_SECONDS, WANTED_NETWORK_SECONDS = 0.06, 0.1
 

@@ -20,13 +20,13 @@ from research.regal.costgraph_file import costgraph
 from situate.bench.families.regal import MODELS, CountRule, synthetic
 from situate.data.cluster import Cluster
 from situate.data.graph import Graph
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from situate.evaluators.workers.jobs import Jobs
 from situate.files.atomic import write_bytes
 from situate.host.machine import usable_cpus
 from situate.simulation.simulator import Simulator
-from situate.solvers.evolutionary.brkga import evolution
-from situate.solvers.evolutionary.settings import BRKGA
+from situate.solvers.evolutionary.brkga import BRKGA, evolution
 
 
 @dataclass(frozen=True)

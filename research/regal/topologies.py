@@ -28,7 +28,7 @@ from situate import RULES, Cluster, Problem
 from situate.data.problem import Objective
 from situate.host.machine import usable_cpus
 from situate.readers import read
-from situate.solvers.evolutionary.regal.populations import derived
+from situate.solvers.evolutionary.regal.proposals import derived
 from situate.solvers.evolutionary.regal.training.data_set import copied
 
 PERCENTILES = {"least": 0, "lower_quartile": 25, "median": 50, "upper_quartile": 75, "most": 100}

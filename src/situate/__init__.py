@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from situate.data.cluster import Cluster, Device, Link
     from situate.data.costs import Costs
     from situate.data.graph import Graph, MachineDevice, Op, Tensor
-    from situate.data.problem import OBJECTIVES, RULES, Problem, Rules
+    from situate.data.problem import OBJECTIVES, Problem
+    from situate.data.rules import RULES, Rules
     from situate.evaluators.measurements import Evaluator, Measurements
     from situate.evaluators.simulated import SimulatedMachine
     from situate.host.discover import discover
@@ -92,7 +93,7 @@ __all__ = [
 _HOME = {
     "METHODS": "solvers",
     "OBJECTIVES": "data.problem",
-    "RULES": "data.problem",
+    "RULES": "data.rules",
     "Cluster": "data.cluster",
     "Costs": "data.costs",
     "Device": "data.cluster",
@@ -108,7 +109,7 @@ _HOME = {
     "Problem": "data.problem",
     "Progress": "results.result",
     "Result": "results.result",
-    "Rules": "data.problem",
+    "Rules": "data.rules",
     "Schedule": "schedule.schedule",
     "SimulatedMachine": "evaluators.simulated",
     "Study": "study",

@@ -70,3 +70,8 @@ def _shared(a: str, b: str) -> int:
     """Characters that two names have in common at the beginning and at the end."""
     pairs = zip(a, b, strict=False), zip(reversed(a), reversed(b), strict=False)
     return sum(len(list(takewhile(lambda pair: pair[0] == pair[1], both))) for both in pairs)
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 op`, `2,000 ops`."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

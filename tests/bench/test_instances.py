@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from situate.bench.instances import problem_hash
-from situate.data.problem import Problem, Rules
+from situate.data.problem import Problem
+from situate.data.rules import Rules
 from tests.solvers.families import chain, devices
 
 PROBLEM = Problem(chain(3), devices(1, 1))

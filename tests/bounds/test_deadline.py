@@ -16,7 +16,8 @@ from situate.bounds.lower_bound import tightest_bound
 from situate.bounds.paths import Paths
 from situate.bounds.together import least_together
 from situate.data.graph import Graph, Op, Tensor
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from tests.solvers.exhaustive import best_values
 from tests.solvers.families import apart, chain, devices, fork
 

@@ -9,7 +9,8 @@ import pytest
 
 from situate.bounds.lower_bound import bound_in_time, lower_bound, tightest_bound
 from situate.data.graph import Graph, Op, Tensor
-from situate.data.problem import RULES, Objective, Problem
+from situate.data.problem import Objective, Problem
+from situate.data.rules import RULES
 from situate.solvers import solve
 from tests.bounds.test_joins import sums
 from tests.oracle.problems import random_problem

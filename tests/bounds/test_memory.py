@@ -10,7 +10,8 @@ from msgspec import structs
 
 from situate.bounds.memory import Need, least_peak, needs
 from situate.data.graph import Graph, Op, Tensor
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from tests.oracle.problems import random_decision, random_problem, small_problem
 from tests.oracle.simulator import simulate
 from tests.solvers.exhaustive import best_values

@@ -13,7 +13,8 @@ from situate.bounds import paths
 from situate.bounds.paths import Paths
 from situate.data.arrays import Floats
 from situate.data.graph import Graph, Op, Tensor
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from tests.oracle.problems import random_problem
 from tests.solvers.families import chain, devices, fork, graph
 

@@ -14,7 +14,8 @@ from msgspec import structs
 from situate.bounds.lower_bound import tightest_bound
 from situate.bounds.split import least_split
 from situate.data.graph import Graph, Tensor
-from situate.data.problem import RULES, Objective, Problem
+from situate.data.problem import Objective, Problem
+from situate.data.rules import RULES
 from tests.oracle.problems import random_problem
 from tests.solvers.exhaustive import best_values
 from tests.solvers.families import apart, chain, devices, layered

@@ -11,7 +11,8 @@ from situate.bounds.lower_bound import tightest_bound
 from situate.bounds.paths import Paths
 from situate.bounds.together import least_together
 from situate.data.graph import Graph, Op, Tensor
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from tests.bounds.test_joins import detour
 from tests.oracle.problems import random_problem
 from tests.solvers.exhaustive import best_values

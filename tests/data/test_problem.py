@@ -10,7 +10,9 @@ import pytest
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.costs import Costs, MeasuredDevice, Timing
 from situate.data.graph import Graph, MachineDevice, Op, Tensor
-from situate.data.problem import RULES, UNLIMITED, Problem, Rules
+from situate.data.problem import Problem
+from situate.data.problem_arrays import UNLIMITED
+from situate.data.rules import RULES, Rules
 from situate.errors import GraphError, SituateError
 from situate.solvers.evaluate import evaluate
 from tests.oracle.problems import random_decision, random_problem

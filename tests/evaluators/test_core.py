@@ -19,7 +19,8 @@ from situate import _core
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.core_problem import core_problem
 from situate.data.graph import Graph, Op, Tensor
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from situate.data.topology import pipeline_order
 from situate.simulation.simulator import Simulator
 from tests.oracle.problems import random_problem
@@ -293,7 +294,8 @@ import resource
 import numpy as np
 from situate import _core
 from situate.data.core_problem import core_problem
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from tests.solvers.families import chain, devices
 
 problem = Problem(chain(10_000), devices(*[1] * 250))

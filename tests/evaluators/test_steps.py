@@ -8,16 +8,8 @@ import numpy as np
 import pytest
 
 from situate.evaluators.simulated import SimulatedMachine
-from situate.evaluators.steps import (
-    MAX_STEPS,
-    MIN_STEPS,
-    TARGET_ERROR,
-    CountsSteps,
-    Steps,
-    has_enough_steps,
-    standard_error,
-)
-from situate.solvers.learned.paper_steps import COLOCRL, POST
+from situate.evaluators.steps import CountsSteps, Steps
+from situate.solvers.learned.rewards import COLOCRL, POST
 from tests.evaluators.test_simulated import machine
 
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
-from situate.data.problem import OBJECTIVES, RULES, Problem, Rules
+from situate.data.problem import OBJECTIVES, Problem
+from situate.data.rules import RULES, Rules
 from situate.errors import SituateError
 
 KINDS = ("gpu", "gpu", "cpu")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from situate.data.problem import OBJECTIVES, RULES
+from situate.data.problem import OBJECTIVES
+from situate.data.rules import RULES
 from tests.oracle.problems import random_decision, random_problem, small_problem
 
 PROBLEMS = [random_problem(seed) for seed in range(300)]

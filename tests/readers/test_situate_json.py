@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from situate.data.graph import Graph, MachineDevice, Op, Tensor
-from situate.data.problem import RULES
+from situate.data.rules import RULES
 from situate.errors import GraphError, ReadError
 from situate.files.strict_json import top_level
 from situate.readers import situate_json

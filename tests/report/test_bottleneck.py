@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from situate.data.problem import Rules
+from situate.data.rules import Rules
 from situate.report.bottleneck import Busy, busiest
 from tests.report.handmade import chain, schedule
 

@@ -7,7 +7,8 @@ import pytest
 
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from situate.report.critical import CriticalPath, critical_path
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import DecoderName, decode

@@ -62,7 +62,7 @@ def test_what_a_graph_does_not_tell_is_held():
 @pytest.mark.parametrize("seed", range(3))
 def test_the_parts_add_up_to_the_schedules_peak(rules: str, seed: int):
     """The whole training step adds up, whatever the rule of memory."""
-    from situate.data.problem import find_rules
+    from situate.data.rules import find_rules
 
     graph = zoo.load("cifar_cnn")
     problem = Problem(graph, Cluster.preset("k80-2"), rules=find_rules(rules))

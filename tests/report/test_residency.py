@@ -7,7 +7,8 @@ import pytest
 
 from situate.data.cluster import Cluster, Device
 from situate.data.graph import Graph, Op
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from situate.report.residency import TENSOR, WORKSPACE, residency
 from tests.report.handmade import chain, schedule
 

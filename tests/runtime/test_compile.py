@@ -13,7 +13,8 @@ from msgspec.structs import replace
 torch = pytest.importorskip("torch")
 
 from situate.data.cluster import Cluster  # noqa: E402
-from situate.data.problem import RULES, Problem  # noqa: E402
+from situate.data.problem import Problem  # noqa: E402
+from situate.data.rules import RULES  # noqa: E402
 from situate.data.update_rule import UpdateRule  # noqa: E402
 from situate.errors import PlanError, SituateError  # noqa: E402
 from situate.results.plan import Plan  # noqa: E402

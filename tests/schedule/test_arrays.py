@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from situate.data.problem import RULES
+from situate.data.rules import RULES
 from situate.schedule.arrays import ScheduleArrays
 from situate.schedule.load import device_seconds
 from situate.schedule.memory import peaks

@@ -9,7 +9,8 @@ import numpy as np
 
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
-from situate.data.problem import RULES, Problem, Rules
+from situate.data.problem import Problem
+from situate.data.rules import RULES, Rules
 from situate.schedule.load import (
     channel_seconds,
     crossings,

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
-from situate.data.problem import RULES, Problem, Rules
+from situate.data.problem import Problem
+from situate.data.rules import RULES, Rules
 from situate.errors import ScheduleError
 from situate.schedule.schedule import Schedule
 from tests.oracle.problems import random_decision, random_problem

@@ -11,7 +11,8 @@ import pytest
 
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from situate.errors import ScheduleError
 from situate.schedule.schedule import Schedule
 from situate.simulation.atomic import schedule_calls

@@ -17,7 +17,8 @@ from situate import _core
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.core_problem import core_problem
 from situate.data.graph import Graph, Op, Tensor
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from situate.evaluators.simulated import SimulatedMachine
 from situate.readers import read
 from situate.simulation import atomic as calls

@@ -20,9 +20,11 @@ import numpy as np
 
 from situate.data.problem import Problem
 from situate.grouping import make_groups
+from situate.results.result import Result
+from situate.solvers.budget import Budget
 from situate.solvers.learned.driver import learn
 from situate.solvers.learned.learner import Learning
-from situate.solvers.learned.softmax import SoftmaxLearner, SoftmaxSettings
+from situate.solvers.learned.post import SoftmaxLearner, SoftmaxSettings
 from situate.solvers.search import Search
 from situate.study import file
 from tests.solvers.families import devices, layered
@@ -38,22 +40,25 @@ def learner(problem: Problem, learning: Learning, samples: int, seed: int) -> So
     return SoftmaxLearner(groups, SoftmaxSettings(), samples, 100.0, seed)
 
 
-def search(study: Path | None, make: Any = learner, **changes: Any) -> Search:
-    """The search that tests of studies interrupt, finished; a machine of theirs brings its own
+def search(study: Path | None, make: Any = learner, **changes: Any) -> Result:
+    """The result of the search that tests of studies interrupt; a machine of theirs brings its own
     noise."""
     noise = 0.0 if changes.get("evaluator") else 0.1
     learning = Learning(**{"noise": noise, "study": study} | changes)
-    searching = Search(PROBLEM, evaluations=SAMPLES, seed=3, threads=1, learning=learning)
-    learn(searching, "post", make)
-    return searching
+    budget = Budget(evaluation_limit=SAMPLES)
+    return learnt(Search(PROBLEM, budget=budget, seed=3, threads=1), make, learning)
 
 
-def outcome(found: Search) -> list[Any]:
+def learnt(search: Search, make: Any, learning: Learning) -> Result:
+    """The result of a search by Post with the learner that `make` makes."""
+    return learn(search, "post", make, learning).result(search, "post")
+
+
+def outcome(result: Result) -> list[Any]:
     """All of a result that does not depend on the clock."""
-    assert found.best is not None
-    seconds = [batch.seconds.tolist() for batch in found.measurements]
-    history = [(evaluations, value) for _, evaluations, value in found.history]
-    return [seconds, found.evaluations, history, found.best.placement.tolist(), found.best.value]
+    history = [(evaluations, value) for _, evaluations, value in result.history]
+    placement, samples = result.placement.tolist(), result.samples.tolist()
+    return [samples, result.evaluations, history, placement, result.value]
 
 
 def steps(work: Callable[[], object], die_at: float = np.inf) -> int:

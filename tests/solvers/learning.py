@@ -7,11 +7,10 @@ layered and small.
 
 from __future__ import annotations
 
-from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from situate.data.problem import Problem
 from situate.errors import MissingExtra
@@ -19,6 +18,7 @@ from situate.grouping import group
 from situate.policies import installed
 from situate.results.result import Result
 from situate.solvers import METHODS, solve
+from situate.solvers.budget import Budget
 from situate.solvers.learned.driver import learn
 from situate.solvers.learned.learner import Learning, Settings
 from situate.solvers.search import Search
@@ -55,24 +55,26 @@ def first_sixty(result: Result) -> float:
 
 def beats_its_first_sixty(method: str) -> bool:
     """By a tenth, in 480 samples of the layered problem, op by op."""
-    learning = Learning(grouping="none")
-    search = Search(LAYERED, evaluations=480, threads=1, learning=learning)
-    learn(search, method, METHODS[method].learner())
-    found: NDArray[np.float64] = np.concatenate([b.seconds for b in search.measurements])
-    return bool(found.min() < 0.9 * found[:60].min())
+    search = Search(LAYERED, budget=Budget(evaluation_limit=480), threads=1)
+    telemetry = learn(search, method, METHODS[method].learner(), Learning(grouping="none"))
+    samples = telemetry.result(search, method).samples
+    return bool(samples.min() < 0.9 * samples[:60].min())
 
 
-def says_what_to_install(method: ModuleType, monkeypatch: pytest.MonkeyPatch) -> bool:
+def says_what_to_install(method: str, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Where there is no PyTorch."""
     monkeypatch.setattr(installed, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"pip install 'situate\[torch\]'"):
-        method.learner(LAYERED, Learning(), 60, 0)
+        solve(LAYERED, method, evaluations=60)
     return True
 
 
-def groups_as_asked(method: ModuleType) -> bool:
+def groups_as_asked(method: str) -> bool:
     """A grouping asked for goes before that of the settings."""
-    asked = method.learner(LAYERED, Learning(grouping="none"), 60, 0)
-    few = method.learner(LAYERED, Learning(groups=4), 60, 0)
+    make: Any = METHODS[method].learner()
+    asked, few = (
+        make(LAYERED, learning, 60, 0)
+        for learning in (Learning(grouping="none"), Learning(groups=4))
+    )
     merged = len(group(LAYERED, "heavy-edge", 4))
     return len(asked.groups) == LAYERED.units != merged == len(few.groups)

@@ -14,13 +14,17 @@ from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.results.result import Progress
 from situate.solvers import solve
-from situate.solvers.search import OFFERS_REMEMBERED, Candidate, OutOfTime, Search
+from situate.solvers.budget import RECENT_OFFERS, Budget, OutOfTime
+from situate.solvers.incumbent import Candidate
+from situate.solvers.search import Search
 from tests.solvers.families import apart, chain, devices, graph, problem
 
 
-def _search(of: Problem | None = None, bound: float = 0.0, **changes: Any) -> Search:
-    arguments = {"time_limit": None, "evaluations": 10, "seed": 0, "threads": 1} | changes
-    return Search(of or Problem(apart(4), devices(1, 2)), bound, **arguments)
+def _search(
+    of: Problem | None = None, bound: float = 0.0, evaluations: int | None = 10, **limits: Any
+) -> Search:
+    budget = Budget(evaluation_limit=evaluations, **limits)
+    return Search(of or Problem(apart(4), devices(1, 2)), bound, budget=budget, threads=1)
 
 
 def _on(*devices: int) -> tuple[np.ndarray, np.ndarray]:
@@ -42,7 +46,7 @@ def test_both_decoders_count_as_evaluations() -> None:
     search = _search()
     search.offer(*_on(0, 0, 0, 0))
     search.offer(*_on(0, 0, 0, 0), ["eager"])
-    assert search.evaluations == 3
+    assert search.budget.evaluations == 3
 
 
 def _late() -> tuple[Problem, np.ndarray]:
@@ -66,12 +70,12 @@ def test_what_fits_or_is_too_slow_anyway_is_heard_once() -> None:
     problem, order = _late()
     search = _search(problem)
     search.offer(np.array([0, 1, 1], np.int32), order, ["serial"])
-    assert search.evaluations == 1
+    assert search.budget.evaluations == 1
     assert search.best is not None
     again = _search(problem)
     again.best = replace(search.best, value=0.5)
     assert not again.offer(np.array([0, 1, 1], np.int32), order, ["eager"]).feasible
-    assert again.evaluations == 1
+    assert again.budget.evaluations == 1
 
 
 def test_one_device_is_preferred_by_any_decoder_within_the_margin() -> None:
@@ -129,9 +133,9 @@ def test_under_atomic_rules_calls_tell_the_time() -> None:
 
 def test_the_budget_runs_out_by_evaluations() -> None:
     search = _search(evaluations=4)
-    assert search.budget_left() == 1
+    assert search.budget.left() == 1
     search.offer(*_on(0, 0, 0, 0))
-    assert search.budget_left() == 0.5
+    assert search.budget.left() == 0.5
     search.offer(*_on(0, 0, 0, 0))
     assert search.finished()
 
@@ -148,27 +152,27 @@ def test_what_takes_as_long_as_the_median_offer_is_begun_only_if_there_is_time(
     now, took = [0.0], iter((1.0, 3.0, 30.0, 3.0, 3.0))
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
     search = _search(time_limit=60.0)
-    decode = search._decode
+    decode = search.decoding.decode
 
     def slow(*given: Any) -> Candidate:
         now[0] += next(took)
         return decode(*given)
 
-    monkeypatch.setattr(search, "_decode", slow)
-    assert search.affords(1e9), "nothing is known yet"
+    monkeypatch.setattr(search.decoding, "decode", slow)
+    assert search.budget.affords(1e9), "nothing is known yet"
     for _ in range(5):
         search.offer(*_on(0, 0, 0, 0), ["eager"])
-    assert search.affords(6)
-    assert not search.affords(7)
+    assert search.budget.affords(6)
+    assert not search.budget.affords(7)
     now[0] = 58.0
-    assert search.budget_left() > 0
+    assert search.budget.left() > 0
     assert search.finished()
 
 
 def test_without_a_time_limit_there_is_time_for_everything() -> None:
     search = _search(evaluations=1000)
     search.offer(*_on(0, 0, 0, 0))
-    assert search.affords(1e9)
+    assert search.budget.affords(1e9)
 
 
 def test_a_bound_that_is_met_ends_the_search() -> None:
@@ -188,7 +192,13 @@ def test_a_plan_that_does_not_fit_proves_nothing() -> None:
 
 def test_progress_tells_the_best_so_far() -> None:
     seen: list[Progress] = []
-    search = Search(problem("layered"), 1.0, evaluations=9, threads=1, on_progress=seen.append)
+    search = Search(
+        problem("layered"),
+        1.0,
+        budget=Budget(evaluation_limit=9),
+        threads=1,
+        on_progress=seen.append,
+    )
     search.report()
     search.offer(*_on(*[0] * 20))
     assert (seen[0].value, seen[0].feasible) == (np.inf, False)
@@ -226,20 +236,20 @@ def test_a_bound_is_raised_and_never_lowered():
 def test_a_limit_that_is_kept_ends_the_search_after_its_first_plan(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("situate.solvers.search.LIMIT_AT_LEAST", 0.0)
-    search = _search(time_limit=0.0, evaluations=None, keeps_limit=True)
+    monkeypatch.setattr("situate.solvers.budget.MIN_ENFORCED_SECONDS", 0.0)
+    search = _search(time_limit=0.0, evaluations=None, enforced=True)
     search.offer(*_on(0, 0, 0, 0))
-    assert search.evaluations == 1
+    assert search.budget.evaluations == 1
     assert search.overtime == "first plan"
     with pytest.raises(OutOfTime):
         search.offer(*_on(0, 0, 0, 1))
 
 
 def test_an_offer_that_would_end_after_the_limit_does_not_begin():
-    search = _search(time_limit=60.0, evaluations=None, keeps_limit=True)
+    search = _search(time_limit=60.0, evaluations=None, enforced=True)
     search.offer(*_on(0, 0, 0, 0))
-    for _ in range(OFFERS_REMEMBERED):
-        search.record_seconds(90.0)
+    for _ in range(RECENT_OFFERS):
+        search.budget.record_offer(90.0)
     with pytest.raises(OutOfTime):
         search.offer(*_on(0, 0, 0, 1))
 
@@ -247,7 +257,7 @@ def test_an_offer_that_would_end_after_the_limit_does_not_begin():
 def test_auto_says_that_its_first_plan_took_longer_than_the_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("situate.solvers.search.LIMIT_AT_LEAST", 0.0)
+    monkeypatch.setattr("situate.solvers.budget.MIN_ENFORCED_SECONDS", 0.0)
     result = solve(problem("layered"), time_limit=0.0)
     assert (result.overtime, result.feasible, result.evaluations) == ("first plan", True, 1)
     assert solve(problem("layered"), evaluations=50).overtime is None

@@ -10,7 +10,8 @@ import pytest
 
 from situate.data.cluster import Cluster
 from situate.data.graph import Graph, Op
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from situate.errors import MissingExtra, ScheduleError, SituateError
 from situate.schedule.schedule import Schedule
 from situate.simulation.atomic import schedule_calls

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from situate.data.graph import Graph
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from situate.errors import ScheduleError, SituateError
 from situate.simulation.atomic import schedule_calls
 from situate.writers.schedule_json import write

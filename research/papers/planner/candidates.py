@@ -15,9 +15,9 @@ from research.papers.cases import Case
 from research.papers.runs import learnt
 from situate.evaluators.simulated import SimulatedMachine
 from situate.solvers.learned import hierarchical
-from situate.solvers.learned.hierarchical.settings import PAPER
+from situate.solvers.learned.hierarchical import PAPER
 from situate.solvers.learned.learner import Learner
-from situate.solvers.learned.penalty import failure_seconds
+from situate.solvers.learned.rewards import failure_seconds
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,8 @@ def policy(learner: Learner) -> Row:
     from torch import no_grad
 
     from situate.policies.arithmetic import arithmetic
-    from situate.policies.seq2seq import entropy
-    from situate.solvers.learned.hierarchical.reinforce import HierarchicalLearner
+    from situate.policies.entropy import entropy
+    from situate.solvers.learned.hierarchical import HierarchicalLearner
     from situate.solvers.learned.sequence_learner import generator
 
     assert isinstance(learner, HierarchicalLearner)

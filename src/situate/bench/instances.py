@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import structs
 
-from situate.data.problem import Problem, Rules
+from situate.data.problem import Problem
+from situate.data.rules import Rules
 
 
 @dataclass(frozen=True)

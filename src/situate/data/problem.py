@@ -3,88 +3,44 @@
 from __future__ import annotations
 
 import warnings
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from operator import attrgetter
-from typing import Literal, get_args
+from typing import Literal
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from situate.data.cluster import OWN_MACHINE, Cluster
-from situate.data.cost_lookup import estimated, workspace_of
+from situate.data.cost_lookup import estimated
 from situate.data.costs import Costs
 from situate.data.graph import TOTAL_LIMIT, Graph, Op
-from situate.data.post_order import post_order
-from situate.data.roofline import op_seconds
+from situate.data.problem_arrays import ProblemArrays
+from situate.data.rules import RULES, Rules, Transfers, find_rules
 from situate.errors import GraphError, SituateError, nearest
 from situate.validation import check, check_items
 
 Objective = Literal["time", "memory", "throughput"]
-Transfers = Literal["overlapped", "blocking", "atomic"]
-Memory = Literal["time", "step", "persistent"]
 OBJECTIVES: tuple[Objective, ...] = ("time", "memory", "throughput")
 """Objectives to minimise: the makespan in seconds; the peak bytes of the fullest device; the
 seconds between steps in steady pipelined operation."""
-
-UNLIMITED = 2**62
-"""Capacity of a device without a limit, in bytes."""
 
 LONGEST = 1e300
 """Most seconds that all ops and transfers may take together: sums of times stay finite."""
 
 
-class Rules(msgspec.Struct, frozen=True):
-    """Rules of execution, as settings of the one model.
-
-    Raises:
-        SituateError: unknown transfers or memory; atomic transfers with a memory other than
-            `persistent`, for nobody knows when in a call a tensor lives.
-    """
-
-    name: str
-    transfers: Transfers | None = None
-    """None: the cluster's. `atomic`: a device runs its ops as one call (dnn-partitioning)."""
-    contention: bool = True
-    """A channel carries one transfer at a time."""
-    signals: bool = True
-    """A tensor of size zero without a transfer time of its own occupies nothing on its way."""
-    memory: Memory = "time"
-    """`time`: live bytes at every instant; `step`: after every op and transfer, in their order
-    (REGAL, A.4); `persistent`: persistent bytes only."""
-
-    def __post_init__(self) -> None:
-        check_items([self], Rules, lambda _: "rules")
-        options = {"transfers": (None, *get_args(Transfers)), "memory": get_args(Memory)}
-        for setting, values in options.items():
-            value = getattr(self, setting)
-            if value not in values:
-                hint = nearest(str(value), filter(None, values))
-                raise SituateError(f"rules {self.name!r}: unknown {setting} {value!r}{hint}")
-        if self.transfers == "atomic" and self.memory != "persistent":
-            raise SituateError(
-                f"rules {self.name!r}: atomic transfers count persistent bytes alone: "
-                f"memory must be 'persistent', got {self.memory!r}"
-            )
-
-
-RULES = {
-    rules.name: rules
-    for rules in (
-        Rules("situate"),
-        Rules("regal", transfers="blocking", contention=False, signals=False, memory="step"),
-        Rules("doppler", transfers="overlapped", contention=False),
-        Rules("dnn-partitioning", transfers="atomic", contention=False, memory="persistent"),
-    )
-}
-"""Rules by name: situate's own, and those of REGAL (Paliwal et al., ICLR 2020), DOPPLER (ICLR 2026)
-and Tarnawski et al. (NeurIPS 2020); see docs/execution-model.md."""
-
-
 @dataclass(frozen=True, eq=False)
-class Problem:
+class ProblemParts:
+    """The parts of a problem, each of them there; `Problem` finds those that are left out."""
+
+    graph: Graph
+    cluster: Cluster
+    objective: Objective
+    rules: Rules
+    costs: Costs | None
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Problem(ProblemParts):
     """A graph on a cluster; `costs` are what ops took where they were measured.
 
     Without a cluster it is the machine that the graph's own file brings (`Graph.machine`), without
@@ -126,17 +82,28 @@ class Problem:
             add up to more than `LONGEST`, or measured workspaces to more than 2^62 bytes.
     """
 
-    graph: Graph
-    cluster: Cluster = None  # type: ignore[assignment]  # None becomes the graph's own
-    objective: Objective = "time"
-    rules: Rules = None  # type: ignore[assignment]  # None becomes the graph's own
-    costs: Costs | None = None
+    def __init__(
+        self,
+        graph: Graph,
+        cluster: Cluster | None = None,
+        objective: Objective = "time",
+        rules: Rules | str | None = None,
+        costs: Costs | None = None,
+    ) -> None:
+        check(graph, Graph, "problem: graph")
+        own_cluster, own_rules = _cluster(graph, cluster), _rules(graph, rules)
+        super().__init__(graph, own_cluster, objective, own_rules, costs)
+        check_items([self], ProblemParts, lambda _: "problem")
+        self._check_names()
+        self._check_unit()
+        self._check_placeable()
+        self._check_finite()
+        if self.costs is not None:
+            self._check_workspace()
+            for line in estimated(self.graph, self.cluster.devices, self.costs):
+                warnings.warn(line, stacklevel=1)  # at this line, so that Python shows it once
 
-    def __post_init__(self) -> None:
-        check(self.graph, Graph, "problem: graph")
-        object.__setattr__(self, "cluster", self._cluster())
-        object.__setattr__(self, "rules", self._rules())
-        check_items([self], Problem, lambda _: "problem")
+    def _check_names(self) -> None:
         name = self.rules.name
         if name in RULES and self.rules != RULES[name]:
             raise SituateError(
@@ -145,31 +112,6 @@ class Problem:
         if self.objective not in OBJECTIVES:
             hint = nearest(str(self.objective), OBJECTIVES)
             raise SituateError(f"unknown objective {self.objective!r}{hint}")
-        self._check_unit()
-        self._check_placeable()
-        self._check_finite()
-        if self.costs is not None:
-            self._check_workspace()
-            for line in estimated(self.graph, self.cluster.devices, self.costs):
-                warnings.warn(line, stacklevel=1)  # of this place, so that it is said once
-
-    def _cluster(self) -> Cluster:
-        cluster: Cluster | None = self.cluster
-        if cluster is None and self.graph.machine:
-            return Cluster.of_machine(OWN_MACHINE, self.graph.machine)
-        if cluster is None:
-            raise SituateError(
-                f"graph {self.graph.name!r} brings no machine of its own: give a cluster"
-            )
-        return cluster
-
-    def _rules(self) -> Rules:
-        rules: Rules | str | None = self.rules
-        if rules is None and self.graph.rules not in RULES:
-            hint = nearest(self.graph.rules, RULES)
-            raise GraphError(f"graph {self.graph.name!r}: unknown rules {self.graph.rules!r}{hint}")
-        name = self.graph.rules if rules is None else rules
-        return find_rules(name) if isinstance(name, str) else name
 
     def __repr__(self) -> str:
         return f"<Problem: {self.graph!r} on {self.cluster.name!r}, for {self.objective}>"
@@ -190,70 +132,66 @@ class Problem:
         return self.rules.transfers or self.cluster.transfers
 
     @cached_property
-    def seconds(self) -> NDArray[np.float64]:
-        return op_seconds(self.graph, self.cluster, self.costs)
+    def _arrays(self) -> ProblemArrays:
+        return ProblemArrays(self.graph, self.cluster, self.rules, self.costs)
 
     @cached_property
-    def _tensors(self) -> tuple[NDArray[np.int64], ...]:
-        """size, producer, consumer_start, consumers of all tensors, control tensors last."""
-        after: dict[int, dict[int, None]] = {}
-        for before, op in self.graph.control:
-            after.setdefault(before, {})[op] = None
-        tensors = self.graph.tensors
-        consumers = [t.consumers for t in tensors] + [tuple(ops) for ops in after.values()]
-        lengths = np.fromiter(map(len, consumers), np.int64, len(consumers))
-        flat = np.fromiter((op for ops in consumers for op in ops), np.int64, int(lengths.sum()))
-        size = np.array([t.size for t in tensors] + [0] * len(after), np.int64)
-        producer = np.array([t.producer for t in tensors] + list(after), np.int64)
-        return size, producer, np.concatenate(([0], np.cumsum(lengths))), flat
+    def seconds(self) -> NDArray[np.float64]:
+        return self._arrays.seconds
 
-    @property
+    @cached_property
     def size(self) -> NDArray[np.int64]:
-        return self._tensors[0]
+        return self._arrays.size
 
     @cached_property
     def producer(self) -> NDArray[np.int32]:
-        return self._tensors[1].astype(np.int32)
+        return self._arrays.producer
 
     @cached_property
     def consumer_start(self) -> NDArray[np.int32]:
-        return self._tensors[2].astype(np.int32)
+        return self._arrays.consumer_start
 
     @cached_property
     def consumers(self) -> NDArray[np.int32]:
-        return self._tensors[3].astype(np.int32)
+        return self._arrays.consumers
 
     @cached_property
     def transfer_seconds(self) -> NDArray[np.float64]:
-        own = [np.nan if t.seconds is None else t.seconds for t in self.graph.tensors]
-        return np.array(own + [np.nan] * (len(self.size) - len(own)), np.float64)
+        return self._arrays.transfer_seconds
 
     @cached_property
     def signal(self) -> NDArray[np.bool_]:
-        empty = (self.size == 0) & np.isnan(self.transfer_seconds)
-        return np.asarray(empty & self.rules.signals)
+        return self._arrays.signal
 
     @cached_property
     def resident(self) -> NDArray[np.uint8]:
-        return self._flags("resident")
+        return self._arrays.resident
 
     @cached_property
     def output(self) -> NDArray[np.uint8]:
-        return self._flags("output") * np.uint8(self.rules.memory != "step")
-
-    def _flags(self, name: str) -> NDArray[np.uint8]:
-        flags = np.zeros(len(self.size), np.uint8)
-        tensors = self.graph.tensors
-        flags[: len(tensors)] = np.fromiter(map(attrgetter(name), tensors), np.uint8, len(tensors))
-        return flags
+        return self._arrays.output
 
     @cached_property
     def persistent(self) -> NDArray[np.int64]:
-        return np.array([op.persistent for op in self.graph.ops], np.int64)
+        return self._arrays.persistent
 
     @cached_property
     def workspace(self) -> NDArray[np.int64]:
-        return workspace_of(self.graph.ops, self.costs)
+        return self._arrays.workspace
+
+    @cached_property
+    def capacity(self) -> NDArray[np.int64]:
+        return self._arrays.capacity
+
+    @cached_property
+    def accelerators(self) -> NDArray[np.bool_]:
+        return self._arrays.accelerators
+
+    @cached_property
+    def depth_first(self) -> NDArray[np.int32]:
+        """(n,) a topological order with every op just before its first use: depth first through the
+        inputs of each op without consumers."""
+        return self._arrays.depth_first
 
     @cached_property
     def unit(self) -> NDArray[np.int32]:
@@ -296,15 +234,7 @@ class Problem:
             allowed: (units, d) devices of each unit, a subset of those it may run on. A new unit
                 may run on devices that all its parts may run on and that can hold all their bytes.
         """
-        confined = copy(self)
-        # All that hangs on units and on where they may run is found anew.
-        for name in ("allowed", "fastest", "units", "unit_persistent", "unit_seconds"):
-            vars(confined).pop(name, None)
-        vars(confined)["unit"] = part[self.unit].astype(np.int32)
-        runnable = np.ones((confined.units, self.d), np.bool_)
-        np.logical_and.at(runnable, part, allowed)
-        vars(confined)["runnable"] = runnable
-        return confined
+        return ConfinedProblem(self, part, allowed)
 
     @cached_property
     def runnable(self) -> NDArray[np.bool_]:
@@ -324,25 +254,6 @@ class Problem:
             hint = nearest(str(op.device), self.cluster.names)
             raise GraphError(f"op {op.name!r} is pinned to unknown device {op.device!r}{hint}")
         return pinned
-
-    @cached_property
-    def capacity(self) -> NDArray[np.int64]:
-        memory = [UNLIMITED if d.memory is None else d.memory for d in self.cluster.devices]
-        return np.array(memory, np.int64)
-
-    @cached_property
-    def accelerators(self) -> NDArray[np.bool_]:
-        return np.array([device.kind != "cpu" for device in self.cluster.devices])
-
-    @cached_property
-    def depth_first(self) -> NDArray[np.int32]:
-        """(n,) a topological order with every op just before its first use: depth first through the
-        inputs of each op without consumers."""
-        inputs: list[list[int]] = [[] for _ in range(self.n)]
-        for producer, consumer in self.graph.edges():
-            inputs[consumer].append(producer)
-        place = {op: i for i, op in enumerate(self.graph.order)}
-        return post_order(self.graph.order, inputs, rank=place.__getitem__)
 
     @property
     def latency(self) -> NDArray[np.float64]:
@@ -368,6 +279,12 @@ class Problem:
         size = float(self.size[tensor])
         link = float(self.latency[source, target]) + size / float(self.bandwidth[source, target])
         return link + self.cluster.synchronisation
+
+    @property
+    def serial_seconds(self) -> float:
+        """Upper bound on the seconds of any schedule: the sum of the longest times of all ops and
+        transfers."""
+        return self._arrays.serial_seconds
 
     def _check_unit(self) -> None:
         """Times without a unit cannot be added to seconds on a link."""
@@ -406,24 +323,6 @@ class Problem:
         why = f": it has seconds for {', '.join(map(repr, op.seconds or ()))}" if alone else ""
         return f"no device of cluster {self.cluster.name!r} can run {subject}{why}"
 
-    @cached_property
-    def serial_seconds(self) -> float:
-        """Upper bound on the seconds of any schedule: the sum of the longest times of all ops and
-        transfers."""
-        of_ops, of_tensors = self._longest_times
-        with np.errstate(over="ignore"):
-            once = (of_tensors + self.cluster.synchronisation).sum()
-            return float(of_ops.sum() + (once * (self.d - 1) if self.d > 1 else 0.0))
-
-    @cached_property
-    def _longest_times(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Seconds of every op on its slowest device and of every tensor over its slowest link."""
-        own, size = self.transfer_seconds, self.size
-        of_ops = np.where(np.isfinite(self.seconds), self.seconds, 0.0).max(axis=1)
-        linked = np.isnan(own) & ~self.signal
-        with np.errstate(over="ignore"):
-            return of_ops, np.where(linked, self._slowest(size), np.nan_to_num(own))
-
     def _check_finite(self) -> None:
         """Check that no sum of times overflows, in any schedule."""
         if self.serial_seconds > LONGEST:
@@ -443,13 +342,9 @@ class Problem:
                 f"{total} bytes, more than 2^62: look at op {largest!r}"
             )
 
-    def _slowest(self, size: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Seconds that tensors of these sizes take over the worst of all links."""
-        return np.asarray(self.latency.max() + size / self.bandwidth.min())
-
     def _longest(self) -> str:
         """The longest duration of ops, tensors and the synchronisation that every tensor pays."""
-        times = np.concatenate(self._longest_times)[: self.n if self.d == 1 else None]
+        times = np.concatenate(self._arrays.longest_times)[: self.n if self.d == 1 else None]
         item = int(times.argmax())
         if self.d > 1 and self.cluster.synchronisation > times[item]:
             return "the cluster's synchronisation"
@@ -461,12 +356,51 @@ class Problem:
         return name
 
 
-def find_rules(name: str) -> Rules:
-    """The rules of that name.
+class ConfinedProblem(Problem):
+    """A problem with fewer choices and the arrays of the whole problem.
 
-    Raises:
-        SituateError: with the nearest name there is.
+    Its units may have no device left, which proves that the choices were too few. All other checks
+    held for the whole problem.
+
+    Args:
+        whole, part, allowed: see `Problem.confined`.
     """
-    if name not in RULES:
-        raise SituateError(f"unknown rules {name!r}{nearest(name, RULES)}")
-    return RULES[name]
+
+    def __init__(self, whole: Problem, part: NDArray[np.int64], allowed: NDArray[np.bool_]) -> None:
+        ProblemParts.__init__(
+            self, whole.graph, whole.cluster, whole.objective, whole.rules, whole.costs
+        )
+        self._whole_arrays = whole._arrays
+        self._merged_unit = part[whole.unit].astype(np.int32)
+        self._merged_runnable = np.ones((int(self._merged_unit.max()) + 1, whole.d), np.bool_)
+        np.logical_and.at(self._merged_runnable, part, allowed)
+
+    @cached_property
+    def _arrays(self) -> ProblemArrays:
+        return self._whole_arrays
+
+    @cached_property
+    def unit(self) -> NDArray[np.int32]:
+        return self._merged_unit
+
+    @cached_property
+    def runnable(self) -> NDArray[np.bool_]:
+        return self._merged_runnable
+
+
+def _cluster(graph: Graph, cluster: Cluster | None) -> Cluster:
+    """The cluster, or the machine that the graph brings."""
+    if cluster is None and graph.machine:
+        return Cluster.of_machine(OWN_MACHINE, graph.machine)
+    if cluster is None:
+        raise SituateError(f"graph {graph.name!r} brings no machine of its own: give a cluster")
+    return cluster
+
+
+def _rules(graph: Graph, rules: Rules | str | None) -> Rules:
+    """The rules, those of this name, or those that the graph brings."""
+    if rules is None and graph.rules not in RULES:
+        hint = nearest(graph.rules, RULES)
+        raise GraphError(f"graph {graph.name!r}: unknown rules {graph.rules!r}{hint}")
+    name = graph.rules if rules is None else rules
+    return find_rules(name) if isinstance(name, str) else name

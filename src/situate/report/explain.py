@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from situate.data.problem import UNLIMITED, Objective, Problem
+from situate.data.problem import Objective, Problem
+from situate.data.problem_arrays import UNLIMITED
 from situate.report.bottleneck import Busy, busiest
 from situate.report.computing_time import check_times, covered
 from situate.report.critical import CriticalPath, critical_path

@@ -6,7 +6,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from situate.data.problem import UNLIMITED, Problem
+from situate.data.problem import Problem
+from situate.data.problem_arrays import UNLIMITED
 from situate.report.computing_time import check_times
 from situate.report.error_bar import ErrorBar, error_bar
 from situate.report.residency import PERSISTENT, WORKSPACE, Residency, residency

@@ -10,7 +10,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from situate.data.problem import UNLIMITED, Problem
+from situate.data.problem import Problem
+from situate.data.problem_arrays import UNLIMITED
 from situate.report.computing_time import computing_time
 from situate.report.tables import name_cell, table
 from situate.report.text import plural, printable

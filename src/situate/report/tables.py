@@ -14,7 +14,8 @@ from rich.text import Text
 
 from situate.bounds.memory import Need, needs
 from situate.data.graph import Graph
-from situate.data.problem import UNLIMITED, Problem
+from situate.data.problem import Problem
+from situate.data.problem_arrays import UNLIMITED
 from situate.data.slices import shares_text
 from situate.report.computing_time import computing_time
 from situate.report.text import plural, printable

@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING
 
+from situate.errors import plural as plural
+
 if TYPE_CHECKING:  # the message for a lack of memory must not load NumPy
     from situate.data.problem import Problem
 
@@ -25,11 +27,6 @@ def printable(name: str, width: int | None = None) -> str:
 
 def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
-
-
-def plural(count: int, noun: str) -> str:
-    """`1 op`, `2,000 ops`."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def tensor_name(problem: Problem, tensor: int) -> str:

@@ -6,13 +6,13 @@ the time a CPU needs for sending.
 
 from __future__ import annotations
 
-import copy
+from functools import cached_property
 
 import numpy as np
 
 from situate.data.arrays import Floats
 from situate.data.cost_lookup import contention_of
-from situate.data.problem import Problem
+from situate.data.problem import Problem, ProblemParts
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import rescheduled
 
@@ -45,9 +45,25 @@ def expected_schedule(problem: Problem, schedule: Schedule) -> Schedule:
     seconds[ops, schedule.placement] *= _longer(problem, schedule)
     np.add.at(seconds, (problem.producer, schedule.placement[problem.producer]), send_seconds)
     channels[send_seconds > 0] = 0.0
-    slower = copy.copy(problem)
-    slower.__dict__.update(seconds=seconds, transfer_seconds=channels)
-    return rescheduled(slower, schedule)
+    return rescheduled(_SlowerProblem(problem, seconds, channels), schedule)
+
+
+class _SlowerProblem(Problem):
+    """A problem with other times of ops (n, d) and of tensors (m,), and all else as it was."""
+
+    def __init__(self, problem: Problem, seconds: Floats, transfer_seconds: Floats) -> None:
+        ProblemParts.__init__(
+            self, problem.graph, problem.cluster, problem.objective, problem.rules, problem.costs
+        )
+        self._slower_seconds, self._slower_transfer_seconds = seconds, transfer_seconds
+
+    @cached_property
+    def seconds(self) -> Floats:
+        return self._slower_seconds
+
+    @cached_property
+    def transfer_seconds(self) -> Floats:
+        return self._slower_transfer_seconds
 
 
 def _together(schedule: Schedule) -> bool:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from situate import zoo
 from situate.data.cluster import Cluster
 from situate.data.costs import Costs
-from situate.data.problem import Problem, find_rules
+from situate.data.problem import Problem
+from situate.data.rules import find_rules
 from situate.data.update_rule import DEFAULT
 from situate.errors import PlanError
 from situate.results.plan import Plan

@@ -12,7 +12,8 @@ from situate.data.capture_options import CaptureOptions
 from situate.data.cluster import Cluster
 from situate.data.costs import Costs
 from situate.data.graph import Graph
-from situate.data.problem import Objective, Problem, Rules
+from situate.data.problem import Objective, Problem
+from situate.data.rules import Rules
 from situate.data.slices import AutoSlices, Slices
 from situate.errors import SituateError
 from situate.model import count_samples, load_graph
@@ -93,8 +94,8 @@ def solve_slices(
             on_progress=on_progress,
         )
 
-    whole = Problem(capture(None), cluster, objective, rules, costs)  # type: ignore[arg-type]
-    return choose(Cuts(whole, cut_rules, count, capture), search, time_limit, evaluations)
+    whole = Problem(capture(None), cluster, objective, rules, costs)
+    return choose(Cuts(whole, options, count, capture), search, time_limit, evaluations)
 
 
 def check_method(method: str) -> None:

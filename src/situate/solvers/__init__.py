@@ -7,15 +7,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
+from typing import Any
 
 from situate.bounds.lower_bound import bound_in_time
 from situate.data.problem import Problem
 from situate.errors import SituateError, nearest
 from situate.host.thread_limit import at_most
 from situate.results.result import Progress, Result
-from situate.solvers.custom import custom_name
+from situate.solvers.budget import Budget, OutOfTime
+from situate.solvers.learned.checks import custom_name
 from situate.solvers.learned.learner import Learning, MakeLearner
-from situate.solvers.outcome import result_of
+from situate.solvers.learned.telemetry import Telemetry
 from situate.solvers.registry import (
     LEARNERS,
     METHODS,
@@ -25,7 +27,7 @@ from situate.solvers.registry import (
     WITH_WORKERS,
     Method,
 )
-from situate.solvers.search import OutOfTime, Search
+from situate.solvers.search import MethodOptions, Search
 from situate.validation import check
 
 __all__ = [
@@ -89,44 +91,44 @@ def solve(
     check(problem, Problem, "problem")
     check(learning, Learning | None, "learning")
     check(on_progress, Callable | None, "on_progress")
-    name, run = _resolve(method, learning or Learning())
+    name = _name(method)
+    # Imported before the search measures what it can afford.
+    function: Callable[..., Any] = method if callable(method) else METHODS[name].function()
     _check_budget(time_limit, evaluations, seed, threads)
-    learns = name in LEARNERS or name not in METHODS
-    if not learns and learning is not None and learning != _applicable(name, learning):
-        learners = ", ".join(LEARNERS)
-        raise SituateError(f"learning: method {name!r} does not learn; those that do: {learners}")
+    learns = name not in METHODS or METHODS[name].learns
+    options = MethodOptions() if learns else _options(name, learning)
     if time_limit is None and evaluations is None and not learns:
         time_limit = DEFAULT_SECONDS
+    telemetry = Telemetry()
+    if learns:
+        function = _learning(name, function, learning or Learning(), telemetry)
     search = Search(
         problem,
-        time_limit=time_limit,
-        evaluations=evaluations,
+        budget=Budget(time_limit, evaluations, begin=begin, enforced=name == "auto"),
         seed=seed,
         threads=threads,
-        on_progress=on_progress,
-        begin=begin,
-        learning=learning,
-        keeps_limit=name == "auto",
+        on_progress=telemetry.reporting(on_progress) if learns else on_progress,
+        options=options,
     )
     if name == "auto" and problem.n >= OPS_FOR_FIRST_PLAN:
         _offer_first(search)
     bound = bound_in_time(problem, begin, time_limit)
-    search.lower_bound, search.bounded_by = bound.value, bound.name
-    if not learns:
-        search.knows = "told costs"
+    search.raise_bound(bound.value, bound.name)
     try:
         with at_most(search.threads):
-            run(search)
+            function(search)
     except KeyboardInterrupt:
         if search.best is None:
             raise
-        search.interrupted = True
-    return result_of(search, name)
+        search.budget.interrupted = True
+    if learns:
+        return telemetry.result(search, name)
+    return search.result(name, knows="told costs")
 
 
 def _offer_first(search: Search) -> None:
     """Offer the cheapest rule's plan that fits. Without a time limit, offer the first rule's."""
-    problem, hurried = search.problem, search.time_limit is not None
+    problem, hurried = search.problem, search.budget.time_limit is not None
     # No device holds the persistent bytes of all ops: a plan on one device is not worth decoding.
     too_small = problem.persistent.sum() > problem.capacity.max()
     for rule in FIRST_RULES[int(too_small) :] if hurried else FIRST_RULES[:1]:
@@ -138,37 +140,44 @@ def _offer_first(search: Search) -> None:
             return
 
 
-def _applicable(name: str, learning: Learning) -> Learning:
-    """The options that apply to a method which does not learn from measurements."""
-    applicable = Learning(learning.settings) if name in WITH_SETTINGS else Learning()
-    applicable = (
-        replace(applicable, weights=learning.weights) if name in WITH_WEIGHTS else applicable
-    )
-    return replace(applicable, workers=learning.workers) if name in WITH_WORKERS else applicable
-
-
-def _resolve(method: str | MakeLearner, learning: Learning) -> tuple[str, Callable[[Search], None]]:
-    """The name of a method, and the function that runs it."""
+def _name(method: str | MakeLearner) -> str:
+    """The name of a method, or of a function that makes a learner."""
     if not isinstance(method, str):
-        name = custom_name(method, METHODS)
-        return name, _learned(name, method, learning)
+        return custom_name(method, METHODS)
     if method not in METHODS:
         raise SituateError(f"unknown method {method!r}{nearest(method, METHODS)}")
-    if method in LEARNERS:
-        return method, _learned(method, METHODS[method].learner(), learning)
-    # Imported before the search measures what it can afford.
-    return method, METHODS[method].function()
+    return method
 
 
-def _learned(name: str, make: MakeLearner, learning: Learning) -> Callable[[Search], None]:
+def _options(name: str, learning: Learning | None) -> MethodOptions:
+    """The options of a method that does not learn.
+
+    Raises:
+        SituateError: `learning` has others than the method takes.
+    """
+    if learning is None:
+        return MethodOptions()
+    method, options = METHODS[name], MethodOptions()
+    if method.has_settings:
+        options = replace(options, settings=learning.settings)
+    if method.has_weights:
+        options = replace(options, weights=learning.weights)
+    if method.has_workers:
+        options = replace(options, workers=learning.workers)
+    if learning != Learning(options.settings, weights=options.weights, workers=options.workers):
+        learners = ", ".join(LEARNERS)
+        raise SituateError(f"learning: method {name!r} does not learn; those that do: {learners}")
+    return options
+
+
+def _learning(
+    name: str, make: MakeLearner, learning: Learning, telemetry: Telemetry
+) -> Callable[[Search], object]:
+    """The function that runs a method which learns."""
     # Imported late: only methods that learn need studies and SQLite.
-    if learning.clock == "wall":
-        from situate.solvers.learned.asynchronous.wall_run import learn_by_wall_clock
-
-        return partial(learn_by_wall_clock, method=name, make=make)
     from situate.solvers.learned.driver import learn
 
-    return partial(learn, method=name, make=make)
+    return partial(learn, method=name, make=make, learning=learning, telemetry=telemetry)
 
 
 def _check_budget(

@@ -11,7 +11,6 @@ from situate.bounds.lower_bound import tightest_bound
 from situate.data.placements import Restrictions, check_order, indices_of, integers
 from situate.data.problem import Problem
 from situate.results.result import Result
-from situate.solvers.outcome import result_of
 from situate.solvers.search import Search
 from situate.validation import check
 
@@ -47,4 +46,4 @@ def evaluate(
     bound = tightest_bound(problem)
     search = Search(problem, bound.value, seed=seed, bounded_by=bound.name)
     search.offer(devices, urgent)
-    return result_of(search, method)
+    return search.result(method)

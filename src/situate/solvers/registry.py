@@ -8,6 +8,8 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
+from situate.policies.installed import check_torch
+
 if TYPE_CHECKING:
     from situate.solvers.learned.learner import MakeLearner
     from situate.solvers.search import Search
@@ -79,7 +81,13 @@ class Method:
         return make
 
     def function(self) -> Callable[..., Any]:
-        """The function that implements the method; its module is imported now."""
+        """The function that implements the method; its module is imported now.
+
+        Raises:
+            MissingExtra: the method needs PyTorch, and it is not installed.
+        """
+        if self.extra == PYTORCH:
+            check_torch(*(("safetensors",) if self.has_weights else ()))
         module, _, function = self.module.partition(":")
         implementation: Callable[..., Any] = getattr(
             import_module(f"situate.solvers.{module}"), function
@@ -264,7 +272,7 @@ _ALL = (
     Method(
         "regal",
         "search",
-        "evolutionary.regal.method:regal",
+        "evolutionary.regal.regal:regal",
         "the same where a trained graph network proposes, for every op, which keys are likely",
         paper=REGAL,
         extra=PYTORCH,
@@ -274,7 +282,7 @@ _ALL = (
     Method(
         "gas",
         "search",
-        "evolutionary.regal.method:gas",
+        "evolutionary.regal.regal:gas",
         "as regal, where a recurrent network reads the ops one after the other",
         paper=REGAL,
         extra=PYTORCH,
@@ -283,7 +291,7 @@ _ALL = (
     Method(
         "idrs",
         "search",
-        "evolutionary.regal.method:idrs",
+        "evolutionary.regal.regal:idrs",
         "random chromosomes of what regal's network proposes, none of which are bred",
         paper=REGAL,
         extra=PYTORCH,
@@ -297,25 +305,25 @@ _ALL = (
     ),
     _learner(
         "policy_gradient",
-        "learned.softmax:policy_gradient",
+        "learned.post:policy_gradient",
         "one step along the policy gradient after every 12 samples (REINFORCE)",
         paper=POST,
     ),
     _learner(
         "ppo",
-        "learned.softmax:ppo",
+        "learned.post:ppo",
         "proximal policy optimisation of a softmax a group",
         paper=POST,
     ),
     _learner(
         "cross_entropy",
-        "learned.softmax:cross_entropy",
+        "learned.post:cross_entropy",
         "cross-entropy minimisation of a softmax a group",
         paper=POST,
     ),
     _learner(
         "post",
-        "learned.softmax:post",
+        "learned.post:post",
         "cross-entropy minimisation joined with proximal policy optimisation",
         paper=POST,
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from situate.bench.families.unequal import instances, layered
-from situate.data.problem import UNLIMITED
+from situate.data.problem_arrays import UNLIMITED
 from situate.solvers import solve
 
 MADE = [instance.make() for instance in instances() if instance.name.startswith("100")]

@@ -8,6 +8,7 @@ import pytest
 from situate.bench.peers.random_keys import BudgetExhausted, RandomKeys
 from situate.data.problem import Problem
 from situate.errors import SituateError
+from situate.solvers.budget import Budget
 from situate.solvers.search import Search
 from tests.solvers.families import apart, devices, fork, problem
 
@@ -18,15 +19,15 @@ def keys_of(search: Search, draws: int) -> tuple[RandomKeys, np.ndarray]:
 
 
 def test_a_value_is_that_of_the_plan_that_is_offered():
-    search = Search(Problem(fork(6), devices(1, 1)), time_limit=10)
+    search = Search(Problem(fork(6), devices(1, 1)), budget=Budget(time_limit=10))
     chromosomes, keys = keys_of(search, 20)
     values = chromosomes.values(keys)
     assert search.incumbent.value == values.min()
-    assert search.evaluations >= 20
+    assert search.budget.evaluations >= 20
 
 
 def test_affinities_choose_a_device_and_priorities_the_order():
-    search = Search(Problem(apart(3), devices(1, 1)), time_limit=10)
+    search = Search(Problem(apart(3), devices(1, 1)), budget=Budget(time_limit=10))
     chromosomes = RandomKeys(search)
     assert chromosomes.count == 3 * 2 + 3
     one = np.array([[0.9, 0.1, 0.9, 0.1, 0.1, 0.9, 0.5, 0.7, 0.6]])
@@ -37,7 +38,7 @@ def test_affinities_choose_a_device_and_priorities_the_order():
 
 def test_what_does_not_fit_is_above_what_fits():
     tight = Problem(apart(4, persistent=10), devices(1, 1, memory=20))
-    chromosomes, keys = keys_of(Search(tight, time_limit=10), 60)
+    chromosomes, keys = keys_of(Search(tight, budget=Budget(time_limit=10)), 60)
     values = chromosomes.values(keys)
     fit = values < tight.serial_seconds + 1
     assert 0 < fit.sum() < 60
@@ -46,12 +47,12 @@ def test_what_does_not_fit_is_above_what_fits():
 
 def test_units_stay_where_they_may():
     pinned = problem("pinned among equals")
-    chromosomes, keys = keys_of(Search(pinned, time_limit=10), 8)
+    chromosomes, keys = keys_of(Search(pinned, budget=Budget(time_limit=10)), 8)
     chromosomes.values(keys)  # a pin that is broken would raise
 
 
 def test_the_time_ends_it():
-    search = Search(Problem(fork(6), devices(1, 1)), time_limit=0)
+    search = Search(Problem(fork(6), devices(1, 1)), budget=Budget(time_limit=0))
     chromosomes, keys = keys_of(search, 2)
     with pytest.raises(BudgetExhausted):
         chromosomes.values(keys)

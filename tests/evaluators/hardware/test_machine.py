@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 torch = pytest.importorskip("torch")
 
 from situate.data.cluster import Cluster, Device  # noqa: E402
-from situate.data.problem import RULES, Problem  # noqa: E402
+from situate.data.problem import Problem  # noqa: E402
+from situate.data.rules import RULES  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.evaluators.hardware import workers  # noqa: E402
 from situate.evaluators.hardware.machine import RealMachine  # noqa: E402

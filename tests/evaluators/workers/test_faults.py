@@ -14,7 +14,7 @@ import pytest
 from benchmarks.lib.killed_workers import Sleeping, killing
 from situate.errors import SituateError
 from situate.evaluators.workers.processes import ProcessWorkers
-from situate.solvers.search import Search
+from situate.results.result import Result
 from situate.study import Study
 from situate.study.file import StudyFile
 from tests.solvers.killed import PROBLEM, SAMPLES, outcome, search
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
-def undisturbed() -> Search:
+def undisturbed() -> Result:
     """The search that no worker has a part in."""
     return search(None)
 
@@ -37,10 +37,14 @@ def search_folder(tmp_path: Path) -> Path:
     return folder
 
 
-def _search(study: Path, search_folder: Path, workers: int, seconds: float = 0.002) -> Search:
-    return search(
-        study, evaluator=Sleeping(PROBLEM, 0.1, 3, search_folder, seconds), workers=workers
-    )
+def _search(study: Path, begun: Path, workers: int, seconds: float = 0.002) -> Result:
+    return search(study, evaluator=Sleeping(PROBLEM, 0.1, 3, begun, seconds), workers=workers)
+
+
+def _is_that_of(found: Result, study: Path, undisturbed: Result) -> None:
+    assert outcome(found) == outcome(undisturbed)
+    held = Study.read(study)
+    assert np.array_equal(held.measurements.seconds, undisturbed.samples)
 
 
 def _is_that_of(study_bytes: Search, study: Path, undisturbed: Search) -> None:
@@ -53,7 +57,7 @@ def _is_that_of(study_bytes: Search, study: Path, undisturbed: Search) -> None:
 
 # Each search runs in a child process, which the test disturbs.
 def test_workers_that_are_killed_again_and_again(
-    undisturbed: Search, tmp_path: Path, search_folder: Path
+    undisturbed: Result, tmp_path: Path, begun: Path
 ) -> None:
     with (
         killing(search_folder, every=0.2, most=3) as killed,
@@ -73,7 +77,7 @@ _search(Path(sys.argv[1]), Path(sys.argv[2]), workers=3, seconds=0.02)
 
 
 def test_a_driver_that_is_killed_and_started_again_with_other_workers(
-    undisturbed: Search, tmp_path: Path, search_folder: Path
+    undisturbed: Result, tmp_path: Path, begun: Path
 ) -> None:
     study = tmp_path / "study"
     command = [sys.executable, "-c", SEARCH, str(study), str(search_folder)]
@@ -87,9 +91,7 @@ def test_a_driver_that_is_killed_and_started_again_with_other_workers(
     _is_that_of(_search(study, search_folder, workers=2), study, undisturbed)
 
 
-def test_a_disk_that_is_full_meanwhile(
-    undisturbed: Search, tmp_path: Path, search_folder: Path
-) -> None:
+def test_a_disk_that_is_full_meanwhile(undisturbed: Result, tmp_path: Path, begun: Path) -> None:
     study = tmp_path / "study"
     with (
         room_for(60_000),
@@ -101,7 +103,7 @@ def test_a_disk_that_is_full_meanwhile(
 
 
 def test_a_study_that_another_search_writes_starts_no_worker(
-    undisturbed: Search, tmp_path: Path, search_folder: Path, monkeypatch: pytest.MonkeyPatch
+    undisturbed: Result, tmp_path: Path, begun: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = tmp_path / "study"
     _search(study, search_folder, workers=1)

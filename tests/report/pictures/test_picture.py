@@ -12,7 +12,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from situate.data.cluster import Cluster, Device
 from situate.data.graph import Graph, Op
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from situate.errors import MissingExtra, ScheduleError, SituateError
 from situate.report.pictures.picture import Heading, _figure, draw, render
 from situate.schedule.schedule import Schedule

@@ -112,7 +112,7 @@ def test_auto_goes_on_from_the_very_plan_that_it_is_given(
     options = auto._options([str(tmp_path), "--name", "x", "--weights", "w"])
     of = auto.problem(tmp_path / "er.json", options)
     monkeypatch.setattr(auto, "run_auto", lambda search: None)
-    given = auto.started(of, auto.Budget(evaluations=1200), options, "tuned_brkga")
+    given = auto.started(of, auto.Limits(evaluations=1200), options, "tuned_brkga")
     first = solve(of, "tuned_brkga", evaluations=300, threads=1)
     assert given.value == first.value
     assert first.transfers is not None
@@ -123,10 +123,10 @@ def test_a_start_takes_its_share_of_the_evaluations(folder: Path) -> None:
     options.weights = folder / "time.safetensors"
     of = auto.problem(folder / "test" / "er.json", options)
     for start in auto.STARTS:
-        result = auto.started(of, auto.Budget(evaluations=400), options, start)
+        result = auto.started(of, auto.Limits(evaluations=400), options, start)
         assert result.evaluations <= 400 or result.gap == 0
-    assert auto.Budget(evaluations=400).part(0.25) == auto.Budget(evaluations=100)
-    assert auto.Budget(seconds=2.0).part(0.25) == auto.Budget(seconds=0.5)
+    assert auto.Limits(evaluations=400).part(0.25) == auto.Limits(evaluations=100)
+    assert auto.Limits(seconds=2.0).part(0.25) == auto.Limits(seconds=0.5)
 
 
 def test_links_and_memory_are_as_asked_for(folder: Path) -> None:

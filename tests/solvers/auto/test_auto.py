@@ -17,7 +17,8 @@ from situate import _core
 from situate.bench.families.regal import synthetic
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from situate.data.topology import pipeline_order
 from situate.grouping import heavy_edge
 from situate.results.result import Progress, Result
@@ -476,7 +477,7 @@ def test_a_time_limit_holds_however_long_a_plan_takes_to_decode(
 ) -> None:
     """The rules are heard in any case; what comes then is begun only if there is time for it."""
     small = families.problem(family, objective)
-    monkeypatch.setattr("situate.solvers.search.gap", lambda *_: 1.0)  # nothing ends it before
+    monkeypatch.setattr("situate.solvers.incumbent.gap", lambda *_: 1.0)  # nothing ends it before
     for limit in (40, 58, 130):
         with monkeypatch.context() as patch:
             clock = Clock(patch)

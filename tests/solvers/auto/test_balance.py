@@ -10,12 +10,14 @@ import pytest
 
 from situate import _core
 from situate.data.graph import Graph, Op
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from situate.data.topology import pipeline_order
 from situate.simulation.simulator import Simulator
 from situate.solvers import solve
 from situate.solvers.auto.balance import balance
 from situate.solvers.auto.pipeline import turns
+from situate.solvers.budget import Budget
 from situate.solvers.search import Search
 from tests.oracle.problems import random_decision, random_problem
 from tests.solvers.families import apart, chain, devices
@@ -33,7 +35,7 @@ def test_what_no_cut_balances_is_annealed() -> None:
     another, nor do devices that trade all they have become so."""
     seconds = [8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0] * 2
     problem = Problem(apart(16, seconds=seconds), devices(1, 1, 1), "throughput")
-    search = Search(problem, evaluations=4000, threads=1)
+    search = Search(problem, budget=Budget(evaluation_limit=4000), threads=1)
     search.offer(np.zeros(16, np.int32), np.arange(16, dtype=np.int32))
     balance(search)
     assert search.best is not None
@@ -43,11 +45,11 @@ def test_what_no_cut_balances_is_annealed() -> None:
 def test_what_only_one_device_can_run_is_left_alone() -> None:
     ops = tuple(Op(f"op{j}", seconds={"*": 1.0}, device="d0") for j in range(3))
     problem = Problem(Graph("pinned", ops), devices(1, 1), "throughput")
-    search = Search(problem, evaluations=100, threads=1)
+    search = Search(problem, budget=Budget(evaluation_limit=100), threads=1)
     search.offer(np.zeros(3, np.int32), np.arange(3, dtype=np.int32))
-    before = search.evaluations
+    before = search.budget.evaluations
     balance(search)
-    assert search.evaluations == before
+    assert search.budget.evaluations == before
 
 
 @pytest.mark.parametrize("chunk", range(6))

@@ -8,6 +8,7 @@ import pytest
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.solvers.auto.cleanup import clean_up, stray
+from situate.solvers.budget import Budget
 from situate.solvers.search import Search
 from tests.solvers.families import devices
 
@@ -25,7 +26,7 @@ def _problem(update_seconds: float = 0.0) -> Problem:
 
 
 def _tidied(problem: Problem, placement: list[int]) -> list[int]:
-    search = Search(problem, evaluations=100, threads=1)
+    search = Search(problem, budget=Budget(evaluation_limit=100), threads=1)
     search.offer(np.array(placement, np.int32), np.arange(4, dtype=np.int32))
     clean_up(search)
     assert search.best is not None
@@ -54,15 +55,15 @@ def test_moves_that_are_all_as_good_are_made_at_once() -> None:
     ops = (*weights, Op("read", seconds={"*": 1.0}), Op("long", seconds={"*": 3.0}))
     tensors = tuple(Tensor(f"w{i}", i, 4, (100,), resident=True) for i in range(100))
     problem = Problem(Graph("g", ops, tensors), devices(1, 1, bandwidth=1e9))
-    search = Search(problem, evaluations=1000, threads=1)
+    search = Search(problem, budget=Budget(evaluation_limit=1000), threads=1)
     placement = np.array([1] * 100 + [0, 1], np.int32)
     before = search.offer(placement, np.arange(102, dtype=np.int32), ["eager"])
-    evaluations = search.evaluations
+    evaluations = search.budget.evaluations
     clean_up(search)
     assert search.best is not before
     assert search.best is not None
     assert search.best.placement.tolist() == [0] * 101 + [1]
-    assert search.evaluations == evaluations + 1
+    assert search.budget.evaluations == evaluations + 1
 
 
 def test_it_tries_halves_until_what_must_stay_is_found() -> None:
@@ -77,13 +78,13 @@ def test_it_tries_halves_until_what_must_stay_is_found() -> None:
 def test_the_evaluations_that_are_left_end_it(left: int) -> None:
     search = _beside(_many(), evaluations=1 + left)
     clean_up(search)
-    assert search.evaluations == 1 + left
+    assert search.budget.evaluations == 1 + left
 
 
 def test_the_time_limit_ends_it() -> None:
     search = _beside(_many(), time_limit=0.0)
     clean_up(search)
-    assert search.evaluations == 1
+    assert search.budget.evaluations == 1
 
 
 def _many() -> Problem:
@@ -103,6 +104,8 @@ def _many() -> Problem:
 
 def _beside(problem: Problem, time_limit: float | None = None, evaluations: int = 100) -> Search:
     """A search that knows the plan with the parameters on the device that does not read them."""
-    search = Search(problem, time_limit=time_limit, evaluations=evaluations, threads=1)
+    search = Search(
+        problem, budget=Budget(time_limit=time_limit, evaluation_limit=evaluations), threads=1
+    )
     search.offer(np.array([1] * 8 + [0, 0, 1], np.int32), np.arange(11, dtype=np.int32), ["eager"])
     return search

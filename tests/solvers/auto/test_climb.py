@@ -15,6 +15,7 @@ from situate.solvers.auto.climb import (
     TRIAL_EVALUATIONS,
     climb,
 )
+from situate.solvers.budget import Budget
 from situate.solvers.heuristics import heft, single
 from situate.solvers.local_search.hill_climbing import HillClimber
 from situate.solvers.search import Search
@@ -24,7 +25,7 @@ from tests.solvers.learning import branching
 
 def searching(of: Problem, evaluations: int, rule=single, threads: int = 1) -> Search:
     """A search that has heard one rule."""
-    search = Search(of, evaluations=evaluations, threads=threads)
+    search = Search(of, budget=Budget(evaluation_limit=evaluations), threads=threads)
     rule.run(search)
     return search
 
@@ -39,18 +40,18 @@ def test_it_betters_the_plan_that_it_began_with():
 @pytest.mark.parametrize("evaluations", [10, 100, 1000])
 def test_it_takes_its_share_of_what_is_left(evaluations):
     search = searching(branching(), evaluations)
-    left = evaluations - search.evaluations
+    left = evaluations - search.budget.evaluations
     climb(search)
-    assert evaluations - search.evaluations >= (1 - CLIMB_SHARE) * left - 20
+    assert evaluations - search.budget.evaluations >= (1 - CLIMB_SHARE) * left - 20
 
 
 def test_from_where_it_ended_it_ends_early():
     search = searching(branching(), 20_000)
     climb(search)
-    again, value = search.evaluations, search.best.value
+    again, value = search.budget.evaluations, search.best.value
     climb(search)
     assert search.best.value <= value
-    assert search.evaluations - again < 0.5 * CLIMB_SHARE * 20_000
+    assert search.budget.evaluations - again < 0.5 * CLIMB_SHARE * 20_000
 
 
 def interrupting(of: Problem, evaluations: int) -> Search:
@@ -60,7 +61,7 @@ def interrupting(of: Problem, evaluations: int) -> Search:
         if progress.evaluations >= evaluations:
             raise KeyboardInterrupt
 
-    search = Search(of, evaluations=100_000, threads=1, on_progress=interrupt)
+    search = Search(of, budget=Budget(evaluation_limit=100_000), threads=1, on_progress=interrupt)
     single.run(search)
     return search
 
@@ -78,7 +79,7 @@ def test_it_tells_of_what_is_better_as_it_goes():
     seen: list[float] = []
     search = Search(
         branching(),
-        evaluations=4000,
+        budget=Budget(evaluation_limit=4000),
         threads=1,
         on_progress=lambda progress: seen.append(progress.value),
     )
@@ -90,9 +91,9 @@ def test_it_tells_of_what_is_better_as_it_goes():
 def test_it_has_some_tries_in_any_case():
     """No neighbour of a chain on one device is ahead of it."""
     search = searching(Problem(chain(40), devices(1, 1)), 5 * TRIAL_EVALUATIONS)
-    before = search.evaluations
+    before = search.budget.evaluations
     climb(search)
-    assert TRIAL_EVALUATIONS <= search.evaluations - before < TRIAL_EVALUATIONS + 20
+    assert TRIAL_EVALUATIONS <= search.budget.evaluations - before < TRIAL_EVALUATIONS + 20
 
 
 @pytest.mark.parametrize(("times", "seeds"), [(5, {0}), (20, {0, SEED_RANGE})])
@@ -112,15 +113,15 @@ def test_with_plenty_of_evaluations_it_begins_twice(monkeypatch, times, seeds):
 def test_where_no_neighbour_is_better_it_ends():
     search = searching(Problem(chain(6), devices(1, 1)), 1_000_000)
     climb(search)
-    assert search.evaluations < 1000
+    assert search.budget.evaluations < 1000
 
 
 def test_without_time_it_does_nothing():
-    search = Search(branching(), time_limit=0.0, threads=1)
+    search = Search(branching(), budget=Budget(time_limit=0.0), threads=1)
     single.run(search)
-    before = search.evaluations
+    before = search.budget.evaluations
     climb(search)
-    assert search.evaluations == before
+    assert search.budget.evaluations == before
 
 
 def test_a_plan_that_fits_replaces_one_that_does_not():
@@ -138,4 +139,4 @@ def test_threads_change_nothing(rule):
     climb(one)
     climb(two)
     assert one.best.value == two.best.value
-    assert one.evaluations == two.evaluations
+    assert one.budget.evaluations == two.budget.evaluations

@@ -26,8 +26,9 @@ from situate.solvers.auto.cooling import (
     evaluations_of,
     interval_seconds,
 )
+from situate.solvers.budget import RECENT_OFFERS, Budget
 from situate.solvers.heuristics import single
-from situate.solvers.search import OFFERS_REMEMBERED, Search
+from situate.solvers.search import Search
 from tests.solvers.families import chain, devices
 
 
@@ -36,7 +37,9 @@ def begun(
 ) -> Search:
     """A search that has heard one rule, far from its bound."""
     problem = Problem(chain(4), devices(1, 1))
-    search = Search(problem, time_limit=time_limit, evaluations=evaluations, threads=threads)
+    search = Search(
+        problem, budget=Budget(time_limit=time_limit, evaluation_limit=evaluations), threads=threads
+    )
     single.run(search)
     return search
 
@@ -46,7 +49,7 @@ def spent(search: Search, schedule: Cooling = OVERLAPPED) -> list[tuple[float, i
     found = []
     for each in cooling(search, CHAINS, schedule):
         found.append(each)
-        search.evaluations += CHAINS * each[1]
+        search.budget.evaluations += CHAINS * each[1]
     return found
 
 
@@ -65,8 +68,8 @@ def test_rounds_begin_hot_and_end_cold(schedule: Cooling) -> None:
 def test_the_evaluations_are_spent_and_no_more() -> None:
     search = begun(evaluations=20_000)
     assert len(spent(search)) == pytest.approx(INTERVALS, rel=0.05)
-    assert search.evaluations <= 20_000
-    assert search.evaluations > 20_000 - CHAINS
+    assert search.budget.evaluations <= 20_000
+    assert search.budget.evaluations > 20_000 - CHAINS
 
 
 def test_slices_end_where_nothing_is_evaluated() -> None:
@@ -93,8 +96,8 @@ def test_a_short_search_cools_in_many_steps() -> None:
 
 def test_an_interval_is_no_shorter_than_a_few_offers() -> None:
     search = begun(time_limit=10 * INTERVAL)
-    for _ in range(OFFERS_REMEMBERED):
-        search.record_seconds(INTERVAL / OFFERS_TO_AN_INTERVAL / 2)
+    for _ in range(RECENT_OFFERS):
+        search.budget.record_offer(INTERVAL / OFFERS_TO_AN_INTERVAL / 2)
     assert interval_seconds(search) == pytest.approx(INTERVAL / 2)
 
 

@@ -13,6 +13,7 @@ from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.solvers.auto.critical import critical_transfers, move_critical, phase_lines
+from situate.solvers.budget import Budget
 from situate.solvers.search import Search
 
 SIZES = (9, 9, 9, 9, 1, 9, 9)
@@ -29,7 +30,7 @@ def chain(memory: int | None = None, sizes: tuple[int, ...] = SIZES) -> Problem:
 
 def searched(problem: Problem, placement: list[int], evaluations: int = 1000) -> Search:
     """A search that knows a plan."""
-    search = Search(problem, evaluations=evaluations, threads=1)
+    search = Search(problem, budget=Budget(evaluation_limit=evaluations), threads=1)
     order = np.array(problem.graph.order, np.int32)
     search.offer(np.array(placement, np.int32), order, ["eager"])
     return search
@@ -103,15 +104,15 @@ def test_there_is_a_line_of_all_units_and_one_of_each_phase() -> None:
 
 def test_only_a_plan_that_fits_is_shifted() -> None:
     search = searched(chain(memory=2), [0, 0, 0, 1, 1, 1, 1, 1])
-    before = search.evaluations
+    before = search.budget.evaluations
     move_critical(search, phase_lines(search.problem))
-    assert search.evaluations == before
+    assert search.budget.evaluations == before
 
 
 def test_a_share_of_the_budget_ends_it() -> None:
     search = searched(chain(24), [0, 0, 0, 0, 0, 1, 1, 1], evaluations=30)
     move_critical(search, phase_lines(search.problem))
-    assert search.evaluations <= 1 + 0.1 * 30
+    assert search.budget.evaluations <= 1 + 0.1 * 30
 
 
 def test_auto_spares_a_full_gpu_a_transfer_of_12_ms() -> None:

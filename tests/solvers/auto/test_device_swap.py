@@ -15,6 +15,7 @@ from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
 from situate.solvers import solve
 from situate.solvers.auto.device_swap import swap_devices, swapped, unlike_pairs
+from situate.solvers.budget import Budget
 from situate.solvers.evaluate import evaluate
 from situate.solvers.search import Search
 from tests.oracle.problems import random_problem
@@ -66,7 +67,7 @@ def test_auto_fills_one_node_before_the_other(objective):
 
 def test_pieces_in_the_order_of_the_file_end_up_node_by_node():
     problem = pipeline("time")
-    search = Search(problem, evaluations=100_000, threads=1)
+    search = Search(problem, budget=Budget(evaluation_limit=100_000), threads=1)
     search.offer(in_turn(list(range(8))), np.array(problem.graph.order, np.int32))
     before = search.best.value
     swap_devices(search)
@@ -76,10 +77,10 @@ def test_pieces_in_the_order_of_the_file_end_up_node_by_node():
 
 def test_it_takes_a_small_share_of_the_budget():
     problem = pipeline("time")
-    search = Search(problem, evaluations=1000, threads=1)
+    search = Search(problem, budget=Budget(evaluation_limit=1000), threads=1)
     search.offer(in_turn(list(range(8))), np.array(problem.graph.order, np.int32))
     swap_devices(search)
-    assert search.evaluations <= 25
+    assert search.budget.evaluations <= 25
 
 
 def test_units_trade_as_far_as_they_may():

@@ -5,15 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from situate.solvers import solve
 from situate.solvers.auto.earliest import offer_earliest_rules
+from situate.solvers.budget import Budget
 from situate.solvers.search import Search
 from tests.solvers.families import devices, layered
 
 
 def _offered(problem: Problem, **limits: float) -> Search:
-    search = Search(problem, threads=1, **limits)
+    search = Search(problem, budget=Budget(**limits), threads=1)
     offer_earliest_rules(search)
     return search
 
@@ -41,8 +43,10 @@ def test_atomic_transfers_are_not_what_they_are_for(rules: str, offered: bool) -
 
 
 def test_nothing_is_begun_without_time_for_it() -> None:
-    search = Search(Problem(layered(3, 3, 0), devices(1, 1)), time_limit=1.0, threads=1)
-    search.record_seconds(0.1)
+    search = Search(
+        Problem(layered(3, 3, 0), devices(1, 1)), budget=Budget(time_limit=1.0), threads=1
+    )
+    search.budget.record_offer(0.1)
     offer_earliest_rules(search)
     assert search.best is None
 

@@ -27,8 +27,9 @@ from situate.solvers.auto.islands import (
     improved,
     islands,
 )
+from situate.solvers.budget import Budget
 from situate.solvers.learned.learner import Learning
-from situate.solvers.search import Search
+from situate.solvers.search import MethodOptions, Search
 from tests.evaluators.workers.harmed_islands import FOLDER, killed_once, killed_where_it_is_a_worker
 from tests.solvers.families import devices, layered
 
@@ -76,7 +77,7 @@ class Recorded(Jobs):
 
 
 def _islands(**limits: Any) -> tuple[Search, Recorded, Islands]:
-    search = Search(problem(), seed=1, threads=1, **limits)
+    search = Search(problem(), budget=Budget(**limits), seed=1, threads=1)
     order = np.array(search.problem.graph.order, np.int32)
     search.offer(np.zeros(search.problem.n, np.int32), order)
     jobs = Recorded(improved, 1, shared=(search.problem, 0.0))
@@ -84,7 +85,7 @@ def _islands(**limits: Any) -> tuple[Search, Recorded, Islands]:
 
 
 def test_every_round_begins_with_the_best_of_all_and_seeds_of_its_own() -> None:
-    search, jobs, islands = _islands(evaluations=2000)
+    search, jobs, islands = _islands(evaluation_limit=2000)
     first = search.incumbent
     assert islands.improve(full=False)
     rounds = [jobs.calls[i : i + ISLANDS] for i in range(0, len(jobs.calls), ISLANDS)]
@@ -99,9 +100,9 @@ def test_every_round_begins_with_the_best_of_all_and_seeds_of_its_own() -> None:
 
 
 def test_what_an_island_finds_is_offered_as_it_was_found() -> None:
-    search, _, islands = _islands(evaluations=2000)
+    search, _, islands = _islands(evaluation_limit=2000)
     islands.improve(full=False)
-    other = Search(problem(), evaluations=100)
+    other = Search(problem(), budget=Budget(evaluation_limit=100))
     Decision.of(search.incumbent).offer(other)
     assert other.incumbent.score == search.incumbent.score
 
@@ -132,12 +133,17 @@ def harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _found(improve: Improve, workers: int = 2) -> tuple[bytes, int]:
     """The plan of so many workers, and its evaluations."""
-    search = Search(problem(), evaluations=1000, seed=1, learning=Learning(workers=workers))
+    search = Search(
+        problem(),
+        budget=Budget(evaluation_limit=1000),
+        seed=1,
+        options=MethodOptions(workers=workers),
+    )
     search.offer(np.zeros(search.problem.n, np.int32), np.array(search.problem.graph.order))
     with islands(search, improve) as others:
         assert others is not None
         assert others.improve(full=False)
-    return search.incumbent.placement.tobytes(), search.evaluations
+    return search.incumbent.placement.tobytes(), search.budget.evaluations
 
 
 def test_an_island_whose_worker_is_killed_is_searched_again(harm: None) -> None:

@@ -12,6 +12,7 @@ from situate.data.problem import Problem
 from situate.grouping import heavy_edge
 from situate.solvers import solve
 from situate.solvers.auto.one_part_per_device import offer_one_part_per_device, one_part_each
+from situate.solvers.budget import Budget
 from situate.solvers.evaluate import evaluate
 from situate.solvers.heuristics import single
 from situate.solvers.search import Search
@@ -77,7 +78,9 @@ def test_they_are_offered_if_they_are_better(memory, is_offered):
     first, *others = problem.cluster.devices
     small = [structs.replace(device, memory=memory) for device in others]
     cluster = Cluster("small", (first, *small), problem.cluster.links)
-    search = Search(Problem(problem.graph, cluster), evaluations=1000, threads=1)
+    search = Search(
+        Problem(problem.graph, cluster), budget=Budget(evaluation_limit=1000), threads=1
+    )
     single.run(search)
     before = search.best
     offer_one_part_per_device(search, by_layer(problem))
@@ -89,7 +92,7 @@ def test_by_rank_a_part_need_not_wait_for_the_whole_of_the_one_before():
     ops = [Op(f"op{i}", seconds={"*": 1.0}) for i in range(8)]
     tensors = tuple(Tensor(f"t{i}", i, 0, (i + 2,)) for i in (1, 3, 5))
     chain = Problem(Graph("layers", tuple(ops), tensors), devices(1, 1, 1, 1, bandwidth=10))
-    search = Search(chain, evaluations=1000, threads=1)
+    search = Search(chain, budget=Budget(evaluation_limit=1000), threads=1)
     single.run(search)
     offer_one_part_per_device(search, np.repeat(np.arange(4), 2))
     assert search.best.value == 4.0

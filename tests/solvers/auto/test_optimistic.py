@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from situate.simulation.atomic import schedule_calls
 from situate.solvers.auto.optimistic import least_scores
 from situate.solvers.search import Search

@@ -11,12 +11,13 @@ from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
 from situate.simulation.simulator import Simulator
 from situate.solvers.auto.pipeline import _step, fill, offer_pipelines, turns
+from situate.solvers.budget import Budget
 from situate.solvers.search import Search
 from tests.solvers.families import apart, chain, devices
 
 
 def _search(problem: Problem) -> Search:
-    return Search(problem, evaluations=100, threads=1)
+    return Search(problem, budget=Budget(evaluation_limit=100), threads=1)
 
 
 def test_a_cpu_takes_every_place_of_the_turn() -> None:

@@ -15,10 +15,12 @@ import situate
 from situate import _core
 from situate.bench.families.pipelines import pipeline
 from situate.bounds.lower_bound import lower_bound
-from situate.data.problem import Problem, Rules, find_rules
+from situate.data.problem import Problem
+from situate.data.rules import Rules, find_rules
 from situate.simulation.decoding import is_topological, scheduled
 from situate.simulation.simulator import Simulator
 from situate.solvers.auto.placed_orders import URGENCIES, list_pipelines, offer_placed_orders
+from situate.solvers.budget import Budget
 from situate.solvers.heuristics import one_f_one_b
 from situate.solvers.search import Search
 from situate.solvers.slice_pipelines.offering import offer_slice_pipelines
@@ -31,7 +33,9 @@ SIZES = [(stages, times * stages) for stages in (2, 3, 4, 8) for times in (2, 4)
 
 def begun(problem: Problem) -> Search:
     """With the one placement of a problem whose ops are pinned."""
-    search = Search(problem, lower_bound(problem), evaluations=10_000, threads=1)
+    search = Search(
+        problem, lower_bound(problem), budget=Budget(evaluation_limit=10_000), threads=1
+    )
     search.offer(problem.allowed.argmax(axis=1)[problem.unit].astype(np.int32), order(problem))
     return search
 
@@ -60,7 +64,7 @@ def test_a_uniform_pipeline_is_optimal_in_the_memory_of_1f1b(
 
 def test_a_pipeline_by_hand_is_listed_anew() -> None:
     problem = uniform(4, 8, split=True)
-    search = Search(problem, evaluations=10_000, threads=1)
+    search = Search(problem, budget=Budget(evaluation_limit=10_000), threads=1)
     placements = offer_slice_pipelines(search, one_f_one_b.ORDERS)
     assert search.incumbent.value == 30
     list_pipelines(search, placements)
@@ -72,7 +76,7 @@ def test_what_keeps_a_device_busy_for_as_long_as_the_best_plan_is_not_listed() -
     alone = np.zeros(searches[0].problem.n, np.int32)
     for search, placements in zip(searches, ([], [alone]), strict=True):
         list_pipelines(search, placements)
-    assert searches[0].evaluations == searches[1].evaluations
+    assert searches[0].budget.evaluations == searches[1].budget.evaluations
 
 
 def test_auto_proves_a_pipeline_optimal_that_list_rules_do_not_fit_into_memory() -> None:
@@ -206,9 +210,9 @@ def test_what_does_not_fit_in_turn_is_told() -> None:
 def test_blocking_transfers_are_left_alone() -> None:
     problem = replace(pipeline(2, 4, 1), rules=find_rules("regal"))
     search = begun(problem)
-    before = search.evaluations
+    before = search.budget.evaluations
     offer_placed_orders(search)
-    assert search.evaluations == before
+    assert search.budget.evaluations == before
 
 
 @pytest.mark.parametrize("reserved", [[0], [0, -1], [0, 2**62 + 1]])

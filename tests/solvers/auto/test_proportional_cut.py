@@ -17,7 +17,9 @@ from situate.solvers.auto.proportional_cut import (
     offer_until_it_fits,
     spill,
 )
-from situate.solvers.search import Candidate, Search
+from situate.solvers.budget import Budget
+from situate.solvers.incumbent import Candidate
+from situate.solvers.search import Search
 from tests.solvers.families import chain, devices
 from tests.solvers.training import gpus, training
 
@@ -25,7 +27,7 @@ LINKS = (Link("*", "*", 1.0),)
 
 
 def _search(problem: Problem) -> Search:
-    return Search(problem, evaluations=100, threads=1)
+    return Search(problem, budget=Budget(evaluation_limit=100), threads=1)
 
 
 def _roomy_cpu(gpu_memory: int, cpu_seconds: list[float], **op: int) -> Problem:
@@ -94,14 +96,14 @@ def test_nothing_moves_where_there_is_no_room() -> None:
     offer_until_it_fits(search, np.zeros(8, np.int32), np.arange(8, dtype=np.int32))
     assert search.best is not None
     assert not search.best.feasible
-    assert search.evaluations <= 4
+    assert search.budget.evaluations <= 4
 
 
 def test_spilling_ends_with_the_budget() -> None:
     problem = _roomy_cpu(50, [9.0] * 8)
-    search = Search(problem, evaluations=1, threads=1)
+    search = Search(problem, budget=Budget(evaluation_limit=1), threads=1)
     offer_until_it_fits(search, np.zeros(8, np.int32), np.arange(8, dtype=np.int32))
-    assert search.evaluations <= 2
+    assert search.budget.evaluations <= 2
 
 
 def test_what_counts_is_how_much_longer_it_takes_and_not_how_long() -> None:

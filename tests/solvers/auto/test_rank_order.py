@@ -11,6 +11,7 @@ from msgspec import structs
 from situate.data.problem import Problem
 from situate.solvers import auto, solve
 from situate.solvers.auto.rank_order import by_rank
+from situate.solvers.budget import Budget
 from situate.solvers.heuristics import topological
 from situate.solvers.search import Search
 from tests.oracle.problems import random_problem
@@ -18,7 +19,7 @@ from tests.solvers.families import chain, devices, graph
 
 
 def ranked(problem: Problem) -> np.ndarray:
-    return by_rank(Search(problem, evaluations=10, threads=1))
+    return by_rank(Search(problem, budget=Budget(evaluation_limit=10), threads=1))
 
 
 def late(pinned: tuple[str | None, ...] = (None, None, None)) -> Problem:

@@ -10,6 +10,7 @@ from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.solvers.auto.segments import offer_segments, outgrown
+from situate.solvers.budget import Budget
 from situate.solvers.search import Search
 
 LAYERS = 20
@@ -33,7 +34,7 @@ def training(memory: int, kept: dict[int, int] | None = None, small: int = 80) -
 
 
 def offered(problem: Problem, evaluations: int = 10_000) -> Search:
-    search = Search(problem, evaluations=evaluations, threads=1)
+    search = Search(problem, budget=Budget(evaluation_limit=evaluations), threads=1)
     search.offer(np.ones(problem.n, np.int32), np.array(problem.graph.order, np.int32))
     if outgrown(search):
         offer_segments(search)
@@ -46,7 +47,7 @@ def test_what_keeps_most_bytes_goes_to_the_slow_device() -> None:
     assert search.best.feasible
     assert 0 < np.count_nonzero(search.best.placement) <= 2
     assert search.best.value < 2 * LAYERS + 5
-    assert search.evaluations < 400
+    assert search.budget.evaluations < 400
 
 
 def test_where_nothing_else_fits_a_stretch_may_be_most_of_the_network() -> None:
@@ -57,17 +58,17 @@ def test_where_nothing_else_fits_a_stretch_may_be_most_of_the_network() -> None:
 
 
 def test_nothing_is_offered_where_the_fast_device_holds_all() -> None:
-    assert offered(training(1000)).evaluations == 3
+    assert offered(training(1000)).budget.evaluations == 3
 
 
 def test_a_share_of_the_budget_ends_it() -> None:
-    assert offered(training(60), 100).evaluations < 40
+    assert offered(training(60), 100).budget.evaluations < 40
 
 
 def test_it_is_for_the_shortest_step() -> None:
     problem = training(60)
     loads = Problem(problem.graph, problem.cluster, "throughput")
-    assert offered(loads).evaluations == 2
+    assert offered(loads).budget.evaluations == 2
 
 
 @pytest.mark.filterwarnings("error")
@@ -75,7 +76,7 @@ def test_a_device_that_can_run_nothing_is_no_division_by_zero() -> None:
     problem = training(60)
     ops = tuple(structs.replace(op, seconds={"x1": 1.0}) for op in problem.graph.ops)
     graph = Graph("training", ops, problem.graph.tensors)
-    search = Search(Problem(graph, problem.cluster), evaluations=100, threads=1)
+    search = Search(Problem(graph, problem.cluster), budget=Budget(evaluation_limit=100), threads=1)
     search.offer(np.zeros(len(ops), np.int32), np.array(graph.order, np.int32))
     offer_segments(search)
     assert search.best is not None

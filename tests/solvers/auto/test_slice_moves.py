@@ -11,6 +11,7 @@ from situate.data.problem import Problem
 from situate.data.slices import Slices
 from situate.solvers import OF_SLICES, solve
 from situate.solvers.auto.slice_moves import move_slices
+from situate.solvers.budget import Budget
 from situate.solvers.heuristics import data_parallel
 from situate.solvers.search import Search
 from tests.solvers.families import chain, devices
@@ -23,7 +24,7 @@ def with_cpu(gpus: int) -> Cluster:
 
 
 def begun(problem: Problem) -> Search:
-    search = Search(problem, evaluations=2000)
+    search = Search(problem, budget=Budget(evaluation_limit=2000))
     data_parallel.run(search)
     return search
 
@@ -55,9 +56,9 @@ def test_auto_begins_with_whole_slices_on_a_cpu_where_that_is_shorter():
 
 def test_a_step_that_takes_its_batch_whole_is_left_alone():
     problem = Problem(chain(4), devices(1, 1))
-    search = Search(problem, evaluations=100)
+    search = Search(problem, budget=Budget(evaluation_limit=100))
     move_slices(search)
-    assert search.evaluations == 0
+    assert search.budget.evaluations == 0
 
 
 def test_auto_takes_a_graph_of_slices_none_of_whose_ops_says_its_own():

@@ -14,6 +14,7 @@ from situate.data.problem import Problem
 from situate.results.result import Result
 from situate.solvers import solve
 from situate.solvers.auto.small import MOST_OPS, look_at_all
+from situate.solvers.budget import Budget
 from situate.solvers.search import Search
 from tests.oracle.problems import small_problem
 from tests.solvers.exhaustive import optimum
@@ -70,8 +71,8 @@ def test_a_plan_for_throughput_fits_by_the_serial_decoder_alone() -> None:
 
 def _begun(problem: Problem, **budget: Any) -> Search:
     """A search that knows one plan."""
-    limits = {"time_limit": None, "evaluations": None} | budget
-    search = Search(problem, threads=1, **limits)
+    limits = {"time_limit": None, "evaluation_limit": None} | budget
+    search = Search(problem, budget=Budget(**limits), threads=1)
     first = problem.allowed.argmax(axis=1)[problem.unit].astype(np.int32)
     search.offer(first, np.array(problem.graph.order, np.int32))
     return search
@@ -84,10 +85,10 @@ def test_it_ends_when_nothing_better_is_left() -> None:
 
 
 def test_with_too_few_evaluations_nothing_is_looked_at() -> None:
-    search = _begun(small_problem(32), evaluations=500)
-    before = search.evaluations
+    search = _begun(small_problem(32), evaluation_limit=500)
+    before = search.budget.evaluations
     assert not look_at_all(search)
-    assert search.evaluations == before
+    assert search.budget.evaluations == before
 
 
 def test_larger_problems_are_left_to_the_search() -> None:

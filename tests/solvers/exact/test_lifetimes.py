@@ -9,7 +9,8 @@ import pytest
 from msgspec import structs
 
 from situate.data.graph import Graph
-from situate.data.problem import Problem, Rules
+from situate.data.problem import Problem
+from situate.data.rules import Rules
 from situate.solvers.exact.clock import Bytes, Turns
 from situate.solvers.exact.lifetimes import Lifetimes, room_beside_persistent
 from situate.solvers.exact.timing import Timing

@@ -12,7 +12,8 @@ from situate.data.problem import OBJECTIVES, Problem
 from situate.simulation.decoding import decoders_for
 from situate.solvers.exact.installed import cp_model
 from situate.solvers.exact.model import Goal, build
-from situate.solvers.search import Candidate, Search
+from situate.solvers.incumbent import Candidate
+from situate.solvers.search import Search
 from tests.oracle.problems import random_decision, random_problem, small_problem
 from tests.solvers.programs import needs_ortools
 
@@ -24,7 +25,7 @@ def _search(problem: Problem, seed: int) -> Search:
     search, decision = Search(problem), random_decision(problem, seed)
     order = np.argsort(-decision.priority, kind="stable").astype(np.int32)
     decoder = decoders_for(problem, problem.objective)[-(seed % 2)]
-    search.best = search._decode(decision.placement, order, decoder)
+    search.best = search.decoding.decode(decision.placement, order, decoder)
     return search
 
 

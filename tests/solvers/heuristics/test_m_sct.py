@@ -12,7 +12,8 @@ from situate.data.problem import Problem
 from situate.errors import MissingExtra
 from situate.solvers import solve
 from situate.solvers.heuristics.m_etf import offer_earliest
-from situate.solvers.search import Candidate, Search
+from situate.solvers.incumbent import Candidate
+from situate.solvers.search import Search
 from tests.solvers.families import chain, devices, layered
 from tests.solvers.programs import needs_highs
 

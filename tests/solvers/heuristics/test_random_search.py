@@ -8,6 +8,7 @@ import pytest
 from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
 from situate.solvers import solve
+from situate.solvers.budget import Budget
 from situate.solvers.heuristics import random_search
 from situate.solvers.search import Search
 from tests.solvers.families import apart, devices, problem
@@ -15,7 +16,7 @@ from tests.solvers.families import apart, devices, problem
 
 def _drawn(of: Problem, evaluations: int) -> np.ndarray:
     """Placements (evaluations, n) as they are drawn."""
-    search = Search(of, -1.0, evaluations=evaluations, threads=1)
+    search = Search(of, -1.0, budget=Budget(evaluation_limit=evaluations), threads=1)
     placements = []
     offer = search.offer
     search.offer = lambda placement, *rest: placements.append(placement) or offer(placement, *rest)  # type: ignore[method-assign]

@@ -17,23 +17,25 @@ from numpy.typing import NDArray
 from benchmarks.lib.killed_workers import Sleeping
 from situate.data.costs import Costs
 from situate.data.graph import Graph, Op
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from situate.errors import MissingExtra, SituateError
 from situate.evaluators.measurements import Measurements, Origin
 from situate.evaluators.simulated import SimulatedMachine
 from situate.grouping import make_groups
 from situate.results.result import Progress, Result, WorkerProgress
 from situate.solvers import LEARNERS, auto, solve
-from situate.solvers.learned import driver
+from situate.solvers.budget import Budget
+from situate.solvers.learned import sampling
 from situate.solvers.learned.driver import learn
 from situate.solvers.learned.learner import Learning, Settings
-from situate.solvers.learned.softmax import SoftmaxLearner, SoftmaxSettings, post
+from situate.solvers.learned.post import SoftmaxLearner, SoftmaxSettings, post
 from situate.solvers.search import Search
 from situate.study import Study, file
 from situate.study.file import StudyFile
 from situate.study.samples import Packing
 from tests.solvers.families import chain, devices, fork
-from tests.solvers.killed import PROBLEM, SAMPLES, learner, outcome, search
+from tests.solvers.killed import PROBLEM, SAMPLES, learner, learnt, outcome, search
 
 SOFTMAX = ("policy_gradient", "ppo", "cross_entropy", "post")
 
@@ -230,10 +232,10 @@ def test_a_study_of_another_search_is_refused(
         "method": "post",
     } | changes
     learning = Learning(noise=0.1, study=whole)
-    limits = {"evaluations": of["evaluations"], "seed": of["seed"]}
-    other = Search(of["problem"], **limits, threads=1, learning=learning)
+    budget = Budget(evaluation_limit=of["evaluations"])
+    other = Search(of["problem"], budget=budget, seed=of["seed"], threads=1)
     with pytest.raises(SituateError, match=f"study: the study has {name} '.*' and this search '"):
-        learn(other, of["method"], learner)
+        learn(other, of["method"], learner, learning)
 
 
 def test_a_study_whose_sample_is_where_an_op_may_not_run_is_refused(
@@ -244,7 +246,7 @@ def test_a_study_whose_sample_is_where_an_op_may_not_run_is_refused(
 
     def run() -> None:
         learning = Learning(noise=0.1, study=tmp_path / "study")
-        learn(Search(problem, evaluations=24, threads=1, learning=learning), "post", post)
+        learn(Search(problem, budget=Budget(None, 24), threads=1), "post", post, learning)
 
     run()
     monkeypatch.setattr(Packing, "unpack", lambda *_: np.array([1, 0], np.int32))
@@ -300,8 +302,7 @@ def test_a_placement_that_failed_is_not_the_best() -> None:
     found = search(None, evaluator=Fixed(0.001, 2))
     assert len(found.history) == 1
     asked = learner(PROBLEM, Learning(), SAMPLES, 3).ask(12)
-    assert found.best is not None
-    assert np.array_equal(found.best.placement, asked[5])
+    assert np.array_equal(found.placement, asked[5])
 
 
 class Writing:
@@ -336,10 +337,8 @@ class Overwriting(SimulatedMachine):
 
 
 def test_a_machine_that_writes_into_what_it_is_given_does_not_spoil_the_plan() -> None:
-    kept = search(None, evaluator=Overwriting(PROBLEM)).best
-    wanted = search(None, evaluator=SimulatedMachine(PROBLEM)).best
-    assert kept is not None
-    assert wanted is not None
+    kept = search(None, evaluator=Overwriting(PROBLEM))
+    wanted = search(None, evaluator=SimulatedMachine(PROBLEM))
     assert kept.placement.tolist() == wanted.placement.tolist()
 
 
@@ -378,14 +377,14 @@ def test_an_answer_to_fewer_placements_is_refused() -> None:
 def test_only_time_is_learned_from() -> None:
     other = replace(PROBLEM, objective="memory")
     with pytest.raises(SituateError, match="method 'post' learns from step times: it cannot plan"):
-        learn(Search(other, evaluations=10, threads=1), "post", learner)
+        learn(Search(other), "post", learner, Learning())
 
 
 def test_a_search_in_which_nothing_ran_says_how_to_go_on() -> None:
     full = replace(PROBLEM, cluster=devices(1, 1, 2, memory=3))
-    searching = Search(full, evaluations=24, threads=1)
+    searching = Search(full, budget=Budget(evaluation_limit=24), threads=1)
     with pytest.warns(UserWarning, match=r"none of 24 placements ran \(out of memory\)"):
-        learn(searching, "post", learner)
+        learn(searching, "post", learner, Learning())
     assert searching.best is not None
     first = learner(full, Learning(), 24, 0).ask(12)[0]
     assert np.array_equal(searching.best.placement, first)
@@ -394,9 +393,9 @@ def test_a_search_in_which_nothing_ran_says_how_to_go_on() -> None:
 def test_no_more_is_measured_than_the_budget_allows() -> None:
     roomy = Problem(chain(4), devices(1, 2))
     for samples in (1, 5, 12, 13):
-        searching = Search(roomy, evaluations=samples, threads=1)
-        learn(searching, "post", learner)
-        assert searching.evaluations == samples
+        searching = Search(roomy, budget=Budget(evaluation_limit=samples), threads=1)
+        learn(searching, "post", learner, Learning())
+        assert searching.budget.evaluations == samples
 
 
 @pytest.mark.parametrize("method", SOFTMAX)
@@ -445,8 +444,8 @@ def test_on_a_machine_with_known_costs_learners_can_start_with_what_auto_plans(
         return learner(problem, learning, samples, seed)
 
     machine = SimulatedMachine(problem) if real else None
-    found = Search(problem, evaluations=24, threads=1, learning=Learning(evaluator=machine))
-    learn(found, "post", make)
+    search = Search(problem, budget=Budget(evaluation_limit=24), threads=1)
+    learn(search, "post", make, Learning(evaluator=machine))
     if planned:
         auto = solve(problem, "auto", evaluations=5000, seed=0).placement
         np.testing.assert_array_equal(given[0], auto)
@@ -460,16 +459,15 @@ def test_a_search_goes_on_from_the_plan_that_it_started_with(
     """Whatever `auto` plans in another time."""
     problem = Problem(fork(10), devices(1, 1, 2), costs=COSTS)
 
-    def run(most: int) -> Search:
+    def run(most: int) -> Result:
         learning = Learning(evaluator=OneByOne(problem, most), study=tmp_path / "study")
-        found = Search(problem, evaluations=24, threads=1, learning=learning)
-        learn(found, "post", post)
-        return found
+        budget = Budget(evaluation_limit=24)
+        return learnt(Search(problem, budget=budget, threads=1), post, learning)
 
     with suppress(SystemExit):
         run(3)
     monkeypatch.setattr(auto, "run", lambda planning: pytest.fail("planned again"))
-    assert sum(map(len, run(24).measurements)) == 24
+    assert len(run(24).samples) == 24
 
 
 class OneByOne(SimulatedMachine):
@@ -514,7 +512,7 @@ def test_a_study_is_the_same_with_any_number_of_workers(
 def test_workers_are_told_of_while_they_measure_a_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver, "REPORT_SECONDS", 0.0)
+    monkeypatch.setattr(sampling, "REPORT_SECONDS", 0.0)
     machine = Sleeping(PROBLEM, 0.0, 0, tmp_path, 0.01)
     said: list[Progress] = []
     learning = Learning(evaluator=machine, workers=2)
@@ -550,18 +548,16 @@ class Lucky(SimulatedMachine):
 def test_what_would_be_the_best_counts_as_what_another_worker_measures(tmp_path: Path) -> None:
     problem = Problem(fork(10), devices(1, 1, 2))
 
-    def run(elsewhere: bool) -> Search:
+    def run(elsewhere: bool) -> Result:
         learning = Learning(evaluator=Lucky(problem, elsewhere), study=tmp_path / "study")
-        found = Search(problem, evaluations=48, threads=1, learning=learning)
-        learn(found, "post", post)
-        return found
+        budget = Budget(evaluation_limit=48)
+        return learnt(Search(problem, budget=budget, threads=1), post, learning)
 
     found, again = run(True), run(False)
-    true = SimulatedMachine(problem).measure(found.incumbent.placement[None], 0).seconds[0]
-    assert found.measured_best == true
-    assert again.measured_best == true
-    told, kept = (np.concatenate([m.seconds for m in s.measurements]) for s in (found, again))
-    assert np.array_equal(told, kept)
+    true = SimulatedMachine(problem).measure(found.placement[None], 0).seconds[0]
+    assert found.measured == true
+    assert again.measured == true
+    assert np.array_equal(found.samples, again.samples)
     assert [by.place for by in Study.read(tmp_path / "study").workers] == ["here", "there"]
 
 

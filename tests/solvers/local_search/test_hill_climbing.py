@@ -9,9 +9,9 @@ from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
 from situate.grouping import make_groups
 from situate.solvers import solve
+from situate.solvers.learned.groups import levels
 from situate.solvers.learned.initial_placements import InitialPlacements
 from situate.solvers.learned.learner import Learning
-from situate.solvers.learned.levels import levels
 from situate.solvers.local_search import hill_climbing
 from situate.solvers.local_search.hill_climbing import BATCH, MEASUREMENTS, HillClimber
 from tests.solvers.families import chain, devices

@@ -10,11 +10,13 @@ from msgspec import structs
 
 from situate import _core
 from situate.data.graph import Graph, Op
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from situate.errors import SituateError
 from situate.results.result import Progress
 from situate.simulation.simulator import Simulator
 from situate.solvers import solve
+from situate.solvers.budget import Budget
 from situate.solvers.local_search import justification
 from situate.solvers.search import Search
 from tests.oracle.problems import random_problem
@@ -127,35 +129,35 @@ def test_ctrl_c_returns_what_was_found_by_then() -> None:
 
 
 def _started(problem: Problem, **limits: Any) -> Search:
-    search = Search(problem, threads=1, **limits)
+    search = Search(problem, budget=Budget(**limits), threads=1)
     search.offer(np.zeros(problem.n, np.int32), np.array(problem.graph.order, np.int32))
     justification.offer_start(search)
     return search
 
 
 def test_a_start_takes_a_share_of_the_budget() -> None:
-    search = _started(Problem(layered(10, 6, 1), devices(1, 1, 2)), evaluations=1000)
-    assert 50 < search.evaluations <= 1000 * justification.START_SHARE + 10
+    search = _started(Problem(layered(10, 6, 1), devices(1, 1, 2)), evaluation_limit=1000)
+    assert 50 < search.budget.evaluations <= 1000 * justification.START_SHARE + 10
     assert set(search.incumbent.placement.tolist()) == {0, 1, 2}
 
 
 def test_far_from_the_best_plan_it_ends_at_once() -> None:
     """Where all transfers are slow one device is best, and lists take several."""
     problem = Problem(layered(10, 6, 1, size=10**6), devices(1, 1, 2))
-    assert _started(problem, evaluations=1000).evaluations <= 20
+    assert _started(problem, evaluation_limit=1000).budget.evaluations <= 20
 
 
 @pytest.mark.parametrize("rules", ["regal", "dnn-partitioning"])
 def test_a_start_is_for_overlapped_transfers(rules: str) -> None:
     problem = Problem(layered(3, 3, 0), devices(1, 1), rules=RULES[rules])
-    assert _started(problem, evaluations=100).evaluations < 5
+    assert _started(problem, evaluation_limit=100).budget.evaluations < 5
 
 
 def test_nothing_is_begun_without_time_for_it() -> None:
     problem = Problem(layered(3, 3, 0), devices(1, 1))
-    search = Search(problem, time_limit=1.0, threads=1)
+    search = Search(problem, budget=Budget(time_limit=1.0), threads=1)
     search.offer(np.zeros(problem.n, np.int32), np.array(problem.graph.order, np.int32))
-    search.record_seconds(0.1)
-    evaluations = search.evaluations
+    search.budget.record_offer(0.1)
+    evaluations = search.budget.evaluations
     justification.offer_start(search)
-    assert search.evaluations == evaluations
+    assert search.budget.evaluations == evaluations

@@ -13,7 +13,7 @@ from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.files.contents import one_line
 from situate.results.result import Result
-from situate.solvers.outcome import result_of
+from situate.solvers.budget import Budget
 from situate.solvers.search import Search
 
 
@@ -59,10 +59,9 @@ class Peer:
         search = Search(
             problem,
             bound.value,
-            time_limit=time_limit,
+            budget=Budget(time_limit=time_limit, begin=begin),
             seed=seed,
             threads=threads,
-            begin=begin,
             bounded_by=bound.name,
         )
         try:
@@ -72,7 +71,7 @@ class Peer:
             raise
         except Exception as error:  # whatever goes wrong in a package that is not ours
             raise SituateError(one_line(f"{name}: {type(error).__name__}: {error}")) from error
-        return result_of(search, name)
+        return search.result(name)
 
 
 BESIDE = "pip install --target FOLDER {}, and PYTHONPATH=FOLDER"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from situate.bench.peers.random_keys import BudgetExhausted, Keys, RandomKeys
-from situate.solvers.evolutionary.settings import BRKGA
+from situate.solvers.evolutionary.brkga import BRKGA
 from situate.solvers.search import Search
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from situate.bench.peers.random_keys import BudgetExhausted, Keys, RandomKeys
-from situate.solvers.evolutionary.settings import BRKGA
+from situate.solvers.evolutionary.brkga import BRKGA
 from situate.solvers.search import Search
 
 

@@ -46,7 +46,7 @@ class RandomKeys:
         search = self._search
         placements, priorities = self._decisions(keys)
         seconds, peaks = search.simulator.evaluate(placements, priorities, threads=search.threads)
-        search.evaluations += len(keys)
+        search.budget.evaluations += len(keys)
         excess = np.maximum(0, peaks - search.problem.capacity).sum(axis=1).astype(np.float64)
         values = seconds if search.problem.objective == "time" else peaks.max(axis=1).astype(float)
         values = np.where(excess > 0, self._unfit * (1 + excess), values)

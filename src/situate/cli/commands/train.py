@@ -108,7 +108,8 @@ def regal(*, training: TrainingOptions, as_json: Json = False) -> None:
     from situate.cli.outputs import check_folder
     from situate.cli.terminal import note
     from situate.data.cluster import Cluster as Machines
-    from situate.data.problem import OBJECTIVES, find_rules
+    from situate.data.problem import OBJECTIVES
+    from situate.data.rules import find_rules
     from situate.evaluators.workers.places import Place
     from situate.host.machine import usable_cpus
     from situate.policies.installed import check_torch

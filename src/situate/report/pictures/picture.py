@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from situate.data.problem import UNLIMITED, Problem
+from situate.data.problem import Problem
+from situate.data.problem_arrays import UNLIMITED
 from situate.errors import MissingExtra
 from situate.files.atomic import write_bytes
 from situate.report.computing_time import check_times, computing_time

@@ -51,6 +51,7 @@ from situate.solvers.auto.rank_order import by_rank
 from situate.solvers.auto.segments import offer_segments, outgrown
 from situate.solvers.auto.slice_moves import move_slices
 from situate.solvers.auto.small import look_at_all
+from situate.solvers.budget import OutOfTime
 from situate.solvers.heuristics import (
     data_parallel,
     etf,
@@ -65,8 +66,9 @@ from situate.solvers.heuristics import (
     zero_bubble,
 )
 from situate.solvers.heuristics.random_search import SAMPLES, draw
+from situate.solvers.incumbent import Candidate
 from situate.solvers.local_search import justification
-from situate.solvers.search import Candidate, OutOfTime, Search
+from situate.solvers.search import Search
 from situate.solvers.slice_pipelines.offering import offer_slice_pipelines
 
 Goal = Literal["time", "memory", "shortfall"]
@@ -114,7 +116,7 @@ def run(search: Search) -> None:
     """Offer every rule's plan, improve the best one, and clean up the result."""
     with (
         suppress(OutOfTime),
-        search.reserving(CLEANUP_SHARE),
+        search.budget.reserving(CLEANUP_SHARE),
         islands(search, on_island) as others,
     ):
         _improve(search, others=others)
@@ -223,7 +225,7 @@ def _offer_rules(search: Search) -> bool:
             # Not every network has an expert placement, and few steps slice their batch.
             if rule in (single.run, topological.run, heft.run, etf.run):
                 raise
-        if search.proved() or search.evaluated():
+        if search.proved() or search.budget.out_of_evaluations():
             return True
     if pipelines:
         list_pipelines(search, pipelines)
@@ -240,7 +242,7 @@ def _offer_slices_everywhere(search: Search) -> None:
 def _offer_random(search: Search) -> None:
     """Offer random plans, which help on small problems, for a small share of the budget."""
     for _ in draw(search, SAMPLES):
-        if search.budget_left() < 1 - RANDOM_SHARE:
+        if search.budget.left() < 1 - RANDOM_SHARE:
             return
 
 
@@ -249,14 +251,14 @@ def _offer_shortest_step(search: Search) -> None:
     for_time = search.for_time(TIME_SEARCH_SHARE)
     for_time.offer(search.incumbent.placement, search.incumbent.order)
     try:
-        if search.budget_left() > LEFT_FOR_RULES:
+        if search.budget.left() > LEFT_FOR_RULES:
             _improve(for_time, for_loads=True)
         else:
             _shorten(for_time)
     except OutOfTime:
         pass  # of its share
     finally:
-        search.evaluations += for_time.evaluations
+        search.budget.evaluations += for_time.budget.evaluations
         shortest = for_time.incumbent
         offered = search.offer(shortest.placement, order_of(search.problem, shortest.schedule))
         if shortest.feasible and not offered.feasible:
@@ -293,7 +295,7 @@ def _make_fit(search: Search) -> None:
     orders decide how many tensors are live at once."""
     if search.incumbent.feasible or search.problem.rules.memory == "persistent":
         return
-    with search.reserving(FIT_SHARE):
+    with search.budget.reserving(FIT_SHARE):
         offer_regrouped(search)
         if not search.finished() and not search.incumbent.feasible:
             _anneal_for(search, "memory", to_fit=True)
@@ -318,7 +320,7 @@ def _anneal_for(search: Search, goal: Goal, full: bool = False, to_fit: bool = F
         to_fit: True to stop when a plan fits.
     """
     simulated = FEW_SAMPLES if goal != "time" else 0
-    if not search.affords(OFFERS_TO_SET_UP + OFFERS_FOR_LINES * full + simulated):
+    if not search.budget.affords(OFFERS_TO_SET_UP + OFFERS_FOR_LINES * full + simulated):
         return
     incumbent = search.incumbent
     lines = phase_lines(search.problem) if full else []
@@ -335,7 +337,7 @@ def _anneal_for(search: Search, goal: Goal, full: bool = False, to_fit: bool = F
     heat = _heat(search, annealers, schedule)
     scale *= heat
     annealers.move_blocks(*together, max(BLOCKS_AT_MOST, round(BLOCKS_AT_LEAST * heat)))
-    search.evaluations += annealers.evaluations
+    search.budget.evaluations += annealers.evaluations
     best_costs = [(True, math.inf)] * chains
     for temperature, evaluations, new_round in cooling(search, chains, schedule):
         if new_round:
@@ -358,7 +360,7 @@ def _anneal_for(search: Search, goal: Goal, full: bool = False, to_fit: bool = F
                 temperature * scale, evaluations, interval_seconds(search), search.threads
             )
         finally:
-            search.evaluations += annealers.evaluations - before
+            search.budget.evaluations += annealers.evaluations - before
             _offer_best(search, annealers, best_costs)
         search.report()
         if to_fit and not search.incumbent.excess:
@@ -391,24 +393,24 @@ def _samples(search: Search, goal: Goal) -> int:
     """Number of moves for estimating their typical change; few if each costs as much as an offer
     and time is short."""
     samples = min(SAMPLES_AT_MOST, max(FEW_SAMPLES, 2_000_000 // search.problem.n))
-    if goal != "time" and not search.affords(OFFERS_TO_SET_UP + samples):
+    if goal != "time" and not search.budget.affords(OFFERS_TO_SET_UP + samples):
         samples = FEW_SAMPLES
-    if search.evaluation_limit is None:
+    if search.budget.evaluation_limit is None:
         return samples
-    return min(samples, 1 + (search.evaluation_limit - search.evaluations) // 10)
+    return min(samples, 1 + (search.budget.evaluation_limit - search.budget.evaluations) // 10)
 
 
 def _heat(search: Search, annealers: _core.Annealers, schedule: Cooling) -> float:
     """Factor on the temperature, at most 1: fewer evaluations per op leave less time to recover
     from bad moves."""
-    if search.time_limit is None:
-        expected = float(search.evaluation_limit or 0)
+    if search.budget.time_limit is None:
+        expected = float(search.budget.evaluation_limit or 0)
     else:
-        begin, before = search.seconds, annealers.evaluations
+        begin, before = search.budget.seconds, annealers.evaluations
         evaluations = max(1, evaluations_of(search, search.threads) // 10)
-        seconds = min(INTERVAL, TRIAL_SHARE * (search.time_limit - begin))
+        seconds = min(INTERVAL, TRIAL_SHARE * (search.budget.time_limit - begin))
         annealers.run(0.0, evaluations, seconds, search.threads)
-        rate = (annealers.evaluations - before) / max(search.seconds - begin, 1e-6)
+        rate = (annealers.evaluations - before) / max(search.budget.seconds - begin, 1e-6)
         # Evaluations that the rest of the time allows at the rate of the trial.
-        expected = rate * (search.time_limit - search.seconds)
+        expected = rate * (search.budget.time_limit - search.budget.seconds)
     return min(1.0, max(0.0, expected) / (schedule.to_recover * search.problem.n))

@@ -13,7 +13,8 @@ from situate.simulation.decoding import order_of
 from situate.solvers.auto.cooling import OVERLAPPED, chains_of, cooling, interval_seconds
 from situate.solvers.auto.device_swap import swap_devices
 from situate.solvers.auto.memory.liveness import orders_count, weights
-from situate.solvers.search import Candidate, Search
+from situate.solvers.incumbent import Candidate
+from situate.solvers.search import Search
 
 OFFERS_TO_BEGIN = 6
 """Largest number of offers at the end of the first interval."""
@@ -22,7 +23,7 @@ OFFERS_TO_BEGIN = 6
 def balance(search: Search) -> None:
     """Anneal the best plan's placement for the busiest load; orders matter only for memory."""
     problem = search.problem
-    if (problem.allowed.sum(axis=1) == 1).all() or not search.affords(OFFERS_TO_BEGIN):
+    if (problem.allowed.sum(axis=1) == 1).all() or not search.budget.affords(OFFERS_TO_BEGIN):
         return
     chains = _Chains(search)
     scale = search.incumbent.value / 3
@@ -65,7 +66,7 @@ class _Chains:
         try:
             self._balancers.run(temperature, evaluations, interval_seconds(search), search.threads)
         finally:
-            search.evaluations += self._balancers.evaluations - before
+            search.budget.evaluations += self._balancers.evaluations - before
 
     def offer(self) -> None:
         """Offer the placements of chains that have improved."""

@@ -31,14 +31,14 @@ def clean_up(search: Search, keep: int = 0) -> None:
     if (
         search.best is None
         or "calls" in search.decoders
-        or not search.affords(keep + OFFERS_TO_LOOK)
+        or not search.budget.affords(keep + OFFERS_TO_LOOK)
     ):
         return
     todo = [stray(search.problem, search.best.placement)]
-    most = search.evaluations + MOST_DECODINGS
-    if search.evaluation_limit is not None:
-        most = min(most, search.evaluation_limit)
-    while todo and search.affords(keep + 1) and search.evaluations < most:
+    most = search.budget.evaluations + MOST_DECODINGS
+    if search.budget.evaluation_limit is not None:
+        most = min(most, search.budget.evaluation_limit)
+    while todo and search.budget.affords(keep + 1) and search.budget.evaluations < most:
         moves = todo.pop()
         half = len(moves) // 2
         if len(moves) and not _accepts(search, moves) and half:

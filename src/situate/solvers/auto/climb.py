@@ -13,10 +13,11 @@ from situate.grouping import heavy_edge, make_groups
 from situate.simulation.decoding import order_of
 from situate.solvers.auto.one_part_per_device import offer_one_part_per_device
 from situate.solvers.auto.rank_order import by_rank
+from situate.solvers.incumbent import Candidate
+from situate.solvers.learned.groups import coarser, levels_of, op_weights
 from situate.solvers.learned.initial_placements import InitialPlacements
-from situate.solvers.learned.levels import coarser, levels_of, op_weights
 from situate.solvers.local_search.hill_climbing import GROUPS, HillClimber
-from situate.solvers.search import Candidate, Search
+from situate.solvers.search import Search
 
 CLIMB_SHARE = 0.4
 """Largest share of the remaining budget for climbing."""
@@ -52,14 +53,14 @@ def climb(search: Search) -> None:
     the starts to each placement, so a block can move in one step. Annealing keeps the order and
     would pass through worse plans. If there is time, the better of two ascents continues.
     """
-    if search.finished() or not search.affords(OFFERS_TO_SET_UP):
+    if search.finished() or not search.budget.affords(OFFERS_TO_SET_UP):
         return
     *partitions, parts = _partitions(search.problem)
     offer_one_part_per_device(search, parts)
     incumbent = search.incumbent
     least = incumbent.value if incumbent.feasible else np.inf
     first, second = _ascents(search, incumbent, partitions)
-    budget = search.budget_left()
+    budget = search.budget.left()
     end = (1 - CLIMB_SHARE) * budget
     first.go((1 - TRIAL_SHARE) * budget, end)
     if first.seconds >= least:
@@ -142,7 +143,7 @@ class _Ascent:
             while (
                 not self._search.finished()
                 and self.evaluations - self._bettered <= self._neighbours
-                and (budget := self._search.budget_left()) > end
+                and (budget := self._search.budget.left()) > end
                 and (budget > trial or self.evaluations < TRIAL_EVALUATIONS)
             ):
                 self._step()
@@ -155,7 +156,7 @@ class _Ascent:
         measurements = self._machine.measure(placements, 0)
         self._learner.tell(placements, measurements)
         self.evaluations += len(placements)
-        self._search.evaluations += len(placements)
+        self._search.budget.evaluations += len(placements)
         seconds = measurements.times(np.inf)
         fastest = int(seconds.argmin())
         if seconds[fastest] < self.seconds:
@@ -174,8 +175,8 @@ class _Ascent:
             self._search.offer(self._placement, self._order)
 
     def _batch(self) -> int:
-        limit = self._search.evaluation_limit
+        limit = self._search.budget.evaluation_limit
         evaluations_left = (
-            self._learner.batch if limit is None else limit - self._search.evaluations
+            self._learner.batch if limit is None else limit - self._search.budget.evaluations
         )
         return max(1, min(self._learner.batch, evaluations_left))

@@ -79,7 +79,7 @@ def blocking_scale(problem: Problem) -> float:
 def chains_of(search: Search) -> int:
     """Number of chains: one per thread, but fixed with a limit of evaluations alone, so that the
     result does not depend on the machine."""
-    return CHAINS if search.time_limit is None else search.threads
+    return CHAINS if search.budget.time_limit is None else search.threads
 
 
 def cooling(search: Search, chains: int, schedule: Cooling) -> Iterator[tuple[float, int, bool]]:
@@ -89,11 +89,15 @@ def cooling(search: Search, chains: int, schedule: Cooling) -> Iterator[tuple[fl
     Ends when the budget leaves no time for the offers after an interval, or after an interval
     without evaluations.
     """
-    begin, current, before = 1 - search.budget_left(), -1, -1
+    begin, current, before = 1 - search.budget.left(), -1, -1
     offers = min(chains, OFFERS_AN_INTERVAL)
-    while not search.finished() and search.affords(offers) and search.evaluations > before:
-        before = search.evaluations
-        progress = (1 - search.budget_left() - begin) / max(1 - begin, 1e-9)
+    while (
+        not search.finished()
+        and search.budget.affords(offers)
+        and search.budget.evaluations > before
+    ):
+        before = search.budget.evaluations
+        progress = (1 - search.budget.left() - begin) / max(1 - begin, 1e-9)
         ends = schedule.round_ends
         now = next((r for r, end in enumerate(ends) if progress < end), len(ends) - 1)
         first = ends[now - 1] if now else 0.0
@@ -107,19 +111,19 @@ def cooling(search: Search, chains: int, schedule: Cooling) -> Iterator[tuple[fl
 def interval_seconds(search: Search) -> float:
     """Wall seconds of the next interval; infinite without a time limit, so that the clock does not
     change the result."""
-    if search.time_limit is None:
+    if search.budget.time_limit is None:
         return math.inf
-    shortest = OFFERS_TO_AN_INTERVAL * search.offer_seconds()
-    interval = max(search.time_limit / INTERVALS_AT_LEAST, shortest)
-    return max(0.0, min(INTERVAL, interval, search.time_limit - search.seconds))
+    shortest = OFFERS_TO_AN_INTERVAL * search.budget.offer_seconds()
+    interval = max(search.budget.time_limit / INTERVALS_AT_LEAST, shortest)
+    return max(0.0, min(INTERVAL, interval, search.budget.time_limit - search.budget.seconds))
 
 
 def evaluations_of(search: Search, chains: int) -> int:
     """Evaluations of one chain in an interval."""
-    if search.evaluation_limit is None:
+    if search.budget.evaluation_limit is None:
         return MOST_EVALUATIONS
-    remaining = search.evaluation_limit - search.evaluations
-    if search.time_limit is None:
+    remaining = search.budget.evaluation_limit - search.budget.evaluations
+    if search.budget.time_limit is None:
         # Intervals are equal shares of the evaluations, independent of the clock.
-        remaining = min(remaining, search.evaluation_limit // INTERVALS)
+        remaining = min(remaining, search.budget.evaluation_limit // INTERVALS)
     return min(MOST_EVALUATIONS, max(1, remaining // chains))

@@ -13,7 +13,8 @@ from situate.data.problem import Problem
 from situate.data.topology import edge_tensors, folded_order, op_devices, unit_devices
 from situate.schedule.items import channel_items, device_items, item_order, turns
 from situate.schedule.schedule import Schedule
-from situate.solvers.search import Candidate, Search
+from situate.solvers.incumbent import Candidate
+from situate.solvers.search import Search
 
 CRITICAL_SHARE = 0.1
 """Largest share of the remaining budget for critical moves."""
@@ -45,9 +46,9 @@ def move_critical(search: Search, lines: list[Units]) -> None:
         search: for the shortest step.
         lines: along which borders shift, see `phase_lines`.
     """
-    end = search.budget_left() * (1 - CRITICAL_SHARE)
+    end = search.budget.left() * (1 - CRITICAL_SHARE)
     before = None
-    while search.best is not before and search.incumbent.feasible and search.budget_left() > end:
+    while search.best is not before and search.incumbent.feasible and search.budget.left() > end:
         before = search.incumbent
         _first_better(search, before, lines, end)
 
@@ -70,7 +71,7 @@ def _first_better(search: Search, incumbent: Candidate, lines: list[Units], end:
         units = np.sort(units[problem.allowed[units, device]])
         if not len(units) or (key := (units.tobytes(), device)) in visited:
             continue
-        if search.budget_left() <= end:
+        if search.budget.left() <= end:
             return
         visited.add(key)
         moved = of_unit.copy()

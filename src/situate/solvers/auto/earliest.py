@@ -24,7 +24,7 @@ def offer_earliest_rules(search: Search) -> None:
     problem, before = search.problem, search.best
     if problem.objective != "time" or problem.transfers == "atomic":
         return
-    if not search.affords(OFFERS):
+    if not search.budget.affords(OFFERS):
         return
     offer_earliest(search, np.full(problem.n, -1, np.int32))
     if not search.finished():

@@ -17,7 +17,9 @@ from situate.evaluators.workers.jobs import Function, Jobs
 from situate.evaluators.workers.places import Place
 from situate.evaluators.workers.workers import NoWorkers, Terms
 from situate.simulation.transfer_order import TransferOrder
-from situate.solvers.search import Candidate, Search
+from situate.solvers.budget import Budget
+from situate.solvers.incumbent import Candidate
+from situate.solvers.search import Search
 
 ROUNDS = (0.5, 0.25, 0.25)
 """Shares of the remaining budget per round; islands exchange their best plan after each."""
@@ -75,15 +77,14 @@ def improved(
     search = Search(
         problem,
         lower_bound,
-        time_limit=share.seconds,
-        evaluations=share.evaluations,
+        budget=Budget(time_limit=share.seconds, evaluation_limit=share.evaluations),
         seed=share.seed,
         threads=1,
     )
     start.offer(search)
     if not search.finished():
         improve(search, first, full)
-    return Decision.of(search.incumbent), search.evaluations
+    return Decision.of(search.incumbent), search.budget.evaluations
 
 
 class Islands:
@@ -128,11 +129,11 @@ class Islands:
     def _count(self, number: int) -> int:
         """Number of islands: one per ready worker, but fixed with a limit of evaluations alone, so
         that the result does not depend on the workers."""
-        limit = self._search.time_limit
+        limit = self._search.budget.time_limit
         if limit is None:
             return ISLANDS
         share = STARTING_SHARE if number == 0 else 0.0
-        return self._jobs.ready(share * self._search.budget_left() * limit)
+        return self._jobs.ready(share * self._search.budget.left() * limit)
 
     def _round(self, number: int, count: int, full: bool) -> None:
         search = self._search
@@ -145,7 +146,7 @@ class Islands:
         for result in self._results(calls, self._terms(calls[0][1])):
             if result is not None:
                 decision, evaluations = result
-                search.evaluations += evaluations
+                search.budget.evaluations += evaluations
                 decision.offer(search)
 
     def _results(self, calls: list[Any], terms: Terms) -> Iterator[tuple[Decision, int] | None]:
@@ -159,7 +160,7 @@ class Islands:
                 count += 1
                 yield result
         except NoWorkers as error:
-            if self._search.time_limit is not None:
+            if self._search.budget.time_limit is not None:
                 raise
             _warn_of_none(error)
             self._jobs = self._jobs.here()
@@ -179,12 +180,15 @@ class Islands:
     def _share(self, share: float, number: int, island: int, count: int) -> Share:
         search = self._search
         seconds = evaluations = None
-        if search.time_limit is not None:
-            budget = search.time_limit * (1 - search.reserve) - search.seconds
+        if search.budget.time_limit is not None:
+            budget = search.budget.time_limit * (1 - search.budget.reserve) - search.budget.seconds
             # This process offers the results of all islands in turn, which takes time too.
-            seconds = max(0.0, share * budget - count * search.offer_seconds())
-        if search.evaluation_limit is not None:
-            budget = search.evaluation_limit * (1 - search.reserve) - search.evaluations
+            seconds = max(0.0, share * budget - count * search.budget.offer_seconds())
+        if search.budget.evaluation_limit is not None:
+            budget = (
+                search.budget.evaluation_limit * (1 - search.budget.reserve)
+                - search.budget.evaluations
+            )
             evaluations = max(1, int(share * budget / count) - len(search.decoders))
         words = np.random.SeedSequence(search.seed, spawn_key=(number, island)).generate_state(1)
         return Share(seconds, evaluations, int(words[0]))
@@ -197,7 +201,7 @@ def islands(search: Search, improve: Improve) -> Iterator[Islands | None]:
     Raises:
         SituateError: see `Place.jobs`.
     """
-    workers = search.learning.workers
+    workers = search.options.workers
     if workers is None:
         yield None
         return

@@ -30,13 +30,13 @@ def order_items(search: Search, placements: Sequence[tuple[Placement, float]]) -
         placements: (n,) each, with a lower bound on the value of its plans; the most promising
             first.
     """
-    end = search.budget_left() * (1 - ITEMS_SHARE)
+    end = search.budget.left() * (1 - ITEMS_SHARE)
     for placement, least in placements:
         if search.proved() or not _promises(search, least):
             continue
         steps = _steps_left(search, end)
         if (
-            search.budget_left() <= end
+            search.budget.left() <= end
             or not steps
             or not _offer_best(search, placement, least, steps)
         ):
@@ -55,9 +55,11 @@ def _to_beat(search: Search) -> float:
 
 def _steps_left(search: Search, end: float) -> int:
     """Remaining number of items to try; an evaluation counts as n items, like a decoding."""
-    if search.evaluation_limit is None:
+    if search.budget.evaluation_limit is None:
         return STEPS
-    budget = (search.budget_left() - end) * search.evaluation_limit * (1 - search.reserve)
+    budget = (
+        (search.budget.left() - end) * search.budget.evaluation_limit * (1 - search.budget.reserve)
+    )
     return min(STEPS, max(0, int(budget)) * search.problem.n)
 
 
@@ -76,16 +78,16 @@ def _offer_best(search: Search, placement: Placement, least: float, steps: int) 
         steps=steps,
         seconds=_seconds_left(search),
     )
-    search.evaluations += math.ceil(steps_taken / search.problem.n)
+    search.budget.evaluations += math.ceil(steps_taken / search.problem.n)
     if len(order):
         _offer(search, placement, order, TransferOrder(*sent))
     return exhausted
 
 
 def _seconds_left(search: Search) -> float:
-    if search.time_limit is None:
+    if search.budget.time_limit is None:
         return math.inf
-    return max(0.0, search.time_limit * (1 - search.reserve) - search.seconds)
+    return max(0.0, search.budget.time_limit * (1 - search.budget.reserve) - search.budget.seconds)
 
 
 def _offer(search: Search, placement: Placement, order: Order, sent: TransferOrder) -> None:

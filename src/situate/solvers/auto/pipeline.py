@@ -43,7 +43,7 @@ def offer_pipelines(search: Search) -> None:
     balancers = _core.make_load_annealers(core, search.seed, 1, best.placement, line)
     for turn in turns(problem):
         balancers.split(turn, step)
-        search.evaluations += 1
+        search.budget.evaluations += 1
         if search.finished():
             break
     search.offer(balancers.best(0)[2], order)
@@ -55,7 +55,7 @@ def _step(search: Search) -> int | None:
     It is 1 up to about a thousand units, and more if time is short.
     """
     problem = search.problem
-    share = next((s for s in SPLIT_SHARES if search.affords(OFFERS_TO_SPLIT * s)), None)
+    share = next((s for s in SPLIT_SHARES if search.budget.affords(OFFERS_TO_SPLIT * s)), None)
     if share is None:
         return None
     begins = share * SPLIT_MOVES * problem.d / (2 * problem.units)

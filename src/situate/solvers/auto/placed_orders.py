@@ -8,7 +8,8 @@ import numpy as np
 
 from situate import _core
 from situate.data.arrays import Placement
-from situate.data.problem import UNLIMITED, Problem
+from situate.data.problem import Problem
+from situate.data.problem_arrays import UNLIMITED
 from situate.simulation.decoding import priority_of
 from situate.solvers.search import Search
 
@@ -70,10 +71,10 @@ def _busiest(problem: Problem, placement: Placement) -> float:
 
 
 def _affordable(search: Search) -> bool:
-    limit = search.evaluation_limit
-    if limit is not None and limit - search.evaluations < MOST_EVALUATIONS:
+    limit = search.budget.evaluation_limit
+    if limit is not None and limit - search.budget.evaluations < MOST_EVALUATIONS:
         return False
-    return search.problem.transfers == "overlapped" and search.affords(OFFERS_TO_LIST)
+    return search.problem.transfers == "overlapped" and search.budget.affords(OFFERS_TO_LIST)
 
 
 def _list_anew(
@@ -82,10 +83,14 @@ def _list_anew(
     """Offer a placement in the order of each urgency, within a share of the remaining budget."""
     line = np.array(search.problem.depth_first, np.int32)
     orders = _core.make_placed_orders(search.simulator.core, placement, line)
-    end = search.budget_left() * (1 - ORDERS_SHARE)
+    end = search.budget.left() * (1 - ORDERS_SHARE)
     for urgency in urgencies:
         _offer_listed(search, orders, placement, urgency)
-        if search.finished() or search.budget_left() < end or not search.affords(OFFERS_TO_LIST):
+        if (
+            search.finished()
+            or search.budget.left() < end
+            or not search.budget.affords(OFFERS_TO_LIST)
+        ):
             return
 
 
@@ -101,9 +106,9 @@ def _offer_listed(
     for _ in range(TRIES):
         order = orders.order(*urgency, reserved)
         excess = search.consider(placement, order, "serial")
-        if not excess or not search.affords(OFFERS_TO_LIST):
+        if not excess or not search.budget.affords(OFFERS_TO_LIST):
             return
-        search.evaluations += 1
+        search.budget.evaluations += 1
         _, [peak] = search.simulator.evaluate(
             placement[None], priority_of(order)[None], decoder="serial", threads=1
         )

@@ -10,8 +10,9 @@ from situate.data.arrays import Placement
 from situate.data.problem import Problem
 from situate.data.topology import accelerators, op_devices, pipeline_order, unit_devices
 from situate.solvers.auto.stages import follow
+from situate.solvers.incumbent import Candidate
 from situate.solvers.line_cut import cut
-from situate.solvers.search import Candidate, Search
+from situate.solvers.search import Search
 
 SPILL_ROUNDS = 30
 """Largest number of rounds of spilling."""

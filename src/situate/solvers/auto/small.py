@@ -45,11 +45,11 @@ def look_at_all(search: Search) -> bool:
         return order_items(search, [(placements[i], least[i][1]) for i in promising])
     if not _affordable(search, len(promising) * len(orders) * len(search.decoders)):
         return False
-    end = search.budget_left() * (1 - ENUMERATION_SHARE)
+    end = search.budget.left() * (1 - ENUMERATION_SHARE)
     for i in promising:
         if not _promises(search, least[i]) or search.proved():
             break
-        if search.budget_left() <= end:
+        if search.budget.left() <= end:
             return False
         for decoder in search.decoders:
             _offer_best_order(search, placements[i], least[i][1], orders, decoder)
@@ -69,8 +69,8 @@ def _transfers_are_ordered(problem: Problem) -> bool:
 
 
 def _affordable(search: Search, evaluations: int) -> bool:
-    limit = search.evaluation_limit
-    return limit is None or evaluations <= ENUMERATION_SHARE * (limit - search.evaluations)
+    limit = search.budget.evaluation_limit
+    return limit is None or evaluations <= ENUMERATION_SHARE * (limit - search.budget.evaluations)
 
 
 def _placements(problem: Problem) -> Placements:
@@ -107,7 +107,7 @@ def _offer_best_order(
     makespan, peak = search.simulator.evaluate(
         everywhere, priority, decoder=decoder, threads=search.threads
     )
-    search.evaluations += len(orders)
+    search.budget.evaluations += len(orders)
     excess = np.maximum(0, peak - problem.capacity).astype(np.float64).sum(axis=1)
     values = {"time": makespan, "memory": peak.max(axis=1).astype(np.float64)}
     value = values.get(problem.objective, np.full(len(orders), period))

@@ -1,9 +1,24 @@
-"""`brkga` and `tuned_brkga`: a biased random-key genetic algorithm over REGAL's chromosomes."""
+"""`brkga` and `tuned_brkga`: a biased random-key genetic algorithm over REGAL's chromosomes.
+
+J. F. Gonçalves and M. G. C. Resende, *Biased Random-Key Genetic Algorithms for Combinatorial
+Optimization*, J. Heuristics 17, 2011. A chromosome is an array of random keys from 0 to 1, and a
+decoder makes a plan of it (Paliwal et al., REGAL, ICLR 2020, A.4). Each generation consists of
+
+- the elites, the best chromosomes of the generation before;
+- mutants, new random chromosomes;
+- children of an elite and another parent, which take each key from the elite with probability
+  `bias`.
+
+Generations are bred in the core (`_core.Brkga`); `_Breeding` fits them into the budget of a search.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from math import inf
+from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +31,6 @@ from situate.host.machine import usable_memory
 from situate.simulation.decoding import decoders_for
 from situate.simulation.simulator import Decoder, Simulator
 from situate.simulation.transfer_order import by_priority
-from situate.solvers.evolutionary.settings import BRKGA, TUNED_BRKGA, BrkgaSettings
 from situate.solvers.search import Search
 
 FIRST_OFFER = 1000
@@ -25,19 +39,80 @@ FIRST_OFFER = 1000
 SLICE_SECONDS = 0.25
 """Seconds between two progress reports."""
 
-
 KEY_BYTES = 4
 """Bytes of a random key."""
+
+Name = Literal["paper", "tuned"]
+
+
+@dataclass(frozen=True)
+class BrkgaSettings:
+    """The parts of a generation, and the decoder of chromosomes.
+
+    Attributes:
+        population: number of chromosomes.
+        elites: share of them that pass to the next generation unchanged.
+        mutants: share of random new chromosomes in each generation.
+        bias: probability that a child has a key of its elite parent.
+        populations: number of populations that evolve in parallel, without exchange.
+        alpha, beta: of the beta distribution of the keys of ops; keys of transfers are uniform.
+        decoder: `serial`, as in REGAL, or `eager`.
+
+    Raises:
+        SituateError: a population that is too small; shares or a bias out of range.
+    """
+
+    population: int = 100
+    elites: float = 0.2
+    mutants: float = 0.15
+    bias: float = 0.7
+    populations: int = 1
+    alpha: float = 1.0
+    beta: float = 1.0
+    decoder: Decoder = "serial"
+
+    def __post_init__(self) -> None:
+        if self.population < 2 or self.populations < 1:
+            raise SituateError("brkga: a population is of two chromosomes at least")
+        if not 0 < self.elites < 1 or not 0 <= self.mutants <= 1 - self.elites:
+            raise SituateError("brkga: elites and mutants are shares of the population, one in all")
+        if not 0.5 <= self.bias <= 1:
+            raise SituateError(f"brkga: the bias is from 0.5 to 1, got {self.bias}")
+        if not (0 < self.alpha <= 1e12 and 0 < self.beta <= 1e12):
+            raise SituateError("brkga: alpha and beta are positive and at most 1e12")
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """(members, elites, mutants) of a generation, with at least one elite and one other."""
+        elites = min(max(1, round(self.elites * self.population)), self.population - 1)
+        mutants = min(round(self.mutants * self.population), self.population - elites)
+        return self.population, elites, mutants
+
+
+BRKGA: Mapping[Name, BrkgaSettings] = MappingProxyType(
+    {"paper": BrkgaSettings(), "tuned": BrkgaSettings(decoder="eager")}
+)
+"""Settings of the method `brkga`: population, shares and bias within the ranges that Gonçalves and
+Resende (2011) recommend."""
+
+TUNED_BRKGA: Mapping[Name, BrkgaSettings] = MappingProxyType(
+    {
+        "paper": BrkgaSettings(elites=0.1, mutants=0.1, alpha=1, beta=4),
+        "tuned": BrkgaSettings(50, elites=0.3, mutants=0.1, alpha=0.5, beta=30, decoder="eager"),
+    }
+)
+"""Settings of the method `tuned_brkga`: the best of 648 with each decoder.
+`python -m benchmarks.search.tune_brkga` found them; see benchmarks/results/tune_brkga.json."""
 
 
 def brkga(search: Search) -> None:
     """Search until the budget ends, with common settings."""
-    _evolve(search, BRKGA[search.learning.settings])
+    _evolve(search, BRKGA[search.options.settings])
 
 
 def tuned_brkga(search: Search) -> None:
     """Search until the budget ends, with settings from a grid search."""
-    _evolve(search, TUNED_BRKGA[search.learning.settings])
+    _evolve(search, TUNED_BRKGA[search.options.settings])
 
 
 def _evolve(search: Search, settings: BrkgaSettings) -> None:
@@ -67,8 +142,8 @@ class _Breeding:
         self, search: Search, population: _core.Brkga, decoder: Decoder, evaluations: float
     ) -> None:
         self._search, self._population, self._decoder = search, population, decoder
-        self._before = search.evaluations
-        limits = (search.evaluation_limit, evaluations + self._before)
+        self._before = search.budget.evaluations
+        limits = (search.budget.evaluation_limit, evaluations + self._before)
         self._limit = min(limit for limit in limits if limit is not None)
         # One chromosome is evaluated whatever the budget, so that there is a plan.
         self._population.run(1, inf, 1)
@@ -97,9 +172,9 @@ class _Breeding:
         while self._evaluations < most and not self._finished():
             seconds = min(SLICE_SECONDS, self._seconds_left())
             self._population.run(most - self._evaluations, seconds, search.threads)
-            search.evaluations = self._evaluations
+            search.budget.evaluations = self._evaluations
             search.report()
-            if search.time_limit is not None:
+            if search.budget.time_limit is not None:
                 return
 
     def _finished(self) -> bool:
@@ -109,24 +184,24 @@ class _Breeding:
     def _seconds_left(self) -> float:
         """Seconds until the latest start of the last offer."""
         search = self._search
-        if search.time_limit is None:
+        if search.budget.time_limit is None:
             return inf
-        limit = search.time_limit * (1 - search.reserve)
-        return search.budget_left() * limit - self._offer_seconds
+        limit = search.budget.time_limit * (1 - search.budget.reserve)
+        return search.budget.left() * limit - self._offer_seconds
 
     def offer(self) -> None:
         """Offer the best chromosome if it is better than the last offer."""
-        search, begin = self._search, self._search.seconds
+        search, begin = self._search, self._search.budget.seconds
         excess, value, placement, of_ops, of_transfers = self._population.best()
         if (excess, value) >= self._offered:
             return
         self._offered = excess, value
         order, transfers = by_priority(search.problem, placement, of_ops, of_transfers)
         # The core has already counted this evaluation; decoding it again adds none.
-        search.evaluations = self._evaluations - 1
+        search.budget.evaluations = self._evaluations - 1
         search.offer(placement, order, [self._decoder], transfers=transfers)
-        search.evaluations = self._evaluations
-        self._offer_seconds = search.seconds - begin
+        search.budget.evaluations = self._evaluations
+        self._offer_seconds = search.budget.seconds - begin
 
 
 def evolution(

@@ -67,7 +67,7 @@ def run(search: Search) -> None:
             return
     if not search.incumbent.feasible:
         # Calls that wait for one another make a plan infeasible even if its bytes fit.
-        with search.reserving(FIT_SHARE):
+        with search.budget.reserving(FIT_SHARE):
             _solve(cp, search, "time" if search.incumbent.excess == 0 else "shortfall")
     if search.incumbent.feasible:
         _improve(cp, search)
@@ -77,7 +77,7 @@ def _improve(cp: Any, search: Search) -> None:
     """Solve for the objective; for time, first for loads alone, whose bound is cheap."""
     problem = search.problem
     if problem.objective == "time" and problem.transfers != "atomic":
-        with search.reserving(1 - LOAD_SHARE):
+        with search.budget.reserving(1 - LOAD_SHARE):
             _solve(cp, search, "load")
     _solve(cp, search, problem.objective)
 
@@ -105,12 +105,12 @@ def _solve(cp: Any, search: Search, goal: Goal) -> None:
     making = size_of_model(search.problem) * SECONDS_AN_INTERVAL
     if search.finished() or (seconds_left is not None and seconds_left < making):
         return
-    begin = search.seconds
+    begin = search.budget.seconds
     try:
         model = build(cp, search, goal)
     except OutOfTime:
         return
-    ending = ENDING_RATIO * (search.seconds - begin)
+    ending = ENDING_RATIO * (search.budget.seconds - begin)
     if not _has_time(search, ending):
         return
     run = _run(cp, search, model, ending, bounds=goal in (search.problem.objective, "load"))
@@ -147,7 +147,7 @@ def _run(cp: Any, search: Search, model: Model, ending: float, bounds: bool) -> 
     most = (
         math.inf
         if evaluations_left is None
-        else search.evaluations + DECODING_SHARE * evaluations_left
+        else search.budget.evaluations + DECODING_SHARE * evaluations_left
     )
     offered = None
     try:
@@ -155,7 +155,7 @@ def _run(cp: Any, search: Search, model: Model, ending: float, bounds: bool) -> 
             for solution in solutions:
                 if solution is None:
                     search.report()
-                elif search.evaluations < most:
+                elif search.budget.evaluations < most:
                     _offer(search, solution)
                     offered = solution
     finally:
@@ -171,9 +171,11 @@ def _run(cp: Any, search: Search, model: Model, ending: float, bounds: bool) -> 
 
 def _count(search: Search, run: Run) -> None:
     """Count the solver's work as evaluations if these are limited."""
-    if search.evaluation_limit is not None:
-        spent = search.evaluations + round(run.effort * EVALUATIONS_A_SECOND)
-        search.evaluations = max(search.evaluations, min(search.evaluation_limit, spent))
+    if search.budget.evaluation_limit is not None:
+        spent = search.budget.evaluations + round(run.effort * EVALUATIONS_A_SECOND)
+        search.budget.evaluations = max(
+            search.budget.evaluations, min(search.budget.evaluation_limit, spent)
+        )
 
 
 def _vary(search: Search, solution: Solution) -> None:
@@ -195,13 +197,19 @@ def _vary(search: Search, solution: Solution) -> None:
 
 
 def _evaluations_left(search: Search) -> float | None:
-    limit = search.evaluation_limit
-    return None if limit is None else limit * (1 - search.reserve) - search.evaluations
+    limit = search.budget.evaluation_limit
+    return (
+        None if limit is None else limit * (1 - search.budget.reserve) - search.budget.evaluations
+    )
 
 
 def _seconds_left(search: Search) -> float | None:
-    limit = search.time_limit
-    return None if limit is None else max(0.0, limit * (1 - search.reserve) - search.seconds)
+    limit = search.budget.time_limit
+    return (
+        None
+        if limit is None
+        else max(0.0, limit * (1 - search.budget.reserve) - search.budget.seconds)
+    )
 
 
 def _offer(search: Search, solution: Solution) -> None:

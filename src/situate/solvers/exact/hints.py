@@ -8,7 +8,7 @@ from situate.data.topology import unit_devices
 from situate.solvers.exact.clock import Clock
 from situate.solvers.exact.placing import Placing
 from situate.solvers.exact.timing import Timing
-from situate.solvers.search import Candidate
+from situate.solvers.incumbent import Candidate
 
 
 def hint_placement(placing: Placing, incumbent: Candidate) -> None:

@@ -18,7 +18,8 @@ from situate.solvers.exact.lifetimes import Lifetimes, room_beside_persistent
 from situate.solvers.exact.loads import loads
 from situate.solvers.exact.placing import Placing
 from situate.solvers.exact.timing import Timing
-from situate.solvers.search import Candidate, Search
+from situate.solvers.incumbent import Candidate
+from situate.solvers.search import Search
 
 Goal = Literal["time", "memory", "throughput", "load", "shortfall"]
 """An objective; `load`: the seconds of the busiest device or channel, a lower bound on the
@@ -69,7 +70,7 @@ def build(cp: Any, search: Search, goal: Goal) -> Model:
         OutOfTime: the search's time is spent before the model is complete.
     """
     problem, incumbent = search.problem, search.incumbent
-    placing = Placing(problem, cp.CpModel(), lambda: search.budget_left() <= 0)
+    placing = Placing(problem, cp.CpModel(), lambda: search.budget.left() <= 0)
     if goal == "time":
         model = _of_time(placing, incumbent, search.lower_bound)
     elif goal in ("throughput", "load"):

@@ -14,5 +14,5 @@ def run(search: Search) -> None:
     """
     for room in MEMORY_SHARES:
         placement, order = _core.etf(search.simulator.core, room, search.seconds_left())
-        if search.offer(placement, order).feasible or search.evaluated():
+        if search.offer(placement, order).feasible or search.budget.out_of_evaluations():
             return

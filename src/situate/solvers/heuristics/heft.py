@@ -18,5 +18,5 @@ def run(search: Search) -> None:
     """
     for room in MEMORY_SHARES:
         placement, order = _core.heft(search.simulator.core, room, search.seconds_left())
-        if search.offer(placement, order).feasible or search.evaluated():
+        if search.offer(placement, order).feasible or search.budget.out_of_evaluations():
             return

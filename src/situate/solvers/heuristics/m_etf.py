@@ -32,5 +32,5 @@ def offer_earliest(search: Search, favourite: Order) -> None:
             favourite=favourite,
             seconds=search.seconds_left(),
         )
-        if search.offer(placement, order).feasible or search.evaluated():
+        if search.offer(placement, order).feasible or search.budget.out_of_evaluations():
             return

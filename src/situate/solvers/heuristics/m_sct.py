@@ -14,5 +14,9 @@ def run(search: Search) -> None:
     Raises:
         MissingExtra: highspy is not installed.
     """
-    seconds = None if search.time_limit is None else search.time_limit * search.budget_left()
+    seconds = (
+        None
+        if search.budget.time_limit is None
+        else search.budget.time_limit * search.budget.left()
+    )
     offer_earliest(search, favourite_children(search.problem, seconds))

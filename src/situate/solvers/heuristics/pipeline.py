@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from situate.data.arrays import Ints
 from situate.data.problem import Problem
 from situate.data.topology import accelerators, folded_order
+from situate.solvers.incumbent import Candidate
 from situate.solvers.line_cut import cut, live_bytes, segment_of_places
-from situate.solvers.search import Candidate, Search
+from situate.solvers.search import Search
 
 Lengths = Ints
 """(stages,) number of units in each stage, along the line."""

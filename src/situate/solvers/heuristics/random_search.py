@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from situate.data.topology import op_devices
-from situate.solvers.search import Candidate, Search
+from situate.solvers.incumbent import Candidate
+from situate.solvers.search import Search
 
 SAMPLES = 1000
 """Number of random decisions if no number of evaluations is given."""
@@ -15,7 +16,7 @@ SAMPLES = 1000
 
 def run(search: Search) -> None:
     """Draw until the budget ends."""
-    for _ in draw(search, search.evaluation_limit or SAMPLES):
+    for _ in draw(search, search.budget.evaluation_limit or SAMPLES):
         if search.finished():
             return
 

@@ -10,7 +10,8 @@ import numpy as np
 from situate import _core
 from situate.data.arrays import Floats, Order, Placement
 from situate.data.core_problem import core_problem
-from situate.data.problem import UNLIMITED, Problem
+from situate.data.problem import Problem
+from situate.data.problem_arrays import UNLIMITED
 from situate.data.topology import accelerators, edge_producers, op_devices, places
 from situate.solvers.late import Lateness
 from situate.solvers.search import Search
@@ -23,7 +24,7 @@ def run(search: Search) -> None:
     candidate = search.offer(fill(problem, core=search.simulator.core), order)
     capacity = problem.capacity[accelerators(problem)]
     unequal = capacity.min() < capacity.max() < UNLIMITED
-    if unequal and not candidate.feasible and not search.evaluated():
+    if unequal and not candidate.feasible and not search.budget.out_of_evaluations():
         search.offer(fill(problem, by_capacity=True, core=search.simulator.core), order)
 
 

@@ -1,8 +1,8 @@
-"""Checks of the answers of learners and evaluators, which may be the user's own."""
+"""Checks of learners, evaluators and their answers, all of which may be the user's own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from numbers import Integral
 from typing import Any
 
@@ -20,7 +20,38 @@ from situate.evaluators.measurements import (
     consecutive_runs,
 )
 from situate.results.result import Knowledge
-from situate.solvers.learned.learner import Learner, State
+from situate.solvers.learned.learner import Learner, MakeLearner, State
+
+
+def custom_name(make: MakeLearner, reserved: Collection[str]) -> str:
+    """The method name of a function that makes a learner.
+
+    Args:
+        make: the function. Its attribute `name`, or else its own name, names the method.
+        reserved: names of other methods.
+
+    Raises:
+        SituateError: not a function, no name, or a reserved name.
+    """
+    if not callable(make):
+        raise SituateError(
+            "method: must be a name of situate.METHODS or a function that makes a learner, got "
+            f"an object of type {type(make).__name__!r}"
+        )
+    name = _name_of(make)
+    if not name:
+        raise SituateError(
+            f"method: {type(make).__name__!r} has no name for results and studies; set its "
+            "attribute 'name' to a string"
+        )
+    if name in reserved:
+        raise SituateError(f"method: {name!r} is a method of situate's; give yours another name")
+    return name
+
+
+def _name_of(make: MakeLearner) -> str:
+    names = (getattr(make, "name", None), getattr(make, "__name__", None))
+    return next((name for name in names if isinstance(name, str)), "")
 
 
 class CheckedLearner:
@@ -28,7 +59,7 @@ class CheckedLearner:
 
     Attributes:
         method: name of the method.
-        learner: the learner itself.
+        inner: the learner itself.
         name: the learner's own name, which includes its settings; None without one.
         knows: the learner's knowledge of costs; None if it does not say.
 
@@ -42,7 +73,7 @@ class CheckedLearner:
         name = getattr(learner, "name", None)
         if not isinstance(name, str | None):
             raise SituateError(f"{self._who}: its learner's name must be a string, got {name!r}")
-        self.method, self.learner, self.name = method, learner, name
+        self.method, self.inner, self.name = method, learner, name
         self.knows = _knowledge(getattr(learner, "told_costs", None))
         self._n = problem.n
         self._restrictions = Restrictions(problem)
@@ -53,7 +84,7 @@ class CheckedLearner:
         Raises:
             SituateError: not an integer of at least one.
         """
-        batch = self.learner.batch
+        batch = self.inner.batch
         if not isinstance(batch, int | np.integer) or batch < 1:
             raise SituateError(
                 f"{self._who}: batch: must be an integer of at least 1, got {batch!r}"
@@ -68,7 +99,7 @@ class CheckedLearner:
                 group on several devices. Names the method, the sample and the op.
         """
         what = f"{self._who}: sample{'s' * (k > 1)} {first}{f' to {first + k - 1}' * (k > 1)}"
-        placements = integers(self.learner.ask(k), (k, self._n), f"{what}: what ask({k}) returns")
+        placements = integers(self.inner.ask(k), (k, self._n), f"{what}: what ask({k}) returns")
         return self.check(placements, f"{self._who}: sample", first)
 
     def check(self, placements: NDArray[Any], what: str, first: int) -> NDArray[np.int32]:
@@ -90,7 +121,7 @@ class CheckedLearner:
         Raises:
             SituateError: not a mapping from names to arrays of numbers.
         """
-        state = self.learner.state()
+        state = self.inner.state()
         arrays = isinstance(state, Mapping) and all(isinstance(name, str) for name in state)
         if not arrays or not all(map(_is_array, state.values())):
             raise SituateError(f"{self._who}: state: must map names to arrays of numbers")

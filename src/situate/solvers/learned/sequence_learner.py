@@ -17,9 +17,9 @@ from situate.policies.gradient_ascent import Ascent
 from situate.policies.group_policy import GroupPolicy
 from situate.policies.shapes import Shape
 from situate.solvers.learned.checkpoint import restored
-from situate.solvers.learned.grouped import grouped
+from situate.solvers.learned.groups import grouped
 from situate.solvers.learned.learner import Learning, State
-from situate.solvers.learned.penalty import failure_seconds
+from situate.solvers.learned.rewards import failure_seconds
 
 
 class Update(Protocol):

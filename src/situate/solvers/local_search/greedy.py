@@ -52,7 +52,7 @@ class _Climb:
 
     def __init__(self, search: Search, first: _Plan) -> None:
         self._search = search
-        self._count = CHAINS if search.time_limit is None else search.threads
+        self._count = CHAINS if search.budget.time_limit is None else search.threads
         self._chains = _chains(search, first, self._count)
         self._best_costs = [(True, math.inf)] * self._count
 
@@ -62,7 +62,11 @@ class _Climb:
         Returns False if the budget ended first, or there is nothing to move.
         """
         try:
-            while moves > 0 and not self._search.finished() and self._search.affords(self._count):
+            while (
+                moves > 0
+                and not self._search.finished()
+                and self._search.budget.affords(self._count)
+            ):
                 moves_made = self._run(min(moves, self._allowed()))
                 if not moves_made:
                     break
@@ -87,19 +91,23 @@ class _Climb:
             self._chains.run(0.0, moves, self._seconds(), search.threads)
         finally:
             moves_made = self._chains.evaluations - before
-            search.evaluations += moves_made
+            search.budget.evaluations += moves_made
         search.report()
         return moves_made
 
     def _allowed(self) -> int:
-        limit = self._search.evaluation_limit
-        budget = CHAIN_LIMIT if limit is None else limit - self._search.evaluations
+        limit = self._search.budget.evaluation_limit
+        budget = CHAIN_LIMIT if limit is None else limit - self._search.budget.evaluations
         return max(1, min(CHAIN_LIMIT, budget // self._count))
 
     def _seconds(self) -> float:
         """Without a time limit the clock must not decide."""
-        limit = self._search.time_limit
-        return math.inf if limit is None else max(0.0, min(INTERVAL, limit - self._search.seconds))
+        limit = self._search.budget.time_limit
+        return (
+            math.inf
+            if limit is None
+            else max(0.0, min(INTERVAL, limit - self._search.budget.seconds))
+        )
 
     def _offer(self) -> None:
         for chain, before in enumerate(self._best_costs):

@@ -14,10 +14,9 @@ from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
 from situate.grouping import Groups
 from situate.solvers.learned.checkpoint import restored
-from situate.solvers.learned.grouped import grouped
+from situate.solvers.learned.groups import Level, grouped, levels
 from situate.solvers.learned.initial_placements import InitialPlacements, initial_placements
 from situate.solvers.learned.learner import Learning, State
-from situate.solvers.learned.levels import Level, levels
 
 GROUPS = 384
 """Default number of groups."""

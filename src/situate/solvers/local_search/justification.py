@@ -45,24 +45,28 @@ def run(search: Search) -> None:
             "justification makes a step short whose transfers overlap with ops: use auto"
         )
     search.offer(*_core.heft(search.simulator.core, 1.0), ["eager"])
-    search.evaluations = 1
+    search.budget.evaluations = 1
     chains = _Chains(search)
-    while not search.finished() and search.affords(chains.count) and chains.go(MOST_EVALUATIONS):
+    while (
+        not search.finished()
+        and search.budget.affords(chains.count)
+        and chains.go(MOST_EVALUATIONS)
+    ):
         pass
 
 
 def offer_start(search: Search) -> None:
     """Offer the plans of justification in a share of the budget; stop early if they are far from
     the incumbent."""
-    if not applies(search.problem) or not search.affords(OFFERS_TO_SET_UP):
+    if not applies(search.problem) or not search.budget.affords(OFFERS_TO_SET_UP):
         return
-    chains, best, budget = _Chains(search), search.incumbent.value, search.budget_left()
+    chains, best, budget = _Chains(search), search.incumbent.value, search.budget.left()
     chains.go(FIRST_LISTS)
     if chains.seconds > MAX_FIRST_RATIO * best:
         return
     for share, most in ((TRIAL_SHARE, MAX_TRIAL_RATIO), (START_SHARE, math.inf)):
         until = (1 - share) * budget
-        while search.budget_left() > until and not search.finished():
+        while search.budget.left() > until and not search.finished():
             if not chains.go(MOST_EVALUATIONS, until):
                 break
         if chains.seconds > most * best:
@@ -84,7 +88,7 @@ class _Chains:
 
     def __init__(self, search: Search) -> None:
         self._search = search
-        self.count = CHAINS if search.time_limit is None else search.threads
+        self.count = CHAINS if search.budget.time_limit is None else search.threads
         self._core = _core.make_justifications(search.simulator.core, search.seed, self.count)
         self._best_costs = [(True, math.inf)] * self.count
 
@@ -104,31 +108,35 @@ class _Chains:
             self._core.run(self._allowed(most, until), self._interval(until), search.threads)
         finally:
             listed = self._core.evaluations - before
-            search.evaluations += listed
+            search.budget.evaluations += listed
             self._offer()
         search.report()
         return listed
 
     def _allowed(self, most: int, until: float) -> int:
         search = self._search
-        if search.evaluation_limit is None:
+        if search.budget.evaluation_limit is None:
             return most
-        budget = (search.budget_left() - until) * search.evaluation_limit * (1 - search.reserve)
+        budget = (
+            (search.budget.left() - until)
+            * search.budget.evaluation_limit
+            * (1 - search.budget.reserve)
+        )
         return max(0, min(most, round(budget) // self.count))
 
     def _interval(self, until: float) -> float:
         """Without a time limit the clock must not decide."""
         search = self._search
-        if search.time_limit is None:
+        if search.budget.time_limit is None:
             return math.inf
-        return max(0.0, min(INTERVAL, (search.budget_left() - until) * search.time_limit))
+        return max(0.0, min(INTERVAL, (search.budget.left() - until) * search.budget.time_limit))
 
     def _offer(self) -> None:
-        evaluations = self._search.evaluations
+        evaluations = self._search.budget.evaluations
         for chain, before in enumerate(self._best_costs):
             feasible, cost, placement, order = self._core.best(chain)
             if len(order) and (not feasible, cost) < before:
                 self._best_costs[chain] = not feasible, cost
                 self._search.offer(placement, order, ["eager"])
         # The core has already counted these evaluations; decoding them again adds none.
-        self._search.evaluations = evaluations
+        self._search.budget.evaluations = evaluations

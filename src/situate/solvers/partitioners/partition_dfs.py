@@ -42,9 +42,9 @@ def _least_cut(search: Search, mapping: Mapping) -> Ints:
         # All starts take about as long, and the first one always runs.
         if start and (search.finished() or least == 0):
             break
-        begin = search.seconds
+        begin = search.budget.seconds
         part = bisection.parts(generator)
-        search.record_seconds(search.seconds - begin)
+        search.budget.record_offer(search.budget.seconds - begin)
         cut = _cut(mapping.graph, part)
         if cut < least:
             best, least = part, cut

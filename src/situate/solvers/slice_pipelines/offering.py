@@ -43,7 +43,7 @@ def offer_slice_pipelines(search: Search, orders: Sequence[PassOrder]) -> list[P
     placements: dict[bytes, Placement] = {}
     for number, (along, slack) in enumerate(product(_directions(problem), SLACKS)):
         for pipeline in pipelines:
-            if search.evaluated() or (number and search.finished()):
+            if search.budget.out_of_evaluations() or (number and search.finished()):
                 return list(placements.values())
             placement = pipeline.offer(search, along, slack)
             placements[placement.tobytes()] = placement
@@ -105,5 +105,5 @@ def _peaks(search: Search, placement: Placement, order: Order) -> Ints:
     _, [peak] = search.simulator.evaluate(
         placement[None], priority_of(order)[None], decoder="serial", threads=1
     )
-    search.evaluations += 1
+    search.budget.evaluations += 1
     return np.asarray(peak)

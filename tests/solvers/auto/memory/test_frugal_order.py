@@ -16,6 +16,7 @@ from situate.data.topology import places, topological_by
 from situate.data.tree_order import tree_order
 from situate.simulation.decoding import decode, is_topological
 from situate.solvers.auto.memory.frugal_order import bytes_in_use, frugal_order
+from situate.solvers.budget import Budget
 from situate.solvers.search import Search
 from tests.data.test_tree_order import tree
 from tests.oracle.problems import random_problem
@@ -66,7 +67,7 @@ def test_the_order_of_least_memory_is_taken(seed: int) -> None:
     for problem in (alone(layered(5, 4, seed)), alone(tree(40, seed))):
         as_tree = topological_by(problem, places(tree_order(problem).order))
         orders = [problem.depth_first, *heavy_path_orders(problem), as_tree]
-        found = frugal_order(Search(problem, evaluations=9))
+        found = frugal_order(Search(problem, budget=Budget(evaluation_limit=9)))
         assert is_topological(problem, found)
         assert bytes_in_use(problem, found) == min(bytes_in_use(problem, o) for o in orders)
 
@@ -74,8 +75,14 @@ def test_the_order_of_least_memory_is_taken(seed: int) -> None:
 def test_without_time_it_is_not_that_of_a_tree() -> None:
     problem = alone(tree(40, 1))
     as_tree = bytes_in_use(problem, tree_order(problem).order)
-    assert bytes_in_use(problem, frugal_order(Search(problem, evaluations=9))) == as_tree
-    assert bytes_in_use(problem, frugal_order(Search(problem, time_limit=0.0))) > as_tree
+    assert (
+        bytes_in_use(problem, frugal_order(Search(problem, budget=Budget(evaluation_limit=9))))
+        == as_tree
+    )
+    assert (
+        bytes_in_use(problem, frugal_order(Search(problem, budget=Budget(time_limit=0.0))))
+        > as_tree
+    )
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -11,13 +11,16 @@ from situate.bounds.lower_bound import tightest_bound
 from situate.data.problem import Problem
 from situate.solvers import solve
 from situate.solvers.auto.memory.level_cuts import offer_level_cuts
+from situate.solvers.budget import Budget
 from situate.solvers.search import Search
 from tests.solvers.training import gpus, training
 
 
 def offered(problem: Problem) -> Search:
     """A search that has heard of all on the first device, and then of cuts."""
-    search = Search(problem, tightest_bound(problem).value, evaluations=1000, threads=1)
+    search = Search(
+        problem, tightest_bound(problem).value, budget=Budget(evaluation_limit=1000), threads=1
+    )
     search.offer(np.zeros(problem.n, np.int32), np.array(problem.graph.order, np.int32))
     offer_level_cuts(search)
     return search
@@ -43,11 +46,13 @@ def test_a_device_of_little_memory_gets_no_more_than_it_holds() -> None:
 
 def test_a_plan_that_meets_the_bound_ends_it() -> None:
     search = offered(for_memory(10**6, 10**6))
-    again = Search(search.problem, search.incumbent.value, evaluations=1000, threads=1)
+    again = Search(
+        search.problem, search.incumbent.value, budget=Budget(evaluation_limit=1000), threads=1
+    )
     again.offer(search.incumbent.placement, search.incumbent.order)
-    before = again.evaluations
+    before = again.budget.evaluations
     offer_level_cuts(again)
-    assert again.evaluations == before
+    assert again.budget.evaluations == before
 
 
 def test_it_is_never_above_stages_whose_ends_move() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from situate.simulation.simulator import Simulator
 from situate.solvers.auto.memory.liveness import orders_count, weights
 from tests.oracle.problems import random_decision, random_problem

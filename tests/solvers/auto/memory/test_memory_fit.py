@@ -8,9 +8,11 @@ from msgspec.structs import replace
 
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op
-from situate.data.problem import RULES, Problem
+from situate.data.problem import Problem
+from situate.data.rules import RULES
 from situate.data.topology import folded_order
 from situate.solvers.auto.memory.memory_fit import offer_memory_fits, repair
+from situate.solvers.budget import Budget
 from situate.solvers.line_cut import cut, live_bytes
 from situate.solvers.search import Search
 from tests.solvers.training import LAYERS, gpus, training
@@ -18,7 +20,7 @@ from tests.solvers.training import LAYERS, gpus, training
 
 def offered(problem: Problem, first: np.ndarray) -> Search:
     """A search that has heard of a placement, and then of pieces."""
-    search = Search(problem, evaluations=1000, threads=1)
+    search = Search(problem, budget=Budget(evaluation_limit=1000), threads=1)
     search.offer(first.astype(np.int32), np.array(problem.graph.order, np.int32))
     offer_memory_fits(search)
     return search
@@ -40,7 +42,11 @@ def test_a_piece_shrinks_that_is_fuller_than_its_bytes_said() -> None:
     problem = Problem(Graph("half", whole.graph.ops, tensors), whole.cluster)
     line, order = folded_order(problem), np.array(problem.graph.order, np.int32)
     first = cut(problem, [0, 1], line, live_bytes(problem), np.ones(2))
-    assert not Search(problem, evaluations=10, threads=1).offer(first, order).feasible
+    assert (
+        not Search(problem, budget=Budget(evaluation_limit=10), threads=1)
+        .offer(first, order)
+        .feasible
+    )
     search = offered(problem, np.zeros(problem.n))
     assert search.best is not None
     assert search.best.feasible
@@ -61,7 +67,7 @@ def test_a_cpu_that_holds_nothing_up_is_left_working() -> None:
     load = Op("load", phase="forward", seconds={"cpu": 3.0})
     problem = Problem(Graph("g", (*whole.graph.ops, load), whole.graph.tensors), whole.cluster)
     placement = np.array([0] * 2 * LAYERS + [2])
-    assert offered(problem, placement).evaluations == 2
+    assert offered(problem, placement).budget.evaluations == 2
 
 
 def test_what_keeps_a_cpu_working_gives_way_to_pieces() -> None:
@@ -73,12 +79,12 @@ def test_what_keeps_a_cpu_working_gives_way_to_pieces() -> None:
 
 def test_what_fits_on_accelerators_is_left_alone() -> None:
     problem = training(gpus(1000, 1000))
-    assert offered(problem, np.zeros(problem.n)).evaluations == 2
+    assert offered(problem, np.zeros(problem.n)).budget.evaluations == 2
 
 
 def test_what_lies_at_a_cut_is_moved_until_the_plan_fits() -> None:
     problem = training(gpus(50, 50))
-    search = Search(problem, evaluations=1000, threads=1)
+    search = Search(problem, budget=Budget(evaluation_limit=1000), threads=1)
     placement = np.zeros(problem.n, np.int32)
     placement[LAYERS - 2 : LAYERS + 2] = 1
     found = search.offer(placement, np.array(problem.graph.order, np.int32))
@@ -90,11 +96,11 @@ def test_what_lies_at_a_cut_is_moved_until_the_plan_fits() -> None:
 
 def test_mending_ends_with_its_part_of_the_budget() -> None:
     problem = training(gpus(5, 5))
-    search = Search(problem, evaluations=100, threads=1)
+    search = Search(problem, budget=Budget(evaluation_limit=100), threads=1)
     halves = np.repeat(np.arange(2, dtype=np.int32), LAYERS)
     found = search.offer(halves, np.array(problem.graph.order, np.int32))
     repair(search, found)
-    assert search.evaluations <= 15
+    assert search.budget.evaluations <= 15
 
 
 def test_the_end_of_a_line_that_the_smaller_device_can_hold_goes_there() -> None:
@@ -111,14 +117,15 @@ def test_the_end_of_a_line_that_the_smaller_device_can_hold_goes_there() -> None
 def test_devices_of_which_one_is_slower_or_smaller_are_not_alike() -> None:
     """Two cuts that cannot fit for devices that are alike, and as many again for others."""
     tight = [
-        offered(training(gpus(*memory)), np.zeros(16)).evaluations for memory in ((6, 6), (6, 5))
+        offered(training(gpus(*memory)), np.zeros(16)).budget.evaluations
+        for memory in ((6, 6), (6, 5))
     ]
     assert tight[0] < tight[1]
 
 
 def test_more_than_all_accelerators_hold_is_not_cut() -> None:
     problem = training(gpus(60, 40, cpu=True), persistent=20)
-    assert offered(problem, np.full(problem.n, 2)).evaluations == 2
+    assert offered(problem, np.full(problem.n, 2)).budget.evaluations == 2
 
 
 def test_what_one_accelerator_alone_could_not_hold_is_cut() -> None:
@@ -131,15 +138,15 @@ def test_what_one_accelerator_alone_could_not_hold_is_cut() -> None:
 def test_where_persistent_bytes_alone_count_there_is_nothing_to_fit() -> None:
     whole = training(gpus(60, 40), persistent=5)
     problem = Problem(whole.graph, whole.cluster, "throughput", RULES["dnn-partitioning"])
-    assert offered(problem, np.zeros(problem.n)).evaluations == 2
+    assert offered(problem, np.zeros(problem.n)).budget.evaluations == 2
 
 
 def test_one_order_is_enough_where_it_ends_the_search() -> None:
     problem = training(gpus(60, 50))
-    search = Search(problem, evaluations=2, threads=1)
+    search = Search(problem, budget=Budget(evaluation_limit=2), threads=1)
     search.offer(np.zeros(problem.n, np.int32), np.array(problem.graph.order, np.int32))
     offer_memory_fits(search)
-    assert search.evaluations <= 4
+    assert search.budget.evaluations <= 4
 
 
 def test_pieces_are_offered_also_to_devices_whose_memory_has_no_limit() -> None:

@@ -18,6 +18,7 @@ from situate.simulation.decoding import is_topological
 from situate.solvers import solve
 from situate.solvers.auto.memory.frugal_order import bytes_in_use
 from situate.solvers.auto.memory.regrouping import offer_regrouped
+from situate.solvers.budget import Budget
 from situate.solvers.search import Search
 from situate.zoo import load
 from tests.data.test_tree_order import tree
@@ -99,7 +100,7 @@ def test_auto_certifies_a_network_that_needs_another_order() -> None:
 def test_where_a_search_for_time_fits_nothing_the_order_is_regrouped() -> None:
     problem = branches(100)
     small = replace(problem, objective="time", cluster=devices(1, memory=109))
-    search = Search(small, evaluations=20)
+    search = Search(small, budget=Budget(evaluation_limit=20))
     search.offer(np.zeros(small.n, np.int32), in_program_order(small))
     assert not search.incumbent.feasible
     offer_regrouped(search)
@@ -108,7 +109,7 @@ def test_where_a_search_for_time_fits_nothing_the_order_is_regrouped() -> None:
 
 def test_plans_on_several_devices_are_tried_in_the_regrouped_order() -> None:
     problem = replace(branches(100), cluster=devices(1, 1))
-    search = Search(problem, evaluations=20)
+    search = Search(problem, budget=Budget(evaluation_limit=20))
     halves = np.repeat([0, 1], [100, 101]).astype(np.int32)
     with search.trying(in_program_order(problem)):
         search.offer(halves, in_program_order(problem))
@@ -118,8 +119,8 @@ def test_plans_on_several_devices_are_tried_in_the_regrouped_order() -> None:
 
 def test_where_parameters_alone_count_there_is_nothing_to_do() -> None:
     problem = replace(branches(9), rules="dnn-partitioning")
-    search = Search(problem, evaluations=20)
+    search = Search(problem, budget=Budget(evaluation_limit=20))
     search.offer(np.zeros(problem.n, np.int32), in_program_order(problem))
-    before = search.evaluations
+    before = search.budget.evaluations
     offer_regrouped(search)
-    assert search.evaluations == before
+    assert search.budget.evaluations == before

@@ -1,6 +1,8 @@
-"""Distributions of all keys of a chromosome, and the op that is on the first device."""
+"""Distributions of random keys: their moments, what the policy proposes, and runs of BRKGA."""
 
 from __future__ import annotations
+
+from math import inf
 
 import numpy as np
 import pytest
@@ -8,16 +10,68 @@ import pytest
 from situate import _core
 from situate.data.cluster import Cluster, Link
 from situate.data.problem import Problem
+from situate.data.topology import edge_producers
 from situate.simulation.simulator import Simulator
-from situate.solvers.evolutionary.regal.distributions import (
+from situate.solvers.evolutionary.brkga import BRKGA, evolution
+from situate.solvers.evolutionary.regal.proposals import (
+    anchor,
     beta_distributions,
+    derived,
     distributions_around,
+    for_features,
+    plain,
+    proposals,
+    proposed,
     ranks,
+    uniform,
 )
-from situate.solvers.evolutionary.regal.proposals import anchor, proposals, uniform
-from situate.solvers.evolutionary.regal.settings import Proposed
-from tests.solvers.evolutionary.regal.test_encoding import GRAPH, of
-from tests.solvers.families import devices, fork
+from situate.solvers.evolutionary.regal.settings import SETTINGS, Proposed
+from tests.solvers.evolutionary.regal.test_features import GRAPH, of
+from tests.solvers.families import devices, families, fork, problem
+
+
+@pytest.mark.parametrize("levels", [2, 5, 16])
+def test_means_and_variances_are_the_papers(levels: int) -> None:
+    pairs = np.array([(m, v) for m in range(levels) for v in range(levels)])
+    alpha, beta = (x.astype(np.float64) for x in beta_distributions(pairs.ravel(), levels))
+    mean = (pairs[:, 0] + 1) / (levels + 1)
+    variance = mean * (1 - mean) * (pairs[:, 1] + 1) / (levels + 1)
+    np.testing.assert_allclose(alpha / (alpha + beta), mean, rtol=1e-6)
+    total = alpha + beta
+    np.testing.assert_allclose(alpha * beta / (total**2 * (total + 1)), variance, rtol=1e-6)
+    assert (np.minimum(alpha, beta) > 0).all()
+    np.testing.assert_allclose(beta, mean * (1 - mean) ** 2 / variance - 1 + mean, rtol=1e-5)
+
+
+@pytest.mark.parametrize("levels", [3, 15])
+def test_what_is_chosen_in_the_middle_leaves_the_mean_at_the_rank(levels: int) -> None:
+    middle, rank = levels // 2, np.array([0.0, 0.25, 1.0])
+    alpha, beta = distributions_around(rank, np.full(6, middle), levels)
+    np.testing.assert_allclose(alpha / (alpha + beta), [0.01, 0.255, 0.99], rtol=1e-5)
+    np.testing.assert_allclose(1 / (1 + alpha + beta), 0.5**3 / 8, rtol=1e-5)
+
+
+def test_a_choice_shifts_the_mean_by_a_cube_and_keeps_it_between_zero_and_one() -> None:
+    categories = np.array([0, 0, 0, 0, 2, 2, 2, 2])
+    alpha, beta = distributions_around(np.array([0.0, 0.5, 0.5, 1.0]), categories, 3)
+    np.testing.assert_allclose(
+        alpha / (alpha + beta), [0.01, 0.5 - 1 / 64, 0.5 + 1 / 64, 0.99], rtol=1e-5
+    )
+    shares = 1 / (1 + alpha + beta)
+    np.testing.assert_allclose(shares, np.repeat([0.25**3, 0.75**3], 2) / 8, rtol=1e-5)
+
+
+@pytest.mark.parametrize("rules", ["situate", "regal"])
+@pytest.mark.parametrize("objective", ["time", "memory"])
+@pytest.mark.parametrize("family", families())
+def test_an_op_has_a_higher_rank_than_what_waits_for_it(
+    family: str, objective: str, rules: str
+) -> None:
+    small = problem(family, objective, rules)
+    rank = ranks(small)
+    assert (rank[edge_producers(small)] > rank[small.consumers]).all()
+    np.testing.assert_allclose(np.sort(rank), np.arange(small.n) / max(1, small.n - 1))
+
 
 PROPOSED = Proposed(placement=2, scheduling=16, crossover=4)
 
@@ -128,3 +182,41 @@ def test_devices_that_share_channels_with_some_only_are_not_exchanged(
 
 def test_one_device_is_the_first_one() -> None:
     assert anchor(Problem(GRAPH, Cluster.identical(1), rules="regal")) == 1
+
+
+PAPER = SETTINGS["paper", "time"]
+
+
+def simulator() -> Simulator:
+    return Simulator(Problem(fork(12), devices(1, 1), rules="regal"))
+
+
+def test_the_plain_one_is_brkga_as_the_method_runs_it() -> None:
+    ours = plain(simulator(), PAPER, 3)
+    theirs = evolution(simulator(), BRKGA["paper"], goal="time", seed=3)
+    for population in (ours, theirs):
+        population.run(300, inf, 1)
+    np.testing.assert_array_equal(ours.population()[0], theirs.population()[0])
+
+
+def test_the_anchor_stays_on_the_first_device() -> None:
+    population = for_features(simulator(), PAPER, 0)
+    population.run(400, inf, 1)
+    shares, _ = population.expectation()
+    assert shares[0].tolist() == [1, 0]
+    assert (shares[1:, 0] < 1).any()
+
+
+def test_proposals_decide_where_ops_are() -> None:
+    """All ops but the anchor lean to the second device."""
+    actions = np.tile([0, 0, 1, 0, 0, 0], (12, 1))
+    population = proposed(simulator(), PAPER, actions, 0)
+    population.run(100, inf, 1)
+    shares, _ = population.expectation()
+    assert shares[1:, 1].mean() > 0.7
+
+
+def test_seeds_of_other_purposes_are_others() -> None:
+    seeds = [derived(0), derived(0, 1), derived(0, 1, 2), derived(1, 1)]
+    assert len(set(seeds)) == 4
+    assert derived(5, 1) == derived(5, 1)

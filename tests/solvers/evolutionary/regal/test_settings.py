@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from situate.policies.shapes import GraphShape
+from situate.policies.graph_shape import GraphShape
+from situate.solvers.evolutionary.brkga import BRKGA
 from situate.solvers.evolutionary.regal.settings import SETTINGS, Proposed, RegalSettings
-from situate.solvers.evolutionary.settings import BRKGA
 
 OF_THE_PAPER = [which for which in SETTINGS if which[0] != "tuned"]
 

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 from situate.errors import ReadError, SituateError  # noqa: E402
 from situate.files import safetensors  # noqa: E402
-from situate.solvers.evolutionary.regal import method, weights  # noqa: E402
+from situate.solvers.evolutionary.regal import regal, weights  # noqa: E402
 from situate.solvers.evolutionary.regal.settings import SETTINGS, RegalSettings  # noqa: E402
 
 
@@ -149,11 +149,11 @@ def test_a_pickle_is_not_opened(path: Path) -> None:
 
 
 def test_weights_of_the_package_are_what_their_names_say() -> None:
-    files = sorted(method.WEIGHTS.iterdir())
+    files = sorted(regal.WEIGHTS.iterdir())
     assert files
     for path in files:
         objective, devices, settings, trained = path.stem.split("-")
-        assert trained in method.SETS
+        assert trained in regal.SETS
         _, about = weights.read(path)
         weights.check_for(path, about, objective, int(devices))
         assert about.settings == SETTINGS[settings, objective]  # type: ignore[index]

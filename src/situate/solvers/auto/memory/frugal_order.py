@@ -21,10 +21,10 @@ def frugal_order(search: Search) -> Order:
     They are depth-first, along the heaviest paths from either end and, if there is time, optimal
     for the tree in which each op has one reader.
     """
-    problem, limit, core = search.problem, search.time_limit, search.simulator.core
+    problem, limit, core = search.problem, search.budget.time_limit, search.simulator.core
     orders = [problem.depth_first]
     orders += [_core.heavy_path_order(core, backwards) for backwards in (False, True)]
-    if limit is None or SECONDS_AN_OP * problem.n <= TREE_SHARE * (limit - search.seconds):
+    if limit is None or SECONDS_AN_OP * problem.n <= TREE_SHARE * (limit - search.budget.seconds):
         # An op with several readers may follow one of them in the tree, so the order is repaired.
         orders.append(topological_by(problem, places(tree_order(problem).order)))
     return min(orders, key=lambda order: bytes_in_use(problem, order))

@@ -36,7 +36,7 @@ def offer_level_cuts(search: Search) -> None:
         return
     devices = _in_turn(problem)
     alike = len(set(problem.capacity.tolist())) == 1
-    with search.reserving(1 - SHARE):
+    with search.budget.reserving(1 - SHARE):
         for line in (folded_order(problem), pipeline_order(problem)):
             for turn in (devices, devices[::-1])[: 1 if alike else 2]:
                 _level(search, line, turn)

@@ -14,8 +14,9 @@ from situate.data.topology import (
     op_devices,
     unit_devices,
 )
+from situate.solvers.incumbent import Candidate
 from situate.solvers.line_cut import cut, live_bytes
-from situate.solvers.search import Candidate, Search
+from situate.solvers.search import Search
 
 CUT_ROUNDS = 12
 """Largest number of cuts, each adjusted by the peaks of the one before."""
@@ -85,11 +86,11 @@ def repair(search: Search, candidate: Candidate) -> None:
     gets closer to feasible; offer the result."""
     problem, score = search.problem, candidate.score
     of_unit = unit_devices(problem, candidate.placement)
-    end, bettered = search.budget_left() * (1 - REPAIR_SHARE), True
+    end, bettered = search.budget.left() * (1 - REPAIR_SHARE), True
     while bettered and score[0]:
         bettered = False
         for unit, device in _across(problem, of_unit):
-            if search.budget_left() <= end or not score[0]:
+            if search.budget.left() <= end or not score[0]:
                 break
             changed = of_unit.copy()
             changed[unit] = device

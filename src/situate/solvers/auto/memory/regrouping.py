@@ -8,7 +8,8 @@ from situate import _core
 from situate.data.arrays import Order
 from situate.simulation.decoding import order_of
 from situate.solvers.auto.memory.frugal_order import frugal_order
-from situate.solvers.search import Candidate, Search
+from situate.solvers.incumbent import Candidate
+from situate.solvers.search import Search
 
 SHARE = 0.1
 """Largest share of the remaining time for regrouping one order."""
@@ -47,7 +48,9 @@ def _worthwhile(search: Search) -> bool:
     problem = search.problem
     saves_bytes = problem.objective == "memory" or not search.incumbent.feasible
     live = problem.rules.memory != "persistent"
-    return saves_bytes and live and not search.finished() and search.affords(OFFERS_TO_REGROUP)
+    return (
+        saves_bytes and live and not search.finished() and search.budget.affords(OFFERS_TO_REGROUP)
+    )
 
 
 def _on_one_device(candidate: Candidate) -> bool:
@@ -56,8 +59,10 @@ def _on_one_device(candidate: Candidate) -> bool:
 
 def _offer(search: Search, order: Order) -> Order:
     """Regroup an order and offer the incumbent's placement in it if it is better; the new order."""
-    best, limit = search.incumbent, search.time_limit
-    seconds_left = math.inf if limit is None else limit * (1 - search.reserve) - search.seconds
+    best, limit = search.incumbent, search.budget.time_limit
+    seconds_left = (
+        math.inf if limit is None else limit * (1 - search.budget.reserve) - search.budget.seconds
+    )
     regrouped = _core.regrouped_order(
         search.simulator.core,
         order,

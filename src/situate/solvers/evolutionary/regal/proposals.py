@@ -1,24 +1,72 @@
-"""Distributions of random keys from the policy's actions (REGAL, A.6)."""
+"""From the policy's actions to BRKGA: distributions of random keys (REGAL, A.6), and the three runs
+of BRKGA around the network."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from situate.data.arrays import Ints
+from situate import _core
+from situate.bounds.paths import Paths
+from situate.data.arrays import Floats, Ints
 from situate.data.problem import Problem
-from situate.solvers.evolutionary.regal.distributions import (
-    Keys,
-    beta_distributions,
-    distributions_around,
-    ranks,
-)
-from situate.solvers.evolutionary.regal.encoding import op_bytes
-from situate.solvers.evolutionary.regal.settings import Proposed
+from situate.data.topology import places
+from situate.simulation.simulator import Simulator
+from situate.solvers.evolutionary.brkga import BRKGA, evolution
+from situate.solvers.evolutionary.regal.features import op_bytes
+from situate.solvers.evolutionary.regal.settings import Proposed, RegalSettings
+
+Keys = NDArray[np.float32]
+
+EDGE = 0.01
+"""Least mean of a key around a rank; the greatest is one minus this."""
 
 ALMOST_ONE = 1e4, 1e-2
 """Alpha and beta of a key that is almost surely one; swapped, of one that is almost surely zero."""
+
+
+def plain(simulator: Simulator, settings: RegalSettings, seed: int) -> _core.Brkga:
+    """BRKGA with common settings and the same decoder: the reference of the reward."""
+    common = replace(BRKGA["paper"], decoder=settings.breeding.decoder)
+    return evolution(simulator, common, goal=simulator.problem.objective, seed=seed)
+
+
+def for_features(simulator: Simulator, settings: RegalSettings, seed: int) -> _core.Brkga:
+    """BRKGA with uniform distributions and the anchor on the first device."""
+    keys = _core.key_count(simulator.core)
+    guide = uniform(simulator.problem, keys, settings.breeding.bias)
+    return _guided(simulator, settings, guide, seed)
+
+
+def proposed(
+    simulator: Simulator, settings: RegalSettings, actions: Ints, seed: int
+) -> _core.Brkga:
+    """BRKGA with the distributions of the policy's actions (n, c)."""
+    keys = _core.key_count(simulator.core)
+    guide = proposals(simulator.problem, actions, settings.proposed, keys, settings.breeding.bias)
+    # A seed of its own, so that its chromosomes share no draws with those of the features.
+    return _guided(simulator, settings, guide, derived(seed, 1))
+
+
+def derived(seed: int, *purpose: int) -> int:
+    """An independent seed for each purpose."""
+    words = np.random.SeedSequence(seed, spawn_key=purpose).generate_state(1, np.uint64)
+    return int(words[0] >> np.uint64(1))
+
+
+def _guided(
+    simulator: Simulator, settings: RegalSettings, guide: Proposals, seed: int
+) -> _core.Brkga:
+    return evolution(
+        simulator,
+        settings.breeding,
+        goal=simulator.problem.objective,
+        seed=seed,
+        proposals=(guide.alpha, guide.beta),
+        biases=guide.bias,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,3 +191,46 @@ def _channels_alike(problem: Problem) -> bool:
     count = len(np.unique(channel[between]))
     both_ways = 2 * count == between.sum() and np.array_equal(channel, channel.T)
     return count <= 1 or count == between.sum() or both_ways
+
+
+def beta_distributions(categories: Ints, levels: int) -> tuple[Keys, Keys]:
+    """Alpha and beta (k,) of pairs (2 k,) of a quantised mean and a quantised variance.
+
+    With m and v the pair and k the levels, the mean is mu = (m + 1) / (k + 1) and the variance
+    mu (1 - mu) (v + 1) / (k + 1).
+    """
+    return _of_moments(*_steps(categories, levels))
+
+
+def distributions_around(rank: Floats, categories: Ints, levels: int) -> tuple[Keys, Keys]:
+    """Alpha and beta (n,) of keys around ranks (n,), from pairs (2 n,) of a quantised shift and a
+    quantised variance.
+
+    With x = (m + 1) / (k + 1) and y = (v + 1) / (k + 1) the mean mu is (2 x - 1)^3 / 8 away from
+    the rank, and the variance mu (1 - mu) y^3 / 8. The cubes favour small steps around the rank.
+    """
+    shift, share = _steps(categories, levels)
+    mean = EDGE + (1 - 2 * EDGE) * rank + (2 * shift - 1) ** 3 / 8
+    return _of_moments(mean.clip(EDGE, 1 - EDGE), share**3 / 8)
+
+
+def _steps(categories: Ints, levels: int) -> Floats:
+    """(2, k) the categories of pairs (2 k,), scaled to between 0 and 1."""
+    return np.asarray((categories.reshape(-1, 2).T + 1) / (levels + 1))
+
+
+def _of_moments(mean: Floats, share: Floats) -> tuple[Keys, Keys]:
+    """Alpha and beta (k,) of means mu (k,) and of variances, shares (k,) of mu (1 - mu)."""
+    # beta = mu (1 - mu)^2 / variance - 1 + mu and alpha = beta mu / (1 - mu).
+    total = 1 / share - 1
+    return (mean * total).astype(np.float32), ((1 - mean) * total).astype(np.float32)
+
+
+def ranks(problem: Problem) -> Floats:
+    """(n,) urgency of ops from 0 to 1, by the longest path after them.
+
+    Ties, and all ops for memory, rank by their place in a depth-first order.
+    """
+    n, place = problem.n, places(problem.depth_first)
+    tail = Paths.of(problem).tail if problem.objective == "time" else np.zeros(n)
+    return places(np.lexsort((-place, tail))) / max(1, n - 1)

@@ -1,8 +1,8 @@
-"""Trained weights of REGAL's policy, with their purpose and origin."""
+"""Trained weights of REGAL's policy, with their purpose and origin, and inference with them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -11,14 +11,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from situate.data.problem import Objective
-from situate.errors import ReadError, SituateError
+from situate.data.arrays import Ints
+from situate.data.problem import Objective, Problem
+from situate.errors import ReadError, SituateError, plural
 from situate.files import safetensors
 from situate.files.contents import one_line
 from situate.files.strict_json import decode
+from situate.policies.arithmetic import arithmetic
+from situate.policies.graph_network import GraphBatch
 from situate.policies.proposal_policy import ProposalPolicy
-from situate.report.text import plural
-from situate.solvers.evolutionary.regal.encoding import EDGE_FEATURES, node_features
+from situate.solvers.evolutionary.regal.features import EDGE_FEATURES, Encoding, node_features
 from situate.solvers.evolutionary.regal.settings import RegalSettings
 
 VERSION = 2
@@ -164,3 +166,45 @@ def _check_shapes(
             raise ReadError(
                 f"{path}: tensor {name!r} is {arrays[name].shape}, and its settings say {shape}"
             )
+
+
+class Proposer:
+    """A trained policy from a file of weights, checked against a problem.
+
+    Raises:
+        SituateError: see `read` and `check_for`.
+    """
+
+    def __init__(self, path: Path, problem: Problem) -> None:
+        self._policy, about = read(path)
+        check_for(path, about, problem.objective, problem.d)
+        self.settings = about.settings
+
+    def actions(self, encoded: Encoding, seed: int) -> Ints:
+        """(n, c) the category of each choice at each op, drawn from the policy."""
+        with arithmetic():
+            generator = torch.Generator().manual_seed(seed)
+            [sample] = self._policy.sample(batch_of([encoded]), 1, generator)
+        actions: Ints = sample.numpy()
+        return actions
+
+
+def batch_of(encodings: Sequence[Encoding]) -> GraphBatch:
+    """A batch of problems, with their ops numbered consecutively."""
+    sizes = [len(encoding.nodes) for encoding in encodings]
+    begin = np.cumsum([0, *sizes[:-1]])
+    source, target = (
+        np.concatenate(
+            [getattr(encoding, of) + at for encoding, at in zip(encodings, begin, strict=True)]
+        )
+        for of in ("source", "target")
+    )
+    return GraphBatch(
+        torch.from_numpy(np.concatenate([encoding.nodes for encoding in encodings])),
+        torch.from_numpy(np.concatenate([encoding.edges for encoding in encodings])),
+        torch.from_numpy(source),
+        torch.from_numpy(target),
+        torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes)),
+        torch.from_numpy(np.concatenate([encoding.place for encoding in encodings])),
+        len(sizes),
+    )

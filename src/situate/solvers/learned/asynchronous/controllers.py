@@ -9,25 +9,30 @@ pulls again. A virtual clock or the workers decide which controller is next.
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
 from situate.policies.gradient_ascent import Ascent
 from situate.results.result import Asynchrony
+from situate.solvers.learned.asynchronous.virtual_clock import VirtualClock
 from situate.solvers.learned.checkpoint import restored
-from situate.solvers.learned.learner import Learner, State
+from situate.solvers.learned.learner import Learner, Learning, MakeLearner, State
 
 SHARED = ("parameters", "mean", "square", "steps")
 """The entries of a controller's state that belong to the server."""
 
 
+@runtime_checkable
 class Controller(Learner, Protocol):
     """A learner that ascends the gradient of each batch once."""
 
@@ -127,3 +132,188 @@ class Controllers(ABC):
             parameters = torch.tensor(own["pulled"])
             controller.ascent.hold(parameters, int(np.array(own["pulled at"])[0]))
             self._await_again(number, own)
+
+
+@dataclass
+class _Measuring:
+    """A batch that a controller's workers are measuring, by the virtual clock, until `end`."""
+
+    placements: NDArray[np.int32]
+    measurements: Measurements
+    end: float
+
+
+class VirtualControllers(Controllers):
+    """Controllers with workers of their own, whose samples come in the order of a virtual clock.
+
+    Workers take as long on that clock as the steps that they measure, so the order of events, and
+    with it the result, depends on the seed alone.
+
+    Args:
+        controllers, stalest: see `Controllers`.
+        clock: of their workers.
+
+    Attributes:
+        seconds: time on the virtual clock at which the current controller began to draw.
+    """
+
+    def __init__(
+        self, controllers: Sequence[Controller], clock: VirtualClock, stalest: int | None = None
+    ) -> None:
+        super().__init__(controllers, stalest)
+        self._clock = clock
+        self._measuring: dict[int, _Measuring] = {}
+        self._current = 0
+
+    def asynchrony(self) -> Asynchrony:
+        """The virtual time when all batches are measured, and the staleness of gradients."""
+        end = max((batch.end for batch in self._measuring.values()), default=self.seconds)
+        return Asynchrony(end, self._staleness(), stalest=self._server.stalest)
+
+    def ask(self, k: int) -> NDArray[np.int32]:
+        """Placements (k, n) of the first free controller, after it has learnt from its last
+        batch."""
+        self._current = self._free()
+        return self._controllers[self._current].ask(k)
+
+    def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
+        """Start the current controller's workers on a batch."""
+        duration = self._clock.seconds(measurements, self._current * self._clock.workers)
+        end = self.seconds + duration
+        self._measuring[self._current] = _Measuring(placements, measurements, end)
+
+    def _free(self) -> int:
+        """An idle controller, or the one whose workers end first, after it has learnt from them."""
+        for number in range(len(self._controllers)):
+            if number not in self._measuring:
+                return number
+        number, batch = min(self._measuring.items(), key=lambda item: (item[1].end, item[0]))
+        del self._measuring[number]
+        self.seconds = batch.end
+        self._controllers[number].tell(batch.placements, batch.measurements)
+        return number
+
+    def _awaited(self, number: int) -> State:
+        measuring = self._measuring.get(number)
+        size = self.batch
+        seconds, outcome, end = np.full(size, np.nan), np.zeros(size, np.uint8), np.nan
+        if measuring is not None:
+            end, count = measuring.end, len(measuring.measurements)
+            seconds[:count] = measuring.measurements.seconds
+            outcome[:count] = measuring.measurements.outcome
+        return {"end": np.array([end]), "seconds": seconds, "outcome": outcome}
+
+    def _await_again(self, number: int, own: State) -> None:
+        self._measuring.pop(number, None)
+        end, seconds = float(np.array(own["end"])[0]), np.array(own["seconds"], np.float64)
+        if np.isnan(end):
+            return
+        count = int((~np.isnan(seconds)).sum())
+        measurements = Measurements(seconds[:count], np.array(own["outcome"], np.uint8)[:count])
+        placements = self._controllers[number].ask(count)
+        self._measuring[number] = _Measuring(placements, measurements, end)
+
+
+@dataclass(frozen=True)
+class PendingBatch:
+    """A batch that a controller has drawn and not yet learnt from.
+
+    Attributes:
+        first: number of its first sample.
+        count: number of samples.
+    """
+
+    first: int
+    count: int
+
+
+class WallControllers(Controllers):
+    """N controllers on the wall clock: gradients are applied in the order in which batches end.
+
+    As one `Learner` it may have N batches pending, and takes their results in any order.
+
+    Args:
+        controllers, stalest: see `Controllers`.
+
+    Attributes:
+        pending: the batch that each controller waits for, by its number.
+        samples_asked: number of samples drawn so far.
+    """
+
+    def __init__(self, controllers: Sequence[Controller], stalest: int | None = None) -> None:
+        super().__init__(controllers, stalest)
+        self.pending: dict[int, PendingBatch] = {}
+        self.samples_asked = 0
+        self._begin = time.monotonic()
+
+    def asynchrony(self) -> Asynchrony:
+        """The wall seconds, and the staleness of gradients."""
+        seconds = self.seconds + time.monotonic() - self._begin
+        return Asynchrony(seconds, self._staleness(), "wall", self._server.stalest)
+
+    def free(self) -> int | None:
+        """The number of a controller without a pending batch; None if there is none."""
+        waiting = range(len(self._controllers))
+        return next((number for number in waiting if number not in self.pending), None)
+
+    def ask(self, k: int) -> NDArray[np.int32]:
+        """Placements (k, n) of a free controller."""
+        number = self.free()
+        assert number is not None, "all controllers wait"
+        self.pending[number] = PendingBatch(self.samples_asked, k)
+        self.samples_asked += k
+        return self._controllers[number].ask(k)
+
+    def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
+        """Finish the oldest pending batch."""
+        oldest = min(self.pending, key=lambda number: self.pending[number].first)
+        self.end(oldest, placements, measurements)
+
+    def end(self, number: int, placements: NDArray[np.int32], measurements: Measurements) -> None:
+        """Finish the pending batch of a controller."""
+        del self.pending[number]
+        self._controllers[number].tell(placements, measurements)
+
+    def state(self) -> State:
+        """See `Controllers`; also the samples drawn and the clock, which resumes from there."""
+        seconds = self.asynchrony().seconds
+        return {
+            **super().state(),
+            "done": np.array([self.samples_asked]),
+            "clock": np.array([seconds]),
+        }
+
+    def restore(self, state: State) -> None:
+        """See `Controllers`; `again` draws the pending batches."""
+        super().restore(state)
+        self.samples_asked = int(np.array(state["done"])[0])
+        self._begin = time.monotonic()
+
+    def _awaited(self, number: int) -> State:
+        batch = self.pending.get(number, PendingBatch(0, 0))
+        return {"asked": np.array([batch.first, batch.count], np.int64)}
+
+    def _await_again(self, number: int, own: State) -> None:
+        self.pending.pop(number, None)
+        first, count = np.array(own["asked"]).tolist()
+        if count:
+            self.pending[number] = PendingBatch(first, count)
+
+    def again(self, number: int) -> NDArray[np.int32]:
+        """The placements of a controller's pending batch, drawn as before."""
+        return self._controllers[number].ask(self.pending[number].count)
+
+
+def make_controllers(
+    make: MakeLearner, problem: Problem, learning: Learning, samples: int, seed: int
+) -> Controllers:
+    """The controllers that `learning` asks for, each a learner from `make` with its own seed."""
+    assert learning.controllers is not None
+    seeds = np.random.SeedSequence(seed).generate_state(learning.controllers - 1)
+    learners = [make(problem, learning, samples, one_seed) for one_seed in (seed, *map(int, seeds))]
+    controllers = [learner for learner in learners if isinstance(learner, Controller)]
+    assert len(controllers) == len(learners), "asynchronous methods make controllers"
+    if learning.clock == "wall":
+        return WallControllers(controllers, learning.stalest)
+    clock = learning.clock or VirtualClock(workers=controllers[0].batch)
+    return VirtualControllers(controllers, clock, learning.stalest)

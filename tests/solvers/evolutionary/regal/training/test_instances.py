@@ -1,9 +1,10 @@
-"""Graphs made ready for training."""
+"""Instances of graphs and their copies, rewards of actions on them, and trials in parallel."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from math import inf
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,16 @@ import pytest
 
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op
-from situate.solvers.evolutionary.regal.populations import derived, plain
+from situate.solvers.evolutionary.regal.proposals import derived, plain
 from situate.solvers.evolutionary.regal.settings import RegalSettings
 from situate.solvers.evolutionary.regal.training import instances
 from situate.solvers.evolutionary.regal.training.instances import (
     Instances,
     reward,
+    trials,
     value,
 )
-from tests.solvers.evolutionary.regal.training.test_data_set import TIME, graph
+from tests.solvers.evolutionary.regal.training.test_data_set import TIME, filled, graph
 
 SMALL_DEVICES = replace(
     TIME,
@@ -118,3 +120,39 @@ def test_what_does_not_fit_counts_twice() -> None:
             return 3, 5.0
 
     assert value(Full()) == 10  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_workers_find_what_threads_find(workers: int) -> None:
+    found = []
+    for where in (None, workers):
+        train = Instances([graph("a", 8), graph("b", 9)], TIME, QUICK, 1, 5)
+        valid = Instances([graph("c", 7)], TIME, QUICK, 0, 5)
+        with trials(where, 2, [train, valid]) as running:
+            encoded = [*running.encoded(train, [0, 3, 0]), *running.encoded(valid, [0])]
+            actions = [
+                np.stack([np.zeros((n, 6), np.int64), np.ones((n, 6), np.int64)]) for n in (8, 9)
+            ]
+            rewards = running.rewards(train, [0, 3], actions, 7)()
+        assert rewards.shape == (2, 2)
+        known = [*train.values, *valid.values]
+        found.append(([each.nodes.tolist() for each in encoded], rewards.tolist(), repr(known)))
+    assert found[0] == found[1]
+
+
+def test_a_training_by_workers_writes_the_same_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    from situate.solvers.evolutionary.regal.training import train as module
+    from tests.solvers.evolutionary.regal.training.test_trainer import SMALL
+
+    monkeypatch.setattr(module, "SETTINGS", {("tuned", "time"): SMALL})
+    filled(tmp_path / "data", a=graph("a", 5), b=graph("b", 6))
+
+    def trained(workers: int | None) -> bytes:
+        data, out = tmp_path / "data", tmp_path / str(workers)
+        options = module.Options(data, out, TIME, steps=4, workers=workers)
+        return module.train(options, lambda _: None, lambda _: None).read_bytes()
+
+    assert trained(None) == trained(2)

@@ -14,14 +14,16 @@ from situate.policies.arithmetic import arithmetic  # noqa: E402
 from situate.policies.shapes import GraphShape  # noqa: E402
 from situate.solvers.evolutionary.regal import weights  # noqa: E402
 from situate.solvers.evolutionary.regal.settings import Proposed, RegalSettings  # noqa: E402
-from situate.solvers.evolutionary.regal.training import trials  # noqa: E402
-from situate.solvers.evolutionary.regal.training.instances import Instances  # noqa: E402
+from situate.solvers.evolutionary.regal.training import instances  # noqa: E402
+from situate.solvers.evolutionary.regal.training.instances import (  # noqa: E402
+    Instances,
+    ThreadTrials,
+)
 from situate.solvers.evolutionary.regal.training.trainer import (  # noqa: E402
     Trainer,
     flat,
     generator,
 )
-from situate.solvers.evolutionary.regal.training.trials import ThreadTrials  # noqa: E402
 from tests.solvers.evolutionary.regal.training.test_data_set import TIME, graph  # noqa: E402
 
 SMALL = RegalSettings(
@@ -87,7 +89,7 @@ def test_every_graph_is_drawn_once_before_one_is_drawn_again() -> None:
 @pytest.mark.parametrize("samples", [1, 4])
 def test_it_learns_what_is_rewarded(samples: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reward is the share of ops whose priority has the larger mean."""
-    monkeypatch.setattr(trials, "reward", lambda *given: float(given[3][:, 4].mean()))
+    monkeypatch.setattr(instances, "reward", lambda *given: float(given[3][:, 4].mean()))
     of = trainer(settings=replace(SMALL, samples=samples), valid=False)
     points = run(of, 100, every=5)
     assert points[0].reward < 0.7

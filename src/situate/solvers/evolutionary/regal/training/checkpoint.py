@@ -1,4 +1,4 @@
-"""The checkpoint of a training: arrays, and the settings of the training."""
+"""The checkpoint of a training: its file, and checks of its arrays."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ Training = Mapping[str, object]
 
 TRAINING = "training"
 """The name of the array that holds these settings as JSON text."""
+
+WITH_NAN = frozenset({"curve", "plain", "plain_valid"})
+"""Arrays with NaN for missing measurements."""
 
 
 def write(path: Path, training: Training, arrays: Arrays) -> None:
@@ -82,3 +85,44 @@ def _others(belongs: Training, training: Training) -> Iterator[str]:
     for name in sorted(belongs.keys() | training.keys()):
         if belongs.get(name) != training.get(name):
             yield name
+
+
+def is_sound(state: Arrays, own: Arrays) -> bool:
+    """True if a trainer may restore `state`.
+
+    Args:
+        state: arrays of a checkpoint by name.
+        own: arrays of the trainer. Both must have the same names, types and shapes, except for the
+            number of points of the curve.
+    """
+    return state.keys() == own.keys() and (
+        all(_is_alike(name, state[name], array) for name, array in own.items())
+        and _is_consistent(state)
+    )
+
+
+def _is_alike(name: str, array: NDArray[np.generic], own: NDArray[np.generic]) -> bool:
+    grows = 1 if name == "curve" else 0
+    if array.dtype != own.dtype or array.ndim != own.ndim:
+        return False
+    return array.shape[grows:] == own.shape[grows:] and _has_numbers(name, array)
+
+
+def _has_numbers(name: str, array: NDArray[np.generic]) -> bool:
+    numbers = array[~np.isnan(array)] if name in WITH_NAN else array
+    return bool(np.isfinite(numbers).all())
+
+
+def _is_consistent(state: Arrays) -> bool:
+    """True if the numbers of steps agree, and rewards and times are possible."""
+    step, curve = int(state["step"]), state["curve"]
+    steps, rewards, validations = curve.T
+    times = np.concatenate([state[name] for name in ("plain", "plain_valid") if name in state])
+    return (
+        step == int(state["steps"][0]) == (int(steps[-1]) if len(steps) else 0)
+        and bool((np.diff(steps, prepend=0) > 0).all() and (steps % 1 == 0).all())
+        and not np.isnan(rewards).any()
+        and (np.isnan(validations) == ("plain_valid" not in state)).all()
+        and not (times < 0).any()
+        and not np.less(state["square"], 0).any()
+    )

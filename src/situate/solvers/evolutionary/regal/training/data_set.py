@@ -13,10 +13,10 @@ from msgspec.structs import replace as replaced
 
 from situate.data.cluster import Cluster
 from situate.data.graph import BYTES_LIMIT, Graph, Op, Tensor
-from situate.data.problem import Objective, Problem, find_rules
-from situate.errors import MissingExtra, SituateError
+from situate.data.problem import Objective, Problem
+from situate.data.rules import find_rules
+from situate.errors import MissingExtra, SituateError, plural
 from situate.readers import read
-from situate.report.text import plural
 
 Report = Callable[[str], None]
 

@@ -18,10 +18,8 @@ from situate.solvers.evolutionary.regal import weights
 from situate.solvers.evolutionary.regal.settings import SETTINGS, Name, RegalSettings
 from situate.solvers.evolutionary.regal.training import checkpoint
 from situate.solvers.evolutionary.regal.training.data_set import DataSet, Machine, read_data
-from situate.solvers.evolutionary.regal.training.instances import Instances
-from situate.solvers.evolutionary.regal.training.state_check import is_sound
+from situate.solvers.evolutionary.regal.training.instances import Instances, Trials, trials
 from situate.solvers.evolutionary.regal.training.trainer import Point, Trainer, generator
-from situate.solvers.evolutionary.regal.training.trials import Trials, trials
 from situate.version import VERSION
 
 CHECKPOINT, WEIGHTS = "checkpoint.npz", "weights.safetensors"
@@ -161,7 +159,7 @@ def _run(
     _make_folder(options.out)
     state = checkpoint.read(path, identity)
     if state is not None:
-        if not is_sound(state, trainer.state()):
+        if not checkpoint.is_sound(state, trainer.state()):
             raise checkpoint.damaged(path)
         trainer.restore(state)
 

@@ -15,12 +15,10 @@ from situate.data.arrays import Floats
 from situate.policies.gradient_ascent import Ascent
 from situate.policies.graph_network import GraphBatch
 from situate.policies.proposal_policy import Baseline, ProposalPolicy, log_prob
-from situate.solvers.evolutionary.regal.batches import batch_of
-from situate.solvers.evolutionary.regal.populations import derived
+from situate.solvers.evolutionary.regal.proposals import derived
 from situate.solvers.evolutionary.regal.settings import RegalSettings
-from situate.solvers.evolutionary.regal.training.instances import Instances
-from situate.solvers.evolutionary.regal.training.trials import Trials
-from situate.solvers.evolutionary.regal.weights import features_of
+from situate.solvers.evolutionary.regal.training.instances import Instances, Trials
+from situate.solvers.evolutionary.regal.weights import batch_of, features_of
 
 AS_PLAIN = -1.0
 """The reward of proposals that equal plain BRKGA."""
