@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from situate.evaluators.simulated import SimulatedMachine
-from situate.evaluators.steps import CountsSteps, Steps
+from situate.evaluators.steps import (
+    MAX_STEPS,
+    MIN_STEPS,
+    TARGET_ERROR,
+    CountsSteps,
+    Steps,
+    has_enough_steps,
+    standard_error,
+)
 from situate.solvers.learned.rewards import COLOCRL, POST
 from tests.evaluators.test_simulated import machine
 

@@ -121,7 +121,7 @@ def policy(learner: Learner) -> Row:
     from torch import no_grad
 
     from situate.policies.arithmetic import arithmetic
-    from situate.policies.entropy import entropy
+    from situate.policies.seq2seq import entropy
     from situate.solvers.learned.hierarchical import HierarchicalLearner
     from situate.solvers.learned.sequence_learner import generator
 

@@ -19,12 +19,14 @@ from situate.data.capture_options import CaptureOptions
 from situate.data.cluster import OWN_MACHINE, Cluster
 from situate.data.costs import Costs
 from situate.data.graph import Graph
-from situate.data.problem import OBJECTIVES, Objective, Problem
-from situate.data.recompute import is_auto, parse_modules
+from situate.data.problem import Problem
+from situate.data.recompute import is_auto, recomputed_modules
+from situate.data.replicas import replicated
 from situate.data.rules import find_rules
-from situate.data.slices import AUTO, Slices, Sums, parse
-from situate.errors import PlanError, SituateError, nearest
-from situate.model import check_model, find_model, is_file
+from situate.data.slices import AUTO, Slices, Sums
+from situate.errors import PlanError, SituateError
+from situate.model import check_model, is_file, load_graph, trace_model
+from situate.report.units import size_text
 from situate.results.plan import Plan
 from situate.schedule.schedule import Schedule
 

@@ -108,7 +108,7 @@ def load_plan(
             training=training,
             optimizer=str(rule),
             name=name,
-            named=devices,
+            named_devices=devices,
             slices=file.cut,
             recompute=file.again,
         )
@@ -137,13 +137,13 @@ def _check_runs(model: str) -> None:
     check_model(model)
 
 
-def _build(plan: Plan, seed: int, devices: NamedDevices) -> Built:
+def _build(plan: Plan, seed: int, devices: NamedDevices) -> ModelParts:
     """The model, its inputs as a tuple or a dict, and its loss, with values from the seed."""
     import torch
 
     with explained(plan.graph, "building the model", "it is called without arguments"):
         # Weights and inputs are drawn in the order of the user's own code.
         torch.manual_seed(seed)
-        model, inputs, loss = build_planned(plan, devices)
+        model, inputs, loss = build_model(plan, devices)
         # PyTorch's tree functions tell lists from tuples; calls of a model do not.
         return model, tuple(inputs) if isinstance(inputs, list) else inputs, loss

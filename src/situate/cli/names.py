@@ -94,7 +94,7 @@ def objectives() -> Iterable[str]:
 
 def rules() -> Iterable[str]:
     """Rules of execution."""
-    from situate.data.problem import RULES
+    from situate.data.rules import RULES
 
     return RULES
 

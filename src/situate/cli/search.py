@@ -26,7 +26,7 @@ from situate.results.result import Overtime, Result
 from situate.solvers import LEARNERS, METHODS, solve
 from situate.solvers.learned.driver import SAMPLES
 from situate.solvers.learned.learner import Learning
-from situate.solvers.learned.penalty import failure_seconds
+from situate.solvers.learned.rewards import failure_seconds
 
 if TYPE_CHECKING:
     from situate.cli.hardware import Hardware

@@ -45,7 +45,7 @@ class ProblemOptions:
 
     def __post_init__(self) -> None:
         from situate.cli.names import find_objective
-        from situate.data.problem import find_rules
+        from situate.data.rules import find_rules
 
         find_objective(self.objective)
         if self.rules is not None:

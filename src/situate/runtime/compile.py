@@ -72,7 +72,7 @@ def build_model(plan: Plan, named_devices: NamedDevices) -> ModelParts:
         )
     with current_directory():
         function, _ = find_function(name)
-        return really_built(function, name, named_devices)
+        return build_real(function, name, named_devices)
 
 
 def compile(

@@ -186,7 +186,7 @@ def compare(
             expected = [unplaced() for _ in range(steps)]
     before = {} if copy_optimizer is None else _optimizer_state(model_copy, copy_optimizer)
     tensors, separate = unplaced.tensors, unplaced.separate
-    left_out = tuple(environment.kept())
+    left_out = tuple(environment.new_tensors())
     # All that the unplaced step holds goes before the placed one needs memory.
     del copy_optimizer, unplaced, environment
     decomposed = (

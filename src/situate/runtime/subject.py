@@ -98,7 +98,7 @@ def _subject(
 ) -> Subject:
     named_devices = NamedDevices()
     with contextlib.redirect_stdout(sys.stderr):
-        model, inputs, loss = really_built(build, name, named_devices)
+        model, inputs, loss = build_real(build, name, named_devices)
         program = capture_program(
             model,
             inputs,

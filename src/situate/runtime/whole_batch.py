@@ -11,8 +11,9 @@ from situate.data.slices import Slices
 from situate.runtime.equality import cpu_device_names
 from situate.runtime.settings import use_threads as using
 from situate.runtime.unplaced import UnplacedStep
-from situate.torch_capture.comparison.fixed_draws import Draws
-from situate.torch_capture.comparison.gradient_difference import (
+from situate.torch_capture.comparison import (
+    Draws,
+    converted,
     gradients_of,
     in_precision,
     model_in,

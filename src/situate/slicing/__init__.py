@@ -95,7 +95,7 @@ def solve_slices(
         )
 
     whole = Problem(capture(None), cluster, objective, rules, costs)
-    return choose(Cuts(whole, options, count, capture), search, time_limit, evaluations)
+    return choose(Cuts(whole, cut_rules, count, capture), search, time_limit, evaluations)
 
 
 def check_method(method: str) -> None:

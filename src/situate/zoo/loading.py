@@ -89,14 +89,14 @@ def _packaged_graph(name: str, options: CaptureOptions) -> Graph | None:
         return None
     if options.optimizer not in (None, entry.optimizer) or not path.is_file():
         return None
-    graph = situate_json.read(contents(path), name)
+    graph = situate_json.read(lzma.decompress(path.read_bytes()), name)
     # Packaged files do not name the update.
     return replace(graph, optimizer=entry.optimizer if training else "")
 
 
 def packaged(name: str) -> Path:
     """The path of a network's graph in the package, whether it is there or not."""
-    return GRAPHS / f"{name.replace(':', '-')}.json.gz"
+    return GRAPHS / f"{name.replace(':', '-')}.json.xz"
 
 
 def network_key(

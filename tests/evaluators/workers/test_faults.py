@@ -47,7 +47,7 @@ def _is_that_of(found: Result, study: Path, undisturbed: Result) -> None:
     assert np.array_equal(held.measurements.seconds, undisturbed.samples)
 
 
-def _is_that_of(study_bytes: Search, study: Path, undisturbed: Search) -> None:
+def _is_that_of(study_bytes: Result, study: Path, undisturbed: Result) -> None:
     assert outcome(study_bytes) == outcome(undisturbed)
     lock = Study.read(study)
     assert np.array_equal(

@@ -13,6 +13,7 @@ from benchmarks.papers.cases import Case
 from benchmarks.papers.pages import planner as page
 from benchmarks.papers.planner import candidates, planner_ablation
 from benchmarks.papers.planner.candidates import CANDIDATES, PUBLISHED, Candidate, Trial
+
 from situate.solvers.learned.hierarchical import PAPER
 
 

@@ -15,7 +15,7 @@ from situate.grouping import make_groups  # noqa: E402
 from situate.policies.arithmetic import arithmetic  # noqa: E402
 from situate.policies.gradient_ascent import Ascent  # noqa: E402
 from situate.policies.group_policy import GroupPolicy  # noqa: E402
-from situate.policies.shape import Shape  # noqa: E402
+from situate.policies.shapes import Shape  # noqa: E402
 from situate.solvers.learned.colocrl import PAPER, TUNED, Reinforce, objective  # noqa: E402
 from tests.solvers.families import devices, fork  # noqa: E402
 from tests.solvers.learning import (  # noqa: E402

@@ -14,7 +14,7 @@ from situate.grouping import make_groups  # noqa: E402
 from situate.policies.arithmetic import arithmetic  # noqa: E402
 from situate.policies.gradient_ascent import Ascent  # noqa: E402
 from situate.policies.group_policy import GroupPolicy  # noqa: E402
-from situate.policies.shape import Shape  # noqa: E402
+from situate.policies.shapes import Shape  # noqa: E402
 from situate.solvers.learned.spotlight import (  # noqa: E402
     PAPER,
     Proximal,

@@ -59,7 +59,7 @@ def run(
             # Clocks around every op slow the step, so it is not one of those measured above.
             show("timing ops")
             step.timed(*arguments(loaded.inputs))
-            start, end = timeline(step.ran, problem.n)
+            start, end = timeline(step.records, problem.n)
     if steps_run.deviation > MAX_RELATIVE_DEVIATION * steps_run.mean:
         note(
             "warning: some steps took much longer than others: other programs ran; measure again "

@@ -97,7 +97,7 @@ def verify(
             named_devices=prepared.placed.program.named_devices,
             slices=prepared.problem.graph.slices,
         )
-    passing, why = _tolerance(tolerance, devices, result.apart, graph)
+    passing, why = _tolerance(tolerance, devices, result.decomposed, graph)
     if as_json:
         figures = equality_figures(result, passing)
         if batch is not None:

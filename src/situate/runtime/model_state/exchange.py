@@ -44,7 +44,7 @@ class Exchange:
                     f"input {k} is {type_and_shape(tensor)}, the step was captured with "
                     f"{type_and_shape(place)}: give such batches, or capture and plan for this one"
                 )
-        for values in self._program.step.trace.taken:
+        for values in self._program.step.trace.required:
             _check_values(values, tensors[values.number])
         for number in self._program.overwritten:
             self._check_apart(number, tensors)
@@ -123,7 +123,7 @@ class Exchange:
         return self._program.restore([*results])
 
 
-def _check_values(values: Taken, tensor: torch.Tensor) -> None:
+def _check_values(values: RequiredValues, tensor: torch.Tensor) -> None:
     """Refuse values that differ from the captured ones, where the step depends on them."""
     import torch
 

@@ -16,6 +16,7 @@ from situate.torch_capture.build import from_real
 from situate.torch_capture.flow import Storage, described_outputs, storages
 from situate.torch_capture.graph import assemble, drafts, to_step
 from situate.torch_capture.names import AGAIN, path
+from situate.torch_capture.ops import Step
 from situate.torch_capture.patches.named_devices import NamedDevices
 from situate.torch_capture.refusals.errors import explained, quiet
 from situate.torch_capture.slices.traces import Traces

@@ -266,7 +266,7 @@ class DeviceSource:
 
     def _sum(self, node: fx.Node) -> None:
         """Add the sum of gradients of tied names."""
-        first, *others = (self._value(g) for g in self._program.gradients[held(node)])
+        first, *others = (self._value(g) for g in self._program.gradients[state_name(node)])
         add = self._kernel("aten::add.Tensor")
         for other in others:
             first = f"{add}({first}, {other})"

@@ -24,8 +24,7 @@ from situate.solvers.learned.sampling import Sampling
 from situate.solvers.learned.telemetry import Telemetry
 from situate.solvers.registry import METHODS
 from situate.solvers.search import Search
-from situate.study.file import StudyFile
-from situate.study.no_study import NoStudy
+from situate.study.file import NoStudy, StudyFile
 from situate.version import VERSION
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from situate.policies.grouper import Grouper
 from situate.policies.hierarchical import Hierarchy, HierarchySample, Membership
 from situate.policies.planner_features import SampledGroupFeatures, op_features, unit_features
 from situate.policies.seq2seq import Placer
-from situate.policies.shape import Score
+from situate.policies.shapes import Score
 from situate.solvers.learned.checkpoint import restored
 from situate.solvers.learned.learner import Learning, State
 from situate.solvers.learned.rewards import failure_seconds, normalised
@@ -189,7 +189,7 @@ class HierarchicalLearner:
         self._updates += 1
         self._samples += len(placements)
 
-    def _ascend(self, draw: Drawn, advantages: Floats) -> None:
+    def _ascend(self, draw: HierarchySample, advantages: Floats) -> None:
         self._ascent.learning_rate = self._settings.rate(self._updates)
         with arithmetic():
             weights = torch.from_numpy(advantages.astype(np.float32))

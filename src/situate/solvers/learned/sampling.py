@@ -22,9 +22,8 @@ from situate.solvers.learned.finalists import fastest, finalists
 from situate.solvers.learned.learner import Learning, State
 from situate.solvers.learned.telemetry import Telemetry
 from situate.solvers.search import Search
-from situate.study.file import StudyFile
-from situate.study.no_study import NoStudy
-from situate.study.samples import Of
+from situate.study.file import NoStudy, StudyFile
+from situate.study.samples import SampleTable
 
 REPORT_SECONDS = 0.2
 """Seconds between two reports on workers."""
@@ -117,7 +116,9 @@ class Sampling:
         self._save()
         self.search.budget.record_offer(self.search.budget.seconds - begin)
 
-    def _measure(self, first: int, placements: Placement, of: Of = "samples") -> Measurements:
+    def _measure(
+        self, first: int, placements: Placement, of: SampleTable = "samples"
+    ) -> Measurements:
         """Measurements of these samples, from the study or else from the machine.
 
         Each new measurement is recorded at once, so that a killed search loses only those in
@@ -130,7 +131,7 @@ class Sampling:
         missing = np.setdiff1d(np.arange(len(placements)), recorded_rows)
         begin = first + (self.sample_count if of == "finals" else 0)
         for rows, measurements in measure(self.machine, placements, missing, begin):
-            new = self._references.compared(measurements)
+            new = self._references.normalise(measurements)
             self.study.record(first + rows, placements[rows], new, first, of)
             seconds[rows], outcome[rows] = new.seconds, new.outcome
             origins |= dict(zip(rows.tolist(), new.origins, strict=False))
@@ -168,7 +169,7 @@ class Sampling:
         if len(recorded_rows):
             return recorded
         measurements = checked(machine, machine.measure_elsewhere(placement, number, origin), 1)
-        new = self._references.compared(measurements)
+        new = self._references.normalise(measurements)
         self.study.record(np.array([number]), one, new, number, "again")
         return new
 

@@ -24,10 +24,10 @@ from torch import Tensor
 
 from situate.data.arrays import Floats
 from situate.data.problem import Problem
-from situate.policies.entropy import divergence
 from situate.policies.gradient_ascent import Ascent
 from situate.policies.group_policy import GroupPolicy
-from situate.policies.shape import Shape
+from situate.policies.seq2seq import divergence
+from situate.policies.shapes import Shape
 from situate.solvers.learned.learner import Learning
 from situate.solvers.learned.rewards import log_rewards, normalised
 from situate.solvers.learned.sequence_learner import SequenceLearner, sequence_learner

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from situate.policies.graph_shape import GraphShape
+from situate.policies.shapes import GraphShape
 from situate.solvers.evolutionary.brkga import BRKGA
 from situate.solvers.evolutionary.regal.settings import SETTINGS, Proposed, RegalSettings
 

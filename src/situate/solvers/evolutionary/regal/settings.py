@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from situate.data.problem import Objective
-from situate.policies.graph_shape import GraphShape
+from situate.policies.shapes import GraphShape
 from situate.solvers.evolutionary.brkga import BRKGA, BrkgaSettings
 
 Name = Literal["paper", "paper_synthetic", "tuned", "gas"]

@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.errors import ReadError, SituateError  # noqa: E402
-from situate.policies.graph_shape import GraphShape  # noqa: E402
+from situate.policies.shapes import GraphShape  # noqa: E402
 from situate.solvers.evolutionary.regal.training import checkpoint  # noqa: E402
 from situate.solvers.evolutionary.regal.training.checkpoint import is_sound  # noqa: E402
 from tests.solvers.evolutionary.regal.training.test_trainer import run, trainer  # noqa: E402
