@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from situate.errors import SituateError
 from situate.runtime.settings import use_threads as using
-from situate.torch_capture.patches.norm_statistics import finest
+from situate.torch_capture.patches.kernel_results import finest
 from situate.torch_capture.patches.patched import replaced
 
 if TYPE_CHECKING:

@@ -9,11 +9,10 @@ import pytest
 
 pytest.importorskip("torch")
 
-from benchmarks.papers.cases import Case
-from benchmarks.papers.pages import planner as page
-from benchmarks.papers.planner import candidates, planner_ablation
-from benchmarks.papers.planner.candidates import CANDIDATES, PUBLISHED, Candidate, Trial
-
+from research.papers.cases import Case
+from research.papers.pages import planner as page
+from research.papers.planner import candidates, planner_ablation
+from research.papers.planner.candidates import CANDIDATES, PUBLISHED, Candidate, Trial
 from situate.solvers.learned.hierarchical import PAPER
 
 

@@ -55,7 +55,7 @@ def profile(
     from situate.cli.terminal import note, working
     from situate.files.atomic import write_bytes
     from situate.host.discover import to_toml
-    from situate.profiling.measured_cluster import measured_cluster
+    from situate.profiling.profile import cluster_from_costs
     from situate.profiling.profile import profile as measure
     from situate.report.costs import costs_table, step_seconds
 
@@ -79,7 +79,7 @@ def profile(
     try:
         costs.write(out)
         if cluster_out is not None:
-            write_bytes(cluster_out, to_toml(measured_cluster(machine, costs)).encode())
+            write_bytes(cluster_out, to_toml(cluster_from_costs(machine, costs)).encode())
         for path in filter(None, (out, cluster_out)):
             note(f"wrote {path}")
     finally:

@@ -178,7 +178,7 @@ class Roles:
                 values = node.meta["val"]
                 count = len(values) if isinstance(values, (list, tuple)) else 1
                 owners |= {(node, k): op for k in range(count)}
-                inside = (*folded.held.get(node, ()), *folded.counters.get(node, ()))
+                inside = (*folded.buffers.get(node, ()), *folded.counters.get(node, ()))
                 owners |= {(inner, 0): op for inner in inside}
             elif role in ("state", "input", "tangent"):
                 owners[node, 0] = op

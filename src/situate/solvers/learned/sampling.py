@@ -8,13 +8,13 @@ import numpy as np
 
 from situate.data.arrays import Floats, Placement, Placements
 from situate.errors import SituateError
-from situate.evaluators.checks import checked
 from situate.evaluators.measurements import (
     Evaluator,
     HasWorkers,
     Measurements,
     MeasuresElsewhere,
     Origin,
+    checked_measurements,
 )
 from situate.evaluators.references import References
 from situate.solvers.learned.checks import CheckedLearner, measure
@@ -168,7 +168,9 @@ class Sampling:
         recorded_rows, recorded = self.study.stored_samples(number, one, "again")
         if len(recorded_rows):
             return recorded
-        measurements = checked(machine, machine.measure_elsewhere(placement, number, origin), 1)
+        measurements = checked_measurements(
+            machine, machine.measure_elsewhere(placement, number, origin), 1
+        )
         new = self._references.normalise(measurements)
         self.study.record(np.array([number]), one, new, number, "again")
         return new
