@@ -75,7 +75,7 @@ class Grouper(nn.Module):
         """
         # The core draws by seed, unit and number, so its threads may draw in any order.
         seed = torch.randint(2**62, (), generator=generator)
-        drawn = _core.sample_groups(
+        drawn = _core.nn.sample_groups(
             **_arrays(self.hidden(), self.last.weight, self.last.bias, self._start),
             trust=self._trust,
             m=m,
@@ -133,7 +133,7 @@ class _LogProb(torch.autograd.Function):
         groups: Tensor,
         weights: Tensor,
     ) -> Tensor:
-        total, *saved = _core.group_gradients(
+        total, *saved = _core.nn.group_gradients(
             **_arrays(hidden, weight, bias, start),
             trust=trust,
             groups=array(groups),

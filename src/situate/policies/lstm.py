@@ -87,7 +87,7 @@ class _Pass(torch.autograd.Function):
         known: Activations | None,
     ) -> State:
         activations = known or Activations(
-            *called(_core.lstm_forward, recurrent, read, hidden, cell)
+            *called(_core.nn.lstm_forward, recurrent, read, hidden, cell)
         )
         ctx.save_for_backward(recurrent, hidden, cell, *activations)
         # A copy, lest an output be a view of what is saved for the backward pass.
@@ -97,7 +97,7 @@ class _Pass(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         recurrent, hidden, cell, gates, cells, states = ctx.saved_tensors
         of_read, of_hidden, of_cell = called(
-            _core.lstm_backward, recurrent, cell, gates, cells, *gradients
+            _core.nn.lstm_backward, recurrent, cell, gates, cells, *gradients
         )
         # before (T, k, h): the hidden state that each step read, the first one included.
         before = torch.cat([hidden.unsqueeze(0), states[:-1]])

@@ -144,7 +144,7 @@ class Placer(nn.Module):
         shake = (
             torch.randn(gumbel.shape, generator=generator, dtype=torch.float32) if noise else None
         )
-        decoder = _core.SamplerWeights(
+        decoder = _core.nn.SamplerWeights(
             # The first layer reads the device before alone, so that its part is one product for
             # d + 1 words, (d + 1, 4h), and none in any step.
             embedding=array(read(self.decoder, 0, self.embedding.weight)),
@@ -155,7 +155,7 @@ class Placer(nn.Module):
             v=None if self.attention.v is None else array(self.attention.v),
             head=array(weights),
         )
-        inputs = _core.SamplerInputs(
+        inputs = _core.nn.SamplerInputs(
             outputs=array(memory.outputs),
             keys=array(memory.keys),
             hidden=array(memory.state[0].expand(-1, k, -1)),
@@ -164,7 +164,7 @@ class Placer(nn.Module):
             gumbel=array(gumbel),
             noise=None if shake is None else array(noise * shake.to(weights)),
         )
-        devices, activations = _core.sample_devices(
+        devices, activations = _core.nn.sample_devices(
             decoder,
             inputs,
             temperature=self.temperature,

@@ -46,7 +46,7 @@ NEGLIGIBLE_PEAK_SHARE = 1e-3
 LIMIT_AT_LEAST = 0.25
 """Least time limit in seconds that `auto` enforces, so that small graphs get all simple rules."""
 
-OutOfTime = _core.OutOfTime
+OutOfTime = _core.search.OutOfTime
 """Raised when the time limit is over and the search has a plan."""
 
 DECODINGS_TO_FIT = 32
@@ -487,7 +487,7 @@ class Search:
         best = min(candidates, key=lambda candidate: candidate.score)
         if not is_topological(self.problem, order):
             order = order_of(self.problem, best.schedule)
-        sent = _core.blocking_transfers(self.simulator.core, best.placement, order)
+        sent = _core.simulation.blocking_transfers(self.simulator.core, best.placement, order)
         return self._decode(best.placement, order, "serial", TransferOrder(*sent))
 
     def _memory_counts(self, candidates: list[Candidate], margin: float) -> bool:

@@ -20,7 +20,7 @@ class Pair:
     """Two devices with two channels."""
 
     def __init__(self) -> None:
-        self.flags = _core.make_flags(np.zeros(3, np.uint32))
+        self.flags = _core.threads.make_flags(np.zeros(3, np.uint32))
         self.slots = [torch.zeros(4), torch.zeros(2, 3).t()]
         self.sends, self.takes = (Channels(self.flags, self.slots, CPU) for _ in range(2))
         self.sends.step = self.takes.step = 1
@@ -52,7 +52,7 @@ def test_what_was_written_there_is_taken_once_it_is_posted(pair: Pair) -> None:
 def test_who_only_looks_does_not_wait_awake() -> None:
     spin = 30.0
     began = time.perf_counter()
-    assert not _core.make_flags(np.zeros(1, np.uint32), spin).wait(ABORT, 1, 0.0)
+    assert not _core.threads.make_flags(np.zeros(1, np.uint32), spin).wait(ABORT, 1, 0.0)
     assert time.perf_counter() - began < spin
 
 

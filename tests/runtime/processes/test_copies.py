@@ -110,7 +110,7 @@ import numpy as np
 from situate import _core
 from situate.runtime.processes.channels import Channels
 
-channels = Channels(_core.make_flags(np.zeros(3, np.uint32)), slots, device)
+channels = Channels(_core.threads.make_flags(np.zeros(3, np.uint32)), slots, device)
 channels.step = 1
 channels._copies.write(slots[0], ones, lambda: 1 / 0)
 try:

@@ -57,7 +57,7 @@ class HardwareWorkers:
         names: Sequence[str],
         assignments: Sequence[Assignment],
         block: int,
-        flags: _core.Flags,
+        flags: _core.threads.Flags,
     ) -> AssignedWorkers:
         """Let devices run a placement; a worker that is not there is started.
 

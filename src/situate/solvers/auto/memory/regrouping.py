@@ -58,7 +58,7 @@ def _offer(search: Search, order: Order) -> Order:
     """Regroup an order and offer the incumbent's placement in it if it is better; the new order."""
     best, limit = search.incumbent, search.time_limit
     seconds_left = math.inf if limit is None else limit * (1 - search.reserve) - search.seconds
-    regrouped = _core.regrouped_order(
+    regrouped = _core.search.regrouped_order(
         search.simulator.core,
         order,
         target=_few_enough(search, best),

@@ -15,24 +15,24 @@ from situate.solvers.evolutionary.regal.settings import RegalSettings
 from situate.solvers.evolutionary.settings import BRKGA
 
 
-def plain(simulator: Simulator, settings: RegalSettings, seed: int) -> _core.Brkga:
+def plain(simulator: Simulator, settings: RegalSettings, seed: int) -> _core.search.Brkga:
     """BRKGA with common settings and the same decoder: the reference of the reward."""
     common = replace(BRKGA["paper"], decoder=settings.breeding.decoder)
     return evolution(simulator, common, goal=simulator.problem.objective, seed=seed)
 
 
-def for_features(simulator: Simulator, settings: RegalSettings, seed: int) -> _core.Brkga:
+def for_features(simulator: Simulator, settings: RegalSettings, seed: int) -> _core.search.Brkga:
     """BRKGA with uniform distributions and the anchor on the first device."""
-    keys = _core.key_count(simulator.core)
+    keys = _core.search.key_count(simulator.core)
     guide = uniform(simulator.problem, keys, settings.breeding.bias)
     return _guided(simulator, settings, guide, seed)
 
 
 def proposed(
     simulator: Simulator, settings: RegalSettings, actions: Ints, seed: int
-) -> _core.Brkga:
+) -> _core.search.Brkga:
     """BRKGA with the distributions of the policy's actions (n, c)."""
-    keys = _core.key_count(simulator.core)
+    keys = _core.search.key_count(simulator.core)
     guide = proposals(simulator.problem, actions, settings.proposed, keys, settings.breeding.bias)
     # A seed of its own, so that its chromosomes share no draws with those of the features.
     return _guided(simulator, settings, guide, derived(seed, 1))
@@ -46,7 +46,7 @@ def derived(seed: int, *purpose: int) -> int:
 
 def _guided(
     simulator: Simulator, settings: RegalSettings, guide: Proposals, seed: int
-) -> _core.Brkga:
+) -> _core.search.Brkga:
     return evolution(
         simulator,
         settings.breeding,
