@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constr
 CPP_FILES := $(shell find cpp -name "*.cpp" -o -name "*.h")
 CORE := pyproject.toml CMakeLists.txt $(CPP_FILES)
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile
-STUBS := $(BIN)/python -m nanobind.stubgen -q -m situate._core
+STUBS := $(BIN)/python -m nanobind.stubgen -q -r -m situate._core
 
 .PHONY: demo test bench lint format stubs sanitize build clean FORCE
 .DEFAULT_GOAL := build
@@ -55,8 +55,8 @@ lint: $(VENV)/.core $(VENV)/.dev
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run -Werror $(CPP_FILES)
-	mkdir -p build && $(STUBS) -o build/_core.pyi
-	diff -u src/situate/_core.pyi build/_core.pyi
+	mkdir -p build/stubs && $(STUBS) -O build/stubs
+	diff -ru src/situate/_core build/stubs/_core
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix-only -q
@@ -64,7 +64,7 @@ format: $(VENV)/.dev
 	$(BIN)/clang-format -i $(CPP_FILES)
 
 stubs: $(VENV)/.core $(VENV)/.dev
-	$(STUBS) -o src/situate/_core.pyi
+	$(STUBS) -O src/situate
 
 # The core under its tests, with AddressSanitizer and UndefinedBehaviorSanitizer, then with
 # ThreadSanitizer. Python starts with -S, for else the editable install's hook would bring the core
@@ -89,7 +89,8 @@ sanitize: .sanitize/address .sanitize/thread
 .sanitize/%: $(VENV)/.core $(VENV)/.dev FORCE
 	rm -rf $@ && mkdir -p $@ && cp -r src/situate $@
 	$(BIN)/cmake -S . -B build/sanitize-$* -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
-		-DPython_EXECUTABLE=$(abspath $(BIN)/python) -DSITUATE_SANITIZE=$(SANITIZERS) >/dev/null
+		-DPython_EXECUTABLE=$(abspath $(BIN)/python) -DSITUATE_SANITIZE=$(SANITIZERS) \
+		-DSITUATE_UNITY=OFF >/dev/null  # so that every file includes the headers it needs
 	$(BIN)/cmake --build build/sanitize-$*
 	$(BIN)/cmake --install build/sanitize-$* --prefix $@ >/dev/null
 FORCE:

@@ -1,17 +1,28 @@
-// The Python module `situate._core`: numpy arrays in, numpy arrays out, and the GIL released where
-// the core computes for long.
+// The Python module `situate._core`, a submodule for each folder of the core: numpy arrays in,
+// numpy arrays out, and the GIL released where the core computes for long.
 #include "bindings/bindings.h"
 
 NB_MODULE(_core, module) {
   using namespace situate::bindings;
   nanobind::set_leak_warnings(false);  // an exception that is kept to the end holds its frames
-  bind_problem(module);
-  bind_simulation(module);
-  bind_search(module);
-  bind_memory_orders(module);
-  bind_brkga(module);
-  bind_partition(module);
-  bind_bounds(module);
-  bind_threads(module);
-  bind_nn(module);
+  auto submodule = [&](const char* name, const char* doc) {
+    return module.def_submodule(name, doc);
+  };
+
+  auto problem = submodule("problem", "A problem as the core holds it.");
+  bind_problem(problem);
+  auto simulation = submodule("simulation", "Schedules, makespans and peaks of decisions.");
+  bind_simulation(simulation);
+  auto search = submodule("search", "List rules, annealing, BRKGA and orders for memory.");
+  bind_search(search);
+  bind_memory_orders(search);
+  bind_brkga(search);
+  auto partition = submodule("partition", "Coarsening and bisection of graphs of units.");
+  bind_partition(partition);
+  auto bounds = submodule("bounds", "Longest paths, joins and least live bytes.");
+  bind_bounds(bounds);
+  auto threads = submodule("threads", "Flags in shared memory, for processes that wait.");
+  bind_threads(threads);
+  auto nn = submodule("nn", "Layers of learned policies, with their gradients.");
+  bind_nn(nn);
 }

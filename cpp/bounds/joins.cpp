@@ -2,17 +2,16 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <numeric>
 #include <utility>
 
 #include "bounds/device_kinds.h"
 #include "problem/reversed.h"
+#include "problem/sentinels.h"
 
 namespace situate::bounds {
 namespace {
 
-constexpr double never = std::numeric_limits<double>::infinity();
 constexpr int64_t work_between_clocks = 1024;
 
 // What may still be looked at.

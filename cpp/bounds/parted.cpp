@@ -1,14 +1,11 @@
 #include "bounds/parted.h"
 
 #include <algorithm>
-#include <limits>
+
+#include "problem/sentinels.h"
 
 namespace situate::bounds {
-namespace {
-
-constexpr double never = std::numeric_limits<double>::infinity();
-
-}  // namespace
+namespace {}  // namespace
 
 std::vector<double> parted(const problem::Problem& p, const Paths& paths) {
   std::vector<double> through(p.consumers.size(), never);

@@ -1,13 +1,12 @@
 #include "bounds/paths.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
+
+#include "problem/sentinels.h"
 
 namespace situate::bounds {
 namespace {
-
-constexpr double never = std::numeric_limits<double>::infinity();
 
 class LongestPaths {
  public:

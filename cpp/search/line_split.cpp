@@ -1,15 +1,14 @@
 #include "search/line_split.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <utility>
+
+#include "problem/sentinels.h"
 
 namespace situate::search {
 
 namespace {
-
-constexpr double never = std::numeric_limits<double>::infinity();
 
 // The least load of the busiest device for every number of steps, with one device more than
 // `before`, which takes one of its pieces or none. Writes the step at which its piece begins.

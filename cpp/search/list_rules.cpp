@@ -5,14 +5,13 @@
 #include <limits>
 #include <queue>
 
+#include "problem/sentinels.h"
 #include "search/partial_schedule.h"
 #include "search/ready_queue.h"
 
 namespace situate::search {
 
 namespace {
-
-constexpr double never = std::numeric_limits<double>::infinity();
 
 // Mean seconds of a tensor's transfer, over all ordered pairs of devices.
 double mean_transfer(const Problem& p, int tensor) {

@@ -1,8 +1,8 @@
 #include "search/plan_state.h"
 
 #include <algorithm>
-#include <limits>
 
+#include "problem/sentinels.h"
 #include "search/fits_one_device.h"
 #include "search/overflow.h"
 #include "simulation/atomic_calls.h"
@@ -14,8 +14,6 @@ using problem::add_bytes;
 using problem::Memory;
 
 namespace {
-
-constexpr double never = std::numeric_limits<double>::infinity();
 
 constexpr int64_t longest_patience = 1024;
 

@@ -1,15 +1,15 @@
 #include "simulation/incremental_timer.h"
 
 #include <algorithm>
-#include <limits>
 #include <span>
 #include <tuple>
 #include <utility>
 
+#include "problem/sentinels.h"
+
 namespace situate::sim {
 
 namespace {
-constexpr double never = std::numeric_limits<double>::infinity();
 
 // Consumers of a tensor that are searched through for each of them, which takes quadratic time. A
 // tensor with more is a hub, for which first and last use are counted once per evaluation.

@@ -160,11 +160,11 @@ def test_the_core_refuses_what_is_no_graph(change: dict[str, NDArray[Any]], mess
         "workspace": problem.workspace,
     } | change
     with pytest.raises(ValueError, match=message):
-        _core.least_live(
-            _core.Dependencies(
+        _core.bounds.least_live(
+            _core.bounds.Dependencies(
                 before=given["before"], after=given["after"], orders=given["orders"]
             ),
-            _core.HeldTensors(
+            _core.bounds.HeldTensors(
                 size=given["size"],
                 producer=given["producer"],
                 edge_tensor=np.array([0, 1], np.int32),

@@ -75,10 +75,10 @@ BAD = [
 
 
 PARTS = {
-    "ops": _core.Ops,
-    "tensors": _core.Tensors,
-    "devices": _core.Devices,
-    "rules": _core.Rules,
+    "ops": _core.problem.Ops,
+    "tensors": _core.problem.Tensors,
+    "devices": _core.problem.Devices,
+    "rules": _core.problem.Rules,
 }
 
 
@@ -97,8 +97,10 @@ def arrays(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
     return copies
 
 
-def _problem_of(arrays: dict[str, dict[str, Any]]) -> _core.Problem:
-    return _core.Problem(**{part: instances(**arrays[part]) for part, instances in PARTS.items()})
+def _problem_of(arrays: dict[str, dict[str, Any]]) -> _core.problem.Problem:
+    return _core.problem.Problem(
+        **{part: instances(**arrays[part]) for part, instances in PARTS.items()}
+    )
 
 
 @pytest.mark.parametrize(("name", "change", "why"), BAD)
@@ -128,9 +130,9 @@ def test_priorities_that_are_not_finite_are_refused(decoder: str, value: float) 
     moves, bad = np.zeros((1, m, d), np.float32), np.full((1, m, d), value, np.float32)
     for numbers in (priority + np.float32(value), moves), (priority, bad):
         with pytest.raises(ValueError, match="priorities must be finite"):
-            _core.evaluate(core, placement, *numbers, decoder, 1)
+            _core.simulation.evaluate(core, placement, *numbers, decoder, 1)
         with pytest.raises(ValueError, match="priorities must be finite"):
-            _core.schedule(core, placement[0], numbers[0][0], numbers[1], decoder)
+            _core.simulation.schedule(core, placement[0], numbers[0][0], numbers[1], decoder)
 
 
 def test_transfer_priorities_are_by_tensor_then_device() -> None:
@@ -149,20 +151,22 @@ def test_less_than_one_thread_is_refused(threads: int) -> None:
         Simulator(PROBLEM).evaluate(*decision, threads=threads)
 
 
-@pytest.mark.parametrize("rule", [_core.heft, _core.etf])
+@pytest.mark.parametrize("rule", [_core.search.heft, _core.search.etf])
 @pytest.mark.parametrize("room", [-0.1, 1.1, np.nan, np.inf])
 def test_room_is_a_share(rule: Callable[..., object], room: float) -> None:
     with pytest.raises(ValueError, match="a share of memory"):
         rule(core_problem(PROBLEM), room)
 
 
-def _load_annealers(problem: Problem) -> _core.LoadAnnealers:
+def _load_annealers(problem: Problem) -> _core.search.LoadAnnealers:
     start = np.zeros(problem.n, np.int32)
-    return _core.make_load_annealers(core_problem(problem), 0, 1, start, pipeline_order(problem))
+    return _core.search.make_load_annealers(
+        core_problem(problem), 0, 1, start, pipeline_order(problem)
+    )
 
 
 # The core releases the interpreter lock, and its loads and lines match plain Python.
-@pytest.mark.parametrize("rule", [_core.heft, _core.etf])
+@pytest.mark.parametrize("rule", [_core.search.heft, _core.search.etf])
 def test_other_threads_run_while_a_rule_lists(rule: Callable[..., object]) -> None:
     core = core_problem(Problem(chain(20_000), devices(*[1] * 100)))
     listing = threading.Thread(target=rule, args=(core, 1.0))
@@ -180,7 +184,7 @@ def test_loads_that_are_kept_up_are_those_of_the_schedule(rules: str) -> None:
     for seed in range(60):
         draws = random_problem(seed)
         problem = Problem(draws.graph, draws.cluster, "throughput", RULES[rules])
-        load_annealers = _core.make_load_annealers(
+        load_annealers = _core.search.make_load_annealers(
             core_problem(problem),
             seed,
             1,
@@ -222,7 +226,7 @@ def test_a_line_names_every_unit_once() -> None:
     line = np.zeros(PROBLEM.units, np.int32)
     start = PROBLEM.allowed.argmax(axis=1)[PROBLEM.unit].astype(np.int32)
     with pytest.raises(ValueError, match="the line names every unit once"):
-        _core.make_load_annealers(core_problem(PROBLEM), 0, 1, start, line)
+        _core.search.make_load_annealers(core_problem(PROBLEM), 0, 1, start, line)
 
 
 def test_units_are_not_put_on_two_devices() -> None:
@@ -230,9 +234,9 @@ def test_units_are_not_put_on_two_devices() -> None:
     problem = Problem(Graph("pair", ops), devices(1, 1))
     core, apart, order = core_problem(problem), np.array([0, 1], np.int32), problem.depth_first
     with pytest.raises(ValueError, match="ops of one unit on two devices"):
-        _core.make_annealers(core, "time", 0, 1, apart, order)
+        _core.search.make_annealers(core, "time", 0, 1, apart, order)
     with pytest.raises(ValueError, match="ops of one unit on two devices"):
-        _core.make_load_annealers(core, 0, 1, apart, np.zeros(1, np.int32))
+        _core.search.make_load_annealers(core, 0, 1, apart, np.zeros(1, np.int32))
 
 
 # Limits of numbers, time and memory.
@@ -249,7 +253,7 @@ def test_bytes_that_overflow_are_refused() -> None:
 def test_annealing_looks_at_the_clock_more_often_where_a_move_takes_longer() -> None:
     problem = Problem(chain(25_000), devices(1, 1))
     placement, order = np.zeros(problem.n, np.int32), np.array(problem.graph.order, np.int32)
-    annealers = _core.make_annealers(core_problem(problem), "time", 0, 1, placement, order)
+    annealers = _core.search.make_annealers(core_problem(problem), "time", 0, 1, placement, order)
     annealers.run(0.0, 10**6, 1e-5, 1)
     assert annealers.evaluations <= 20
 
@@ -267,7 +271,7 @@ def test_a_tensor_sent_back_and_forth_does_not_overflow() -> None:
     placement = (1 + np.arange(n) % 2).astype(np.int32)
     placement[0] = 0
     order = np.array(graph.order, np.int32)
-    annealers = _core.make_annealers(core_problem(problem), "time", 0, 1, placement, order)
+    annealers = _core.search.make_annealers(core_problem(problem), "time", 0, 1, placement, order)
     assert not annealers.best(0)[0]
 
 
@@ -283,7 +287,7 @@ def test_a_hub_is_timed_as_quickly_in_any_order_of_its_consumers() -> None:
         core = core_problem(Problem(hub, two))
         begin = time.thread_time()
         hub_first = np.arange(n, dtype=np.int32)
-        annealers = _core.make_annealers(core, "time", 0, 1, placement, hub_first)
+        annealers = _core.search.make_annealers(core, "time", 0, 1, placement, hub_first)
         seconds.append(time.thread_time() - begin)
         assert annealers.best(0)[1] == n + 1
     assert seconds[1] < 10 * seconds[0]
@@ -303,7 +307,7 @@ core, order = core_problem(problem), np.arange(problem.n, dtype=np.int32)
 with open("/proc/self/statm") as file:
     taken = int(file.read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (taken + 20_000_000, taken + 20_000_000))
-_core.make_annealers(core, "time", 0, 1, np.zeros(problem.n, np.int32), order)
+_core.search.make_annealers(core, "time", 0, 1, np.zeros(problem.n, np.int32), order)
 """
 
 
@@ -320,11 +324,11 @@ HANGS = """
 import numpy as np
 from situate import _core
 def coarsen(neighbour):
-    graph = _core.UnitGraph(
+    graph = _core.partition.UnitGraph(
         start=np.array([0, 0, 1]), neighbour=np.array([neighbour]), bytes=np.ones(1, np.int64),
         seconds=np.ones(2), persistent=np.ones(2, np.int64), capacity=np.ones(1, np.int64),
         allowed=np.ones((2, 1), np.uint8))
-    return _core.coarsen(graph, counts=np.ones(1, np.int64), fine=2, most=1.5)
+    return _core.partition.coarsen(graph, counts=np.ones(1, np.int64), fine=2, most=1.5)
 {call}
 """
 
@@ -334,7 +338,7 @@ def coarsen(neighbour):
     [
         "coarsen(1)  # an edge to itself",
         "coarsen(0)  # one that is not there the other way",
-        "assert not _core.make_flags(np.zeros(1, np.uint32)).wait(0, 1, np.nan)",
+        "assert not _core.threads.make_flags(np.zeros(1, np.uint32)).wait(0, 1, np.nan)",
     ],
 )
 def test_nothing_goes_on_for_ever(call: str) -> None:

@@ -27,7 +27,7 @@ def forward() -> dict[str, np.ndarray]:
 
 def backward() -> dict[str, np.ndarray]:
     arguments = forward()
-    gate, cells, _ = _core.lstm_forward(**arguments, threads=1)
+    gate, cells, _ = _core.nn.lstm_forward(**arguments, threads=1)
     gradients = {"d_hidden": numbers(G, K, H), "d_last_cell": numbers(K, H)}
     return {
         "recurrent": arguments["recurrent"],
@@ -44,9 +44,9 @@ def draw(threads: int, *, temperature: float, bound: float, **arrays: Any) -> An
     """Devices, with the arrays in the two groups that the core takes."""
     weights = {name: array for name, array in arrays.items() if name in WEIGHTS}
     inputs = {name: array for name, array in arrays.items() if name not in WEIGHTS}
-    return _core.sample_devices(
-        _core.SamplerWeights(**weights),
-        _core.SamplerInputs(**inputs),
+    return _core.nn.sample_devices(
+        _core.nn.SamplerWeights(**weights),
+        _core.nn.SamplerInputs(**inputs),
         temperature=temperature,
         bound=bound,
         threads=threads,
@@ -90,22 +90,22 @@ def thread_counts() -> dict[str, np.ndarray]:
 
 
 CALLS: dict[str, tuple[Callable[..., Any], Callable[[], dict[str, Any]]]] = {
-    "lstm_forward": (_core.lstm_forward, forward),
-    "lstm_backward": (_core.lstm_backward, backward),
+    "lstm_forward": (_core.nn.lstm_forward, forward),
+    "lstm_backward": (_core.nn.lstm_backward, backward),
     "sample_devices": (draw, draws),
     "sample_devices, each its memory": (draw, lambda: draws(memories=K)),
     "sample_devices by products": (
         draw,
         lambda: draws() | {"keys": numbers(1, G, H), "query": None, "v": None},
     ),
-    "sample_groups": (_core.sample_groups, lambda: layer() | {"m": M, "seed": 5, "noise": 0.5}),
+    "sample_groups": (_core.nn.sample_groups, lambda: layer() | {"m": M, "seed": 5, "noise": 0.5}),
     "group_gradients": (
-        _core.group_gradients,
+        _core.nn.group_gradients,
         lambda: layer() | {"groups": np.arange(M * U).reshape(M, U) % G, "weights": numbers(M)},
     ),
-    "additive_scores": (_core.additive_scores, thread_counts),
+    "additive_scores": (_core.nn.additive_scores, thread_counts),
     "additive_gradients": (
-        _core.additive_gradients,
+        _core.nn.additive_gradients,
         lambda: thread_counts() | {"d_scores": numbers(2, 70, G)},
     ),
 }
@@ -169,9 +169,9 @@ def test_arrays_of_two_types_are_refused(argument: str) -> None:
 def test_a_group_that_does_not_exist_is_refused(group: int) -> None:
     wrong = np.full(U, group)
     with pytest.raises(ValueError, match="does not exist"):
-        _core.sample_groups(**(layer() | {"start": wrong}), m=1, seed=0, noise=0.0, threads=1)
+        _core.nn.sample_groups(**(layer() | {"start": wrong}), m=1, seed=0, noise=0.0, threads=1)
     with pytest.raises(ValueError, match="does not exist"):
-        _core.group_gradients(**layer(), groups=wrong[None], weights=numbers(1), threads=1)
+        _core.nn.group_gradients(**layer(), groups=wrong[None], weights=numbers(1), threads=1)
 
 
 # Draws match their probabilities.
@@ -187,7 +187,7 @@ def test_noise_of_logits_is_normal(noise: float) -> None:
     """Two groups with logits 1 and -1, whose root mean square is 1: how often the first is drawn is
     the mean of sigmoid(2 + noise (z - z')) over normal z and z'."""
     units, z = 40_000, np.random.default_rng(0).normal(size=(2, 400_000))
-    groups = _core.sample_groups(
+    groups = _core.nn.sample_groups(
         states=np.ones((units, 1), np.float32),
         weight=np.array([[1.0], [-1.0]], np.float32),
         bias=np.zeros(2, np.float32),

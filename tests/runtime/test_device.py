@@ -46,7 +46,7 @@ class One:
         self.entry = entry(torch.ones(3), "sgd")
         kernels = ("aten::add.Tensor", "aten::rand", "aten::mm", "aten::unsqueeze")
         share = Share(text, timed, kernels, ((2,),), {0: 0}, "sgd", 0, 1, 9)
-        channels = Channels(_core.make_flags(np.zeros(1, np.uint32)), [], CPU)
+        channels = Channels(_core.threads.make_flags(np.zeros(1, np.uint32)), [], CPU)
         results = [lambda value: self.done.append(value.clone())] * 2
         self.device = Device(share, [self.entry], channels, [SGD], results, CPU)
 

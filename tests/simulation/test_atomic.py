@@ -100,7 +100,7 @@ def test_calls_take_what_the_definition_says(chunk: int) -> None:
     finite = 0
     for seed in range(chunk, 400, 10):
         problem, placement = _drawn(seed)
-        makespan, _, loads, _ = _core.atomic_calls(core_problem(problem), placement)
+        makespan, _, loads, _ = _core.simulation.atomic_calls(core_problem(problem), placement)
         expected = latency(problem, placement.tolist())
         assert makespan == pytest.approx(expected, rel=1e-12), seed
         schedule = schedule_calls(problem, placement)

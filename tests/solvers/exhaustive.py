@@ -137,7 +137,7 @@ def _of_calls(problem: Problem, placements: NDArray[np.int32]) -> dict[str, floa
     best = dict.fromkeys(("time", "memory", "throughput"), math.inf)
     core = core_problem(problem)
     for placement in placements:
-        makespan, _, load, _ = _core.atomic_calls(core, placement)
+        makespan, _, load, _ = _core.simulation.atomic_calls(core, placement)
         held = np.bincount(placement, problem.persistent, minlength=problem.d)
         if (held <= problem.capacity).all():
             values = {"time": makespan, "memory": held.max(), "throughput": load.max()}

@@ -21,8 +21,6 @@ constexpr double endless = std::numeric_limits<double>::infinity();
 constexpr size_t most_ways = 64, most_known = 1'000'000;
 constexpr double rounded = 1 - 1e-12;  // of sums that bound others: they are added in another order
 
-constexpr Items set_of(int item) { return Items{1} << item; }
-
 // What has come of the items taken so far.
 struct State {
   Items taken = 0;

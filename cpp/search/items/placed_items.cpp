@@ -6,11 +6,7 @@ namespace situate::search {
 
 using problem::Problem;
 
-namespace {
-
-constexpr Items set_of(int item) { return Items{1} << item; }
-
-}  // namespace
+namespace {}  // namespace
 
 PlacedItems::PlacedItems(const Problem& p, std::span<const int32_t> placement) {
   for (int op = 0; op < p.n; ++op) {

@@ -14,6 +14,8 @@ constexpr int most_items = 64;
 
 using Items = uint64_t;  // a set: bit i stands for item i
 
+inline constexpr Items set_of(int item) { return Items{1} << item; }
+
 // An op (tensor -1), or a transfer to `target`. An op has its device twice.
 struct Item {
   int32_t op = -1, tensor = -1;

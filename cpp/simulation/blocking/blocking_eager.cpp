@@ -1,17 +1,15 @@
 #include "simulation/blocking/blocking_eager.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
+#include "problem/sentinels.h"
 #include "simulation/rank_queue.h"
 
 namespace situate::sim {
 
 namespace {
 constexpr auto later = [](const auto& a, const auto& b) { return a.end > b.end; };
-constexpr uint32_t none = std::numeric_limits<uint32_t>::max();
-constexpr double never = std::numeric_limits<double>::infinity();
 }  // namespace
 
 BlockingEager::BlockingEager(const Problem& problem, BlockingItems& items)

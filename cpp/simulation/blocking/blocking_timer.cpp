@@ -4,11 +4,11 @@
 #include <array>
 #include <limits>
 
+#include "problem/sentinels.h"
+
 namespace situate::sim {
 
 namespace {
-
-constexpr double never = std::numeric_limits<double>::infinity();
 
 // Up to so many devices a checkpoint at every position costs less than timing some positions again.
 constexpr int few_devices = 4;

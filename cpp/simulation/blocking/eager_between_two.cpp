@@ -1,8 +1,8 @@
 #include "simulation/blocking/eager_between_two.h"
 
 #include <algorithm>
-#include <limits>
 
+#include "problem/sentinels.h"
 #include "simulation/prefetch.h"
 #include "simulation/rank_queue.h"
 
@@ -12,7 +12,6 @@ namespace {
 // The lane of a device's ops.
 constexpr int ops_of(int device) { return 3 * device; }
 
-constexpr uint32_t none = std::numeric_limits<uint32_t>::max();
 }  // namespace
 
 EagerBetweenTwo::EagerBetweenTwo(const Problem& problem)

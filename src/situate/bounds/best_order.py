@@ -22,4 +22,4 @@ def bytes_of_best_order(problem: Problem, until: float = math.inf) -> int:
     """
     if time.perf_counter() + SECONDS > until or not all_take_time(problem):
         return 0
-    return _core.least_order_peak(core_problem(problem), SETS) or 0
+    return _core.search.least_order_peak(core_problem(problem), SETS) or 0

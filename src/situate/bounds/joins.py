@@ -25,7 +25,7 @@ def with_joins(problem: Problem, paths: Paths, until: float = math.inf) -> Paths
     seconds = until - time.perf_counter()
     if seconds <= 0 or problem.d < 2:
         return paths
-    heads, tails = _core.with_joins(
+    heads, tails = _core.bounds.with_joins(
         core_problem(problem), paths.heads, paths.tails, work=WORK, seconds=seconds
     )
     return Paths.through(problem, heads, tails)

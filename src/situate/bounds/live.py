@@ -28,7 +28,7 @@ class Live:
         self._problem = problem
         orders = np.array([problem.graph.order, problem.depth_first], np.int32)
         self._from, self._tensor = edge_producers(problem), edge_tensors(problem)
-        self._dependencies = _core.Dependencies(
+        self._dependencies = _core.bounds.Dependencies(
             before=self._from, after=problem.consumers, orders=orders
         )
         # In what is counted per step an op of no time is a step, too.
@@ -47,14 +47,14 @@ class Live:
         counts = confined[problem.producer] & (problem.resident == 0) & (problem.size > 0)
         reads = counts[self._tensor] & confined[problem.consumers]
         number = np.cumsum(counts, dtype=np.int32) - 1
-        tensors = _core.HeldTensors(
+        tensors = _core.bounds.HeldTensors(
             size=problem.size[counts],
             producer=problem.producer[counts],
             edge_tensor=number[self._tensor[reads]],
             edge_consumer=problem.consumers[reads],
             output=problem.output[counts],
         )
-        return _core.least_live(
+        return _core.bounds.least_live(
             self._dependencies,
             tensors,
             workspace=np.where(confined, problem.workspace + self._received(confined), 0),

@@ -53,7 +53,7 @@ def can_part(problem: Problem) -> bool:
 def parted(problem: Problem, paths: Paths) -> tuple[Floats, NDArray[np.int32]]:
     """Seconds (e,) of the longest path through each edge with a transfer, and the units (e, 2) of
     its two ops."""
-    through = _core.parted_paths(core_problem(problem), paths.heads, paths.tails)
+    through = _core.bounds.parted_paths(core_problem(problem), paths.heads, paths.tails)
     ends = np.stack([edge_producers(problem), problem.consumers], axis=1)
     return through, problem.unit[ends]
 

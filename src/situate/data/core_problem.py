@@ -8,9 +8,9 @@ from situate import _core
 from situate.data.problem import Problem
 
 
-def core_problem(problem: Problem) -> _core.Problem:
+def core_problem(problem: Problem) -> _core.problem.Problem:
     """The problem as the core holds it."""
-    ops = _core.Ops(
+    ops = _core.problem.Ops(
         seconds=np.ascontiguousarray(problem.seconds),
         persistent=problem.persistent,
         workspace=problem.workspace,
@@ -18,7 +18,7 @@ def core_problem(problem: Problem) -> _core.Problem:
         unit=problem.unit,
         allowed=problem.allowed.astype(np.uint8),
     )
-    tensors = _core.Tensors(
+    tensors = _core.problem.Tensors(
         size=problem.size,
         producer=problem.producer,
         consumer_start=problem.consumer_start,
@@ -27,14 +27,14 @@ def core_problem(problem: Problem) -> _core.Problem:
         resident=problem.resident,
         output=problem.output,
     )
-    devices = _core.Devices(
+    devices = _core.problem.Devices(
         capacity=problem.capacity,
         pays=problem.accelerators.astype(np.uint8),
         latency=problem.latency,
         bandwidth=problem.bandwidth,
         channel=problem.channel,
     )
-    rules = _core.Rules(
+    rules = _core.problem.Rules(
         blocking=problem.transfers == "blocking",
         contention=problem.rules.contention,
         signals=problem.rules.signals,
@@ -42,4 +42,4 @@ def core_problem(problem: Problem) -> _core.Problem:
         memory=problem.rules.memory,
         synchronisation=problem.cluster.synchronisation,
     )
-    return _core.Problem(ops=ops, tensors=tensors, devices=devices, rules=rules)
+    return _core.problem.Problem(ops=ops, tensors=tensors, devices=devices, rules=rules)

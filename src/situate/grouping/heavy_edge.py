@@ -56,6 +56,6 @@ def _contracted(
     problem: Problem, counts: Sequence[int], fine: int, seconds: NDArray[np.float64] | None
 ) -> NDArray[np.int64]:
     graph = unit_graph(problem).in_core(problem, seconds)
-    return _core.coarsen(
+    return _core.partition.coarsen(
         graph, counts=np.array(counts, np.int64), fine=fine, most=MAX_RELATIVE_SECONDS
     )

@@ -38,13 +38,13 @@ class UnitGraph:
 
     def in_core(
         self, problem: Problem, seconds: NDArray[np.float64] | None = None
-    ) -> _core.UnitGraph:
+    ) -> _core.partition.UnitGraph:
         """The graph as the core holds it, with the problem's devices.
 
         Args:
             seconds: (u,) in place of its own.
         """
-        return _core.UnitGraph(
+        return _core.partition.UnitGraph(
             start=self.start,
             neighbour=self.neighbour,
             bytes=self.bytes,

@@ -67,8 +67,8 @@ class _Additive(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, queries: Tensor, keys: Tensor, v: Tensor) -> Tensor:
         ctx.save_for_backward(queries, keys, v)
-        return call_core(_core.additive_scores, queries, keys, v)[0]
+        return call_core(_core.nn.additive_scores, queries, keys, v)[0]
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, ...]:
-        return tuple(call_core(_core.additive_gradients, *ctx.saved_tensors, *gradients))
+        return tuple(call_core(_core.nn.additive_gradients, *ctx.saved_tensors, *gradients))

@@ -74,7 +74,7 @@ class Grouper(nn.Module):
         """
         # The core draws by seed, unit and number, so its threads may draw in any order.
         seed = torch.randint(2**62, (), generator=generator)
-        groups = _core.sample_groups(
+        groups = _core.nn.sample_groups(
             **_last_layer(self.hidden(), self.last.weight, self.last.bias, self._start),
             trust=self._trust,
             m=m,
@@ -134,7 +134,7 @@ class _LogProb(torch.autograd.Function):
         groups: Tensor,
         weights: Tensor,
     ) -> Tensor:
-        total, *saved = _core.group_gradients(
+        total, *saved = _core.nn.group_gradients(
             **_last_layer(hidden, weight, bias, start),
             trust=trust,
             groups=array(groups),

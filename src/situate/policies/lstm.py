@@ -86,7 +86,7 @@ class _LayerPass(torch.autograd.Function):
         saved_activations: Activations | None,
     ) -> State:
         activations = saved_activations or Activations(
-            *call_core(_core.lstm_forward, recurrent, gate_inputs, hidden, cell)
+            *call_core(_core.nn.lstm_forward, recurrent, gate_inputs, hidden, cell)
         )
         ctx.save_for_backward(recurrent, hidden, cell, *activations)
         # A copy, lest an output be a view of what is saved for the backward pass.
@@ -96,7 +96,7 @@ class _LayerPass(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         recurrent, hidden, cell, gates, cells, states = ctx.saved_tensors
         of_read, of_hidden, of_cell = call_core(
-            _core.lstm_backward, recurrent, cell, gates, cells, *gradients
+            _core.nn.lstm_backward, recurrent, cell, gates, cells, *gradients
         )
         # before (T, k, h): the hidden state that each step read, the first one included.
         before = torch.cat([hidden.unsqueeze(0), states[:-1]])

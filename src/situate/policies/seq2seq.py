@@ -146,7 +146,7 @@ class Placer(nn.Module):
         logit_noise = (
             torch.randn(gumbel.shape, generator=generator, dtype=torch.float32) if noise else None
         )
-        decoder = _core.SamplerWeights(
+        decoder = _core.nn.SamplerWeights(
             # The first layer reads only the device before, so its input gates are one product for
             # all d + 1 words, (d + 1, 4h), and none in any step.
             embedding=array(input_gates(self.decoder, 0, self.embedding.weight)),
@@ -157,7 +157,7 @@ class Placer(nn.Module):
             v=None if self.attention.v is None else array(self.attention.v),
             head=array(weights),
         )
-        inputs = _core.SamplerInputs(
+        inputs = _core.nn.SamplerInputs(
             outputs=array(memory.outputs),
             keys=array(memory.keys),
             hidden=array(memory.state[0].expand(-1, k, -1)),
@@ -166,7 +166,7 @@ class Placer(nn.Module):
             gumbel=array(gumbel),
             noise=None if logit_noise is None else array(noise * logit_noise.to(weights)),
         )
-        devices, activations = _core.sample_devices(
+        devices, activations = _core.nn.sample_devices(
             decoder,
             inputs,
             temperature=self.temperature,

@@ -29,7 +29,9 @@ from situate.runtime.settings import current_settings
 if TYPE_CHECKING:
     import torch
 
-StartDevices = Callable[[Sequence[str], Sequence[Assignment], int, _core.Flags], StepDevices]
+StartDevices = Callable[
+    [Sequence[str], Sequence[Assignment], int, _core.threads.Flags], StepDevices
+]
 """Starts a process for every device, see `DeviceWorkers`."""
 
 
@@ -297,7 +299,7 @@ class PlacedStep:
                 device.name, assignments[0], self._common.raw, device.threads, self._commit
             )
         names = [device.name for _, device in self._used]
-        flags = _core.make_flags(self._common.flags)
+        flags = _core.threads.make_flags(self._common.flags)
         return (self._start or DeviceWorkers)(names, assignments, self._block, flags)
 
     def _assignment(self, d: int, device: RealDevice, now: list[Hyperparameters]) -> Assignment:

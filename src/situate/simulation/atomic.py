@@ -25,7 +25,7 @@ _Table = tuple[Indices, Indices, Indices, Floats, Floats]
 
 
 def schedule_calls(
-    problem: Problem, placement: NDArray[np.int32], core: _core.Problem | None = None
+    problem: Problem, placement: NDArray[np.int32], core: _core.problem.Problem | None = None
 ) -> Schedule:
     """The schedule of a placement (n,) under atomic rules (Tarnawski et al., NeurIPS 2020).
 
@@ -38,7 +38,9 @@ def schedule_calls(
         problem, placement: of the schedule.
         core: the core's copy of the problem, if there is one.
     """
-    makespan, begin, _, op_end = _core.atomic_calls(core or core_problem(problem), placement)
+    makespan, begin, _, op_end = _core.simulation.atomic_calls(
+        core or core_problem(problem), placement
+    )
     if not np.isfinite(makespan):
         begin, op_end = np.full(problem.d, np.inf), np.full(problem.n, np.inf)
     crossing = _crossing(problem, placement)

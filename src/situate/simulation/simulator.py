@@ -54,7 +54,7 @@ class Simulator:
                 does not exist, priorities that are not finite, or fewer threads than one.
         """
         decisions = self._decisions(placements, priorities, transfer_priorities)
-        return _core.evaluate(self.core, *decisions, decoder, threads or usable_cpus())
+        return _core.simulation.evaluate(self.core, *decisions, decoder, threads or usable_cpus())
 
     def makespans(
         self,
@@ -71,7 +71,7 @@ class Simulator:
             As `evaluate`.
         """
         decisions = self._decisions(placements, priorities, transfer_priorities)
-        return _core.makespans(self.core, *decisions, decoder, threads or usable_cpus())
+        return _core.simulation.makespans(self.core, *decisions, decoder, threads or usable_cpus())
 
     def _decisions(
         self,
@@ -95,7 +95,7 @@ class Simulator:
         """The one schedule that a placement (n,) and priorities (n,), (m, d) decode to."""
         transfers = None if transfer_priority is None else transfer_priority[None]
         devices, priorities, transfers = self._decisions([placement], priority, transfers)
-        result = _core.schedule(self.core, devices[0], priorities, transfers, decoder)
+        result = _core.simulation.schedule(self.core, devices[0], priorities, transfers, decoder)
         return Schedule(devices[0], *result, decoder)
 
     def as_devices(self, placements: object) -> NDArray[np.int32]:

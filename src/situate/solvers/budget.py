@@ -18,7 +18,7 @@ RECENT_OFFERS = 9
 MIN_ENFORCED_SECONDS = 0.25
 """Least time limit in seconds that `auto` enforces, so that small graphs get all simple rules."""
 
-OutOfTime = _core.OutOfTime
+OutOfTime = _core.search.OutOfTime
 """Raised when the time limit is over and the search has a plan."""
 
 DECODINGS_TO_FIT = 32

@@ -162,7 +162,7 @@ class Decoding:
         best = min(candidates, key=lambda candidate: candidate.score)
         if not is_topological(self._problem, order):
             order = order_of(self._problem, best.schedule)
-        sent = _core.blocking_transfers(self.simulator.core, best.placement, order)
+        sent = _core.simulation.blocking_transfers(self.simulator.core, best.placement, order)
         return self.decode(best.placement, order, "serial", TransferOrder(*sent))
 
     def _memory_counts(self, candidates: list[Candidate], margin: float) -> bool:

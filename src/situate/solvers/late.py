@@ -28,10 +28,10 @@ class Lateness:
         core: the core's copy of the problem, if there is one.
     """
 
-    def __init__(self, problem: Problem, core: _core.Problem | None = None) -> None:
+    def __init__(self, problem: Problem, core: _core.problem.Problem | None = None) -> None:
         self._core = core or core_problem(problem)
         enters = _data(problem).astype(np.uint8)
-        self._put_off = _core.without_data(self._core, enters)
+        self._put_off = _core.search.without_data(self._core, enters)
         self.without_data = self._put_off.astype(np.bool_)
         # (tensors,) True for tensors that are computed from weights; weights themselves are not.
         is_late = self.without_data[problem.producer] & (problem.resident == 0)
@@ -57,7 +57,7 @@ class Lateness:
         Args:
             place: (n,) place of each op in an order.
         """
-        return _core.first_use(self._core, self._put_off, place)
+        return _core.search.first_use(self._core, self._put_off, place)
 
 
 def _data(problem: Problem) -> NDArray[np.bool_]:

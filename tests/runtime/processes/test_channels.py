@@ -116,7 +116,7 @@ import numpy as np
 from situate import _core  # noqa: E402
 from situate.runtime.processes.channels import Channels
 
-channels = Channels(_core.make_flags(np.zeros(3, np.uint32)), slots, device)
+channels = Channels(_core.threads.make_flags(np.zeros(3, np.uint32)), slots, device)
 channels.step = 1
 channels._copies.write(slots[0], ones, lambda: 1 / 0)
 try:
@@ -191,7 +191,7 @@ class Pair:
     """Two devices with two channels."""
 
     def __init__(self) -> None:
-        self.flags = _core.make_flags(np.zeros(3, np.uint32))
+        self.flags = _core.threads.make_flags(np.zeros(3, np.uint32))
         self.slots = [torch.zeros(4), torch.zeros(2, 3).t()]
         self.sends, self.takes = (Channels(self.flags, self.slots, CPU) for _ in range(2))
         self.sends.step = self.takes.step = 1
@@ -224,7 +224,7 @@ def test_a_tensor_is_taken_once_it_is_posted(pair: Pair) -> None:
 def test_a_check_does_not_spin() -> None:
     spin = 30.0
     began = time.perf_counter()
-    assert not _core.make_flags(np.zeros(1, np.uint32), spin).wait(ABORT_FLAG, 1, 0.0)
+    assert not _core.threads.make_flags(np.zeros(1, np.uint32), spin).wait(ABORT_FLAG, 1, 0.0)
     assert time.perf_counter() - began < spin
 
 

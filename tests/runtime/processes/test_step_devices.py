@@ -179,7 +179,7 @@ def test_a_worker_that_ends_while_it_is_told_much_is_one_line(
     """More than a socket takes at once."""
     monkeypatch.setattr(step_devices, "STEP_WORKER", "raise SystemExit(7)")
     assignment = Assignment(None, "much" * 10**6, "cpu", 1, [])  # type: ignore[arg-type]
-    flags, block = _core.make_flags(np.zeros(1, np.uint32)), anonymous_file(64)
+    flags, block = _core.threads.make_flags(np.zeros(1, np.uint32)), anonymous_file(64)
     with pytest.raises(StepFailed, match=r"ended with exit status 7 before it was ready"):
         DeviceWorkers(["cpu:0"], [assignment], block, flags)
     os.close(block)
@@ -190,7 +190,7 @@ def test_nothing_is_left_of_workers_that_start_when_ctrl_c_comes(
 ) -> None:
     monkeypatch.setattr(step_devices, "STEP_WORKER", "import time; time.sleep(600)")
     numbers = interrupt_starts(monkeypatch, times=2)
-    flags, block = _core.make_flags(np.zeros(1, np.uint32)), anonymous_file(64)
+    flags, block = _core.threads.make_flags(np.zeros(1, np.uint32)), anonymous_file(64)
     assignment = Assignment(None, None, "cpu", 1, [])  # type: ignore[arg-type]
     with pytest.raises(KeyboardInterrupt):
         DeviceWorkers(["cpu:0", "cpu:1"], [assignment] * 2, block, flags)
@@ -206,7 +206,9 @@ def test_all_workers_start_before_one_is_told_anything(monkeypatch: pytest.Monke
     monkeypatch.setattr(WorkerPool, "assign", lambda *arguments: answer.append("told"))
     monkeypatch.setattr(WorkerPool, "answers", lambda *arguments: [])
     assignment = Assignment(None, None, "cpu", 1, [])  # type: ignore[arg-type]
-    DeviceWorkers(["cpu:0", "cpu:1"], [assignment] * 2, 0, _core.make_flags(np.zeros(1, np.uint32)))
+    DeviceWorkers(
+        ["cpu:0", "cpu:1"], [assignment] * 2, 0, _core.threads.make_flags(np.zeros(1, np.uint32))
+    )
     assert answer == ["started", "started", "told"]
 
 

@@ -194,7 +194,7 @@ def test_the_core_knows_the_cost_of_its_best_plan(chunk: int, goal: str) -> None
         first, second = random_decision(problem, seed), random_decision(problem, seed + 1)
         order = np.array(problem.graph.order, np.int32)
         core = Simulator(problem).core
-        annealers = _core.make_annealers(core, goal, seed, 1, first.placement, order)
+        annealers = _core.search.make_annealers(core, goal, seed, 1, first.placement, order)
         annealers.move_blocks(*_halves(problem), 3)
         annealers.typical_change(50)
         for temperature in (100.0, 1.0, 0.1, 0.0):
@@ -211,7 +211,7 @@ def test_the_core_tells_what_empties_another_device_than_the_fullest() -> None:
     problem = Problem(Graph("two sizes", (*small, large), tensors), devices(1, 1, 2), "memory")
     placement = np.array([0] * 8 + [2], np.int32)
     order, core = np.arange(9, dtype=np.int32), Simulator(problem).core
-    annealers = _core.make_annealers(core, "memory", 0, 1, placement, order)
+    annealers = _core.search.make_annealers(core, "memory", 0, 1, placement, order)
     assert annealers.typical_change(50) > 0
     assert annealers.best(0)[1] == 10**6
 
@@ -266,12 +266,12 @@ def test_a_chain_goes_on_from_a_plan_whose_transfers_are_early(seed: int) -> Non
     problem = Problem(synthetic("er", 60, seed, bandwidth=1.0), Cluster.identical(2))
     core, order = Simulator(problem).core, np.array(problem.graph.order, np.int32)
     placement = np.arange(problem.n, dtype=np.int32) % 2
-    annealers = _core.make_annealers(core, "time", seed, 1, placement, order)
+    annealers = _core.search.make_annealers(core, "time", seed, 1, placement, order)
     annealers.run(100.0, 3000, math.inf, 1)
     _, cost, found, by, sent = annealers.best(0)
     assert len(sent[0])
     _check_cost(problem, "time", *annealers.best(0))
-    other = _core.make_annealers(core, "time", seed, 1, placement, order)
+    other = _core.search.make_annealers(core, "time", seed, 1, placement, order)
     assert other.best(0)[1] > cost
     other.restart(0, found, by, sent)
     assert other.best(0)[1] == cost
@@ -292,7 +292,9 @@ def test_annealing_looks_where_the_step_is_held_up(away: bool, seed: int) -> Non
     placement, order = np.zeros(problem.n, np.int32), np.arange(problem.n, dtype=np.int32)
     placement[LINKS // 2] = away
     order = np.insert(order[:LINKS], LINKS // 2, order[LINKS:]).astype(np.int32)
-    annealers = _core.make_annealers(Simulator(problem).core, "time", seed, 1, placement, order)
+    annealers = _core.search.make_annealers(
+        Simulator(problem).core, "time", seed, 1, placement, order
+    )
     annealers.run(0.0, 100, math.inf, 1)
     assert annealers.best(0)[1] == LINKS
 
@@ -311,7 +313,9 @@ def test_annealing_looks_where_memory_is_fullest(
     problem = Problem(graph, devices(1, memory=room), "memory", rules)
     order = np.insert(np.arange(LINKS), LINKS // 2, first + np.arange(4)).astype(np.int32)
     placement = np.zeros(problem.n, np.int32)
-    annealers = _core.make_annealers(Simulator(problem).core, goal, seed, 1, placement, order)
+    annealers = _core.search.make_annealers(
+        Simulator(problem).core, goal, seed, 1, placement, order
+    )
     annealers.run(0.0, 100, math.inf, 1)
     assert annealers.best(0)[1] < 200 - room * (goal == "shortfall")
 
@@ -320,7 +324,7 @@ def test_the_core_refuses_transfers_that_do_not_exist() -> None:
     problem = random_problem(1)
     core, order = Simulator(problem).core, np.array(problem.graph.order, np.int32)
     placement = random_decision(problem, 1).placement
-    annealers = _core.make_annealers(core, "time", 0, 1, placement, order)
+    annealers = _core.search.make_annealers(core, "time", 0, 1, placement, order)
     none, one = np.zeros(0, np.int32), np.zeros(1, np.int32)
     for sent in (one, one, none), (one + len(problem.size), one, one), (one, one - 1, one):
         with pytest.raises(ValueError, match="transfer"):
@@ -368,7 +372,9 @@ def _check_cost(
     if goal == "time" and problem.transfers == "blocking" and _fits_one_device(problem):
         sent = TransferOrder(*early)
         if not len(sent):
-            sent = TransferOrder(*_core.blocking_transfers(simulator.core, placement, order))
+            sent = TransferOrder(
+                *_core.simulation.blocking_transfers(simulator.core, placement, order)
+            )
     schedule = scheduled(simulator, placement, order, "serial", sent)
     schedule.verify(problem, allow_overflow=True)
     over = schedule.overflow(problem)
@@ -395,8 +401,8 @@ def test_the_core_refuses_what_is_no_decision_of_its_problem() -> None:
     problem = random_problem(1)
     core, order = Simulator(problem).core, np.array(problem.graph.order, np.int32)
     placement, nowhere = random_decision(problem, 1).placement, np.full_like(order, problem.d)
-    annealers = _core.make_annealers(core, "time", 0, 1, placement, order)
-    balancers = _core.make_load_annealers(core, 0, 1, placement, pipeline_order(problem))
+    annealers = _core.search.make_annealers(core, "time", 0, 1, placement, order)
+    balancers = _core.search.make_load_annealers(core, 0, 1, placement, pipeline_order(problem))
     for restart in partial(annealers.restart, 0, order=order), partial(balancers.restart, 0):
         with pytest.raises(ValueError, match="a placement has one entry an op"):
             restart(placement=placement[:-1])
@@ -421,8 +427,8 @@ def test_places_of_transfers_are_refused_where_they_overlap() -> None:
     core, placement = Simulator(problem).core, np.zeros(problem.n, np.int32)
     order = np.array(problem.graph.order, np.int32)
     with pytest.raises(ValueError, match="transfers have places only where they are blocking"):
-        _core.blocking_transfers(core, placement, order)
-    annealers = _core.make_annealers(core, "time", 0, 1, placement, order)
+        _core.simulation.blocking_transfers(core, placement, order)
+    annealers = _core.search.make_annealers(core, "time", 0, 1, placement, order)
     one = np.zeros(1, np.int32)
     with pytest.raises(ValueError, match="transfers have places only where they are blocking"):
         annealers.restart(0, placement, order, (one, one + 1, one))

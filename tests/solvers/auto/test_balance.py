@@ -64,7 +64,7 @@ def test_the_core_knows_the_period_of_its_best_plan(chunk: int) -> None:
 def _balance(problem: Problem, seed: int) -> None:
     core, line = Simulator(problem).core, pipeline_order(problem)
     placement = random_decision(problem, seed).placement
-    balancers = _core.make_load_annealers(core, seed, 1, placement, line)
+    balancers = _core.search.make_load_annealers(core, seed, 1, placement, line)
     for turn in turns(problem):
         balancers.split(turn, 1 + seed % 3)
         _check_period(problem, problem.persistent, problem.capacity, *balancers.best(0))

@@ -83,7 +83,7 @@ def test_pieces_that_fit_are_found_though_what_does_not_fit_has_a_shorter_period
     graph = chain(12, persistent=1, size=0)
     problem = Problem(graph, Cluster("three", three, links), "throughput")
     line = np.arange(12, dtype=np.int32)
-    balancers = _core.make_load_annealers(Simulator(problem).core, 0, 1, line // 4, line)
+    balancers = _core.search.make_load_annealers(Simulator(problem).core, 0, 1, line // 4, line)
     balancers.split(np.arange(3, dtype=np.int32), 1)
     fits, period, placement = balancers.best(0)
     assert fits

@@ -150,14 +150,14 @@ def test_two_micro_batches_are_optimal_by_all_that_stages_could_do(seed: int, me
     assert found.value == optimum(problem, 2)
 
 
-def random_orders(seed: int) -> tuple[Problem, _core.PlacedOrders]:
+def random_orders(seed: int) -> tuple[Problem, _core.search.PlacedOrders]:
     """Those of a random placement of a random problem, of overlapped transfers."""
     problem = random_problem(seed)
     rules = Rules("drawn", "overlapped", problem.rules.contention, memory=problem.rules.memory)
     problem = replace(problem, rules=rules)
     placement = random_decision(problem, seed).placement
     line = np.array(problem.depth_first, np.int32)
-    return problem, _core.make_placed_orders(Simulator(problem).core, placement, line)
+    return problem, _core.search.make_placed_orders(Simulator(problem).core, placement, line)
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -183,7 +183,7 @@ def test_reserved_bytes_are_left_free() -> None:
     problem = pipeline(4, 12, 4)
     placement = begun(problem).incumbent.placement
     simulator = Simulator(problem)
-    orders = _core.make_placed_orders(simulator.core, placement, order(problem))
+    orders = _core.search.make_placed_orders(simulator.core, placement, order(problem))
     for reserved in range(4):
         listed = orders.order(1, 2, np.full(4, reserved, np.int64))
         assert scheduled(simulator, placement, listed, "serial").peak.max() == 4 - reserved
@@ -193,7 +193,7 @@ def test_more_is_reserved_than_there_is_and_ops_run_in_turn() -> None:
     problem = pipeline(3, 5, 3)
     placement = begun(problem).incumbent.placement
     simulator = Simulator(problem)
-    orders = _core.make_placed_orders(simulator.core, placement, order(problem))
+    orders = _core.search.make_placed_orders(simulator.core, placement, order(problem))
     listed = orders.order(1, 2, np.full(3, 2**60, np.int64))
     assert scheduled(simulator, placement, listed, "serial").peak.tolist() == [1, 1, 1]
 
@@ -201,10 +201,10 @@ def test_more_is_reserved_than_there_is_and_ops_run_in_turn() -> None:
 def test_what_does_not_fit_in_turn_is_told() -> None:
     problem = pipeline(2, 4, 1)
     placement = begun(problem).incumbent.placement
-    assert _core.make_placed_orders(Simulator(problem).core, placement, order(problem)).fits
+    assert _core.search.make_placed_orders(Simulator(problem).core, placement, order(problem)).fits
     little = limited(Problem(chain(4, size=10), devices(1)), 15)
     zeros = np.zeros(4, np.int32)
-    assert not _core.make_placed_orders(Simulator(little).core, zeros, order(little)).fits
+    assert not _core.search.make_placed_orders(Simulator(little).core, zeros, order(little)).fits
 
 
 def test_blocking_transfers_are_left_alone() -> None:
@@ -219,6 +219,6 @@ def test_blocking_transfers_are_left_alone() -> None:
 def test_bytes_that_cannot_be_reserved_are_refused(reserved: list[int]) -> None:
     problem = pipeline(2, 4, 1)
     placement = begun(problem).incumbent.placement
-    orders = _core.make_placed_orders(Simulator(problem).core, placement, order(problem))
+    orders = _core.search.make_placed_orders(Simulator(problem).core, placement, order(problem))
     with pytest.raises(ValueError, match="reserved of each device"):
         orders.order(1, 2, np.array(reserved, np.int64))

@@ -31,7 +31,7 @@ SMALL = BrkgaSettings(population=20)
 
 def evolved(
     of: Problem, evaluations: int = 400, threads: int = 1, goal: str = "time", **changes: Any
-) -> _core.Brkga:
+) -> _core.search.Brkga:
     settings = replace(SMALL, **{k: v for k, v in changes.items() if hasattr(SMALL, k)})
     others = {k: v for k, v in changes.items() if not hasattr(SMALL, k)}
     made = evolution(Simulator(of), settings, goal=goal, seed=others.pop("seed", 0), **others)
@@ -39,7 +39,7 @@ def evolved(
     return made
 
 
-def same(a: _core.Brkga, b: _core.Brkga) -> bool:
+def same(a: _core.search.Brkga, b: _core.search.Brkga) -> bool:
     pairs = zip((*a.best(), *a.population()), (*b.best(), *b.population()), strict=True)
     return all(np.array_equal(x, y) for x, y in pairs)
 
@@ -122,7 +122,7 @@ def test_the_bias_is_the_share_of_an_elites_keys() -> None:
 
 def test_a_bias_a_key_is_obeyed() -> None:
     of = Problem(apart(500), devices(1, 1))
-    count = _core.key_count(Simulator(of).core)
+    count = _core.search.key_count(Simulator(of).core)
     bias = np.full(count, 0.5, np.float32)
     bias[: count // 2] = 1
     made = evolved(of, 2, population=2, elites=0.5, mutants=0.0, biases=bias)
@@ -140,7 +140,7 @@ def test_a_bias_a_key_is_obeyed() -> None:
 )
 def test_keys_are_drawn_from_beta_distributions(alpha: float, beta: float) -> None:
     of = Problem(apart(4000), devices(1, 1))
-    count = _core.key_count(Simulator(of).core)
+    count = _core.search.key_count(Simulator(of).core)
     proposals = (np.full(count, alpha, np.float32), np.full(count, beta, np.float32))
     keys, _, _ = evolved(of, 4, population=4, elites=0.25, proposals=proposals).population()
     expected = np.random.default_rng(0).beta(alpha, beta, keys.size).astype(np.float32)
@@ -155,7 +155,7 @@ def test_keys_are_drawn_from_beta_distributions(alpha: float, beta: float) -> No
 
 def test_proposals_push_ops_to_a_device() -> None:
     of = Problem(apart(6), devices(1, 1, 1))
-    count = _core.key_count(Simulator(of).core)
+    count = _core.search.key_count(Simulator(of).core)
     alpha, beta = np.ones((2, count), np.float32)
     affinities = alpha[: 6 * 3].reshape(6, 3)
     affinities[:, 2], beta[: 6 * 3].reshape(6, 3)[:, 2] = 1e4, 1e-2
@@ -284,7 +284,7 @@ def test_other_options_of_learners_are_refused() -> None:
 )
 def test_arrays_that_are_not_valid_are_refused(changes: dict[str, Any], message: str) -> None:
     of = Problem(chain(2), devices(1, 1))
-    assert _core.key_count(Simulator(of).core) == 2 * 2 + 2 + 1 * 2
+    assert _core.search.key_count(Simulator(of).core) == 2 * 2 + 2 + 1 * 2
     with pytest.raises(ValueError, match=message):
         evolution(Simulator(of), SMALL, goal="time", seed=0, **changes)
 

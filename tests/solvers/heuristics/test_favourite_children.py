@@ -105,7 +105,7 @@ def test_a_signal_takes_the_synchronisation() -> None:
 
 
 def _critical(problem: Problem) -> list[int]:
-    found = critical_children(problem, _core.upward_rank(Simulator(problem).core))
+    found = critical_children(problem, _core.search.upward_rank(Simulator(problem).core))
     children: list[int] = found.tolist()
     return children
 

@@ -38,7 +38,7 @@ def _papers_example() -> Problem:
 
 
 def test_upward_ranks_are_the_papers() -> None:
-    ranks = _core.upward_rank(Simulator(_papers_example()).core)
+    ranks = _core.search.upward_rank(Simulator(_papers_example()).core)
     assert ranks == pytest.approx(RANKS, abs=1e-3)
 
 

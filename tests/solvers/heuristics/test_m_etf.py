@@ -120,12 +120,12 @@ def test_the_core_refuses_what_is_not_of_its_problem(
         "favourite": np.full(6, -1, np.int32),
     }
     with pytest.raises(ValueError, match=message):
-        _core.memory_constrained(core, **(given | changes))  # type: ignore[arg-type]
+        _core.search.memory_constrained(core, **(given | changes))  # type: ignore[arg-type]
 
 
 def test_where_no_device_is_preferred_all_take_what_they_can() -> None:
     core = Simulator(Problem(apart(6), devices(1, 1))).core
-    placement, _ = _core.memory_constrained(
+    placement, _ = _core.search.memory_constrained(
         core, 1.0, preferred=np.zeros(2, np.uint8), favourite=np.full(6, -1, np.int32)
     )
     assert np.bincount(placement).tolist() == [3, 3]

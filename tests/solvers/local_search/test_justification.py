@@ -37,10 +37,10 @@ def test_it_is_better_than_heft_which_it_begins_with(seed: int) -> None:
 def test_one_list_is_that_of_heft() -> None:
     problem = Problem(layered(10, 6, 1), devices(1, 1, 2))
     core = Simulator(problem).core
-    chains = _core.make_justifications(core, 0, 1)
+    chains = _core.search.make_justifications(core, 0, 1)
     chains.run(1, np.inf, 1)
     _, _, placement, order = chains.best(0)
-    expected = _core.heft(core, 1.0)
+    expected = _core.search.heft(core, 1.0)
     assert placement.tolist() == expected[0].tolist()
     assert order.tolist() == expected[1].tolist()
 

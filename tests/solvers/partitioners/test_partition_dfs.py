@@ -128,13 +128,13 @@ def test_the_core_refuses_what_is_no_bisection(changes: dict[str, object], messa
     given = {"side": np.full(4, -1, np.int8), "order": np.arange(4), "share": 0.5} | changes
     four = Problem(apart(4), devices(1, 1))
     with pytest.raises(ValueError, match=message):
-        _core.bisect(unit_graph(four).in_core(four), **given)  # type: ignore[arg-type]
+        _core.partition.bisect(unit_graph(four).in_core(four), **given)  # type: ignore[arg-type]
 
 
 def test_units_left_out_and_fixed_ones_stay() -> None:
     side = np.array([2, 1, 0, -1, -1, 2], np.int8)
     problem = Problem(apart(6), devices(1, 1))
-    found = _core.bisect(
+    found = _core.partition.bisect(
         unit_graph(problem).in_core(problem), side=side, order=np.arange(6), share=0.5
     )
     assert found[[0, 1, 2, 5]].tolist() == [2, 1, 0, 2]

@@ -74,7 +74,7 @@ class HardwareWorkers:
         names: Sequence[str],
         assignments: Sequence[Assignment],
         block: int,
-        flags: _core.Flags,
+        flags: _core.threads.Flags,
     ) -> PlacementDevices:
         """Assign a placement to devices, and start missing workers.
 

@@ -158,7 +158,7 @@ class Channels:
     """
 
     def __init__(
-        self, flags: _core.Flags, slots: Sequence[torch.Tensor], device: torch.device
+        self, flags: _core.threads.Flags, slots: Sequence[torch.Tensor], device: torch.device
     ) -> None:
         self.step = 0
         self.waited = 0.0

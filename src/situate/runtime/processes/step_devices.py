@@ -110,7 +110,7 @@ class DeviceWorkers:
         names: Sequence[str],
         assignments: Sequence[Assignment],
         block: int,
-        flags: _core.Flags,
+        flags: _core.threads.Flags,
     ) -> None:
         self._flags = flags
         self._pool = WorkerPool(STEP_WORKER)

@@ -103,7 +103,9 @@ class Work:
         self._common = common = Common(assignment.places, raw)
         self._results: Sequence[torch.Tensor] = common.results
         results = [self._writer(k) for k in range(len(common.results))]
-        channels = Channels(_core.make_flags(common.flags, assignment.spin), common.slots, device)
+        channels = Channels(
+            _core.threads.make_flags(common.flags, assignment.spin), common.slots, device
+        )
         self._mirror = _mirror(assignment, common.state, device) if assignment.mirrored else None
         state = self._mirror.state if self._mirror else common.state
         self._device = Device(

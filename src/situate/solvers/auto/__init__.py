@@ -327,7 +327,9 @@ def _anneal_for(search: Search, goal: Goal, full: bool = False, to_fit: bool = F
     core = search.simulator.core
     order = _order_of(search.problem, incumbent)
     chains = chains_of(search)
-    annealers = _core.make_annealers(core, goal, search.seed, chains, incumbent.placement, order)
+    annealers = _core.search.make_annealers(
+        core, goal, search.seed, chains, incumbent.placement, order
+    )
     together = blocks(search.problem)
     annealers.move_blocks(*together, BLOCKS_AT_LEAST)
     scale = annealers.typical_change(_samples(search, goal))
@@ -378,7 +380,7 @@ def _order_of(problem: Problem, candidate: Candidate) -> Order:
 
 
 def _offer_best(
-    search: Search, annealers: _core.Annealers, best_costs: list[tuple[bool, float]]
+    search: Search, annealers: _core.search.Annealers, best_costs: list[tuple[bool, float]]
 ) -> None:
     """Offer the best plan of every chain that improves on its entry in `best_costs`."""
     for chain, before in enumerate(best_costs):
@@ -400,7 +402,7 @@ def _samples(search: Search, goal: Goal) -> int:
     return min(samples, 1 + (search.budget.evaluation_limit - search.budget.evaluations) // 10)
 
 
-def _heat(search: Search, annealers: _core.Annealers, schedule: Cooling) -> float:
+def _heat(search: Search, annealers: _core.search.Annealers, schedule: Cooling) -> float:
     """Factor on the temperature, at most 1: fewer evaluations per op leave less time to recover
     from bad moves."""
     if search.budget.time_limit is None:

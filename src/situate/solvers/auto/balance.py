@@ -52,7 +52,9 @@ class _Chains:
         self._best_costs = [(True, math.inf)] * self.count
         line, start = pipeline_order(search.problem), search.incumbent.placement
         core = search.simulator.core
-        self._balancers = _core.make_load_annealers(core, search.seed, self.count, start, line)
+        self._balancers = _core.search.make_load_annealers(
+            core, search.seed, self.count, start, line
+        )
 
     def restart(self) -> None:
         """Restart all chains from the incumbent."""

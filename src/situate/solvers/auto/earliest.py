@@ -28,7 +28,7 @@ def offer_earliest_rules(search: Search) -> None:
         return
     offer_earliest(search, np.full(problem.n, -1, np.int32))
     if not search.finished():
-        rank = _core.upward_rank(search.simulator.core)
+        rank = _core.search.upward_rank(search.simulator.core)
         offer_earliest(search, critical_children(problem, rank))
     if before is not None and not search.incumbent.feasible:
         search.best = before

@@ -68,7 +68,7 @@ def _offer_best(search: Search, placement: Placement, least: float, steps: int) 
     all orders."""
     objective = search.problem.objective
     goal: Goal = "fit" if objective == "throughput" else objective
-    exhausted, steps_taken, order, sent = _core.best_item_order(
+    exhausted, steps_taken, order, sent = _core.search.best_item_order(
         search.simulator.core,
         placement,
         goal,

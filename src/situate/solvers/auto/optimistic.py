@@ -26,7 +26,10 @@ def least_scores(search: Search, placements: Placements) -> list[tuple[int, floa
         value = _periods(problem, placements) * (1 - rounding(problem))
     elif problem.transfers == "atomic":
         value = np.array(
-            [_core.atomic_calls(search.simulator.core, placement)[0] for placement in placements]
+            [
+                _core.simulation.atomic_calls(search.simulator.core, placement)[0]
+                for placement in placements
+            ]
         )
     else:
         value = _least_makespans(problem, placements) * (1 - rounding(problem))

@@ -40,7 +40,7 @@ def offer_pipelines(search: Search) -> None:
         return
     line = pipeline_order(problem)
     core = search.simulator.core
-    balancers = _core.make_load_annealers(core, search.seed, 1, best.placement, line)
+    balancers = _core.search.make_load_annealers(core, search.seed, 1, best.placement, line)
     for turn in turns(problem):
         balancers.split(turn, step)
         search.budget.evaluations += 1

@@ -15,4 +15,4 @@ def by_rank(search: Search) -> Order:
     network runs all steps of a layer before the next layer. A device with parts of both layers then
     delays the readers of the next layer's first steps.
     """
-    return rising(search.problem, -_core.upward_rank(search.simulator.core))
+    return rising(search.problem, -_core.search.upward_rank(search.simulator.core))

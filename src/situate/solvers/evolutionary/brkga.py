@@ -9,7 +9,7 @@ decoder makes a plan of it (Paliwal et al., REGAL, ICLR 2020, A.4). Each generat
 - children of an elite and another parent, which take each key from the elite with probability
   `bias`.
 
-Generations are bred in the core (`_core.Brkga`); `_Breeding` fits them into the budget of a search.
+Generations are bred in the core (`_core.search.Brkga`); `_Breeding` fits them into the budget of a search.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _evolve(search: Search, settings: BrkgaSettings) -> None:
 
 
 def breed(
-    search: Search, population: _core.Brkga, decoder: Decoder, evaluations: float = inf
+    search: Search, population: _core.search.Brkga, decoder: Decoder, evaluations: float = inf
 ) -> None:
     """Evolve populations until the budget ends or `evaluations` more chromosomes are evaluated, and
     offer the best decisions."""
@@ -139,7 +139,7 @@ class _Breeding:
     """Populations that evolve within the budget of a search."""
 
     def __init__(
-        self, search: Search, population: _core.Brkga, decoder: Decoder, evaluations: float
+        self, search: Search, population: _core.search.Brkga, decoder: Decoder, evaluations: float
     ) -> None:
         self._search, self._population, self._decoder = search, population, decoder
         self._before = search.budget.evaluations
@@ -213,10 +213,10 @@ def evolution(
     proposals: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None,
     biases: NDArray[np.float32] | None = None,
     begin: Iterable[tuple[Placement, Order]] = (),
-) -> _core.Brkga:
+) -> _core.search.Brkga:
     """New populations, before their first generation.
 
-    A chromosome has `_core.key_count` keys: (n, d) affinities of ops to devices, (n,) priorities of
+    A chromosome has `_core.search.key_count` keys: (n, d) affinities of ops to devices, (n,) priorities of
     ops, then (t, d) priorities of transferable tensors.
 
     Args:
@@ -235,7 +235,7 @@ def evolution(
     _check_memory(simulator, settings)
     alpha, beta = proposals or _distribution(simulator, settings)
     members, elites, mutants = settings.sizes
-    population = _core.Brkga(
+    population = _core.search.Brkga(
         problem=simulator.core,
         goal=goal,
         decoder=settings.decoder,
@@ -258,7 +258,7 @@ def _distribution(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Alpha and beta (keys,): the settings' for keys of ops, uniform for transfers."""
     problem = simulator.problem
-    alpha, beta = np.ones((2, _core.key_count(simulator.core)), np.float32)
+    alpha, beta = np.ones((2, _core.search.key_count(simulator.core)), np.float32)
     of_ops = problem.n * (problem.d + 1)
     alpha[:of_ops], beta[:of_ops] = settings.alpha, settings.beta
     return alpha, beta
@@ -270,7 +270,10 @@ def _check_memory(simulator: Simulator, settings: BrkgaSettings) -> None:
         SituateError: the chromosomes of two generations, elites once, fill half of the memory.
     """
     members, elites, _ = settings.sizes
-    count, keys = settings.populations * (2 * members - elites), _core.key_count(simulator.core)
+    count, keys = (
+        settings.populations * (2 * members - elites),
+        _core.search.key_count(simulator.core),
+    )
     memory = usable_memory()
     if memory is not None and count * keys * KEY_BYTES > memory / 2:
         raise SituateError(

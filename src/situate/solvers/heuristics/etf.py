@@ -13,6 +13,6 @@ def run(search: Search) -> None:
     Each device has two heaps: ops whose inputs are in transit to it, and ops that wait for it.
     """
     for room in MEMORY_SHARES:
-        placement, order = _core.etf(search.simulator.core, room, search.seconds_left())
+        placement, order = _core.search.etf(search.simulator.core, room, search.seconds_left())
         if search.offer(placement, order).feasible or search.budget.out_of_evaluations():
             return

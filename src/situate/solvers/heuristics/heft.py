@@ -17,6 +17,6 @@ def run(search: Search) -> None:
     follows its first op.
     """
     for room in MEMORY_SHARES:
-        placement, order = _core.heft(search.simulator.core, room, search.seconds_left())
+        placement, order = _core.search.heft(search.simulator.core, room, search.seconds_left())
         if search.offer(placement, order).feasible or search.budget.out_of_evaluations():
             return

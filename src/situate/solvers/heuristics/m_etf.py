@@ -25,7 +25,7 @@ def offer_earliest(search: Search, favourite: Order) -> None:
     preferred = np.zeros(search.problem.d, np.uint8)
     preferred[accelerators(search.problem)] = 1
     for room in MEMORY_SHARES:
-        placement, order = _core.memory_constrained(
+        placement, order = _core.search.memory_constrained(
             search.simulator.core,
             room,
             preferred=preferred,

@@ -29,7 +29,7 @@ def run(search: Search) -> None:
 
 
 def fill(
-    problem: Problem, by_capacity: bool = False, core: _core.Problem | None = None
+    problem: Problem, by_capacity: bool = False, core: _core.problem.Problem | None = None
 ) -> Placement:
     """Placement (n,): units in topological order go to the first device with room.
 
@@ -53,7 +53,7 @@ def fill(
     turn = np.array([*devices, *rest], np.int32)
     core = core or core_problem(problem)
     ops = _order_of_use(problem, core)
-    return op_devices(problem, _core.fill_in_turn(core, ops, weight, room, turn))
+    return op_devices(problem, _core.search.fill_in_turn(core, ops, weight, room, turn))
 
 
 def _bytes_of_units(problem: Problem) -> Floats:
@@ -64,7 +64,7 @@ def _bytes_of_units(problem: Problem) -> Floats:
     return weight
 
 
-def _order_of_use(problem: Problem, core: _core.Problem) -> Order:
+def _order_of_use(problem: Problem, core: _core.problem.Problem) -> Order:
     """(n,) the topological order in which parameters, and ops that depend on parameters alone, come
     just before their first readers."""
     place, late = places(problem.graph.order).astype(np.float64), Lateness(problem, core)

@@ -79,7 +79,7 @@ class _Climb:
         """Restart all chains from new random plans."""
         for chain in range(self._count):
             plan = _random_plan(self._search.problem, generator)
-            if isinstance(self._chains, _core.LoadAnnealers):
+            if isinstance(self._chains, _core.search.LoadAnnealers):
                 self._chains.restart(chain, plan.placement)
             else:
                 self._chains.restart(chain, plan.placement, plan.order)
@@ -119,15 +119,17 @@ class _Climb:
                 self._search.offer(placement, best[3] if len(best) > 3 else by_graph)
 
 
-def _chains(search: Search, first: _Plan, count: int) -> _core.Annealers | _core.LoadAnnealers:
+def _chains(
+    search: Search, first: _Plan, count: int
+) -> _core.search.Annealers | _core.search.LoadAnnealers:
     """Chains of single moves: annealing at temperature 0 is greedy."""
     core, problem = search.simulator.core, search.problem
     if problem.objective == "throughput":
         line = pipeline_order(problem)
-        return _core.make_load_annealers(
+        return _core.search.make_load_annealers(
             core, search.seed, count, first.placement, line, single_moves=True
         )
-    return _core.make_annealers(
+    return _core.search.make_annealers(
         core,
         problem.objective,
         search.seed,

@@ -44,7 +44,7 @@ def run(search: Search) -> None:
         raise SituateError(
             "justification makes a step short whose transfers overlap with ops: use auto"
         )
-    search.offer(*_core.heft(search.simulator.core, 1.0), ["eager"])
+    search.offer(*_core.search.heft(search.simulator.core, 1.0), ["eager"])
     search.budget.evaluations = 1
     chains = _Chains(search)
     while (
@@ -89,7 +89,9 @@ class _Chains:
     def __init__(self, search: Search) -> None:
         self._search = search
         self.count = CHAINS if search.budget.time_limit is None else search.threads
-        self._core = _core.make_justifications(search.simulator.core, search.seed, self.count)
+        self._core = _core.search.make_justifications(
+            search.simulator.core, search.seed, self.count
+        )
         self._best_costs = [(True, math.inf)] * self.count
 
     @property

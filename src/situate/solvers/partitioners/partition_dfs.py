@@ -80,7 +80,7 @@ class _Bisection:
             return
         middle = first + (end - first) // 2
         share = self._speed[first:middle].sum() / self._speed[first:end].sum()
-        side = _core.bisect(
+        side = _core.partition.bisect(
             self._graph,
             side=self._sides(part == first, first, middle, end),
             order=generator.permutation(len(part)),

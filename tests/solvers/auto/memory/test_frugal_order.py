@@ -29,7 +29,7 @@ def alone(small: Graph) -> Problem:
 
 def heavy_path_orders(problem: Problem) -> list[np.ndarray]:
     core = core_problem(problem)
-    return [_core.heavy_path_order(core, backwards) for backwards in (False, True)]
+    return [_core.search.heavy_path_order(core, backwards) for backwards in (False, True)]
 
 
 def post_orders(op: int, inputs: list[list[int]]) -> Iterator[list[int]]:

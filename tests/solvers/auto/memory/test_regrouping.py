@@ -33,7 +33,7 @@ def alone(small: Graph) -> Problem:
 
 def regrouped(problem: Problem, order: np.ndarray, target: int = 0, sets: int = 20_000):
     core = core_problem(problem)
-    return _core.regrouped_order(core, order, target=target, sets=sets, seconds=math.inf)
+    return _core.search.regrouped_order(core, order, target=target, sets=sets, seconds=math.inf)
 
 
 def in_program_order(problem: Problem) -> np.ndarray:

@@ -77,7 +77,7 @@ PROPOSED = Proposed(placement=2, scheduling=16, crossover=4)
 
 
 def keys_of(problem: Problem) -> int:
-    return _core.key_count(Simulator(problem).core)
+    return _core.search.key_count(Simulator(problem).core)
 
 
 def test_priorities_are_around_ranks_where_they_are_proposed_so() -> None:

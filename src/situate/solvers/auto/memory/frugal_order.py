@@ -23,7 +23,7 @@ def frugal_order(search: Search) -> Order:
     """
     problem, limit, core = search.problem, search.budget.time_limit, search.simulator.core
     orders = [problem.depth_first]
-    orders += [_core.heavy_path_order(core, backwards) for backwards in (False, True)]
+    orders += [_core.search.heavy_path_order(core, backwards) for backwards in (False, True)]
     if limit is None or SECONDS_AN_OP * problem.n <= TREE_SHARE * (limit - search.budget.seconds):
         # An op with several readers may follow one of them in the tree, so the order is repaired.
         orders.append(topological_by(problem, places(tree_order(problem).order)))

@@ -63,7 +63,7 @@ def _offer(search: Search, order: Order) -> Order:
     seconds_left = (
         math.inf if limit is None else limit * (1 - search.budget.reserve) - search.budget.seconds
     )
-    regrouped = _core.regrouped_order(
+    regrouped = _core.search.regrouped_order(
         search.simulator.core,
         order,
         target=_few_enough(search, best),

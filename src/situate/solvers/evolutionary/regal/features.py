@@ -109,7 +109,7 @@ def _edges(problem: Problem, tensor: Ints, largest: float) -> Features:
     )
 
 
-def expected(population: _core.Brkga) -> Features:
+def expected(population: _core.search.Brkga) -> Features:
     """(n, d + 1) means over a population: the share of chromosomes with each op on each device, and
     its place in the order from 0 to 1."""
     shares, place = population.expectation()

@@ -27,24 +27,24 @@ ALMOST_ONE = 1e4, 1e-2
 """Alpha and beta of a key that is almost surely one; swapped, of one that is almost surely zero."""
 
 
-def plain(simulator: Simulator, settings: RegalSettings, seed: int) -> _core.Brkga:
+def plain(simulator: Simulator, settings: RegalSettings, seed: int) -> _core.search.Brkga:
     """BRKGA with common settings and the same decoder: the reference of the reward."""
     common = replace(BRKGA["paper"], decoder=settings.breeding.decoder)
     return evolution(simulator, common, goal=simulator.problem.objective, seed=seed)
 
 
-def for_features(simulator: Simulator, settings: RegalSettings, seed: int) -> _core.Brkga:
+def for_features(simulator: Simulator, settings: RegalSettings, seed: int) -> _core.search.Brkga:
     """BRKGA with uniform distributions and the anchor on the first device."""
-    keys = _core.key_count(simulator.core)
+    keys = _core.search.key_count(simulator.core)
     guide = uniform(simulator.problem, keys, settings.breeding.bias)
     return _guided(simulator, settings, guide, seed)
 
 
 def proposed(
     simulator: Simulator, settings: RegalSettings, actions: Ints, seed: int
-) -> _core.Brkga:
+) -> _core.search.Brkga:
     """BRKGA with the distributions of the policy's actions (n, c)."""
-    keys = _core.key_count(simulator.core)
+    keys = _core.search.key_count(simulator.core)
     guide = proposals(simulator.problem, actions, settings.proposed, keys, settings.breeding.bias)
     # A seed of its own, so that its chromosomes share no draws with those of the features.
     return _guided(simulator, settings, guide, derived(seed, 1))
@@ -58,7 +58,7 @@ def derived(seed: int, *purpose: int) -> int:
 
 def _guided(
     simulator: Simulator, settings: RegalSettings, guide: Proposals, seed: int
-) -> _core.Brkga:
+) -> _core.search.Brkga:
     return evolution(
         simulator,
         settings.breeding,

@@ -137,7 +137,7 @@ def _purpose(objective: str, devices: int | str, settings: str) -> str:
     return f"{objective} on {plural(int(devices), 'device')} in {settings} settings"
 
 
-def _population_for_features(search: Search, settings: RegalSettings) -> _core.Brkga:
+def _population_for_features(search: Search, settings: RegalSettings) -> _core.search.Brkga:
     """The population that plain BRKGA breeds in its share of the budget."""
     limit = search.budget.evaluation_limit
     most = inf if limit is None else max(1, int(FEATURES_SHARE * limit))

@@ -142,7 +142,7 @@ class Instances:
         return Instance(simulator, encoded, float(self.values[number]))
 
 
-def value(population: _core.Brkga) -> float:
+def value(population: _core.search.Brkga) -> float:
     """The best value of a population, doubled if nothing fits in memory."""
     excess, best, *_ = population.best()
     return best * 2 if excess else best

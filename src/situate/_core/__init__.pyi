@@ -1,0 +1,9 @@
+from situate._core import (
+    bounds as bounds,
+    nn as nn,
+    partition as partition,
+    problem as problem,
+    search as search,
+    simulation as simulation,
+    threads as threads
+)
