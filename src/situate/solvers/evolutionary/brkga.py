@@ -9,7 +9,8 @@ decoder makes a plan of it (Paliwal et al., REGAL, ICLR 2020, A.4). Each generat
 - children of an elite and another parent, which take each key from the elite with probability
   `bias`.
 
-Generations are bred in the core (`_core.search.Brkga`); `_Breeding` fits them into the budget of a search.
+The core breeds generations (`_core.search.Brkga`); `_Breeding` fits them into the budget of a
+search.
 """
 
 from __future__ import annotations
@@ -216,8 +217,8 @@ def evolution(
 ) -> _core.search.Brkga:
     """New populations, before their first generation.
 
-    A chromosome has `_core.search.key_count` keys: (n, d) affinities of ops to devices, (n,) priorities of
-    ops, then (t, d) priorities of transferable tensors.
+    A chromosome has `_core.search.key_count` keys: (n, d) affinities of ops to devices, (n,)
+    priorities of ops, then (t, d) priorities of transferable tensors.
 
     Args:
         simulator: of a problem of n ops, t tensors and d devices.
