@@ -1,9 +1,10 @@
-"""Caches of transformers are the tensors in them."""
+"""Nested values, caches of transformers and sequences among the inputs of a step."""
 
 from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -11,7 +12,7 @@ transformers = pytest.importorskip("transformers")
 
 from situate.runtime.equality import COMPARED_STEPS, compare  # noqa: E402
 from situate.torch_capture import capture  # noqa: E402
-from situate.torch_capture.trees import flatten, names  # noqa: E402
+from situate.torch_capture.trees import flatten, names, replace_sequences, sequences  # noqa: E402  # noqa: E402
 from tests.runtime.placing import placed_step  # noqa: E402
 
 LAYERS, HEADS, LENGTH, WIDTH = 2, 2, 6, 8
@@ -125,3 +126,33 @@ def test_leaves_are_named_by_what_leads_to_them():
     assert names({"mask": 1, "pair": (2, {"b": 3})}) == ["'mask'", "'pair'[0]", "'pair'[1]['b']"]
     assert names(([1], 2)) == ["0[0]", "1"]
     assert len(names((cache,))) == len(flatten((cache,))[0])
+
+
+X = torch.ones(2)
+
+
+# Sequences among the inputs are found by name and replaced.
+@pytest.mark.parametrize(
+    ("inputs", "expected"),
+    [
+        ((X, (3, 4), [5]), {"1": (3, 4), "2": [5]}),
+        ({"x": X, "sizes": [(2, 3), (4, 5)]}, {"sizes": [(2, 3), (4, 5)]}),
+        ((X, {"x": X, "words": ["a", "b"]}), {"1['words']": ["a", "b"]}),
+        ((X, [X, (1, 2)]), {"1[1]": (1, 2)}),
+        ((X, X.shape, (), "ab", 3, None), {}),
+    ],
+)
+def test_the_outermost_without_tensors_have_names(inputs, expected):
+    assert sequences(inputs) == expected
+
+
+def test_an_array_of_numpy_is_one():
+    assert list(sequences((X, np.arange(3)))) == ["1"]
+    assert sequences((X, np.array(3))) == {}
+
+
+def test_others_take_their_places():
+    inputs = X, {"x": X, "words": ["a", "b"]}, (3, 4)
+    x, words, numbers = replace_sequences(inputs, {"1['words']": ["a"], "2": (4,)})
+    assert x is X
+    assert (words["x"] is X, words["words"], numbers) == (True, ["a"], (4,))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from situate.torch_capture.patches.patched import code_replaced, replaced
 from situate.torch_capture.refusals.libraries import function_remedy
 from situate.torch_capture.refusals.remedies import Unsupported
-from situate.torch_capture.trees import flatten
+from situate.torch_capture.trees import flatten, split_tensors
 
 if TYPE_CHECKING:
     import torch
@@ -86,10 +86,8 @@ class _Call:
         import torch
 
         self._function = function
-        self._leaves, self._structure = flatten(args)
-        self._is_tensor = [isinstance(leaf, torch.Tensor) for leaf in self._leaves]
-        self.tensors = [leaf for leaf in self._leaves if isinstance(leaf, torch.Tensor)]
-        for leaf in self._leaves:
+        self.tensors, self._fill = split_tensors(args)
+        for leaf in flatten(args)[0]:
             if not isinstance(leaf, (torch.Tensor, *_plain())):
                 raise Unsupported(
                     f"capture does not see the backward pass of autograd.Function "
@@ -99,16 +97,12 @@ class _Call:
 
     def __call__(self, *tensors: torch.Tensor) -> list[torch.Tensor]:
         """The tensors that the function returns."""
-        import torch
-
-        args = self._structure.unflatten(_filled(self._leaves, self._is_tensor, tensors))
-        self._results, self._returned = flatten(self._function(*args))
-        self._out = [isinstance(leaf, torch.Tensor) for leaf in self._results]
-        return [leaf for leaf in self._results if isinstance(leaf, torch.Tensor)]
+        results, self._fill_results = split_tensors(self._function(*self._fill(tensors)))
+        return list(results)
 
     def returned(self, tensors: Sequence[torch.Tensor]) -> Any:
         """The function's return value, with these tensors in it."""
-        return self._returned.unflatten(_filled(self._results, self._out, tensors))
+        return self._fill_results(tuple(tensors))
 
 
 def _plain() -> tuple[type, ...]:
@@ -117,13 +111,6 @@ def _plain() -> tuple[type, ...]:
 
     numbers = (type(None), bool, int, float, complex, str, bytes, slice, enum.Enum)
     return (*numbers, torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size)
-
-
-def _filled(
-    leaves: Sequence[Any], is_tensor: Sequence[bool], tensors: Sequence[torch.Tensor]
-) -> list[Any]:
-    rest = iter(tensors)
-    return [next(rest) if t else leaf for leaf, t in zip(leaves, is_tensor, strict=True)]
 
 
 def _refuse_writing(*_: Any) -> Any:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from situate.torch_capture.names import state_name
+from situate.torch_capture.nodes import operator_name
 from situate.torch_capture.slices.dependence.operator_call import MAX_POWER, RELATIVE_ROUNDING
 from situate.torch_capture.slices.dependence.relation import (
     SHARED,
@@ -60,8 +61,6 @@ def _held_value(value: Any) -> Any:
 
 def _is_computable(node: fx.Node, values: Mapping[fx.Node, Any]) -> bool:
     import torch
-
-    from situate.torch_capture.nodes import operator_name
 
     tags: Any = getattr(node.target, "tags", ())
     is_empty = operator_name(node).startswith(("empty", "new_empty"))

@@ -55,7 +55,7 @@ ALSO_POINTWISE = frozenset(
     | {"hardtanh_backward", "leaky_relu_backward", "log_sigmoid_backward", "log_sigmoid_forward"}
     | {"mish_backward", "softplus_backward", "rrelu_with_noise_backward", "_prelu_kernel"}
     | {"_prelu_kernel_backward", "floor_divide", "complex", "polar", "isin", "bucketize"}
-    | {"floor_divide", "_conj", "_conj_physical", "conj", "special_ndtr", "fill", "isclose"}
+    | {"_conj", "_conj_physical", "conj", "special_ndtr", "fill", "isclose"}
     | {"_masked_scale", "detach", "alias", "_to_copy", "lift_fresh_copy", "clone", "copy"}
     | {"masked_fill", "fake_quantize_per_tensor_affine", "contiguous"}
 )

@@ -110,8 +110,9 @@ def _over_samples(call: Call, source: Relation) -> Relation:
     # A maximum over slices is not a sum of the slices' maxima.
     if call.name not in ADDING:
         raise Unrelated(Reason.TOGETHER)
-    mean = call.name == "mean" and source.power is not None
-    return reduced(source.power + 1 if mean and source.power is not None else source.power)
+    if source.power is None or call.name != "mean":
+        return reduced(source.power)
+    return reduced(source.power + 1)
 
 
 def along(call: Call) -> Relations:

@@ -43,9 +43,7 @@ def trailing_dims(call: Call) -> int | None:
     """The number of trailing dimensions that an operator relates; None for all other operators."""
     name = call.name
     rank = len(call.shape(call.node.all_input_nodes[0]))
-    if name in ("native_layer_norm", "native_layer_norm_backward", "_fused_rms_norm"):
-        return len(call.arguments["normalized_shape"])
-    if name == "_fused_rms_norm_backward":
+    if name.removesuffix("_backward") in ("native_layer_norm", "_fused_rms_norm"):
         return len(call.arguments["normalized_shape"])
     if spatial := SPATIAL.match(name):
         return int(spatial["dims"])

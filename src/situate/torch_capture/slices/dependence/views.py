@@ -42,7 +42,7 @@ def view(call: Call) -> Relations:
         return _expanded(call, source)
     if source.kind == "reduced":
         return _of_equal_arguments(call, source)
-    if source.kind == "places" or source.kind == "unknown":
+    if source.kind in ("places", "unknown"):
         raise Unrelated(Reason.PLACE)
     if call.name in RESHAPES:
         return _reshaped(call, source)
