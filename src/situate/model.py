@@ -61,7 +61,7 @@ def load_graph(text: str, options: CaptureOptions, captures: Captures | None = N
     """The graph that `text` names; arguments and errors are those of `find_model`."""
     check_model(text)
     if is_file(text):
-        return _read(text, options)
+        return _read_file(text, options)
     from situate import zoo
     from situate.zoo.loading import load_network
 
@@ -166,7 +166,7 @@ def _is_pair(text: str) -> bool:
     return pair.files(text) is not None
 
 
-def _read(path: str, options: CaptureOptions) -> Graph:
+def _read_file(path: str, options: CaptureOptions) -> Graph:
     from situate.readers import read
 
     if options.optimizer is not None:

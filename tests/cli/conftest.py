@@ -17,7 +17,7 @@ from situate.data.graph import Graph, Op, Tensor
 
 @dataclass(frozen=True)
 class Run:
-    """The status of a command that ended, and what it printed."""
+    """The exit status and the output of a command."""
 
     status: int
     out: str
@@ -70,8 +70,8 @@ def model(tmp_path: Path) -> str:
 
 @pytest.fixture
 def fan(tmp_path: Path) -> str:
-    """A file that holds a -> (b, c, d) -> e: on two devices no plan meets the bound, so that what
-    learns makes all its samples."""
+    """A file that holds a -> (b, c, d) -> e: on two devices no plan meets the bound, so that
+    learners make all their samples."""
     seconds = {"*": 1.0}
     ops = tuple(Op(n, seconds=seconds, persistent=100, module=f"m.{n}") for n in "abcde")
     branches = tuple(Tensor(f"t{n}", k, 1000, (4,)) for k, n in enumerate("bcd", 1))
@@ -95,7 +95,7 @@ bandwidth = 1e6
 
 @pytest.fixture
 def pair(tmp_path: Path) -> str:
-    """Two devices of 100 kB, 1 ms a tensor of the diamond between them."""
+    """Two devices of 100 kB, with 1 ms per transfer of the diamond."""
     path = tmp_path / "pair.toml"
     path.write_text(CLUSTER.format(memory=100_000))
     return str(path)

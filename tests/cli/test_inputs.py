@@ -1,4 +1,4 @@
-"""From what the user typed to a graph."""
+"""Problems and plans from the arguments of a command."""
 
 from __future__ import annotations
 

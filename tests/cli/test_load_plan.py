@@ -1,4 +1,4 @@
-"""From a plan to what it runs."""
+"""A plan with its model, ready to run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Completions that a shell is told to propose."""
+"""Completions for a shell."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from situate.cli import main
 
 
 def shell_variables(*words: str) -> dict[str, str]:
-    """The variables that bash sets to be told the last of the words."""
+    """The variables of bash when it completes the last word."""
     return {
         "_SITUATE_COMPLETE": "complete_bash",
         "COMP_WORDS": " ".join(("situate", *words)),

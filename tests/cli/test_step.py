@@ -1,4 +1,4 @@
-"""Batches that cannot be cut as a command is asked to: one line, with the place and the remedy."""
+"""Batches that a command cannot cut: one line, with the place and the remedy."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ BATCH = 8
 
 @dataclass
 class Captured:
-    """Captures, and what was captured.
+    """Captures that record their requests.
 
     Attributes:
         launch: seconds that every op takes beside.

@@ -21,7 +21,7 @@ class Network:
         file, function, arguments: the call that builds the model.
         optimizer: the default update of a training step.
         expert: the rule of its placement by hand, see `situate.zoo.placement`.
-        packages: what it needs besides PyTorch.
+        packages: required besides PyTorch.
     """
 
     file: str

@@ -16,7 +16,7 @@ QUICK = ("--time-limit", "0.2")
 
 
 def compare_rows(situate, model, pair, *options):
-    """A row a method."""
+    """The rows of a comparison."""
     run = situate("compare", model, "--cluster", pair, "--json", *QUICK, *options)
     assert run.status == 0, run.err
     return run.json["methods"]

@@ -1,4 +1,4 @@
-"""`situate profile`: what it writes and shows, and what it refuses before it measures."""
+"""`situate profile`: its files, its table, and errors before it measures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PAIR = Cluster("pair", tuple(Device(f"cpu:{i}", "cpu") for i in range(2)), (Link
 
 @pytest.fixture(autouse=True)
 def requests(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Cluster, str | None]]:
-    """The requests to measure; nothing is measured."""
+    """The requests to measure, which return without measuring."""
     calls = []
 
     def profile(*arguments):

@@ -1,4 +1,4 @@
-"""`situate study`: what was measured, as tables, pictures and rows."""
+"""`situate study`: measurements as tables, pictures and rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`situate train regal` as typed, and a plan with what it writes."""
+"""`situate train regal`, and a plan with its weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`situate explain`: why a plan is as fast as it is, and what fills its memory."""
+"""`situate explain`: the critical path of a plan, and the contents of its memory."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def explain(
     step: ExplainedStepOptions,
     outputs: ExplanationOutputs,
 ) -> int:
-    """Show where a plan's time goes, its costliest transfers, and what fills its memory.
+    """Show where a plan's time goes, its costliest transfers, and the contents of memory.
 
     If the plan does not fit, it shows by how much, where, and how much more memory would do. A plan
     of a network of the zoo or of a function needs no MODEL, and one for a preset no --cluster.
