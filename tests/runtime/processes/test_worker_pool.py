@@ -91,7 +91,8 @@ def test_a_device_that_failed_is_named_in_one_line(executing):
 
 # After a failure, and at the end.
 def test_answers_that_are_missing_after_a_failure_are_not_heard_later(executing):
-    first = f"parent.send(FailureReport('error', '')) if {NAME} == 'a' else (parent.recv(), parent.send(1))"
+    failing = "parent.send(FailureReport('error', ''))"
+    first = f"{failing} if {NAME} == 'a' else (parent.recv(), parent.send(1))"
     pool = executing(first + "; parent.recv(); parent.send(2); parent.recv()", "a", "b")
     with pytest.raises(StepFailed):
         pool.answers(pool.workers)
