@@ -46,13 +46,13 @@ def compared(window: int):
 def test_a_placed_step_is_equal_to_the_last_bit():
     found = compared(window=32)
     assert found.within(0.0)
-    assert found.apart == ()
+    assert found.decomposed == ()
 
 
 def test_what_transformers_repeats_for_a_mask_that_it_needs_is_named():
     found = compared(window=8)
     assert found.within(1e-6)
-    assert found.apart == ("attention of transformers with a mask and shared keys and values",)
+    assert found.decomposed == ("attention of transformers with a mask and shared keys and values",)
 
 
 def test_keys_and_values_are_not_repeated():

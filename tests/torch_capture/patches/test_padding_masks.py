@@ -49,7 +49,7 @@ def compared(cast: bool, padded: bool):
 
 def test_a_mask_that_only_a_trace_has_is_named_under_autocast():
     equality = compared(cast=True, padded=False)
-    assert equality.apart == LEFT_OUT
+    assert equality.decomposed == LEFT_OUT
     assert not equality.within(0.0)
     assert equality.within(1e-2)
 
@@ -57,7 +57,7 @@ def test_a_mask_that_only_a_trace_has_is_named_under_autocast():
 @pytest.mark.parametrize(("cast", "padded"), [(False, False), (False, True), (True, True)])
 def test_a_mask_that_changes_no_number_is_not_named(cast, padded):
     equality = compared(cast, padded)
-    assert equality.apart == ()
+    assert equality.decomposed == ()
     assert equality.within(0.0)
 
 
