@@ -42,7 +42,7 @@ def machine(subject: Subject, limit: float = 60.0, fresh: bool | None = None) ->
 
 
 def search(study: Path, arguments: Callable[[int, Measurements], None]) -> Result:
-    """Learn from what is measured."""
+    """Learn from the measurements."""
     subject = find_subject(MODEL)
     with machine(subject) as measuring:
         learning = Learning(study=study, evaluator=measuring, on_measured=arguments)

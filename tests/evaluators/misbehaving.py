@@ -17,7 +17,7 @@ HARMFUL = "cpu:1"
 COUNTS = "SITUATE_TEST_COUNTS"
 """The environment variable with the file that stands for /proc/vmstat."""
 CHILDREN = "SITUATE_TEST_CHILDREN"
-"""The environment variable with the file into which `hang` writes what it started."""
+"""The environment variable with the file in which `hang` lists its child processes."""
 
 
 def crash() -> None:

@@ -259,8 +259,8 @@ def test_annealing_looks_at_the_clock_more_often_where_a_move_takes_longer() -> 
 
 
 def test_a_tensor_sent_back_and_forth_does_not_overflow() -> None:
-    """2^53 bytes with consumers on two devices in turn: each is counted more than 2^10 times, and
-    what had come out below zero seemed to fit."""
+    """2^53 bytes with consumers on two devices in turn count more than 2^10 times; a negative sum
+    would seem to fit."""
     n = 2100
     seconds = {f"d{i}": 1.0 for i in range(3)}
     ops = tuple(Op(f"op{i}", seconds=seconds) for i in range(n))

@@ -11,8 +11,8 @@ import pytest
 from situate import _core
 
 H, K, G, D, A, U, M = 72, 6, 45, 3, 10, 2500, 2
-"""Hidden units, samples, groups, devices, width of attention, units, groupings: none a multiple of
-what the core takes at once, and enough for several threads."""
+"""Hidden units, samples, groups, devices, width of attention, units, groupings. None is a multiple
+of the core's block sizes, and all are large enough for several threads."""
 
 
 def numbers(*shape: int) -> np.ndarray:

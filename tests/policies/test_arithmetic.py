@@ -125,7 +125,7 @@ def test_a_function_is_given_as_many_threads_as_there_may_be():
     thread_counts_seen = []
 
     def double(numbers, threads):
-        thread_counts_seen.append(thread_count)
+        thread_counts_seen.append(threads)
         return numbers * 2
 
     before = torch.get_num_threads()

@@ -1,4 +1,4 @@
-"""A missing PyTorch is an error that says what to install."""
+"""The error for a missing PyTorch says how to install it."""
 
 from __future__ import annotations
 

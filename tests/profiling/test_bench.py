@@ -55,7 +55,7 @@ def test_threads_and_clocks_follow_the_device(bench: Bench) -> None:
 
 
 def test_operators_of_a_users_own_come_with_their_modules() -> None:
-    bench = Bench(find_subject("tests.runtime.misbehaving:built"), DEVICES, [])
+    bench = Bench(find_subject("tests.runtime.misbehaving:model_parts"), DEVICES, [])
     assert [assignment.modules for assignment in bench.assignments] == [
         ("tests.runtime.misbehaving",)
     ] * 2

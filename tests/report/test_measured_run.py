@@ -141,7 +141,8 @@ def test_what_a_placed_step_leaves_out_is_a_row():
 
 
 def test_what_the_optimizer_keeps_is_a_row_where_it_keeps_something():
-    found = Equality((0.0,), {"a": 0.0}, 1, (1.0,), kept={"a step": 0.0, "a exp_avg": 0.5})
+    state = {"a step": 0.0, "a exp_avg": 0.5}
+    found = Equality((0.0,), {"a": 0.0}, 1, (1.0,), optimizer_state=state)
     text = shown(equality_table(found, "net", 0.0, "as given"))
     assert row(text, "optimizer") == "optimizer state differs by up to 0.5, in a exp_avg"
     figures = equality_figures(found, 0.0)

@@ -13,7 +13,7 @@ ModelParts = tuple[nn.Module, tuple[Tensor, ...], Callable[..., Tensor]]
 
 
 def entropy(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
-    """Cross entropy of what the model says of `x`."""
+    """Cross entropy of the model's output for `x`."""
     return functional.cross_entropy(model(x).flatten(0, -2), y.flatten())
 
 
@@ -216,8 +216,7 @@ def following() -> ModelParts:
 
 
 class Turned(nn.Module):
-    """Its kernels lay out what they make of transposed values otherwise than PyTorch tells
-    capture."""
+    """The kernels' results for transposed values have other layouts than PyTorch tells capture."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -49,7 +49,7 @@ class Pair:
             assert torch.equal(step(*self.inputs), expected)
 
     def assert_same(self) -> None:
-        """The copy is as the model, and so is what the optimisers keep."""
+        """Model and copy are equal, and so are the optimisers' states."""
         assert_same(state(self.model), state(self.copy))
         assert_same(
             optimizer_snapshot(self.model, self.optimizer),

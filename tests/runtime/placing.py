@@ -21,11 +21,11 @@ def placed_step(
     devices: int = 1,
     seed: int = 0,
     threads: int = 1,
-    cluster_devices: Any = None,
+    given: Any = None,
 ) -> PlacedStep:
     """A step of the model, of the branches' inputs and loss where none are given; on two devices
     the right branch is on the second."""
-    inputs, loss = cluster_devices or branches.build()[1:]
+    inputs, loss = given or branches.build()[1:]
     kind = "sgd" if optimizer is None else kind_of(optimizer)
     program = capture_program(model, inputs, loss, training=optimizer is not None, optimizer=kind)
     graph = program.graph

@@ -1,5 +1,4 @@
-"""Tools of the tests of placed steps: placements, placed steps, and what PyTorch does without
-a placement."""
+"""Tools for tests of placed steps: placements, placed steps, and PyTorch's unplaced ones."""
 
 from __future__ import annotations
 
@@ -116,7 +115,7 @@ def state(model: nn.Module) -> dict[str, Tensor]:
 
 
 def optimizer_snapshot(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """A copy of what an optimiser keeps of every parameter."""
+    """A copy of an optimiser's state of every parameter."""
     return {
         f"{name} {what}": value.detach().clone()
         for name, parameter in model.named_parameters()

@@ -112,7 +112,7 @@ def assert_trained_alike(
     *,
     keep: bool = True,
 ) -> None:
-    """Three placed steps return what PyTorch's do on the CPU, and leave the same model."""
+    """Three placed steps return PyTorch's results on the CPU, and leave an equal model."""
     model, inputs, loss = parts
     copied = copy.deepcopy(model)
     theirs = UnplacedStep(
@@ -177,7 +177,7 @@ def test_a_gpu_of_this_process_brings_its_state_back_cuda(keep: bool) -> None:
 def test_received_tensors_are_not_counted_twice(
     processes: StartDevices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The tests' device reports no allocation, so what is left is the state."""
+    """The tests' device reports no allocation, so only the state counts."""
     monkeypatch.setattr(steps, "defining_modules", lambda kernels: ("tests.runtime.apart.backend",))
     model, inputs, loss = MODELS["towers"]()
     placed_step = cut(capture_program(model, inputs, loss, optimizer="sgd"), 1)

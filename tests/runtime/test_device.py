@@ -93,7 +93,7 @@ def test_no_gradient_is_recorded() -> None:
 
 
 def test_autocast_around_a_step_is_none_of_it() -> None:
-    """The step was captured without it, and what it computes is decided."""
+    """The step was captured without autocast, which decides its computations."""
     one = One("def step():\n    done0(f2(f3(x0, 0), f3(p0, 1)))\n")
     with torch.autocast("cpu"):
         one.run(1)

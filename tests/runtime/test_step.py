@@ -1,4 +1,4 @@
-"""A placed step does what the unplaced one does, to the last bit."""
+"""A placed step equals the unplaced one, to the last bit."""
 
 from __future__ import annotations
 
@@ -396,7 +396,7 @@ def test_hyperparameters_that_no_update_can_have_change_nothing(before: int) -> 
 def test_state_loaded_after_a_failed_step_stays(
     processes: StartDevices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its number is given again, and what was copied at the first try is old."""
+    """The step's number is used again, and the copy from the first attempt is out of date."""
     pair = Pair("convolutional", OPTIMIZERS["adam"])
     with pair.placed(2, processes) as step:
         pair.both(step, 1)

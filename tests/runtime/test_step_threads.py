@@ -1,4 +1,4 @@
-"""Threads that call one placed step, and what others do meanwhile."""
+"""Threads that call one placed step, and other threads meanwhile."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Counting(nn.Module):
 
 
 def total(sums: Sums, replicas: tuple[int, ...] = ()) -> tuple[float, float]:
-    """The gradient, and what the buffer counts, after a step of four slices."""
+    """The gradient and the buffer's count after a step of four slices."""
     model = Counting()
     results = Accumulation(model, Slices((1, 1, 1, 1), replicas=replicas, sums=sums))
     for place, gradient in zip(results.places, GRADIENTS, strict=True):

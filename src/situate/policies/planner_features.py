@@ -130,10 +130,10 @@ class SampledGroupFeatures:
     def embed(self, group: Index) -> Array:
         """(g, f) embeddings, from the group (n,) of each op; zeros for an empty group.
 
-        An embedding holds the shares of types among the group's ops (the LSTM's input matrix holds
-        the types' embeddings, so it reads their mean), the mean sizes and number of outputs, and
-        the numbers of edges to and from every group, its own included, over the largest number plus
-        one.
+        An embedding joins three parts: the shares of types among the group's ops, the mean sizes
+        and number of outputs, and the numbers of edges to and from every group, its own included,
+        over the largest number plus one. The LSTM's input matrix holds the types' embeddings, so it
+        reads their mean.
         """
         g, kinds = self._count, self._kinds
         # (g, 1): bincount may give more than g cells, for ops in no group; an empty group divides

@@ -42,7 +42,7 @@ def cluster(threads: int | None = 1) -> Cluster:
 
 @pytest.fixture(scope="module", autouse=True)
 def _harm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The folder in which modules are found, and that of what is ordered."""
+    """The folder of the modules, and the folder of the orders to workers."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         patch.setenv(FOLDER, str(tmp_path_factory.mktemp("harm")))

@@ -21,8 +21,8 @@ NAME = f"\0situate's tests {os.getpid()}"
 OWNS = f"""
 import sys
 from situate.evaluators.hardware import reservation
-reservation.NAME = {NAME!r}
-mine = reservation.Owned(1, 0)
+reservation.SOCKET_NAME_PREFIX = {NAME!r}
+mine = reservation.Reservation(1, 0)
 print(*mine.cores, flush=True)
 sys.stdin.read()
 """

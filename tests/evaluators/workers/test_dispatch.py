@@ -505,7 +505,7 @@ def test_a_task_at_which_workers_fail_counts_as_lost_where_that_is_a_result(
 
 
 def test_tasks_may_have_terms_of_their_own(giving_dispatch: Make) -> None:
-    """Nobody is to do again what one did not do in time, or failed at."""
+    """No other worker repeats a task that one missed or failed."""
     workers, giving = giving_dispatch(3, alike=False)
     messages_sent = {0: None, 1: Failure("fell")}
     workers.says = lambda worker, task: messages_sent.get(int(task.numbers[0]), answer(task))

@@ -117,7 +117,7 @@ class Wanted:
 
 
 if __name__ == "__main__":
-    sys.stdout.buffer.write(packed((Wanted(3), Wanted)))
+    sys.stdout.buffer.write(pack((Wanted(3), Wanted)))
 """
 
 

@@ -1,5 +1,7 @@
-"""A device named `apart:0` with memory of its own, which no kernel for CPUs reads: what a GPU is to
-a placed step, without one. Importing this makes it, in any process."""
+"""A device named `apart:0` with memory of its own, which no CPU kernel reads: a stand-in for a GPU.
+
+Importing this module creates it, in any process.
+"""
 
 from __future__ import annotations
 

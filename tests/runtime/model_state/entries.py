@@ -1,4 +1,4 @@
-"""State in memory of its own, for tests of what changes it."""
+"""State in memory of its own, for tests of its changes."""
 
 from __future__ import annotations
 

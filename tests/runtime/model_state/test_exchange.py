@@ -34,7 +34,7 @@ Exchanged = tuple[Exchange, Common, list[torch.Tensor]]
 
 
 def exchange(*, apart: bool) -> Exchanged:
-    """The exchange of a training step, what it is over, and inputs for it."""
+    """The exchange of a training step, its common memory, and inputs for it."""
     values, (model, inputs, _) = program("towers"), MODELS["towers"]()
     placed_step = cut(values, 1)
     tensors = state_values(values, placed_step.names, model)

@@ -52,7 +52,7 @@ class Training:
             assert torch.equal(self.step(*self.inputs), expected)
 
     def assert_same(self) -> None:
-        """The model is as its copy, and so is what the optimisers keep."""
+        """Model and copy are equal, and so are the optimisers' states."""
         assert_same(state(self.model), state(self.copy))
         assert_same(
             optimizer_snapshot(self.model, self.optimizer),

@@ -161,7 +161,7 @@ def send_block(connection: Connection) -> None:
 
 
 class Echo:
-    """Says what it was told."""
+    """Repeats its orders."""
 
     def __init__(self, *assignment_given: object) -> None:
         pass

@@ -81,19 +81,18 @@ def test_a_worker_that_says_nothing_in_time_is_named(executing):
 
 
 def test_a_device_that_failed_is_named_in_one_line(executing):
-    pool = executing(r"parent.send(Failed('out_of_memory', 'too much\nat 0x1'))")
+    pool = executing(r"parent.send(FailureReport('out_of_memory', 'too much\nat 0x1'))")
     with pytest.raises(OutOfMemory, match=r"^device 'gpu0': out of memory \(too much\): end other"):
         pool.answers(pool.workers)
-    pool = executing("parent.send(Failed('error', ''))")
+    pool = executing("parent.send(FailureReport('error', ''))")
     with pytest.raises(StepFailed, match=r"^device 'gpu0': error$"):
         pool.answers(pool.workers)
 
 
 # After a failure, and at the end.
 def test_answers_that_are_missing_after_a_failure_are_not_heard_later(executing):
-    first = (
-        f"parent.send(Failed('error', '')) if {NAME} == 'a' else (parent.recv(), parent.send(1))"
-    )
+    failing = "parent.send(FailureReport('error', ''))"
+    first = f"{failing} if {NAME} == 'a' else (parent.recv(), parent.send(1))"
     pool = executing(first + "; parent.recv(); parent.send(2); parent.recv()", "a", "b")
     with pytest.raises(StepFailed):
         pool.answers(pool.workers)

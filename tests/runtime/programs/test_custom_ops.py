@@ -49,7 +49,7 @@ def double_(x: Tensor) -> None:
 
 
 class Doubling(nn.Linear):
-    """Writes over what it is given."""
+    """Overwrites its input."""
 
     def forward(self, x: Tensor) -> Tensor:
         double_(x)

@@ -42,7 +42,7 @@ def flat(lines: list[ExecutedLine]) -> list[str]:
 
 
 def program(calls: list[Call]) -> tuple[list[Line], dict[str, str]]:
-    """Sums, views of earlier values, and what is received, in lines; and whose memory is where."""
+    """Lines of sums, views of earlier values, and received values; and the memory of each name."""
     lines, memory = [Line("v0 = p0")], {"v0": OUTSIDE_MEMORY}
     for name, (what, i, j) in ((f"v{k}", call) for k, call in enumerate(calls, start=1)):
         one, other = f"v{i % len(memory)}", f"v{j % len(memory)}"
@@ -61,7 +61,8 @@ def program(calls: list[Call]) -> tuple[list[Line], dict[str, str]]:
 
 
 def run(lines: list[str]) -> tuple[list[Array], list[Array], set[str]]:
-    """Whatever the lines return, what they must not overwrite, and the names they leave."""
+    """The results of the lines, the memory that they must not overwrite, and their remaining
+    names."""
     values: list[Array] = []
     outside = [np.arange(3.0), np.ones(3)]
     names = {**NAMES, "p0": outside[0], "x0": outside[1], "done": lambda x: values.append(x.copy())}

@@ -46,7 +46,7 @@ class Case:
         self.clock = completed_ops(self.placement, self.order, self.senders)
 
     def readers(self, op: int) -> list[int]:
-        """The ops that receive what an op sends."""
+        """The ops that receive an op's tensors."""
         return [reader for reader, senders in self.senders.items() if op in senders]
 
     def position(self, op: int) -> int:

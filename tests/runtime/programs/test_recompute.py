@@ -32,7 +32,7 @@ def in_one_block(name: str):
 CASES = {"blocks": (blocks, "layers.*")} | {
     name: (functools.partial(in_one_block, name), "0") for name in ("convolutional", "odd")
 }
-"""Models, and what of them runs again."""
+"""Models, and their modules that run again."""
 
 
 @functools.cache

@@ -122,13 +122,15 @@ def compare_window(window: int):
 def test_a_placed_step_is_equal_to_the_last_bit():
     result = compare_window(window=32)
     assert result.within(0.0)
-    assert result.apart == ()
+    assert result.decomposed == ()
 
 
 def test_what_transformers_repeats_for_a_mask_that_it_needs_is_named():
     result = compare_window(window=8)
     assert result.within(1e-6)
-    assert result.apart == ("attention of transformers with a mask and shared keys and values",)
+    assert result.decomposed == (
+        "attention of transformers with a mask and shared keys and values",
+    )
 
 
 def test_keys_and_values_are_not_repeated():
@@ -186,7 +188,7 @@ def padding_compared(cast: bool, padded: bool):
 
 def test_a_mask_that_only_a_trace_has_is_named_under_autocast():
     equality = padding_compared(cast=True, padded=False)
-    assert equality.apart == LEFT_OUT
+    assert equality.decomposed == LEFT_OUT
     assert not equality.within(0.0)
     assert equality.within(1e-2)
 
@@ -194,7 +196,7 @@ def test_a_mask_that_only_a_trace_has_is_named_under_autocast():
 @pytest.mark.parametrize(("cast", "padded"), [(False, False), (False, True), (True, True)])
 def test_a_mask_that_changes_no_number_is_not_named(cast, padded):
     equality = padding_compared(cast, padded)
-    assert equality.apart == ()
+    assert equality.decomposed == ()
     assert equality.within(0.0)
 
 
