@@ -133,9 +133,9 @@ def test_under_atomic_rules_calls_tell_the_time() -> None:
 
 def test_the_budget_runs_out_by_evaluations() -> None:
     search = _search(evaluations=4)
-    assert search.budget.left() == 1
+    assert search.budget.remaining() == 1
     search.offer(*_on(0, 0, 0, 0))
-    assert search.budget.left() == 0.5
+    assert search.budget.remaining() == 0.5
     search.offer(*_on(0, 0, 0, 0))
     assert search.finished()
 
@@ -165,7 +165,7 @@ def test_what_takes_as_long_as_the_median_offer_is_begun_only_if_there_is_time(
     assert search.budget.affords(6)
     assert not search.budget.affords(7)
     now[0] = 58.0
-    assert search.budget.left() > 0
+    assert search.budget.remaining() > 0
     assert search.finished()
 
 

@@ -99,7 +99,7 @@ class Budget:
         finally:
             self.reserve = before
 
-    def left(self) -> float:
+    def remaining(self) -> float:
         """The remaining fraction of the budget, between 0 and 1."""
         fractions = [1.0]
         if self.time_limit is not None:

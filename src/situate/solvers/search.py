@@ -1,4 +1,4 @@
-"""One run of a solver: what methods receive to offer decisions, within a budget."""
+"""One run of a solver: the object through which methods offer decisions within a budget."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class Search:
     def finished(self) -> bool:
         """True if the budget is spent, the remaining time is too short for another offer, or the
         plan meets the bound."""
-        return self.budget.left() <= 0 or not self.budget.affords(1) or self.proved()
+        return self.budget.remaining() <= 0 or not self.budget.affords(1) or self.proved()
 
     def seconds_left(self) -> float:
         """Seconds available to work that cannot stop halfway; infinite before the first plan and

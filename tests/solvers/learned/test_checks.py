@@ -68,7 +68,7 @@ class Answering:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda p: p[:-1], r"samples 4 to 7: what ask\(4\) returns: must be integers of shape"),
+        (lambda p: p[:-1], r"samples 4 to 7: the result of ask\(4\): must be integers of shape"),
         (lambda p: p[:, :-1], r"of shape \(4, 4\), got int32 of shape \(4, 3\)"),
         (lambda p: p.astype(float), r"of shape \(4, 4\), got float64"),
         (lambda p: None, r"of shape \(4, 4\), got object"),

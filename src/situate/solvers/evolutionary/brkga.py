@@ -187,7 +187,7 @@ class _Breeding:
         if search.budget.time_limit is None:
             return inf
         limit = search.budget.time_limit * (1 - search.budget.reserve)
-        return search.budget.left() * limit - self._offer_seconds
+        return search.budget.remaining() * limit - self._offer_seconds
 
     def offer(self) -> None:
         """Offer the best chromosome if it is better than the last offer."""

@@ -1,4 +1,4 @@
-"""The one driver: turns any learner into a solver, against any evaluator."""
+"""The driver: turns any learner into a solver, with any evaluator."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class Sampling:
         """True if the budget is spent. On the simulated machine a plan that meets the bound also
         ends the search; the bound does not hold for other machines."""
         simulated = self.learning.evaluator is None
-        return self.search.finished() if simulated else self.search.budget.left() <= 0
+        return self.search.finished() if simulated else self.search.budget.remaining() <= 0
 
     def _resume(self) -> int:
         """Resume from the last checkpoint and count its samples again; return their number."""

@@ -90,8 +90,8 @@ def test_another_objective_or_number_of_devices_is_refused(path: Path) -> None:
     ("changes", "message"),
     [
         ({"version": 1}, "weights of version 1, and this situate reads 2"),
-        ({"format": "other"}, "what it says of itself: format: "),
-        ({"objective": "throughput2"}, "what it says of itself: objective: "),
+        ({"format": "other"}, "its description: format: "),
+        ({"objective": "throughput2"}, "its description: objective: "),
         ({"devices": 3}, "and its settings say"),
         ({"devices": 10**9}, "devices: must be between 1 and 64"),
         ({"devices": -1}, "devices: must be between 1 and 64"),

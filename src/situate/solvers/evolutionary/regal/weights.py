@@ -128,7 +128,7 @@ def _about(path: str | Path, texts: Mapping[str, str]) -> About:
     try:
         about = decode(texts["situate"].encode(), About)
     except ReadError as error:
-        raise ReadError(one_line(f"{path}: what it says of itself: {error}")) from None
+        raise ReadError(one_line(f"{path}: its description: {error}")) from None
     if about.version != VERSION:
         raise ReadError(
             f"{path}: weights of version {about.version}, and this situate reads {VERSION}: "
