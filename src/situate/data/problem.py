@@ -104,6 +104,7 @@ class Problem(ProblemParts):
 
     def _check_names(self) -> None:
         name = self.rules.name
+        # A plan file names its rules, so a name must mean the same everywhere.
         if name in RULES and self.rules != RULES[name]:
             raise SituateError(
                 f"rules {name!r}: situate knows others by that name; give yours another"
@@ -366,6 +367,7 @@ class ConfinedProblem(Problem):
     """
 
     def __init__(self, whole: Problem, part: NDArray[np.int64], allowed: NDArray[np.bool_]) -> None:
+        # Not `Problem.__init__`, which would repeat all checks and warnings.
         ProblemParts.__init__(
             self, whole.graph, whole.cluster, whole.objective, whole.rules, whole.costs
         )

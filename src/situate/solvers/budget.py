@@ -144,6 +144,7 @@ class Budget:
         """
         if self.time_limit is None or not self.enforced:
             return np.inf
+        # Setup alone may take longer than a tiny limit.
         end = max(self.time_limit, MIN_ENFORCED_SECONDS)
         if not feasible:
             end = max(end, DECODINGS_TO_FIT * self.decoding_seconds)

@@ -170,6 +170,8 @@ class _Breeding:
         search = self._search
         most = int(min(target, self._limit))
         while self._evaluations < most and not self._finished():
+            # Slices pace the reports; without a time limit the loop goes on, whatever the clock
+            # says.
             seconds = min(SLICE_SECONDS, self._seconds_left())
             self._population.run(most - self._evaluations, seconds, search.threads)
             search.budget.evaluations = self._evaluations

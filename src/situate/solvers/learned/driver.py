@@ -91,6 +91,7 @@ def _learn_from(
     problem, samples = search.problem, search.budget.evaluation_limit or SAMPLES
     study: StudyFile | NoStudy = NoStudy()
     if learning.evaluator is not None and problem.costs is not None and learning.start is None:
+        # The learner calls `start` when it first draws; the study is open by then.
         learning = replace(learning, start=lambda: _start(search, study))
     if learning.controllers is None:
         inner = make(problem, learning, samples, search.seed)

@@ -77,6 +77,7 @@ class Sampling:
             self._settle()
 
     def _learn(self, samples: int) -> None:
+        # The first batch is measured whatever the budget, so that there is a plan.
         while self.sample_count < samples and not (self.sample_count and self._finished()):
             self._step(min(self.learner.batch(), samples - self.sample_count))
 
@@ -127,7 +128,9 @@ class Sampling:
         seconds, outcome = np.empty(len(placements)), np.empty(len(placements), np.uint8)
         seconds[recorded_rows], outcome[recorded_rows] = recorded.seconds, recorded.outcome
         origins = dict(zip(recorded_rows.tolist(), recorded.origins, strict=False))
+        # A resumed search measures only the rows that its study lacks.
         missing = np.setdiff1d(np.arange(len(placements)), recorded_rows)
+        # Finals continue the numbers of samples, so that the simulated machine draws new noise.
         begin = first + (self.sample_count if of == "finals" else 0)
         for rows, measurements in measure(self.machine, placements, missing, begin):
             new = self._references.compared(measurements)
@@ -197,6 +200,7 @@ class Sampling:
         if seconds[best] < self.best_seconds or self.search.best is None:
             self.best_seconds = float(seconds[best])
             self._adopt(placements[best], self.best_seconds)
+        # Only finalists need all times; without them a long search would hold them for nothing.
         if self.machine.finalists:
             for placement, duration in zip(placements, seconds.tolist(), strict=True):
                 if np.isfinite(duration):
