@@ -49,7 +49,7 @@ class Paths:
     @classmethod
     def of(cls, problem: Problem) -> Paths:
         """The paths of a problem's graph."""
-        free = transfers_are_free(problem)
+        free = _transfers_are_free(problem)
         return cls.through(problem, *_core.longest_paths(core_problem(problem), free=free))
 
     @classmethod
@@ -65,12 +65,12 @@ class Paths:
         return cls(nothing, nothing, 0.0)
 
 
-def transfers_are_free(problem: Problem) -> bool:
+def _transfers_are_free(problem: Problem) -> bool:
     """True if the longest paths of a problem leave out the time of transfers."""
     return problem.transfers == "atomic" or len(problem.consumers) * problem.d**2 > PAIRS
 
 
 def expected_seconds(problem: Problem) -> float:
     """Expected seconds of `Paths.of`, from above."""
-    edges = len(problem.consumers) * (1 if transfers_are_free(problem) else problem.d)
+    edges = len(problem.consumers) * (1 if _transfers_are_free(problem) else problem.d)
     return (edges + problem.n) * problem.d / STEPS_PER_SECOND

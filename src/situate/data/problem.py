@@ -234,7 +234,7 @@ class Problem(ProblemParts):
             allowed: (units, d) devices of each unit, a subset of those it may run on. A new unit
                 may run on devices that all its parts may run on and that can hold all their bytes.
         """
-        return ConfinedProblem(self, part, allowed)
+        return _ConfinedProblem(self, part, allowed)
 
     @cached_property
     def runnable(self) -> NDArray[np.bool_]:
@@ -356,7 +356,7 @@ class Problem(ProblemParts):
         return name
 
 
-class ConfinedProblem(Problem):
+class _ConfinedProblem(Problem):
     """A problem with fewer choices and the arrays of the whole problem.
 
     Its units may have no device left, which proves that the choices were too few. All other checks

@@ -22,8 +22,8 @@ from situate.solvers import solve
 from situate.solvers.learned.learner import Learning
 from situate.study import Study
 from situate.validation import Where
-from tests.solvers.climbing import climbing
 from tests.solvers.families import devices
+from tests.solvers.learned.climbing import climbing
 
 OPS = (
     Op("free", seconds={"*": 1.0}),

@@ -144,7 +144,7 @@ class _Measuring:
     end: float
 
 
-class VirtualControllers(Controllers):
+class _VirtualControllers(Controllers):
     """Controllers with workers of their own, whose samples come in the order of a virtual clock.
 
     Workers take as long on that clock as the steps that they measure, so the order of events, and
@@ -321,4 +321,4 @@ def make_controllers(
     if learning.clock == "wall":
         return WallControllers(controllers, learning.stalest)
     clock = learning.clock or VirtualClock(workers=controllers[0].batch)
-    return VirtualControllers(controllers, clock, learning.stalest)
+    return _VirtualControllers(controllers, clock, learning.stalest)
