@@ -50,7 +50,7 @@ class Paths:
     def of(cls, problem: Problem) -> Paths:
         """The paths of a problem's graph."""
         free = _transfers_are_free(problem)
-        return cls.through(problem, *_core.longest_paths(core_problem(problem), free=free))
+        return cls.through(problem, *_core.bounds.longest_paths(core_problem(problem), free=free))
 
     @classmethod
     def through(cls, problem: Problem, heads: Floats, tails: Floats) -> Paths:

@@ -82,7 +82,7 @@ def _list_anew(
 ) -> None:
     """Offer a placement in the order of each urgency, within a share of the remaining budget."""
     line = np.array(search.problem.depth_first, np.int32)
-    orders = _core.make_placed_orders(search.simulator.core, placement, line)
+    orders = _core.search.make_placed_orders(search.simulator.core, placement, line)
     end = search.budget.remaining() * (1 - ORDERS_SHARE)
     for urgency in urgencies:
         _offer_listed(search, orders, placement, urgency)
