@@ -92,7 +92,7 @@ def arrays(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
 
     with monkeypatch.context() as patch:
         for part in PARTS:
-            patch.setattr(_core, part.capitalize(), keep(part))
+            patch.setattr(_core.problem, part.capitalize(), keep(part))
         core_problem(PROBLEM)
     return copies
 

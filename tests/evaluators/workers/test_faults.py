@@ -37,8 +37,8 @@ def search_folder(tmp_path: Path) -> Path:
     return folder
 
 
-def _search(study: Path, begun: Path, workers: int, seconds: float = 0.002) -> Result:
-    return search(study, evaluator=Sleeping(PROBLEM, 0.1, 3, begun, seconds), workers=workers)
+def _search(study: Path, search_folder: Path, workers: int, seconds: float = 0.002) -> Result:
+    return search(study, evaluator=Sleeping(PROBLEM, 0.1, 3, search_folder, seconds), workers=workers)
 
 
 def _is_that_of(found: Result, study: Path, undisturbed: Result) -> None:
@@ -57,7 +57,7 @@ def _is_that_of(study_bytes: Result, study: Path, undisturbed: Result) -> None:
 
 # Each search runs in a child process, which the test disturbs.
 def test_workers_that_are_killed_again_and_again(
-    undisturbed: Result, tmp_path: Path, begun: Path
+    undisturbed: Result, tmp_path: Path, search_folder: Path
 ) -> None:
     with (
         killing(search_folder, every=0.2, most=3) as killed,
@@ -77,7 +77,7 @@ _search(Path(sys.argv[1]), Path(sys.argv[2]), workers=3, seconds=0.02)
 
 
 def test_a_driver_that_is_killed_and_started_again_with_other_workers(
-    undisturbed: Result, tmp_path: Path, begun: Path
+    undisturbed: Result, tmp_path: Path, search_folder: Path
 ) -> None:
     study = tmp_path / "study"
     command = [sys.executable, "-c", SEARCH, str(study), str(search_folder)]
@@ -91,7 +91,7 @@ def test_a_driver_that_is_killed_and_started_again_with_other_workers(
     _is_that_of(_search(study, search_folder, workers=2), study, undisturbed)
 
 
-def test_a_disk_that_is_full_meanwhile(undisturbed: Result, tmp_path: Path, begun: Path) -> None:
+def test_a_disk_that_is_full_meanwhile(undisturbed: Result, tmp_path: Path, search_folder: Path) -> None:
     study = tmp_path / "study"
     with (
         room_for(60_000),
@@ -103,7 +103,7 @@ def test_a_disk_that_is_full_meanwhile(undisturbed: Result, tmp_path: Path, begu
 
 
 def test_a_study_that_another_search_writes_starts_no_worker(
-    undisturbed: Result, tmp_path: Path, begun: Path, monkeypatch: pytest.MonkeyPatch
+    undisturbed: Result, tmp_path: Path, search_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = tmp_path / "study"
     _search(study, search_folder, workers=1)

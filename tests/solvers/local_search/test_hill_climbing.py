@@ -143,7 +143,7 @@ def test_it_begins_with_a_plan_that_it_is_given():
 
 
 def test_a_grouping_asked_for_goes_before_its_own():
-    assert groups_as_asked(hill_climbing)
+    assert groups_as_asked("hill_climbing")
 
 
 def test_noise_is_not_the_end_of_it():
