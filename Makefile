@@ -16,7 +16,7 @@ build: $(VENV)/.core
 
 $(VENV)/.tools: constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) scikit-build-core nanobind cmake ninja
+	$(INSTALL) scikit-build-core nanobind cmake ninja typing_extensions
 	@touch $@
 
 # Without isolation the build folder serves again, and only what changed is compiled.
@@ -37,7 +37,9 @@ $(VENV)/.dev: pyproject.toml $(VENV)/.torch | $(VENV)/.core
 		-e '.[torch,onnx,baselines,exact,report,discover,dev]'
 	@touch $@
 
-demo: $(VENV)/.demo
+# PyTorch is downloaded while the core compiles; `.tools` holds the one package that both install.
+demo: $(VENV)/.tools
+	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.demo
 	@mkdir -p demo
 	$(BIN)/situate compare inception_v3 --cluster k80-4 --slices auto --time-limit 20 \
 		--methods single,heft,data_parallel,fsdp,one_f_one_b,auto \

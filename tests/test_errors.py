@@ -1,4 +1,4 @@
-"""A misspelt name is answered with the nearest that there is."""
+"""Errors: they survive a worker process, name the nearest name, and count in words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import difflib
 
 import pytest
 
-from situate.errors import MissingExtra, nearest
+from situate.errors import MissingExtra, nearest, plural
 
 
 def test_a_missing_extra_comes_out_of_a_worker_process_as_it_is() -> None:
@@ -37,3 +37,7 @@ def test_the_nearest_of_many_names_is_found_without_comparing_all(
     names += [f"other{i}.{'x' * (i % 50)}" for i in range(20_000)]
     assert nearest(misspelt, names) == "; did you mean 'op7000.bias'?"
     assert compared[0] < 1000
+
+
+def test_one_is_singular_and_thousands_have_commas() -> None:
+    assert (plural(1, "op"), plural(2000, "op")) == ("1 op", "2,000 ops")

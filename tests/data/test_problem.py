@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import replace
 
 import numpy as np
@@ -222,22 +223,6 @@ def test_rules_may_be_given_by_name():
     problem = Problem(Graph("g", ops("a")), cluster(GPU), rules="regal")
     assert problem.rules is RULES["regal"]
     assert problem.transfers == "blocking"
-
-
-@pytest.mark.parametrize(
-    ("settings", "match"),
-    [
-        (
-            {"transfers": "Blocking"},
-            "unknown transfers 'Blocking'; did you mean 'blocking'",
-        ),
-        ({"memory": "steps"}, "unknown memory 'steps'; did you mean 'step'"),
-        ({"transfers": "atomic"}, "memory must be 'persistent', got 'time'"),
-    ],
-)
-def test_rules_of_ones_own_are_checked(settings, match):
-    with pytest.raises(SituateError, match=f"rules 'own': .*{match}"):
-        Rules("own", **settings)
 
 
 def test_other_rules_may_not_have_the_name_of_known_ones():
@@ -468,3 +453,28 @@ def test_tensors_of_control_edges_follow_all_others_as_their_ops_are_first_named
     first, last = problem.consumer_start[1:3]
     assert problem.consumers[first:last].tolist() == [2, 3]
     assert problem.signal.tolist() == [False, True, True]
+
+
+# A problem is a value: its parts are fixed, a changed copy is checked again, and a confined one
+# shares all arrays that do not depend on units.
+
+
+def test_parts_and_arrays_cannot_be_reassigned() -> None:
+    problem = Problem(Graph("g", ops("a")), cluster(GPU))
+    for name in ("cluster", "rules", "seconds", "unit"):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(problem, name, None)
+
+
+def test_a_changed_copy_is_checked_like_any_other() -> None:
+    problem = Problem(Graph("g", ops("a")), cluster(GPU))
+    assert dataclasses.replace(problem, objective="memory").objective == "memory"
+    with pytest.raises(SituateError, match="unknown objective 'tiem'"):
+        dataclasses.replace(problem, objective="tiem")
+
+
+def test_a_confined_problem_shares_arrays_and_may_have_units_without_devices() -> None:
+    problem = Problem(Graph("g", ops("a", "b")), cluster(GPU, CPU))
+    confined = problem.confined(np.zeros(2, np.int64), np.array([[True, False], [False, True]]))
+    assert confined.seconds is problem.seconds
+    assert (confined.units, confined.allowed.any()) == (1, False)

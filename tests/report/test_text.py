@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from situate.report.text import plural, printable, tensor_name
+from situate.report.text import printable, tensor_name
 from tests.report.handmade import HOSTILE, chain
 
 
@@ -33,10 +33,6 @@ def test_long_names_keep_both_ends(width: int) -> None:
 
 def test_names_that_fit_are_not_shortened() -> None:
     assert printable("abc", 3) == "abc"
-
-
-def test_plural() -> None:
-    assert (plural(1, "op"), plural(2000, "op")) == ("1 op", "2,000 ops")
 
 
 def test_tensors_are_called_by_their_name_and_control_edges_after_their_op() -> None:

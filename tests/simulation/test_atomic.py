@@ -238,7 +238,7 @@ def test_calls_that_wait_for_one_another_have_no_times() -> None:
 def test_of_one_problem_the_core_makes_its_own_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search or a learner asks for very many schedules."""
     problem = Problem(fork(6), devices(1, 1), rules=RULES["dnn-partitioning"])
-    search, machine = Search(problem, evaluations=100, threads=1), SimulatedMachine(problem)
+    search, machine = Search(problem, threads=1), SimulatedMachine(problem)
     monkeypatch.setattr(calls, "core_problem", None)
     placement = np.zeros(problem.n, np.int32)
     best = search.offer(placement, np.arange(problem.n, dtype=np.int32))

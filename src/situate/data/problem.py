@@ -30,7 +30,7 @@ LONGEST = 1e300
 
 @dataclass(frozen=True, eq=False)
 class ProblemParts:
-    """The parts of a problem, each of them there; `Problem` finds those that are left out."""
+    """The parts of a problem; `Problem` fills in the defaults."""
 
     graph: Graph
     cluster: Cluster
@@ -41,11 +41,10 @@ class ProblemParts:
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Problem(ProblemParts):
-    """A graph on a cluster; `costs` are what ops took where they were measured.
+    """A graph on a cluster, with an objective, the rules of execution and measured costs.
 
-    Without a cluster it is the machine that the graph's own file brings (`Graph.machine`), without
-    rules those that the file says (`Graph.rules`). A warning names the devices on which the costs
-    do not say what an op takes.
+    The default cluster is the graph's own machine (`Graph.machine`), the default rules are those
+    of its file (`Graph.rules`). A warning names the devices for which the costs lack ops.
 
     With n ops, d devices and m tensors (the graph's, then one of size zero for every op that
     control edges leave), the arrays are:
@@ -58,28 +57,28 @@ class Problem(ProblemParts):
         consumer_start, consumers: tensor t is consumed by
             `consumers[consumer_start[t]:consumer_start[t + 1]]`.
         transfer_seconds: (m,) the tensor's own transfer time, NaN where the links decide.
-        signal: (m,) whether a tensor is a signal, which occupies nothing.
+        signal: (m,) True for signals, which occupy nothing.
         resident: (m,) see `Tensor`.
-        output: (m,) whether a tensor stays to the end of the step, see `Tensor`; where memory is
-            counted per step, none does.
+        output: (m,) True if a tensor stays to the end of the step, see `Tensor`; False for all if
+            memory is counted per step.
         persistent, workspace: (n,) bytes.
         unit: (n,) index of the colocation group of an op, or of the op alone; units are numbered
             by their first op.
         unit_seconds: (units, d) of all ops of a unit; infinite where one cannot run.
         unit_persistent: (units,) bytes.
-        allowed: (units, d) whether every op of the unit may and can run on the device, which holds
-            the unit.
-        runnable: (units, d) the same whatever the device holds.
+        allowed: (units, d) True if every op of the unit may and can run on the device, and the
+            device can hold the unit.
+        runnable: (units, d) the same without regard to memory.
         capacity: (d,) bytes.
-        accelerators: (d,) whether a device is no CPU: under atomic rules those run their ops as one
-            call, and pay for what they send and receive.
+        accelerators: (d,) True for devices other than CPUs. Under atomic rules they run their ops
+            as one call, and pay for the tensors that they send and receive.
         latency, bandwidth, channel: (d, d), as in `Cluster`.
 
     Raises:
-        SituateError: an unknown objective, rules or pinned device; rules of one's own by the name
-            of others in `RULES`; no cluster for a graph without a machine; a graph without a unit
-            of time on links in bytes per second; an op that no device can run or hold; times that
-            add up to more than `LONGEST`, or measured workspaces to more than 2^62 bytes.
+        SituateError: an unknown objective, rules or pinned device; other rules under a name of
+            `RULES`; no cluster for a graph without a machine; a graph without a unit of time on
+            links in bytes per second; an op that no device can run or hold; times that add up to
+            more than `LONGEST`, or measured workspaces to more than 2^62 bytes.
     """
 
     def __init__(
@@ -105,6 +104,7 @@ class Problem(ProblemParts):
 
     def _check_names(self) -> None:
         name = self.rules.name
+        # A plan file names its rules, so a name must mean the same everywhere.
         if name in RULES and self.rules != RULES[name]:
             raise SituateError(
                 f"rules {name!r}: situate knows others by that name; give yours another"
@@ -234,7 +234,7 @@ class Problem(ProblemParts):
             allowed: (units, d) devices of each unit, a subset of those it may run on. A new unit
                 may run on devices that all its parts may run on and that can hold all their bytes.
         """
-        return ConfinedProblem(self, part, allowed)
+        return _ConfinedProblem(self, part, allowed)
 
     @cached_property
     def runnable(self) -> NDArray[np.bool_]:
@@ -356,7 +356,7 @@ class Problem(ProblemParts):
         return name
 
 
-class ConfinedProblem(Problem):
+class _ConfinedProblem(Problem):
     """A problem with fewer choices and the arrays of the whole problem.
 
     Its units may have no device left, which proves that the choices were too few. All other checks
@@ -367,6 +367,7 @@ class ConfinedProblem(Problem):
     """
 
     def __init__(self, whole: Problem, part: NDArray[np.int64], allowed: NDArray[np.bool_]) -> None:
+        # Not `Problem.__init__`, which would repeat all checks and warnings.
         ProblemParts.__init__(
             self, whole.graph, whole.cluster, whole.objective, whole.rules, whole.costs
         )

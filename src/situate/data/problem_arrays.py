@@ -47,6 +47,7 @@ class ProblemArrays:
     @cached_property
     def _tensors(self) -> tuple[NDArray[np.int64], ...]:
         """size, producer, consumer_start, consumers of all tensors, control tensors last."""
+        # One tensor for all control edges of an op: a device pays for synchronisation once.
         after: dict[int, dict[int, None]] = {}
         for before, op in self.graph.control:
             after.setdefault(before, {})[op] = None
@@ -130,6 +131,7 @@ class ProblemArrays:
         """Upper bound on the seconds of any schedule: the sum of the longest times of all ops and
         transfers."""
         of_ops, of_tensors = self.longest_times
+        # A sum that overflows is infinite, and `Problem` refuses it.
         with np.errstate(over="ignore"):
             once = (of_tensors + self.cluster.synchronisation).sum()
             return float(of_ops.sum() + (once * (self.d - 1) if self.d > 1 else 0.0))
@@ -139,6 +141,7 @@ class ProblemArrays:
         """Seconds of every op on its slowest device and of every tensor over its slowest link."""
         own, size = self.transfer_seconds, self.size
         of_ops = np.where(np.isfinite(self.seconds), self.seconds, 0.0).max(axis=1)
+        # Signals and tensors with seconds of their own do not depend on the links.
         linked = np.isnan(own) & ~self.signal
         with np.errstate(over="ignore"):
             return of_ops, np.where(linked, self._slowest(size), np.nan_to_num(own))

@@ -99,15 +99,16 @@ def solve(
     options = MethodOptions() if learns else _options(name, learning)
     if time_limit is None and evaluations is None and not learns:
         time_limit = DEFAULT_SECONDS
-    telemetry = Telemetry()
-    if learns:
+    telemetry = Telemetry() if learns else None
+    if telemetry is not None:
         function = _learning(name, function, learning or Learning(), telemetry)
+        on_progress = telemetry.reporting(on_progress)
     search = Search(
         problem,
         budget=Budget(time_limit, evaluations, begin=begin, enforced=name == "auto"),
         seed=seed,
         threads=threads,
-        on_progress=telemetry.reporting(on_progress) if learns else on_progress,
+        on_progress=on_progress,
         options=options,
     )
     if name == "auto" and problem.n >= OPS_FOR_FIRST_PLAN:
@@ -121,7 +122,7 @@ def solve(
         if search.best is None:
             raise
         search.budget.interrupted = True
-    if learns:
+    if telemetry is not None:
         return telemetry.result(search, name)
     return search.result(name, knows="told costs")
 

@@ -99,7 +99,7 @@ class Budget:
         finally:
             self.reserve = before
 
-    def left(self) -> float:
+    def remaining(self) -> float:
         """The remaining fraction of the budget, between 0 and 1."""
         fractions = [1.0]
         if self.time_limit is not None:
@@ -144,6 +144,7 @@ class Budget:
         """
         if self.time_limit is None or not self.enforced:
             return np.inf
+        # Setup alone may take longer than a tiny limit.
         end = max(self.time_limit, MIN_ENFORCED_SECONDS)
         if not feasible:
             end = max(end, DECODINGS_TO_FIT * self.decoding_seconds)

@@ -71,6 +71,7 @@ class Decoding:
         """
         placement = self.check(placement)
         candidates = list[Candidate]()
+        # Each further way depends on the candidates so far, so ways come one by one.
         for decode in self._ways(candidates, placement, order, decoders, margin, transfers):
             candidates.append(decode())
             if self._hurried(candidates):
@@ -187,6 +188,7 @@ class Decoding:
         best = self._incumbent.candidate
         if best is None:
             return True
+        # Except for memory, a lighter plan may have any value.
         value = least.value - size if self._problem.objective == "memory" else -np.inf
         return (max(0, least.excess - size), value) < best.score
 

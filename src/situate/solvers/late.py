@@ -21,7 +21,7 @@ class Lateness:
 
     Attributes:
         without_data: (n,) True where no data reaches the op.
-        size: output bytes of these ops without parameters, an upper bound on what lateness saves.
+        size: output bytes of these ops without parameters, an upper bound on the saving.
 
     Args:
         problem: with n ops.

@@ -1,4 +1,4 @@
-"""One run of a solver: what methods receive to offer decisions, within a budget."""
+"""One run of a solver: the object through which methods offer decisions within a budget."""
 
 from __future__ import annotations
 
@@ -83,6 +83,7 @@ class Search:
             budget=self.budget.part(share),
             seed=self.seed,
             threads=self.threads,
+            # Its own progress would be of another objective.
             on_progress=lambda _: self.report(),
         )
 
@@ -146,7 +147,7 @@ class Search:
     def finished(self) -> bool:
         """True if the budget is spent, the remaining time is too short for another offer, or the
         plan meets the bound."""
-        return self.budget.left() <= 0 or not self.budget.affords(1) or self.proved()
+        return self.budget.remaining() <= 0 or not self.budget.affords(1) or self.proved()
 
     def seconds_left(self) -> float:
         """Seconds available to work that cannot stop halfway; infinite before the first plan and
@@ -197,6 +198,7 @@ class Search:
         elif ties and candidate.score == self.incumbent.score:
             self.best = candidate
         if self.second_order is not None and order is not self.second_order:
+            # The first order may have taken the time that was left.
             self.keep_to_limit()
             self.consider(candidate.placement, self.second_order, "eager")
         self.report()
@@ -204,6 +206,7 @@ class Search:
 
     def _improve(self, candidate: Candidate) -> None:
         budget, first = self.budget, candidate.feasible and not self._incumbent.feasible
+        # Only a late first plan explains overtime; later improvements do not.
         budget.first_plan_late |= first and budget.seconds_to_end(True) < 0
         self._incumbent.replace(candidate, budget.seconds, budget.evaluations)
 
@@ -214,6 +217,7 @@ class Search:
         """
         if self.best is not None and self.decoding.can_estimate(decoder):
             score = self.estimate(placement, order, decoder)
+            # An equal plan would cost a decoding and change nothing.
             if score >= self.best.score:
                 return score[0]
         return self.offer(placement, order, [decoder]).excess

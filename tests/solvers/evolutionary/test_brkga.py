@@ -44,6 +44,9 @@ def same(a: _core.search.Brkga, b: _core.search.Brkga) -> bool:
     return all(np.array_equal(x, y) for x, y in pairs)
 
 
+# Chromosomes are decoded as an independent implementation decodes them.
+
+
 @pytest.mark.parametrize("decoder", DECODERS)
 @pytest.mark.parametrize("goal", ["time", "memory"])
 @pytest.mark.parametrize("seed", range(25))
@@ -59,6 +62,9 @@ def test_what_is_best_is_what_the_oracle_makes_of_it(seed: int, goal: str, decod
     over = schedule.excess(drawn)
     # Where all fits on any device peaks are not even counted.
     assert excess == over
+
+
+# A population depends on its seed alone, and its best never gets worse.
 
 
 @pytest.mark.parametrize("populations", [1, 3])
@@ -97,6 +103,9 @@ def test_the_best_never_gets_worse() -> None:
         made.run(7, inf, 1)
     assert values == sorted(values, reverse=True)
     assert values[-1] < values[0]
+
+
+# Children, mutants and proposals draw keys from their distributions.
 
 
 def test_keys_come_of_parents_or_are_new() -> None:
@@ -163,6 +172,9 @@ def test_proposals_push_ops_to_a_device() -> None:
     assert (placement == 2).all()
 
 
+# Memory comes before time, and colocation groups stay together.
+
+
 def test_what_fits_comes_before_what_is_fast() -> None:
     """On one device nothing waits for a transfer, but two ops' bytes are too many for it."""
     slow = tuple(Op(f"op{j}", seconds={"*": 1.0}, persistent=6) for j in range(2))
@@ -204,6 +216,9 @@ def test_it_begins_with_given_decisions(decoder: Any) -> None:
     assert (np.argsort(-of_ops) == order).all()
     known = Simulator(of).schedule(placement, priority_of(order), decoder=decoder)
     assert value == known.makespan
+
+
+# As a method: plans verify, small problems are solved, budgets hold.
 
 
 @pytest.mark.parametrize("method", ["brkga", "tuned_brkga"])
@@ -252,6 +267,9 @@ def test_a_budget_of_nothing_gives_a_plan() -> None:
 def test_a_search_ends_at_the_bound() -> None:
     of = Problem(chain(4), devices(1, 1))
     assert solve(of, "brkga", evaluations=10**9).optimal
+
+
+# Objectives, rules and arrays that BRKGA cannot take are refused.
 
 
 @pytest.mark.parametrize("method", ["brkga", "tuned_brkga"])
@@ -313,6 +331,9 @@ def test_chromosomes_that_fill_the_machine_are_refused(monkeypatch: pytest.Monke
         solve(Problem(chain(7), devices(1, 1)), "brkga", evaluations=9)
 
 
+# Signals end a run without losing its best plan.
+
+
 def test_ctrl_c_returns_the_best_so_far() -> None:
     def interrupt(progress: Progress) -> None:
         if progress.evaluations >= 1000:
@@ -337,6 +358,9 @@ def test_a_signal_ends_the_core_and_loses_nothing() -> None:
         signal.signal(signal.SIGALRM, before)
     made.run(10, inf, 2)
     assert same(made, evolved(of, made.evaluations))
+
+
+# Settings become numbers of chromosomes, or are refused.
 
 
 @pytest.mark.parametrize(

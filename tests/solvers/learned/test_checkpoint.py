@@ -17,6 +17,9 @@ OWN = {
 }
 
 
+# A checkpoint is restored only if its arrays could be the learner's own.
+
+
 def test_a_state_like_its_own_is_taken():
     state = {**OWN, "devices": np.ones((3, 2), np.int32)}
     assert restored(state, OWN, free=("devices",)) is state

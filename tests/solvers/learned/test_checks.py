@@ -22,8 +22,8 @@ from situate.solvers import solve
 from situate.solvers.learned.learner import Learning
 from situate.study import Study
 from situate.validation import Where
-from tests.solvers.climbing import climbing
 from tests.solvers.families import devices
+from tests.solvers.learned.climbing import climbing
 
 OPS = (
     Op("free", seconds={"*": 1.0}),
@@ -51,6 +51,9 @@ def solved(method: Any, study: Path | None = None, evaluator: Any = None) -> Res
     return solve(PROBLEM, method, evaluations=12, learning=learning)
 
 
+# A learner of the user's own may answer anything; each wrong answer is refused by name.
+
+
 class Answering:
     """A machine that answers what it is told to."""
 
@@ -68,7 +71,7 @@ class Answering:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda p: p[:-1], r"samples 4 to 7: what ask\(4\) returns: must be integers of shape"),
+        (lambda p: p[:-1], r"samples 4 to 7: the result of ask\(4\): must be integers of shape"),
         (lambda p: p[:, :-1], r"of shape \(4, 4\), got int32 of shape \(4, 3\)"),
         (lambda p: p.astype(float), r"of shape \(4, 4\), got float64"),
         (lambda p: None, r"of shape \(4, 4\), got object"),
@@ -121,6 +124,9 @@ def test_a_state_is_arrays_by_name(state: Any, tmp_path: Path) -> None:
 
 
 FINE, NONE = np.ones(4), np.zeros(4, np.uint8)
+
+
+# So may an evaluator, whose measurements reach the study only after the checks.
 
 
 @pytest.mark.parametrize(
@@ -183,6 +189,9 @@ def test_every_row_is_measured_once(rows: list[list[int]], message: str) -> None
 def test_measurements_may_have_other_widths() -> None:
     narrow = Answering(lambda k: Measurements(np.ones(k, np.float32), np.zeros(k, np.int64)))  # type: ignore[arg-type]
     np.testing.assert_array_equal(solved(climbing(), None, narrow).samples, np.ones(12))
+
+
+# The parts of the protocols are checked before anything is measured.
 
 
 def test_an_evaluator_has_all_parts() -> None:

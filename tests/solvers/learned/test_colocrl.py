@@ -41,6 +41,9 @@ def policy():
     return made
 
 
+# The estimator is unbiased, and its rewards and baseline are those of the paper.
+
+
 def test_over_all_placements_the_estimate_is_the_gradient_whatever_the_baseline():
     model = policy()
     parameters = list(model.parameters())
@@ -70,6 +73,9 @@ def test_normalised_a_batch_of_equal_times_is_weighed_against_the_baseline(count
     np.testing.assert_allclose(update._advantages(np.full(count, 1.0)), 1)
 
 
+# Late in a search, failed placements no longer enter the gradient.
+
+
 def late(ok):
     """The distance that the parameters move after update number `late`."""
     model = policy()
@@ -93,6 +99,9 @@ def test_late_on_a_batch_that_failed_changes_nothing_but_the_count():
     none, numbers = late([False, False])
     assert not none.any()
     assert numbers.tolist() == [1.5, 2.0]
+
+
+# As a method: it learns, names its extra, and follows `Learning.grouping`.
 
 
 def test_it_beats_the_best_of_its_first_sixty_samples_by_a_tenth():

@@ -75,6 +75,9 @@ class Broken(SimulatedMachine):
         return super().measure(placements, first)
 
 
+# In `paper` settings a measurement repeats steps as the paper does.
+
+
 @pytest.mark.parametrize(
     ("method", "settings", "rule"),
     [
@@ -95,6 +98,9 @@ def test_in_paper_settings_a_measurement_is_of_the_steps_of_the_paper(
     solve(problem, method, evaluations=12, learning=learning)
     said = Study.read(tmp_path / "study").header["evaluator"]
     assert said == f"{noisy.name}, {rule}" if rule else said == noisy.name
+
+
+# A study never changes a result, however the search that writes it is interrupted.
 
 
 def test_a_study_does_not_change_the_result(whole: Path, tmp_path: Path) -> None:
@@ -195,6 +201,9 @@ def test_all_batches_are_announced_also_those_of_an_interrupted_search(tmp_path:
     assert told == [(first, min(12, SAMPLES - first)) for first in range(0, SAMPLES, 12)]
 
 
+# A study is resumed only by the search that began it.
+
+
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
@@ -280,6 +289,9 @@ def test_a_learner_that_asks_for_other_placements_is_refused(tmp_path: Path) -> 
         search(tmp_path / "study", _coarse)
 
 
+# Failures, and arrays that are overwritten later, never spoil the plan.
+
+
 class Fixed:
     """A machine that answers the same whatever it is asked."""
 
@@ -363,6 +375,9 @@ def test_a_placement_that_failed_took_endlessly_whatever_seconds_it_comes_with()
     assert np.flatnonzero(np.isfinite(samples)).tolist() == [5]
 
 
+# Impossible measurements are refused, and searches that nothing can come of.
+
+
 @pytest.mark.parametrize("seconds", [np.nan, -1.0, np.inf])
 def test_seconds_that_cannot_be_are_refused(seconds: float) -> None:
     with pytest.raises(SituateError, match=f"evaluator 'fixed' measured {seconds} seconds; a step"):
@@ -388,6 +403,9 @@ def test_a_search_in_which_nothing_ran_says_how_to_go_on() -> None:
     assert searching.best is not None
     first = learner(full, Learning(), 24, 0).ask(12)[0]
     assert np.array_equal(searching.best.placement, first)
+
+
+# Small budgets, small problems and large noise are searches like others.
 
 
 def test_no_more_is_measured_than_the_budget_allows() -> None:
@@ -429,6 +447,9 @@ def test_noise_that_drowns_everything_crashes_nothing(method: str, noise: float)
 
 
 COSTS = Costs("here", "today", {}, [], [], 0.0, 0.0)
+
+
+# With measured costs a search on hardware begins with the plan of `auto`.
 
 
 @pytest.mark.parametrize(
@@ -499,6 +520,9 @@ def test_no_batch_is_begun_that_there_is_no_time_for(monkeypatch: pytest.MonkeyP
     problem = Problem(fork(6), devices(1, 2))
     result = solve(problem, "ppo", time_limit=40, learning=Learning(settings="paper"))
     assert (len(result.samples), result.seconds) == (36, 36.0)
+
+
+# Workers change neither samples nor results, and their progress is visible.
 
 
 @pytest.mark.parametrize("workers", [1, 2, 12])

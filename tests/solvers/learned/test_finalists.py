@@ -22,6 +22,8 @@ from situate.study import Study
 from tests.solvers.families import chain, devices
 from tests.solvers.killed import PROBLEM, SAMPLES, learner, learnt, outcome, search
 
+# Measuring the best again protects against lucky noise.
+
 
 class Unsettled(SimulatedMachine):
     """A machine whose smallest time is believed."""
@@ -39,6 +41,9 @@ def test_a_plan_learnt_from_noisy_times_is_none_that_was_fast_by_luck() -> None:
         for machine in (SimulatedMachine, Unsettled)
     )
     assert settled < lucky
+
+
+# Sequential halving: the better half is measured twice as often.
 
 
 class Lucky(SimulatedMachine):
@@ -84,6 +89,9 @@ def test_of_few_samples_one_in_eight_is_measured_again() -> None:
     assert len(machine.asked[0]) == SAMPLES // 8 + 1
 
 
+# Finalists are compared within a round, because a machine may slow down.
+
+
 class Drifting(Lucky):
     """A machine that is ever slower, and once more so for the first of the finalists."""
 
@@ -118,6 +126,9 @@ def test_finalists_that_take_no_time_are_compared() -> None:
     found = search(None, evaluator=machine)
     assert np.array_equal(found.placement, machine.asked[0][1])
     assert found.measured == 0.0
+
+
+# A study records the measurements of finalists too.
 
 
 def test_a_complete_study_holds_what_was_measured_again(tmp_path: Path) -> None:
@@ -155,6 +166,9 @@ def test_a_plan_to_start_with_is_measured_again_whatever_it_took(finalists: int)
     assert any(np.array_equal(first, placement) for placement in machine.asked[0])
     assert len(machine.asked[0]) in (finalists, finalists + 1)
     assert found.measured is not None
+
+
+# Placements on one device are finalists even if the machine was slow at first.
 
 
 class SlowAtFirst(SimulatedMachine):

@@ -22,6 +22,9 @@ from tests.solvers.families import chain, devices
 PROBLEM = Problem(chain(60), devices(1, 1))
 
 
+# `Learning` overrides the rule and the number of groups in the settings.
+
+
 @pytest.mark.parametrize(
     ("learning", "count"),
     [
@@ -42,6 +45,9 @@ def test_a_rule_that_takes_no_number_is_given_none() -> None:
     assert len(grouped(PROBLEM, Learning(grouping="none"), "heavy-edge", 20)) == 60
     with pytest.raises(SituateError, match="takes no number"):
         grouped(PROBLEM, Learning(grouping="none", groups=5), "heavy-edge", 20)
+
+
+# Coarser levels nest, so that finer groups inherit their distributions.
 
 
 @pytest.mark.parametrize("case", problems())
@@ -74,6 +80,9 @@ def found(request):
     problem, count = PROBLEMS[request.param]
     groups = group(problem, "heavy-edge", count)
     return groups, levels(problem, groups)
+
+
+# Blocks partition the groups at every scale.
 
 
 def test_every_group_is_in_one_block_of_every_scale(found):

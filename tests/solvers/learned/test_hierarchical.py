@@ -62,6 +62,9 @@ def awkward():
     return Problem(Graph("awkward", tuple(ops), tuple(tensors)), devices(1, 2, 3))
 
 
+# Every sample respects the restrictions of the problem, and the policy improves.
+
+
 @both
 @pytest.mark.parametrize("groups", [1, 4, 60])
 def test_every_sample_holds_to_groups_pins_and_devices(settings, groups):
@@ -96,6 +99,9 @@ def test_paper_learns_that_a_chain_is_fastest_on_one_device():
     assert np.median(seconds[-60:]) < 0.9 * np.median(seconds[:60])
 
 
+# Seeds decide all draws, also after a checkpoint.
+
+
 @both
 def test_the_same_seed_draws_the_same_placements_and_another_seed_others(settings):
     one, same, other = (make(PROBLEM, settings, seed) for seed in (1, 1, 2))
@@ -126,6 +132,9 @@ def test_a_checkpoint_of_another_shape_is_refused_by_name():
         learner.restore(other.state())
     with pytest.raises(SituateError, match="lacks 'baseline'"):
         learner.restore({k: v for k, v in learner.state().items() if k != "baseline"})
+
+
+# Failures and equal rewards: the policy neither breaks nor stands still for ever.
 
 
 @both
@@ -181,6 +190,9 @@ def test_late_on_a_batch_that_failed_changes_nothing():
     assert not moved.any()
 
 
+# Extreme times and trivial problems are survived.
+
+
 @both
 @pytest.mark.parametrize("seconds", [1e-300, 1e300])
 def test_nothing_becomes_nan_however_long_steps_take(settings, seconds):
@@ -205,6 +217,9 @@ def test_one_device_leaves_nothing_to_learn(settings):
 def test_a_last_batch_may_be_smaller():
     learner = make(PROBLEM, BOTH["tuned"], 0)
     assert len(teach(learner, learner.batch + 1)) == learner.batch + 1
+
+
+# Baseline, groups and learning rate follow the settings.
 
 
 def test_the_moving_average_begins_at_a_failure_and_keeps_nine_tenths():

@@ -26,6 +26,9 @@ def put(first, k=6):
     return drawn.tolist()
 
 
+# A start plan comes first, then each device alone, as far as groups may run there.
+
+
 def test_without_a_plan_they_are_single_devices(groups):
     first = InitialPlacements(groups)
     assert len(first) == 3

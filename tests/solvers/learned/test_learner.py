@@ -12,6 +12,8 @@ from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.solvers.learned.learner import Learning
 
+# Options are checked when they are made, with the remedy.
+
 
 @pytest.mark.parametrize(
     ("changes", "message"),

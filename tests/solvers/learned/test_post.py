@@ -37,6 +37,9 @@ def teach(learner, samples, seconds=lambda placements: 1.0 + (placements != 1).m
         learner.tell(placements, told(seconds(placements)))
 
 
+# The rhythm of updates is that of Algorithm 1.
+
+
 def test_it_is_told_of_twelve_samples_and_minimises_after_sixty():
     post, minimised = learner(), []
     for _ in range(20):
@@ -50,6 +53,9 @@ def test_it_is_told_of_twelve_samples_and_minimises_after_sixty():
 def test_alone_each_part_asks_for_its_own_batch():
     assert learner(dataclasses.replace(POST, gradient=None)).batch == 60
     assert learner(dataclasses.replace(POST, cross_entropy=False)).batch == 12
+
+
+# Ascent, exploration and the elite move the distributions as the equations say.
 
 
 @pytest.mark.parametrize("gradient", ["plain", "proximal"])
@@ -105,6 +111,9 @@ def test_the_penalty_doubles_beyond_the_target_and_halves_below_it():
     assert near.state()["numbers"][1] == 1 / 8
 
 
+# Extreme times and failures leave distributions that are distributions.
+
+
 @pytest.mark.parametrize("gradient", ["plain", "proximal", None])
 @pytest.mark.parametrize("seconds", [1e-300, 1.0, 1e12])
 def test_nothing_becomes_nan_however_long_steps_take(gradient, seconds):
@@ -138,6 +147,9 @@ def test_where_nothing_ran_there_is_nothing_to_minimise():
     np.testing.assert_array_equal(ce.policy.probabilities, before)
 
 
+# A checkpoint restores the learner to the bit, or is refused by name.
+
+
 def test_what_a_checkpoint_restores_goes_on_as_if_nothing_had_happened():
     one, other = learner(), learner()
     teach(one, 96)
@@ -157,6 +169,9 @@ def test_a_checkpoint_of_another_shape_is_refused_by_name():
         learner().restore(state)
     with pytest.raises(SituateError, match="lacks 'logits'"):
         learner().restore({key: value for key, value in state.items() if key != "logits"})
+
+
+# With few samples the rhythm shortens, and the first samples can be chosen.
 
 
 @pytest.mark.parametrize(
@@ -220,6 +235,9 @@ def refined(samples=240, *, settings=POST):
     groups = make_groups(PROBLEM, np.arange(PROBLEM.units))
     coarse = make_groups(PROBLEM, np.arange(PROBLEM.units) // 5)
     return SoftmaxLearner(groups, settings, samples, 100.0, 0, coarser=[(coarse, 0.5)])
+
+
+# Groups become finer during a search, and inherit what was learnt.
 
 
 def test_few_groups_are_placed_first_and_their_parts_later():
@@ -286,6 +304,9 @@ def test_a_checkpoint_without_numbers_is_refused_by_name():
 def test_tuned_post_begins_with_few_groups_unless_others_or_a_plan_are_given(learning, groups):
     problem = Problem(fork(60), devices(1, 1, 2))
     assert len(make(TUNED["post"], problem, learning, 240, 0).groups) == groups
+
+
+# Each method learns, in both settings.
 
 
 @pytest.mark.parametrize("method", PAPER)

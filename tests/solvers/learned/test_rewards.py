@@ -22,6 +22,8 @@ from situate.solvers.learned.rewards import (
 )
 from tests.solvers.families import devices, fork
 
+# A failure costs more than any step, in numbers of single precision.
+
 
 @pytest.mark.parametrize(
     ("seconds", "counted"),
@@ -51,6 +53,9 @@ def test_a_step_that_no_single_precision_number_holds_crashes_nothing(
     except MissingExtra as missing:
         pytest.skip(str(missing))
     assert np.isfinite(result.samples).all()
+
+
+# Normalised rewards depend neither on the unit nor on the length of steps.
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])

@@ -56,6 +56,9 @@ def likelihood(learner, device):
         return learner.policy.log_probs(devices)[0, :, device].exp().mean().item()
 
 
+# It learns, and its draws depend on the seed alone.
+
+
 def test_its_policy_comes_to_prefer_what_is_measured_to_be_good(method):
     taught = learner(method)
     teach(taught, 30)
@@ -82,6 +85,9 @@ def test_pytorchs_own_random_numbers_are_left_alone(method):
     before = torch.get_rng_state()
     teach(learner(method), 2)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+# Restrictions, small problems and failures are survived.
 
 
 def test_pins_hold_for_every_sample(method):
@@ -130,6 +136,9 @@ def test_a_budget_that_ends_within_a_batch_is_learnt_from(method, noise):
     assert len(placements) == left
     cut.tell(placements, measured(1.0 + placements.mean(axis=1)))
     assert cut.state()["samples"].tolist() == [left]
+
+
+# A checkpoint restores the learner to the bit.
 
 
 def test_what_a_checkpoint_restores_goes_on_as_if_nothing_had_happened(method):

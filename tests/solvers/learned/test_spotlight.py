@@ -39,6 +39,9 @@ def policy():
     return GroupPolicy(problem, groups, Shape(4), torch.Generator().manual_seed(0))
 
 
+# Objective, reward and update follow Algorithm 1.
+
+
 def test_the_objective_is_the_mean_of_line_17_over_stages():
     draws = np.random.default_rng(0)
     q, p = draws.dirichlet(np.ones(3), (2, 5)), draws.dirichlet(np.ones(3), (2, 5))
@@ -90,6 +93,9 @@ def test_a_heavier_penalty_keeps_the_policy_closer_to_the_old_one():
         update.update(model, Ascent(model, "plain", 1.0), actions, np.array([1.0]), RAN)
         moved.append((model.log_probs(actions).exp() - 1 / 3).abs().mean().item())
     assert moved[1] < 0.5 * moved[0]
+
+
+# As a method: it learns, names its extra, and follows `Learning.grouping`.
 
 
 def test_it_beats_the_best_of_its_first_sixty_samples_by_a_tenth():

@@ -242,7 +242,7 @@ def _offer_slices_everywhere(search: Search) -> None:
 def _offer_random(search: Search) -> None:
     """Offer random plans, which help on small problems, for a small share of the budget."""
     for _ in draw(search, SAMPLES):
-        if search.budget.left() < 1 - RANDOM_SHARE:
+        if search.budget.remaining() < 1 - RANDOM_SHARE:
             return
 
 
@@ -251,7 +251,7 @@ def _offer_shortest_step(search: Search) -> None:
     for_time = search.for_time(TIME_SEARCH_SHARE)
     for_time.offer(search.incumbent.placement, search.incumbent.order)
     try:
-        if search.budget.left() > LEFT_FOR_RULES:
+        if search.budget.remaining() > LEFT_FOR_RULES:
             _improve(for_time, for_loads=True)
         else:
             _shorten(for_time)

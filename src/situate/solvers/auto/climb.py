@@ -60,7 +60,7 @@ def climb(search: Search) -> None:
     incumbent = search.incumbent
     least = incumbent.value if incumbent.feasible else np.inf
     first, second = _ascents(search, incumbent, partitions)
-    budget = search.budget.left()
+    budget = search.budget.remaining()
     end = (1 - CLIMB_SHARE) * budget
     first.go((1 - TRIAL_SHARE) * budget, end)
     if first.seconds >= least:
@@ -143,7 +143,7 @@ class _Ascent:
             while (
                 not self._search.finished()
                 and self.evaluations - self._bettered <= self._neighbours
-                and (budget := self._search.budget.left()) > end
+                and (budget := self._search.budget.remaining()) > end
                 and (budget > trial or self.evaluations < TRIAL_EVALUATIONS)
             ):
                 self._step()

@@ -89,7 +89,7 @@ def cooling(search: Search, chains: int, schedule: Cooling) -> Iterator[tuple[fl
     Ends when the budget leaves no time for the offers after an interval, or after an interval
     without evaluations.
     """
-    begin, current, before = 1 - search.budget.left(), -1, -1
+    begin, current, before = 1 - search.budget.remaining(), -1, -1
     offers = min(chains, OFFERS_AN_INTERVAL)
     while (
         not search.finished()
@@ -97,7 +97,7 @@ def cooling(search: Search, chains: int, schedule: Cooling) -> Iterator[tuple[fl
         and search.budget.evaluations > before
     ):
         before = search.budget.evaluations
-        progress = (1 - search.budget.left() - begin) / max(1 - begin, 1e-9)
+        progress = (1 - search.budget.remaining() - begin) / max(1 - begin, 1e-9)
         ends = schedule.round_ends
         now = next((r for r, end in enumerate(ends) if progress < end), len(ends) - 1)
         first = ends[now - 1] if now else 0.0

@@ -46,9 +46,11 @@ def move_critical(search: Search, lines: list[Units]) -> None:
         search: for the shortest step.
         lines: along which borders shift, see `phase_lines`.
     """
-    end = search.budget.left() * (1 - CRITICAL_SHARE)
+    end = search.budget.remaining() * (1 - CRITICAL_SHARE)
     before = None
-    while search.best is not before and search.incumbent.feasible and search.budget.left() > end:
+    while (
+        search.best is not before and search.incumbent.feasible and search.budget.remaining() > end
+    ):
         before = search.incumbent
         _first_better(search, before, lines, end)
 
@@ -71,7 +73,7 @@ def _first_better(search: Search, incumbent: Candidate, lines: list[Units], end:
         units = np.sort(units[problem.allowed[units, device]])
         if not len(units) or (key := (units.tobytes(), device)) in visited:
             continue
-        if search.budget.left() <= end:
+        if search.budget.remaining() <= end:
             return
         visited.add(key)
         moved = of_unit.copy()

@@ -23,12 +23,12 @@ def swap_devices(search: Search) -> None:
     Rules place segments in the order of the devices. Over slow links, or on devices of different
     speeds, another order may be far better, and no move of a single segment reaches it.
     """
-    least = search.budget.left() - SWAP_SHARE
+    least = search.budget.remaining() - SWAP_SHARE
     before = None
     while search.best is not before:
         before = search.best
         for a, b in unlike_pairs(search.problem):
-            if search.finished() or search.budget.left() < least:
+            if search.finished() or search.budget.remaining() < least:
                 return
             incumbent = search.incumbent
             traded = swapped(search.problem, incumbent.placement, a, b)

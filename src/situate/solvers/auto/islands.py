@@ -133,7 +133,7 @@ class Islands:
         if limit is None:
             return ISLANDS
         share = STARTING_SHARE if number == 0 else 0.0
-        return self._jobs.ready(share * self._search.budget.left() * limit)
+        return self._jobs.ready(share * self._search.budget.remaining() * limit)
 
     def _round(self, number: int, count: int, full: bool) -> None:
         search = self._search

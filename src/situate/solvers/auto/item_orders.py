@@ -30,13 +30,13 @@ def order_items(search: Search, placements: Sequence[tuple[Placement, float]]) -
         placements: (n,) each, with a lower bound on the value of its plans; the most promising
             first.
     """
-    end = search.budget.left() * (1 - ITEMS_SHARE)
+    end = search.budget.remaining() * (1 - ITEMS_SHARE)
     for placement, least in placements:
         if search.proved() or not _promises(search, least):
             continue
         steps = _steps_left(search, end)
         if (
-            search.budget.left() <= end
+            search.budget.remaining() <= end
             or not steps
             or not _offer_best(search, placement, least, steps)
         ):
@@ -58,7 +58,9 @@ def _steps_left(search: Search, end: float) -> int:
     if search.budget.evaluation_limit is None:
         return STEPS
     budget = (
-        (search.budget.left() - end) * search.budget.evaluation_limit * (1 - search.budget.reserve)
+        (search.budget.remaining() - end)
+        * search.budget.evaluation_limit
+        * (1 - search.budget.reserve)
     )
     return min(STEPS, max(0, int(budget)) * search.problem.n)
 

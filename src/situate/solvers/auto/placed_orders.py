@@ -83,12 +83,12 @@ def _list_anew(
     """Offer a placement in the order of each urgency, within a share of the remaining budget."""
     line = np.array(search.problem.depth_first, np.int32)
     orders = _core.search.make_placed_orders(search.simulator.core, placement, line)
-    end = search.budget.left() * (1 - ORDERS_SHARE)
+    end = search.budget.remaining() * (1 - ORDERS_SHARE)
     for urgency in urgencies:
         _offer_listed(search, orders, placement, urgency)
         if (
             search.finished()
-            or search.budget.left() < end
+            or search.budget.remaining() < end
             or not search.budget.affords(OFFERS_TO_LIST)
         ):
             return

@@ -65,10 +65,10 @@ def _nearest(search: Search, order: Order, placements: Iterator[Placement]) -> P
     """Offer placements that beat the incumbent; of the others, return the one closest to feasible
     that would be faster."""
     nearest, least = None, (np.inf, np.inf)
-    begin = search.budget.left()
+    begin = search.budget.remaining()
     for placement in placements:
         incumbent = search.incumbent
-        if search.budget.left() <= begin * (
+        if search.budget.remaining() <= begin * (
             1 - (SEGMENT_SHARE if incumbent.feasible else SEGMENT_SHARE_TO_FIT)
         ):
             break

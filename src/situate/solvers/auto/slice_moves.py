@@ -30,9 +30,9 @@ def move_slices(search: Search) -> None:
     if search.problem.graph.slices is None or search.finished():
         return
     descent = _Descent(search, best_order(search, search.incumbent))
-    end = (1 - SHARE) * search.budget.left()
+    end = (1 - SHARE) * search.budget.remaining()
     before = np.inf
-    while descent.score[1] < (1 - LEAST_GAIN) * before and search.budget.left() > end:
+    while descent.score[1] < (1 - LEAST_GAIN) * before and search.budget.remaining() > end:
         before = descent.score[1]
         descent.run(end)
     search.offer(op_devices(search.problem, descent.of_unit), descent.order)
@@ -61,7 +61,7 @@ class _Descent:
         for number in self._random.permutation(len(self._blocks)):
             block = self._blocks[number]
             for device in self._targets(block):
-                if self._search.finished() or self._search.budget.left() <= end:
+                if self._search.finished() or self._search.budget.remaining() <= end:
                     return
                 if self._try(block, device):
                     break

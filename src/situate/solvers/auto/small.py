@@ -45,11 +45,11 @@ def look_at_all(search: Search) -> bool:
         return order_items(search, [(placements[i], least[i][1]) for i in promising])
     if not _affordable(search, len(promising) * len(orders) * len(search.decoders)):
         return False
-    end = search.budget.left() * (1 - ENUMERATION_SHARE)
+    end = search.budget.remaining() * (1 - ENUMERATION_SHARE)
     for i in promising:
         if not _promises(search, least[i]) or search.proved():
             break
-        if search.budget.left() <= end:
+        if search.budget.remaining() <= end:
             return False
         for decoder in search.decoders:
             _offer_best_order(search, placements[i], least[i][1], orders, decoder)

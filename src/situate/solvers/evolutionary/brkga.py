@@ -171,6 +171,8 @@ class _Breeding:
         search = self._search
         most = int(min(target, self._limit))
         while self._evaluations < most and not self._finished():
+            # Slices pace the reports; without a time limit the loop goes on, whatever the clock
+            # says.
             seconds = min(SLICE_SECONDS, self._seconds_left())
             self._population.run(most - self._evaluations, seconds, search.threads)
             search.budget.evaluations = self._evaluations
@@ -188,7 +190,7 @@ class _Breeding:
         if search.budget.time_limit is None:
             return inf
         limit = search.budget.time_limit * (1 - search.budget.reserve)
-        return search.budget.left() * limit - self._offer_seconds
+        return search.budget.remaining() * limit - self._offer_seconds
 
     def offer(self) -> None:
         """Offer the best chromosome if it is better than the last offer."""

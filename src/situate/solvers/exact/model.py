@@ -70,7 +70,7 @@ def build(cp: Any, search: Search, goal: Goal) -> Model:
         OutOfTime: the search's time is spent before the model is complete.
     """
     problem, incumbent = search.problem, search.incumbent
-    placing = Placing(problem, cp.CpModel(), lambda: search.budget.left() <= 0)
+    placing = Placing(problem, cp.CpModel(), lambda: search.budget.remaining() <= 0)
     if goal == "time":
         model = _of_time(placing, incumbent, search.lower_bound)
     elif goal in ("throughput", "load"):

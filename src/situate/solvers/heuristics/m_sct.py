@@ -17,6 +17,6 @@ def run(search: Search) -> None:
     seconds = (
         None
         if search.budget.time_limit is None
-        else search.budget.time_limit * search.budget.left()
+        else search.budget.time_limit * search.budget.remaining()
     )
     offer_earliest(search, favourite_children(search.problem, seconds))

@@ -98,22 +98,23 @@ class CheckedLearner:
             SituateError: not k rows of n device indices; an op on a device that may not run it; a
                 group on several devices. Names the method, the sample and the op.
         """
-        what = f"{self._who}: sample{'s' * (k > 1)} {first}{f' to {first + k - 1}' * (k > 1)}"
-        placements = integers(self.inner.ask(k), (k, self._n), f"{what}: what ask({k}) returns")
+        samples = f"{self._who}: sample{'s' * (k > 1)} {first}{f' to {first + k - 1}' * (k > 1)}"
+        answer = self.inner.ask(k)
+        placements = integers(answer, (k, self._n), f"{samples}: the result of ask({k})")
         return self.check(placements, f"{self._who}: sample", first)
 
-    def check(self, placements: NDArray[Any], what: str, first: int) -> NDArray[np.int32]:
+    def check(self, placements: NDArray[Any], subject: str, first: int) -> NDArray[np.int32]:
         """A copy of integer placements (k, n) as 32-bit integers.
 
         Args:
-            what: name of a sample in an error, before its number.
+            subject: name of a sample in an error, before its number.
             first: number of the first sample.
 
         Raises:
             SituateError: an op on a device that may not run it, or a group on several devices.
                 Names the op.
         """
-        return self._restrictions.check(placements, lambda row: f"{what} {first + row}: ")
+        return self._restrictions.check(placements, lambda row: f"{subject} {first + row}: ")
 
     def state(self) -> State:
         """The learner's state.
@@ -194,12 +195,12 @@ def _measure_each(
         )
 
 
-def _check_parts(value: object, protocol: type, what: str) -> None:
+def _check_parts(value: object, protocol: type, subject: str) -> None:
     missing = [
         name for name in vars(protocol) if not name.startswith("_") and not hasattr(value, name)
     ]
     if missing:
-        raise SituateError(f"{what} lacks {missing[0]!r}, see situate.{protocol.__name__}")
+        raise SituateError(f"{subject} lacks {missing[0]!r}, see situate.{protocol.__name__}")
 
 
 def _check_count(count: Any, least: int, must: str) -> None:

@@ -1,4 +1,4 @@
-"""The one driver: turns any learner into a solver, against any evaluator."""
+"""The driver: turns any learner into a solver, with any evaluator."""
 
 from __future__ import annotations
 
@@ -90,6 +90,7 @@ def _learn_from(
     problem, samples = search.problem, search.budget.evaluation_limit or SAMPLES
     study: StudyFile | NoStudy = NoStudy()
     if learning.evaluator is not None and problem.costs is not None and learning.start is None:
+        # The learner calls `start` when it first draws; the study is open by then.
         learning = replace(learning, start=lambda: _start(search, study))
     if learning.controllers is None:
         inner = make(problem, learning, samples, search.seed)

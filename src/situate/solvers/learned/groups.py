@@ -48,7 +48,7 @@ def coarser_groups(
     # Finest first: each level consists of unions of the finer level before it.
     for count in reversed(counts):
         few = group(problem, rule, count).of_op.astype(np.int64)
-        union = block_of(groups, few, weights)
+        union = _block_of(groups, few, weights)
         told_costs = groups.told_costs
         groups = replace(
             make_groups(problem, union[groups.of_op[op_of_unit]]), told_costs=told_costs
@@ -91,11 +91,11 @@ def levels_of(
         partitions: labels (units,) each; a group joins the block with most of its weight.
         weights: (n,) of ops.
     """
-    coarser = [block_of(groups, label[problem.unit], weights) for label in partitions]
+    coarser = [_block_of(groups, label[problem.unit], weights) for label in partitions]
     return [members(label) for label in (np.arange(len(groups)), *coarser)]
 
 
-def block_of(groups: Groups, label: NDArray[np.int64], weights: Floats) -> NDArray[np.int64]:
+def _block_of(groups: Groups, label: NDArray[np.int64], weights: Floats) -> NDArray[np.int64]:
     """(g,) the label with most of each group's weight, from labels (n,) and weights (n,) of ops."""
     labels = int(label.max()) + 1
     # Each pair of a group and a label is one number: (pairs,), and (n,) the pair of each op.

@@ -185,6 +185,7 @@ class HierarchicalLearner:
             advantages = np.zeros(len(seconds))
             advantages[mask] = self._advantages(seconds[mask]) / mask.mean()
             self._ascend(self._last_draw, advantages)
+        # The draw holds activations of the placer, which are of the old parameters.
         self._last_draw = None
         self._updates += 1
         self._samples += len(placements)
@@ -246,6 +247,7 @@ def _make_hierarchy(
 ) -> Hierarchy:
     """The initial policy."""
     start = _start(problem, settings)
+    # A rule may make more groups than the settings ask for; each needs a column.
     count = max(settings.groups, len(start) if start else 0)
     membership, ops = Membership(problem, count), op_features(problem)
     embeddings = SampledGroupFeatures(problem, ops, count)

@@ -158,9 +158,9 @@ MakeLearner = Callable[[Problem, Learning, int, int], Learner]
 """Makes a learner from a problem, its options, the number of samples to come and a seed."""
 
 
-def _check_name(what: str, name: str, names: tuple[str, ...]) -> None:
+def _check_name(subject: str, name: str, names: tuple[str, ...]) -> None:
     if name not in names:
-        raise SituateError(f"unknown {what} {name!r}{nearest(str(name), names)}")
+        raise SituateError(f"unknown {subject} {name!r}{nearest(str(name), names)}")
 
 
 def _is(value: Any, kind: type, least: int) -> bool:

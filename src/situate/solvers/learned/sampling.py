@@ -76,6 +76,7 @@ class Sampling:
             self._settle()
 
     def _learn(self, samples: int) -> None:
+        # The first batch is measured whatever the budget, so that there is a plan.
         while self.sample_count < samples and not (self.sample_count and self._finished()):
             self._step(min(self.learner.batch(), samples - self.sample_count))
 
@@ -86,7 +87,7 @@ class Sampling:
         """True if the budget is spent. On the simulated machine a plan that meets the bound also
         ends the search; the bound does not hold for other machines."""
         simulated = self.learning.evaluator is None
-        return self.search.finished() if simulated else self.search.budget.left() <= 0
+        return self.search.finished() if simulated else self.search.budget.remaining() <= 0
 
     def _resume(self) -> int:
         """Resume from the last checkpoint and count its samples again; return their number."""
@@ -128,7 +129,9 @@ class Sampling:
         seconds, outcome = np.empty(len(placements)), np.empty(len(placements), np.uint8)
         seconds[recorded_rows], outcome[recorded_rows] = recorded.seconds, recorded.outcome
         origins = dict(zip(recorded_rows.tolist(), recorded.origins, strict=False))
+        # A resumed search measures only the rows that its study lacks.
         missing = np.setdiff1d(np.arange(len(placements)), recorded_rows)
+        # Finals continue the numbers of samples, so that the simulated machine draws new noise.
         begin = first + (self.sample_count if of == "finals" else 0)
         for rows, measurements in measure(self.machine, placements, missing, begin):
             new = self._references.normalise(measurements)
@@ -200,6 +203,7 @@ class Sampling:
         if seconds[best] < self.best_seconds or self.search.best is None:
             self.best_seconds = float(seconds[best])
             self._adopt(placements[best], self.best_seconds)
+        # Only finalists need all times; without them a long search would hold them for nothing.
         if self.machine.finalists:
             for placement, duration in zip(placements, seconds.tolist(), strict=True):
                 if np.isfinite(duration):

@@ -129,6 +129,7 @@ class SequenceLearner:
 
     def ask(self, k: int) -> NDArray[np.int32]:
         """Placements (k, n) drawn from the policy."""
+        # The number of samples names the stream, so a restored learner draws the same.
         with arithmetic():
             devices = self.policy.sample(k, generator(self._seed, 1, self._n))
         return self.groups.expand(devices.numpy().astype(np.int32))
@@ -181,4 +182,5 @@ def sequence_learner(
 def generator(seed: int, *purpose: int) -> torch.Generator:
     """A PyTorch generator for a seed and a purpose; purposes have independent streams."""
     words = np.random.SeedSequence(seed, spawn_key=purpose).generate_state(1, np.uint64)
+    # PyTorch takes seeds below 2^63.
     return torch.Generator().manual_seed(int(words[0] >> np.uint64(1)))

@@ -13,7 +13,7 @@ from situate.solvers.search import Search
 
 
 class Telemetry:
-    """What a method that learns adds to the progress and to the result of its search.
+    """Additions of a learning method to the progress and the result of its search.
 
     Attributes:
         measurements: copies of the batches that the method learnt from.

@@ -60,13 +60,13 @@ def offer_start(search: Search) -> None:
     the incumbent."""
     if not applies(search.problem) or not search.budget.affords(OFFERS_TO_SET_UP):
         return
-    chains, best, budget = _Chains(search), search.incumbent.value, search.budget.left()
+    chains, best, budget = _Chains(search), search.incumbent.value, search.budget.remaining()
     chains.go(FIRST_LISTS)
     if chains.seconds > MAX_FIRST_RATIO * best:
         return
     for share, most in ((TRIAL_SHARE, MAX_TRIAL_RATIO), (START_SHARE, math.inf)):
         until = (1 - share) * budget
-        while search.budget.left() > until and not search.finished():
+        while search.budget.remaining() > until and not search.finished():
             if not chains.go(MOST_EVALUATIONS, until):
                 break
         if chains.seconds > most * best:
@@ -120,7 +120,7 @@ class _Chains:
         if search.budget.evaluation_limit is None:
             return most
         budget = (
-            (search.budget.left() - until)
+            (search.budget.remaining() - until)
             * search.budget.evaluation_limit
             * (1 - search.budget.reserve)
         )
@@ -131,7 +131,9 @@ class _Chains:
         search = self._search
         if search.budget.time_limit is None:
             return math.inf
-        return max(0.0, min(INTERVAL, (search.budget.left() - until) * search.budget.time_limit))
+        return max(
+            0.0, min(INTERVAL, (search.budget.remaining() - until) * search.budget.time_limit)
+        )
 
     def _offer(self) -> None:
         evaluations = self._search.budget.evaluations

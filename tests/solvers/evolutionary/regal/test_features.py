@@ -41,6 +41,9 @@ def of(objective: str = "time") -> Problem:
     return Problem(GRAPH, Cluster.identical(2), objective, "regal")  # type: ignore[arg-type]
 
 
+# The features of ops and edges are those of A.2, and three of our own.
+
+
 def test_there_are_eleven_features_of_an_op_for_time_on_two_devices() -> None:
     assert node_features("time", 2, places=False) == 11
     assert node_features("memory", 2, places=False) == 7
@@ -86,6 +89,9 @@ def test_bytes_of_ops() -> None:
     assert op_bytes(of()).tolist() == [[0, 10, 6], [10, 4, 0], [14, 0, 5]]
 
 
+# No problem makes a feature infinite.
+
+
 @pytest.mark.parametrize("objective", ["time", "memory"])
 @pytest.mark.parametrize("family", families())
 def test_features_are_finite_whatever_the_problem(family: str, objective: str) -> None:
@@ -124,6 +130,9 @@ def plainly(of: Problem, keys: np.ndarray) -> np.ndarray:
             left.remove(done[-1])
         total[done, of.d] += np.arange(of.n) / max(1, of.n - 1)
     return total / len(keys)
+
+
+# Features of the plain run are means over its population.
 
 
 @pytest.mark.parametrize("family", families())

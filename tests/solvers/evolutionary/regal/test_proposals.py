@@ -29,6 +29,8 @@ from situate.solvers.evolutionary.regal.settings import SETTINGS, Proposed
 from tests.solvers.evolutionary.regal.test_features import GRAPH, of
 from tests.solvers.families import devices, families, fork, problem
 
+# Categories become the means and variances of A.6.
+
 
 @pytest.mark.parametrize("levels", [2, 5, 16])
 def test_means_and_variances_are_the_papers(levels: int) -> None:
@@ -41,6 +43,9 @@ def test_means_and_variances_are_the_papers(levels: int) -> None:
     np.testing.assert_allclose(alpha * beta / (total**2 * (total + 1)), variance, rtol=1e-6)
     assert (np.minimum(alpha, beta) > 0).all()
     np.testing.assert_allclose(beta, mean * (1 - mean) ** 2 / variance - 1 + mean, rtol=1e-5)
+
+
+# Ranked proposals shift the means of priorities away from ranks.
 
 
 @pytest.mark.parametrize("levels", [3, 15])
@@ -87,6 +92,9 @@ def test_priorities_are_around_ranks_where_they_are_proposed_so() -> None:
     expected = distributions_around(ranks(of()), actions.ravel(), 15)
     np.testing.assert_array_equal((made.alpha[6:9], made.beta[6:9]), expected)
     assert (np.diff(made.alpha[6:9]) != 0).any()
+
+
+# Each key has the distribution that its op's action proposes.
 
 
 def test_choices_are_mean_and_variance_of_every_key_then_crossover() -> None:
@@ -146,6 +154,9 @@ def test_what_is_not_proposed_stays_uniform() -> None:
     assert (placement.alpha[6:9] == 1).all()
 
 
+# The anchor breaks the symmetry of devices, but only where there is one.
+
+
 def test_the_longest_op_or_the_one_of_most_bytes_is_on_the_first_device() -> None:
     assert anchor(of()) == 1
     assert anchor(of("memory")) == 2
@@ -189,6 +200,9 @@ PAPER = SETTINGS["paper", "time"]
 
 def simulator() -> Simulator:
     return Simulator(Problem(fork(12), devices(1, 1), rules="regal"))
+
+
+# The three runs of BRKGA differ in their distributions alone.
 
 
 def test_the_plain_one_is_brkga_as_the_method_runs_it() -> None:

@@ -43,6 +43,9 @@ def learning(
     return Learning(weights=path)
 
 
+# Plans verify, and all evaluations count, those for features included.
+
+
 @pytest.mark.parametrize("rules", ["situate", "regal", "doppler"])
 @pytest.mark.parametrize("objective", ["time", "memory"])
 @pytest.mark.parametrize("family", families())
@@ -85,6 +88,9 @@ def test_where_transfers_take_longer_than_ops_no_plan_on_one_device_is_better(
     assert result.value <= solve(of, "single").value
 
 
+# Seeds and budgets decide a plan.
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_the_seed_decides_and_threads_do_not(method: str, tmp_path: Path) -> None:
     of = Problem(fork(40), devices(1, 1, bandwidth=100.0), rules="regal")
@@ -123,6 +129,9 @@ def test_features_leave_half_of_the_time(monkeypatch: pytest.MonkeyPatch) -> Non
     )
     _population_for_features(search, endless)
     assert 200 <= search.budget.seconds <= 220
+
+
+# Weights must be for the problem, and errors say how to train some.
 
 
 def test_weights_of_something_else_are_refused(tmp_path: Path) -> None:
@@ -178,6 +187,9 @@ def test_a_set_without_weights_for_the_problem_is_named() -> None:
         SituateError, match="no weights of the real set for time on 7 devices in tuned"
     ):
         solve(of, "regal", evaluations=9, learning=Learning(weights="real"))
+
+
+# Networks, packages and objectives that do not apply are refused.
 
 
 @pytest.mark.parametrize(("method", "other"), [("regal", "gas"), ("idrs", "gas"), ("gas", "regal")])

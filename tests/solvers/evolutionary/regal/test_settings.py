@@ -11,6 +11,9 @@ from situate.solvers.evolutionary.regal.settings import SETTINGS, Proposed, Rega
 OF_THE_PAPER = [which for which in SETTINGS if which[0] != "tuned"]
 
 
+# Settings named `paper` hold the numbers of A.14 to A.16.
+
+
 def test_networks_and_levels_are_those_of_the_best_agents() -> None:
     memory, time, synthetic = (
         SETTINGS[name, objective]

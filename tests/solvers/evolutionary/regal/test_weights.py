@@ -31,6 +31,9 @@ def about(settings: RegalSettings = SETTINGS["paper", "time"], **changes: Any) -
     return weights.About(**(values | changes))
 
 
+# A file holds the best parameters, and reads back as it was written.
+
+
 def test_parameters_are_those_of_the_best_reward_in_validation() -> None:
     curve = [(500, -0.9, -0.95), (1000, -0.8, -0.95), (1500, -0.7, -0.97)]
     assert about(curve=curve, steps=1500).best_steps == 1000
@@ -78,6 +81,9 @@ def test_weights_take_less_than_a_megabyte(which: Any, tmp_path: Path) -> None:
     assert weights.read(tmp_path / "w")[1] == of
 
 
+# Weights for another purpose, and damaged or hostile files, are refused.
+
+
 def test_another_objective_or_number_of_devices_is_refused(path: Path) -> None:
     weights.check_for(path, about(), "time", 2)
     with pytest.raises(SituateError, match="trained for time, not for memory: give others"):
@@ -90,8 +96,8 @@ def test_another_objective_or_number_of_devices_is_refused(path: Path) -> None:
     ("changes", "message"),
     [
         ({"version": 1}, "weights of version 1, and this situate reads 2"),
-        ({"format": "other"}, "what it says of itself: format: "),
-        ({"objective": "throughput2"}, "what it says of itself: objective: "),
+        ({"format": "other"}, "its description: format: "),
+        ({"objective": "throughput2"}, "its description: objective: "),
         ({"devices": 3}, "and its settings say"),
         ({"devices": 10**9}, "devices: must be between 1 and 64"),
         ({"devices": -1}, "devices: must be between 1 and 64"),
@@ -146,6 +152,9 @@ def test_a_pickle_is_not_opened(path: Path) -> None:
     torch.save({"a": torch.zeros(1)}, path)
     with pytest.raises(ReadError):
         weights.read(path)
+
+
+# The names of the package's own weights say their purpose.
 
 
 def test_weights_of_the_package_are_what_their_names_say() -> None:

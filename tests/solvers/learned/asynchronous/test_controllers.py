@@ -33,6 +33,9 @@ def _learn(method: str, samples: int = 96, **learning: object) -> Result:
     )
 
 
+# Staleness is the number of other controllers' updates since the pull.
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_one_controller_learns_as_one_that_waits(method: str) -> None:
     alone, waiting = _learn(method, controllers=1), _learn(method)
@@ -71,6 +74,9 @@ def test_gradients_that_are_too_stale_are_counted_and_not_applied() -> None:
     assert not np.array_equal(free.samples, bounded.samples)
 
 
+# A virtual clock makes asynchronous learning repeatable, also after an interruption.
+
+
 def test_a_virtual_clock_gives_the_same_result_again() -> None:
     one, other = (_learn("colocrl", controllers=3) for _ in range(2))
     assert np.array_equal(one.samples, other.samples)
@@ -98,6 +104,9 @@ def test_controllers_go_on_as_if_they_were_never_interrupted(
     assert resumed.asynchrony == whole.asynchrony
     placements = (list(Study.read(tmp_path / name).placements()) for name in ("whole", "killed"))
     assert np.array_equal(*placements)
+
+
+# Options of asynchrony are refused where they have no meaning.
 
 
 def test_methods_of_one_controller_are_refused() -> None:

@@ -17,6 +17,9 @@ def _measured(*seconds: float) -> Measurements:
     return Measurements(taken, np.where(np.isfinite(taken), 0, 1).astype(np.uint8))
 
 
+# The clock counts setup and steps of workers that run side by side.
+
+
 def test_workers_take_eleven_steps_side_by_side() -> None:
     assert VirtualClock(3).seconds(_measured(1, 2, 3)) == 33
 

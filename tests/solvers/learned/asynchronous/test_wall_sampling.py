@@ -33,6 +33,9 @@ def _learn(method: str, evaluator: Straggling, **learning: Any) -> Result:
     )
 
 
+# On the wall clock the order of events is that of the workers, and still nothing is lost.
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_who_ends_first_is_learnt_from_first(method: str, tmp_path: Path) -> None:
     firsts: list[int] = []

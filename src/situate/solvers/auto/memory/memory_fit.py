@@ -86,11 +86,11 @@ def repair(search: Search, candidate: Candidate) -> None:
     gets closer to feasible; offer the result."""
     problem, score = search.problem, candidate.score
     of_unit = unit_devices(problem, candidate.placement)
-    end, bettered = search.budget.left() * (1 - REPAIR_SHARE), True
+    end, bettered = search.budget.remaining() * (1 - REPAIR_SHARE), True
     while bettered and score[0]:
         bettered = False
         for unit, device in _across(problem, of_unit):
-            if search.budget.left() <= end or not score[0]:
+            if search.budget.remaining() <= end or not score[0]:
                 break
             changed = of_unit.copy()
             changed[unit] = device

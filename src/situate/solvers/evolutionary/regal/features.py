@@ -76,8 +76,10 @@ def op_bytes(problem: Problem) -> Floats:
 def _times(problem: Problem) -> Floats:
     """(n, 3) summed times of direct predecessors, of direct successors, and the op's own time,
     relative to the longest op."""
+    # Two ops with several tensors between them are neighbours once.
     pairs = np.unique(np.stack([edge_producers(problem), problem.consumers]), axis=1)
     before, after = pairs.astype(np.int64)
+    # If no op takes time, the smallest number avoids 0 / 0.
     own = problem.fastest / max(float(problem.fastest.max()), np.finfo(np.float64).tiny)
     of_before = np.bincount(after, own[before], minlength=problem.n)
     of_after = np.bincount(before, own[after], minlength=problem.n)

@@ -108,6 +108,7 @@ def proposals(
     of_ops = of_affinities, of_priorities = slice(0, n * d), slice(n * d, n * (d + 1))
     columns = iter(np.split(actions, np.cumsum(_widths(proposed, d))[:-1], axis=1))
     if levels := proposed.placement:
+        # Means and variances alternate in a row, so flattened rows are pairs.
         pair = beta_distributions(next(columns).ravel(), levels)
         guide.alpha[of_affinities], guide.beta[of_affinities] = pair
     if levels := proposed.scheduling:
@@ -124,6 +125,7 @@ def proposals(
         categories = [of_crossover[:, :d].ravel(), of_crossover[:, d]]
         for part, category in zip(of_ops, categories, strict=True):
             guide.bias[part] = 0.5 * (1 + (category + 1) / proposed.crossover)
+    # The anchor comes last because it overrides the proposals.
     _fix(problem, guide)
     return guide
 

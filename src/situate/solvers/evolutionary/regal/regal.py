@@ -55,6 +55,7 @@ def idrs(search: Search) -> None:
     for part in count():
         if actions is None or search.finished():
             return
+        # With one seed for all parts, each would draw the same chromosomes.
         settings, seed = proposer.settings, derived(search.seed, part)
         population = proposed(search.simulator, settings, actions, seed)
         breed(search, population, settings.breeding.decoder, settings.breeding.population)

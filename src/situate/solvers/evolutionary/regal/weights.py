@@ -97,6 +97,7 @@ def read(path: str | Path) -> tuple[ProposalPolicy, About]:
     """
     arrays, texts = safetensors.read(path, MOST_BYTES)
     about = _about(path, texts)
+    # The file overwrites the initial parameters, so any seed will do.
     policy = new_policy(
         about.objective, about.devices, about.settings, torch.Generator().manual_seed(0)
     )
@@ -128,7 +129,7 @@ def _about(path: str | Path, texts: Mapping[str, str]) -> About:
     try:
         about = decode(texts["situate"].encode(), About)
     except ReadError as error:
-        raise ReadError(one_line(f"{path}: what it says of itself: {error}")) from None
+        raise ReadError(one_line(f"{path}: its description: {error}")) from None
     if about.version != VERSION:
         raise ReadError(
             f"{path}: weights of version {about.version}, and this situate reads {VERSION}: "
@@ -141,6 +142,7 @@ def _about(path: str | Path, texts: Mapping[str, str]) -> About:
         proposed.transfers,
         proposed.crossover,
     )
+    # Checked before a policy is made, because a damaged file may ask for any size.
     sizes = {
         "width": (shape.width, 1, MOST_WIDTH),
         "rounds": (shape.rounds, 0, MOST_ROUNDS),

@@ -63,6 +63,7 @@ class Controllers(ABC):
         self._server = controllers[0].ascent.server
         self._server.stalest = stalest
         for controller in controllers:
+            # All controllers begin at the parameters of the first, whatever their own seeds.
             controller.ascent.share(self._server)
         self.seconds = 0.0
 
@@ -143,7 +144,7 @@ class _Measuring:
     end: float
 
 
-class VirtualControllers(Controllers):
+class _VirtualControllers(Controllers):
     """Controllers with workers of their own, whose samples come in the order of a virtual clock.
 
     Workers take as long on that clock as the steps that they measure, so the order of events, and
@@ -187,6 +188,7 @@ class VirtualControllers(Controllers):
         for number in range(len(self._controllers)):
             if number not in self._measuring:
                 return number
+        # Ties go to the lower number, so that the order depends on the seed alone.
         number, batch = min(self._measuring.items(), key=lambda item: (item[1].end, item[0]))
         del self._measuring[number]
         self.seconds = batch.end
@@ -196,6 +198,7 @@ class VirtualControllers(Controllers):
     def _awaited(self, number: int) -> State:
         measuring = self._measuring.get(number)
         size = self.batch
+        # Fixed sizes with NaN behind the end, because `restored` compares shapes.
         seconds, outcome, end = np.full(size, np.nan), np.zeros(size, np.uint8), np.nan
         if measuring is not None:
             end, count = measuring.end, len(measuring.measurements)
@@ -210,6 +213,7 @@ class VirtualControllers(Controllers):
             return
         count = int((~np.isnan(seconds)).sum())
         measurements = Measurements(seconds[:count], np.array(own["outcome"], np.uint8)[:count])
+        # A learner with restored state draws the same placements again.
         placements = self._controllers[number].ask(count)
         self._measuring[number] = _Measuring(placements, measurements, end)
 
@@ -309,6 +313,7 @@ def make_controllers(
 ) -> Controllers:
     """The controllers that `learning` asks for, each a learner from `make` with its own seed."""
     assert learning.controllers is not None
+    # The first controller has the seed of the search, as a single learner would.
     seeds = np.random.SeedSequence(seed).generate_state(learning.controllers - 1)
     learners = [make(problem, learning, samples, one_seed) for one_seed in (seed, *map(int, seeds))]
     controllers = [learner for learner in learners if isinstance(learner, Controller)]
@@ -316,4 +321,4 @@ def make_controllers(
     if learning.clock == "wall":
         return WallControllers(controllers, learning.stalest)
     clock = learning.clock or VirtualClock(workers=controllers[0].batch)
-    return VirtualControllers(controllers, clock, learning.stalest)
+    return _VirtualControllers(controllers, clock, learning.stalest)

@@ -90,10 +90,12 @@ class WallSampling(Sampling):
         batch.remaining -= len(recorded_rows)
         self._batches[number] = batch
         for row in np.setdiff1d(np.arange(count), recorded_rows).tolist():
+            # `measure_growing` takes tasks from this list while it runs.
             self._tasks.append(Task(placements[row : row + 1], np.array([first + row])))
 
     def _learn_from_whole(self, samples: int) -> None:
         """Let controllers learn from their complete batches, and draw new ones."""
+        # A new batch may lie in the study as a whole, so completeness is checked again.
         while whole := [number for number, batch in self._batches.items() if not batch.remaining]:
             begin = self.search.budget.seconds
             batch = self._batches.pop(whole[0])

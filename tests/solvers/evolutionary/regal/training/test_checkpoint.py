@@ -20,6 +20,9 @@ MINE = {"data": "abc", "seed": 0, "settings": GraphShape()}
 ARRAYS = {"a": np.arange(3.0), "step": np.array(7)}
 
 
+# The file of a checkpoint is read back, or refused with the remedy.
+
+
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     checkpoint.write(tmp_path / "c.npz", MINE, ARRAYS)
     found = checkpoint.read(tmp_path / "c.npz", MINE)
@@ -83,6 +86,9 @@ def state() -> dict[str, Any]:
 
 def is_sound_with(state: dict[str, Any], **changed: Any) -> bool:
     return is_sound({**state, **changed}, trainer().state())
+
+
+# Arrays are restored only if this training could have written them.
 
 
 def test_a_training_goes_on_from_its_own_state(state: dict[str, Any]) -> None:

@@ -33,6 +33,9 @@ def filled(folder: Path, **graphs: Graph) -> Path:
     return folder
 
 
+# Useless files are skipped and counted; the order of graphs is that of file names.
+
+
 def test_graphs_come_by_the_names_of_their_files(tmp_path: Path) -> None:
     filled(tmp_path, b=graph("b"), a=graph("a"))
     found = read_data(tmp_path, TIME, print)
@@ -110,6 +113,9 @@ def test_a_folder_without_graphs_is_named(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SituateError, match=rf"^{folder}: "):
         read_data(folder, TIME, print)
+
+
+# Noisy copies keep the structure of a graph.
 
 
 def test_a_copy_differs_in_times_and_sizes_by_up_to_a_half() -> None:

@@ -36,6 +36,9 @@ def made(copies: int = 0) -> Instances:
     return Instances([graph("a", 8), graph("b", 9)], TIME, QUICK, copies, 5)
 
 
+# Copies can be planned, and instances outside the cache are built again as they were.
+
+
 def test_copy_zero_is_the_graph_itself() -> None:
     of = made(copies=2)
     assert len(of) == 6
@@ -88,6 +91,9 @@ def test_what_is_not_kept_is_made_again_as_it_was(monkeypatch: pytest.MonkeyPatc
     np.testing.assert_array_equal(again.encoded.nodes, first.encoded.nodes)
 
 
+# A reward compares with plain BRKGA at the same number of evaluations.
+
+
 def test_a_reward_is_minus_the_ratio_to_plain_brkga() -> None:
     instance = made()[0]
     actions = np.zeros((8, 6), np.int64)
@@ -120,6 +126,9 @@ def test_what_does_not_fit_counts_twice() -> None:
             return 3, 5.0
 
     assert value(Full()) == 10  # type: ignore[arg-type]
+
+
+# Workers compute the same as threads.
 
 
 @pytest.mark.parametrize("workers", [1, 2])

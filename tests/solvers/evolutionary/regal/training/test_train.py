@@ -43,6 +43,9 @@ def ignored(_: Any) -> None:
     """Nothing is made of it."""
 
 
+# A training writes weights that name their origin, and resumes to the bit.
+
+
 def test_weights_say_what_made_them(options: Options) -> None:
     said: list[str] = []
     points: list[Any] = []
@@ -122,6 +125,9 @@ def test_a_full_disk_leaves_the_last_checkpoint(
     assert train(options, ignored, ignored).read_bytes() == whole
 
 
+# A folder belongs to one training.
+
+
 @pytest.mark.parametrize(
     ("changes", "others"),
     [
@@ -180,6 +186,9 @@ def test_an_out_that_is_a_file_is_named(options: Options) -> None:
     with pytest.raises(SituateError, match="cannot be made"):
         train(options, ignored, ignored)
     assert options.out.read_text() == "mine"
+
+
+# Options change the training, and so its identity.
 
 
 def test_settings_of_ones_own_are_taken(options: Options) -> None:

@@ -59,6 +59,9 @@ def same(one: Trainer, other: Trainer) -> bool:
     return repr(numbers(one)) == repr(numbers(other))
 
 
+# A training depends on its seed alone.
+
+
 @pytest.mark.parametrize("samples", [1, 3])
 def test_a_training_goes_on_to_the_last_bit(samples: int) -> None:
     settings = replace(SMALL, samples=samples)
@@ -84,6 +87,9 @@ def test_every_graph_is_drawn_once_before_one_is_drawn_again() -> None:
     drawn = [number for step in range(6) for number in of._numbers(step)]
     assert [sorted(drawn[at : at + 4]) for at in (0, 4, 8)] == [[0, 1, 2, 3]] * 3
     assert drawn[:4] != drawn[4:8] or drawn[4:8] != drawn[8:]
+
+
+# It learns, and selects parameters by validation.
 
 
 @pytest.mark.parametrize("samples", [1, 4])

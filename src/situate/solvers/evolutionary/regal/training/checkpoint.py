@@ -54,6 +54,7 @@ def read(path: Path, training: Training) -> dict[str, NDArray[np.generic]] | Non
     try:
         arrays, belongs = _unpacked(data)
     except MemoryError:
+        # Lack of memory says nothing about the file.
         raise
     except Exception:  # from zip files, NumPy's headers and Python's own parser
         # NumPy's own messages advise opening the file unsafely.

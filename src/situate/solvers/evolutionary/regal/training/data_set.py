@@ -95,6 +95,7 @@ def _read_graph(path: Path, machine: Machine, visited: set[str]) -> tuple[Graph 
     try:
         graph = read(path)
     except MissingExtra:
+        # Without its package every file of a format would be skipped as broken.
         raise
     except SituateError as error:
         return None, "broken", str(error)

@@ -121,6 +121,7 @@ class Instances:
 
     def _keep(self, number: int, instance: Instance) -> None:
         with self._lock:
+            # Another thread may have built the same instance meanwhile; the first one stays.
             if number in self._ready:
                 return
             self._ready[number] = instance
@@ -155,6 +156,7 @@ def reward(
     (REGAL, 4.1)."""
     population = proposed(simulator, settings, actions, seed)
     population.run(settings.proposed_evaluations, inf, 1)
+    # A plain value of zero leaves nothing to improve.
     return -value(population) / plain if plain else -1.0
 
 
@@ -230,6 +232,7 @@ class WorkerTrials:
             n: self._encodings[which, n] for n in distinct if (which, n) in self._encodings
         }
         new = [number for number in distinct if number not in encodings]
+        # Workers skip plain BRKGA for instances whose value is known.
         calls = [(which, number, float(among.values[number])) for number in new]
         results = self._hears.submit(lambda: list(self._jobs.map(calls))).result()
         for number, (encoded, plain_value) in zip(new, results, strict=True):

@@ -98,6 +98,7 @@ class Trainer:
         while self.step < steps:
             rewards = self._span(min(self.step + every, steps))
             point = Point(self.step, float(np.mean(rewards)), self._validated())
+            # NaN, for no validation, compares as false: then the last parameters are the best.
             if not point.validation < max((p.validation for p in self.curve), default=-np.inf):
                 self._best = flat(self.policy)
             self.curve.append(point)
@@ -122,6 +123,7 @@ class Trainer:
     def _numbers(self, step: int) -> list[int]:
         """Numbers of a step's graphs; each epoch has a random order of all graphs."""
         size, total = self._settings.batch, len(self._train)
+        # A batch may span two epochs, each with an order of its own.
         rounds, places = np.divmod(np.arange(step * size, (step + 1) * size), total)
         orders = {i: np.random.default_rng((self._seed, i)).permutation(total) for i in set(rounds)}
         return [int(orders[i][place]) for i, place in zip(rounds, places, strict=True)]

@@ -19,8 +19,8 @@ from situate.results.result import Result
 from situate.solvers import solve
 from situate.solvers.learned.learner import Learning
 from situate.study import Study, file
-from tests.solvers.climbing import climbing
 from tests.solvers.families import devices, families, layered, problem
+from tests.solvers.learned.climbing import climbing
 from tests.solvers.test_solve import check
 
 PROBLEM = Problem(layered(4, 3, 1, persistent=1), devices(1, 1, 2, memory=30))
