@@ -10,10 +10,9 @@ import pytest
 from situate.bench.families import unequal
 from situate.bounds import deadline, together
 from situate.bounds.deadline import least_deadline
-from situate.bounds.joins import with_joins
 from situate.bounds.load import Load, least_load
 from situate.bounds.lower_bound import tightest_bound
-from situate.bounds.paths import Paths
+from situate.bounds.paths import Paths, with_joins
 from situate.bounds.together import least_together
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem

@@ -12,7 +12,7 @@ from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Objective, Problem
 from situate.data.rules import RULES
 from situate.solvers import solve
-from tests.bounds.test_joins import sums
+from tests.bounds.test_paths import sums
 from tests.oracle.problems import random_problem
 from tests.solvers.exhaustive import best_values
 from tests.solvers.families import OBJECTIVES, apart, chain, devices, fork, graph

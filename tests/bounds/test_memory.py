@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
 from msgspec import structs
 
-from situate.bounds.memory import Need, least_peak, needs
+from situate.bounds.lower_bound import tightest_bound
+from situate.bounds.memory import Need, bytes_of_best_order, bytes_of_tree, least_peak, needs
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.data.rules import RULES
+from situate.solvers import solve
+from tests.bounds.one_device import (
+    assert_brief_ops_are_not_counted,
+    assert_devices_hold_no_less,
+    on,
+    two_parts,
+)
+from tests.data.test_tree_order import tree
 from tests.oracle.problems import random_decision, random_problem, small_problem
 from tests.oracle.simulator import simulate
-from tests.solvers.exhaustive import best_values
-from tests.solvers.families import apart, devices, fork, graph
+from tests.solvers.exhaustive import best_values, optimum
+from tests.solvers.families import apart, chain, devices, fork, graph, layered
 
 
 def test_the_peak_holds_a_share_a_unit_and_what_one_op_needs() -> None:
@@ -178,3 +188,67 @@ def test_no_time_makes_no_bound_larger(seed: int) -> None:
     problem = random_problem(seed)
     hurried = needs(problem, until=0.0)
     assert all(few.bytes <= all_.bytes for few, all_ in zip(hurried, needs(problem), strict=False))
+
+
+def test_a_tree_on_one_device_is_certified() -> None:
+    """Whatever has ended, no more than eleven bytes are certain."""
+    problem = on(two_parts(), 1)
+    bound = tightest_bound(problem)
+    assert (bound.value, bound.name) == (12, "tree")
+    assert solve(problem, evaluations=50).optimal
+
+
+def test_a_large_tree_is_solved_by_its_order() -> None:
+    result = solve(on(tree(300, 1), 1), evaluations=50)
+    assert result.optimal
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_devices_hold_no_less_of_a_tree_between_them(seed: int) -> None:
+    assert_devices_hold_no_less(bytes_of_tree, tree(4, seed), seed, brief=0.2 * (seed % 2))
+
+
+def test_a_tree_with_ops_of_no_time_has_no_bound() -> None:
+    assert_brief_ops_are_not_counted(bytes_of_tree)
+
+
+def test_what_is_no_tree_or_has_no_time_is_not_looked_at() -> None:
+    assert bytes_of_tree(on(fork(5), 1)) == 0
+    assert bytes_of_tree(on(chain(5, size=3), 1)) == 6
+    assert bytes_of_tree(on(chain(5, size=3), 1), until=-math.inf) == 0
+
+
+def test_what_is_no_tree_is_certified_on_one_device() -> None:
+    """One op more waits for the first; no more than eleven bytes are live whatever has ended."""
+    problem = on(dataclasses.replace(two_parts(), control=((0, 6),)), 1)
+    bound = tightest_bound(problem)
+    assert bytes_of_tree(problem) == 0
+    assert (bound.value, bound.name) == (12, "best order")
+    assert solve(problem, evaluations=50).optimal
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_it_is_the_least_of_all_orders(seed: int) -> None:
+    problem = on(layered(3, 2, seed, workspace=seed % 4), 1, ("situate", "regal")[seed % 2])
+    assert bytes_of_best_order(problem) + problem.persistent.sum() == optimum(problem)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_it_is_that_of_a_tree(seed: int) -> None:
+    problem = on(tree(40, seed), 1)
+    assert bytes_of_best_order(problem) in (0, bytes_of_tree(problem))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_devices_hold_no_less_of_a_best_order_between_them(seed: int) -> None:
+    assert_devices_hold_no_less(bytes_of_best_order, layered(2, 2, seed), seed, brief=0.0)
+
+
+def test_an_order_with_ops_of_no_time_has_no_bound() -> None:
+    assert_brief_ops_are_not_counted(bytes_of_best_order)
+
+
+def test_many_ops_or_no_time_are_not_looked_at() -> None:
+    assert bytes_of_best_order(on(chain(64, size=3), 1)) == 6
+    assert bytes_of_best_order(on(chain(65, size=3), 1)) == 0
+    assert bytes_of_best_order(on(chain(5, size=3), 1), until=-math.inf) == 0

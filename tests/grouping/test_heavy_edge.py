@@ -8,7 +8,7 @@ from situate.data.cluster import Cluster
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.grouping import group, heavy_edge
-from situate.grouping.unit_graph import unit_graph
+from situate.grouping.units import unit_graph
 from tests.grouping.cases import problems
 from tests.solvers import families
 

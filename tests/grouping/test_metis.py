@@ -10,7 +10,7 @@ from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.errors import MissingExtra
 from situate.grouping import group, metis
-from situate.grouping.unit_graph import unit_graph
+from situate.grouping.units import unit_graph
 from tests.grouping.cases import problems
 from tests.solvers import families
 

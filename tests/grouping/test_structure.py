@@ -9,7 +9,7 @@ from situate.data.cluster import Cluster
 from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
 from situate.grouping import TOLD_COSTS, group
-from situate.grouping.work import op_work
+from situate.grouping.units import op_work
 from tests.grouping.cases import problems
 from tests.solvers import families
 

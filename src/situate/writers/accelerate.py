@@ -10,7 +10,7 @@ from situate.data.graph import Graph
 from situate.data.problem import Problem
 from situate.errors import PlanError
 from situate.files.atomic import write_bytes
-from situate.files.json_bytes import json_bytes
+from situate.files.strict_json import json_bytes
 from situate.report.text import plural, printable
 from situate.schedule.schedule import Schedule
 from situate.writers.accelerate_dispatch import devices_of, placement_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from situate.data.post_order import post_order
+from situate.data.problem_arrays import post_order
 
 
 def test_an_op_comes_just_before_the_first_that_waits_for_it():
