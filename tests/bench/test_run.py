@@ -12,12 +12,35 @@ import pytest
 
 from situate.bench.best_known import BestKnown
 from situate.bench.instances import Instance, ReferenceValue
+from situate.bench.peers import PEERS
 from situate.bench.rows import RowFile
-from situate.bench.run import Bench, Runs, warm_up
+from situate.bench.run import Bench, Runs, check_contenders, solve_with, warm_up
 from situate.data.problem import Problem
 from situate.errors import ScheduleError, SituateError
+from situate.solvers import METHODS
 from tests.bench.small import instance, runs
 from tests.solvers.families import apart, devices
+
+
+def test_methods_and_peers_have_names_of_their_own():
+    assert METHODS.keys() & PEERS.keys() == set()
+
+
+def test_a_method_is_known_by_its_name():
+    check_contenders(["auto", "heft"])
+    result = solve_with(instance().make(), "heft", 0.1, seed=3, threads=1)
+    assert (result.method, result.seed) == ("heft", 3)
+
+
+def test_an_unknown_name_has_the_nearest_of_both():
+    with pytest.raises(SituateError, match="did you mean 'pymoo_brkga'"):
+        check_contenders(["pymo_brkga"])
+
+
+def test_a_peer_that_is_missing_says_how_to_install_it(monkeypatch):
+    monkeypatch.setattr("situate.bench.peers.find_spec", lambda name: None)
+    with pytest.raises(SituateError, match=r"pymoo_brkga: needs pymoo, .* pip install .* pymoo"):
+        check_contenders(["pymoo_brkga"])
 
 
 def test_every_method_runs_on_every_instance_with_every_seed():

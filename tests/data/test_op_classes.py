@@ -104,7 +104,7 @@ def test_pytorch_knows_no_other():
 
 def test_onnx_knows_no_other():
     onnx = pytest.importorskip("onnx")
-    from situate.readers.onnx.shapes import Info, tensor_info
+    from situate.readers.onnx.types import Info, tensor_info
 
     numbers = onnx.TensorProto.DataType.values()
     infos = [tensor_info(onnx.TensorProto(data_type=number)) for number in numbers]

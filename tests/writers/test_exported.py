@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +12,22 @@ from msgspec import structs
 
 from situate.data.problem import Problem
 from situate.simulation.simulator import Simulator
-from situate.writers.exported import differences, distance, exported, placement_by_module
+from situate.writers.exported import (
+    device_names,
+    differences,
+    distance,
+    exported,
+    placement_by_module,
+    script,
+)
 from tests.oracle.problems import random_decision, random_problem
-from tests.report.handmade import chain, schedule
+from tests.report.handmade import HOSTILE, chain, schedule
+from tests.writers.layered import network
+
+
+def test_accelerators_are_numbered_past_cpus_and_disks():
+    kinds = ("cpu", "gpu", "disk", "npu", "gpu")
+    assert device_names(network(kinds=kinds).cluster) == ["cpu", 0, "disk", 1, 2]
 
 
 def test_the_plans_own_placement_is_the_plan():
@@ -85,3 +100,31 @@ def test_distance_counts_bytes_and_seconds_that_are_elsewhere_and_what_is_slower
     found = exported(problem, plan, [0, 0, 0, 1])
     assert found is not None
     assert distance(problem, plan, found) == pytest.approx(0.25 + 0.25 + 1 / 4)
+
+
+PRINT = ["sh", "-c", 'printf "%s\\n" "$A" "$@"', "sh"]
+
+
+def run(path: Path, command: list[str]) -> list[str]:
+    ended = subprocess.run(["sh", path, *command], capture_output=True, text=True, check=True)
+    return ended.stdout.splitlines()
+
+
+def test_the_command_gets_environment_and_arguments_as_they_are(tmp_path: Path):
+    path = tmp_path / "run.sh"
+    path.write_bytes(script(network(), ["gpu0"], {"A": "1,2"}, ["--layout", "Et*3|t*3L", "a b"]))
+    assert run(path, [*PRINT, "its own"]) == ["1,2", "its own", "--layout", "Et*3|t*3L", "a b"]
+
+
+def test_hostile_names_stay_in_the_comment(tmp_path: Path):
+    path = tmp_path / "run.sh"
+    path.write_bytes(script(network(), HOSTILE, {}, ["x"]))
+    assert path.read_text().count("\n") == 3
+    assert run(path, ["echo"]) == ["x"]
+
+
+def test_a_launcher_stands_before_the_command(tmp_path: Path):
+    path = tmp_path / "run.sh"
+    path.write_bytes(script(network(), ["gpu0"], {}, launcher=["echo", "a b"], note="two\nlines"))
+    assert run(path, ["train.py"]) == ["a b train.py"]
+    assert "# two\\nlines\n" in path.read_text()

@@ -11,9 +11,13 @@ from pathlib import Path
 from situate.data.problem import Problem
 from situate.files.atomic import write_bytes
 from situate.schedule.schedule import Schedule
-from situate.writers.device_names import device_names
-from situate.writers.exported import differences, exported, placement_by_module
-from situate.writers.launcher import script
+from situate.writers.exported import (
+    device_names,
+    differences,
+    exported,
+    placement_by_module,
+    script,
+)
 from situate.writers.layers import Layers, layer_of, layers
 from situate.writers.stages import visible, warn_of_splits
 

@@ -9,7 +9,7 @@ pytest.importorskip("onnx")
 from onnx import TensorProto
 
 from situate.readers import onnx
-from situate.readers.onnx.infer import infer
+from situate.readers.onnx.walk import infer
 from tests.readers.models import graph, loaded, model, node, scalar, value, weight, whole
 from tests.readers.onnx.remedies import read, work
 

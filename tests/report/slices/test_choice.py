@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from situate.report.slices.choice import by_slices, choice_table
+from dataclasses import replace
+
+import pytest
+
+from situate.data.problem import Problem
+from situate.data.slices import Slices
+from situate.report.slices.choice import by_slices, choice_table, slicing_text
 from situate.results.choice import Choice, SliceTrial
 from situate.slicing.choice import choose
 from situate.solvers import solve
 from tests.report.test_tables import shown
 from tests.slicing.steps import Captured
+from tests.solvers.families import apart, chain, devices
 
 
 def chosen(method: str, **changes: object) -> Choice:
@@ -34,3 +41,42 @@ def test_methods_stand_beside_one_another_by_slices():
     assert table[0][:4] == ["by", "slices", "whole", "2"]
     assert [row[0] for row in table[1:3]] == ["data_parallel", "single"]
     assert table[1][1] == "-"
+
+
+STEP = replace(chain(8), source="pytorch", optimizer="sgd")
+
+
+def told(problem: Problem, method: str = "auto") -> str:
+    return slicing_text(solve(problem, method, time_limit=None, evaluations=200))
+
+
+def test_a_chain_of_ops_gains_what_its_devices_share():
+    text = told(Problem(STEP, devices(1, 1)))
+    assert "with --slices auto, the step may take 4.00 s at best" in text
+
+
+def test_a_faster_device_counts_for_more():
+    assert "may take 5.33 s at best" in told(Problem(STEP, devices(1, 2)))
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        replace(STEP, slices=Slices((1, 1))),
+        replace(STEP, source="onnx"),
+        replace(STEP, optimizer=""),
+        replace(STEP, optimizer=None),
+    ],
+)
+def test_what_is_no_whole_captured_training_step_is_not_told(graph):
+    assert told(Problem(graph, devices(1, 1))) == ""
+
+
+def test_a_plan_that_shares_already_and_one_device_are_not_told():
+    shared = replace(apart(8), source="pytorch", optimizer="sgd")
+    assert told(Problem(shared, devices(1, 1))) == ""
+    assert told(Problem(STEP, devices(1))) == ""
+
+
+def test_a_method_that_is_asked_for_is_left_alone():
+    assert told(Problem(STEP, devices(1, 1)), "single") == ""

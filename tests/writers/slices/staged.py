@@ -10,7 +10,7 @@ from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.data.slices import Slices
-from situate.report.model_parts import model_parts
+from situate.report.slices.stages import model_parts
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import decode
 

@@ -8,9 +8,8 @@ import pytest
 
 from situate.report.slices.stages import slice_stages
 from situate.writers.slices.order import followers, in_order, middles
-from situate.writers.slices.passes import passes_of_ops
+from situate.writers.slices.passes import passes_of_ops, stage_of_ops
 from situate.writers.slices.predicted import warn_of_figures
-from situate.writers.slices.stage_of_ops import stage_of_ops
 from tests.writers.slices.staged import SPLIT, on, planned, staged, weights_last
 
 

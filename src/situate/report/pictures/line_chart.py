@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from situate.data.arrays import Floats
 from situate.errors import MissingExtra
 from situate.files.atomic import write_bytes
-from situate.report.pictures.formats import format_of, image
+from situate.report.pictures.formats import fitting, format_of, image
 from situate.report.pictures.op_colors import GRID, INK, PALE, PALETTE
-from situate.report.pictures.widths import fitting
 from situate.report.text import printable
 
 if TYPE_CHECKING:

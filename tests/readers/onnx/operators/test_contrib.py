@@ -12,8 +12,8 @@ from onnx import TensorProto, helper
 
 from situate.errors import ReadError
 from situate.readers import onnx
-from situate.readers.onnx.infer import infer
-from situate.readers.onnx.shapes import Info, Shapes
+from situate.readers.onnx.types import Info, Shapes
+from situate.readers.onnx.walk import infer
 from tests.readers.models import loaded, model, node, scalar, value
 
 KINDS = {
@@ -51,6 +51,90 @@ def made(op: str, inputs: str, outputs: int = 1, **attributes: Any) -> list[tupl
     found = Shapes.of(infer(loaded(model_of(op, inputs, outputs, **attributes)), {}).graph)
     infos = [found.get(f"o{place}") or Info((), "") for place in range(outputs)]
     return [(info.shape, info.dtype) for info in infos]
+
+
+TWO = {"num_heads": 2}
+OUT = (2, 5, 8)
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attributes", "shapes"),
+    [
+        ("Attention", "f2,5,8 f8,24 f24", TWO, [OUT]),
+        ("Attention", "f2,5,6 f6,28 f28", {**TWO, "qkv_hidden_sizes": [8, 8, 12]}, [(2, 5, 12)]),
+        ("Attention", "f2,5,8 f8,24 f24 - f2,2,2,3,4", TWO, [OUT, (2, 2, 2, 8, 4)]),
+        ("QAttention", "u2,5,8 s8,24 f24 f f - u s", TWO, [OUT]),
+        ("QAttention", "u2,5,8 s8,24 f24 f f - u s f2,2,2,3,4", TWO, [OUT, (2, 2, 2, 8, 4)]),
+        ("MultiHeadAttention", "f2,5,8 f2,7,8 f2,7,12", TWO, [(2, 5, 12)]),
+        ("MultiHeadAttention", "f2,5,8 f2,2,7,4 f2,2,7,4", TWO, [OUT]),
+        ("MultiHeadAttention", "f2,5,8 f2,7,2,2,4", TWO, [OUT]),
+        ("MultiHeadAttention", "f2,5,2,3,4", TWO, [OUT]),
+        (
+            "MultiHeadAttention",
+            "f2,5,8 f2,5,8 f2,5,8 - - - f2,2,3,4 f2,2,3,4",
+            TWO,
+            [OUT, (2, 2, 8, 4), (2, 2, 8, 4)],
+        ),
+        (
+            "DecoderMaskedMultiHeadAttention",
+            "f2,1,8 f2,1,8 f2,1,8 - - f2,2,9,4 f2,2,9,4 i1",
+            {**TWO, "past_present_share_buffer": 1},
+            [(2, 1, 8), (2, 2, 9, 4), (2, 2, 9, 4)],
+        ),
+        (
+            "GroupQueryAttention",
+            "f2,1,32 f2,1,16 f2,1,16 f2,2,9,8 f2,2,9,8 i2 i1",
+            {"num_heads": 4, "kv_num_heads": 2},
+            [(2, 1, 32), (2, 2, 10, 8), (2, 2, 10, 8)],
+        ),
+        (
+            "GroupQueryAttention",
+            "f2,5,64 - - - - i2 i1",
+            {"num_heads": 4, "kv_num_heads": 2},
+            [(2, 5, 32), (2, 2, 5, 8), (2, 2, 5, 8)],
+        ),
+    ],
+)
+def test_results_and_the_keys_and_values_that_are_kept(op, inputs, attributes, shapes):
+    assert [shape for shape, _ in made(op, inputs, len(shapes), **attributes)] == shapes
+
+
+def test_an_attention_of_quantised_numbers_makes_real_ones():
+    assert made("QAttention", "u2,5,8 s8,24 f24 h f - u s", **TWO) == [(OUT, "float16")]
+
+
+CLASSIC_OPSETS = [helper.make_opsetid("", 15), helper.make_opsetid("ai.onnx.ml", 3)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "attributes", "expected"),
+    [
+        ("Scaler", {"offset": [0.0], "scale": [1.0]}, [((6, 4), "float32")]),
+        ("Normalizer", {"norm": "L2"}, [((6, 4), "float32")]),
+        ("Imputer", {"imputed_value_floats": [0.0]}, [((6, 4), "float32")]),
+        ("LinearRegressor", {"coefficients": [1.0] * 8, "targets": 2}, [((6, 2), "float32")]),
+        ("SVMRegressor", {}, [((6, 1), "float32")]),
+        ("TreeEnsembleRegressor", {"n_targets": 3}, [((6, 3), "float32")]),
+        ("FeatureVectorizer", {"inputdimensions": [4]}, [((6, 4), "float32")]),
+        (
+            "TreeEnsembleClassifier",
+            {"classlabels_int64s": [0, 1, 2]},
+            [((6,), "int64"), ((6, 3), "float32")],
+        ),
+        (
+            "TreeEnsembleClassifier",
+            {"classlabels_strings": ["a", "b"]},
+            [((6,), "string"), ((6, 2), "float32")],
+        ),
+    ],
+)
+def test_rows_stay_and_what_is_made_of_them_is_known(kind, attributes, expected):
+    names = [f"y{place}" for place in range(len(expected))]
+    op = node(kind, "x", " ".join(names), domain="ai.onnx.ml", **attributes)
+    outputs = [value(name, None) for name in names]
+    data = model([op], [value("x", ["n", 4])], outputs, opset_imports=CLASSIC_OPSETS)
+    found = Shapes.of(infer(loaded(data), {"n": 6}).graph)
+    assert [(found.get(n).shape, found.get(n).dtype) for n in names] == expected
 
 
 @pytest.mark.parametrize(
