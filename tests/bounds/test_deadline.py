@@ -98,9 +98,9 @@ def test_no_plan_of_a_tiny_problem_is_faster(rules: str) -> None:
     for seed in (0, 1, 2, 38, 125):
         problem = unlike(seed, rules)
         paths = with_joins(problem, Paths.of(problem))
-        known = max(paths.longest, least_together(problem, paths), least_load(problem).seconds)
-        least, from_less = refuted(problem, known), refuted(problem, known / 3)
+        bound = max(paths.longest, least_together(problem, paths), least_load(problem).seconds)
+        least, from_less = refuted(problem, bound), refuted(problem, bound / 3)
         assert max(least, from_less) <= best_values(problem)["time"]
         assert from_less >= paths.longest * (1 - 2 * deadline.PRECISION)
-        raised += least > known
+        raised += least > bound
     assert raised == 2

@@ -37,16 +37,16 @@ def test_the_peak_holds_a_share_a_unit_and_what_one_op_needs() -> None:
 
 def test_the_largest_unit_counts_and_not_the_smallest() -> None:
     ops = tuple(
-        Op(name, seconds={"*": 1.0}, persistent=held) for name, held in (("a", 9), ("b", 1))
+        Op(name, seconds={"*": 1.0}, persistent=sizes) for name, sizes in (("a", 9), ("b", 1))
     )
     assert least_peak(Problem(Graph("g", ops), devices(1, 1), "memory")) == 9
 
 
 def test_an_op_needs_what_it_hands_on_and_a_parameter_is_held_already() -> None:
     ops = tuple(Op(name, seconds={"*": 1.0}) for name in "ab")
-    handed, held = Tensor("t", 0, 7, (1,)), Tensor("u", 0, 5, (1,), resident=True)
+    handed, resident = Tensor("t", 0, 7, (1,)), Tensor("u", 0, 5, (1,), resident=True)
     tail = Tensor("v", 1, 3, output=True)
-    graph = Graph("g", ops, (handed, held, tail))
+    graph = Graph("g", ops, (handed, resident, tail))
     assert least_peak(Problem(graph, devices(1, 1), "memory")) == 10
 
 
@@ -90,8 +90,8 @@ def test_no_schedule_holds_less() -> None:
     met = fitting = tight = 0
     for seed in range(300):
         problem = random_problem(seed)
-        drawn = random_decision(problem, seed)
-        peak = simulate(problem, drawn.placement, drawn.priority).peak
+        decision = random_decision(problem, seed)
+        peak = simulate(problem, decision.placement, decision.priority).peak
         least = least_peak(unlimited(problem))
         assert least <= peak.max()
         met += least == peak.max()
@@ -106,18 +106,18 @@ def test_no_schedule_holds_less() -> None:
 @pytest.mark.parametrize("chunk", range(4))
 def test_no_plan_of_a_tiny_problem_holds_less(chunk: int) -> None:
     """Under all rules, with devices that most often hold a part of what there is."""
-    compared = met = 0
+    comparisons = met = 0
     for seed in range(chunk, 160, 4):
-        drawn = small_problem(seed)
+        sample = small_problem(seed)
         for rules in RULES.values():
-            problem = Problem(drawn.graph, drawn.cluster, "memory", rules)
+            problem = Problem(sample.graph, sample.cluster, "memory", rules)
             if problem.n <= 5 and (best := best_values(problem)) is not None:
                 assert least_peak(problem) <= best["memory"], (seed, rules.name)
                 fits = all(need.fits for need in needs(problem))
                 assert fits or best["memory"] == np.inf, (seed, rules.name)
                 met += least_peak(problem) == best["memory"]
-                compared += 1
-    assert compared > met > 10
+                comparisons += 1
+    assert comparisons > met > 10
 
 
 def test_devices_that_cannot_hold_a_share_are_full() -> None:
@@ -190,6 +190,7 @@ def test_no_time_makes_no_bound_larger(seed: int) -> None:
     assert all(few.bytes <= all_.bytes for few, all_ in zip(hurried, needs(problem), strict=False))
 
 
+# The bytes that a tree needs at once.
 def test_a_tree_on_one_device_is_certified() -> None:
     """Whatever has ended, no more than eleven bytes are certain."""
     problem = on(two_parts(), 1)
@@ -218,6 +219,7 @@ def test_what_is_no_tree_or_has_no_time_is_not_looked_at() -> None:
     assert bytes_of_tree(on(chain(5, size=3), 1), until=-math.inf) == 0
 
 
+# The bytes that few ops need at once in their best order.
 def test_what_is_no_tree_is_certified_on_one_device() -> None:
     """One op more waits for the first; no more than eleven bytes are live whatever has ended."""
     problem = on(dataclasses.replace(two_parts(), control=((0, 6),)), 1)

@@ -30,19 +30,19 @@ def pinned(small: Graph, *to: str) -> Graph:
 
 
 def test_heads_and_tails_of_a_chain() -> None:
-    found = Paths.of(Problem(chain(4, seconds=[1.0, 2.0, 3.0, 4.0]), devices(1, 2)))
-    assert found.head.tolist() == [0, 1, 3, 6]
-    assert found.tail.tolist() == [9, 7, 4, 0]
-    assert found.longest == 10
+    result = Paths.of(Problem(chain(4, seconds=[1.0, 2.0, 3.0, 4.0]), devices(1, 2)))
+    assert result.head.tolist() == [0, 1, 3, 6]
+    assert result.tail.tolist() == [9, 7, 4, 0]
+    assert result.longest == 10
 
 
 def test_ops_on_two_devices_have_a_transfer_between_them() -> None:
     """Five bytes at a byte a second, after half a second of latency."""
     small = pinned(chain(3, size=5), "d0", "d1", "d1")
-    found = Paths.of(Problem(small, devices(1, 1, latency=0.5)))
-    assert found.head.tolist() == [0, 6.5, 7.5]
-    assert found.tail.tolist() == [7.5, 1, 0]
-    assert found.longest == 8.5
+    result = Paths.of(Problem(small, devices(1, 1, latency=0.5)))
+    assert result.head.tolist() == [0, 6.5, 7.5]
+    assert result.tail.tolist() == [7.5, 1, 0]
+    assert result.longest == 8.5
 
 
 def test_a_signal_takes_the_synchronisation() -> None:
@@ -88,9 +88,9 @@ def test_transfers_are_free_under_atomic_rules_and_where_there_are_very_many_pai
 @pytest.mark.parametrize("seed", range(50))
 def test_no_path_through_an_op_is_longer_than_the_longest(seed: int) -> None:
     problem = random_problem(seed)
-    found = Paths.of(problem)
-    through = found.head + problem.fastest + found.tail
-    assert through.max() <= found.longest * (1 + 1e-12)
+    result = Paths.of(problem)
+    through = result.head + problem.fastest + result.tail
+    assert through.max() <= result.longest * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("seed", range(200))
@@ -100,13 +100,13 @@ def test_no_placement_has_shorter_paths(seed: int) -> None:
     choices = [np.flatnonzero(may) for may in problem.allowed]
     if problem.n > 6 or np.prod([len(choice) for choice in choices]) > 300:
         return
-    found = Paths.of(problem)
+    result = Paths.of(problem)
     for units in product(*choices):
         placement = np.array(units)[problem.unit]
         head, through = placed_paths(problem, placement)
-        assert (found.head <= head * (1 + 1e-12)).all()
-        assert found.longest <= through.max() * (1 + 1e-12)
-        assert (found.tail <= through.max() - head + 1e-9).all()
+        assert (result.head <= head * (1 + 1e-12)).all()
+        assert result.longest <= through.max() * (1 + 1e-12)
+        assert (result.tail <= through.max() - head + 1e-9).all()
 
 
 def placed_paths(
@@ -129,6 +129,7 @@ def test_on_one_device_nothing_is_sent() -> None:
     assert Paths.of(Problem(graph(2, []), devices(1))).longest == 1
 
 
+# Joins: heads and tails of ops whose inputs must share a device with them.
 MANY = devices(*[1] * 16)
 
 
@@ -190,12 +191,12 @@ def test_where_nothing_meets_paths_stay_as_they_are() -> None:
 
 def test_looking_ends_and_what_is_known_by_then_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem(sums(size=100), MANY)
-    most, found = joined(problem).head, []
+    most, result = joined(problem).head, []
     for work in range(0, 200, 8):
         monkeypatch.setattr(paths, "WORK", work)
-        found.append(joined(problem))
-        assert (found[-1].head <= most).all()
-    assert {paths.longest for paths in found} == {3, 4}
+        result.append(joined(problem))
+        assert (result[-1].head <= most).all()
+    assert {paths.longest for paths in result} == {3, 4}
 
 
 def detour(size: int = 100) -> Problem:
@@ -240,7 +241,7 @@ def test_no_more_is_found_than_there_is_time_for() -> None:
     assert with_joins(problem, Paths.of(problem), until=time.perf_counter()).longest == 3
 
 
-def drawn(seed: int, rules: str) -> Problem:
+def seeded_problem(seed: int, rules: str) -> Problem:
     """Half of all pairs of five ops have an edge, whose transfer takes up to six seconds."""
     random = np.random.default_rng(seed)
     edges = [(a, b) for b in range(5) for a in range(b) if random.random() < 0.5]
@@ -255,7 +256,7 @@ def drawn(seed: int, rules: str) -> Problem:
 def test_no_plan_of_a_tiny_problem_is_faster(rules: str) -> None:
     raised = 0
     for seed in range(20):
-        problem = drawn(seed, rules)
+        problem = seeded_problem(seed, rules)
         longest = joined(problem).longest
         assert longest <= best_values(problem)["time"]
         raised += longest > Paths.of(problem).longest

@@ -128,19 +128,20 @@ def busy(problem: Problem, placement: np.ndarray[tuple[int], np.dtype[np.int64]]
 
 @pytest.mark.parametrize("chunk", range(2))
 def test_no_plan_of_a_tiny_problem_is_faster(chunk: int) -> None:
-    compared = 0
+    comparisons = 0
     for seed in range(chunk, 400, 2):
-        drawn = random_problem(seed)
-        problem = Problem(drawn.graph, drawn.cluster, rules=RULES["regal"])
+        sample = random_problem(seed)
+        problem = Problem(sample.graph, sample.cluster, rules=RULES["regal"])
         if problem.n > 5 or problem.d > 3 or (best := best_values(problem)) is None:
             continue
         least = least_split(problem)
         assert least <= best["time"] * (1 + 1e-12), seed
         assert least <= best["throughput"] * (1 + 1e-12), seed
-        compared += least > 0
-    assert compared >= 5
+        comparisons += least > 0
+    assert comparisons >= 5
 
 
+# The least that transfers take.
 def test_of_links_with_early_starts_and_fast_ones_the_better_is_taken_for_each_tensor() -> None:
     ops = tuple(Op(f"op{j}", seconds={"*": 1.0}) for j in range(3))
     tensors = (Tensor("small", 0, 1, (1,)), Tensor("large", 0, 100, (1,)))
@@ -162,6 +163,7 @@ def test_a_tensor_goes_over_the_fastest_link_unless_it_says_what_it_takes() -> N
     assert least_transfers(problem).tolist() == [2.5, 7.0, 0.0]
 
 
+# Minima of smooth functions.
 def quadratic(point: Floats) -> tuple[float, Floats]:
     """A narrow valley with its lowest point at (1, 2)."""
     along = np.array([1.0, 100.0]) * (point - np.array([1.0, 2.0]))

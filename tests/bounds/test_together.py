@@ -21,6 +21,7 @@ from tests.solvers.exhaustive import best_values
 from tests.solvers.families import apart, chain, devices, fork, graph, layered
 
 
+# Colocation groups have a device to themselves.
 def colocated(problem: Problem) -> float:
     return least_together(problem, Paths.of(problem))
 
@@ -146,13 +147,13 @@ def test_without_edges_or_other_devices_nothing_is_held_together() -> None:
 
 @pytest.mark.parametrize("chunk", range(4))
 def test_no_plan_of_a_tiny_problem_is_faster_than_ops_that_share(chunk: int) -> None:
-    compared = 0
+    comparisons = 0
     for seed in range(chunk, 400, 4):
-        drawn = random_problem(seed)
-        for rules in (drawn.rules, RULES["regal"], RULES["doppler"]):
-            problem = Problem(drawn.graph, drawn.cluster, rules=rules)
+        sample = random_problem(seed)
+        for rules in (sample.rules, RULES["regal"], RULES["doppler"]):
+            problem = Problem(sample.graph, sample.cluster, rules=rules)
             if problem.n > 5 or problem.d > 3 or (best := best_values(problem)) is None:
                 continue
             assert together(problem) <= best["time"] * (1 + 1e-12), (seed, rules.name)
-            compared += together(dataclasses.replace(problem)) > 0
-    assert compared >= 5
+            comparisons += together(dataclasses.replace(problem)) > 0
+    assert comparisons >= 5

@@ -41,17 +41,18 @@ def test_what_comes_late_is_shared_by_what_is_left() -> None:
 
 def test_the_fast_device_takes_more_of_it() -> None:
     """Nine ops of a second or two: six and three, six seconds."""
-    found = window(Problem(fork(11), devices(1, 2)))
-    assert found == pytest.approx(8, rel=1e-2)
-    assert found <= 8
+    result = window(Problem(fork(11), devices(1, 2)))
+    assert result == pytest.approx(8, rel=1e-2)
+    assert result <= 8
 
 
 def test_memory_forces_some_of_it_onto_the_slow_device() -> None:
     """Six ops of 4 bytes, of which 3 fit on the fast device, between two ends of a second."""
     between = graph(8, [(0, j) for j in range(1, 7)] + [(j, 7) for j in range(1, 7)], size=0)
-    held = [0, *[4] * 6, 0]
+    sizes = [0, *[4] * 6, 0]
     ops = tuple(
-        structs.replace(op, persistent=bytes_) for op, bytes_ in zip(between.ops, held, strict=True)
+        structs.replace(op, persistent=bytes_)
+        for op, bytes_ in zip(between.ops, sizes, strict=True)
     )
     cluster = devices(1, 2)
     fast, slow = cluster.devices
@@ -78,7 +79,7 @@ def test_a_sum_of_prices_without_end_bounds_nothing() -> None:
 @pytest.mark.parametrize("chunk", range(4))
 def test_at_no_prices_is_it_above_the_best_plan_of_a_tiny_problem(chunk: int) -> None:
     """Any weights of sum one and any prices give a bound."""
-    compared = 0
+    comparisons = 0
     for seed in range(chunk, 480, 4):
         problem = random_problem(seed)
         if problem.n > 6 or problem.d > 3 or (best := best_values(problem)) is None:
@@ -89,10 +90,11 @@ def test_at_no_prices_is_it_above_the_best_plan_of_a_tiny_problem(chunk: int) ->
             price = draw.exponential(scale, problem.d) * (problem.capacity < LIMITLESS)
             load = Load(0.0, draw.dirichlet(np.ones(problem.d)), price)
             assert least_window(problem, Paths.of(problem), load) <= least, seed
-            compared += 1
-    assert compared >= 60
+            comparisons += 1
+    assert comparisons >= 60
 
 
+# Windows of ops that only some devices may run.
 def narrow(problem: Problem) -> float:
     return least_narrow(problem, Paths.of(problem))
 
@@ -133,14 +135,14 @@ def test_where_everything_may_run_everywhere_nothing_is_narrow() -> None:
 
 @pytest.mark.parametrize("chunk", range(2))
 def test_no_plan_of_a_tiny_problem_is_faster(chunk: int) -> None:
-    compared = 0
+    comparisons = 0
     for seed in range(chunk, 600, 2):
         problem = random_problem(seed)
         if problem.n > 6 or problem.d > 3 or (best := best_values(problem)) is None:
             continue
         assert narrow(problem) <= best["time"] * (1 + 1e-9), seed
-        compared += narrow(problem) > 0
-    assert compared >= 5
+        comparisons += narrow(problem) > 0
+    assert comparisons >= 5
 
 
 def test_the_period_of_a_pipeline_is_that_of_its_narrow_work() -> None:

@@ -88,6 +88,7 @@ def test_every_class_reaches_a_fraction_of_the_peak():
     assert all(0 < fraction <= 1 for fraction in EFFICIENCY.values())
 
 
+# Names of element types.
 def test_what_a_device_may_state_is_a_name():
     assert DTYPES < NAMES
 

@@ -153,6 +153,7 @@ def test_bytes_are_multiplied_no_slower_than_half_precision():
     assert seconds(Op("a", "onnx.MatMulInteger", flops=10**9, dtype="uint8"), GPU) == half
 
 
+# The rate at which a device multiplies numbers of a dtype.
 RATES = {"float32": 1.0, "float16": 2.0, "bfloat16": 3.0}
 
 

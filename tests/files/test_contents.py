@@ -150,6 +150,7 @@ def test_a_line_that_is_no_text_names_its_byte():
         list(lines(b"a\nb\xff"))
 
 
+# Archives given as a model file.
 TRACE = chrome_trace(*KERNELS)
 
 
@@ -180,7 +181,7 @@ def with_checksum(header: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (zipped(), r"is a zip archive: unpack it \(unzip FILE\)"),
         (tar(tarfile.USTAR_FORMAT), r"is a tar archive: unpack it \(tar -xf FILE\)"),
@@ -195,12 +196,12 @@ def with_checksum(header: bytes) -> bytes:
         (b"\x28\xb5\x2f\xfd\x04", "is compressed by zstd"),
     ],
 )
-def test_an_archive_is_named_whatever_its_name(tmp_path, data, said):
+def test_an_archive_is_named_whatever_its_name(tmp_path, data, message):
     path = tmp_path / "model.json"
     path.write_bytes(data)
-    with pytest.raises(ReadError, match=said):
+    with pytest.raises(ReadError, match=message):
         situate.read(path)
-    with pytest.raises(ReadError, match=said):
+    with pytest.raises(ReadError, match=message):
         situate.read(path, format="onnx")
 
 

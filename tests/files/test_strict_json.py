@@ -109,6 +109,7 @@ def test_no_script_element_can_be_closed_from_within() -> None:
     assert b"</" not in json_bytes({"</script>": "</SCRIPT>"})
 
 
+# Numbers out of numpy arrays are as good as Python's own, from the graph to the plan's file.
 def graph(whole=int, real=float) -> Graph:
     ops = tuple(Op(name, seconds={"*": real(0.5)}, persistent=whole(3)) for name in "ab")
     tensors = (Tensor("t", whole(0), whole(2), (whole(1),), seconds=real(0.25)),)
@@ -121,12 +122,12 @@ def cluster(whole=int, real=float) -> Cluster:
 
 
 def test_hashes_and_files_do_not_tell_them_from_others(tmp_path):
-    drawn = graph(np.int64, np.float64)
-    assert drawn.hash == graph().hash
-    assert encode(drawn) == encode(graph())
+    sample = graph(np.int64, np.float64)
+    assert sample.hash == graph().hash
+    assert encode(sample) == encode(graph())
     assert cluster(np.int64, np.float64).hash == cluster().hash
-    write(drawn, tmp_path / "g.json")
-    assert read(tmp_path / "g.json").hash == drawn.hash
+    write(sample, tmp_path / "g.json")
+    assert read(tmp_path / "g.json").hash == sample.hash
 
 
 def test_a_plan_of_them_is_written(tmp_path):

@@ -16,6 +16,7 @@ from situate.grouping.bisection import LARGEST_SUM, WeightedGraph, as_integers, 
 from tests.solvers.programs import needs_metis
 
 
+# Weights as integers.
 def test_whole_numbers_keep_proportions_and_their_sum() -> None:
     values = np.array([0.0, 1.0, 2.0, 4.0])
     weights = as_integers(values)
@@ -46,6 +47,7 @@ def cliques(count: int, size: int) -> Any:
     return weighted(count * size, edges)
 
 
+# Cuts of small graphs.
 @needs_metis
 @pytest.mark.parametrize("count", [2, 3, 4, 8])
 def test_the_lightest_cut_is_found(count: int) -> None:
@@ -91,15 +93,16 @@ def test_nothing_is_printed_when_parts_are_left_empty() -> None:
         "partition(heavy, np.ones(8))\n"
     )
     root = Path(__file__).parents[2]
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program], cwd=root, capture_output=True, check=True
     )
-    assert done.stdout == b""
+    assert process.stdout == b""
 
 
 ROWS, NEIGHBOUR, WEIGHT, LOAD = [0, 1, 1, 2], [1, 0, 2, 1], [5, 5, 7, 7], [1, 1, 1]
 
 
+# Errors, and parts of parts.
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

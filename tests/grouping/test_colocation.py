@@ -36,8 +36,8 @@ def line(*kinds: str, seconds: float = 1.0) -> Graph:
 def captured():
     def load(network: str) -> tuple[dict[str, int], Graph]:
         graph = zoo.load(network)
-        found = group(Problem(graph, Cluster.preset("h100-8")), "colocation").of_op
-        return {op.name: int(found[j]) for j, op in enumerate(graph.ops)}, graph
+        result = group(Problem(graph, Cluster.preset("h100-8")), "colocation").of_op
+        return {op.name: int(result[j]) for j, op in enumerate(graph.ops)}, graph
 
     return load
 
@@ -118,8 +118,8 @@ def graph(*ops: tuple[str, str], reads: dict[int, tuple[int, ...]], module: str 
     )
 
 
-def gradients_of(found: Graph) -> dict[int, int]:
-    return forward_ops(found, calls(found))
+def gradients_of(expected: Graph) -> dict[int, int]:
+    return forward_ops(expected, calls(expected))
 
 
 LAYER = (
@@ -132,8 +132,8 @@ READS = {2: (0, 1), 3: (2,), 4: (2,), 5: (4, 0), 6: (4, 1), 7: (5, 1)}
 
 
 def test_a_gradient_goes_with_the_op_whose_tensors_it_reads():
-    found = gradients_of(graph(*LAYER, reads=READS))
-    assert {5: found[5], 6: found[6], 7: found[7]} == {5: 2, 6: 2, 7: 1}
+    result = gradients_of(graph(*LAYER, reads=READS))
+    assert {5: result[5], 6: result[6], 7: result[7]} == {5: 2, 6: 2, 7: 1}
 
 
 def test_a_gradient_in_another_module_is_of_no_op():
@@ -151,27 +151,27 @@ def test_a_sum_of_gradients_goes_with_the_gradient_that_it_reads():
 
 def test_what_gradients_begin_with_goes_with_the_gradient_that_reads_it():
     ops = (*LAYER, ("full", "backward"))
-    found = gradients_of(graph(*ops, reads={**READS, 4: (2, 8)}))
-    assert found[8] == found[4]
+    result = gradients_of(graph(*ops, reads={**READS, 4: (2, 8)}))
+    assert result[8] == result[4]
 
 
 def test_without_phases_nothing_is_a_gradient():
     assert gradients_of(graph(*((kind, "") for kind, _ in LAYER), reads=READS)) == {}
 
 
-@pytest.mark.parametrize(("crowd", "known"), [(MAX_SHARED_OPS, 1), (MAX_SHARED_OPS + 1, 0)])
-def test_a_tensor_that_a_crowd_reads_says_nothing(crowd, known):
+@pytest.mark.parametrize(("crowd", "is_known"), [(MAX_SHARED_OPS, 1), (MAX_SHARED_OPS + 1, 0)])
+def test_a_tensor_that_a_crowd_reads_says_nothing(crowd, is_known):
     ops = [("input", ""), ("relu", ""), *[("mul", "")] * crowd, ("mul", "backward")]
-    found = graph(*ops, reads=dict.fromkeys(range(2, crowd + 3), (0,)))
-    assert len(gradients_of(found)) == known
+    result = graph(*ops, reads=dict.fromkeys(range(2, crowd + 3), (0,)))
+    assert len(gradients_of(result)) == is_known
 
 
 def test_nearly_every_gradient_of_a_captured_network_has_its_op():
-    found = zoo.load("inception_v3")
-    backward = [j for j, op in enumerate(found.ops) if op.phase == "backward"]
-    known = gradients_of(found)
-    assert len(known) > 0.98 * len(backward)
-    assert all(found.ops[j].module == found.ops[known[j]].module for j in known)
+    result = zoo.load("inception_v3")
+    backward = [j for j, op in enumerate(result.ops) if op.phase == "backward"]
+    pairs = gradients_of(result)
+    assert len(pairs) > 0.98 * len(backward)
+    assert all(result.ops[j].module == result.ops[pairs[j]].module for j in pairs)
 
 
 def test_a_set_is_named_after_its_lowest_unit():

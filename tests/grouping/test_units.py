@@ -22,13 +22,13 @@ FLOPS = REFERENCE.flops["float32"]
 
 def problem(*ops: Op) -> Problem:
     seconds = {"*": 1.0}
-    given = tuple(structs.replace(op, seconds=op.seconds or seconds) for op in ops)
-    return Problem(Graph("g", given), families.devices(1, 2))
+    inputs = tuple(structs.replace(op, seconds=op.seconds or seconds) for op in ops)
+    return Problem(Graph("g", inputs), families.devices(1, 2))
 
 
 def test_work_is_seconds_on_the_reference_by_the_roofline():
-    found = op_work(problem(Op("a", "matmul", flops=int(7 * FLOPS)), Op("b", traffic=1), Op("c")))
-    assert found == pytest.approx([REFERENCE.launch + 10, REFERENCE.launch, 0.0], rel=1e-6)
+    result = op_work(problem(Op("a", "matmul", flops=int(7 * FLOPS)), Op("b", traffic=1), Op("c")))
+    assert result == pytest.approx([REFERENCE.launch + 10, REFERENCE.launch, 0.0], rel=1e-6)
 
 
 def test_work_does_not_depend_on_an_ops_own_seconds():

@@ -93,6 +93,7 @@ def test_views_in_a_circle_are_named():
         flow.finish()
 
 
+# Names become unique and those that were unique stay as they are.
 def test_repeated_names_get_a_number():
     assert unique(["a", "b", "a", "a"]) == ["a", "b", "a#2", "a#3"]
 

@@ -89,6 +89,7 @@ def test_a_schedule_that_never_ends_is_an_error() -> None:
         explain(chain(1), plan)
 
 
+# Devices and channels that a step keeps busy in pipelined operation.
 def test_the_busiest_comes_first_and_is_the_time_between_steps() -> None:
     problem = chain(3, bandwidth=25)
     plan = schedule(problem, [0, 1, 1])

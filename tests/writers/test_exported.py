@@ -25,6 +25,7 @@ from tests.report.handmade import HOSTILE, chain, schedule
 from tests.writers.layered import network
 
 
+# Other tools' names of devices.
 def test_accelerators_are_numbered_past_cpus_and_disks():
     kinds = ("cpu", "gpu", "disk", "npu", "gpu")
     assert device_names(network(kinds=kinds).cluster) == ["cpu", 0, "disk", 1, 2]
@@ -33,24 +34,24 @@ def test_accelerators_are_numbered_past_cpus_and_disks():
 def test_the_plans_own_placement_is_the_plan():
     problem = chain()
     plan = schedule(problem, [0, 0, 1])
-    found = exported(problem, plan, [0, 0, 1])
-    assert found is not None
-    assert found.makespan == plan.makespan
-    assert list(differences(problem, plan, found, "map")) == []
-    assert distance(problem, plan, found) == 0
+    result = exported(problem, plan, [0, 0, 1])
+    assert result is not None
+    assert result.makespan == plan.makespan
+    assert list(differences(problem, plan, result, "map")) == []
+    assert distance(problem, plan, result) == 0
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_so_it_is_where_blocking_transfers_have_an_urgency_of_their_own(seed):
-    drawn = random_problem(seed)
-    roomy = tuple(structs.replace(device, memory=None) for device in drawn.cluster.devices)
-    problem = Problem(drawn.graph, replace(drawn.cluster, devices=roomy), rules="regal")
+    sample = random_problem(seed)
+    roomy = tuple(structs.replace(device, memory=None) for device in sample.cluster.devices)
+    problem = Problem(sample.graph, replace(sample.cluster, devices=roomy), rules="regal")
     decision = random_decision(problem, seed)
     urgent = np.random.default_rng(seed).random((len(problem.size), problem.d), np.float32)
     plan = Simulator(problem).schedule(decision.placement, decision.priority, urgent, "serial")
-    found = exported(problem, plan, plan.placement.tolist())
-    assert found is not None
-    assert found.makespan == plan.makespan
+    result = exported(problem, plan, plan.placement.tolist())
+    assert result is not None
+    assert result.makespan == plan.makespan
 
 
 def test_another_one_is_told_with_both_figures():
@@ -81,9 +82,9 @@ def test_an_op_that_cannot_run_there_is_told():
     problem = chain(device_names=("gpu0", "gpu1"))
     problem.seconds[1, 1] = float("inf")
     plan = schedule(problem, [0, 0, 0])
-    found = exported(problem, plan, [0, 1, 0])
-    assert found is None
-    assert list(differences(problem, plan, found, "map")) == [
+    result = exported(problem, plan, [0, 1, 0])
+    assert result is None
+    assert list(differences(problem, plan, result, "map")) == [
         "the map has no schedule: an op cannot run where it is, or calls wait for others"
     ]
 
@@ -97,17 +98,18 @@ def test_the_innermost_path_places_an_op():
 def test_distance_counts_bytes_and_seconds_that_are_elsewhere_and_what_is_slower():
     problem = chain(4)
     plan = schedule(problem, [0, 0, 0, 0])
-    found = exported(problem, plan, [0, 0, 0, 1])
-    assert found is not None
-    assert distance(problem, plan, found) == pytest.approx(0.25 + 0.25 + 1 / 4)
+    result = exported(problem, plan, [0, 0, 0, 1])
+    assert result is not None
+    assert distance(problem, plan, result) == pytest.approx(0.25 + 0.25 + 1 / 4)
 
 
+# Scripts run a command with a plan's settings.
 PRINT = ["sh", "-c", 'printf "%s\\n" "$A" "$@"', "sh"]
 
 
 def run(path: Path, command: list[str]) -> list[str]:
-    ended = subprocess.run(["sh", path, *command], capture_output=True, text=True, check=True)
-    return ended.stdout.splitlines()
+    process = subprocess.run(["sh", path, *command], capture_output=True, text=True, check=True)
+    return process.stdout.splitlines()
 
 
 def test_the_command_gets_environment_and_arguments_as_they_are(tmp_path: Path):

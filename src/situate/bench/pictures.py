@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+# Performance profiles (E. Dolan and J. Moré, Mathematical Programming 91, 2002), and the median
+# gap over time.
 FIRST, POINTS = 1e-3, 200
 """Seconds at which a curve over time begins, and its points."""
 

@@ -22,6 +22,7 @@ from situate.results.result import Result
 from situate.solvers import METHODS, solve
 
 
+# Situate's methods and other people's programs, by name.
 def check_contenders(names: list[str]) -> None:
     """Raise for a name that is neither a method nor a peer, and for one that lacks its packages.
 

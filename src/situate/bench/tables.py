@@ -20,6 +20,7 @@ from situate.report.text import plural, printable
 Label = TypeVar("Label", bound=Hashable)
 
 
+# Gaps of rows to the best known and to the bound, and their means by method.
 @dataclass(frozen=True)
 class RowGap:
     """A row beside what is known of its problem.
@@ -118,6 +119,7 @@ def _means(method: str, rows: Sequence[RowGap]) -> Means:
     )
 
 
+# Tables of a benchmark for the terminal.
 COLUMNS = "method|runs|fit|reach best|mean gap|median|worst|to the bound|seconds"
 
 

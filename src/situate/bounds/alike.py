@@ -1,4 +1,7 @@
-"""Equal rows of arrays, such as the sets of devices that units may use."""
+"""Equal rows of arrays, such as the sets of devices that units may use.
+
+Many ops of a network are copies of one another, so few rows are distinct.
+"""
 
 from __future__ import annotations
 
@@ -60,6 +63,7 @@ def _rising(rows: Floats) -> Indices:
     return np.array(sorted(range(len(rows)), key=cmp_to_key(compare)), np.intp)
 
 
+# Allowed devices of units, as sets.
 @dataclass(frozen=True)
 class DeviceSets:
     """The distinct sets of allowed devices of a problem's units.

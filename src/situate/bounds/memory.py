@@ -162,6 +162,7 @@ def _most_of_unit(problem: Problem) -> Ints:
     return most
 
 
+# The bytes that a tree of ops needs at once; docs/bounds.md derives them.
 def bytes_of_tree(problem: Problem, until: float = math.inf) -> int:
     """Bytes of tensors and workspaces that are live at once in every schedule of a tree of ops.
 
@@ -173,6 +174,7 @@ def bytes_of_tree(problem: Problem, until: float = math.inf) -> int:
     return tree_order(problem).bytes if all_take_time(problem) else 0
 
 
+# The bytes that few ops need at once in their best order; docs/bounds.md derives them.
 ORDER_SETS, ORDER_SECONDS = 20_000, 0.1
 """Sets of ops to look at, and seconds that they take at most."""
 

@@ -78,6 +78,10 @@ def expected_seconds(problem: Problem) -> float:
     return (edges + problem.n) * problem.d / STEPS_PER_SECOND
 
 
+# Joins: an op can start early only on the device of the inputs whose transfers would come too
+# late. The producers of these inputs run on that device one after the other. C. Papadimitriou, M.
+# Yannakakis, "Towards an Architecture-Independent Analysis of Parallel Algorithms", SIAM Journal
+# on Computing 19(2), 1990, for ops, transfers and devices that differ.
 WORK = 20_000_000
 """Edges that are looked at for the sake of others, in a fifth of a second or so."""
 

@@ -132,6 +132,7 @@ class _Ascent:
             self._best, self._point = value, point
 
 
+# The least that transfers take.
 def least_transfers(problem: Problem) -> Floats:
     """(m,) seconds of a transfer of each tensor over the fastest link; signals occupy nothing."""
     own, linked = problem.transfer_seconds, np.full(len(problem.size), np.inf)
@@ -151,6 +152,7 @@ def _fastest_links(problem: Problem) -> Iterator[tuple[float, float]]:
             yield shortest, float(bandwidths[link])
 
 
+# The minimum of a smooth function by L-BFGS (J. Nocedal, Mathematics of Computation 35, 1980).
 HISTORY = 8
 """_Pairs of steps and changes of the gradient that stand for the inverse Hessian."""
 

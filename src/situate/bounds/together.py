@@ -16,6 +16,7 @@ from situate.data.problem import Problem
 from situate.data.topology import edge_producers
 
 
+# Colocation groups: the ops of one run on one device, one after the other.
 def least_group(problem: Problem, paths: Paths) -> float:
     """Lower bound on the seconds of a step with a unit alone on its device.
 
@@ -32,6 +33,7 @@ def seconds_of_units(problem: Problem) -> Floats:
     return np.where(problem.allowed, problem.unit_seconds, np.inf)
 
 
+# Ops that a step is too short to part: the transfer between them would not fit on their path.
 EDGES, PAIRS = 10_000, 4_000_000
 """Most edges of a graph that is looked at, in a tenth of a second, and most pairs of devices of all
 edges."""

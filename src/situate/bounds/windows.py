@@ -61,6 +61,7 @@ def _fullest_window(heads: Floats, tails: Floats, cost: Floats, memory_cost: flo
     return longest
 
 
+# Narrow work: windows of ops that may run only on some devices.
 SETS = 64
 """Most sets of devices with a window; the sets of most ops come first."""
 

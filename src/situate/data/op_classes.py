@@ -56,6 +56,7 @@ def _class_of_name(name: str) -> str:
 
 
 # fmt: off
+# Names of element types, in the words of PyTorch and of ONNX.
 DTYPES = frozenset({
     "float64", "float32", "tfloat32", "float16", "bfloat16", "float8_e4m3fn",
     "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2",

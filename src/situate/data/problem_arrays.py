@@ -153,6 +153,7 @@ class ProblemArrays:
         return np.asarray(self.cluster.latency.max() + size / self.cluster.bandwidth.min())
 
 
+# A topological order by walking a graph depth first.
 def post_order(
     order: Sequence[int], before: Sequence[Sequence[int]], rank: Callable[[int], Any]
 ) -> Order:

@@ -111,11 +111,11 @@ def _work(ops: Sequence[Op]) -> _Work:
 
 
 def _column(
-    ops: Sequence[Op], work: _Work, measured: Floats, device: Device, rates: Rates
+    ops: Sequence[Op], work: _Work, measurements: Floats, device: Device, rates: Rates
 ) -> Floats:
     """Seconds of the ops on one device; ops of equal kind and dtype share a rate."""
     busy = (work.flops > 0) | (work.traffic > 0)
-    for j in np.flatnonzero(busy & np.isnan(measured)):
+    for j in np.flatnonzero(busy & np.isnan(measurements)):
         _check_rates(ops[int(j)], device, rates)
     reached = np.array([rates.reached[op_class(kind)] for kind, _ in work.sorts])
     peaks = np.array([peak(rates.flops, dtype) for _, dtype in work.sorts])[work.sort]
@@ -124,9 +124,9 @@ def _column(
         estimate = np.maximum(
             work.flops / peaks / arithmetic, work.traffic / rates.bandwidth / memory
         )
-    _check_finite(ops, np.isinf(estimate) & np.isnan(measured), device)
+    _check_finite(ops, np.isinf(estimate) & np.isnan(measurements), device)
     estimated = np.where(busy, rates.launch * launches + estimate, 0.0)
-    return np.where(np.isnan(measured), estimated, measured)
+    return np.where(np.isnan(measurements), estimated, measurements)
 
 
 def _check_finite(ops: Sequence[Op], endless: NDArray[np.bool_], device: Device) -> None:
@@ -151,6 +151,7 @@ def _check_rates(op: Op, device: Device, rates: Rates) -> None:
         )
 
 
+# The peak rate of a device in a dtype.
 _NARROW = re.compile(r"q?u?(int|float)(\d)(?!\d)")
 """Numbers of at most 8 bits: their sort and how many."""
 

@@ -129,6 +129,7 @@ def _read_limited(file: BinaryIO | gzip.GzipFile, limit: int) -> bytes:
     return data.getvalue()
 
 
+# Archives and compressed files other than gzip: named, with how to unpack them.
 HEAD = 1024
 """First bytes of a file that are looked at."""
 

@@ -109,12 +109,14 @@ def _check_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
+# JSON whose strings are safe inside a script element of a web page too.
 def json_bytes(value: object) -> bytes:
     """Indented JSON of `value`, ending in a line feed; `</` is written `<\\/`."""
     text = msgspec.json.format(msgspec.json.encode(value), indent=1)
     return text.replace(b"</", rb"<\/") + b"\n"
 
 
+# Numbers out of numpy arrays, in what is hashed or written.
 def plain(value: object) -> object:
     """A numpy scalar as a number of Python's: the `enc_hook` of msgspec, which encodes no others.
 

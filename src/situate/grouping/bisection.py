@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from situate.data.arrays import Ints
 from situate.errors import MissingExtra, SituateError
 
+# Weights as integers, for partitioners that know no others.
 LARGEST_SUM = 2**30
 """Largest sum of integer weights: the partitioners may count in 32 bits, with a sign."""
 
@@ -32,6 +33,7 @@ def as_integers(
     return np.asarray(np.maximum(1, np.floor(share * (room / share.sum()))), np.int64)
 
 
+# METIS: a weighted graph in parts of given shares, by recursive bisection.
 @dataclass(frozen=True, eq=False)
 class WeightedGraph:
     """An undirected graph of n vertices, with each edge in both directions.

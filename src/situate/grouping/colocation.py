@@ -122,6 +122,7 @@ def _heavy(problem: Problem) -> NDArray[np.bool_]:
     return np.asarray(work >= work.mean() * (1 - 1e-9))
 
 
+# The op of the forward pass that an op of the backward pass is the gradient of.
 MAX_SHARED_OPS = 16
 """Most ops of one module that share a tensor which still identifies a gradient's forward op."""
 
@@ -200,6 +201,7 @@ def _follow(
             forward_of.update((op, forward) for forward in list(near)[:1])
 
 
+# Disjoint sets of units, merged two by two (union-find).
 class UnionFind:
     """`units` sets of one unit each, to begin with; a set is named after its lowest unit."""
 

@@ -16,6 +16,7 @@ from situate.data.roofline import estimated_seconds
 from situate.data.topology import edge_tensors
 
 
+# Labels of units from properties of their ops, such as a common module.
 def unit_labels(problem: Problem, keys: Sequence[Hashable]) -> NDArray[np.int64]:
     """Labels (units,) that are equal for equal keys; `keys` has one for every op, and a unit has
     the key of its first op."""
@@ -33,6 +34,8 @@ def members(label: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     return np.split(np.argsort(label, kind="stable"), ends)
 
 
+# The work of ops by their types and shapes alone: their seconds on one reference device,
+# independent of the machine and its measurements.
 REFERENCE = Device("reference", flops={"float32": 10e12}, bandwidth=500e9, launch=5e-6)
 """A GPU of round figures: 20 floating-point operations for each byte of its memory."""
 
@@ -50,6 +53,7 @@ def unit_work(problem: Problem) -> Floats:
     return np.asarray(work, np.float64)
 
 
+# The units of a problem as one weighted undirected graph, to be coarsened or cut.
 @dataclass(frozen=True, eq=False)
 class UnitGraph:
     """Units and the bytes between them, in compressed rows.

@@ -145,6 +145,7 @@ def _tensor(name: str, value: _Value) -> Tensor:
     )
 
 
+# Unique names, for formats that do not guarantee them.
 def unique(names: Iterable[str]) -> list[str]:
     """The names in order; repeated names get the suffixes `#2`, `#3`, ..."""
     names = list(names)

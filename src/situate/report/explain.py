@@ -263,6 +263,7 @@ def _relaxation(problem: Problem, devices: tuple[DeviceUse, ...]) -> Relaxation:
     )
 
 
+# The bottleneck of pipelined operation: how long a step keeps each device and channel busy.
 @dataclass(frozen=True)
 class Busy:
     """A device or a channel, and the time that each step keeps it busy, in the graph's unit."""

@@ -18,6 +18,7 @@ from situate.report.units import size_text, time_text
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import decode, rescheduled
 
+# Names that other tools give to the devices of a cluster.
 DeviceName = int | str
 """The index of an accelerator, `cpu` or `disk`."""
 
@@ -95,9 +96,11 @@ def _figures(problem: Problem, plan: Schedule, replanned: Schedule) -> str:
         figure, value = "predicted step", [float(s.makespan) for s in (replanned, plan)]
     seconds = [time_text(v, unit) for v in value]
     memory = [
-        f"{printable(name, 40)} {size_text(int(own))} ({size_text(int(planned))})"
-        for name, own, planned in zip(problem.cluster.names, replanned.peak, plan.peak, strict=True)
-        if own or planned
+        f"{printable(name, 40)} {size_text(int(own))} ({size_text(int(plan_bytes))})"
+        for name, own, plan_bytes in zip(
+            problem.cluster.names, replanned.peak, plan.peak, strict=True
+        )
+        if own or plan_bytes
     ]
     peaks_text = ", ".join(memory[:MAX_DEVICES_LISTED])
     more = ", ..." if len(memory) > MAX_DEVICES_LISTED else ""
@@ -122,6 +125,7 @@ def distance(problem: Problem, plan: Schedule, replanned: Schedule) -> float:
     return sum(shares) + max(0.0, worse)
 
 
+# Shell scripts that run any command with a plan's settings behind it.
 def script(
     problem: Problem,
     devices: Sequence[str],

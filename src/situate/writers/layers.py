@@ -123,6 +123,7 @@ def layers(problem: Problem, schedule: Schedule) -> Layers:
         elif outer := _outermost(paths[j], name):
             beside[outer].add(*use)
     _check_complete(name, numbered)
+    # Where the forward pass asks too much of a device, the plan's own split of the bytes fits.
     by_bytes = not _fit(problem, (*numbered.values(), *beside.values()))
     before, after = _sides(problem.graph, [_outermost(path, name) for path in paths], matches)
     return Layers(
@@ -211,6 +212,7 @@ def _check_complete(name: str, numbered: Iterable[int]) -> None:
         raise PlanError(f"list {name!r} has a layer {last}, but no op of layer {int(wrong[0])}")
 
 
+# The part of a forward pass that depends on chosen ops, and the part that they depend on.
 def runs_forward(op: Op) -> bool:
     """True if the op computes in the forward pass."""
     return op.kind not in ("parameter", "buffer") and op.phase in ("", "forward")
@@ -228,6 +230,7 @@ def dependence(graph: Graph, selection: Sequence[bool]) -> tuple[list[bool], lis
         if behind[op] or selection[op]:
             for consumer in consumers[op]:
                 behind[consumer] = True
+    # Consumers come later in the order, so one pass each way reaches the fixed point.
     for op in reversed(graph.order):
         ahead[op] = any(ahead[consumer] or selection[consumer] for consumer in consumers[op])
     return behind, ahead

@@ -108,11 +108,13 @@ def contiguous(layer_devices: Sequence[int], count: int) -> list[int]:
 
     As few layers as possible change their device. Leading layers on the CPU stay there.
     """
+    # Dynamic programming over layers: `least[g]` ends on GPU g, with its changes and devices.
     begin = _first_on_gpu(layer_devices)
     least = [(0, [CPU] * begin)] * count
     for device in layer_devices[begin:]:
         best = least[0]
         for gpu in range(count):
+            # The running minimum over GPUs up to this one keeps the runs in the order of the GPUs.
             best = min(best, least[gpu], key=lambda one: one[0])
             away = device not in (CPU, gpu)
             least[gpu] = (best[0] + away, [*best[1], gpu])

@@ -15,6 +15,7 @@ from tests.bench.small import instance
 from tests.solvers.families import apart, devices, fork, problem
 
 
+# Random keys as plans.
 def keys_of(search: Search, draws: int) -> tuple[RandomKeys, np.ndarray]:
     chromosomes = RandomKeys(search)
     return chromosomes, np.random.default_rng(0).random((draws, chromosomes.count))
@@ -66,6 +67,7 @@ def test_the_seconds_between_steps_are_refused():
         RandomKeys(Search(Problem(fork(6), devices(1, 1), "throughput")))
 
 
+# BRKGA-MP-IPR, where it is installed.
 def test_brkga_mp_ipr_finds_a_plan_in_its_time():
     pytest.importorskip("brkga_mp_ipr")
     problem = instance().make()
@@ -75,6 +77,7 @@ def test_brkga_mp_ipr_finds_a_plan_in_its_time():
     result.schedule.verify(problem)
 
 
+# pymoo's BRKGA, where it is installed.
 def test_pymoo_finds_a_plan_in_its_time():
     pytest.importorskip("pymoo")
     problem = instance().make()

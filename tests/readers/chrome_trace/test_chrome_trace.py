@@ -13,6 +13,7 @@ from tests.readers import traces
 from tests.readers.samples import DATA
 from tests.readers.traces import event
 
+# Arrows between the spans of a Chrome trace.
 HERE = [event("outer", 0, 20), event("inner", 5, 5)]
 THERE = [event("early", 0, 5, tid=8), event("late", 30, 5, tid=8)]
 
@@ -76,6 +77,7 @@ def edges(graph) -> list[tuple[str, str]]:
     return [(graph.ops[a].name, graph.ops[b].name) for a, b in graph.control]
 
 
+# Spans become ops in the order of their track, and flows become edges.
 def test_an_op_takes_the_time_that_is_its_own():
     graph = graph_of(event("a", 0, 10, "x"), event("b", 2, 3, "x"))
     assert {op.name: op.seconds for op in graph.ops} == {"a": {"*": 7e-6}, "b": {"*": 3e-6}}
@@ -105,6 +107,7 @@ def test_names_that_repeat_are_told_apart():
     assert [op.name for op in graph_of(event("a", 0, 1), event("a", 1, 1)).ops] == ["a", "a#2"]
 
 
+# Kineto's traces: kernels, synchronisations and annotations of all PyTorch versions.
 def test_a_kernel_follows_its_launch_and_runs_on_accelerators_only():
     flows = [
         {"ph": "s", "cat": "ac2g", "id": 50, "pid": 7, "tid": 7, "ts": 12},
@@ -220,6 +223,7 @@ def test_a_recorded_trace_counts_every_microsecond_once():
     assert graph.warnings == ()
 
 
+# Oddities of a file are warnings; broken files are errors.
 def test_unmatched_events_are_told():
     graph = graph_of(event("a", 0, 1), {"ph": "B", "name": "b", "ts": 2})
     assert len(graph.ops) == 1

@@ -9,12 +9,12 @@ from tests.readers import traces
 from tests.readers.traces import node, tensor
 
 
-def calls(*given: dict) -> list:
-    return calls_of(nodes(traces.execution_trace(*given)))
+def calls(*arguments: dict) -> list:
+    return calls_of(nodes(traces.execution_trace(*arguments)))
 
 
-def phases(*given: dict) -> list[str]:
-    return [call.phase for call in calls(*given)]
+def phases(*arguments: dict) -> list[str]:
+    return [call.phase for call in calls(*arguments)]
 
 
 ANNOTATION = node(3, "## forward ##", schema="")
@@ -55,6 +55,7 @@ def test_an_op_is_on_a_gpu_where_one_of_its_tensors_is():
     assert [call.is_on_gpu for call in calls(here, there, nowhere)] == [False, True, False]
 
 
+# The number of steps in a trace.
 ADD = "aten::add_(Tensor(a!) self) -> Tensor(a!)"
 
 
@@ -69,8 +70,8 @@ def update(first: int, *memory: int, name: str = "Optimizer.step#Adam.step") -> 
 
 def warnings(*steps: list[dict]) -> list[str]:
     nodes = [node for step in steps for node in step]
-    found = execution_trace.read(traces.execution_trace(*nodes), "g").warnings
-    return [warning for warning in found if "planned as one" in warning]
+    result = execution_trace.read(traces.execution_trace(*nodes), "g").warnings
+    return [warning for warning in result if "planned as one" in warning]
 
 
 def test_an_optimizer_that_ran_again_tells_of_several_steps():

@@ -17,6 +17,7 @@ from tests.readers.models import graph, loaded, model, node, scalar, value, weig
 from tests.readers.onnx.remedies import read, sizes, warned, work
 from tests.readers.onnx.test_sequences import sequence
 
+# Loops of ONNX models that carry sequences.
 INT, BOOL = TensorProto.INT64, TensorProto.BOOL
 STEP = 2 * 8 * 16 * 16 + 8 * 16
 """FLOPs of one iteration: a product of (8, 16) and (16, 16), and a hyperbolic tangent."""
@@ -27,14 +28,14 @@ NO = helper.make_tensor("no", BOOL, [], [False])
 
 def body(*nodes: Any, out: str = "h2", **more: Any) -> Any:
     """The body of a loop that carries a state (8, 16); `c2` says whether it goes on."""
-    made = nodes or (
+    result = nodes or (
         node("MatMul", "h w", "p"),
         node("Tanh", "p", "h2"),
         node("Identity", "c", "c2"),
     )
     inputs = [value("i", [], INT), value("c", [], BOOL), value("h", more.pop("shape", [8, 16]))]
     outputs = [value("c2", [], BOOL), *(value(name, None) for name in out.split())]
-    return graph(made, inputs, outputs, more.pop("held", []))
+    return graph(result, inputs, outputs, more.pop("held", []))
 
 
 def looping(inputs: str, inner: Any, *before: Any, **more: Any) -> bytes:
@@ -42,11 +43,12 @@ def looping(inputs: str, inner: Any, *before: Any, **more: Any) -> bytes:
     outputs = more.pop("outputs", "last")
     nodes = [*before, node("Loop", f"{inputs} x", outputs, name="loop", body=inner)]
     nodes += [node("Relu", name, f"y{i}") for i, name in enumerate(outputs.split())]
-    held = [scalar("count", 5), YES, NO, weight("w", 16, 16), *more.pop("held", [])]
-    given = [value("x", [8, 16]), *more.pop("given", [])]
-    return model(nodes, given, [value("y0", None)], held)
+    constants = [scalar("count", 5), YES, NO, weight("w", 16, 16), *more.pop("held", [])]
+    arguments = [value("x", [8, 16]), *more.pop("given", [])]
+    return model(nodes, arguments, [value("y0", None)], constants)
 
 
+# Trip counts: constant, from shapes, or given by the caller.
 @pytest.mark.parametrize("start", ["yes", "-"])
 def test_a_carried_state_keeps_its_shape_and_a_constant_trip_count_multiplies_work(start):
     data = looping(f"count {start}", body())
@@ -121,11 +123,12 @@ def test_a_trip_count_beyond_the_most_there_can_be_is_refused():
         onnx.read(data_dependent("count"), "", {"loop.iterations": 6})
 
 
+# Values that a loop stacks or carries.
 def test_what_all_iterations_make_is_stacked():
     inner = body(*TANH, CARRY, node("ReduceMax", "h2", "row", keepdims=0), out="h2 row h2")
     data = looping("count yes", inner, outputs="last rows states")
-    made = {t.name: t.size for t in read(data).tensors}
-    assert (made["rows"], made["states"]) == (4 * 5, 4 * 5 * 8 * 16)
+    items = {t.name: t.size for t in read(data).tensors}
+    assert (items["rows"], items["states"]) == (4 * 5, 4 * 5 * 8 * 16)
 
 
 def test_a_state_that_grows_ends_as_it_began_and_is_named():
@@ -146,15 +149,16 @@ def test_a_state_that_grows_without_measure_is_an_error():
 
 @pytest.mark.parametrize("kind", ["Loop", "If"])
 def test_what_a_file_says_of_trip_counts_is_no_matter(kind):
-    made = loaded(looping("count yes", body()))
+    proto = loaded(looping("count yes", body()))
     branch = graph([node("Relu", "x", "r")], [], [value("r", None)])
-    made.graph.node.append(node("If", "n", "s", then_branch=branch, else_branch=branch))
-    made.graph.input.append(value("n", [], BOOL))
-    for op in made.graph.node:
+    proto.graph.node.append(node("If", "n", "s", then_branch=branch, else_branch=branch))
+    proto.graph.input.append(value("n", [], BOOL))
+    for op in proto.graph.node:
         op.metadata_props.add(key=TRIPS, value="many")
-    assert work(made.SerializeToString(), kind) == {"Loop": 5 * STEP, "If": 128}[kind]
+    assert work(proto.SerializeToString(), kind) == {"Loop": 5 * STEP, "If": 128}[kind]
 
 
+# Nested loops, and bodies that do not fit.
 def test_loops_in_loops_multiply():
     inner = node(
         "Loop",
@@ -177,8 +181,8 @@ def test_constants_from_outside_are_known_in_a_loop():
         node("Reshape", "p back", "h2"),
         CARRY,
     )
-    held = [whole("shape", -1, 4), whole("back", 8, 16), weight("v", 4, 4)]
-    assert work(looping("count yes", inner, held=held), "Loop") == 5 * 2 * 32 * 4 * 4
+    constants = [whole("shape", -1, 4), whole("back", 8, 16), weight("v", 4, 4)]
+    assert work(looping("count yes", inner, held=constants), "Loop") == 5 * 2 * 32 * 4 * 4
 
 
 @pytest.mark.parametrize(
@@ -216,18 +220,19 @@ def scanning(version: int = 18, **attributes: Any) -> bytes:
     )
 
 
+# Scans run once for each place along an axis.
 @pytest.mark.parametrize(
-    ("attributes", "trips", "made"),
+    ("attributes", "trips", "op"),
     [
         ({}, 3, (20, 60)),
         ({"scan_input_axes": [1]}, 5, (12, 60)),
         ({"scan_input_axes": [-2], "scan_output_axes": [-1]}, 5, (12, 60)),
     ],
 )
-def test_a_scan_runs_as_often_as_its_axis_is_long(attributes, trips, made):
+def test_a_scan_runs_as_often_as_its_axis_is_long(attributes, trips, op):
     g = read(scanning(**attributes))
-    assert g.ops[2].flops == 2 * trips * made[0]
-    assert [t.size for t in g.tensors[2:]] == [4 * size for size in made]
+    assert g.ops[2].flops == 2 * trips * op[0]
+    assert [t.size for t in g.tensors[2:]] == [4 * size for size in op]
 
 
 def test_a_scan_of_the_first_version_goes_over_a_batch():
@@ -269,8 +274,8 @@ def recurrence(inputs: str, *ends: Any, out: str = "last rows", **more: Any) -> 
     nodes = [node("SequenceEmpty", "", "e"), *more.get("before", [])]
     nodes += [node("Loop", f"{inputs} h0 e", out, name="loop", body=inner)]
     nodes += [node("ConcatFromSequence", "rows", "y", axis=0)]
-    given = [value("x", ["n", 8]), value("h0", [1, 8]), value("cond", [], BOOL)]
-    return model(nodes, given, [value("y", None)], CONSTANTS)
+    arguments = [value("x", ["n", 8]), value("h0", [1, 8]), value("cond", [], BOOL)]
+    return model(nodes, arguments, [value("y", None)], CONSTANTS)
 
 
 def kinds(data: bytes, **dims: int) -> list[str]:
@@ -309,8 +314,8 @@ def test_a_condition_that_is_known_to_end_ends_it():
 
 def test_what_iterations_stack_is_joined_along_a_new_axis():
     data = recurrence("three yes", out="last rows all", stacked=[value("p", None)])
-    made = onnx.read(data, "", {"n": 3})
-    assert {t.name: t.size for t in made.tensors}["all"] == 4 * 3 * 8
+    result = onnx.read(data, "", {"n": 3})
+    assert {t.name: t.size for t in result.tensors}["all"] == 4 * 3 * 8
 
 
 def test_a_loop_that_does_not_begin_hands_on_what_it_was_given():

@@ -16,48 +16,51 @@ from situate.readers.onnx.types import Info, Shapes, shape_of, tensor
 from situate.readers.onnx.walk import infer
 from tests.readers.models import graph, loaded, model, node, scalar, value, weight, whole
 
+# Bounds on what an ONNX model may stand for.
 NEW_AXES = node("Unsqueeze", "x w", "y")
 
 
 def functions(count: int, calls: int) -> Any:
     """A model with a chain of functions, each of so many calls of the next."""
-    made = loaded(model([node("F0", "x", "y", domain="my")], [value("x", [1])], [value("y", [1])]))
+    proto = loaded(model([node("F0", "x", "y", domain="my")], [value("x", [1])], [value("y", [1])]))
     for i in range(count):
-        function = made.functions.add(domain="my", name=f"F{i}", input=["v0"], output=[f"v{calls}"])
+        function = proto.functions.add(
+            domain="my", name=f"F{i}", input=["v0"], output=[f"v{calls}"]
+        )
         kind, domain = ("Relu", "") if i == count - 1 else (f"F{i + 1}", "my")
         function.node.extend(node(kind, f"v{j}", f"v{j + 1}", domain=domain) for j in range(calls))
-    return made
+    return proto
 
 
 @pytest.mark.parametrize(
-    ("made", "message"),
+    ("op", "message"),
     [
         (functions(30, 3), "its functions stand for more than 250,000 nodes"),
         (functions(100, 1), "function 'F0': calls itself, or others more than 32 deep"),
     ],
 )
-def test_functions_without_end_are_an_error(made, message):
+def test_functions_without_end_are_an_error(op, message):
     with pytest.raises(ReadError, match=message):
-        infer(made, {})
+        infer(op, {})
 
 
 @pytest.mark.parametrize(
-    ("made", "rank"),
+    ("op", "rank"),
     [
         (model([node("Relu", "x", "y")], [value("x", [1] * 65)], [value("y", None)]), 65),
         (model([NEW_AXES], [value("x", [2])], [value("y", None)], [whole("w", *range(99))]), 100),
     ],
 )
-def test_a_value_of_too_many_dimensions_is_named(made, rank):
+def test_a_value_of_too_many_dimensions_is_named(op, rank):
     with pytest.raises(ReadError, match=f"value '[xy]': has {rank} dimensions, more than 64"):
-        infer(loaded(made), {})
+        infer(loaded(op), {})
 
 
 def test_a_tensor_too_large_for_a_graph_is_named():
-    made = loaded(model([node("Reshape", "x w", "y")], [value("x", [2])], [value("y", None)]))
-    made.graph.initializer.add(name="w", data_type=TensorProto.INT64, dims=[2**62])
+    proto = loaded(model([node("Reshape", "x w", "y")], [value("x", [2])], [value("y", None)]))
+    proto.graph.initializer.add(name="w", data_type=TensorProto.INT64, dims=[2**62])
     with pytest.raises(ReadError, match=r"tensor 'w': is larger than 2\^53"):
-        infer(made, {})
+        infer(proto, {})
 
 
 def doublings(count: int) -> Any:
@@ -71,18 +74,19 @@ def doublings(count: int) -> Any:
 @pytest.mark.parametrize("count", [3, 28])
 def test_a_vector_joined_to_itself_is_as_long_as_it_says(count):
     """Its content, which would be gigabytes, is not followed."""
-    found = Shapes.of(infer(doublings(count), {}).graph)
-    assert found.get(f"v{count}") == Info((4 * 2**count,), "int64")
+    shapes = Shapes.of(infer(doublings(count), {}).graph)
+    assert shapes.get(f"v{count}") == Info((4 * 2**count,), "int64")
 
 
+# Small values that follow from shapes and constants are computed.
 def test_a_large_constant_is_not_computed():
     nodes = [node("ConstantOfShape", "n", "big"), node("Add", "x big", "y")]
-    made = loaded(model(nodes, [value("x", [1])], [value("y", None)], [whole("n", 10**12)]))
-    assert "big" not in infer(made, {}).constants
+    proto = loaded(model(nodes, [value("x", [1])], [value("y", None)], [whole("n", 10**12)]))
+    assert "big" not in infer(proto, {}).constants
 
 
 @pytest.mark.parametrize(
-    "made",
+    "op",
     [
         node("ConstantOfShape", "n", "big"),
         node("Expand", "zero n", "big"),
@@ -90,10 +94,10 @@ def test_a_large_constant_is_not_computed():
         node("Max", "tall wide", "big"),
     ],
 )
-def test_a_large_value_that_is_stated_to_be_small_is_not_computed(made):
+def test_a_large_value_that_is_stated_to_be_small_is_not_computed(op):
     constants = [whole("n", 10**7), whole("zero", 0), scalar("from", 0), scalar("to", 10**7)]
     constants += [scalar("one", 1), weight("tall", 1024, 1), weight("wide", 1, 1024)]
-    nodes = [made, node("Add", "x big", "y")]
+    nodes = [op, node("Add", "x big", "y")]
     read = loaded(model(nodes, [value("x", [1])], [value("y", None)], constants))
     read.graph.value_info.append(value("big", [1]))
     assert "big" not in infer(read, {}).constants
@@ -107,8 +111,8 @@ def test_a_constant_in_another_file_stays_unknown(tmp_path, monkeypatch, kind):
     one.external_data.add(key="location", value="data")
     read = "" if kind == "Constant" else "n"
     nodes = [node(kind, read, "c", value=one), node("Add", "x c", "y")]
-    made = model(nodes, [value("x", [1])], [value("y", None)], [whole("n", 1)])
-    assert "c" not in infer(loaded(made), {}).constants
+    data = model(nodes, [value("x", [1])], [value("y", None)], [whole("n", 1)])
+    assert "c" not in infer(loaded(data), {}).constants
 
 
 def holding(*constants: object) -> Scope:

@@ -55,6 +55,7 @@ def test_a_value_has_up_to_64_dimensions():
         check_rank("x", [1] * 65)
 
 
+# Shapes and element types of ONNX values.
 @pytest.mark.parametrize(
     ("dtype", "size"),
     [

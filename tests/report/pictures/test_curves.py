@@ -13,6 +13,7 @@ from situate.report.learning_curve import Curve
 from situate.report.pictures.curves import MAX_POINTS, draw, draw_failures, draw_times, render
 from tests.report.handmade import HOSTILE
 
+# The lines of a picture of learning.
 figure = pytest.importorskip("matplotlib.figure")
 
 
@@ -72,7 +73,7 @@ def test_failures_are_shares_of_a_hundred(axes):
 pytest.importorskip("matplotlib")
 
 
-def learnt(name: str = "post", samples: int = 100, failures: int = 0) -> Curve:
+def learning_curve_of(name: str = "post", samples: int = 100, failures: int = 0) -> Curve:
     seconds = 1 + 1 / np.arange(1, samples + 1)
     seconds[:failures] = np.inf
     return Curve.of_samples(name, seconds)
@@ -86,44 +87,48 @@ def svg(curves: list[Curve], levels: dict[str, float] | None = None, **options: 
 
 def test_svg_and_png_go_by_the_suffix(tmp_path):
     for name, magic in (("curves.svg", b"<?xml"), ("curves.PNG", b"\x89PNG")):
-        draw([learnt()], {"single": 1.5}, tmp_path / name)
+        draw([learning_curve_of()], {"single": 1.5}, tmp_path / name)
         assert (tmp_path / name).read_bytes().startswith(magic)
 
 
 def test_another_suffix_is_an_error_that_names_those_there_are(tmp_path):
     with pytest.raises(SituateError, match=r"must end in \.svg or \.png"):
-        draw([learnt()], {}, tmp_path / "curves.txt")
+        draw([learning_curve_of()], {}, tmp_path / "curves.txt")
 
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingExtra, match=r"situate\[report\]"):
-        render([learnt()], {}, "svg")
+        render([learning_curve_of()], {}, "svg")
 
 
 def test_every_method_and_level_is_in_the_legend_with_its_time():
-    text = svg([learnt("post"), learnt("ppo")], {"single": 1.5, "lower bound": 0.8})
+    text = svg(
+        [learning_curve_of("post"), learning_curve_of("ppo")], {"single": 1.5, "lower bound": 0.8}
+    )
     for label in ("post  1.01 s", "ppo  1.01 s", "single  1.50 s", "lower bound  800 ms"):
         assert f"<!-- {label} -->" in text
 
 
 def test_failures_have_axes_of_their_own_if_there_are_any():
-    assert "failed [%]" in svg([learnt(failures=5)])
-    assert "failed [%]" not in svg([learnt()])
+    assert "failed [%]" in svg([learning_curve_of(failures=5)])
+    assert "failed [%]" not in svg([learning_curve_of()])
 
 
 def test_a_method_of_which_nothing_ran_says_so():
-    assert "<!-- post  none ran -->" in svg([learnt(failures=100)], {"single": 1.0})
+    assert "<!-- post  none ran -->" in svg([learning_curve_of(failures=100)], {"single": 1.0})
 
 
 def test_a_graph_without_a_unit_of_time_has_none_here():
-    text = svg([learnt()], unit="")
+    text = svg([learning_curve_of()], unit="")
     assert "in the graph's own unit" in text
     assert "[s]" not in text
 
 
 def test_hostile_names_draw_as_they_are():
-    text = svg([learnt(name) for name in HOSTILE], {HOSTILE[0]: 1.0}, title="".join(HOSTILE))
+    text = svg(
+        [learning_curve_of(name) for name in HOSTILE], {HOSTILE[0]: 1.0}, title="".join(HOSTILE)
+    )
     assert "<script" not in text
     assert "\x1b" not in text
 
@@ -139,7 +144,7 @@ def test_nothing_to_draw_is_an_empty_picture():
 
 
 def test_the_same_curves_draw_the_same_pixels():
-    images = [render([learnt(failures=3)], {"single": 1.0}, "png") for _ in range(2)]
+    images = [render([learning_curve_of(failures=3)], {"single": 1.0}, "png") for _ in range(2)]
     assert images[0] == images[1]
 
 
@@ -152,5 +157,5 @@ def test_no_global_state_of_matplotlib_changes():
     import matplotlib
 
     before = dict(matplotlib.rcParams)
-    svg([learnt()])
+    svg([learning_curve_of()])
     assert dict(matplotlib.rcParams) == before

@@ -19,12 +19,13 @@ from situate.report.slices.use import (
 )
 from situate.solvers import solve
 from situate.solvers.evaluate import evaluate
-from tests.report.test_tables import shown
+from tests.report.test_tables import table_text
 from tests.solvers.families import chain, devices
 from tests.solvers.recomputing import LARGE, layered_step
 from tests.solvers.slices import sliced
 
 
+# Where slices run, and when.
 def test_every_slice_says_what_it_computes_where_and_when():
     problem = Problem(sliced(2, 1), devices(1, 1, bandwidth=1e9))
     schedule = solve(problem, "data_parallel").schedule
@@ -41,16 +42,17 @@ def test_a_whole_batch_has_no_slices():
     assert slice_uses(problem, solve(problem, "single").schedule) == ()
 
 
+# Where replicas are, and who reads them.
 def test_every_replica_says_who_reads_it_and_where_it_is_held():
     graph = sliced(1, 1, 1, held=(3, 4), update=0.5, replicas=(2, 1))
     problem = Problem(graph, devices(1, 2, bandwidth=1e9))
     schedule = solve(problem, "data_parallel").schedule
-    first, second = found = replica_uses(problem, schedule)
+    first, second = result = replica_uses(problem, schedule)
     assert first == ReplicaUse(0, (0, 2), {"d0": 7}, 1.0)
     assert second == ReplicaUse(1, (1,), {"d1": 7}, 2.0)
     explained = explain(problem, schedule)
-    assert explained.replicas == found
-    lines = [line.split() for line in shown(explanation_table(explained)).splitlines()]
+    assert explained.replicas == result
+    lines = [line.split() for line in table_text(explanation_table(explained)).splitlines()]
     assert ["0", "1.00", "s", "0,", "2", "d0", "7", "B"] in lines
 
 
@@ -59,6 +61,7 @@ def test_parameters_that_are_there_once_make_none():
     assert replica_uses(problem, solve(problem, "single").schedule) == ()
 
 
+# The part of the model that each device runs.
 def staged(*seconds: float) -> tuple[StageUse, ...]:
     """Layer a on one device, layer b on another."""
     problem = Problem(sliced(*seconds, update=0.5), devices(1, 1, bandwidth=1e9))
@@ -92,6 +95,7 @@ def test_a_whole_batch_has_no_stages():
     assert stage_uses(problem, solve(problem, "single").schedule) == ()
 
 
+# Modules that run again: the time that they take, and the memory that they free.
 def test_every_module_says_its_time_and_what_is_not_kept():
     problem = Problem(layered_step(3, ("l0", "l2")), devices(1))
     schedule = solve(problem, "single").schedule

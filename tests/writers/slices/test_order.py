@@ -38,14 +38,14 @@ def test_the_earliest_goes_first_and_none_before_what_it_waits_for():
 
 
 def test_every_stage_has_a_backward_pass_of_every_slice():
-    found = in_order(waiting(3, 2), {})
-    assert len(found) == len(set(found)) == 12
+    result = in_order(waiting(3, 2), {})
+    assert len(result) == len(set(result)) == 12
 
 
 def test_rows_keep_their_order():
     rows = one_f_one_b(2, 3)
-    found = merged(waiting(2, 3), rows)
-    assert [each for each in found if each.stage == 1] == rows[1]
+    result = merged(waiting(2, 3), rows)
+    assert [item for item in result if item.stage == 1] == rows[1]
 
 
 def test_rows_that_wait_for_one_another_are_refused():
@@ -68,11 +68,12 @@ def test_the_interleaved_schedule_is_torchs(ranks: int, slices: int, chunks: int
     own = object.__new__(ScheduleInterleaved1F1B)  # without processes
     own.n_local_stages, own.pp_group_size = chunks, ranks
     own.microbatches_per_round, own._n_microbatches = ranks, slices
-    for rank, found in enumerate(one_f_one_b(ranks, slices, chunks)):
+    for rank, result in enumerate(one_f_one_b(ranks, slices, chunks)):
         passes = own._calculate_single_rank_operations(rank)
-        assert [str(each) for each in passes if each is not None] == list(map(str, found))
+        assert [str(item) for item in passes if item is not None] == list(map(str, result))
 
 
+# The file of a schedule.
 def test_a_rank_is_a_line():
     rows = [[Pass(0, "F", 0), Pass(0, "B", 0)], [Pass(1, "F", 0)]]
     assert csv_bytes(rows) == b"0F0,0B0\n1F0\n"

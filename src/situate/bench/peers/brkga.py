@@ -17,6 +17,7 @@ from situate.errors import SituateError
 from situate.solvers.evolutionary.brkga import BRKGA
 from situate.solvers.search import Search
 
+# Random keys as plans, for genetic algorithms of other packages.
 Keys = NDArray[np.float64]
 
 
@@ -81,6 +82,7 @@ class RandomKeys:
         self._search.offer(placements[best], order, ["eager"])
 
 
+# BRKGA-MP-IPR (C. E. Andrade et al., EJOR 289, 2021), with situate's `paper` settings.
 def run_brkga_mp_ipr(search: Search) -> None:
     """Breed until the time is over."""
     chromosomes = RandomKeys(search)
@@ -121,6 +123,7 @@ def algorithm(value: Callable[[Keys], float], count: int, seed: int) -> Any:
     return brkga
 
 
+# BRKGA of pymoo (J. Blank and K. Deb, IEEE Access 8, 2020), with situate's `paper` settings.
 def run_pymoo(search: Search) -> None:
     """Breed until the time is over."""
     chromosomes = RandomKeys(search)

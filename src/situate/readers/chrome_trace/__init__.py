@@ -25,6 +25,7 @@ from situate.readers.chrome_trace.events import (
 from situate.readers.dataflow import unique
 
 
+# The flow events of a Chrome trace: arrows from one span to another.
 def arrows(
     events: Sequence[Event], tracks: Mapping[Track, Sequence[Span]]
 ) -> Iterator[tuple[Span, Span]]:

@@ -73,6 +73,7 @@ def _run(memory: Memory, call: Call, seconds: Mapping[str, float] | None) -> Non
     overwritten = overwritten_storages(node.schema, node.name, node.inputs)
     if node.name in ALLOCATIONS:
         memory.allocate(node.outputs)
+    # An op that launches kernels does work, even if it makes no memory of its own.
     elif not overwritten and _is_view(node) and not (seconds or {}).get("accelerator"):
         memory.touch(node.inputs)
     elif count := _elements(node):

@@ -66,6 +66,7 @@ def _phase(name: str) -> str:
     return next((phase for start, phase in PHASES.items() if name.startswith(start)), "")
 
 
+# The number of training steps in an execution trace.
 STEP = "ProfilerStep#"
 """Prefix that the profiler gives the name of a step if it has a schedule."""
 

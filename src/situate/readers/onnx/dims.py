@@ -213,6 +213,7 @@ def _set_shape(value: Any, fixed: Sizes) -> None:
         value.type.tensor_type.shape.dim.add(dim_value=size)
 
 
+# Notes to the caller about the inference of shapes.
 @dataclass
 class Notes:
     """Names of values and nodes, by the assumption about them."""

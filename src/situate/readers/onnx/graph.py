@@ -15,6 +15,8 @@ from situate.readers.onnx.operators.work import dtype, work
 from situate.readers.onnx.types import Shapes, tensor_info
 from situate.readers.onnx.walk import Inferred
 
+# Constants of an ONNX model, independent of its inputs: initializers and values derived from
+# them.
 SMALL = 1024
 """Largest constant in bytes that every reader copies instead of receiving it."""
 

@@ -13,6 +13,7 @@ from situate.readers.onnx.names import Maker, constant, node, node_name
 from situate.readers.onnx.scope import Scope
 from situate.readers.onnx.types import element, sizes_of, tensor
 
+# Bodies that run several times: `Loop` and `Scan`, their trip counts and carried values.
 TRIPS = "situate.trips"
 """Key of the trip count among the metadata of a node that was followed."""
 
@@ -189,6 +190,7 @@ def _true() -> Any:
     return onnx.helper.make_tensor("", onnx.TensorProto.BOOL, [], [True])
 
 
+# Loops that carry sequences: their iterations stand one after the other in their place.
 MOST_UNROLLED = 20_000
 """Nodes of all iterations of one loop."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 
+# Names in an ONNX graph and its bodies: of nodes, inputs and outputs.
 def node_name(node: Any) -> str:
     """The node's own, else its first output's, else its operator's."""
     return node.name or next(filter(None, node.output), "") or node.op_type or "op"
@@ -55,6 +56,7 @@ def constant_names(graph: Any) -> set[str]:
     return names | {sparse.values.name for sparse in graph.sparse_initializer}
 
 
+# Nodes of standard operators that stand in place of others.
 AXES_ARE_INPUTS = 13
 """The first version with axes and sizes as inputs instead of attributes."""
 

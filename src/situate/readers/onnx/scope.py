@@ -15,6 +15,7 @@ from situate.data.graph import BYTES_LIMIT
 from situate.errors import ReadError
 from situate.readers.onnx.types import shape_of, sizes_of, tensor, tensor_info, tensor_of
 
+# Limits on the size of a model after expansion, checked first.
 CONSTANT_LIMIT = 4096
 """Largest constant in bytes with known content, which may be a shape for other values."""
 
@@ -84,6 +85,7 @@ MAX_ELEMENTS = 1024
 """Most elements of a value that is computed: shapes are small."""
 
 # fmt: off
+# Nodes that follow from shapes and constants alone are run while the model is read.
 ARITHMETIC = {
     "Abs", "Add", "And", "Cast", "CastLike", "Ceil", "Concat", "ConstantOfShape", "CumSum", "Div",
     "Equal", "Expand", "Flatten", "Floor", "Gather", "GatherElements", "GatherND", "Greater",
@@ -171,6 +173,7 @@ def _array(tensor: Any) -> Any:
     return onnx.numpy_helper.to_array(tensor)
 
 
+# Types and contents of the values in a graph and in the graphs around it.
 @dataclass
 class Scope:
     """Types of values by name, and the contents of values that do not depend on data."""

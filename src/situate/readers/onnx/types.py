@@ -10,6 +10,7 @@ from typing import Any
 
 from situate.errors import ReadError
 
+# Types of ONNX values as protocol buffers, and the shapes in them.
 Open = tuple[int | None, ...]
 """A shape; a dimension without a number is None."""
 
@@ -72,6 +73,7 @@ def check_rank(name: str, shape: Sequence[Any]) -> None:
         raise ReadError(f"value {name!r}: has {rank} dimensions, more than {MOST_DIMENSIONS}")
 
 
+# Shapes and element types of the values of an ONNX graph, with a number for every dimension.
 Shape = tuple[int, ...]
 
 NAMES = {"float": "float32", "double": "float64"}

@@ -62,6 +62,7 @@ def _inlined(model: Any) -> Any:
         raise ReadError(f"its functions cannot be read: {one_line(str(error))[:300]}") from None
 
 
+# One pass over an ONNX graph and its bodies, producers before consumers.
 class _Walk:
     """Types and contents in a model without functions, whose inputs have sizes."""
 

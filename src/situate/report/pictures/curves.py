@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 
+# The lines of a picture of learning: methods over samples, levels, shares of failures.
 MAX_POINTS = 1500
 """Most points of one line."""
 LOG_SCALE_RATIO = 2.0

@@ -54,6 +54,7 @@ def _compact_path(path: bytes) -> bytes:
     return re.sub(rb"\s*([A-Za-z])\s+(?=[-\d])", rb"\1", re.sub(rb"\s*\n", b" ", path))
 
 
+# Widths of texts in pictures, and texts shortened to a width.
 def width_of(text: str, size: float, weight: str = "normal") -> float:
     """The width of a text in points, in letters of `size` points."""
     from matplotlib.font_manager import FontProperties

@@ -72,6 +72,7 @@ def _captured(choice: Choice) -> str:
     return f"captured in {time_text(choice.capturing)}, which the search does not count"
 
 
+# The gain of cutting a step's batch, for a plan without slices.
 WORTH = 0.8
 """Share of a plan's makespan below which the bound of a step of slices is worth a line."""
 

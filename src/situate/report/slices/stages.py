@@ -83,6 +83,7 @@ def _device(problem: Problem, path: str, seconds: Floats) -> int | None:
     return int(device[0])
 
 
+# The parts of a model that run one after the other, such as its layers, by module paths.
 _NUMBERED = re.compile(r"(?:[^.]+\.)*?\d+(?=\.|$)")
 """The beginning of a path up to its first number, such as `model.layers.3`."""
 

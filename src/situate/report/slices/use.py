@@ -13,6 +13,7 @@ from situate.data.recompute import recomputed_modules
 from situate.schedule.schedule import Schedule
 
 
+# The slices of a step's batch, with their devices and times.
 @dataclass(frozen=True)
 class SliceUse:
     """The work of one slice; times in the graph's unit.
@@ -59,6 +60,7 @@ def _slice_use(
     )
 
 
+# The replicas of a step's parameters, with their readers and their devices.
 @dataclass(frozen=True)
 class ReplicaUse:
     """A replica of the parameters.
@@ -101,6 +103,7 @@ def _replica_use(problem: Problem, schedule: Schedule, number: int) -> ReplicaUs
     )
 
 
+# The stages of a step in slices: each device's part of the model, and its times.
 PHASES = ("forward", "backward", "update")
 
 
@@ -167,6 +170,7 @@ def _most_at_once(begin: Floats, end: Floats) -> int:
     return int((started_count - ended_count).max())
 
 
+# The modules of a step that run again, with their time and the memory that they free.
 @dataclass(frozen=True)
 class RecomputeUse:
     """A module that runs again; times in the graph's unit.

@@ -137,6 +137,7 @@ def _forward_passes(ranks: int, slices: int, chunks: int) -> list[tuple[int, int
     ]
 
 
+# The schedule of a pipeline as the CSV that torch.distributed.pipelining's runtime loads.
 def csv_path(path: str | Path) -> Path:
     """The file of a schedule beside that of its stages.
 

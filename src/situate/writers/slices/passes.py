@@ -17,6 +17,7 @@ from situate.report.text import printable
 from situate.schedule.schedule import Schedule
 from situate.writers.layers import runs_forward
 
+# The stage of a pipeline that every op of a slice belongs to, also of ops that are in no part.
 ONCE = -1
 """The stage of an op that runs once a step."""
 
@@ -62,10 +63,12 @@ def _fill(
         if graph.ops[j].slice is None or stages[j] != ONCE:
             continue
         forward = runs_forward(graph.ops[j])
-        placed = [k for k in beside[j] if stages[k] != ONCE]
-        same_direction = [stages[k] for k in placed if runs_forward(graph.ops[k]) == forward]
+        neighbours_in_parts = [k for k in beside[j] if stages[k] != ONCE]
+        same_direction = [
+            stages[k] for k in neighbours_in_parts if runs_forward(graph.ops[k]) == forward
+        ]
         last = max if forward == reads or not same_direction else min
-        stages[j] = last(same_direction or [stages[k] for k in placed], default=ONCE)
+        stages[j] = last(same_direction or [stages[k] for k in neighbours_in_parts], default=ONCE)
 
 
 def jumps(graph: Graph, stage: Sequence[int]) -> list[tuple[int, int]]:
@@ -96,6 +99,7 @@ def _hands_on(op: Op) -> bool:
     return runs_forward(op) and op.kind != "input"
 
 
+# The passes of a pipeline: each is a stage's forward or backward pass of one slice.
 LATE = 0.5
 """Share of the seconds of W that has to run after all of I for the two to be passes apart."""
 

@@ -22,8 +22,8 @@ SHAPES = {
 }
 
 
-def figures(made) -> tuple[int, int]:
-    return work(made, Shapes({name: Info(shape, "float32") for name, shape in SHAPES.items()}))
+def figures(op) -> tuple[int, int]:
+    return work(op, Shapes({name: Info(shape, "float32") for name, shape in SHAPES.items()}))
 
 
 def test_traffic_is_what_goes_in_and_out():
@@ -40,7 +40,7 @@ def test_a_gather_reads_the_rows_it_takes_and_no_more():
 
 
 @pytest.mark.parametrize(
-    ("made", "expected"),
+    ("op", "expected"),
     [
         (node("MatMulInteger", "bytes more", "whole"), "uint8"),
         (node("ConvInteger", "bytes more", "whole"), "uint8"),
@@ -55,7 +55,7 @@ def test_a_gather_reads_the_rows_it_takes_and_no_more():
         (node("Print", "bytes", ""), "float32"),
     ],
 )
-def test_the_dtype_of_a_quantised_product_is_that_of_its_factors(made, expected: str):
+def test_the_dtype_of_a_quantised_product_is_that_of_its_factors(op, expected: str):
     dtypes = {
         "bytes": "uint8",
         "more": "int8",
@@ -65,9 +65,10 @@ def test_the_dtype_of_a_quantised_product_is_that_of_its_factors(made, expected:
         "float8": "float8e4m3fn",
     }
     infos = {name: Info((4, 4), dtype) for name, dtype in dtypes.items()}
-    assert dtype(made, Shapes(infos)) == expected
+    assert dtype(op, Shapes(infos)) == expected
 
 
+# FLOPs of ONNX ops, against figures worked out by hand.
 FLOP_SHAPES = {
     "image": (2, 3, 8, 8),
     "filter": (4, 3, 3, 3),
@@ -94,16 +95,16 @@ FLOP_SHAPES = {
 }
 
 
-def count(made) -> int:
+def count(op) -> int:
     values = [
         [Info(FLOP_SHAPES.get(name, (0,)), "float32") for name in names]
-        for names in (made.input, made.output)
+        for names in (op.input, op.output)
     ]
-    return flops(made, *values)
+    return flops(op, *values)
 
 
 @pytest.mark.parametrize(
-    ("made", "expected"),
+    ("op", "expected"),
     [
         (node("Conv", "image filter", "features"), 2 * 512 * 27),
         (node("ConvTranspose", "features up", "wide"), 2 * 512 * 20),
@@ -122,8 +123,8 @@ def count(made) -> int:
         (node("Relu", "image", "image"), 384),
     ],
 )
-def test_flops(made, expected):
-    assert count(made) == expected
+def test_flops(op, expected):
+    assert count(op) == expected
 
 
 @pytest.mark.parametrize(
@@ -134,7 +135,7 @@ def test_a_quantised_product_takes_as_much_as_any(kind):
 
 
 @pytest.mark.parametrize(
-    "made",
+    "op",
     [
         node("Conv", "image", "features"),
         node("MatMul", "", "ab"),
@@ -143,8 +144,8 @@ def test_a_quantised_product_takes_as_much_as_any(kind):
         node("Einsum", "a", "ab"),
     ],
 )
-def test_a_node_that_lacks_inputs_or_dimensions_crashes_nothing(made):
-    assert count(made) >= 0
+def test_a_node_that_lacks_inputs_or_dimensions_crashes_nothing(op):
+    assert count(op) >= 0
 
 
 POOL = {"kernel_shape": [2, 2], "strides": [2, 2]}
@@ -190,6 +191,7 @@ def test_an_operator_of_onnx_runtime_takes_as_much_as_its_standard_twin(
     assert onnx.read(model_of(op, inputs, **attributes), "").ops[-1].flops == expected
 
 
+# FLOPs of attention, for every layout of queries, keys and values.
 CONTRIB = "com.microsoft"
 
 ATTENTION_SHAPES = {
@@ -217,9 +219,9 @@ ONE_KEY = 4 * 2 * 64
 
 
 def attention_work(kind, inputs, output, **attributes):
-    made = node(kind, inputs, output, **attributes)
+    op = node(kind, inputs, output, **attributes)
     return work(
-        made, Shapes({name: Info(shape, "float32") for name, shape in ATTENTION_SHAPES.items()})
+        op, Shapes({name: Info(shape, "float32") for name, shape in ATTENTION_SHAPES.items()})
     )
 
 
@@ -240,13 +242,13 @@ def test_every_query_meets_every_key_those_of_the_past_too(kind, inputs, output,
 
 
 def test_values_may_be_wider_than_keys():
-    found, _ = attention_work("Attention", "queries keys_few values_few", "wide")
-    assert found == 2 * 2 * 8 * 10 * 20 * (8 + 32)
+    result, _ = attention_work("Attention", "queries keys_few values_few", "wide")
+    assert result == 2 * 2 * 8 * 10 * 20 * (8 + 32)
 
 
 def test_the_standard_one_has_a_past_too():
-    found, _ = attention_work("Attention", "queries queries queries - past past", "queries")
-    assert found == ONE_KEY * 10 * 521
+    result, _ = attention_work("Attention", "queries queries queries - past past", "queries")
+    assert result == ONE_KEY * 10 * 521
 
 
 @pytest.mark.parametrize(
@@ -254,10 +256,10 @@ def test_the_standard_one_has_a_past_too():
 )
 def test_one_that_projects_its_input_counts_that(kind, past):
     projection = 2 * 2 * 10 * 64 * 192
-    found, _ = attention_work(kind, "hidden projection", "hidden", domain=CONTRIB)
-    assert found == projection + ONE_KEY * 10 * 10
-    found, _ = attention_work(kind, f"hidden projection {past}", "hidden", domain=CONTRIB)
-    assert found == projection + ONE_KEY * 10 * 521
+    result, _ = attention_work(kind, "hidden projection", "hidden", domain=CONTRIB)
+    assert result == projection + ONE_KEY * 10 * 10
+    result, _ = attention_work(kind, f"hidden projection {past}", "hidden", domain=CONTRIB)
+    assert result == projection + ONE_KEY * 10 * 521
 
 
 def test_an_input_that_is_left_out_moves_no_bytes():

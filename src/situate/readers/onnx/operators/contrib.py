@@ -10,6 +10,7 @@ from situate.readers.onnx.operators.twins import twin_shapes
 from situate.readers.onnx.types import Shape, tensor
 
 
+# Output shapes of the attention operators of ONNX Runtime.
 def _projected(call: Call, past_place: int) -> list[Shape]:
     """Output shapes of `Attention` and `QAttention`: (batch, positions, width of values), (2,
     batch, heads, positions of past and present, width of a head)."""
@@ -56,6 +57,7 @@ def _present(call: Call, past: Shape, positions: int) -> int:
     return before if shared else before + positions
 
 
+# Output types of classic machine learning operators (`ai.onnx.ml`) that onnx does not infer.
 DOMAIN = "ai.onnx.ml"
 """Domain of the operators of classic machine learning."""
 

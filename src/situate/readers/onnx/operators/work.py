@@ -10,6 +10,7 @@ from situate.readers.onnx.loops import trips
 from situate.readers.onnx.names import bodies_of
 from situate.readers.onnx.types import Info, Shape, Shapes
 
+# Arithmetic and memory traffic of ONNX ops, from the shapes of their inputs and outputs.
 FREE = {"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Shape", "Size"}
 """Ops that touch no data: views, and ops that only read shapes."""
 
@@ -30,6 +31,7 @@ FACTOR = {
 
 UNKNOWN = Info((0,), "float32")
 
+# Arithmetic of ONNX ops by formula, from the shapes of their inputs and outputs.
 Infos = Sequence[Info]
 
 
@@ -157,6 +159,7 @@ def _attributes(node: Any, name: str) -> Sequence[int]:
     return next((a.ints for a in node.attribute if a.name == name), ())
 
 
+# Arithmetic of attention operators, whose queries, keys and values may be packed in one input.
 PAST = {
     "Attention": 4,
     "DecoderMaskedMultiHeadAttention": 5,
