@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from benchmarks.gpu.hardware import Call, device_seconds, target
 from benchmarks.gpu.process import Context
 from situate.data.op_classes import op_class
-from situate.data.peaks import peak
+from situate.data.roofline import peak
 from situate.runtime.model_state.optimizers import default_optimizer
 from situate.runtime.programs.replacements import attention
 

@@ -23,8 +23,8 @@ import numpy as np
 
 from benchmarks.lib.record import Row, Target, record
 from situate.bench.families.regal import MODELS, synthetic
-from situate.bench.peers import brkga_mp_ipr, pymoo_brkga
-from situate.bench.peers.random_keys import Keys
+from situate.bench.peers import brkga
+from situate.bench.peers.brkga import Keys
 from situate.bounds.lower_bound import lower_bound
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem
@@ -192,12 +192,12 @@ def _pymoo(decode: Decode, keys: int, evaluations: int, seed: int) -> float:
         return np.array([decode(keys) for keys in chromosomes])
 
     termination = ("n_evals", evaluations)
-    return pymoo_brkga.breed(values, keys, seed, termination, eliminate_duplicates=True)
+    return brkga.breed(values, keys, seed, termination, eliminate_duplicates=True)
 
 
 def _brkga_mp_ipr(decode: Decode, keys: int, evaluations: int, seed: int) -> float:
     members, elites, _ = SETTINGS.sizes
-    breeding = brkga_mp_ipr.algorithm(decode, keys, seed)
+    breeding = brkga.algorithm(decode, keys, seed)
     breeding.initialize()
     breeding.evolve(round((evaluations - members) / (members - elites)))
     return float(breeding.get_best_fitness())

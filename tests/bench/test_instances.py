@@ -20,8 +20,8 @@ def test_the_hash_is_of_what_is_planned_and_not_of_what_it_is_called():
 
 
 def test_rules_of_another_name_and_the_same_settings_are_the_same_problem():
-    named = Rules("mine", memory="step")
-    assert problem_hash(replace(PROBLEM, rules=named)) == problem_hash(
+    rules = Rules("mine", memory="step")
+    assert problem_hash(replace(PROBLEM, rules=rules)) == problem_hash(
         replace(PROBLEM, rules=Rules("other", memory="step"))
     )
 

@@ -20,16 +20,16 @@ def path(tmp_path):
 
 
 def test_rows_are_read_as_they_were_written(path):
-    made = Bench(runs(seeds=3), RowFile(), BestKnown())
-    list(made.run())
-    assert [row.key for row in RowFile(path).rows] == [row.key for row in made.rows.rows]
+    bench = Bench(runs(seeds=3), RowFile(), BestKnown())
+    list(bench.run())
+    assert [row.key for row in RowFile(path).rows] == [row.key for row in bench.rows.rows]
     assert RowFile(path).rows == RowFile(path).rows
 
 
-@pytest.mark.parametrize("kept", [1, 9, 10, 300])
-def test_a_row_that_was_not_finished_is_cut_off(path, kept):
+@pytest.mark.parametrize("residuals", [1, 9, 10, 300])
+def test_a_row_that_was_not_finished_is_cut_off(path, residuals):
     lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(lines[0] + lines[1][:kept])
+    path.write_bytes(lines[0] + lines[1][:residuals])
     file = RowFile(path)
     assert len(file.rows) == 1
     file.add(file.rows[0])

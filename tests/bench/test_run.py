@@ -12,18 +12,43 @@ import pytest
 
 from situate.bench.best_known import BestKnown
 from situate.bench.instances import Instance, ReferenceValue
+from situate.bench.peers import PEERS
 from situate.bench.rows import RowFile
-from situate.bench.run import Bench, Runs, warm_up
+from situate.bench.run import Bench, Runs, check_contenders, solve_with, warm_up
 from situate.data.problem import Problem
 from situate.errors import ScheduleError, SituateError
+from situate.solvers import METHODS
 from tests.bench.small import instance, runs
 from tests.solvers.families import apart, devices
 
 
+# Methods and peers by name.
+def test_methods_and_peers_have_names_of_their_own():
+    assert METHODS.keys() & PEERS.keys() == set()
+
+
+def test_a_method_is_known_by_its_name():
+    check_contenders(["auto", "heft"])
+    result = solve_with(instance().make(), "heft", 0.1, seed=3, threads=1)
+    assert (result.method, result.seed) == ("heft", 3)
+
+
+def test_an_unknown_name_has_the_nearest_of_both():
+    with pytest.raises(SituateError, match="did you mean 'pymoo_brkga'"):
+        check_contenders(["pymo_brkga"])
+
+
+def test_a_peer_that_is_missing_says_how_to_install_it(monkeypatch):
+    monkeypatch.setattr("situate.bench.peers.find_spec", lambda name: None)
+    with pytest.raises(SituateError, match=r"pymoo_brkga: needs pymoo, .* pip install .* pymoo"):
+        check_contenders(["pymoo_brkga"])
+
+
+# Rows: each run once, refusals included.
 def test_every_method_runs_on_every_instance_with_every_seed():
-    wanted = runs(instance("fork"), instance("chain"), methods=("heft", "single"), seeds=2)
-    rows = list(Bench(wanted, RowFile(), BestKnown()).run())
-    assert len(rows) == len(wanted) == 8
+    expected = runs(instance("fork"), instance("chain"), methods=("heft", "single"), seeds=2)
+    rows = list(Bench(expected, RowFile(), BestKnown()).run())
+    assert len(rows) == len(expected) == 8
     assert len({row.key for row in rows}) == 8
 
 
@@ -56,31 +81,32 @@ def test_what_a_method_refuses_is_a_row_that_says_why():
     assert "expert" in row.refused
 
 
+# Best known values and bounds improve with the runs.
 def test_best_values_and_bounds_are_learnt_and_written(tmp_path):
     table = tmp_path / "known.json"
     [row] = Bench(runs(), RowFile(), BestKnown(), table).run()
-    [kept] = BestKnown.read(table).entries.values()
-    assert (kept.best.value, kept.best.by, kept.best.seed) == (row.value, "heft", 0)
-    assert kept.bound.value == row.lower_bound
-    assert kept.best.commit == row.made_by.commit
+    [remaining] = BestKnown.read(table).entries.values()
+    assert (remaining.best.value, remaining.best.by, remaining.best.seed) == (row.value, "heft", 0)
+    assert remaining.bound.value == row.lower_bound
+    assert remaining.best.commit == row.made_by.commit
 
 
 def test_a_plan_that_does_not_fit_teaches_nothing():
     tight = Problem(apart(4, persistent=10), devices(1, 1, memory=15))
-    known = BestKnown()
+    table = BestKnown()
     of_tight = Instance("small", "tight", lambda: tight)
-    [row] = Bench(Runs([of_tight], ["heft"], [0.1], [0], 1), RowFile(), known).run()
+    [row] = Bench(Runs([of_tight], ["heft"], [0.1], [0], 1), RowFile(), table).run()
     assert not row.feasible
     assert row.history == []
-    assert not known.entries
+    assert not table.entries
 
 
 def test_published_values_are_learnt_with_their_source():
-    known = BestKnown()
+    table = BestKnown()
     of = instance(reference=ReferenceValue(3.0, "a paper", bound=2.0))
-    assert list(Bench(runs(of, methods=()), RowFile(), known).run()) == []
-    [kept] = known.entries.values()
-    assert (kept.best.value, kept.best.by, kept.bound.value) == (3.0, "a paper", 2.0)
+    assert list(Bench(runs(of, methods=()), RowFile(), table).run()) == []
+    [remaining] = table.entries.values()
+    assert (remaining.best.value, remaining.best.by, remaining.bound.value) == (3.0, "a paper", 2.0)
 
 
 def test_a_published_value_below_the_bound_is_refused_by_name():
@@ -108,6 +134,7 @@ def test_a_plan_that_does_not_do_what_it_says_is_named(monkeypatch):
     assert bench.rows.rows == []
 
 
+# Concurrent and killed processes.
 def test_two_processes_may_improve_one_table(tmp_path):
     table = tmp_path / "known.json"
     list(Bench(runs(instance("fork")), RowFile(), BestKnown(), table).run())

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
+from msgspec import structs
 
-from situate.bounds.alike import distinct, equal_rows
+from situate.bounds.alike import DeviceSets, distinct, equal_rows
+from situate.data.problem import Problem
+from tests.oracle.problems import random_problem
+from tests.solvers.families import apart, devices
 
 
 def test_sets_of_rows_come_in_the_order_of_the_rows() -> None:
@@ -20,3 +26,21 @@ def test_distinct_rows_are_those_of_numpy(shape: tuple[int, int]) -> None:
     expected, which = np.unique(rows, axis=0, return_inverse=True)
     assert np.array_equal(distinct(rows)[0], expected)
     assert np.array_equal(distinct(rows)[1], which.ravel())
+
+
+# Sets of devices that units may run on.
+def test_the_set_of_most_units_comes_first() -> None:
+    small = apart(5)
+    pins = ("d1", None, "d1", "d1", None)
+    ops = tuple(structs.replace(op, device=pin) for op, pin in zip(small.ops, pins, strict=True))
+    result = DeviceSets.of(Problem(dataclasses.replace(small, ops=ops), devices(1, 1)))
+    assert result.sets.tolist() == [[False, True], [True, True]]
+    assert result.of_unit.tolist() == [0, 1, 0, 0, 1]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_unit_has_its_own(seed: int) -> None:
+    problem = random_problem(seed)
+    result = DeviceSets.of(problem)
+    assert (result.sets[result.of_unit] == problem.allowed).all()
+    assert len(np.unique(result.sets, axis=0)) == len(result.sets)

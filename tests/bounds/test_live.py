@@ -29,6 +29,7 @@ def on_one(small: Graph) -> Problem:
     return Problem(small, devices(1), "memory")
 
 
+# Bytes that are live at once on one device.
 def test_an_op_has_its_inputs_and_outputs_beside_it() -> None:
     assert live(on_one(chain(5, size=7, workspace=2))) == 16
 
@@ -52,8 +53,8 @@ def test_of_a_branch_the_smallest_tensor_is_live_beside_another_branch() -> None
 
 def test_an_output_is_held_to_the_end() -> None:
     ops = tuple(Op(f"op{j}", seconds={"*": 1.0}) for j in range(3))
-    kept = Tensor("kept", 0, 10, (), output=True)
-    small = Graph("g", ops, (kept, Tensor("t", 1, 4, (2,))), control=((0, 1),))
+    tensor = Tensor("kept", 0, 10, (), output=True)
+    small = Graph("g", ops, (tensor, Tensor("t", 1, 4, (2,))), control=((0, 1),))
     assert live(on_one(small)) == 14
 
 
@@ -63,6 +64,7 @@ def test_a_resident_tensor_takes_nothing_at_home() -> None:
     assert live(on_one(small)) == 0
 
 
+# Ops confined to some devices.
 def test_ops_that_are_confined_hold_what_they_make_and_what_they_read() -> None:
     """Ops 1 and 3 of a chain: 3 receives what 2 makes and makes an output of its own."""
     problem = on_one(chain(5, size=7, workspace=2))
@@ -74,8 +76,8 @@ def test_ops_that_are_confined_hold_what_they_make_and_what_they_read() -> None:
 def test_what_confined_ops_hand_one_another_is_live_on_the_way() -> None:
     """Op 0 makes a tensor that op 3 reads; 1 and 2 run in between."""
     between = graph(4, [(0, 1), (1, 2), (2, 3)], size=7)
-    kept = Tensor("kept", 0, 100, (3,))
-    problem = on_one(Graph("g", between.ops, (*between.tensors, kept)))
+    tensor = Tensor("kept", 0, 100, (3,))
+    problem = on_one(Graph("g", between.ops, (*between.tensors, tensor)))
     assert live(problem, 0, 2, 3) == 114
 
 
@@ -96,10 +98,11 @@ def test_what_is_shorter_than_the_last_digit_of_a_clock_takes_no_time() -> None:
     assert takes_time(problem).tolist() == [True, False, False]
 
 
+# The bound holds for every order of tiny graphs; the core checks its input.
 @pytest.mark.parametrize("chunk", range(4))
 def test_some_op_needs_as_much_in_the_best_of_all_states(chunk: int) -> None:
     """Against the least over all orders of what is live while one op runs, for every op."""
-    compared = 0
+    comparisons = 0
     for seed in range(chunk, 400, 4):
         problem = random_problem(seed)
         if problem.n > 6 or problem.rules.memory == "persistent":
@@ -107,8 +110,8 @@ def test_some_op_needs_as_much_in_the_best_of_all_states(chunk: int) -> None:
         steps = problem.rules.memory == "step"
         counts = np.ones(problem.n, np.bool_) if steps else takes_time(problem)
         assert live(problem) == best_of_orders(problem)[counts].max(initial=0), seed
-        compared += 1
-    assert compared >= 10
+        comparisons += 1
+    assert comparisons >= 10
 
 
 def best_of_orders(problem: Problem) -> Ints:
@@ -151,7 +154,7 @@ def _live_during(problem: Problem, place: Ints, op: int) -> int:
 )
 def test_the_core_refuses_what_is_no_graph(change: dict[str, NDArray[Any]], message: str) -> None:
     problem = on_one(chain(3, size=7))
-    given = {
+    inputs = {
         "before": edge_producers(problem),
         "after": problem.consumers,
         "orders": np.array([[0, 1, 2]], np.int32),
@@ -162,16 +165,16 @@ def test_the_core_refuses_what_is_no_graph(change: dict[str, NDArray[Any]], mess
     with pytest.raises(ValueError, match=message):
         _core.bounds.least_live(
             _core.bounds.Dependencies(
-                before=given["before"], after=given["after"], orders=given["orders"]
+                before=inputs["before"], after=inputs["after"], orders=inputs["orders"]
             ),
             _core.bounds.HeldTensors(
-                size=given["size"],
-                producer=given["producer"],
+                size=inputs["size"],
+                producer=inputs["producer"],
                 edge_tensor=np.array([0, 1], np.int32),
                 edge_consumer=problem.consumers,
                 output=problem.output,
             ),
-            workspace=given["workspace"],
+            workspace=inputs["workspace"],
             runs=np.ones(3, np.uint8),
             work=1000,
             seconds=1.0,

@@ -16,6 +16,7 @@ from situate.data.problem import Problem
 from tests.solvers.families import apart, devices
 
 
+# The least load by speed and memory.
 def test_work_spreads_over_unequal_devices_by_their_speed() -> None:
     problem = Problem(apart(30), devices(1, 2))
     assert least_load(problem).seconds == pytest.approx(20, rel=1e-2)
@@ -39,6 +40,7 @@ def test_times_near_the_longest_overflow_in_silence() -> None:
     assert 0 <= least_load(Problem(Graph("g", ops), cluster)).seconds <= 9e297
 
 
+# The dual point: its weights and prices give the bound.
 def test_weights_are_of_sum_one_and_larger_where_it_is_fast() -> None:
     load = least_load(Problem(apart(30), devices(1, 2)))
     assert load.weight.sum() == pytest.approx(1)
@@ -53,23 +55,23 @@ def test_where_memory_is_no_limit_a_byte_costs_nothing() -> None:
 def test_no_placement_that_fits_works_its_busiest_device_less(seed: int) -> None:
     rng = np.random.default_rng(seed)
     d, n = int(rng.integers(2, 4)), 6
-    seconds, held = rng.integers(1, 9, (n, d)), rng.integers(0, 9, n)
-    room = max(int(held.max()), int(held.sum() * rng.uniform(1, 1.2) / d) + 1)
+    seconds, sizes = rng.integers(1, 9, (n, d)), rng.integers(0, 9, n)
+    room = max(int(sizes.max()), int(sizes.sum() * rng.uniform(1, 1.2) / d) + 1)
     fitting = (
         max(int(seconds[of == k, k].sum()) for k in range(d))
         for of in map(np.array, product(range(d), repeat=n))
-        if max(held[of == k].sum() for k in range(d)) <= room
+        if max(sizes[of == k].sum() for k in range(d)) <= room
     )
-    bound = least_load(_problem(seconds.tolist(), held.tolist(), [room] * d)).seconds
+    bound = least_load(_problem(seconds.tolist(), sizes.tolist(), [room] * d)).seconds
     assert 0 < bound <= min(fitting, default=np.inf) * (1 + 1e-12)
 
 
-def _problem(seconds: list[list[float]], held: list[int], room: list[int]) -> Problem:
+def _problem(seconds: list[list[float]], sizes: list[int], room: list[int]) -> Problem:
     """Ops of these seconds on each device and bytes, on devices of these capacities."""
     names = [f"d{k}" for k in range(len(seconds[0]))]
     ops = tuple(
         Op(f"op{j}", seconds=dict(zip(names, row, strict=True)), persistent=size)
-        for j, (row, size) in enumerate(zip(seconds, held, strict=True))
+        for j, (row, size) in enumerate(zip(seconds, sizes, strict=True))
     )
     machine = tuple(Device(name, memory=size) for name, size in zip(names, room, strict=True))
     return Problem(Graph("g", ops), Cluster("c", machine, (Link("*", "*", 1e9),)))
@@ -101,9 +103,9 @@ def test_an_ascent_that_is_ended_gives_a_smaller_bound(monkeypatch: pytest.Monke
     problem = _problem(seconds, [4] * 12, [20, 20, 30])
     looks = itertools.count()
     monkeypatch.setattr("time.perf_counter", lambda: next(looks))
-    ended = least_load(problem, until=5.0).seconds
+    end = least_load(problem, until=5.0).seconds
     assert next(looks) == 7
-    assert 0 < ended < least_load(problem).seconds
+    assert 0 < end < least_load(problem).seconds
 
 
 @pytest.mark.parametrize("memory", [100, 30, 12])

@@ -12,7 +12,7 @@ from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Objective, Problem
 from situate.data.rules import RULES
 from situate.solvers import solve
-from tests.bounds.test_joins import sums
+from tests.bounds.test_paths import sums
 from tests.oracle.problems import random_problem
 from tests.solvers.exhaustive import best_values
 from tests.solvers.families import OBJECTIVES, apart, chain, devices, fork, graph
@@ -21,22 +21,23 @@ SEEDS = 480
 CHUNKS = 8
 
 
+# The bound is below every plan, which exhaustive search shows.
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_no_plan_of_a_tiny_problem_is_below_the_bound(chunk: int) -> None:
-    compared = 0
+    comparisons = 0
     for seed in range(chunk, SEEDS, CHUNKS):
-        drawn = random_problem(seed)
-        if drawn.n > 5 or drawn.d > 3:
+        sample = random_problem(seed)
+        if sample.n > 5 or sample.d > 3:
             continue
-        for rules in (drawn.rules, *RULES.values()):
-            problem = Problem(drawn.graph, drawn.cluster, rules=rules)
+        for rules in (sample.rules, *RULES.values()):
+            problem = Problem(sample.graph, sample.cluster, rules=rules)
             if (best := best_values(problem)) is None:
                 continue
             for objective in OBJECTIVES:
                 bound = lower_bound(dataclasses.replace(problem, objective=objective))
                 assert bound <= best[objective], (seed, rules.name, objective)
-                compared += 1
-    assert compared >= 60
+                comparisons += 1
+    assert comparisons >= 60
 
 
 def test_a_chain_is_its_own_bound() -> None:
@@ -54,6 +55,7 @@ def test_times_of_a_few_bits_are_bounded_too() -> None:
     assert lower_bound(brief) <= solve(brief, "heft").value
 
 
+# Single bounds that decide.
 @pytest.mark.parametrize("objective", ["time", "throughput"])
 def test_a_group_is_not_spread(objective: Objective) -> None:
     assert lower_bound(Problem(apart(4, group="g"), devices(1, 1), objective)) == 4
@@ -96,6 +98,7 @@ def test_a_short_op_that_moves_the_clock_holds_what_it_needs() -> None:
     assert lower_bound(brief) == solve(brief, "topological").value == 1010
 
 
+# Rounding, names of bounds and time limits.
 @pytest.mark.parametrize("objective", ["time", "throughput"])
 def test_rounding_in_a_long_sum_stays_above_the_bound(objective: str) -> None:
     """Each of 20,000 additions to one second loses nearly half of the last digit."""

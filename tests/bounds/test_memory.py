@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
 from msgspec import structs
 
-from situate.bounds.memory import Need, least_peak, needs
+from situate.bounds.lower_bound import tightest_bound
+from situate.bounds.memory import Need, bytes_of_best_order, bytes_of_tree, least_peak, needs
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.data.rules import RULES
+from situate.solvers import solve
+from tests.bounds.one_device import (
+    assert_brief_ops_are_not_counted,
+    assert_devices_hold_no_less,
+    on,
+    two_parts,
+)
+from tests.data.test_tree_order import tree
 from tests.oracle.problems import random_decision, random_problem, small_problem
 from tests.oracle.simulator import simulate
-from tests.solvers.exhaustive import best_values
-from tests.solvers.families import apart, devices, fork, graph
+from tests.solvers.exhaustive import best_values, optimum
+from tests.solvers.families import apart, chain, devices, fork, graph, layered
 
 
 def test_the_peak_holds_a_share_a_unit_and_what_one_op_needs() -> None:
@@ -27,16 +37,16 @@ def test_the_peak_holds_a_share_a_unit_and_what_one_op_needs() -> None:
 
 def test_the_largest_unit_counts_and_not_the_smallest() -> None:
     ops = tuple(
-        Op(name, seconds={"*": 1.0}, persistent=held) for name, held in (("a", 9), ("b", 1))
+        Op(name, seconds={"*": 1.0}, persistent=sizes) for name, sizes in (("a", 9), ("b", 1))
     )
     assert least_peak(Problem(Graph("g", ops), devices(1, 1), "memory")) == 9
 
 
 def test_an_op_needs_what_it_hands_on_and_a_parameter_is_held_already() -> None:
     ops = tuple(Op(name, seconds={"*": 1.0}) for name in "ab")
-    handed, held = Tensor("t", 0, 7, (1,)), Tensor("u", 0, 5, (1,), resident=True)
+    handed, resident = Tensor("t", 0, 7, (1,)), Tensor("u", 0, 5, (1,), resident=True)
     tail = Tensor("v", 1, 3, output=True)
-    graph = Graph("g", ops, (handed, held, tail))
+    graph = Graph("g", ops, (handed, resident, tail))
     assert least_peak(Problem(graph, devices(1, 1), "memory")) == 10
 
 
@@ -80,8 +90,8 @@ def test_no_schedule_holds_less() -> None:
     met = fitting = tight = 0
     for seed in range(300):
         problem = random_problem(seed)
-        drawn = random_decision(problem, seed)
-        peak = simulate(problem, drawn.placement, drawn.priority).peak
+        decision = random_decision(problem, seed)
+        peak = simulate(problem, decision.placement, decision.priority).peak
         least = least_peak(unlimited(problem))
         assert least <= peak.max()
         met += least == peak.max()
@@ -96,18 +106,18 @@ def test_no_schedule_holds_less() -> None:
 @pytest.mark.parametrize("chunk", range(4))
 def test_no_plan_of_a_tiny_problem_holds_less(chunk: int) -> None:
     """Under all rules, with devices that most often hold a part of what there is."""
-    compared = met = 0
+    comparisons = met = 0
     for seed in range(chunk, 160, 4):
-        drawn = small_problem(seed)
+        sample = small_problem(seed)
         for rules in RULES.values():
-            problem = Problem(drawn.graph, drawn.cluster, "memory", rules)
+            problem = Problem(sample.graph, sample.cluster, "memory", rules)
             if problem.n <= 5 and (best := best_values(problem)) is not None:
                 assert least_peak(problem) <= best["memory"], (seed, rules.name)
                 fits = all(need.fits for need in needs(problem))
                 assert fits or best["memory"] == np.inf, (seed, rules.name)
                 met += least_peak(problem) == best["memory"]
-                compared += 1
-    assert compared > met > 10
+                comparisons += 1
+    assert comparisons > met > 10
 
 
 def test_devices_that_cannot_hold_a_share_are_full() -> None:
@@ -178,3 +188,69 @@ def test_no_time_makes_no_bound_larger(seed: int) -> None:
     problem = random_problem(seed)
     hurried = needs(problem, until=0.0)
     assert all(few.bytes <= all_.bytes for few, all_ in zip(hurried, needs(problem), strict=False))
+
+
+# The bytes that a tree needs at once.
+def test_a_tree_on_one_device_is_certified() -> None:
+    """Whatever has ended, no more than eleven bytes are certain."""
+    problem = on(two_parts(), 1)
+    bound = tightest_bound(problem)
+    assert (bound.value, bound.name) == (12, "tree")
+    assert solve(problem, evaluations=50).optimal
+
+
+def test_a_large_tree_is_solved_by_its_order() -> None:
+    result = solve(on(tree(300, 1), 1), evaluations=50)
+    assert result.optimal
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_devices_hold_no_less_of_a_tree_between_them(seed: int) -> None:
+    assert_devices_hold_no_less(bytes_of_tree, tree(4, seed), seed, brief=0.2 * (seed % 2))
+
+
+def test_a_tree_with_ops_of_no_time_has_no_bound() -> None:
+    assert_brief_ops_are_not_counted(bytes_of_tree)
+
+
+def test_what_is_no_tree_or_has_no_time_is_not_looked_at() -> None:
+    assert bytes_of_tree(on(fork(5), 1)) == 0
+    assert bytes_of_tree(on(chain(5, size=3), 1)) == 6
+    assert bytes_of_tree(on(chain(5, size=3), 1), until=-math.inf) == 0
+
+
+# The bytes that few ops need at once in their best order.
+def test_what_is_no_tree_is_certified_on_one_device() -> None:
+    """One op more waits for the first; no more than eleven bytes are live whatever has ended."""
+    problem = on(dataclasses.replace(two_parts(), control=((0, 6),)), 1)
+    bound = tightest_bound(problem)
+    assert bytes_of_tree(problem) == 0
+    assert (bound.value, bound.name) == (12, "best order")
+    assert solve(problem, evaluations=50).optimal
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_it_is_the_least_of_all_orders(seed: int) -> None:
+    problem = on(layered(3, 2, seed, workspace=seed % 4), 1, ("situate", "regal")[seed % 2])
+    assert bytes_of_best_order(problem) + problem.persistent.sum() == optimum(problem)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_it_is_that_of_a_tree(seed: int) -> None:
+    problem = on(tree(40, seed), 1)
+    assert bytes_of_best_order(problem) in (0, bytes_of_tree(problem))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_devices_hold_no_less_of_a_best_order_between_them(seed: int) -> None:
+    assert_devices_hold_no_less(bytes_of_best_order, layered(2, 2, seed), seed, brief=0.0)
+
+
+def test_an_order_with_ops_of_no_time_has_no_bound() -> None:
+    assert_brief_ops_are_not_counted(bytes_of_best_order)
+
+
+def test_many_ops_or_no_time_are_not_looked_at() -> None:
+    assert bytes_of_best_order(on(chain(64, size=3), 1)) == 6
+    assert bytes_of_best_order(on(chain(65, size=3), 1)) == 0
+    assert bytes_of_best_order(on(chain(5, size=3), 1), until=-math.inf) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from itertools import product
 from typing import Any
 
@@ -12,8 +13,10 @@ import pytest
 from msgspec import structs
 
 from situate.bounds.lower_bound import tightest_bound
-from situate.bounds.split import least_split
-from situate.data.graph import Graph, Tensor
+from situate.bounds.split import least_split, least_transfers, minimise
+from situate.data.arrays import Floats
+from situate.data.cluster import Cluster, Link
+from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Objective, Problem
 from situate.data.rules import RULES
 from tests.oracle.problems import random_problem
@@ -125,14 +128,67 @@ def busy(problem: Problem, placement: np.ndarray[tuple[int], np.dtype[np.int64]]
 
 @pytest.mark.parametrize("chunk", range(2))
 def test_no_plan_of_a_tiny_problem_is_faster(chunk: int) -> None:
-    compared = 0
+    comparisons = 0
     for seed in range(chunk, 400, 2):
-        drawn = random_problem(seed)
-        problem = Problem(drawn.graph, drawn.cluster, rules=RULES["regal"])
+        sample = random_problem(seed)
+        problem = Problem(sample.graph, sample.cluster, rules=RULES["regal"])
         if problem.n > 5 or problem.d > 3 or (best := best_values(problem)) is None:
             continue
         least = least_split(problem)
         assert least <= best["time"] * (1 + 1e-12), seed
         assert least <= best["throughput"] * (1 + 1e-12), seed
-        compared += least > 0
-    assert compared >= 5
+        comparisons += least > 0
+    assert comparisons >= 5
+
+
+# The least that transfers take.
+def test_of_links_with_early_starts_and_fast_ones_the_better_is_taken_for_each_tensor() -> None:
+    ops = tuple(Op(f"op{j}", seconds={"*": 1.0}) for j in range(3))
+    tensors = (Tensor("small", 0, 1, (1,)), Tensor("large", 0, 100, (1,)))
+    links = (
+        Link("*", "*", 1.0, latency=9.0),
+        Link("d0", "d1", 10.0, latency=5.0),
+        Link("d1", "d2", 2.0, latency=1.0),
+    )
+    problem = Problem(Graph("g", ops, tensors), Cluster("c", devices(1, 1, 1).devices, links))
+    assert least_transfers(problem).tolist() == [1.5, 15.0]
+
+
+def test_a_tensor_goes_over_the_fastest_link_unless_it_says_what_it_takes() -> None:
+    ops = tuple(Op(f"op{j}", seconds={"*": 1.0}) for j in range(3))
+    tensors = (Tensor("t", 0, 10, (1,)), Tensor("own", 0, 10, (1,), seconds=7.0))
+    machine = devices(1, 1, 1).devices
+    links = (Link("*", "*", 1.0), Link("d0", "d1", 5.0, latency=0.5))
+    problem = Problem(Graph("g", ops, tensors, control=((1, 2),)), Cluster("c", machine, links))
+    assert least_transfers(problem).tolist() == [2.5, 7.0, 0.0]
+
+
+# Minima of smooth functions.
+def quadratic(point: Floats) -> tuple[float, Floats]:
+    """A narrow valley with its lowest point at (1, 2)."""
+    along = np.array([1.0, 100.0]) * (point - np.array([1.0, 2.0]))
+    return float(along @ along) / 2, np.array([1.0, 100.0]) * along
+
+
+def test_the_lowest_point_of_a_valley() -> None:
+    assert minimise(quadratic, np.zeros(2), 1.0, 60) == pytest.approx([1, 2], abs=1e-4)
+
+
+def test_more_steps_are_no_worse() -> None:
+    values = [quadratic(minimise(quadratic, np.zeros(2), 0.1, steps))[0] for steps in range(12)]
+    assert values == sorted(values, reverse=True)
+    assert values[0] == quadratic(np.zeros(2))[0]
+
+
+def test_where_no_step_is_better_it_stays() -> None:
+    """A function that ends: every other point is infinite."""
+    start = np.array([3.0, 4.0])
+
+    def ended(point: Floats) -> tuple[float, Floats]:
+        return (5.0 if (point == start).all() else math.inf), np.ones(2)
+
+    assert (minimise(ended, start, 1.0, 10) == start).all()
+
+
+def test_a_gradient_of_zero_stays() -> None:
+    assert (minimise(quadratic, np.array([1.0, 2.0]), 1.0, 5) == [1, 2]).all()

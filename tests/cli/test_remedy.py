@@ -12,7 +12,7 @@ from situate.cli.remedy import one_of_each, pipeline
 from situate.data import graph_json
 from situate.report.slices.stages import NotAPipeline
 from tests.writers.layered import network
-from tests.writers.slices.staged import on, planned, staged
+from tests.writers.slices.staged import on, staged, staged_plan
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_a_pipeline_that_would_not_fit_is_no_remedy():
 
 def test_slices_that_are_data_parallel_go_to_accelerate():
     problem = on(staged(2))
-    plan = planned(problem, [0] * 6)
+    plan = staged_plan(problem, [0] * 6)
     plan.placement[["slice1" in op.name for op in problem.graph.ops]] = 1
     advice = module.remedy(problem, plan, NotAPipeline("no pipeline"))
     assert advice.startswith("the plan is data parallel: each of gpu0, gpu1 runs the whole model")

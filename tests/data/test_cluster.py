@@ -36,6 +36,7 @@ bandwidth = 1e9
 """
 
 
+# Devices of a file: their number and their memory.
 def test_count_repeats_a_device_with_a_number_behind_its_name(tmp_path):
     cluster = read(tmp_path, TWO)
     assert cluster.names == ["gpu0", "gpu1"]
@@ -87,6 +88,7 @@ def test_a_device_without_memory_is_unlimited(tmp_path):
     assert read(tmp_path, 'name = "c"\n[[devices]]\nname = "d"\n').devices[0].memory is None
 
 
+# Links match pairs of devices by patterns, and a name makes them share a channel.
 def test_of_two_links_that_match_a_pair_the_later_one_holds():
     devices = tuple(Device(f"gpu{i}") for i in range(3))
     links = (*ANY, Link("gpu0", "gpu2", 5e9, latency=1e-6))
@@ -132,12 +134,12 @@ def test_devices_without_a_link_are_an_error_that_says_what_to_add():
 
 
 def test_patterns_are_compared_with_devices_and_not_with_pairs_of_them(monkeypatch):
-    compared = []
+    comparisons = []
     match = clusters.fnmatchcase
-    monkeypatch.setattr(clusters, "fnmatchcase", lambda *p: compared.append(p) or match(*p))
+    monkeypatch.setattr(clusters, "fnmatchcase", lambda *p: comparisons.append(p) or match(*p))
     devices = tuple(Device(f"d{i}") for i in range(20))
     Cluster("c", devices, (*ANY, *(Link(f"d{i}", "d0", 1e9) for i in range(20))))
-    assert len(compared) <= 2 * (2 * 21 * 20)
+    assert len(comparisons) <= 2 * (2 * 21 * 20)
 
 
 def test_one_device_may_have_a_link_to_itself():
@@ -166,6 +168,7 @@ def test_a_file_may_begin_with_a_byte_order_mark(tmp_path):
     assert read(tmp_path, "\ufeff" + TWO).name == "two"
 
 
+# Errors name the entry at fault: of devices, links, files and presets.
 def test_two_devices_of_one_name_are_an_error():
     with pytest.raises(ClusterError, match="two devices are called 'a'"):
         Cluster("c", (Device("a"), Device("a")), ANY)
@@ -344,6 +347,7 @@ def test_identical_devices_without_their_number_are_an_error(text):
         Cluster.find(text)
 
 
+# Identical devices, and machines that a graph's file brings.
 def test_identical_devices_are_unlimited_and_transfers_between_them_free():
     cluster = Cluster.identical(3)
     assert all(device.memory is None for device in cluster.devices)
@@ -359,6 +363,7 @@ def test_a_machine_of_a_file_keeps_its_names_kinds_and_memory():
     ]
 
 
+# The hash changes with all that a plan depends on, and with nothing else.
 def test_the_hash_follows_times_and_memory_and_not_the_name():
     base = Cluster("c", (Device("a"), Device("b")), ANY)
     assert base.hash == Cluster("d", base.devices, ANY, description="other").hash
@@ -373,10 +378,11 @@ def test_the_hash_follows_times_and_memory_and_not_the_name():
 
 
 def test_a_cluster_without_threads_keeps_the_hash_that_plans_know():
-    known = "ab910c49694826c8b319c330226a27121ddd0688c89f375e20b6c8044dd79136"
-    assert Cluster.preset("k80-4").hash == known
+    digest = "ab910c49694826c8b319c330226a27121ddd0688c89f375e20b6c8044dd79136"
+    assert Cluster.preset("k80-4").hash == digest
 
 
+# Presets state plausible figures and where these come from.
 @pytest.mark.parametrize("name", Cluster.presets())
 def test_every_preset_has_its_files_name_rates_memory_and_plausible_links(name):
     cluster = Cluster.preset(name)
@@ -451,6 +457,7 @@ latency = 2.0
 """
 
 
+# Without units, no figure is implausible.
 def test_a_file_without_units_may_have_any_positive_figures(tmp_path):
     path = tmp_path / "c.toml"
     path.write_text(UNITLESS)

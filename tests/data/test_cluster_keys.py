@@ -28,10 +28,10 @@ latency = 20e-6
 """
 
 
-def refused(written: str, instead: str, message: str) -> None:
-    assert written in TWO
+def refused(content: str, instead: str, message: str) -> None:
+    assert content in TWO
     with pytest.raises(ClusterError, match=f"^{re.escape(message)}$"):
-        check_keys(tomllib.loads(TWO.replace(written, instead)))
+        check_keys(tomllib.loads(TWO.replace(content, instead)))
 
 
 def test_what_the_keys_are_is_what_a_cluster_has():
@@ -48,7 +48,7 @@ def test_every_example_is_a_value_of_its_key(keys):
 
 
 @pytest.mark.parametrize(
-    ("written", "instead", "message"),
+    ("content", "instead", "message"),
     [
         (
             "936e9",
@@ -70,16 +70,16 @@ def test_every_example_is_a_value_of_its_key(keys):
         ("20e-6", "20", "links[0].latency: 20 s: seconds are meant, such as 20e-6 for 20 us"),
     ],
 )
-def test_a_figure_in_a_data_sheets_unit_is_refused_with_one_in_the_files(written, instead, message):
-    refused(written, instead, f"{message}; {NO_UNIT}")
+def test_a_figure_in_a_data_sheets_unit_is_refused_with_one_in_the_files(content, instead, message):
+    refused(content, instead, f"{message}; {NO_UNIT}")
 
 
 @pytest.mark.parametrize(
-    ("written", "instead"),
+    ("content", "instead"),
     [("936e9", "1e6"), ("936e9", "inf"), ("12e9", "1e5"), ("35.6e12", "1e6"), ("6e-6", "0.9")],
 )
-def test_slow_machines_are_none_of_data_sheets_units(written, instead):
-    check_keys(tomllib.loads(TWO.replace(written, instead)))
+def test_slow_machines_are_none_of_data_sheets_units(content, instead):
+    check_keys(tomllib.loads(TWO.replace(content, instead)))
 
 
 def test_beside_links_without_bytes_times_may_have_no_unit():
@@ -95,7 +95,7 @@ def test_rates_of_a_cluster_made_in_python_are_its_own():
 
 
 @pytest.mark.parametrize(
-    ("written", "instead", "message"),
+    ("content", "instead", "message"),
     [
         ("launch", "lanch", "devices[0]: unknown key 'lanch'; did you mean 'launch'?"),
         ("latency", "latncy", "links[0]: unknown key 'latncy'; did you mean 'latency'?"),
@@ -105,12 +105,12 @@ def test_rates_of_a_cluster_made_in_python_are_its_own():
         ("bandwidth = 12e9", "", "links[0]: no bandwidth: add bandwidth = 12e9"),
     ],
 )
-def test_a_key_that_is_not_there_or_missing_is_named_with_the_remedy(written, instead, message):
-    refused(written, instead, message)
+def test_a_key_that_is_not_there_or_missing_is_named_with_the_remedy(content, instead, message):
+    refused(content, instead, message)
 
 
 @pytest.mark.parametrize(
-    ("written", "instead", "message"),
+    ("content", "instead", "message"),
     [
         (
             "12e9",
@@ -136,8 +136,8 @@ def test_a_key_that_is_not_there_or_missing_is_named_with_the_remedy(written, in
         ),
     ],
 )
-def test_a_value_of_another_type_is_answered_with_an_example(written, instead, message):
-    refused(written, instead, message)
+def test_a_value_of_another_type_is_answered_with_an_example(content, instead, message):
+    refused(content, instead, message)
 
 
 def test_entries_begin_with_two_brackets():

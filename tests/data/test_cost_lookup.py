@@ -37,9 +37,9 @@ K80 = MeasuredDevice(
 COSTS = Costs("here", "today", {}, [CPU, K80, MeasuredDevice("gpu1", "gpu", seconds=took(3.0))])
 
 
-def known(device: Device) -> str | None:
-    found = measured_as(device, COSTS)
-    return found and found.name
+def measured_name(device: Device) -> str | None:
+    result = measured_as(device, COSTS)
+    return result and result.name
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def known(device: Device) -> str | None:
     ],
 )
 def test_by_name_then_model_then_kind_but_never_one_known_to_differ(device, name):
-    assert known(device) == name
+    assert measured_name(device) == name
 
 
 def seconds(op: Op, *devices: Device, costs: Costs | None = COSTS) -> list[float]:
@@ -107,10 +107,10 @@ def test_without_costs_the_rates_are_the_devices_own():
     device = Device(
         "d", flops={"float32": 1.0}, bandwidth=2.0, launch=3.0, efficiency={"matmul": 0.4}
     )
-    known = rates(device, None)
-    assert (known.flops, known.bandwidth, known.launch) == ({"float32": 1.0}, 2.0, 3.0)
-    assert known.reached["matmul"] == (0.4, 0.4, 1)
-    assert known.reached["convolution"] == (*[EFFICIENCY["convolution"]] * 2, 1)
+    defaults = rates(device, None)
+    assert (defaults.flops, defaults.bandwidth, defaults.launch) == ({"float32": 1.0}, 2.0, 3.0)
+    assert defaults.reached["matmul"] == (0.4, 0.4, 1)
+    assert defaults.reached["convolution"] == (*[EFFICIENCY["convolution"]] * 2, 1)
 
 
 def test_a_device_without_rates_runs_what_was_measured_on_it_and_nothing_else():
@@ -153,9 +153,9 @@ def test_workspace_is_the_most_that_was_measured_and_at_least_the_graphs_own() -
 
 def test_of_devices_that_may_be_it_the_one_known_to_be_of_its_model_stands_for_it() -> None:
     costs = Costs("here", "today", {}, [MeasuredDevice("a", "gpu"), K80])
-    found = measured_as(Device("gpu7", model="K80"), costs)
-    assert found is not None
-    assert found.name == "gpu0"
+    result = measured_as(Device("gpu7", model="K80"), costs)
+    assert result is not None
+    assert result.name == "gpu0"
 
 
 def test_an_op_without_a_signature_was_not_measured() -> None:
@@ -167,21 +167,21 @@ def test_an_op_without_a_signature_was_not_measured() -> None:
 def test_contention_is_that_of_the_class_and_one_where_it_is_not_known() -> None:
     device = Device("cpu:0", kind="cpu")
     ops = [Op("a", "aten.mm"), Op("b", "aten.relu")]
-    known = MeasuredDevice("cpu:0", "cpu", contention={"matmul": 1.5})
-    costs = Costs("here", "today", {}, [known])
+    measured_device = MeasuredDevice("cpu:0", "cpu", contention={"matmul": 1.5})
+    costs = Costs("here", "today", {}, [measured_device])
     assert contention_of(ops, device, costs).tolist() == [1.5, 1.0]
     assert contention_of(ops, Device("gpu0"), costs).tolist() == [1.0, 1.0]
     assert contention_of(ops, device, None).tolist() == [1.0, 1.0]
 
 
 def test_a_measured_device_without_a_fit_has_its_own_peaks_at_what_its_kind_reaches() -> None:
-    found = rates(Device("gpu1", flops={"float32": 1.0}, bandwidth=2.0, launch=3.0), COSTS)
-    assert (found.flops, found.bandwidth, found.launch) == ({"float32": 1.0}, 2.0, 3.0)
-    assert found.reached["convolution"] == (0.25, 0.5, 2.0)
+    result = rates(Device("gpu1", flops={"float32": 1.0}, bandwidth=2.0, launch=3.0), COSTS)
+    assert (result.flops, result.bandwidth, result.launch) == ({"float32": 1.0}, 2.0, 3.0)
+    assert result.reached["convolution"] == (0.25, 0.5, 2.0)
 
 
 def test_a_fit_without_peaks_is_of_those_that_the_device_states() -> None:
     fit = {"convolution": Efficiency(0.25, 0.5, 2.0, 3, 1.1)}
     costs = Costs("here", "today", {}, [MeasuredDevice("gpu0", "gpu", efficiency=fit)])
-    found = rates(Device("gpu0", flops={"float32": 1.0}, bandwidth=2.0), costs)
-    assert (found.flops, found.bandwidth, found.launch) == ({"float32": 1.0}, 2.0, 0.0)
+    result = rates(Device("gpu0", flops={"float32": 1.0}, bandwidth=2.0), costs)
+    assert (result.flops, result.bandwidth, result.launch) == ({"float32": 1.0}, 2.0, 0.0)

@@ -21,6 +21,7 @@ def chain(n: int, back: bool = False) -> tuple[tuple[int, int], ...]:
     return tuple((i, i + 1) for i in range(n - 1)) + (((n - 1, 0),) if back else ())
 
 
+# Orders of ops and edges.
 def test_the_order_puts_producers_first_and_keeps_file_order_between_equals():
     tensors = (Tensor("t", 3, 8, (0,)),)
     assert Graph("g", ops("a", "b", "c", "d"), tensors, control=((2, 1),)).order == (2, 3, 1, 0)
@@ -47,6 +48,7 @@ def test_a_long_chain_needs_no_recursion():
     assert graph.order == tuple(range(n))
 
 
+# A graph that breaks its rules is refused by the name of the op or tensor.
 def test_an_empty_graph_is_an_error():
     with pytest.raises(GraphError, match="the graph has no ops"):
         Graph("g", ())
@@ -178,6 +180,7 @@ def test_graph_errors_are_situate_errors_and_value_errors():
     assert issubclass(GraphError, ValueError)
 
 
+# The hash changes with all that a placement depends on, and with nothing else.
 def test_the_hash_follows_what_placement_depends_on_and_not_the_name():
     base = Graph("g", ops("a", "b"), (Tensor("t", 0, 8, (1,)),))
     same = Graph("other", ops("a", "b"), (Tensor("t", 0, 8, (1,)),), warnings=("w",))
@@ -206,6 +209,7 @@ def test_signatures_are_no_part_of_the_hash():
     assert signed != plain
 
 
+# Graphs are immutable, and ops refer to slices, replicas and modules that exist.
 def test_a_graph_cannot_be_changed():
     graph = Graph("g", ops("a"))
     with pytest.raises(AttributeError):

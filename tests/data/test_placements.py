@@ -31,11 +31,11 @@ def _checked(*placements: list[int]) -> Any:
 
 
 def test_a_placement_that_holds_is_copied() -> None:
-    given = np.array([GOOD, [2, 1, 0, 2, 0]], np.int32)
-    checked = Restrictions(PROBLEM).check(given, str)
+    inputs = np.array([GOOD, [2, 1, 0, 2, 0]], np.int32)
+    checked = Restrictions(PROBLEM).check(inputs, str)
     assert checked.dtype == np.int32
-    np.testing.assert_array_equal(checked, given)
-    assert not np.shares_memory(checked, given)
+    np.testing.assert_array_equal(checked, inputs)
+    assert not np.shares_memory(checked, inputs)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_every_placement_on_one_device_of_a_published_network_holds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "got"),
+    ("arguments", "got"),
     [
         ([[0, 1], [2]], "inhomogeneous"),
         ([0.0, 1.0], r"got float64 of shape \(2,\)"),
@@ -83,9 +83,9 @@ def test_every_placement_on_one_device_of_a_published_network_holds() -> None:
         ([0, 1, 2], r"got int64 of shape \(3,\)"),
     ],
 )
-def test_what_is_no_array_of_integers_is_refused(given: object, got: str) -> None:
+def test_what_is_no_array_of_integers_is_refused(arguments: object, got: str) -> None:
     with pytest.raises(SituateError, match=rf"rows: must be integers of shape \(2,\).*{got}"):
-        integers(given, (2,), "rows")
+        integers(arguments, (2,), "rows")
 
 
 def test_an_order_has_every_op_once() -> None:

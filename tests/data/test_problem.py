@@ -33,6 +33,7 @@ def cluster(*devices: Device, **options: object) -> Cluster:
 GPU, CPU = Device("gpu0", memory=100), Device("cpu0", kind="cpu", memory=1000)
 
 
+# Arrays of tensors and control edges, in the types of the core.
 def test_tensors_come_first_and_then_one_of_size_zero_for_every_op_with_control_edges():
     graph = Graph(
         "g",
@@ -68,6 +69,7 @@ def test_arrays_have_the_types_that_the_core_takes():
         assert all(getattr(problem, name).dtype == dtype for name in names)
 
 
+# Units: the sums of their ops and the devices that they may run on.
 def test_units_are_groups_and_lone_ops_numbered_by_their_first_op():
     grouped = (
         Op("a", seconds=FREE, group="w"),
@@ -119,6 +121,7 @@ def test_a_device_without_memory_limit_holds_anything():
     assert problem.capacity.tolist() == [UNLIMITED]
 
 
+# A problem without any schedule is refused with the op or group that prevents one.
 def test_an_unknown_pin_is_an_error_with_the_nearest_device():
     graph = Graph("g", (Op("a", seconds=FREE, device="gpu1"),))
     with pytest.raises(GraphError, match="'a' is pinned to unknown device 'gpu1'; did you mean"):
@@ -184,12 +187,12 @@ def test_one_device_sends_nothing_however_long_that_would_take():
 
 
 def test_measured_workspaces_whose_sum_is_too_large_are_an_error() -> None:
-    known = MeasuredDevice("gpu0", "gpu", workspace={"s": 2**53, "r": 2**53 - 1})
-    costs = Costs("m", "2026-01-01T00:00:00", {}, [known])
-    each = tuple(Op(f"op{i}", seconds=FREE, signature="s" if i else "r") for i in range(1025))
+    measured_device = MeasuredDevice("gpu0", "gpu", workspace={"s": 2**53, "r": 2**53 - 1})
+    costs = Costs("m", "2026-01-01T00:00:00", {}, [measured_device])
+    ops = tuple(Op(f"op{i}", seconds=FREE, signature="s" if i else "r") for i in range(1025))
     with pytest.raises(SituateError, match=r"cost file are \d+ bytes, more than 2\^62.*op 'op1'"):
-        Problem(Graph("g", each), cluster(GPU), costs=costs)
-    Problem(Graph("g", each[:512]), cluster(GPU), costs=costs)
+        Problem(Graph("g", ops), cluster(GPU), costs=costs)
+    Problem(Graph("g", ops[:512]), cluster(GPU), costs=costs)
 
 
 def test_a_link_so_slow_that_a_transfer_never_ends_is_an_error():
@@ -211,6 +214,7 @@ def test_a_group_whose_ops_run_on_different_devices_is_an_error():
         Problem(Graph("g", apart), cluster(GPU, CPU))
 
 
+# Rules come by name, from the graph or as an object.
 def test_unknown_objectives_and_rules_are_errors_with_the_nearest_name():
     graph = Graph("g", ops("a"))
     with pytest.raises(SituateError, match="unknown objective 'tiem'; did you mean 'time'"):
@@ -239,6 +243,7 @@ def test_transfers_are_the_clusters_unless_the_rules_say_otherwise():
     assert Problem(graph, blocking, rules=RULES["doppler"]).transfers == "overlapped"
 
 
+# Times of transfers and ops, and the depth-first order.
 def test_transfer_time_is_the_tensors_own_or_latency_and_size_over_bandwidth():
     tensors = (
         Tensor("linked", 0, 10**9, (1,)),
@@ -283,16 +288,16 @@ def test_depth_first_every_op_comes_once_and_after_what_it_needs(seed):
     assert all(order.index(a) < order.index(b) for a, b in problem.graph.edges())
 
 
-class Counted:
-    """The number of an op, which counts how often it is asked for."""
+class CountingOp:
+    """An op's number that counts its look-ups."""
 
-    asked = 0
+    lookups = 0
 
     def __init__(self, number: int) -> None:
         self.number = number
 
     def __index__(self) -> int:
-        Counted.asked += 1
+        CountingOp.lookups += 1
         return self.number
 
     def __hash__(self) -> int:
@@ -309,17 +314,18 @@ def test_depth_first_looks_at_the_inputs_of_an_op_that_many_wait_for_no_more_oft
     edges += [(n + i, n + 1 + i) for i in range(1, n)]
     graph = Graph("g", ops(*map(str, range(2 * n + 1))), control=tuple(edges))
     problem = Problem(graph, cluster(GPU))
-    monkeypatch.setattr(Graph, "edges", lambda _: [(Counted(a), b) for a, b in edges])
-    monkeypatch.setattr(Counted, "asked", 0)
+    monkeypatch.setattr(Graph, "edges", lambda _: [(CountingOp(a), b) for a, b in edges])
+    monkeypatch.setattr(CountingOp, "lookups", 0)
     assert problem.depth_first.tolist() == [*reversed(range(n)), *range(n, 2 * n + 1)]
-    assert Counted.asked < 8 * len(edges)
+    assert CountingOp.lookups < 8 * len(edges)
 
 
+# The sum of all times bounds every schedule.
 @pytest.mark.parametrize("seed", range(100))
 def test_no_schedule_takes_longer_than_all_one_after_another(seed):
     problem = random_problem(seed)
-    drawn = random_decision(problem, seed)
-    schedule = simulate(problem, drawn.placement, drawn.priority)
+    decision = random_decision(problem, seed)
+    schedule = simulate(problem, decision.placement, decision.priority)
     assert schedule.makespan <= problem.serial_seconds * (1 + 1e-12)
 
 
@@ -335,6 +341,7 @@ def test_serial_seconds_send_every_tensor_once_to_every_other_device():
     assert Problem(Graph("g", ops("a", "b"), tensors), cluster(GPU)).serial_seconds == 2
 
 
+# Graphs may bring rules, a machine and times without a unit.
 @pytest.mark.parametrize("name", ["situate", "regal", "doppler", "dnn-partitioning"])
 def test_a_graphs_own_rules_hold_where_none_are_given(name):
     graph = Graph("g", ops("a"), rules=name)
@@ -355,9 +362,9 @@ def test_a_step_under_a_graphs_own_rules_takes_what_they_say():
         rules="regal",
     )
     identical = Cluster.identical(2)
-    placed = {"a": "d0", "b": "d1", "c": "d0"}
-    assert evaluate(Problem(graph, identical), placed).makespan == 5
-    assert evaluate(Problem(graph, identical, rules="situate"), placed).makespan == 4
+    devices = {"a": "d0", "b": "d1", "c": "d0"}
+    assert evaluate(Problem(graph, identical), devices).makespan == 5
+    assert evaluate(Problem(graph, identical, rules="situate"), devices).makespan == 4
 
 
 def test_a_graphs_unknown_rules_are_refused_by_the_graphs_name():
@@ -390,8 +397,8 @@ def test_ops_that_the_costs_do_not_know_are_told_of():
     graph = Graph("g", (Op("a", flops=1, signature="x"), Op("b", flops=1), *ops("c")))
     rates = {"flops": {"float32": 1.0}}
     machine = cluster(Device("gpu0", **rates), Device("gpu1", **rates))
-    measured = MeasuredDevice("gpu0", "gpu", seconds={"x": Timing(1.0, 1.0, 1.0, 5)})
-    costs = Costs(machine="m", date="", versions={}, devices=[measured])
+    measured_device = MeasuredDevice("gpu0", "gpu", seconds={"x": Timing(1.0, 1.0, 1.0, 5)})
+    costs = Costs(machine="m", date="", versions={}, devices=[measured_device])
     message = "costs: 1 of 2 ops were not measured on gpu0, gpu1: their times are estimates"
     with pytest.warns(UserWarning, match=message):
         Problem(graph, machine, costs=costs)
@@ -399,6 +406,7 @@ def test_ops_that_the_costs_do_not_know_are_told_of():
         Problem(Graph("g", (Op("b", flops=1),)), machine, costs=costs)
 
 
+# Signals occupy no channel; memory by steps; confined problems.
 def test_a_signal_is_what_moves_nothing_in_no_time_of_its_own() -> None:
     ops = tuple(Op(name, seconds={"*": 1.0}) for name in "ab")
     tensors = (

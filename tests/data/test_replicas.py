@@ -24,22 +24,22 @@ def test_parameters_are_listed_with_the_bytes_of_a_copy():
 
 
 def test_a_parameter_that_is_there_once_is_read_by_all_slices_and_updated_once():
-    found = with_once(GRAPH, {"a"})
-    names = [op.name for op in found.ops]
+    result = with_once(GRAPH, {"a"})
+    names = [op.name for op in result.ops]
     assert len(names) == len(GRAPH.ops) - 2
-    assert found.slices.once == ("a",)
-    (held,) = (op for op in found.ops if op.name == "a")
-    assert (held.replica, held.persistent, held.group) == (None, 3, "a")
-    read = {after for before, after in edges(found) if before == "a"}
+    assert result.slices.once == ("a",)
+    (sizes,) = (op for op in result.ops if op.name == "a")
+    assert (sizes.replica, sizes.persistent, sizes.group) == (None, 3, "a")
+    read = {after for before, after in edges(result) if before == "a"}
     assert read == {f"slice{s}/a" for s in range(3)}
-    assert edges(found)["a/sum1", "a/sgd"] == 1
-    assert found.program_order == tuple(range(len(names)))
+    assert edges(result)["a/sum1", "a/sgd"] == 1
+    assert result.program_order == tuple(range(len(names)))
 
 
 def test_all_parameters_may_be_there_once():
-    found = with_once(GRAPH, {"a", "b"})
-    assert {op.replica for op in found.ops if op.kind == "parameter"} == {None}
-    assert replicated(found) == {}
+    result = with_once(GRAPH, {"a", "b"})
+    assert {op.replica for op in result.ops if op.kind == "parameter"} == {None}
+    assert replicated(result) == {}
     assert with_once(GRAPH, ()).hash == GRAPH.hash
 
 
@@ -51,16 +51,16 @@ def test_a_captured_step_has_the_same_ops_and_edges():
     def loss(model, x, y):
         return torch.nn.functional.mse_loss(model(x), y)
 
-    given = {"optimizer": "adam", "shares": (1, 1, 1, 1), "replicas": (2, 2)}
-    tried, taken = (
-        with_once(captured(loss, **given), {"weight"}),
-        captured(loss, **given, once=("weight",)),
+    inputs = {"optimizer": "adam", "shares": (1, 1, 1, 1), "replicas": (2, 2)}
+    trials, options = (
+        with_once(captured(loss, **inputs), {"weight"}),
+        captured(loss, **inputs, once=("weight",)),
     )
-    ours, theirs = ({op.name: op for op in graph.ops} for graph in (tried, taken))
+    ours, theirs = ({op.name: op for op in graph.ops} for graph in (trials, options))
     assert ours == theirs
-    assert edges(tried) == edges(taken)
+    assert edges(trials) == edges(options)
     assert (
-        tried.slices
-        == taken.slices
+        trials.slices
+        == options.slices
         == Slices((2, 2, 2, 2), loss="mean", replicas=(2, 2), once=("weight",))
     )

@@ -8,6 +8,7 @@ from situate.data.slices import AutoSlices, Slices, parse, parse_auto
 from situate.errors import SituateError
 
 
+# Shares of a batch and the samples of each.
 @pytest.mark.parametrize(
     ("text", "batch", "samples"),
     [
@@ -66,6 +67,7 @@ def test_shares_that_do_not_add_up_are_refused_with_some_that_do(text, batch, in
     assert sum(parse(instead).samples(batch)) == batch
 
 
+# Axes, losses, orders of sums and batch norms are checked words.
 @pytest.mark.parametrize("text", ["mask", "=1", "mask=-1", "mask=one", "mask="])
 def test_a_dimension_needs_an_input_and_a_number(text):
     with pytest.raises(SituateError, match=r"must be INPUT=AXIS, such as mask=1, or INPUT=whole$"):
@@ -112,6 +114,7 @@ def test_shares_that_are_numbers_are_checked_too():
         Slices((2, 0))
 
 
+# Replicas, and the parameters that exist once beside them.
 @pytest.mark.parametrize(
     ("slices", "replicas", "replica"),
     [

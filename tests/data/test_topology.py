@@ -31,15 +31,15 @@ def test_an_edge_leads_from_the_op_that_makes_a_tensor_to_one_that_reads_it(seed
     tensors = zip(edge_tensors(problem), edge_producers(problem), problem.consumers, strict=True)
     edges = [tuple(map(int, edge)) for edge in tensors]
     start = problem.consumer_start
-    wanted = [
+    expected = [
         (tensor, int(problem.producer[tensor]), int(reader))
         for tensor in range(len(problem.size))
         for reader in problem.consumers[start[tensor] : start[tensor + 1]]
     ]
-    assert edges == wanted
+    assert edges == expected
     inputs = inputs_of_ops(problem)
     assert sorted((t, op) for op, read in enumerate(inputs) for t in read) == sorted(
-        (tensor, reader) for tensor, _, reader in wanted
+        (tensor, reader) for tensor, _, reader in expected
     )
 
 

@@ -11,7 +11,7 @@ from tests.solvers.families import devices
 from tests.solvers.slices import sliced
 
 
-def found(problem: Problem) -> set[str]:
+def gradient_names(problem: Problem) -> set[str]:
     marked = zip(problem.graph.ops, weight_gradients(problem), strict=True)
     return {op.name for op, is_weights in marked if is_weights}
 
@@ -43,7 +43,7 @@ def test_a_product_that_goes_to_a_sum_is_one_and_what_leads_on_is_none():
     problem = backward(
         ("gy", "gw"), ("x", "gw"), ("gw", "sum"), ("gy", "gx"), ("gx", "next"), ("x", "next")
     )  # fmt: skip
-    assert found(problem) == {"gw", "next"}
+    assert gradient_names(problem) == {"gw", "next"}
 
 
 def test_so_is_what_it_transposes_or_adds_up_for_it_alone():
@@ -51,20 +51,20 @@ def test_so_is_what_it_transposes_or_adds_up_for_it_alone():
         ("gy", "gw"), ("x", "gw"), ("gw", "t"), ("gy", "gv"), ("gv", "add"), ("t", "add"),
         ("add", "sum"), ("gy", "gx"), ("gx", "next"), ("x", "next"), ("x", "gv"),
     )  # fmt: skip
-    assert found(problem) == {"gw", "t", "gv", "add", "next"}
+    assert gradient_names(problem) == {"gw", "t", "gv", "add", "next"}
 
 
 def test_an_op_that_makes_both_gradients_is_none():
-    assert found(
+    assert gradient_names(
         backward(("both", "sum"), ("both", "before"), ("before", "sum"), ("x", "both"))
     ) == {"before"}
 
 
 def test_in_uniform_pipelines_they_are_those_of_the_paper():
     problem = pipeline(3, 2)
-    wanted = {op.name for op in problem.graph.ops if op.name.startswith("W")}
-    assert found(problem) == wanted
+    expected = {op.name for op in problem.graph.ops if op.name.startswith("W")}
+    assert gradient_names(problem) == expected
 
 
 def test_what_runs_once_is_none():
-    assert not any("add" in name for name in found(Problem(sliced(1, 1), devices(1))))
+    assert not any("add" in name for name in gradient_names(Problem(sliced(1, 1), devices(1))))

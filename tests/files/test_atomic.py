@@ -13,6 +13,7 @@ from situate.errors import SituateError
 from situate.files.atomic import write_bytes, write_failure
 
 
+# Permissions and links survive a replacement.
 def test_a_file_is_written(tmp_path: Path) -> None:
     write_bytes(tmp_path / "a", b"content")
     assert (tmp_path / "a").read_bytes() == b"content"
@@ -51,16 +52,16 @@ def test_nobody_reads_what_replaces_a_private_file(
     target = tmp_path / "a"
     target.touch()
     target.chmod(mode)
-    seen: list[int] = []
+    visited: list[int] = []
     replace = os.replace
 
     def replaced(source: Path, target: Path) -> None:
-        seen.append(os.stat(source).st_mode & 0o777)
+        visited.append(os.stat(source).st_mode & 0o777)
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", replaced)
     write_bytes(target, b"new")
-    assert seen == [mode]
+    assert visited == [mode]
 
 
 def test_a_link_keeps_pointing_at_what_is_replaced(tmp_path: Path) -> None:
@@ -71,6 +72,7 @@ def test_a_link_keeps_pointing_at_what_is_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "real").read_bytes() == b"new"
 
 
+# Errors are one line with a remedy.
 @pytest.mark.parametrize("name", ["missing/a", ".", "file/a", "nul\x00", "n" * 300])
 def test_what_cannot_be_written_is_one_line_that_names_it(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
@@ -97,6 +99,7 @@ def test_where_there_is_no_folder_the_line_says_what_to_do(tmp_path: Path) -> No
         write_bytes(tmp_path / "missing" / "a", b"data")
 
 
+# Failures leave the old file; pipes are written to.
 def test_a_write_that_fails_leaves_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,7 +23,7 @@ ARRAYS = {
 }
 
 
-def made(path: Path, header: Any, numbers: bytes = b"") -> Path:
+def tensor_file(path: Path, header: Any, numbers: bytes = b"") -> Path:
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     path.write_bytes(struct.pack("<Q", len(text)) + text + numbers)
     return path
@@ -45,6 +45,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 UNREADABLE = "cannot be read as safetensors: "
 
 
+# Hostile, truncated and oversized files are refused in one line.
 @pytest.mark.parametrize(
     ("header", "numbers", "message"),
     [
@@ -74,7 +75,7 @@ UNREADABLE = "cannot be read as safetensors: "
 def test_what_is_hostile_is_refused_in_a_line(
     tmp_path: Path, header: Any, numbers: bytes, message: str
 ) -> None:
-    path = made(tmp_path / "w.safetensors", header, numbers)
+    path = tensor_file(tmp_path / "w.safetensors", header, numbers)
     with pytest.raises(ReadError) as error:
         safetensors.read(path, 10_000)
     assert str(error.value).startswith(f"{path}: ")

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import json
+
 import msgspec
+import numpy as np
 import pytest
 
 from situate.cli.failures import shortage
+from situate.data.cluster import Cluster, Device, Link
+from situate.data.graph import Graph, Op, Tensor
+from situate.data.graph_json import encode, write
+from situate.data.problem import Problem
 from situate.errors import ReadError
-from situate.files.strict_json import decode, top_level
+from situate.files.strict_json import decode, json_bytes, plain, top_level
+from situate.readers import read
+from situate.solvers import solve
+from tests.report.handmade import HOSTILE
 
 
 class Box(msgspec.Struct, forbid_unknown_fields=True):
@@ -88,3 +98,44 @@ def test_a_file_that_no_memory_holds_is_an_error_and_no_crash(monkeypatch):
     with pytest.raises(OSError, match="allocate") as raised:
         decode(b'{"format": "situate-graph"}', dict)
     assert shortage(raised.value).startswith("memory ran out")
+
+
+def test_values_come_back_as_they_were() -> None:
+    value = {"names": list(HOSTILE), "seconds": 0.1 + 0.2, "bytes": 2**53}
+    assert json.loads(json_bytes(value)) == value
+
+
+def test_no_script_element_can_be_closed_from_within() -> None:
+    assert b"</" not in json_bytes({"</script>": "</SCRIPT>"})
+
+
+# Numbers out of numpy arrays are as good as Python's own, from the graph to the plan's file.
+def graph(whole=int, real=float) -> Graph:
+    ops = tuple(Op(name, seconds={"*": real(0.5)}, persistent=whole(3)) for name in "ab")
+    tensors = (Tensor("t", whole(0), whole(2), (whole(1),), seconds=real(0.25)),)
+    return Graph("g", ops, tensors, ((whole(0), whole(1)),))
+
+
+def cluster(whole=int, real=float) -> Cluster:
+    devices = tuple(Device(f"d{i}", memory=whole(10), launch=real(0.5)) for i in range(2))
+    return Cluster("c", devices, (Link("*", "*", real(2.0)),), synchronisation=real(0.5))
+
+
+def test_hashes_and_files_do_not_tell_them_from_others(tmp_path):
+    sample = graph(np.int64, np.float64)
+    assert sample.hash == graph().hash
+    assert encode(sample) == encode(graph())
+    assert cluster(np.int64, np.float64).hash == cluster().hash
+    write(sample, tmp_path / "g.json")
+    assert read(tmp_path / "g.json").hash == sample.hash
+
+
+def test_a_plan_of_them_is_written(tmp_path):
+    problem = Problem(graph(np.int64, np.float64), cluster(np.int64, np.float64))
+    solve(problem, evaluations=50).plan.write(tmp_path / "plan.json")
+    assert (tmp_path / "plan.json").exists()
+
+
+def test_what_is_no_number_is_refused():
+    with pytest.raises(NotImplementedError, match="cannot encode a object"):
+        plain(object())

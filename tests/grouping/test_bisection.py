@@ -12,8 +12,21 @@ import numpy as np
 import pytest
 
 from situate.errors import MissingExtra, SituateError
-from situate.grouping.bisection import WeightedGraph, partition
+from situate.grouping.bisection import LARGEST_SUM, WeightedGraph, as_integers, partition
 from tests.solvers.programs import needs_metis
+
+
+# Weights as integers.
+def test_whole_numbers_keep_proportions_and_their_sum() -> None:
+    values = np.array([0.0, 1.0, 2.0, 4.0])
+    weights = as_integers(values)
+    assert weights[0] == 1
+    assert weights[1:] / weights[1] == pytest.approx([1, 2, 4], rel=1e-6)
+    assert LARGEST_SUM - 8 < weights.sum() <= LARGEST_SUM
+    assert as_integers(np.full(3, 2**62)).sum() <= LARGEST_SUM
+    assert as_integers(np.array([1e300, 1e-300])).tolist() == [LARGEST_SUM - 2, 1]
+    assert as_integers(np.zeros(3)).tolist() == [1, 1, 1]
+    assert as_integers(np.ones(5), most=3).tolist() == [1] * 5
 
 
 def weighted(n: int, edges: dict[tuple[int, int], int], load: list[int] | None = None) -> Any:
@@ -34,6 +47,7 @@ def cliques(count: int, size: int) -> Any:
     return weighted(count * size, edges)
 
 
+# Cuts of small graphs.
 @needs_metis
 @pytest.mark.parametrize("count", [2, 3, 4, 8])
 def test_the_lightest_cut_is_found(count: int) -> None:
@@ -79,15 +93,16 @@ def test_nothing_is_printed_when_parts_are_left_empty() -> None:
         "partition(heavy, np.ones(8))\n"
     )
     root = Path(__file__).parents[2]
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program], cwd=root, capture_output=True, check=True
     )
-    assert done.stdout == b""
+    assert process.stdout == b""
 
 
 ROWS, NEIGHBOUR, WEIGHT, LOAD = [0, 1, 1, 2], [1, 0, 2, 1], [5, 5, 7, 7], [1, 1, 1]
 
 
+# Errors, and parts of parts.
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

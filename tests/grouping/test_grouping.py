@@ -28,8 +28,8 @@ def test_every_op_is_in_one_group_and_no_group_is_empty(problem, groups):
 
 
 def test_groups_are_in_the_order_of_their_first_op(problem, groups):
-    seen = list(dict.fromkeys(groups.of_op[list(problem.graph.order)].tolist()))
-    assert seen == list(range(len(groups)))
+    visited = list(dict.fromkeys(groups.of_op[list(problem.graph.order)].tolist()))
+    assert visited == list(range(len(groups)))
 
 
 def test_units_are_never_split(problem, groups):

@@ -8,7 +8,7 @@ from situate.data.cluster import Cluster
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.grouping import group, heavy_edge
-from situate.grouping.unit_graph import unit_graph
+from situate.grouping.units import unit_graph
 from tests.grouping.cases import problems
 from tests.solvers import families
 
@@ -21,6 +21,7 @@ def seconds(problem: Problem, count: int) -> np.ndarray:
     return np.bincount(labels, unit_graph(problem).seconds)
 
 
+# The number of groups.
 @pytest.mark.parametrize("count", [1, 2, 5, 7])
 @pytest.mark.parametrize("case", ["layered", "apart", "fork", "wide", "weightless", "controlled"])
 def test_there_are_as_many_groups_as_asked_for(case, count):
@@ -34,6 +35,7 @@ def test_a_network_has_as_many_groups_as_asked_for(network, count):
     assert len(group(problem, "heavy-edge", count)) == count
 
 
+# Which units come together: many bytes, few seconds.
 def test_what_exchanges_most_bytes_is_together():
     """A ring of four: the two heavy edges are opposite."""
     ops = tuple(Op(f"op{j}", seconds={"*": 1.0}) for j in range(4))
@@ -81,6 +83,7 @@ def test_a_heavy_edge_outweighs_many_light_ones():
     assert cut < 0.25 * units.bytes.sum()
 
 
+# Devices and memory limit the groups.
 def test_units_that_share_no_device_are_more_groups_than_asked_for():
     assert len(group(CASES["pinned"], "heavy-edge", 1)) == 2
 
@@ -96,19 +99,20 @@ def test_ops_without_edges_come_together_by_their_seconds():
     assert seconds(problem, 16).max() <= 2 * seconds(problem, 16).mean()
 
 
+# Several partitions at once.
 def test_several_partitions_of_few_units_are_those_that_each_would_be():
     problem = CASES["layered"]
-    found = heavy_edge.partitions(problem, (7, 5, 2))
-    for count, labels in zip((7, 5, 2), found, strict=True):
+    result = heavy_edge.partitions(problem, (7, 5, 2))
+    for count, labels in zip((7, 5, 2), result, strict=True):
         np.testing.assert_array_equal(labels, heavy_edge.labels(problem, count))
 
 
 def test_of_many_units_they_are_made_of_one_fine_partition():
     problem = Problem(zoo.load("rnnlm"), Cluster.preset("k80-4"))
-    found = heavy_edge.partitions(problem, (12, 6))
-    assert [len(np.unique(labels)) for labels in found] == [12, 6]
+    result = heavy_edge.partitions(problem, (12, 6))
+    assert [len(np.unique(labels)) for labels in result] == [12, 6]
     fine = heavy_edge.labels(problem, heavy_edge.FINE_GROUPS_FACTOR * 12)
-    for labels in found:
+    for labels in result:
         assert (
             len(np.unique(np.stack((fine, labels)), axis=1).T) == heavy_edge.FINE_GROUPS_FACTOR * 12
         )

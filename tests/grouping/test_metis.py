@@ -10,7 +10,7 @@ from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.errors import MissingExtra
 from situate.grouping import group, metis
-from situate.grouping.unit_graph import unit_graph
+from situate.grouping.units import unit_graph
 from tests.grouping.cases import problems
 from tests.solvers import families
 
@@ -26,9 +26,9 @@ def test_without_pymetis_the_error_says_what_to_install(monkeypatch):
 def test_two_halves_of_a_chain():
     pytest.importorskip("pymetis")
     problem = Problem(families.chain(64), families.devices(1, 1))
-    found = group(problem, "metis", 2).of_op
-    assert found.tolist() == sorted(found.tolist())
-    assert abs(int(found.sum()) - 32) <= 2
+    result = group(problem, "metis", 2).of_op
+    assert result.tolist() == sorted(result.tolist())
+    assert abs(int(result.sum()) - 32) <= 2
 
 
 def test_no_more_groups_than_asked_for_and_nearly_as_many():
@@ -59,5 +59,5 @@ def test_nothing_is_printed_and_nothing_overflows(case, capfd):
 
 def test_pairs_of_huge_tensors_stay_together():
     pytest.importorskip("pymetis")
-    found = group(CASES["huge"], "metis", 4).of_op
-    assert (found[::2] == found[1::2]).all()
+    result = group(CASES["huge"], "metis", 4).of_op
+    assert (result[::2] == result[1::2]).all()

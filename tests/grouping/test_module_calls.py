@@ -44,8 +44,8 @@ def test_the_outermost_module_that_is_called_counts():
         for j, (kind, module) in enumerate([("cat", "net.cell"), ("mm", "net.cell.gates")] * 4)
     ]
     ops.append(Op("head", kind="mm", module="net"))
-    found = calls(Graph("nested", tuple(ops)))
-    assert found == [("net.cell", j // 2) for j in range(8)] + [None]
+    result = calls(Graph("nested", tuple(ops)))
+    assert result == [("net.cell", j // 2) for j in range(8)] + [None]
 
 
 def test_a_list_of_layers_is_not_called():
@@ -75,13 +75,15 @@ def test_a_gradient_between_two_calls_belongs_to_the_one_whose_op_it_reads():
 def test_tensors_lead_from_a_call_to_the_same_or_the_next(network, steps):
     """Forwards in the forward pass, backwards in the backward pass."""
     graph = zoo.load(network)
-    found, seen = calls(graph), 0
+    result, visited = calls(graph), 0
     for a, b in graph.edges():
-        first, second = found[a], found[b]
+        first, second = result[a], result[b]
         if first and second and first[0] == second[0] and SHARED not in (first[1], second[1]):
             later = second[1] - first[1]
             returns = graph.ops[a].phase == graph.ops[b].phase == "backward"
             assert (-later if returns else later) in (0, 1)
-            seen += 1
-    assert seen > steps
-    assert set(Counter(call[0] for call in set(found) if call and call[1] >= 0).values()) == {steps}
+            visited += 1
+    assert visited > steps
+    assert set(Counter(call[0] for call in set(result) if call and call[1] >= 0).values()) == {
+        steps
+    }

@@ -19,6 +19,7 @@ def graph(*names: str, modules: tuple[str, ...] = ()) -> Graph:
     return Graph("named", tuple(ops))
 
 
+# Levels of names and modules.
 @pytest.mark.parametrize(
     ("name", "module", "expected"),
     [
@@ -44,8 +45,8 @@ def test_ops_of_the_same_first_two_levels_are_one_group():
         "loss/cross_entropy/mul", "loss/cross_entropy/mean/sum",
         "gradients/conv1/Conv2D_grad/Filter", "gradients/conv1/BiasAdd_grad/sum",
     )  # fmt: skip
-    found = group(Problem(graph(*names), families.devices(1, 1)), "prefix")
-    assert found.of_op.tolist() == [0, 0, 1, 2, 2, 3, 3]
+    result = group(Problem(graph(*names), families.devices(1, 1)), "prefix")
+    assert result.of_op.tolist() == [0, 0, 1, 2, 2, 3, 3]
 
 
 def test_an_op_whose_name_is_the_scope_of_others_is_with_them():
@@ -54,8 +55,8 @@ def test_an_op_whose_name_is_the_scope_of_others_is_with_them():
         "conv1/weights", "conv1/weights/read", "conv1/weights/Momentum", "conv1/biases/read",
         "conv1/biases", "conv1/Conv2D", "conv10/weights/read",
     )  # fmt: skip
-    found = group(Problem(graph(*names), families.devices(1, 1)), "prefix")
-    assert found.of_op.tolist() == [0, 0, 0, 1, 1, 2, 3]
+    result = group(Problem(graph(*names), families.devices(1, 1)), "prefix")
+    assert result.of_op.tolist() == [0, 0, 0, 1, 1, 2, 3]
 
 
 def test_a_name_without_scopes_may_be_the_scope_of_others():
@@ -76,15 +77,16 @@ def test_of_two_names_one_of_which_is_the_scope_of_the_other_the_prefixes_agree(
 
 
 def test_ops_outside_of_any_scope_are_alone():
-    found = group(Problem(graph("a", "b", "c"), families.devices(1, 1)), "prefix")
-    assert found.of_op.tolist() == [0, 1, 2]
+    result = group(Problem(graph("a", "b", "c"), families.devices(1, 1)), "prefix")
+    assert result.of_op.tolist() == [0, 1, 2]
 
 
+# Large prefixes gain a level, and captured networks group by layer.
 def test_a_prefix_of_more_than_half_of_the_ops_has_one_level_more():
     modules = (*(f"bert.encoder.layer.{j // 2}.self" for j in range(6)), "bert.embeddings")
-    found = prefixes(graph(*"abcdefg", modules=modules))
+    result = prefixes(graph(*"abcdefg", modules=modules))
     blocks = [("bert", "encoder", f"layer.{j // 2}") for j in range(6)]
-    assert found == [*blocks, ("bert", "embeddings")]
+    assert result == [*blocks, ("bert", "embeddings")]
 
 
 def test_one_module_without_modules_inside_stays_one_group():
@@ -93,8 +95,8 @@ def test_one_module_without_modules_inside_stays_one_group():
 
 def test_forward_and_backward_of_a_captured_module_are_one_group():
     problem = Problem(zoo.load("resnet50"), Cluster.preset("h100-8"))
-    found = group(problem, "prefix").of_op
-    ops = {op.name: int(found[j]) for j, op in enumerate(problem.graph.ops)}
+    result = group(problem, "prefix").of_op
+    ops = {op.name: int(result[j]) for j, op in enumerate(problem.graph.ops)}
     assert ops["layer3.3.conv3/convolution"] == ops["layer3.3.conv3/convolution_backward"]
     assert ops["layer3.3.conv3/convolution"] == ops["layer3.3.conv3.weight/momentum"]
     assert ops["layer3.3.conv3/convolution"] != ops["layer3.3.bn3/native_batch_norm_backward"]
@@ -102,6 +104,6 @@ def test_forward_and_backward_of_a_captured_module_are_one_group():
 
 def test_all_steps_of_an_unrolled_layer_are_one_group():
     problem = Problem(zoo.load("rnnlm"), Cluster.preset("h100-8"))
-    found = group(problem, "prefix").of_op
-    cells = {int(found[j]) for j, op in enumerate(problem.graph.ops) if op.module == "layers.1"}
+    result = group(problem, "prefix").of_op
+    cells = {int(result[j]) for j, op in enumerate(problem.graph.ops) if op.module == "layers.1"}
     assert len(cells) == 1

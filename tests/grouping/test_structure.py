@@ -9,7 +9,7 @@ from situate.data.cluster import Cluster
 from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
 from situate.grouping import TOLD_COSTS, group
-from situate.grouping.work import op_work
+from situate.grouping.units import op_work
 from tests.grouping.cases import problems
 from tests.solvers import families
 
@@ -21,18 +21,18 @@ def told_otherwise(problem: Problem) -> Problem:
         structs.replace(op, seconds=dict(zip(names, draws.random(len(names)) + 0.01, strict=True)))
         for op in problem.graph.ops
     )
-    given = problem.graph
-    return Problem(Graph(given.name, ops, given.tensors, given.control), problem.cluster)
+    inputs = problem.graph
+    return Problem(Graph(inputs.name, ops, inputs.tensors, inputs.control), problem.cluster)
 
 
 @pytest.mark.parametrize("count", [4, 16, 64])
 def test_groups_do_not_depend_on_what_ops_take(count):
     problem = Problem(zoo.load("cifar_cnn"), Cluster.preset("k80-4"))
     other = told_otherwise(problem)
-    found = [group(each, "structure", count).of_op for each in (problem, other)]
-    np.testing.assert_array_equal(*found)
-    told = [group(each, "heavy-edge", count).of_op for each in (problem, other)]
-    assert (told[0] != told[1]).any()
+    results = [group(item, "structure", count).of_op for item in (problem, other)]
+    np.testing.assert_array_equal(*results)
+    messages = [group(item, "heavy-edge", count).of_op for item in (problem, other)]
+    assert (messages[0] != messages[1]).any()
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 7])
@@ -47,15 +47,15 @@ def test_groups_balance_work():
         Op(f"op{j}", traffic=10**9 * (1 + 2 * (j % 2)), seconds={"*": 1.0}) for j in range(64)
     )
     problem = Problem(Graph("apart", ops), families.devices(1, 1))
-    found = group(problem, "structure", 16)
-    work = np.bincount(found.of_op, op_work(problem))
+    result = group(problem, "structure", 16)
+    work = np.bincount(result.of_op, op_work(problem))
     assert work.max() <= 2 * work.mean()
 
 
 def test_only_rules_that_are_told_costs_say_so():
     problem = problems()["layered"]
-    told = {rule: group(problem, rule).told_costs for rule in ("none", "prefix", "colocation")}
-    assert not any(told.values())
+    messages = {rule: group(problem, rule).told_costs for rule in ("none", "prefix", "colocation")}
+    assert not any(messages.values())
     assert not group(problem, "structure", 4).told_costs
     assert group(problem, "heavy-edge", 4).told_costs
     assert "structure" not in TOLD_COSTS

@@ -42,12 +42,12 @@ def graph(nodes: Any, inputs: Any, outputs: Any, initializers: Any = ()) -> Any:
 
 def model(nodes: Any, inputs: Any, outputs: Any, initializers: Any = (), **more: Any) -> bytes:
     """The bytes of a model."""
-    made = helper.make_model(
+    result = helper.make_model(
         graph(nodes, inputs, outputs, initializers),
         opset_imports=more.pop("opset_imports", [helper.make_opsetid("", 18)]),
         **more,
     )
-    return bytes(made.SerializeToString())
+    return bytes(result.SerializeToString())
 
 
 def convolution() -> bytes:

@@ -42,6 +42,7 @@ def tensors() -> dict[str, object]:
     return {tensor.name: tensor for tensor in graph_of(TEXT).tensors}
 
 
+# Both encodings are recognised and give the same graph.
 def test_binary_and_text_are_the_same_graph():
     assert costgraph.read(binary(), "g") == graph_of(TEXT)
 
@@ -61,6 +62,7 @@ def test_a_binary_that_begins_like_a_brace_is_no_json():
     assert recognise(binary(node)) == "costgraph"
 
 
+# Fields of nodes, and aliases of memory.
 def test_microseconds_become_seconds():
     assert [op.seconds["*"] for op in graph_of(TEXT).ops] == [0, 0, 0, 5e-05, 6e-05, 1e-05]
 
@@ -102,6 +104,7 @@ def test_a_file_that_never_writes_the_alias_field_has_no_aliases():
     assert {op.group for op in graph_of(plain).ops} == {None}
 
 
+# Files that are incomplete, broken or hostile.
 def test_names_that_repeat_are_made_unique():
     graph = graph_of('node { name: "_SOURCE" } node { name: "_SOURCE" id: 1 }')
     assert [op.name for op in graph.ops] == ["_SOURCE", "_SOURCE#2"]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from situate.data.graph import Op
 from situate.errors import ReadError
-from situate.readers.dataflow import Dataflow
+from situate.readers.dataflow import Dataflow, unique
 
 
 def chain() -> Dataflow:
@@ -89,3 +91,17 @@ def test_views_in_a_circle_are_named():
     flow.make("y", flow.add(Op("b"), ["x"]), 8, view_of="x")
     with pytest.raises(ReadError, match="is a view of itself"):
         flow.finish()
+
+
+# Names become unique and those that were unique stay as they are.
+def test_repeated_names_get_a_number():
+    assert unique(["a", "b", "a", "a"]) == ["a", "b", "a#2", "a#3"]
+
+
+def test_a_number_never_takes_a_name_that_is_there():
+    assert unique(["a", "a", "a#2", "a#2"]) == ["a", "a#3", "a#2", "a#2#2"]
+
+
+@given(st.lists(st.sampled_from(["a", "b", "a#2", "a#3", "a#2#2", ""])))
+def test_names_are_always_unique(names):
+    assert len(set(unique(names))) == len(names)

@@ -42,6 +42,7 @@ def graph_of(nodes, edges=(), **changes: object) -> Graph:
     return dnn_partitioning.read(data, "g")
 
 
+# Fields of nodes and edges.
 def test_milliseconds_become_seconds_and_sizes_whole_bytes():
     graph = graph_of([node(1), node(2, size=0.5)], [edge(1, 2)])
     assert graph.ops[0].seconds == {"cpu": 0.01, "accelerator": 0.001}
@@ -81,6 +82,7 @@ def test_a_name_that_is_missing_comes_from_the_id():
     assert graph_of([node(7, name="")]).ops[0].name == "node7"
 
 
+# The published instances, in the units that their authors meant.
 @pytest.mark.parametrize("path", REFERENCES, ids=lambda path: path.stem[14:])
 def test_the_published_loads_follow_from_the_graph(path):
     kind, name = path.name.removeprefix("throughput_dp_").split("_", 1)
@@ -130,6 +132,7 @@ def test_the_experts_splits_are_no_graphs():
         read(DATA / "human-experts" / "bert24_training_expert.json")
 
 
+# Errors name the node or edge.
 @pytest.mark.parametrize(
     ("nodes", "edges", "changes", "message"),
     [

@@ -62,11 +62,11 @@ def test_a_broken_half_is_named(both):
 def test_other_pairs_are_refused(both, tmp_path):
     first, second = both
     (tmp_path / "tasks").write_bytes(SAMPLES["stg"])
-    for text, found in (
+    for text, result in (
         (f"{first}+{first}", "execution-trace and execution-trace"),
         (f"{tmp_path / 'tasks'}+{second}", "stg and chrome-trace"),
     ):
-        with pytest.raises(ReadError, match=f"its Kineto trace, got {found}"):
+        with pytest.raises(ReadError, match=f"its Kineto trace, got {result}"):
             read(text)
 
 

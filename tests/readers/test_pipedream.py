@@ -76,8 +76,8 @@ def test_a_gradient_has_the_size_of_its_activation():
 
 
 def test_the_plan_behind_a_profile_is_ignored():
-    planned = SMALL.replace(b"parameter_size=300.0", b"parameter_size=300.0 -- stage_id=1")
-    assert pipedream.read(planned, "small") == pipedream.read(SMALL, "small")
+    staged = SMALL.replace(b"parameter_size=300.0", b"parameter_size=300.0 -- stage_id=1")
+    assert pipedream.read(staged, "small") == pipedream.read(SMALL, "small")
 
 
 @pytest.mark.parametrize("path", sorted(PROFILES.glob("*.graph.txt")), ids=lambda path: path.name)

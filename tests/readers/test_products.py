@@ -25,18 +25,18 @@ CASES = {
         *(*SIDES, False, [0, 0], 1, [True, True, False]),
     ),
 }
-MADE = {"convolution": (4, 10, 6, 6), "_convolution": (4, 10, 10, 10)}
+OUTPUT_SHAPES = {"convolution": (4, 10, 6, 6), "_convolution": (4, 10, 10, 10)}
 
 
-def tensors(given: tuple) -> list:
-    return [torch.empty(x, device="meta") if isinstance(x, tuple) else x for x in given]
+def tensors(arguments: tuple) -> list:
+    return [torch.empty(x, device="meta") if isinstance(x, tuple) else x for x in arguments]
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_where_pytorch_has_a_formula_it_counts_the_same(name):
-    given = tensors(CASES[name])
-    made = torch.empty(MADE.get(name, ()), device="meta")
+    inputs = tensors(CASES[name])
+    result = torch.empty(OUTPUT_SHAPES.get(name, ()), device="meta")
     if name == "convolution_backward":
-        made = (given[1], given[2], None)
-    own = PRODUCTS[name](*given, out_val=made)
-    assert own == flop_registry[getattr(torch.ops.aten, name)](*given, out_val=made) > 0
+        result = (inputs[1], inputs[2], None)
+    own = PRODUCTS[name](*inputs, out_val=result)
+    assert own == flop_registry[getattr(torch.ops.aten, name)](*inputs, out_val=result) > 0

@@ -74,7 +74,9 @@ def test_json_is_parsed_once_however_many_formats_it_could_be(monkeypatch):
     parsed = []
     decode = strict_json.decode
     monkeypatch.setattr(
-        strict_json, "decode", lambda *given, **how: parsed.append(given) or decode(*given, **how)
+        strict_json,
+        "decode",
+        lambda *arguments, **how: parsed.append(arguments) or decode(*arguments, **how),
     )
     assert recognise(SAMPLES["chrome-trace"]) == "chrome-trace"
     assert len(parsed) == 1

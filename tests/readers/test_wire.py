@@ -11,10 +11,10 @@ from situate.readers.wire import BYTES, MOST_FIELDS, VARINT, fields, first_field
 
 def test_fields_are_told_apart():
     message = b"\x08\x96\x01" + b"\x12\x03abc" + b"\x1d\0\0\0\0" + b"\x21" + bytes(8)
-    found = [(number, kind, bytes(value)) for number, kind, value in fields(message)]
-    assert found[0] == (1, VARINT, b"\x96\x01")
-    assert found[1] == (2, BYTES, b"abc")
-    assert [number for number, _, _ in found] == [1, 2, 3, 4]
+    results = [(number, kind, bytes(value)) for number, kind, value in fields(message)]
+    assert results[0] == (1, VARINT, b"\x96\x01")
+    assert results[1] == (2, BYTES, b"abc")
+    assert [number for number, _, _ in results] == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(

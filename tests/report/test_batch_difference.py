@@ -45,8 +45,8 @@ def test_a_difference_without_reasons_is_red():
 
 
 def test_a_difference_of_the_loss_alone_names_no_parameter():
-    found = BatchDifference(0.25, 0.0, "", 1e-3)
-    assert "their largest number;" in batch_text(found, ()).plain
+    batch_difference = BatchDifference(0.25, 0.0, "", 1e-3)
+    assert "their largest number;" in batch_text(batch_difference, ()).plain
 
 
 def test_figures_have_the_difference_and_the_reasons():

@@ -16,7 +16,7 @@ SECONDS = {"mm": Timing(1.0, 1.0, 1.0, 1), "relu": Timing(5.0, 5.0, 5.0, 1)}
 DEVICE = MeasuredDevice("\x1b[31mcpu", "cpu", seconds=SECONDS)
 
 
-def shown(costs: Costs) -> str:
+def table_text(costs: Costs) -> str:
     text = io.StringIO()
     Console(width=160, file=text).print(costs_table(costs, GRAPH))
     return text.getvalue()
@@ -27,7 +27,7 @@ def test_the_seconds_of_a_step_count_every_op_and_the_longest_class_is_first() -
 
 
 def test_what_was_not_fitted_is_a_dash_and_names_are_escaped() -> None:
-    text = shown(Costs("vm", "today", {}, [DEVICE]))
+    text = table_text(Costs("vm", "today", {}, [DEVICE]))
     assert "a step takes 7.00 s" in text
     assert "\x1b[31m" not in text
     assert "-" in text
@@ -36,6 +36,6 @@ def test_what_was_not_fitted_is_a_dash_and_names_are_escaped() -> None:
 
 def test_links_have_their_ends_and_what_it_takes_to_cross() -> None:
     links = [MeasuredLink("a", "b", 1e-5, 3e9)]
-    text = shown(Costs("vm", "today", {}, [DEVICE], links, 2e-5))
+    text = table_text(Costs("vm", "today", {}, [DEVICE], links, 2e-5))
     assert "3.00 G" in text
     assert "20.0 µs for each to cross" in text

@@ -61,7 +61,9 @@ def test_it_leads_from_the_start_to_the_makespan_under_every_rule(rules: str) ->
         problem = random_problem(seed)
         if rules != "drawn":
             problem = replace(problem, rules=RULES[rules])
-        plan = _drawn(problem, seed, "calls" if problem.transfers == "atomic" else "eager")
+        plan = _random_schedule(
+            problem, seed, "calls" if problem.transfers == "atomic" else "eager"
+        )
         if np.isfinite(plan.makespan):
             _check_parts(critical_path(problem, plan), plan)
 
@@ -86,7 +88,7 @@ def test_where_devices_keep_their_order_all_waiting_is_for_channels_that_are_bus
         problem = random_problem(seed)
         if problem.transfers == "atomic":
             continue
-        plan = _drawn(problem, seed, "serial")
+        plan = _random_schedule(problem, seed, "serial")
         path = critical_path(problem, plan)
         _check_parts(path, plan)
         waiting = {e.kind for e in path.elements} - {"compute", "transfer"}
@@ -102,22 +104,22 @@ def test_where_devices_keep_their_order_all_waiting_is_for_channels_that_are_bus
     ],
 )
 def test_waiting_is_called_by_what_is_waited_for(transfers: str, kinds: set[str]) -> None:
-    found = set()
+    result = set()
     for seed in range(40):
         problem = random_problem(seed)
         if transfers == "atomic":
             problem = replace(problem, rules=RULES["dnn-partitioning"])
         if problem.transfers == transfers:
-            plan = _drawn(problem, seed, "calls" if transfers == "atomic" else "eager")
+            plan = _random_schedule(problem, seed, "calls" if transfers == "atomic" else "eager")
             if np.isfinite(plan.makespan):
-                found |= {element.kind for element in critical_path(problem, plan).elements}
-    assert found - {"compute", "transfer"} == kinds
+                result |= {element.kind for element in critical_path(problem, plan).elements}
+    assert result - {"compute", "transfer"} == kinds
 
 
-def _drawn(problem: Problem, seed: int, decoder: DecoderName) -> Schedule:
-    drawn = random_decision(problem, seed)
-    order = np.argsort(-drawn.priority, kind="stable").astype(np.int32)
-    return decode(problem, drawn.placement, order, decoder)
+def _random_schedule(problem: Problem, seed: int, decoder: DecoderName) -> Schedule:
+    decision = random_decision(problem, seed)
+    order = np.argsort(-decision.priority, kind="stable").astype(np.int32)
+    return decode(problem, decision.placement, order, decoder)
 
 
 def _check_parts(path: CriticalPath, plan: Schedule) -> None:

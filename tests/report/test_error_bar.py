@@ -30,7 +30,7 @@ def work(name: str, flops: int = 10**9, kind: str = "aten.mm", signature: str = 
     return Op(name, kind, flops=flops, signature=signature)
 
 
-def measured(timing: Timing | None = None, error: float | None = None) -> Costs:
+def costs_of(timing: Timing | None = None, error: float | None = None) -> Costs:
     """Costs of the GPU: of the signature `s`, and of products by a fit."""
     seconds = {} if timing is None else {"s": timing}
     fit = {} if error is None else {"matmul": Efficiency(0.5, 0.5, 1.0, 9, error)}
@@ -38,6 +38,7 @@ def measured(timing: Timing | None = None, error: float | None = None) -> Costs:
     return Costs("here", "2026-01-01", {}, [device])
 
 
+# The range of a step by the source of its ops' times.
 def test_times_that_the_graph_brings_have_no_error():
     step = chain()
     bar = error_bar(step, schedule(step, [0, 1, 0]))
@@ -68,7 +69,7 @@ def test_ops_alike_err_alike_and_others_on_their_own():
 
 
 def test_a_measured_ops_range_is_that_of_its_runs():
-    step = problem(work("a", signature="s"), costs=measured(Timing(2.0, 1.9, 2.2, 9)))
+    step = problem(work("a", signature="s"), costs=costs_of(Timing(2.0, 1.9, 2.2, 9)))
     bar = error_bar(step, schedule(step, [0]))
     assert bar.low == pytest.approx(2.0 * 0.95**QUARTILES_TO_DECILES)
     assert bar.high == pytest.approx(2.0 * 1.1**QUARTILES_TO_DECILES)
@@ -76,17 +77,17 @@ def test_a_measured_ops_range_is_that_of_its_runs():
 
 
 def test_a_time_that_the_clock_could_not_tell_gives_a_finite_range():
-    step = problem(work("a", signature="s"), costs=measured(Timing(1e-9, 0.0, 1e-9, 9)))
+    step = problem(work("a", signature="s"), costs=costs_of(Timing(1e-9, 0.0, 1e-9, 9)))
     assert 0 < error_bar(step, schedule(step, [0])).low < 1e-9
 
 
 def test_a_fitted_class_has_the_range_of_its_fit():
-    step = problem(work("a"), work("b", kind="aten.relu"), costs=measured(error=1.2))
+    step = problem(work("a"), work("b", kind="aten.relu"), costs=costs_of(error=1.2))
     plan = schedule(step, [0, 0])
     bar = error_bar(step, plan)
     assert bar.shares.keys() == {"fitted", "roofline"}
     assert sum(bar.shares.values()) == pytest.approx(1.0)
-    only = problem(work("a"), costs=measured(error=1.2))
+    only = problem(work("a"), costs=costs_of(error=1.2))
     plan = schedule(only, [0])
     assert error_bar(only, plan).high == pytest.approx(plan.makespan * 1.2**QUARTILES_TO_DECILES)
 
@@ -107,6 +108,7 @@ def test_a_step_that_computes_nothing_has_no_range():
     assert (bar.low, bar.high, bar.shares) == (0.0, 0.0, {})
 
 
+# Constants agree with docs/costs.md, and fits apply as `cost_lookup` applies them.
 def test_the_rooflines_figures_are_those_of_the_page_on_costs():
     """Inception-V3's step is the worst of four."""
     page = (Path(__file__).parents[2] / "docs" / "costs.md").read_text()

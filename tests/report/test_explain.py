@@ -9,8 +9,9 @@ import pytest
 
 from situate.data.cluster import Cluster
 from situate.data.problem import Problem
+from situate.data.rules import Rules
 from situate.errors import ScheduleError
-from situate.report.explain import explain
+from situate.report.explain import Busy, busiest, explain
 from tests.report.handmade import HOSTILE, chain, schedule
 
 
@@ -86,3 +87,29 @@ def test_a_schedule_that_never_ends_is_an_error() -> None:
     plan = replace(schedule(chain(1), [0]), makespan=math.inf)
     with pytest.raises(ScheduleError, match="never ends"):
         explain(chain(1), plan)
+
+
+# Devices and channels that a step keeps busy in pipelined operation.
+def test_the_busiest_comes_first_and_is_the_time_between_steps() -> None:
+    problem = chain(3, bandwidth=25)
+    plan = schedule(problem, [0, 1, 1])
+    assert busiest(problem, plan) == (
+        Busy("channel", "gpu0->gpu1", 4),
+        Busy("device", "gpu1", 2),
+        Busy("device", "gpu0", 1),
+    )
+    assert busiest(problem, plan)[0].seconds == plan.period(problem)
+
+
+def test_channels_without_contention_set_no_limit() -> None:
+    problem = chain(3, bandwidth=25, rules="doppler")
+    plan = schedule(problem, [0, 1, 1])
+    assert {busy.kind for busy in busiest(problem, plan)} == {"device"}
+    assert busiest(problem, plan)[0].seconds == plan.period(problem)
+
+
+def test_where_devices_run_calls_channels_set_no_limit() -> None:
+    problem = chain(3, bandwidth=25, rules=Rules("calls", "atomic", memory="persistent"))
+    plan = schedule(problem, [0, 1, 1])
+    assert {busy.kind for busy in busiest(problem, plan)} == {"device"}
+    assert busiest(problem, plan)[0].seconds == plan.period(problem)

@@ -5,14 +5,14 @@ from situate.report.explain import explain
 from situate.report.explanation_table import explanation_table
 from situate.solvers import solve
 from tests.report.handmade import HOSTILE, chain, schedule, two_branches
-from tests.report.test_tables import shown
+from tests.report.test_tables import table_text
 from tests.solvers.families import devices
 from tests.solvers.recomputing import layered_step
 from tests.solvers.slices import sliced
 
 
 def text_of(problem: Problem, placement: list[int]) -> str:
-    return shown(explanation_table(explain(problem, schedule(problem, placement))))
+    return table_text(explanation_table(explain(problem, schedule(problem, placement))))
 
 
 def test_it_splits_the_critical_path() -> None:
@@ -24,9 +24,9 @@ def test_it_splits_the_critical_path() -> None:
 
 
 def test_it_says_what_waiting_is_where_there_is_any() -> None:
-    said = "waiting: the device is at something else\n"
-    assert said not in text_of(chain(3), [0, 0, 0])
-    assert said in text_of(two_branches(), [0, 0, 0])
+    message = "waiting: the device is at something else\n"
+    assert message not in text_of(chain(3), [0, 0, 0])
+    assert message in text_of(two_branches(), [0, 0, 0])
     assert "waiting: the channel is at other tensors\n" in text_of(two_branches(), [0, 1, 1])
 
 
@@ -41,10 +41,10 @@ def test_what_would_make_a_plan_fit_is_rounded_up() -> None:
     problem = chain(3, memory=2_000_700)
     plan = schedule(problem, [0, 0, 0])
     plan.peak[0] = 2_001_034
-    text = shown(explanation_table(explain(problem, plan)))
+    text = table_text(explanation_table(explain(problem, plan)))
     assert "with 1.91 MiB on gpu0, or with 1.001 times the memory" in text
     plan.peak[0] = 2_006_000
-    text = shown(explanation_table(explain(problem, plan)))
+    text = table_text(explanation_table(explain(problem, plan)))
     assert "with 1.92 MiB on gpu0, or with 1.003 times the memory" in text
 
 
@@ -98,7 +98,7 @@ def test_devices_that_do_nothing_are_only_counted() -> None:
 
 def test_slices_are_listed_with_where_they_ran() -> None:
     problem = Problem(sliced(2, 1), devices(1, 1, bandwidth=1e9))
-    text = shown(explanation_table(explain(problem, solve(problem, "data_parallel").schedule)))
+    text = table_text(explanation_table(explain(problem, solve(problem, "data_parallel").schedule)))
     lines = [line.split() for line in text.splitlines()]
     (first,) = [line for line in lines if line[:4] == ["0", "1", "8.00", "s"]]
     assert first[-3:] == ["d0", "100.0", "%"]
@@ -108,7 +108,7 @@ def test_slices_are_listed_with_where_they_ran() -> None:
 
 def test_modules_that_run_again_are_listed_and_added_up() -> None:
     problem = Problem(layered_step(20, ("all",)), devices(1))
-    text = shown(explanation_table(explain(problem, solve(problem, "single").schedule)))
+    text = table_text(explanation_table(explain(problem, solve(problem, "single").schedule)))
     lines = [line.split() for line in text.splitlines()]
     assert ["l0", "1", "1.00", "s", "100", "B"] in lines
     assert ["4", "more"] in lines

@@ -75,9 +75,9 @@ def test_the_parts_add_up_to_the_schedules_peak(rules: str, seed: int):
         with pytest.raises(ScheduleError):
             forecast(problem, plan)
         return
-    told = forecast(problem, plan)
-    assert [device.content.total for device in told.devices] == plan.peak.tolist()
-    assert [device.peak for device in told.devices] == plan.peak.tolist()
+    prediction = forecast(problem, plan)
+    assert [device.content.total for device in prediction.devices] == plan.peak.tolist()
+    assert [device.peak for device in prediction.devices] == plan.peak.tolist()
 
 
 def test_whether_it_fits():

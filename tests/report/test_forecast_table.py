@@ -16,26 +16,26 @@ from tests.report.test_error_bar import problem, work
 from tests.report.test_forecast import step
 
 
-def text(made: Problem, placement: list[int], method: str = "") -> str:
+def text(op: Problem, placement: list[int], method: str = "") -> str:
     console = Console(width=160, record=True, file=io.StringIO())
-    console.print(forecast_table(forecast(made, schedule(made, placement), method)))
+    console.print(forecast_table(forecast(op, schedule(op, placement), method)))
     return console.export_text()
 
 
-def row(shown: str, name: str) -> list[str]:
-    return next(line.split() for line in shown.splitlines() if line.split()[:1] == [name])
+def row(column: str, name: str) -> list[str]:
+    return next(line.split() for line in column.splitlines() if line.split()[:1] == [name])
 
 
 def test_every_part_of_memory_is_shown():
-    shown = text(step(), [0] * 4)
-    head = next(line for line in shown.splitlines() if "weights" in line)
+    output = text(step(), [0] * 4)
+    head = next(line for line in output.splitlines() if "weights" in line)
     assert head.split() == [
         *("device", "weights", "gradients", "optimiser", "activations", "received"),
         *("workspace", "peak", "limit", "used", "fits"),
     ]
-    assert " ".join(row(shown, "a")) == "a 107 B 90 B 200 B 50 B 0 B 3 B 450 B none yes"
-    assert "1 more" in shown
-    assert "It fits." in shown
+    assert " ".join(row(output, "a")) == "a 107 B 90 B 200 B 50 B 0 B 3 B 450 B none yes"
+    assert "1 more" in output
+    assert "It fits." in output
 
 
 def test_what_is_not_known_has_a_column_of_its_own():
@@ -44,9 +44,9 @@ def test_what_is_not_known_has_a_column_of_its_own():
 
 
 def test_too_little_memory_is_said():
-    shown = text(step(memory=400), [0] * 4)
-    assert row(shown, "a")[-1] == "no"
-    assert "It does not fit: a by 50 B too much." in shown
+    output = text(step(memory=400), [0] * 4)
+    assert row(output, "a")[-1] == "no"
+    assert "It does not fit: a by 50 B too much." in output
 
 
 def test_only_a_forecast_for_throughput_says_that_memory_is_that_of_one_step():
@@ -55,19 +55,19 @@ def test_only_a_forecast_for_throughput_says_that_memory_is_that_of_one_step():
 
 
 def test_times_of_the_graph_have_no_range():
-    shown = text(chain(), [0] * 3, "single")
-    assert "step 3.00 s (single)\n" in shown
-    assert "taken as they are" in shown
+    output = text(chain(), [0] * 3, "single")
+    assert "step 3.00 s (single)\n" in output
+    assert "taken as they are" in output
 
 
 def test_the_range_says_where_it_comes_from():
-    shown = text(problem(work("a")), [0])
-    assert "; eight times of ten between " in shown
-    assert "100.0 % from the roofline alone" in shown
-    assert "0.11 to 6.3 times" in shown
-    assert "docs/costs.md" in shown
+    output = text(problem(work("a")), [0])
+    assert "; eight times of ten between " in output
+    assert "100.0 % from the roofline alone" in output
+    assert "0.11 to 6.3 times" in output
+    assert "docs/costs.md" in output
 
 
 def test_hostile_names_have_no_effect():
-    shown = text(chain(device_names=HOSTILE[:2]), [0, 1, 0])
-    assert "two\\nlines" in shown
+    output = text(chain(device_names=HOSTILE[:2]), [0, 1, 0])
+    assert "two\\nlines" in output

@@ -10,9 +10,9 @@ from tests.report.handmade import HOSTILE, chain
 
 @pytest.mark.parametrize("name", [*HOSTILE, "\x00", "\x9b31m", "\u2028", "\ud800", "\x7f\r\t"])
 def test_nothing_that_steers_a_terminal_is_left(name: str) -> None:
-    shown = printable(name)
-    assert not any(unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"} for c in shown)
-    shown.encode("utf-8")
+    text = printable(name)
+    assert not any(unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"} for c in text)
+    text.encode("utf-8")
 
 
 def test_plain_names_stay_as_they_are() -> None:
@@ -25,10 +25,10 @@ def test_control_characters_become_escapes() -> None:
 
 @pytest.mark.parametrize("width", [2, 5, 6, 11])
 def test_long_names_keep_both_ends(width: int) -> None:
-    shown = printable("abcdefghijkl", width)
-    assert len(shown) == width
-    assert shown[0] == "a"
-    assert "…" in shown
+    text = printable("abcdefghijkl", width)
+    assert len(text) == width
+    assert text[0] == "a"
+    assert "…" in text
 
 
 def test_names_that_fit_are_not_shortened() -> None:

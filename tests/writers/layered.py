@@ -35,7 +35,7 @@ def network(
     return Problem(Graph("net", ops, tensors), Cluster("c", devices, (Link("*", "*", 8.0),)))
 
 
-def placed(devices: Sequence[int], **options: Any) -> tuple[Problem, Schedule]:
+def layered_plan(devices: Sequence[int], **options: Any) -> tuple[Problem, Schedule]:
     """The network of `PATHS` and the plan that puts its ops on these devices."""
     problem = network(**options)
     return problem, schedule(problem, devices)

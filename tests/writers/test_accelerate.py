@@ -21,12 +21,12 @@ from tests.writers.dispatched.fake_devices import run_on_fake_devices
 
 
 def problem_of(
-    held: dict[str, int], kinds: tuple[str, ...] = ("gpu", "gpu"), memory: int | None = None
+    sizes: dict[str, int], kinds: tuple[str, ...] = ("gpu", "gpu"), memory: int | None = None
 ) -> Problem:
     """One op a module, which holds so many bytes; `#` and what follows tells ops apart."""
     ops = tuple(
         Op(name or "root", seconds={"*": 1.0}, persistent=size, module=name.partition("#")[0])
-        for name, size in held.items()
+        for name, size in sizes.items()
     )
     devices = tuple(Device(f"{kind}{i}", kind=kind, memory=memory) for i, kind in enumerate(kinds))
     return Problem(Graph("g", ops), Cluster("c", devices, (Link("*", "*", 1.0),)))
@@ -36,6 +36,7 @@ def mapped(problem: Problem, placement: list[int]) -> dict[str, int | str]:
     return device_map(problem, schedule(problem, placement))
 
 
+# Maps of modules to devices.
 def test_modules_go_where_their_parameters_are() -> None:
     problem = problem_of({"a.x": 1, "a.y": 1, "b": 1})
     assert mapped(problem, [0, 1, 1]) == {"a.x": 0, "a.y": 1, "b": 1}
@@ -57,6 +58,7 @@ def test_cpus_and_disks_have_names_and_accelerators_numbers() -> None:
     assert mapped(problem, [0, 1, 2, 3]) == {"a": "cpu", "b": 0, "c": "disk", "d": 1}
 
 
+# Warnings about the difference between plan and map.
 def test_a_split_module_goes_where_most_bytes_are_and_is_named(tmp_path: Path) -> None:
     problem = problem_of({"a#w": 1, "a#v": 9, "b": 1})
     plan = schedule(problem, [0, 1, 0])
@@ -72,17 +74,17 @@ def test_a_map_that_does_not_fit_says_so_with_what_it_comes_to(tmp_path: Path) -
     problem = problem_of({"a#w": 6, "a#v": 5, "b": 1}, memory=9)
     plan = schedule(problem, [0, 1, 0])
     assert plan.feasible(problem)
-    with pytest.warns(UserWarning, match=r"of the map") as told:
+    with pytest.warns(UserWarning, match=r"of the map") as message:
         write(problem, plan, tmp_path / "map.json")
-    lines = [str(warning.message) for warning in told]
+    lines = [str(warning.message) for warning in message]
     step = "predicted step 2.00 s (the plan's 2.00 s)"
     assert lines[1:] == [
         f"of the map: {step}; memory gpu0 1 B (7 B), gpu1 11 B (5 B)",
         "the map does not fit: gpu1 by 2 B",
     ]
-    found = map_schedule(problem, {"a": 1, "b": 0}, plan)
-    assert found is not None
-    assert found.overflow(problem).tolist() == [0, 2]
+    result = map_schedule(problem, {"a": 1, "b": 0}, plan)
+    assert result is not None
+    assert result.overflow(problem).tolist() == [0, 2]
 
 
 def test_inputs_that_the_model_has_to_bring_are_said(tmp_path: Path) -> None:
@@ -110,6 +112,7 @@ def test_whole_modules_raise_no_warning(tmp_path: Path) -> None:
         write(problem, schedule(problem, [0, 1]), tmp_path / "map.json")
 
 
+# Graphs that cannot have a map.
 def test_a_graph_without_parameters_is_an_error() -> None:
     problem = problem_of({"a": 0})
     with pytest.raises(PlanError, match="no parameters with a module path"):
@@ -117,7 +120,7 @@ def test_a_graph_without_parameters_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "module", "known"),
+    ("source", "module", "is_known"),
     [
         ("pytorch", "", True),
         ("situate", "a", True),
@@ -129,12 +132,12 @@ def test_a_graph_without_parameters_is_an_error() -> None:
     ],
 )
 def test_only_graphs_with_the_names_of_pytorch_modules_have_a_map(
-    source: str, module: str, known: bool
+    source: str, module: str, is_known: bool
 ) -> None:
     problem = problem_of({module: 1})
     graph = dataclasses.replace(problem.graph, source=source)
     problem = Problem(graph, problem.cluster)
-    if known:
+    if is_known:
         assert mapped(problem, [1]) == {"": 1}
     else:
         with pytest.raises(PlanError, match="captured from PyTorch"):
@@ -203,7 +206,7 @@ def captured() -> Graph:
     return dataclasses.replace(graph, ops=ops)
 
 
-def planned(graph: Graph, devices: int, seed: int) -> dict[str, int | str]:
+def random_device_map(graph: Graph, devices: int, seed: int) -> dict[str, int | str]:
     """The map of a plan that places parameters and ops at random."""
     gpus = tuple(Device(f"gpu{i}") for i in range(devices))
     problem = Problem(graph, Cluster("c", gpus, (Link("*", "*", 1.0),)))
@@ -211,6 +214,7 @@ def planned(graph: Graph, devices: int, seed: int) -> dict[str, int | str]:
     return mapped(problem, of_unit[problem.unit].tolist())
 
 
+# Maps on accelerate's own dispatch: they cover the model, run, and compute the same.
 @pytest.mark.parametrize("seed", range(8))
 def test_any_plan_gives_a_map_that_covers_the_model_and_runs(captured: Graph, seed: int) -> None:
     """No module gets inputs from two devices, and no parameter or buffer is without a place."""
@@ -218,15 +222,15 @@ def test_any_plan_gives_a_map_that_covers_the_model_and_runs(captured: Graph, se
     from accelerate.utils import check_device_map
 
     model, tokens = network()
-    found = planned(captured, 3, seed)
-    assert len(set(found.values())) > 1
-    own = found.keys() - dict(model.named_modules()).keys()
+    result = random_device_map(captured, 3, seed)
+    assert len(set(result.values())) > 1
+    own = result.keys() - dict(model.named_modules()).keys()
     assert own <= model.state_dict().keys()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", "The following device_map keys do not match any submod")
-        check_device_map(model, dict(found))
-    assert run_on_fake_devices(model, found, tokens).shape == (3, 11)
+        check_device_map(model, dict(result))
+    assert run_on_fake_devices(model, result, tokens).shape == (3, 11)
 
 
 def masked() -> tuple[Any, Any]:
@@ -272,10 +276,10 @@ def test_what_is_masked_runs_too() -> None:
     model, inputs = masked()
     graph = capture(lambda: (model, inputs, lambda m, x, y: m(x, y).sum()), name="masked")
     ops = tuple(msgspec.structs.replace(op, seconds={"*": 1.0}) for op in graph.ops)
-    maps = [planned(dataclasses.replace(graph, ops=ops), 3, seed) for seed in range(8)]
-    assert max(len(set(found.values())) for found in maps) == 3
-    for found in maps:
-        assert run_on_fake_devices(model, found, *inputs).shape == (2, 3)
+    maps = [random_device_map(dataclasses.replace(graph, ops=ops), 3, seed) for seed in range(8)]
+    assert max(len(set(result.values())) for result in maps) == 3
+    for result in maps:
+        assert run_on_fake_devices(model, result, *inputs).shape == (2, 3)
 
 
 def test_a_map_that_splits_a_residual_block_does_not_run() -> None:
@@ -288,16 +292,16 @@ def test_a_map_that_splits_a_residual_block_does_not_run() -> None:
 
 
 def test_tied_parameters_share_a_device(captured: Graph) -> None:
-    maps = [planned(captured, 3, seed) for seed in range(4)]
-    assert len({place_of(found, "head") for found in maps}) > 1
-    assert all(place_of(found, "head") == place_of(found, "body.words") for found in maps)
+    maps = [random_device_map(captured, 3, seed) for seed in range(4)]
+    assert len({place_of(result, "head") for result in maps}) > 1
+    assert all(place_of(result, "head") == place_of(result, "body.words") for result in maps)
 
 
-def place_of(found: dict[str, int | str], module: str) -> int | str:
+def place_of(expected: dict[str, int | str], module: str) -> int | str:
     """The place of the nearest path above."""
     parts = module.split(".")
     paths = [".".join(parts[:i]) for i in range(len(parts), -1, -1)]
-    return next(found[path] for path in paths if path in found)
+    return next(expected[path] for path in paths if path in expected)
 
 
 def test_the_dispatched_model_computes_the_same(captured: Graph, tmp_path: Path) -> None:
@@ -307,11 +311,11 @@ def test_the_dispatched_model_computes_the_same(captured: Graph, tmp_path: Path)
     accelerate = pytest.importorskip("accelerate")
     model, tokens = network()
     expected = model(tokens)
-    placed = planned(captured, 2, 0)
-    tied = place_of(placed, "head")
-    found = {path: "cpu" if place == tied else "disk" for path, place in placed.items()}
-    assert set(found.values()) == {"cpu", "disk"}
-    dispatched = accelerate.dispatch_model(model, found, offload_dir=str(tmp_path))
+    devices = random_device_map(captured, 2, 0)
+    tied = place_of(devices, "head")
+    results = {path: "cpu" if place == tied else "disk" for path, place in devices.items()}
+    assert set(results.values()) == {"cpu", "disk"}
+    dispatched = accelerate.dispatch_model(model, results, offload_dir=str(tmp_path))
     assert any(parameter.device.type == "meta" for parameter in dispatched.parameters())
     assert torch.equal(dispatched(tokens), expected)
 

@@ -35,35 +35,35 @@ PROBLEM = Problem(
 )
 
 
-def placed(devices: dict[str, int]) -> dict[str, int]:
+def dispatched_modules(devices: dict[str, int]) -> dict[str, int]:
     names = [op.name for op in OPS]
     return dict(zip(names, placement_of(PROBLEM, devices), strict=True))
 
 
 def test_modules_run_where_they_are_and_what_is_around_them_where_their_results_are():
-    found = placed({"base.a": 2, "base.token": 2, "scale": 0})
-    assert {found[name] for name in ("base.a.weight", "base.a/mm", "base/add", "mul")} == {2}
-    assert found["loss/mean"] == 2
+    result = dispatched_modules({"base.a": 2, "base.token": 2, "scale": 0})
+    assert {result[name] for name in ("base.a.weight", "base.a/mm", "base/add", "mul")} == {2}
+    assert result["loss/mean"] == 2
 
 
 def test_inputs_and_what_the_outermost_module_holds_are_on_the_first_accelerator():
-    found = placed({"base.a": 2, "base.token": 0, "scale": 2})
-    assert (found["x"], found["scale"]) == (0, 0)
+    result = dispatched_modules({"base.a": 2, "base.token": 0, "scale": 2})
+    assert (result["x"], result["scale"]) == (0, 0)
 
 
 def test_the_update_of_a_parameter_is_where_it_lies():
-    found = placed({"base.a": 2, "base.token": 0, "scale": 0})
-    assert (found["base.token"], found["base.token/sgd"]) == (0, 0)
+    result = dispatched_modules({"base.a": 2, "base.token": 0, "scale": 0})
+    assert (result["base.token"], result["base.token/sgd"]) == (0, 0)
 
 
 def test_modules_on_a_cpu_run_on_the_first_accelerator():
-    found = placed({"base": 1, "scale": 2})
-    assert (found["base.a.weight"], found["base.token"]) == (1, 1)
-    assert (found["base.a/mm"], found["base/add"], found["mul"]) == (2, 2, 2)
+    result = dispatched_modules({"base": 1, "scale": 2})
+    assert (result["base.a.weight"], result["base.token"]) == (1, 1)
+    assert (result["base.a/mm"], result["base/add"], result["mul"]) == (2, 2, 2)
 
 
 def test_a_map_of_cpus_alone_runs_there():
-    assert set(placed({"": 1}).values()) == {1}
+    assert set(dispatched_modules({"": 1}).values()) == {1}
 
 
 def test_places_are_devices_of_the_cluster():

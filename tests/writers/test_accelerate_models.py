@@ -34,7 +34,7 @@ def captured(name: str, training: bool = False) -> Graph:
     """A step of the model; every op takes a second."""
 
     def build() -> Any:
-        model, inputs = made(name)
+        model, inputs = model_of(name)
         return model, inputs, lambda m, *x: m(*x).square().mean() if training else m(*x)
 
     return timed(capture(build, training=training, name=name))
@@ -45,7 +45,7 @@ def timed(graph: Graph) -> Graph:
     return dataclasses.replace(graph, ops=ops)
 
 
-def made(name: str) -> Any:
+def model_of(name: str) -> Any:
     torch.manual_seed(0)
     return MODELS[name]()
 
@@ -59,7 +59,7 @@ def problem_of(graph: Graph, devices: int, share: float | None = None) -> Proble
     return Problem(graph, Cluster("c", gpus, (Link("*", "*", 1e9),)), "memory")
 
 
-def planned(name: str, training: bool = False) -> tuple[Problem, Schedule]:
+def model_plan(name: str, training: bool = False) -> tuple[Problem, Schedule]:
     """A pipeline over two devices that hold two thirds of the model each."""
     problem = problem_of(captured(name, training), 2, share=0.67)
     return problem, solve(problem, "pipeline", evaluations=100).schedule
@@ -67,34 +67,34 @@ def planned(name: str, training: bool = False) -> tuple[Problem, Schedule]:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_pipeline_becomes_a_map_that_is_split_as_it_is_and_fits_and_runs(name: str) -> None:
-    problem, plan = planned(name)
-    found = device_map(problem, plan)
-    schedule = map_schedule(problem, found, plan)
+    problem, plan = model_plan(name)
+    result = device_map(problem, plan)
+    schedule = map_schedule(problem, result, plan)
     assert plan.feasible(problem)
     assert schedule is not None
     assert schedule.feasible(problem)
     assert abs(schedule.peak - plan.peak).max() < 0.1 * plan.peak.sum()
-    model, inputs = made(name)
-    own = found.keys() - dict(model.named_modules(remove_duplicate=False)).keys()
+    model, inputs = model_of(name)
+    own = result.keys() - dict(model.named_modules(remove_duplicate=False)).keys()
     assert own <= model.state_dict().keys()
-    assert run_on_fake_devices(model, found, *inputs).shape == model(*inputs).shape
+    assert run_on_fake_devices(model, result, *inputs).shape == model(*inputs).shape
 
 
 def test_so_does_that_of_a_training_step() -> None:
-    problem, plan = planned("image_transformer", training=True)
-    found = device_map(problem, plan)
-    schedule = map_schedule(problem, found, plan)
+    problem, plan = model_plan("image_transformer", training=True)
+    result = device_map(problem, plan)
+    schedule = map_schedule(problem, result, plan)
     assert schedule is not None
     assert schedule.feasible(problem)
     assert abs(schedule.peak - plan.peak).max() < 0.1 * plan.peak.sum()
-    model, inputs = made("image_transformer")
-    assert run_on_fake_devices(model, found, *inputs).shape == (2, 4)
+    model, inputs = model_of("image_transformer")
+    assert run_on_fake_devices(model, result, *inputs).shape == (2, 4)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_any_plan_becomes_a_map_that_runs(name: str) -> None:
     problem = problem_of(captured(name), 3)
-    model, inputs = made(name)
+    model, inputs = model_of(name)
     for seed in range(2):
         of_unit = np.random.default_rng(seed).integers(3, size=problem.units)
         plan = schedule(problem, of_unit[problem.unit].tolist())
@@ -109,16 +109,17 @@ def test_the_dispatched_model_computes_the_same(name: str, tmp_path: Path) -> No
     from accelerate import dispatch_model
     from accelerate.utils import set_module_tensor_to_device
 
-    model, inputs = made(name)
-    found = device_map(*planned(name))
+    model, inputs = model_of(name)
+    result = device_map(*model_plan(name))
     expected = model(*inputs)
-    held = {*dict(model.named_parameters()), *dict(model.named_buffers())}
+    stored = {*dict(model.named_parameters()), *dict(model.named_buffers())}
     moved = {
-        path: "disk" if place == 1 and path not in held else "cpu" for path, place in found.items()
+        path: "disk" if place == 1 and path not in stored else "cpu"
+        for path, place in result.items()
     }
     assert set(moved.values()) == {"cpu", "disk"}
     model = copy.deepcopy(model)
-    for path in held & moved.keys():
+    for path in stored & moved.keys():
         set_module_tensor_to_device(model, path, moved[path])
     dispatched = dispatch_model(model, moved, offload_dir=str(tmp_path))
     assert torch.equal(dispatched(*inputs), expected)
@@ -143,10 +144,10 @@ def test_so_do_models_of_transformers(name: str) -> None:
 
     problem = problem_of(timed(capture(build, training=False, name=name)), 2, share=0.67)
     plan = solve(problem, "pipeline", evaluations=100).schedule
-    found = device_map(problem, plan)
-    schedule = map_schedule(problem, found, plan)
+    outcome = device_map(problem, plan)
+    schedule = map_schedule(problem, outcome, plan)
     assert schedule is not None
     assert schedule.feasible(problem)
     assert abs(schedule.peak - plan.peak).max() < 0.1 * plan.peak.sum()
     model, inputs, step = build()
-    run_on_fake_devices(model, found, *inputs, step=step)
+    run_on_fake_devices(model, outcome, *inputs, step=step)

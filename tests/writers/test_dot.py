@@ -51,9 +51,9 @@ def test_hostile_names_stay_inside_their_quotes(tmp_path: Path) -> None:
     problem = Problem(Graph('g" [', problem.graph.ops, problem.graph.tensors), problem.cluster)
     write(problem, schedule(problem, [0, 1] * 4), tmp_path / "g.dot")
     text = (tmp_path / "g.dot").read_text("utf-8")
-    found = strings(text)
-    assert r"say \"hi\"" in found
-    assert r"two\\nlines" in found
+    result = strings(text)
+    assert r"say \"hi\"" in result
+    assert r"two\\nlines" in result
     assert text.count("\n") == len(text.splitlines())
     assert "\x1b" not in text
 

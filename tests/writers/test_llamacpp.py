@@ -12,10 +12,10 @@ import pytest
 
 from situate.writers.llamacpp import CPU, contiguous, ending, in_order, overrides, shares, write
 from tests.report.handmade import schedule
-from tests.writers.layered import network, placed
+from tests.writers.layered import layered_plan, network
 
 
-def taken(options: Sequence[str], layers: int) -> list[int]:
+def layers_by_device(options: Sequence[str], layers: int) -> list[int]:
     """The GPU that llama.cpp gives to each layer and to the output, as its loader's source does:
     the last `-ngl` of them go to the first GPU whose cumulated share exceeds theirs."""
     values = dict(zip(options[::2], options[1::2], strict=True))
@@ -30,6 +30,7 @@ def taken(options: Sequence[str], layers: int) -> list[int]:
     return places
 
 
+# Options place each layer; patterns name those out of order.
 @pytest.mark.parametrize(
     "layer_devices",
     [
@@ -41,8 +42,8 @@ def taken(options: Sequence[str], layers: int) -> list[int]:
     ],
 )
 def test_every_layer_goes_where_it_should_and_the_output_with_the_last(layer_devices: list[int]):
-    found = taken(shares(layer_devices, max(layer_devices) + 1), len(layer_devices))
-    assert found == [*layer_devices, layer_devices[-1]]
+    result = layers_by_device(shares(layer_devices, max(layer_devices) + 1), len(layer_devices))
+    assert result == [*layer_devices, layer_devices[-1]]
 
 
 def test_all_layers_on_the_cpu():
@@ -51,7 +52,7 @@ def test_all_layers_on_the_cpu():
 
 
 def test_the_output_alone_on_a_gpu(tmp_path: Path):
-    assert taken(shares([CPU] * 4, 2, 1), 4) == [CPU] * 4 + [1]
+    assert layers_by_device(shares([CPU] * 4, 2, 1), 4) == [CPU] * 4 + [1]
     problem = network(kinds=("cpu", "gpu", "gpu"))
     write(problem, schedule(problem, [0] * 8 + [2]), tmp_path / "run.sh")
     assert (tmp_path / "run.sh").read_text().splitlines()[1:] == [
@@ -64,12 +65,12 @@ def test_the_output_alone_on_a_gpu(tmp_path: Path):
 def test_layers_on_the_cpu_behind_others_go_by_name():
     layer_devices = [CPU, 0, CPU, 1, CPU]
     base = contiguous(layer_devices, 2)
-    assert taken(shares(base, 2), 5) == [CPU, 0, 0, 1, 1, 1]
+    assert layers_by_device(shares(base, 2), 5) == [CPU, 0, 0, 1, 1, 1]
     assert overrides(layer_devices, base, {}) == ["-ot", r"blk\.(2|4)\.=CPU"]
 
 
 @pytest.mark.parametrize(
-    ("layer_devices", "base", "named"),
+    ("layer_devices", "base", "by_name"),
     [
         ([0, 0, 1, 1, 0], [0, 0, 1, 1, 1], [r"blk\.(4)\.=CUDA0"]),
         ([0, 1, 0, 0], [0, 0, 0, 0], [r"blk\.(1)\.=CUDA1"]),
@@ -78,23 +79,23 @@ def test_layers_on_the_cpu_behind_others_go_by_name():
     ],
 )
 def test_layers_that_come_back_to_a_gpu_go_by_name(
-    layer_devices: list[int], base: list[int], named: list[str]
+    layer_devices: list[int], base: list[int], by_name: list[str]
 ):
     """As few as can be; the others are contiguous on each GPU."""
     assert contiguous(layer_devices, 2) == base
-    assert taken(shares(base, 2), len(layer_devices))[:-1] == base
-    assert overrides(layer_devices, base, {})[1::2] == named
+    assert layers_by_device(shares(base, 2), len(layer_devices))[:-1] == base
+    assert overrides(layer_devices, base, {})[1::2] == by_name
 
 
 def placement_of(options: Sequence[str], layers: int) -> list[int]:
     """The GPU that llama.cpp gives each layer, by `-ts` and the first `-ot` that matches it."""
-    found = taken(options[:6], layers)[:-1]
+    result = layers_by_device(options[:6], layers)[:-1]
     patterns = [word.rpartition("=") for word in options[7::2]]
     for layer in range(layers):
         fits = (to for pattern, _, to in patterns if re.search(pattern, f"blk.{layer}.attn_q"))
         there = next(fits, None)
-        found[layer] = CPU if there == "CPU" else int(there[4:]) if there else found[layer]
-    return found
+        result[layer] = CPU if there == "CPU" else int(there[4:]) if there else result[layer]
+    return result
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -111,10 +112,11 @@ def test_gpus_are_in_the_order_that_leaves_most_layers_in_one_piece():
     assert in_order([4, 5, 5, 5, 4, 4, 4], others=[], gpus=[4, 5]) == [5, 4]
 
 
+# Experts and outputs have patterns of their own.
 def test_experts_go_by_name_before_layers():
     layer_devices = [0, 0, CPU, 0]
-    found = overrides(layer_devices, contiguous(layer_devices, 1), {0: CPU, 1: 0, 2: 1, 3: CPU})
-    assert found == [
+    result = overrides(layer_devices, contiguous(layer_devices, 1), {0: CPU, 1: 0, 2: 1, 3: CPU})
+    assert result == [
         *("-ot", r"blk\.(0|3)\.ffn_.*_exps=CPU"),
         *("-ot", r"blk\.(2)\.ffn_.*_exps=CUDA1"),
         *("-ot", r"blk\.(2)\.=CPU"),
@@ -145,11 +147,12 @@ def test_an_output_that_is_not_with_the_last_gpus_layers_goes_by_name(
     assert ending(contiguous(layer_devices, 2), output) == options
 
 
-@pytest.mark.parametrize("held", [(9, 8), (8, 9)])
-def test_a_plan_as_a_script(tmp_path: Path, held: tuple[int, int]):
+# Whole scripts from plans.
+@pytest.mark.parametrize("sizes", [(9, 8), (8, 9)])
+def test_a_plan_as_a_script(tmp_path: Path, sizes: tuple[int, int]):
     """Also where the experts are most of a layer."""
     paths = [f"layers.{i}.{part}" for i in range(4) for part in ("attention", "mlp.experts.0")]
-    problem = network(paths, kinds=("cpu", "gpu", "gpu"), persistent=[*held] * 4)
+    problem = network(paths, kinds=("cpu", "gpu", "gpu"), persistent=[*sizes] * 4)
     with pytest.warns(UserWarning, match="splits 2 modules"):
         write(problem, schedule(problem, [2, 2, 2, 0, 1, 1, 1, 0]), tmp_path / "run.sh")
     assert (tmp_path / "run.sh").read_text().splitlines() == [
@@ -163,7 +166,7 @@ def test_a_plan_as_a_script(tmp_path: Path, held: tuple[int, int]):
 def test_a_plan_that_comes_back_to_a_gpu(tmp_path: Path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        write(*placed([0, 0, 0, 1, 0, 0, 0, 1, 0]), tmp_path / "run.sh")
+        write(*layered_plan([0, 0, 0, 1, 0, 0, 0, 1, 0]), tmp_path / "run.sh")
     last = (tmp_path / "run.sh").read_text().splitlines()[-1]
     assert last.startswith(r"""exec "$@" -ngl 7 -sm layer -ts 7,0 -ot 'blk\.(2)\.=CUDA1'""")
 

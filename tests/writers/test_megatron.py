@@ -8,8 +8,8 @@ import pytest
 
 from situate.report.slices.stages import NotAPipeline
 from situate.writers.megatron import layout, write
-from tests.writers.layered import placed
-from tests.writers.slices.staged import SPLIT, on, planned, staged
+from tests.writers.layered import layered_plan
+from tests.writers.slices.staged import SPLIT, on, staged, staged_plan
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ def test_layouts(counts: tuple[int, ...], text: str):
 
 
 def test_the_layout_is_quoted_for_the_shell(tmp_path: Path):
-    write(*placed([0, 0, 0, 0, 0, 1, 1, 1, 1]), tmp_path / "run.sh")
+    write(*layered_plan([0, 0, 0, 0, 0, 1, 1, 1, 1]), tmp_path / "run.sh")
     arguments = (tmp_path / "run.sh").read_text().splitlines()[-1]
     assert arguments == (
         "exec \"$@\" --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout 'Et*4|t*2L'"
@@ -29,14 +29,14 @@ def test_the_layout_is_quoted_for_the_shell(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("devices", "shown"), [(SPLIT, "Et*2|t*2L"), ((0, 0, 1, 0, 1, 1), "Et|t|t|tL")]
+    ("devices", "column"), [(SPLIT, "Et*2|t*2L"), ((0, 0, 1, 0, 1, 1), "Et|t|t|tL")]
 )
-def test_slices_are_micro_batches_and_stages_may_be_virtual(devices, shown, tmp_path: Path):
+def test_slices_are_micro_batches_and_stages_may_be_virtual(devices, column, tmp_path: Path):
     problem = on(staged())
-    write(problem, planned(problem, devices), tmp_path / "run.sh")
+    write(problem, staged_plan(problem, devices), tmp_path / "run.sh")
     assert (tmp_path / "run.sh").read_text().splitlines()[-1] == (
         'exec "$@" --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout '
-        f"'{shown}' --micro-batch-size 2 --global-batch-size 8"
+        f"'{column}' --micro-batch-size 2 --global-batch-size 8"
     )
 
 
@@ -50,5 +50,5 @@ def test_slices_are_micro_batches_and_stages_may_be_virtual(devices, shown, tmp_
 def test_stages_that_it_does_not_run_are_refused(slices, devices, why, tmp_path: Path):
     problem = on(staged(slices))
     with pytest.raises(NotAPipeline, match=why):
-        write(problem, planned(problem, devices), tmp_path / "run.sh")
+        write(problem, staged_plan(problem, devices), tmp_path / "run.sh")
     assert not (tmp_path / "run.sh").exists()

@@ -22,8 +22,8 @@ class Net:
     def op(self, module: str, device: int, *reads: int, **fields: object) -> int:
         """Add an op of a second; its number."""
         number = len(self.ops)
-        made = {"seconds": {"*": 1.0}, "phase": "forward"} | fields
-        self.ops.append(Op(**{"name": f"op{number}"} | made, module=module))  # type: ignore[arg-type]
+        result = {"seconds": {"*": 1.0}, "phase": "forward"} | fields
+        self.ops.append(Op(**{"name": f"op{number}"} | result, module=module))  # type: ignore[arg-type]
         self.devices.append(device)
         for source in reads:
             self.reads.setdefault(source, []).append(number)
@@ -38,9 +38,9 @@ class Net:
         return self.op(module, device, self.parameter(module, device, size), *reads)
 
     def module_devices(self, memory: int | None = None) -> dict[str, int]:
-        return self.found(memory).devices
+        return self.result(memory).devices
 
-    def found(self, memory: int | None = None) -> ModuleDevices:
+    def result(self, memory: int | None = None) -> ModuleDevices:
         tensors = tuple(Tensor(f"t{j}", j, 8, tuple(to)) for j, to in self.reads.items())
         graph = Graph("g", tuple(self.ops), tensors)
         sizes = self.memories if memory is None else [memory] * 3
@@ -49,6 +49,7 @@ class Net:
         return module_devices(problem, schedule(problem, self.devices))
 
 
+# Modules go where they run, and memory may overrule that.
 def test_modules_in_a_row_go_where_the_plan_has_them():
     net = Net()
     net.linear("c", 0, net.linear("b", 2, net.linear("a", 1)))
@@ -76,6 +77,7 @@ def test_where_that_exceeds_a_memory_all_go_where_their_parameters_lie():
     assert net.module_devices(memory=59) == {"a": 0, "b": 1}
 
 
+# Results that meet bring their modules to one device.
 def test_what_a_module_adds_of_its_parts_brings_those_together():
     """And leaves what follows them where it is."""
     net = Net()
@@ -121,6 +123,7 @@ def test_so_does_one_that_is_handed_what_a_module_around_it_makes_of_nothing():
     }
 
 
+# Cases in which modules need not share a device.
 def test_what_a_block_makes_of_nothing_itself_joins_nothing():
     net = Net()
     up = net.linear("block.up", 1, net.linear("first", 0), size=30)
@@ -178,32 +181,33 @@ def test_the_backward_pass_joins_nothing():
     assert net.module_devices() == {"block.a": 0, "block.b": 1}
 
 
+# Groups that exceed a memory move, or are split with a warning.
 def test_groups_are_moved_until_all_devices_hold_theirs():
     """The plan has three modules on one device, which holds two."""
     net = Net()
     x = net.linear("a", 0, size=40)
     net.linear("d", 1, net.linear("c", 0, net.linear("b", 0, x, size=40), size=40), size=20)
-    assert set(net.found().devices.values()) == {0, 1}
-    found = net.found(memory=110)
-    assert found.fits
-    assert list(found.devices.values()).count(0) == 2
+    assert set(net.result().devices.values()) == {0, 1}
+    result = net.result(memory=110)
+    assert result.fits
+    assert list(result.devices.values()).count(0) == 2
 
 
 def test_where_only_one_device_holds_all_that_meets_it_goes_there():
     net = Net(memories=(30, 30, 200))
     words = net.parameter("words", 0, size=40)
     net.op("head", 1, words, net.linear("body", 0, net.op("words", 1, words), size=40))
-    assert net.found().devices == {"words": 2, "head": 2, "body": 2}
+    assert net.result().devices == {"words": 2, "head": 2, "body": 2}
 
 
 def test_what_no_device_holds_is_said():
     net = Net()
     parameters = (net.parameter("a", 0, size=20), net.parameter("a", 1, size=20))
     net.op("a", 0, *parameters)
-    found = net.found(memory=30)
-    assert not found.fits
-    assert found.schedule is not None
-    assert found.excess == found.schedule.peak.max() - 30
+    result = net.result(memory=30)
+    assert not result.fits
+    assert result.schedule is not None
+    assert result.excess == result.schedule.peak.max() - 30
 
 
 def test_inputs_that_the_model_brings_are_told():
@@ -211,8 +215,8 @@ def test_inputs_that_the_model_brings_are_told():
     net = Net()
     labels = net.op("", 0, kind="input", seconds={"*": 0.0})
     net.op("", 1, labels, net.linear("b", 1, net.linear("a", 0)), seconds={"*": 0.0})
-    found = net.found()
-    assert (found.devices, found.moves_inputs) == ({"a": 0, "b": 1}, True)
+    result = net.result()
+    assert (result.devices, result.moves_inputs) == ({"a": 0, "b": 1}, True)
 
 
 def handed_a_mask() -> Net:
@@ -224,7 +228,7 @@ def handed_a_mask() -> Net:
 
 
 def test_a_block_that_no_device_holds_is_split_and_what_that_asks_of_the_model_is_told():
-    whole, split = (handed_a_mask().found(memory) for memory in (160, 100))
+    whole, split = (handed_a_mask().result(memory) for memory in (160, 100))
     assert (whole.fits, whole.loose, whole.devices["body.block"]) == (True, False, 1)
     assert (split.fits, split.loose, "body.block" in split.devices) == (True, True, False)
 
@@ -236,7 +240,7 @@ def test_a_module_that_a_shorter_path_takes_along_is_where_the_map_has_it():
     x = net.linear("first", 0)
     net.linear("block.layer", 1, x)
     net.op("block.scale.inner", 2, x, phase="backward")
-    found = net.found()
-    assert folded(found.devices) == {"first": 0, "block": 1}
-    assert found.schedule is not None
-    assert found.schedule.placement.tolist()[-1] == 1
+    result = net.result()
+    assert folded(result.devices) == {"first": 0, "block": 1}
+    assert result.schedule is not None
+    assert result.schedule.placement.tolist()[-1] == 1

@@ -26,13 +26,13 @@ SETTING = "session.layer_assignment_settings"
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     """A file with Conv, Relu, Reshape and Gemm, their names left out but for two that are alike."""
-    made = loaded(convolution())
-    made.graph.node[0].name = made.graph.node[1].name = "twice"
-    (tmp_path / "model.onnx").write_bytes(made.SerializeToString())
+    proto = loaded(convolution())
+    proto.graph.node[0].name = proto.graph.node[1].name = "twice"
+    (tmp_path / "model.onnx").write_bytes(proto.SerializeToString())
     return tmp_path / "model.onnx"
 
 
-def planned(source: Path, kinds: tuple[str, ...] = ("cpu", "gpu")) -> tuple[Problem, Schedule]:
+def model_plan(source: Path, kinds: tuple[str, ...] = ("cpu", "gpu")) -> tuple[Problem, Schedule]:
     """Conv is on the last device and all else on the first."""
     devices = tuple(Device(f"{k}{i}", kind=k, flops={"float32": 1e9}) for i, k in enumerate(kinds))
     graph = read(source)
@@ -43,12 +43,13 @@ def planned(source: Path, kinds: tuple[str, ...] = ("cpu", "gpu")) -> tuple[Prob
 
 def annotated(path: Path) -> dict[str, str]:
     """The annotation of every node by its type."""
-    made = onnx.load(path, load_external_data=False)
-    return {n.op_type: p.value for n in made.graph.node for p in n.metadata_props}
+    result = onnx.load(path, load_external_data=False)
+    return {n.op_type: p.value for n in result.graph.node for p in n.metadata_props}
 
 
+# Annotations in a copy of the model, which is otherwise unchanged.
 def test_every_node_of_the_copy_is_annotated(source: Path):
-    write(*planned(source), source.with_name("placed.onnx"), source)
+    write(*model_plan(source), source.with_name("placed.onnx"), source)
     assert annotated(source.with_name("placed.onnx")) == {
         "Conv": "situate-gpu",
         "Relu": "situate-cpu",
@@ -64,42 +65,42 @@ def test_nodes_of_a_branch_that_is_planned_in_place_of_its_op_are_annotated(tmp_
     yes = onnx.helper.make_tensor("yes", onnx.TensorProto.BOOL, [], [True])
     nodes = [node("Relu", "x", "r"), node("If", "yes", "s", **both), node("If", "c", "y", **both)]
     inputs = [value("x", [4]), value("c", [], onnx.TensorProto.BOOL)]
-    made = model(nodes, inputs, [value("s", [4]), value("y", [4])], [yes])
-    (tmp_path / "model.onnx").write_bytes(made)
-    problem, _ = planned(tmp_path / "model.onnx")
+    data = model(nodes, inputs, [value("s", [4]), value("y", [4])], [yes])
+    (tmp_path / "model.onnx").write_bytes(data)
+    problem, _ = model_plan(tmp_path / "model.onnx")
     plan = schedule(problem, [int(op.kind == "onnx.Exp") for op in problem.graph.ops])
     write(problem, plan, tmp_path / "placed.onnx", tmp_path / "model.onnx")
-    relu, known, unknown = onnx.load(tmp_path / "placed.onnx").graph.node
-    inner = [n for a in known.attribute if a.name == "then_branch" for n in a.g.node]
-    found = [[p.value for p in n.metadata_props] for n in (relu, known, *inner, unknown)]
+    relu, listed, unknown = onnx.load(tmp_path / "placed.onnx").graph.node
+    inner = [n for a in listed.attribute if a.name == "then_branch" for n in a.g.node]
+    results = [[p.value for p in n.metadata_props] for n in (relu, listed, *inner, unknown)]
     gpu, cpu = ["situate-gpu"], ["situate-cpu"]
-    assert found == [cpu, gpu, cpu, [], cpu]
+    assert results == [cpu, gpu, cpu, [], cpu]
     assert not any(n.metadata_props for a in unknown.attribute for n in a.g.node)
 
 
 def test_the_copy_holds_the_setting_and_is_else_the_same(source: Path):
-    write(*planned(source), source.with_name("placed.onnx"), source)
+    write(*model_plan(source), source.with_name("placed.onnx"), source)
     copy = onnx.load(source.with_name("placed.onnx"))
     onnx.checker.check_model(copy)
     assert {p.key: p.value for p in copy.metadata_props} == {
         SETTING: "cpu(=situate-cpu); gpu(=situate-gpu)"
     }
     del copy.metadata_props[:]
-    for made in copy.graph.node:
-        del made.metadata_props[:]
+    for result in copy.graph.node:
+        del result.metadata_props[:]
     assert copy == onnx.load(source)
 
 
 def test_a_copy_of_a_copy_has_the_new_annotations(source: Path):
     once, twice = source.with_name("once.onnx"), source.with_name("twice.onnx")
-    write(*planned(source), once, source)
-    problem, _ = planned(source)
+    write(*model_plan(source), once, source)
+    problem, _ = model_plan(source)
     write(problem, schedule(problem, [0] * problem.n), twice, once)
     assert set(annotated(twice).values()) == {"situate-cpu"}
 
 
 def test_json_names_the_ops_of_the_graph(source: Path):
-    problem, plan = planned(source)
+    problem, plan = model_plan(source)
     write(problem, plan, source.with_name("placed.json"))
     content = json.loads(source.with_name("placed.json").read_text())
     assert content[SETTING] == "cpu(=situate-cpu); gpu(=situate-gpu)"
@@ -109,21 +110,22 @@ def test_json_names_the_ops_of_the_graph(source: Path):
     assert content["layer_ann"]["twice#2"] == "situate-cpu"
 
 
+# Names of devices in ONNX Runtime.
 def test_a_second_gpu_alone_goes_by_its_number(source: Path):
-    problem, _ = planned(source, ("gpu", "gpu"))
+    problem, _ = model_plan(source, ("gpu", "gpu"))
     names, setting = layer_annotations(problem, schedule(problem, [1] * problem.n))
     assert set(names.values()) == {"situate-gpu:1"}
     assert setting == "gpu:1(=situate-gpu:1)"
 
 
 def test_the_number_of_a_gpu_counts_gpus_alone(source: Path):
-    problem, _ = planned(source, ("npu", "gpu"))
+    problem, _ = model_plan(source, ("npu", "gpu"))
     names, _ = layer_annotations(problem, schedule(problem, [1] * problem.n))
     assert set(names.values()) == {"situate-gpu"}
 
 
 def test_devices_of_other_kinds_are_accelerators(source: Path):
-    problem, _ = planned(source, ("tpu",))
+    problem, _ = model_plan(source, ("tpu",))
     assert layer_annotations(problem, schedule(problem, [0] * problem.n))[1] == (
         "accelerator(=situate-accelerator)"
     )
@@ -131,9 +133,10 @@ def test_devices_of_other_kinds_are_accelerators(source: Path):
 
 def test_two_devices_of_one_kind_are_refused(source: Path):
     with pytest.raises(SeveralOfAKind, match=r"'gpu0' and 'gpu1'.*one gpu device"):
-        layer_annotations(*planned(source, ("gpu", "gpu")))
+        layer_annotations(*model_plan(source, ("gpu", "gpu")))
 
 
+# Models that cannot be annotated; external weights.
 def test_a_graph_of_another_format_is_refused(tmp_path: Path):
     with pytest.raises(PlanError, match="not read from ONNX"):
         write(chain(2), schedule(chain(2), [0, 0]), tmp_path / "out.json")
@@ -141,18 +144,18 @@ def test_a_graph_of_another_format_is_refused(tmp_path: Path):
 
 def external(folder: Path) -> Path:
     """A model whose one weight lies in `weights.bin`, which is not there."""
-    made = loaded(convolution())
-    tensor = made.graph.initializer[0]
+    proto = loaded(convolution())
+    tensor = proto.graph.initializer[0]
     tensor.ClearField("raw_data")
     tensor.data_location = onnx.TensorProto.EXTERNAL
     tensor.external_data.add(key="location", value="weights.bin")
-    (folder / "external.onnx").write_bytes(made.SerializeToString())
+    (folder / "external.onnx").write_bytes(proto.SerializeToString())
     return folder / "external.onnx"
 
 
 def test_external_weights_stay_where_they_are(tmp_path: Path):
     source = external(tmp_path)
-    write(*planned(source), tmp_path / "placed.onnx", source)
+    write(*model_plan(source), tmp_path / "placed.onnx", source)
     copy = onnx.load(tmp_path / "placed.onnx", load_external_data=False)
     assert copy.graph.initializer[0].external_data[0].value == "weights.bin"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["external.onnx", "placed.onnx"]
@@ -162,7 +165,7 @@ def test_a_copy_that_would_lose_its_weights_is_refused(tmp_path: Path):
     source = external(tmp_path)
     (tmp_path / "other").mkdir()
     with pytest.raises(SituateError, match="weights lie in files beside"):
-        write(*planned(source), tmp_path / "other" / "placed.onnx", source)
+        write(*model_plan(source), tmp_path / "other" / "placed.onnx", source)
     assert list((tmp_path / "other").iterdir()) == []
 
 
@@ -172,7 +175,7 @@ def test_only_an_onnx_file_can_be_annotated(source: Path, content: bytes | None)
     if content is not None:
         other.write_bytes(content)
     with pytest.raises(SituateError, match="no ONNX file"):
-        write(*planned(source), source.with_name("placed.onnx"), other)
+        write(*model_plan(source), source.with_name("placed.onnx"), other)
 
 
 def test_functions_are_annotated_by_their_nodes(tmp_path: Path):
@@ -192,6 +195,6 @@ def test_functions_are_annotated_by_their_nodes(tmp_path: Path):
     )
     source = tmp_path / "model.onnx"
     source.write_bytes(data)
-    problem, _ = planned(source)
+    problem, _ = model_plan(source)
     write(problem, schedule(problem, [0] * problem.n), tmp_path / "placed.onnx", source)
     assert annotated(tmp_path / "placed.onnx") == {"Add": "situate-cpu", "Relu": "situate-cpu"}

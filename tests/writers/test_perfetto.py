@@ -50,14 +50,15 @@ def names_of(trace: Any) -> dict[int, str]:
     return {descriptor.uuid: descriptor.name for descriptor in packets}
 
 
+# Tracks, flows and counters on the trace's clock.
 def test_devices_and_channels_are_tracks_in_nanoseconds(tmp_path: Path) -> None:
     problem = chain(3)
     trace = trace_of(problem, schedule(problem, [0, 1, 1]), tmp_path)
     names = names_of(trace)
-    found = {names[track]: slices for track, slices in slices_of(trace).items()}
-    assert found["gpu0"] == [("op0", 0, 10**9)]
-    assert found["gpu1"] == [("op1", 2 * 10**9, 3 * 10**9), ("op2", 3 * 10**9, 4 * 10**9)]
-    assert found["gpu0->gpu1"] == [("t:op0", 10**9, 2 * 10**9)]
+    results = {names[track]: slices for track, slices in slices_of(trace).items()}
+    assert results["gpu0"] == [("op0", 0, 10**9)]
+    assert results["gpu1"] == [("op1", 2 * 10**9, 3 * 10**9), ("op2", 3 * 10**9, 4 * 10**9)]
+    assert results["gpu0->gpu1"] == [("t:op0", 10**9, 2 * 10**9)]
 
 
 def test_a_step_beyond_the_trace_clock_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
@@ -96,6 +97,7 @@ def test_memory_counts_bytes_over_time(tmp_path: Path) -> None:
     ]
 
 
+# Overlapping and empty slices.
 def test_what_overlaps_on_a_channel_gets_rows_of_its_own(tmp_path: Path) -> None:
     problem = chain(4, rules=RULES["doppler"])
     plan = schedule(problem, [0, 1, 0, 1])
@@ -125,16 +127,17 @@ def test_measured_and_predicted_are_processes_side_by_side(tmp_path: Path) -> No
     processes = {t.uuid: t.process.process_name for t in tracks if t.HasField("process")}
     assert list(processes.values()) == ["measured", "predicted"]
     where = {t.uuid: (processes[t.parent_uuid], t.name) for t in tracks if t.parent_uuid}
-    found = {where[track]: slices for track, slices in slices_of(trace).items()}
-    assert found["measured", "gpu0"] == [("op0", 0, 10**9)]
-    assert found["measured", "gpu1"] == [("op1", 10**9, 3 * 10**9)]
-    assert found["predicted", "gpu1"] == [
+    results = {where[track]: slices for track, slices in slices_of(trace).items()}
+    assert results["measured", "gpu0"] == [("op0", 0, 10**9)]
+    assert results["measured", "gpu1"] == [("op1", 10**9, 3 * 10**9)]
+    assert results["predicted", "gpu1"] == [
         ("op1", 2 * 10**9, 3 * 10**9),
         ("op2", 3 * 10**9, 4 * 10**9),
     ]
-    assert found["predicted", "gpu0->gpu1"] == [("t:op0", 10**9, 2 * 10**9)]
+    assert results["predicted", "gpu0->gpu1"] == [("t:op0", 10**9, 2 * 10**9)]
 
 
+# Hostile names and errors.
 def test_hostile_names(tmp_path: Path) -> None:
     problem = chain(names=HOSTILE)
     trace = trace_of(problem, schedule(problem, [0] * 8), tmp_path)

@@ -26,8 +26,8 @@ def read(folder: Path) -> dict[str, list[tuple[int, float]]]:
 
 def write(folder: Path, values: dict[int, dict[str, float]]) -> None:
     scalars = Scalars(folder)
-    for step, named in values.items():
-        scalars.write(step, named)
+    for step, names in values.items():
+        scalars.write(step, names)
     scalars.close()
 
 
@@ -61,12 +61,12 @@ def test_what_was_written_can_be_read_at_once(tmp_path):
 
 def test_on_a_full_disk_the_file_ends_with_a_whole_record(tmp_path):
     """A limit on the size of files stands for the disk."""
-    scalars, written = Scalars(tmp_path), []
+    scalars, contents = Scalars(tmp_path), []
 
     def fill():
         for step in range(100):
             scalars.write(step, {"best": 2.0})
-            written.append((step, 2.0))
+            contents.append((step, 2.0))
 
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (200, before[1]))
@@ -78,7 +78,7 @@ def test_on_a_full_disk_the_file_ends_with_a_whole_record(tmp_path):
     scalars.close()
     (file,) = tmp_path.iterdir()
     assert file.stat().st_size < 200
-    assert read(tmp_path) == {"best": written}
+    assert read(tmp_path) == {"best": contents}
 
 
 def test_a_folder_that_cannot_be_is_an_error(tmp_path):

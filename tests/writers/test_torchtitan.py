@@ -11,18 +11,18 @@ import pytest
 from situate.errors import PlanError
 from situate.writers.torchtitan import write
 from tests.report.handmade import HOSTILE, schedule
-from tests.writers.layered import network, placed
-from tests.writers.slices.staged import on, planned, staged
+from tests.writers.layered import layered_plan, network
+from tests.writers.slices.staged import on, staged, staged_plan
 
 
-def written(problem: Any, plan: Any, folder: Path) -> dict[str, Any]:
+def export_of(problem: Any, plan: Any, folder: Path) -> dict[str, Any]:
     write(problem, plan, folder / "stages.toml")
     parallelism: dict[str, Any] = tomllib.loads((folder / "stages.toml").read_text())["parallelism"]
     return parallelism
 
 
 def test_a_model_of_transformers_gets_torchtitans_names(tmp_path: Path):
-    assert written(*placed([0, 0, 0, 0, 0, 1, 1, 1, 1]), tmp_path) == {
+    assert export_of(*layered_plan([0, 0, 0, 0, 0, 1, 1, 1, 1]), tmp_path) == {
         "pipeline_parallel_degree": 2,
         "module_fqns_per_model_part": [
             ["tok_embeddings", "layers.0", "layers.1", "layers.2", "layers.3"],
@@ -33,8 +33,8 @@ def test_a_model_of_transformers_gets_torchtitans_names(tmp_path: Path):
 
 def test_other_models_keep_their_names(tmp_path: Path):
     problem = network(("tok", "layers.0", "layers.1", "out.norm", "out.head"))
-    found = written(problem, schedule(problem, [0, 0, 1, 1, 1]), tmp_path)
-    assert found["module_fqns_per_model_part"] == [["tok", "layers.0"], ["layers.1", "out"]]
+    result = export_of(problem, schedule(problem, [0, 0, 1, 1, 1]), tmp_path)
+    assert result["module_fqns_per_model_part"] == [["tok", "layers.0"], ["layers.1", "out"]]
 
 
 @pytest.mark.parametrize("path", ["transformer.h", "bert.encoder.layer", "decoder.layers"])
@@ -46,13 +46,15 @@ def test_layers_that_torchtitan_would_leave_out_are_refused(path: str, tmp_path:
         write(problem, schedule(problem, [0, 1, 1]), tmp_path / "stages.toml")
     assert not (tmp_path / "stages.toml").exists()
     problem = network((f"{own}.0", f"{own}.1", "head"))
-    stages = written(problem, schedule(problem, [0, 1, 1]), tmp_path)["module_fqns_per_model_part"]
+    stages = export_of(problem, schedule(problem, [0, 1, 1]), tmp_path)[
+        "module_fqns_per_model_part"
+    ]
     assert stages == [[f"{own}.0"], [f"{own}.1", "head"]]
 
 
 def test_every_module_is_in_one_stage(tmp_path: Path):
-    problem, plan = placed([0, 0, 0, 1, 1, 2, 2, 2, 2])
-    stages = written(problem, plan, tmp_path)["module_fqns_per_model_part"]
+    problem, plan = layered_plan([0, 0, 0, 1, 1, 2, 2, 2, 2])
+    stages = export_of(problem, plan, tmp_path)["module_fqns_per_model_part"]
     names = [name for stage in stages for name in stage]
     assert len(names) == len(set(names)) == problem.n
 
@@ -60,7 +62,7 @@ def test_every_module_is_in_one_stage(tmp_path: Path):
 def test_hostile_names_are_kept(tmp_path: Path):
     names = [name.replace(".", "") for name in (*HOSTILE, "\x7f")]
     problem = network((*names, "layers.0"))
-    stages = written(problem, schedule(problem, [0] * problem.n), tmp_path)
+    stages = export_of(problem, schedule(problem, [0] * problem.n), tmp_path)
     assert stages["module_fqns_per_model_part"] == [
         [name.replace("/", ".").split(".")[0] for name in names] + ["layers.0"]
     ]
@@ -68,10 +70,10 @@ def test_hostile_names_are_kept(tmp_path: Path):
 
 def test_slices_come_with_their_schedule_beside(tmp_path: Path):
     problem = on(staged())
-    write(problem, planned(problem, (0, 0, 1, 0, 1, 1)), tmp_path / "stages.toml")
-    found = tomllib.loads((tmp_path / "stages.toml").read_text())
-    assert found["training"] == {"local_batch_size": 8}
-    assert found["parallelism"] == {
+    write(problem, staged_plan(problem, (0, 0, 1, 0, 1, 1)), tmp_path / "stages.toml")
+    result = tomllib.loads((tmp_path / "stages.toml").read_text())
+    assert result["training"] == {"local_batch_size": 8}
+    assert result["parallelism"] == {
         "pipeline_parallel_degree": 2,
         "module_fqns_per_model_part": [
             ["embed", "layers.0"],
@@ -91,5 +93,5 @@ def test_slices_come_with_their_schedule_beside(tmp_path: Path):
 def test_stages_that_are_not_in_turn_are_refused(tmp_path: Path):
     problem = on(staged())
     with pytest.raises(PlanError, match="on ranks 0, 1, 0, and torchtitan deals them out in turn"):
-        write(problem, planned(problem, (0, 0, 1, 1, 0, 0)), tmp_path / "stages.toml")
+        write(problem, staged_plan(problem, (0, 0, 1, 1, 0, 0)), tmp_path / "stages.toml")
     assert not list(tmp_path.iterdir())

@@ -8,11 +8,11 @@ from situate.writers.whole_modules import INPUTS, Groups, Modules, below, is_out
 
 def graph(*ops: tuple[str, str, str], reads: dict[int, tuple[int, ...]]) -> Graph:
     """Ops of a name, kind and module; parameters hold 10 bytes. `reads` are consumers by op."""
-    made = tuple(
+    result = tuple(
         Op(name, kind, module=module, persistent=10 * (kind == "parameter"))
         for name, kind, module in ops
     )
-    return Graph("g", made, tuple(Tensor(f"t{j}", j, 8, to) for j, to in reads.items()))
+    return Graph("g", result, tuple(Tensor(f"t{j}", j, 8, to) for j, to in reads.items()))
 
 
 SPLIT = graph(
@@ -42,13 +42,13 @@ def test_what_split_modules_hold_themselves_has_a_path_of_its_own():
 
 
 def test_what_is_added_to_it_goes_with_it_and_what_follows_need_not():
-    found = joined(Groups(Modules(SPLIT), largest=0, with_inputs=True))
-    assert found["base.token"] == found["base.a"] != found["base.b"]
+    result = joined(Groups(Modules(SPLIT), largest=0, with_inputs=True))
+    assert result["base.token"] == result["base.a"] != result["base.b"]
 
 
 def test_what_the_outermost_module_holds_is_with_the_inputs():
-    found = joined(Groups(Modules(SPLIT), largest=0, with_inputs=False))
-    assert found["scale"] == found[INPUTS] == found["base.b"]
+    result = joined(Groups(Modules(SPLIT), largest=0, with_inputs=False))
+    assert result["scale"] == result[INPUTS] == result["base.b"]
 
 
 RESIDUAL = graph(
@@ -66,14 +66,14 @@ RESIDUAL = graph(
 
 
 def test_a_block_goes_whole():
-    found = joined(Groups(Modules(RESIDUAL), largest=20, with_inputs=True))
-    assert found["block.a"] == found["block.b"] == found["block"] != found["first"]
+    result = joined(Groups(Modules(RESIDUAL), largest=20, with_inputs=True))
+    assert result["block.a"] == result["block.b"] == result["block"] != result["first"]
 
 
 def test_of_one_that_is_too_large_only_the_parts_that_meet_go_together():
-    found = joined(Groups(Modules(RESIDUAL), largest=19, with_inputs=True))
-    assert found["block.b"] == found["first"] != found["block.a"]
-    assert "block" not in found
+    result = joined(Groups(Modules(RESIDUAL), largest=19, with_inputs=True))
+    assert result["block.b"] == result["first"] != result["block.a"]
+    assert "block" not in result
 
 
 LABELS = graph(

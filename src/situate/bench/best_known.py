@@ -12,8 +12,7 @@ import msgspec
 from situate.errors import ReadError, SituateError
 from situate.files.atomic import write_bytes
 from situate.files.contents import contents
-from situate.files.json_bytes import json_bytes
-from situate.files.strict_json import decode
+from situate.files.strict_json import decode, json_bytes
 
 PACKAGED = Path(__file__).parent / "best_known.json"
 """The table that comes with situate."""

@@ -1,14 +1,19 @@
-"""Equal rows of arrays: many ops of a network are copies of one another."""
+"""Equal rows of arrays, such as the sets of devices that units may use.
+
+Many ops of a network are copies of one another, so few rows are distinct.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cmp_to_key
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.data.arrays import Floats
+from situate.data.arrays import Bools, Floats, Ints
+from situate.data.problem import Problem
 
 FEW_ROWS = 64
 """Most rows that are compared in pairs, of any length."""
@@ -56,3 +61,25 @@ def _rising(rows: Floats) -> Indices:
         )
 
     return np.array(sorted(range(len(rows)), key=cmp_to_key(compare)), np.intp)
+
+
+# Allowed devices of units, as sets.
+@dataclass(frozen=True)
+class DeviceSets:
+    """The distinct sets of allowed devices of a problem's units.
+
+    Attributes:
+        sets: (k, d), the sets of most units first.
+        of_unit: (units,) index of the set of each unit.
+    """
+
+    sets: Bools
+    of_unit: Ints
+
+    @classmethod
+    def of(cls, problem: Problem) -> DeviceSets:
+        """The sets of a problem's units."""
+        first, of_row = equal_rows(problem.allowed)
+        falling = np.argsort(-np.bincount(of_row), kind="stable")
+        place = np.argsort(falling)
+        return cls(problem.allowed[first[falling]], place[of_row])

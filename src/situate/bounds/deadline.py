@@ -11,11 +11,9 @@ import time
 
 import numpy as np
 
-from situate.bounds.groups import least_group
-from situate.bounds.joins import with_joins
 from situate.bounds.load import Load
-from situate.bounds.paths import Paths
-from situate.bounds.together import busiest, can_part, parted, united
+from situate.bounds.paths import Paths, with_joins
+from situate.bounds.together import busiest, can_part, least_group, parted, united
 from situate.bounds.windows import least_window
 from situate.data.problem import Problem
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.bounds.alike import distinct
-from situate.bounds.groups import seconds_of_units
 from situate.bounds.rounding import rounding
+from situate.bounds.together import seconds_of_units
 from situate.data.arrays import Floats
 from situate.data.problem import Problem
 

@@ -11,16 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.bounds.deadline import least_deadline
-from situate.bounds.groups import least_group
-from situate.bounds.joins import with_joins
 from situate.bounds.load import Load, least_load
 from situate.bounds.memory import needs
-from situate.bounds.narrow import least_narrow
-from situate.bounds.paths import Paths, expected_seconds
+from situate.bounds.paths import Paths, expected_seconds, with_joins
 from situate.bounds.rounding import rounding
 from situate.bounds.split import least_split
-from situate.bounds.together import least_together
-from situate.bounds.windows import least_window
+from situate.bounds.together import least_group, least_together
+from situate.bounds.windows import least_narrow, least_window
 from situate.data.problem import Problem
 
 BOUNDING, BOUNDING_AT_LEAST = 0.2, 0.5

@@ -1,19 +1,21 @@
-"""Lower bounds on memory, for any placement."""
+"""Lower bounds on memory, for any placement; docs/bounds.md derives them."""
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from situate.bounds.best_order import bytes_of_best_order
-from situate.bounds.device_sets import DeviceSets
-from situate.bounds.live import WORK, Live, takes_time
-from situate.bounds.tree import bytes_of_tree
+from situate import _core
+from situate.bounds.alike import DeviceSets
+from situate.bounds.live import WORK, Live, all_take_time, takes_time
 from situate.data.arrays import Bools, Ints
+from situate.data.core_problem import core_problem
 from situate.data.problem import Problem
+from situate.data.tree_order import SECONDS_AN_OP, is_tree, tree_order
 
 SETS, GROUPS = 64, 16
 """Most sets of devices, and most colocation groups, with a bound of their own."""
@@ -158,3 +160,31 @@ def _most_of_unit(problem: Problem) -> Ints:
     repeat = np.diff(problem.consumer_start)
     np.add.at(most, problem.unit[problem.consumers], np.repeat(problem.size, repeat))
     return most
+
+
+# The bytes that a tree of ops needs at once; docs/bounds.md derives them.
+def bytes_of_tree(problem: Problem, until: float = math.inf) -> int:
+    """Bytes of tensors and workspaces that are live at once in every schedule of a tree of ops.
+
+    They are 0 if some op has several readers, if an op without duration needs bytes, or if
+    `time.perf_counter` reaches `until` first.
+    """
+    if time.perf_counter() + SECONDS_AN_OP * problem.n > until or not is_tree(problem):
+        return 0
+    return tree_order(problem).bytes if all_take_time(problem) else 0
+
+
+# The bytes that few ops need at once in their best order; docs/bounds.md derives them.
+ORDER_SETS, ORDER_SECONDS = 20_000, 0.1
+"""Sets of ops to look at, and seconds that they take at most."""
+
+
+def bytes_of_best_order(problem: Problem, until: float = math.inf) -> int:
+    """Bytes of tensors and workspaces that are live at once in every schedule.
+
+    They are 0 for more than 64 ops, if `ORDER_SETS` are not enough, if an op without duration needs
+    bytes, or if `time.perf_counter` reaches `until` first.
+    """
+    if time.perf_counter() + ORDER_SECONDS > until or not all_take_time(problem):
+        return 0
+    return _core.search.least_order_peak(core_problem(problem), ORDER_SETS) or 0

@@ -1,7 +1,9 @@
-"""Longest paths, with each op on its best device for the path."""
+"""Longest paths, with each op on its best device for the path, and their joins."""
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -74,3 +76,23 @@ def expected_seconds(problem: Problem) -> float:
     """Expected seconds of `Paths.of`, from above."""
     edges = len(problem.consumers) * (1 if _transfers_are_free(problem) else problem.d)
     return (edges + problem.n) * problem.d / STEPS_PER_SECOND
+
+
+# Joins: an op can start early only on the device of the inputs whose transfers would come too
+# late. The producers of these inputs run on that device one after the other. C. Papadimitriou, M.
+# Yannakakis, "Towards an Architecture-Independent Analysis of Parallel Algorithms", SIAM Journal
+# on Computing 19(2), 1990, for ops, transfers and devices that differ.
+WORK = 20_000_000
+"""Edges that are looked at for the sake of others, in a fifth of a second or so."""
+
+
+def with_joins(problem: Problem, paths: Paths, until: float = math.inf) -> Paths:
+    """The paths, with longer heads and tails at joins; the search ends when `time.perf_counter`
+    reaches `until`."""
+    seconds = until - time.perf_counter()
+    if seconds <= 0 or problem.d < 2:
+        return paths
+    heads, tails = _core.bounds.with_joins(
+        core_problem(problem), paths.heads, paths.tails, work=WORK, seconds=seconds
+    )
+    return Paths.through(problem, heads, tails)

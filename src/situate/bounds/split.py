@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from situate.bounds.groups import seconds_of_units
-from situate.bounds.quasi_newton import minimise
 from situate.bounds.rounding import EPSILON
-from situate.bounds.transfers import least_transfers
+from situate.bounds.together import seconds_of_units
 from situate.data.arrays import Floats
 from situate.data.problem import Problem
 
@@ -130,3 +130,79 @@ class _Ascent:
         value = 2 * dual / (1 + math.sqrt(1 + 4 * slope * dual))
         if value > self._best:
             self._best, self._point = value, point
+
+
+# The least that transfers take.
+def least_transfers(problem: Problem) -> Floats:
+    """(m,) seconds of a transfer of each tensor over the fastest link; signals occupy nothing."""
+    own, linked = problem.transfer_seconds, np.full(len(problem.size), np.inf)
+    for latency, bandwidth in _fastest_links(problem):
+        np.minimum(linked, latency + problem.size / bandwidth, out=linked)
+    return np.asarray(np.where(np.isnan(own), np.where(problem.signal, 0.0, linked), own))
+
+
+def _fastest_links(problem: Problem) -> Iterator[tuple[float, float]]:
+    """(latency, bandwidth) of the Pareto-optimal links, the largest bandwidth first."""
+    between = ~np.eye(problem.d, dtype=bool)
+    latencies, bandwidths = problem.latency[between], problem.bandwidth[between]
+    shortest = np.inf
+    for link in np.lexsort((latencies, -bandwidths)):
+        if latencies[link] < shortest:
+            shortest = float(latencies[link])
+            yield shortest, float(bandwidths[link])
+
+
+# The minimum of a smooth function by L-BFGS (J. Nocedal, Mathematics of Computation 35, 1980).
+HISTORY = 8
+"""_Pairs of steps and changes of the gradient that stand for the inverse Hessian."""
+
+SHORTENINGS, SHORTER, SUFFICIENT_DECREASE = 8, 0.4, 1e-4
+"""Most shortenings of a step, the factor of each, and the part of the linear decrease to reach."""
+
+_Function = Callable[[Floats], tuple[float, Floats]]
+_Pairs = deque[tuple[Floats, Floats]]
+
+
+def minimise(function: _Function, start: Floats, first: float, steps: int) -> Floats:
+    """The best point of an ascent from the start.
+
+    Args:
+        function: returns the value and the gradient at a point.
+        start: a point.
+        first: length of the first step, in its largest coordinate.
+        steps: largest number of steps.
+    """
+    pairs: _Pairs = deque(maxlen=HISTORY)
+    point = start
+    value, gradient = function(point)
+    for _ in range(steps):
+        direction = -_by_inverse_hessian(gradient, pairs, first)
+        slope, length = float(gradient @ direction), 1.0
+        for _ in range(SHORTENINGS):
+            moved = point + length * direction
+            new_value, new_gradient = function(moved)
+            if new_value <= value + SUFFICIENT_DECREASE * length * slope:
+                break
+            length *= SHORTER
+        else:
+            return point
+        step, change = moved - point, new_gradient - gradient
+        if step @ change > 0:
+            pairs.append((step, change))
+        point, value, gradient = moved, new_value, new_gradient
+    return point
+
+
+def _by_inverse_hessian(gradient: Floats, pairs: _Pairs, first: float) -> Floats:
+    """The two-loop recursion; without pairs a gradient of the first length."""
+    if not pairs:
+        return gradient * (first / max(float(abs(gradient).max()), 1e-300))
+    direction, along = gradient.copy(), []
+    for step, change in reversed(pairs):
+        along.append(float(step @ direction) / float(step @ change))
+        direction -= along[-1] * change
+    step, change = pairs[-1]
+    direction *= float(step @ change) / float(change @ change)
+    for (step, change), forth in zip(pairs, reversed(along), strict=True):
+        direction += (forth - float(change @ direction) / float(step @ change)) * step
+    return direction

@@ -1,4 +1,7 @@
-"""Ops that a step is too short to part: the transfer between them would not fit on their path."""
+"""Ops that share a device: colocation groups, and ops that a step is too short to part.
+
+A step parts two ops only if the transfer between them fits on their path.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate import _core
-from situate.bounds.groups import seconds_of_units
 from situate.bounds.paths import Paths
 from situate.data.arrays import Floats, Ints
 from situate.data.core_problem import core_problem
 from situate.data.problem import Problem
 from situate.data.topology import edge_producers
 
+
+# Colocation groups: the ops of one run on one device, one after the other.
+def least_group(problem: Problem, paths: Paths) -> float:
+    """Lower bound on the seconds of a step with a unit alone on its device.
+
+    The unit occupies the device from the earliest start to the latest end of its ops.
+    """
+    first, last = np.full((2, problem.units), np.inf)
+    np.minimum.at(first, problem.unit, paths.head)
+    np.minimum.at(last, problem.unit, paths.tail)
+    return float((first + seconds_of_units(problem).min(axis=1) + last).max())
+
+
+def seconds_of_units(problem: Problem) -> Floats:
+    """(units, d) seconds of all ops of a unit; infinite on forbidden devices."""
+    return np.where(problem.allowed, problem.unit_seconds, np.inf)
+
+
+# Ops that a step is too short to part: the transfer between them would not fit on their path.
 EDGES, PAIRS = 10_000, 4_000_000
 """Most edges of a graph that is looked at, in a tenth of a second, and most pairs of devices of all
 edges."""

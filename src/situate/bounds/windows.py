@@ -1,13 +1,17 @@
-"""Windows: ops that can run neither early nor late share the rest of the step."""
+"""Windows: ops that can run neither early nor late share the rest of the step.
+
+Narrow work is a window of ops that may run only on some devices.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
+from situate.bounds.alike import DeviceSets
 from situate.bounds.load import Load
 from situate.bounds.paths import Paths
 from situate.bounds.rounding import rounding
-from situate.data.arrays import Floats
+from situate.data.arrays import Bools, Floats
 from situate.data.problem import Problem
 
 STARTS, STARTS_OF_OPS = (64, 512), 1_000_000
@@ -28,10 +32,10 @@ def least_window(problem: Problem, paths: Paths, load: Load) -> float:
     cost = np.where(allowed, costs, np.inf).min(axis=1)
     memory_cost = float((load.price * problem.capacity).sum())
     memory_cost += rounding(problem) * memory_cost
-    return fullest_window(paths.head, paths.tail, cost, memory_cost)
+    return _fullest_window(paths.head, paths.tail, cost, memory_cost)
 
 
-def fullest_window(heads: Floats, tails: Floats, cost: Floats, memory_cost: float = 0.0) -> float:
+def _fullest_window(heads: Floats, tails: Floats, cost: Floats, memory_cost: float = 0.0) -> float:
     """Seconds of the fullest window of ops (n,).
 
     Args:
@@ -55,3 +59,27 @@ def fullest_window(heads: Floats, tails: Floats, cost: Floats, memory_cost: floa
         windows = begin + cost[inside].cumsum() - memory_cost + tail[inside]
         longest = max(longest, float(windows[np.isfinite(windows)].max(initial=0.0)))
     return longest
+
+
+# Narrow work: windows of ops that may run only on some devices.
+SETS = 64
+"""Most sets of devices with a window; the sets of most ops come first."""
+
+
+def least_narrow(problem: Problem, paths: Paths) -> float:
+    """Lower bound on the seconds of a step by the fullest window of ops confined to some devices,
+    which share the work evenly."""
+    sets, head, tail = DeviceSets.of(problem), paths.head, paths.tail
+    allowed = problem.allowed[problem.unit]
+    least = np.where(allowed, problem.seconds, np.inf).min(axis=1)
+    longest = 0.0
+    for on in narrow_sets(sets):
+        within = np.all(sets.sets <= on, axis=1)
+        ops = within[sets.of_unit][problem.unit]
+        longest = max(longest, _fullest_window(head[ops], tail[ops], least[ops] / on.sum()))
+    return longest
+
+
+def narrow_sets(sets: DeviceSets) -> list[Bools]:
+    """Proper subsets (d,) of the devices to which some units are confined."""
+    return [on for on in sets.sets if not on.all()][:SETS]

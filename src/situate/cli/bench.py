@@ -13,14 +13,13 @@ from typing import Any
 
 from situate.bench import tables
 from situate.bench.best_known import PACKAGED, BestKnown, Entry
-from situate.bench.contenders import check_contenders
 from situate.bench.families import FAMILIES, folder
 from situate.bench.instances import Instance
 from situate.bench.pictures import draw_gaps, draw_profiles
 from situate.bench.provenance import now, provenance
 from situate.bench.rows import Row, RowFile
-from situate.bench.run import Bench, Runs, warm_up
-from situate.bench.summary import RowGap, group_rows, means, row_gaps
+from situate.bench.run import Bench, Runs, check_contenders, warm_up
+from situate.bench.tables import RowGap, group_rows, means, row_gaps
 from situate.cli.answer import print_json, print_table
 from situate.cli.bench_options import BenchOptions, BenchOutputs
 from situate.cli.names import check_name, find_objective

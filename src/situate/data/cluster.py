@@ -19,11 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.data.cluster_keys import NO_UNIT, check_keys
-from situate.data.dtypes import DTYPES
 from situate.data.graph import BYTES_LIMIT, MachineDevice
-from situate.data.op_classes import EFFICIENCY
+from situate.data.op_classes import DTYPES, EFFICIENCY
 from situate.errors import ClusterError, nearest
-from situate.files.scalars import plain
+from situate.files.strict_json import plain
 from situate.validation import check, check_items
 
 PRESETS = Path(__file__).parent / "clusters"

@@ -42,16 +42,16 @@ def measured_as(device: Device, costs: Costs) -> MeasuredDevice | None:
 
 def seconds_of(ops: Sequence[Op], device: Device, costs: Costs | None) -> NDArray[np.float64]:
     """(ops,) measured seconds on a device; NaN if not measured."""
-    measured = measured_as(device, costs) if costs else None
-    seconds = measured.seconds if measured else {}
+    record = measured_as(device, costs) if costs else None
+    seconds = record.seconds if record else {}
     timings = (seconds.get(op.signature) if op.signature else None for op in ops)
     return np.array([timing.median if timing else np.nan for timing in timings], np.float64)
 
 
 def contention_of(ops: Sequence[Op], device: Device, costs: Costs | None) -> NDArray[np.float64]:
     """(ops,) slowdown of ops on a device while all other measured devices work; 1 if unknown."""
-    measured = measured_as(device, costs) if costs else None
-    factors = measured.contention if measured else {}
+    record = measured_as(device, costs) if costs else None
+    factors = record.contention if record else {}
     return np.array([factors.get(op_class(op.kind), 1.0) for op in ops], np.float64)
 
 
@@ -100,11 +100,11 @@ def rates(device: Device, costs: Costs | None) -> Rates:
     efficiencies, else those fitted on a device of its kind (at most its peaks), else the defaults.
     """
     reached = {name: (fraction, fraction, 1.0) for name, fraction in EFFICIENCY.items()}
-    measured = measured_as(device, costs) if costs else None
-    if measured is not None and measured.efficiency:
-        bandwidth = device.bandwidth if measured.bandwidth is None else measured.bandwidth
-        flops = measured.flops or device.flops
-        return Rates(flops, bandwidth, measured.launch, reached | _fitted(measured))
+    record = measured_as(device, costs) if costs else None
+    if record is not None and record.efficiency:
+        bandwidth = device.bandwidth if record.bandwidth is None else record.bandwidth
+        flops = record.flops or device.flops
+        return Rates(flops, bandwidth, record.launch, reached | _fitted(record))
     kin = (d for d in (costs.devices if costs else ()) if d.kind == device.kind and d.efficiency)
     reached |= {
         name: (min(1.0, arithmetic), min(1.0, memory), launches)
@@ -114,6 +114,6 @@ def rates(device: Device, costs: Costs | None) -> Rates:
     return Rates(device.flops, device.bandwidth, device.launch, reached)
 
 
-def _fitted(measured: MeasuredDevice | None) -> dict[str, tuple[float, float, float]]:
-    fitted = measured.efficiency if measured else {}
+def _fitted(record: MeasuredDevice | None) -> dict[str, tuple[float, float, float]]:
+    fitted = record.efficiency if record else {}
     return {name: (fit.arithmetic, fit.memory, fit.launches) for name, fit in fitted.items()}

@@ -9,9 +9,8 @@ from typing import Annotated
 import msgspec
 
 from situate.data.cluster import Device
-from situate.data.dtypes import DTYPES
 from situate.data.graph import BYTES_LIMIT
-from situate.data.op_classes import EFFICIENCY
+from situate.data.op_classes import DTYPES, EFFICIENCY
 from situate.errors import ReadError, nearest
 
 LIMIT = 2**30
@@ -128,7 +127,7 @@ class Costs(
             SituateError: the path cannot be written.
         """
         from situate.files.atomic import write_bytes
-        from situate.files.json_bytes import json_bytes
+        from situate.files.strict_json import json_bytes
 
         write_bytes(path, json_bytes(self))
 

@@ -16,7 +16,7 @@ import msgspec
 from situate.data.slices import Slices
 from situate.data.update_rule import update_rule
 from situate.errors import GraphError, SituateError
-from situate.files.scalars import plain
+from situate.files.strict_json import plain
 from situate.validation import check, check_items, check_parts
 
 BYTES_LIMIT = 2**53

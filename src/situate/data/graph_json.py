@@ -10,7 +10,7 @@ import msgspec
 
 from situate.data.graph import Graph
 from situate.files.atomic import write_bytes
-from situate.files.scalars import plain
+from situate.files.strict_json import plain
 
 FORMAT = "situate-graph"
 VERSION = 1

@@ -49,6 +49,7 @@ def check_devices(problem: Problem, placements: NDArray[Any], where: Where) -> N
     Raises:
         SituateError: a device that there is not; names the row and the op.
     """
+    # Two reductions are faster than a mask (k, n), which only an error needs.
     if placements.size and not (placements.min() >= 0 and placements.max() < problem.d):
         row, op = np.argwhere((placements < 0) | (placements >= problem.d))[0]
         raise SituateError(
@@ -65,6 +66,7 @@ def check_order(problem: Problem, order: object) -> NDArray[np.int32]:
         SituateError: an op is missing; the message names it.
     """
     places = integers(order, (problem.n,), "order")
+    # n indices that miss none are a permutation, so repeated ones need no check of their own.
     is_present = np.zeros(problem.n, np.bool_)
     is_present[places[(places >= 0) & (places < problem.n)]] = True
     if not is_present.all():
@@ -110,6 +112,7 @@ class Restrictions:
         first = np.unique(problem.unit, return_index=True)[1]
         everywhere = np.asarray(self._allowed.all(axis=1))
         self._restricted = np.flatnonzero(~everywhere[problem.unit])
+        # Flat indices into `allowed` (units, d), less the device, for one `take` a check.
         self._row = problem.unit[self._restricted].astype(np.int64) * problem.d
         self._members = np.flatnonzero(first[problem.unit] != np.arange(problem.n))
         self._first = first[problem.unit[self._members]]

@@ -244,6 +244,7 @@ class Problem(ProblemParts):
             if op.device is not None:
                 per_op[j] &= self._pin(op)
         runnable = np.ones((self.units, self.d), np.bool_)
+        # A unit runs where all its ops run: `at` combines the rows of equal units.
         np.logical_and.at(runnable, self.unit, per_op)
         return runnable
 
@@ -271,6 +272,7 @@ class Problem(ProblemParts):
         """Seconds tensor `tensor` takes from device `source` to device `target`."""
         if source == target:
             return 0.0
+        # NaN marks tensors without a time of their own; NaN differs from itself.
         own = float(self.transfer_seconds[tensor])
         if own == own:
             return own + self.cluster.synchronisation
@@ -334,6 +336,7 @@ class Problem(ProblemParts):
 
     def _check_workspace(self) -> None:
         """Check that measured workspaces fit sums of bytes; the graph's own are checked already."""
+        # In Python integers: a sum of int64 could wrap below the limit unnoticed.
         total = sum(sum(array.tolist()) for array in (self.size, self.persistent, self.workspace))
         if total > TOTAL_LIMIT:
             largest = self.graph.ops[int(self.workspace.argmax())].name

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.arrays import Order
 from situate.data.cluster import Cluster
 from situate.data.cost_lookup import workspace_of
 from situate.data.costs import Costs
 from situate.data.graph import Graph
-from situate.data.post_order import post_order
 from situate.data.roofline import op_seconds
 from situate.data.rules import Rules
 
@@ -149,3 +151,32 @@ class ProblemArrays:
     def _slowest(self, size: NDArray[np.int64]) -> NDArray[np.float64]:
         """Seconds that tensors of these sizes take over the worst of all links."""
         return np.asarray(self.cluster.latency.max() + size / self.cluster.bandwidth.min())
+
+
+# A topological order by walking a graph depth first.
+def post_order(
+    order: Sequence[int], before: Sequence[Sequence[int]], rank: Callable[[int], Any]
+) -> Order:
+    """(n,) every op after its predecessors, and just before its first successor.
+
+    Args:
+        order: (n,) all ops; ops without successors are reached in this order.
+        before: (n,) the predecessors of each op, without cycles.
+        rank: sort key; of an op's predecessors, the largest comes first.
+    """
+    awaited = {op for ops in before for op in ops}
+    # The stack's end is visited first.
+    stack = [op for op in reversed(order) if op not in awaited]
+    is_visited = bytearray(len(order))
+    visited: list[int] = []
+    while stack:
+        op = stack[-1]
+        missing = [] if is_visited[op] else {i for i in before[op] if not is_visited[i]}
+        if missing:
+            stack.extend(sorted(missing, key=rank))
+            continue
+        stack.pop()
+        if not is_visited[op]:
+            is_visited[op] = 1
+            visited.append(op)
+    return np.array(visited, np.int32)

@@ -6,7 +6,10 @@ device's peak that its class reaches.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +20,7 @@ from situate.data.cluster import Cluster, Device
 from situate.data.cost_lookup import Rates, measured_as, rates, seconds_of
 from situate.data.costs import Costs
 from situate.data.graph import Graph, Op
-from situate.data.op_classes import op_class
-from situate.data.peaks import peak
+from situate.data.op_classes import DTYPES, op_class
 from situate.errors import SituateError
 
 
@@ -109,11 +111,11 @@ def _work(ops: Sequence[Op]) -> _Work:
 
 
 def _column(
-    ops: Sequence[Op], work: _Work, measured: Floats, device: Device, rates: Rates
+    ops: Sequence[Op], work: _Work, measurements: Floats, device: Device, rates: Rates
 ) -> Floats:
     """Seconds of the ops on one device; ops of equal kind and dtype share a rate."""
     busy = (work.flops > 0) | (work.traffic > 0)
-    for j in np.flatnonzero(busy & np.isnan(measured)):
+    for j in np.flatnonzero(busy & np.isnan(measurements)):
         _check_rates(ops[int(j)], device, rates)
     reached = np.array([rates.reached[op_class(kind)] for kind, _ in work.sorts])
     peaks = np.array([peak(rates.flops, dtype) for _, dtype in work.sorts])[work.sort]
@@ -122,9 +124,9 @@ def _column(
         estimate = np.maximum(
             work.flops / peaks / arithmetic, work.traffic / rates.bandwidth / memory
         )
-    _check_finite(ops, np.isinf(estimate) & np.isnan(measured), device)
+    _check_finite(ops, np.isinf(estimate) & np.isnan(measurements), device)
     estimated = np.where(busy, rates.launch * launches + estimate, 0.0)
-    return np.where(np.isnan(measured), estimated, measured)
+    return np.where(np.isnan(measurements), estimated, measurements)
 
 
 def _check_finite(ops: Sequence[Op], endless: NDArray[np.bool_], device: Device) -> None:
@@ -147,3 +149,37 @@ def _check_rates(op: Op, device: Device, rates: Rates) -> None:
             f"op {op.name!r}: device {device.name!r} has no rate for {op.dtype or 'float32'} (it "
             f"has {', '.join(sorted(rates.flops)) or 'none'}): add it to its flops"
         )
+
+
+# The peak rate of a device in a dtype.
+_NARROW = re.compile(r"q?u?(int|float)(\d)(?!\d)")
+"""Numbers of at most 8 bits: their sort and how many."""
+
+
+def peak(flops: Mapping[str, float], dtype: str) -> float:
+    """FLOP/s in `dtype`.
+
+    If the device does not state it, numbers of at most 8 bits have the rate of the next wider dtype
+    of their sort, else of 16-bit floats. Other dtypes have the rate of float32. If that is not
+    stated either, the rate is infinite: such a device runs no arithmetic.
+    """
+    if dtype in flops:
+        return flops[dtype]
+    rates = ([flops[word] for word in words if word in flops] for words in _substitutes(dtype))
+    return next((max(stated) for stated in rates if stated), inf)
+
+
+@lru_cache(maxsize=256)
+def _substitutes(dtype: str) -> tuple[tuple[str, ...], ...]:
+    """Dtypes whose rate stands in for an unstated rate of `dtype`, best first."""
+    match = _NARROW.match(dtype)
+    if match is None:
+        return (("float32",),)
+    wider = (_dtypes_of(match[1], bits) for bits in range(int(match[2]), 9))
+    return *wider, ("float16", "bfloat16"), ("float32",)
+
+
+def _dtypes_of(sort: str, bits: int) -> tuple[str, ...]:
+    """Dtypes of a sort, `int` or `float`, with this number of bits."""
+    matches = {name: _NARROW.match(name) for name in DTYPES}
+    return tuple(n for n, match in matches.items() if match and match.groups() == (sort, str(bits)))

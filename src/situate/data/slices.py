@@ -262,6 +262,7 @@ def shares_text(shares: Sequence[int]) -> str:
 
 def nearest_samples(shares: Sequence[int], batch: int) -> list[int]:
     """Samples that add up to a batch, at least one a slice, about as the shares ask for."""
+    # One sample each first. Cumulative shares are rounded, so that the rest adds up exactly.
     rest, total = batch - len(shares), sum(shares)
     ends = [round(end * rest / total) for end in accumulate(shares, initial=0)]
     return [1 + end - begin for begin, end in pairwise(ends)]

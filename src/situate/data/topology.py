@@ -38,6 +38,7 @@ def inputs_of_ops(problem: Problem) -> list[list[int]]:
 def places(order: Order | Ints | Sequence[int]) -> Ints:
     """(n,) the place of each op in an order (n,): its inverse permutation."""
     place = np.empty(len(order), np.int64)
+    # Assigned through the permutation: in O(n), where `argsort` would sort.
     place[np.asarray(order)] = np.arange(len(order))
     return place
 
@@ -121,6 +122,7 @@ def folded_order(problem: Problem) -> Order:
 
 def _units_by(problem: Problem, ops: Order | Ints, place: Floats) -> Order:
     """Units by the smallest place (n,) of their ops; `order` lists ops in the order of places."""
+    # `minimum.at` counts every op of a unit; plain indexing would keep the last.
     first = np.full(problem.units, np.inf)
     np.minimum.at(first, problem.unit[ops], place)
     return np.argsort(first, kind="stable").astype(np.int32)

@@ -1,4 +1,4 @@
-"""The bytes of a file, unpacked where it is gzipped; of an archive, what it is."""
+"""The bytes of a file, unpacked if it is gzipped; other archives are refused by name."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import gzip
 import io
 import os
 import re
+import tarfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from situate.errors import ReadError
-from situate.files import archives
 
 LIMIT = 2**31 - 1
 """Largest file, unpacked, in bytes: what a protocol buffer may hold."""
@@ -122,8 +122,53 @@ def _read_limited(file: BinaryIO | gzip.GzipFile, limit: int) -> bytes:
     data = io.BytesIO()  # hands out what it holds without a copy
     while chunk := file.read(CHUNK):
         if not data.tell():
-            archives.refuse(chunk[: archives.HEAD])
+            refuse(chunk[:HEAD])
         if data.tell() + len(chunk) > limit:
             raise ReadError(f"holds more than {limit} bytes, the most that is read")
         data.write(chunk)
     return data.getvalue()
+
+
+# Archives and compressed files other than gzip: named, with how to unpack them.
+HEAD = 1024
+"""First bytes of a file that are looked at."""
+
+_TAR = "is a tar archive: unpack it (tar -xf FILE) and give the file in it"
+
+_KINDS = {
+    b"PK\x03\x04": "is a zip archive: unpack it (unzip FILE) and give the file in it",
+    b"PK\x05\x06": "is an empty zip archive",
+    b"PK\x07\x08": "is a part of a zip archive: join its parts and unpack it (unzip FILE)",
+    b"7z\xbc\xaf\x27\x1c": "is a 7z archive: unpack it (7z x FILE) and give the file in it",
+    b"Rar!\x1a\x07": "is a rar archive: unpack it (unrar x FILE) and give the file in it",
+    b"\xfd7zXZ\x00": "is compressed by xz: unpack it first (xz -dk FILE)",
+    **dict.fromkeys(
+        (b"BZh%d1AY&SY" % level for level in range(1, 10)),
+        "is compressed by bzip2: unpack it first (bzip2 -dk FILE)",
+    ),
+    b"\x28\xb5\x2f\xfd": "is compressed by zstd: unpack it first (zstd -dk FILE)",
+    b"\x04\x22\x4d\x18": "is compressed by lz4: unpack it first (lz4 -dk FILE)",
+    b"\x1f\x9d": "is compressed by compress: unpack it first (uncompress -k FILE)",
+}
+"""By the first bytes of a file."""
+
+
+def refuse(head: bytes) -> None:
+    """
+    Raises:
+        ReadError: a file that begins like this is an archive, or compressed otherwise than by gzip.
+    """
+    for magic, kind in _KINDS.items():
+        if head.startswith(magic):
+            raise ReadError(kind)
+    if _is_tar(head):
+        raise ReadError(_TAR)
+
+
+def _is_tar(head: bytes) -> bool:
+    """True if a block of 512 bytes has the checksum that a tar header has of itself."""
+    try:
+        tarfile.TarInfo.frombuf(head[: tarfile.BLOCKSIZE], "utf-8", "surrogateescape")
+    except tarfile.HeaderError:
+        return False
+    return True

@@ -1,4 +1,4 @@
-"""JSON that is exactly what was asked for: no unknown or duplicate keys, no NaN, no surprises."""
+"""JSON read without surprises (no unknown or duplicate keys, no NaN), and JSON to write."""
 
 from __future__ import annotations
 
@@ -107,3 +107,23 @@ def _check_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         where = f"object {value['name']!r}" if "name" in value else "an object"
         raise ReadError(f"{where} has the key {key!r} twice")
     return value
+
+
+# JSON whose strings are safe inside a script element of a web page too.
+def json_bytes(value: object) -> bytes:
+    """Indented JSON of `value`, ending in a line feed; `</` is written `<\\/`."""
+    text = msgspec.json.format(msgspec.json.encode(value), indent=1)
+    return text.replace(b"</", rb"<\/") + b"\n"
+
+
+# Numbers out of numpy arrays, in what is hashed or written.
+def plain(value: object) -> object:
+    """A numpy scalar as a number of Python's: the `enc_hook` of msgspec, which encodes no others.
+
+    Raises:
+        NotImplementedError: it is something else; msgspec asks for this error.
+    """
+    item = getattr(value, "item", None)
+    if item is None:
+        raise NotImplementedError(f"cannot encode a {type(value).__name__}")
+    return item()

@@ -8,17 +8,17 @@ and so on with the groups until none is left to merge.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.data.graph import Graph, Tensor
 from situate.data.op_classes import op_class
 from situate.data.problem import Problem
-from situate.grouping.gradients import forward_ops
-from situate.grouping.module_calls import SHARED, Call, calls
-from situate.grouping.union_find import UnionFind
-from situate.grouping.work import op_work
+from situate.grouping.module_calls import SHARED, Call, calls, runs_forward
+from situate.grouping.units import op_work
 
 HEAVY_CLASSES = ("convolution", "matmul", "attention")
 """Op classes whose ops stay apart, so that a chain of layers does not become one group."""
@@ -120,3 +120,109 @@ def _heavy(problem: Problem) -> NDArray[np.bool_]:
     work = op_work(problem)
     # Where all ops are alike all are heavy, whatever rounding does to the mean.
     return np.asarray(work >= work.mean() * (1 - 1e-9))
+
+
+# The op of the forward pass that an op of the backward pass is the gradient of.
+MAX_SHARED_OPS = 16
+"""Most ops of one module that share a tensor which still identifies a gradient's forward op."""
+
+Place = tuple[str, Call | None]
+"""A module and its call."""
+
+
+def forward_ops(graph: Graph, calls: Sequence[Call | None]) -> dict[int, int]:
+    """By backward op, its forward op, where there is one.
+
+    The forward op is in the same module and reads or produces inputs of its gradient. Of several
+    such ops, the one with most common tensors wins, then one of the same op class, then the first.
+    A gradient without such an op, such as a sum of gradients, takes the forward op of a gradient of
+    its module that it reads, or else of one that reads it.
+
+    Args:
+        graph: with phases; if they are unknown, nothing is a gradient.
+        calls: the call of every op, see `situate.grouping.module_calls`.
+    """
+    places = [(op.module, call) for op, call in zip(graph.ops, calls, strict=True)]
+    forward = {op: _best(graph, op, shared) for op, shared in _shared(graph, places).items()}
+    order = [op for op in graph.order if graph.ops[op].phase == "backward"]
+    reads, read_by = _neighbours(graph, places)
+    _follow(forward, order, reads)
+    _follow(forward, order[::-1], read_by)
+    return forward
+
+
+def _shared(graph: Graph, places: Sequence[Place]) -> dict[int, Counter[int]]:
+    """For gradients the forward ops of their place, with the number of tensors in common."""
+    shared: dict[int, Counter[int]] = defaultdict(Counter)
+    for tensor in graph.tensors:
+        gradients = [op for op in tensor.consumers if graph.ops[op].phase == "backward"]
+        forward = _forward(graph, tensor, places) if gradients else {}
+        for op in gradients:
+            ops = forward.get(places[op], ())
+            shared[op].update(ops if len(ops) <= MAX_SHARED_OPS else ())
+    return {op: counts for op, counts in shared.items() if counts}
+
+
+def _forward(graph: Graph, tensor: Tensor, places: Sequence[Place]) -> dict[Place, list[int]]:
+    """By place, the forward ops that make or read a tensor."""
+    result: dict[Place, list[int]] = defaultdict(list)
+    for op in (tensor.producer, *tensor.consumers):
+        if runs_forward(graph.ops[op]):
+            result[places[op]].append(op)
+    return result
+
+
+def _best(graph: Graph, gradient: int, shared: Counter[int]) -> int:
+    own = op_class(graph.ops[gradient].kind)
+    return min(shared, key=lambda op: (-shared[op], op_class(graph.ops[op].kind) != own, op))
+
+
+def _neighbours(
+    graph: Graph, places: Sequence[Place]
+) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+    """By gradient, the gradients of the same module that it reads, and those that read it."""
+    reads: dict[int, list[int]] = defaultdict(list)
+    read_by: dict[int, list[int]] = defaultdict(list)
+    for tensor in graph.tensors:
+        for op in tensor.consumers:
+            if places[op] == places[tensor.producer]:
+                reads[op].append(tensor.producer)
+                read_by[tensor.producer].append(op)
+    return reads, read_by
+
+
+def _follow(
+    forward_of: dict[int, int], order: Iterable[int], neighbours: dict[int, list[int]]
+) -> None:
+    """Give ops without a forward op that of their first neighbour with one."""
+    for op in order:
+        if op not in forward_of:
+            near = (forward_of[other] for other in neighbours.get(op, ()) if other in forward_of)
+            forward_of.update((op, forward) for forward in list(near)[:1])
+
+
+# Disjoint sets of units, merged two by two (union-find).
+class UnionFind:
+    """`units` sets of one unit each, to begin with; a set is named after its lowest unit."""
+
+    def __init__(self, units: int) -> None:
+        self._parent = list(range(units))
+
+    def root(self, unit: int) -> int:
+        """The lowest unit of the set that a unit is in."""
+        parent = self._parent
+        while parent[unit] != unit:
+            # Path halving: later look-ups pass over every other unit of this path.
+            parent[unit] = parent[parent[unit]]
+            unit = parent[unit]
+        return unit
+
+    def merge(self, a: int, b: int) -> int:
+        """Make the sets of two units one; returns its lowest unit."""
+        low, high = sorted((self.root(a), self.root(b)))
+        self._parent[high] = low
+        return low
+
+    def roots(self) -> NDArray[np.int64]:
+        """(units,) the lowest unit of every unit's set."""
+        return np.array([self.root(unit) for unit in range(len(self._parent))], np.int64)

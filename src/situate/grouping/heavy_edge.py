@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from situate import _core
 from situate.data.problem import Problem
-from situate.grouping.unit_graph import unit_graph
+from situate.grouping.units import unit_graph
 
 MAX_RELATIVE_SECONDS = 1.5
 """Largest ratio of a group's seconds to the average group's, if that is possible."""

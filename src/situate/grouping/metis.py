@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.data.problem import Problem
-from situate.grouping.bisection import WeightedGraph, partition
-from situate.grouping.integer_weights import as_integers
-from situate.grouping.unit_graph import unit_graph
+from situate.grouping.bisection import WeightedGraph, as_integers, partition
+from situate.grouping.units import unit_graph
 
 
 def labels(problem: Problem, count: int) -> NDArray[np.int64]:

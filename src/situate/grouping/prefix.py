@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
-from situate.grouping.labels import unit_labels
+from situate.grouping.units import unit_labels
 
 LEVELS = 2
 

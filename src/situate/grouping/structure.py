@@ -1,7 +1,7 @@
 """`structure`: as `heavy-edge`, but balanced by the ops' arithmetic and traffic instead of seconds.
 
 A learner with such groups knows nothing of the machine but its own measurements. The work of ops is
-that of `situate.grouping.work`.
+that of `situate.grouping.units`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from situate.data.problem import Problem
 from situate.grouping import heavy_edge
-from situate.grouping.work import unit_work
+from situate.grouping.units import unit_work
 
 
 def labels(problem: Problem, count: int) -> NDArray[np.int64]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from situate.data.cluster import MOST_DEVICES, Cluster, Device, Link
 from situate.errors import ClusterError
-from situate.files.scalars import plain
+from situate.files.strict_json import plain
 from situate.host.cuda import Gpu, visible_gpus
 from situate.host.machine import cpu_name, usable_cpus, usable_memory
 

@@ -13,7 +13,7 @@ from situate.data.arrays import Floats
 from situate.data.costs import Efficiency, MeasuredDevice, Timing
 from situate.data.graph import Graph, Op
 from situate.data.op_classes import op_class
-from situate.data.peaks import peak
+from situate.data.roofline import peak
 from situate.runtime.device import StepRecord
 
 MAX_ROUNDS = 20

@@ -12,8 +12,7 @@ from situate.errors import MissingExtra, ReadError
 from situate.files.contents import lines
 from situate.files.strict_json import Keys
 from situate.readers import wire
-from situate.readers.dataflow import Dataflow
-from situate.readers.names import unique
+from situate.readers.dataflow import Dataflow, unique
 
 MICROSECONDS = 1_000_000
 
@@ -32,12 +31,14 @@ def _is_binary(data: bytes) -> bool:
     message = wire.shape(data)
     if message is None or not set(message) <= {1, 2} or message.get(1) != wire.BYTES:
         return False
+    # Sixteen nodes tell a CostGraphDef from a GraphDef, whose field 3 is a text.
     nodes = (value for number, _, value in wire.first_fields(data) if number == 1)
     return all(_is_node(wire.shape(node)) for node in islice(nodes, 16))
 
 
 def _is_node(fields: dict[int, int] | None) -> bool:
     return fields is not None and all(
+        # Field 8 is a list of numbers, which a writer may or may not pack into bytes.
         number == 8 or (kind == wire.VARINT) == (number in SCALARS)
         for number, kind in fields.items()
     )
@@ -56,6 +57,7 @@ def read(data: bytes, name: str) -> Graph:
         raise ReadError("the CostGraphDef has no nodes")
     by_id = _by_id(nodes)
     names = dict(zip(by_id, unique([n.name or f"node{n.id}" for n in nodes]), strict=True))
+    # Port 0 is the default: only a file that writes -1 for "no alias" means its zeros.
     aliases = any(info.alias_input_port < 0 for node in nodes for info in node.output_info)
     flow = Dataflow()
     for node in nodes:
@@ -148,6 +150,7 @@ def _aliased(node: Any, info: Any, by_id: dict[int, Any]) -> Any | None:
 
 def _is_variable(node: Any, info: Any, by_id: dict[int, Any]) -> bool:
     """True if the output is a variable: persistent memory of its node, or an alias of such."""
+    # A cyclic chain of aliases would not end.
     visited = set[int]()
     while node.id not in visited:
         visited.add(node.id)

@@ -13,7 +13,7 @@ from situate.data.graph import BYTES_LIMIT, Graph, MachineDevice, Op, Tensor
 from situate.errors import ReadError
 from situate.files import strict_json
 from situate.files.strict_json import Keys
-from situate.readers.names import unique
+from situate.readers.dataflow import unique
 
 DEVICES_LIMIT = 256
 FASTEST_LINK = 1e12

@@ -104,6 +104,7 @@ class Profile:
         """Seconds of all kernels and copies launched between the call's start and its end."""
         if (launches := self._launches.get(call.track)) is None:
             return 0.0
+        # Prefix sums answer a call with two searches, however many launches it made.
         first, last = (bisect_left(launches.starts, at) for at in (call.start, call.end))
         return (launches.totals[last] - launches.totals[first]) / MICROSECONDS
 
@@ -138,6 +139,7 @@ def busy(span: Span) -> float:
 def place(span: Span) -> tuple[float, float, int]:
     """Sort key of the span among all spans: its start, or its end for a synchronisation."""
     if _synchronises(span):
+        # Work that follows a wait depends on its end, not on its start.
         return span.end, -math.inf, span.number
     return span.start, span.start - span.end, span.number
 
@@ -148,6 +150,7 @@ def waits(by_track: Mapping[Track, Sequence[Span]]) -> Iterator[tuple[Span, Span
     ends = [[span.end for span in stream] for stream in streams]
     for span in (span for track in by_track.values() for span in track if _synchronises(span)):
         for stream, its_ends in zip(streams, ends, strict=True):
+            # A stream runs its spans in turn, so their ends rise and one search finds the last.
             if last := bisect_right(its_ends, span.end):
                 yield stream[last - 1], span
 
@@ -200,6 +203,7 @@ def _launches(spans_of_trace: Sequence[Span], args: Mapping[int, _Args]) -> dict
     for span in filter(_is_runtime, spans_of_trace):
         correlation = args[span.number].correlation
         if correlation is not None and correlation in gpu_time:
+            # `pop`: kernels count once, even if two calls have their correlation.
             calls.setdefault(span.track, []).append((span.start, gpu_time.pop(correlation)))
     return {track: _by_time(sorted(launches)) for track, launches in calls.items()}
 

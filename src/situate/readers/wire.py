@@ -37,6 +37,7 @@ def fields(data: bytes | memoryview) -> Iterator[tuple[int, int, memoryview]]:
     """
     view, at = memoryview(data), 0
     while at < len(view):
+        # A key holds the field number above three bits of wire type.
         key, at = _varint(view, at)
         number, kind = key >> 3, key & 7
         if not number:
@@ -63,6 +64,7 @@ def _span(view: memoryview, at: int, kind: int) -> tuple[int, int]:
 def _varint(view: memoryview, at: int) -> tuple[int, int]:
     """The number at `at`, and its end."""
     value = 0
+    # Seven bits a byte, the lowest first: 64 bits take at most ten bytes.
     for i in range(10):
         if at + i >= len(view):
             raise ValueError("ends early")

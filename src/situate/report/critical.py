@@ -122,6 +122,7 @@ class _Walk:
         self._add("compute", name, device, start, float(self.schedule.end[op]))
         arrivals = [(self._arrival(t, device), t) for t in self._inputs(op)]
         ready, tensor = max(((a, t) for a, t in arrivals if a <= start), default=(0.0, -1))
+        # Ready before its start: the op waited for its turn, so the path goes on along the device.
         if ready < start and (before := self._ahead(op, start)) is not None:
             return before
         self._add(self.op_waits, name, device, ready, start)
@@ -147,6 +148,7 @@ class _Walk:
     def _ahead(self, item: int, start: float) -> int | None:
         """The item whose end lets `item` start; None where items have no turns."""
         ahead = self.before.get(item, ())
+        # Times compare exactly: the simulator copies the end of an item into the start of the next.
         return next((before for before in ahead if self.end[before] == start), None)
 
     def _inputs(self, op: int) -> list[int]:

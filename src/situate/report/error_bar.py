@@ -68,6 +68,7 @@ def error_bar(problem: Problem, schedule: Schedule) -> ErrorBar:
         if element.kind == "compute" and element.seconds > 0:
             j = index[element.name]
             op, device = problem.graph.ops[j], int(schedule.placement[j])
+            # Equal ops err together, so their shares add up before they are squared.
             key = (device, op.kind, op.dtype, op.flops, op.traffic, op.signature)
             share[key] += element.seconds / path.compute
             range_of.setdefault(key, ranges.of(op, device))
@@ -75,9 +76,11 @@ def error_bar(problem: Problem, schedule: Schedule) -> ErrorBar:
         source: sum(share[key] for key in share if range_of[key].source == source)
         for source in SOURCES
     }
+    # Ranges are ratios: their logs add up, and a path half of the roofline errs by half the log.
     common = shares["roofline"] * math.log(ROOFLINE_STEP)
     down = math.hypot(common, *(share[key] * math.log(range_of[key].low) for key in share))
     up = math.hypot(common, *(share[key] * math.log(range_of[key].high) for key in share))
+    # Waiting is for the computing of other ops, so it has the same range.
     computing = float(schedule.makespan) - path.transfer
     return ErrorBar(
         path.transfer + computing * math.exp(-down),
@@ -99,13 +102,13 @@ class _Ranges:
 
     def __init__(self, problem: Problem) -> None:
         devices, costs = problem.cluster.devices, problem.costs
-        self.measured = [measured_as(device, costs) if costs else None for device in devices]
+        self.records = [measured_as(device, costs) if costs else None for device in devices]
         self.fitted = [_fitted(device, costs) for device in devices]
 
     def of(self, op: Op, device: int) -> _Range:
         if op.seconds is not None:
             return _Range("graph", 1.0, 1.0)
-        costs = self.measured[device]
+        costs = self.records[device]
         timing = costs.seconds.get(op.signature) if costs and op.signature else None
         if timing is not None and timing.median > 0:
             low = max(timing.low / timing.median, MIN_FACTOR) ** QUARTILES_TO_DECILES
@@ -122,9 +125,9 @@ def _fitted(device: Device, costs: Costs | None) -> Mapping[str, Efficiency]:
     """The fit of a device's roofline by op class, by the same rule as `cost_lookup.rates`."""
     if costs is None:
         return {}
-    measured = measured_as(device, costs)
-    if measured is not None and measured.efficiency:
-        return measured.efficiency
+    record = measured_as(device, costs)
+    if record is not None and record.efficiency:
+        return record.efficiency
     kin = (d.efficiency for d in costs.devices if d.kind == device.kind and d.efficiency)
     fits = next(kin, {})
     return {name: fit for name, fit in fits.items() if name not in device.efficiency}

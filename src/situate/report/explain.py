@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from situate.data.problem import Objective, Problem
 from situate.data.problem_arrays import UNLIMITED
-from situate.report.bottleneck import Busy, busiest
 from situate.report.computing_time import check_times, covered
 from situate.report.critical import CriticalPath, critical_path
 from situate.report.one_device import SingleDevice, objective_value, single_device
-from situate.report.recompute_use import RecomputeUse, recompute_uses
 from situate.report.residency import PERSISTENT, TENSOR, WORKSPACE, Residency, residency
 from situate.report.slices.parallelism import parallelism_text
-from situate.report.slices.replica_use import ReplicaUse, replica_uses
-from situate.report.slices.slice_use import SliceUse, slice_uses
-from situate.report.slices.stage_use import StageUse, stage_uses
+from situate.report.slices.use import (
+    RecomputeUse,
+    ReplicaUse,
+    SliceUse,
+    StageUse,
+    recompute_uses,
+    replica_uses,
+    slice_uses,
+    stage_uses,
+)
 from situate.report.tables import never_text
 from situate.report.text import tensor_name
 from situate.schedule.schedule import Schedule
@@ -255,3 +261,27 @@ def _relaxation(problem: Problem, devices: tuple[DeviceUse, ...]) -> Relaxation:
         room=None if unlimited else int(problem.capacity.sum()),
         never=never_text(problem),
     )
+
+
+# The bottleneck of pipelined operation: how long a step keeps each device and channel busy.
+@dataclass(frozen=True)
+class Busy:
+    """A device or a channel, and the time that each step keeps it busy, in the graph's unit."""
+
+    kind: Literal["device", "channel"]
+    name: str
+    seconds: float
+
+
+def busiest(problem: Problem, schedule: Schedule) -> tuple[Busy, ...]:
+    """Devices and channels in use, the busiest first: its time is the time between steps.
+
+    Channels without contention set no limit.
+    """
+    seconds = schedule.busy(problem).tolist()
+    resources = [Busy("device", *use) for use in zip(problem.cluster.names, seconds, strict=True)]
+    if problem.transfers != "atomic" and problem.rules.contention:
+        moving = schedule.channel_busy(problem).tolist()
+        channels = zip(problem.cluster.channels, moving, strict=True)
+        resources += [Busy("channel", *use) for use in channels]
+    return tuple(sorted((busy for busy in resources if busy.seconds), key=lambda b: -b.seconds))

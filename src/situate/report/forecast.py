@@ -117,6 +117,7 @@ def _device(
     content, time = Content(), 0.0
     instants, use = memory.use(device)
     if len(use):
+        # `argmax` returns the first maximum: the instant at which the peak is reached.
         fullest = int(np.argmax(use))
         content = parts.content(memory, device, float(instants[fullest]))
         time = float(memory.time(instants[[fullest]])[0])
@@ -142,6 +143,7 @@ class _Parts:
             readers = any(ops[consumer].phase == "update" for consumer in tensor.consumers)
             self.gradient[index] = readers and ops[tensor.producer].phase == "backward"
             if tensor.resident and ops[tensor.producer].kind == "parameter":
+                # Resident tensors are the weights; the other bytes are optimiser state.
                 before = self.parameter.get(tensor.producer, 0)
                 self.parameter[tensor.producer] = before + tensor.size
         self.is_captured = problem.graph.source in CAPTURED

@@ -44,6 +44,7 @@ class Residency:
         change = np.concatenate((self.size[is_here], -self.size[is_here]))
         instants, inverse = np.unique(times, return_inverse=True)
         steps = np.zeros(len(instants), np.int64)
+        # Several intervals may begin or end at one instant: plain indexing would keep one of them.
         np.add.at(steps, inverse, change)
         return instants, np.cumsum(steps)
 
@@ -67,11 +68,13 @@ def residency(problem: Problem, schedule: Schedule) -> Residency:
     if problem.rules.memory == "step":
         clock, seconds = memory.steps(schedule, problem), _step_seconds(problem, schedule)
     lives = memory.lives(schedule, problem, clock)
+    # Persistent bytes of a step that takes no time still need an interval that is not empty.
     last = max(float(clock.last), float(np.nextafter(0, 1)))
     device = np.concatenate((schedule.placement, lives.device))
     start = np.concatenate((np.zeros(n), lives.birth))
     end = np.concatenate((np.full(n, last), lives.death))
     size = np.concatenate((problem.persistent, lives.size))
+    # `lives` has workspaces (n,), tensors at home (m,) and transferred copies (k,), in this order.
     kind = np.repeat((PERSISTENT, WORKSPACE, TENSOR), (n, n, m + k))
     index = np.concatenate((np.arange(n), np.arange(n), np.arange(m), schedule.tensor))
     is_live = (size > 0) & (end > start)

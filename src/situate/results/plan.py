@@ -17,7 +17,7 @@ from situate.data.problem import Objective, Problem
 from situate.data.slices import Slices
 from situate.data.update_rule import UpdateRule, update_rule
 from situate.errors import PlanError, ReadError, SituateError, nearest
-from situate.files.scalars import plain
+from situate.files.strict_json import plain
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import DecoderName, scheduled
 from situate.simulation.simulator import Simulator

@@ -9,7 +9,7 @@ import msgspec
 
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.update_rule import UpdateRule, update_rule
-from situate.readers.names import unique
+from situate.readers.dataflow import unique
 from situate.torch_capture import buffers, cost
 from situate.torch_capture.flow import Storage, flow, keep_apart
 from situate.torch_capture.gradient_clipping import clip_gradients

@@ -10,12 +10,11 @@ from situate.data.graph import Graph
 from situate.data.problem import Problem
 from situate.errors import PlanError
 from situate.files.atomic import write_bytes
-from situate.files.json_bytes import json_bytes
+from situate.files.strict_json import json_bytes
 from situate.report.text import plural, printable
 from situate.schedule.schedule import Schedule
 from situate.writers.accelerate_dispatch import devices_of, placement_of
-from situate.writers.device_names import DeviceName, device_names
-from situate.writers.exported import differences, exported
+from situate.writers.exported import DeviceName, device_names, differences, exported
 from situate.writers.module_devices import ModuleDevices, module_devices
 from situate.writers.slices import data_parallel
 from situate.writers.whole_modules import folded

@@ -8,7 +8,7 @@ from functools import cache
 from situate.data.graph import Op
 from situate.data.problem import Problem
 from situate.errors import PlanError
-from situate.writers.device_names import DeviceName, device_names
+from situate.writers.exported import DeviceName, device_names
 from situate.writers.whole_modules import is_outside, parents
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from situate.data.problem import Problem
 from situate.files.atomic import write_bytes
-from situate.files.json_bytes import json_bytes
+from situate.files.strict_json import json_bytes
 from situate.report.slices.stages import NotAPipeline
 from situate.schedule.schedule import Schedule
 from situate.writers.slices.pipeline import slice_pipeline, warn_of_one_f_one_b

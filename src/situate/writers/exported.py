@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 import numpy as np
 
+from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.report.one_device import objective_value
@@ -15,6 +17,20 @@ from situate.report.text import printable
 from situate.report.units import size_text, time_text
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import decode, rescheduled
+
+# Names that other tools give to the devices of a cluster.
+DeviceName = int | str
+"""The index of an accelerator, `cpu` or `disk`."""
+
+
+def device_names(cluster: Cluster) -> list[DeviceName]:
+    """Accelerators are numbered in the cluster's order; CPUs and disks have names."""
+    names: list[DeviceName] = []
+    for device in cluster.devices:
+        numbered = sum(isinstance(place, int) for place in names)
+        names.append(device.kind if device.kind in ("cpu", "disk") else numbered)
+    return names
+
 
 MAX_DEVICES_LISTED = 8
 """Most devices that a line lists."""
@@ -80,9 +96,11 @@ def _figures(problem: Problem, plan: Schedule, replanned: Schedule) -> str:
         figure, value = "predicted step", [float(s.makespan) for s in (replanned, plan)]
     seconds = [time_text(v, unit) for v in value]
     memory = [
-        f"{printable(name, 40)} {size_text(int(own))} ({size_text(int(planned))})"
-        for name, own, planned in zip(problem.cluster.names, replanned.peak, plan.peak, strict=True)
-        if own or planned
+        f"{printable(name, 40)} {size_text(int(own))} ({size_text(int(plan_bytes))})"
+        for name, own, plan_bytes in zip(
+            problem.cluster.names, replanned.peak, plan.peak, strict=True
+        )
+        if own or plan_bytes
     ]
     peaks_text = ", ".join(memory[:MAX_DEVICES_LISTED])
     more = ", ..." if len(memory) > MAX_DEVICES_LISTED else ""
@@ -105,3 +123,27 @@ def distance(problem: Problem, plan: Schedule, replanned: Schedule) -> float:
     before = objective_value(problem, plan)
     worse = objective_value(problem, replanned) / before - 1 if before else 0.0
     return sum(shares) + max(0.0, worse)
+
+
+# Shell scripts that run any command with a plan's settings behind it.
+def script(
+    problem: Problem,
+    devices: Sequence[str],
+    environment: Mapping[str, str],
+    arguments: Sequence[str] = (),
+    launcher: Sequence[str] = (),
+    note: str = "",
+) -> bytes:
+    """A script for `sh FILE COMMAND...`: the command, in this environment, with these arguments.
+
+    Args:
+        devices: names of the stages' devices, for the first comment.
+        launcher: the launching command before it.
+        note: a further comment.
+    """
+    title = f"{problem.graph.name} on {problem.cluster.name}: {', '.join(devices)}"
+    lines = ["#!/bin/sh", *(f"# {printable(text)}" for text in (title, note) if text)]
+    lines += [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
+    parts = ("exec", shlex.join(launcher), '"$@"', shlex.join(arguments))
+    lines += [" ".join(part for part in parts if part), ""]
+    return "\n".join(lines).encode()

@@ -14,8 +14,7 @@ from situate.data.problem import Problem
 from situate.errors import PlanError
 from situate.report.text import printable
 from situate.schedule.schedule import Schedule
-from situate.writers.dependence import dependence, runs_forward
-from situate.writers.device_names import device_names
+from situate.writers.exported import device_names
 
 LISTS = ("layers", "layer", "h", "blocks", "block")
 """Names that networks give the list of their layers."""
@@ -124,6 +123,7 @@ def layers(problem: Problem, schedule: Schedule) -> Layers:
         elif outer := _outermost(paths[j], name):
             beside[outer].add(*use)
     _check_complete(name, numbered)
+    # Where the forward pass asks too much of a device, the plan's own split of the bytes fits.
     by_bytes = not _fit(problem, (*numbered.values(), *beside.values()))
     before, after = _sides(problem.graph, [_outermost(path, name) for path in paths], matches)
     return Layers(
@@ -210,3 +210,27 @@ def _check_complete(name: str, numbered: Iterable[int]) -> None:
     if len(wrong):
         last = int(present[-1])
         raise PlanError(f"list {name!r} has a layer {last}, but no op of layer {int(wrong[0])}")
+
+
+# The part of a forward pass that depends on chosen ops, and the part that they depend on.
+def runs_forward(op: Op) -> bool:
+    """True if the op computes in the forward pass."""
+    return op.kind not in ("parameter", "buffer") and op.phase in ("", "forward")
+
+
+def dependence(graph: Graph, selection: Sequence[bool]) -> tuple[list[bool], list[bool]]:
+    """For every op, whether it depends on a chosen op, and whether a chosen op depends on it."""
+    n = len(graph.ops)
+    consumers: list[list[int]] = [[] for _ in range(n)]
+    for producer, consumer in graph.edges():
+        if runs_forward(graph.ops[consumer]):
+            consumers[producer].append(consumer)
+    behind, ahead = [False] * n, [False] * n
+    for op in graph.order:
+        if behind[op] or selection[op]:
+            for consumer in consumers[op]:
+                behind[consumer] = True
+    # Consumers come later in the order, so one pass each way reaches the fixed point.
+    for op in reversed(graph.order):
+        ahead[op] = any(ahead[consumer] or selection[consumer] for consumer in consumers[op])
+    return behind, ahead

@@ -11,9 +11,13 @@ from pathlib import Path
 from situate.data.problem import Problem
 from situate.files.atomic import write_bytes
 from situate.schedule.schedule import Schedule
-from situate.writers.device_names import device_names
-from situate.writers.exported import differences, exported, placement_by_module
-from situate.writers.launcher import script
+from situate.writers.exported import (
+    device_names,
+    differences,
+    exported,
+    placement_by_module,
+    script,
+)
 from situate.writers.layers import Layers, layer_of, layers
 from situate.writers.stages import visible, warn_of_splits
 
@@ -104,11 +108,13 @@ def contiguous(layer_devices: Sequence[int], count: int) -> list[int]:
 
     As few layers as possible change their device. Leading layers on the CPU stay there.
     """
+    # Dynamic programming over layers: `least[g]` ends on GPU g, with its changes and devices.
     begin = _first_on_gpu(layer_devices)
     least = [(0, [CPU] * begin)] * count
     for device in layer_devices[begin:]:
         best = least[0]
         for gpu in range(count):
+            # The running minimum over GPUs up to this one keeps the runs in the order of the GPUs.
             best = min(best, least[gpu], key=lambda one: one[0])
             away = device not in (CPU, gpu)
             least[gpu] = (best[0] + away, [*best[1], gpu])

@@ -9,7 +9,7 @@ from situate.data.problem import Problem
 from situate.files.atomic import write_bytes
 from situate.report.slices.stages import NotAPipeline
 from situate.schedule.schedule import Schedule
-from situate.writers.launcher import script
+from situate.writers.exported import script
 from situate.writers.layers import layers
 from situate.writers.slices.pipeline import (
     SlicePipeline,

@@ -10,8 +10,7 @@ from itertools import islice, product
 from situate.data.problem import Problem
 from situate.schedule.schedule import Schedule
 from situate.writers.accelerate_dispatch import placement_of
-from situate.writers.device_names import device_names
-from situate.writers.exported import distance, exported
+from situate.writers.exported import device_names, distance, exported
 from situate.writers.whole_modules import INPUTS, Groups, Modules, folded, runs
 
 SIZE_DIVISORS = (1, 2, 4, 8, 16, 32)

@@ -11,7 +11,7 @@ from situate.data.problem import Problem
 from situate.errors import MissingExtra, PlanError, SituateError
 from situate.files.atomic import write_bytes
 from situate.files.contents import contents
-from situate.files.json_bytes import json_bytes
+from situate.files.strict_json import json_bytes
 from situate.readers.onnx import tensors
 from situate.readers.onnx.names import bodies_of
 from situate.schedule.schedule import Schedule

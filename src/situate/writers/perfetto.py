@@ -107,6 +107,7 @@ class _Trace:
     ) -> None:
         for device, name in enumerate(self.problem.cluster.names):
             ops = np.flatnonzero((self.schedule.placement == device) & ~np.isnan(start))
+            # Measured ops of one device may overlap, and a track shows nested slices only.
             for lane in _lanes(ops, start, end):
                 track = self._track(name, parent)
                 for op in lane:
@@ -164,6 +165,7 @@ class _Trace:
             if value:
                 note = begin.debug_annotations.add()
                 note.name, note.string_value = key, printable(value)
+        # An end without a name closes the latest slice that is open on its track.
         self._event(end, track, self.kinds.TYPE_SLICE_END)
 
     def _event(self, time: float, track: int, kind: int) -> Any:

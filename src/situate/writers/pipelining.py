@@ -7,10 +7,10 @@ from pathlib import Path
 
 from situate.data.problem import Problem
 from situate.files.atomic import write_bytes
-from situate.files.json_bytes import json_bytes
+from situate.files.strict_json import json_bytes
 from situate.schedule.schedule import Schedule
+from situate.writers.slices.order import csv_bytes, csv_path, warn_of_axes
 from situate.writers.slices.pipeline import planned_rows, slice_pipeline
-from situate.writers.slices.schedule_csv import csv_bytes, csv_path, warn_of_axes
 
 
 def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from situate.data.problem import Problem
 from situate.files.atomic import write_bytes
-from situate.files.json_bytes import json_bytes
+from situate.files.strict_json import json_bytes
 from situate.report.computing_time import check_times
 from situate.report.text import tensor_name
 from situate.schedule.schedule import Schedule

@@ -11,8 +11,7 @@ from situate.data.problem import Problem
 from situate.report.slices.stages import NotAPipeline
 from situate.report.text import plural, printable
 from situate.schedule.schedule import Schedule
-from situate.writers.device_names import device_names
-from situate.writers.exported import differences, exported, placement_by_module
+from situate.writers.exported import device_names, differences, exported, placement_by_module
 from situate.writers.layers import Layers, Part, layers
 
 

@@ -68,6 +68,7 @@ class Scalars:
     def _add(self, **content: Any) -> None:
         record = io.BytesIO()
         event = self._event(wall_time=time.time(), **content)
+        # Framed in memory first, so that the length and checksums reach the disk with their record.
         self._record_writer(record).write(event.SerializeToString())
         with self._one_line():
             self._append(record.getbuffer())

@@ -12,8 +12,8 @@ from situate.files.atomic import write_bytes
 from situate.report.text import printable
 from situate.schedule.schedule import Schedule
 from situate.writers.layers import layers
+from situate.writers.slices.order import csv_bytes, csv_path, warn_of_axes
 from situate.writers.slices.pipeline import check_in_turn, planned_rows, slice_pipeline
-from situate.writers.slices.schedule_csv import csv_bytes, csv_path, warn_of_axes
 from situate.writers.stages import Stages, check_accelerator, stages
 
 TRANSFORMERS = "model.layers"

@@ -7,7 +7,7 @@ from pathlib import Path
 from situate.data.problem import Problem
 from situate.files.atomic import write_bytes
 from situate.schedule.schedule import Schedule
-from situate.writers.launcher import script
+from situate.writers.exported import script
 from situate.writers.stages import stages
 
 

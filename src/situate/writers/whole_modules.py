@@ -111,6 +111,7 @@ class Groups:
                 and modules.bytes_below[module] <= modules.bytes_below[""] // SMALL_MODULE_DIVISOR
             ):
                 self._join(self._whole(module))
+        # Each join may bring new results together, so passes repeat until one joins nothing.
         while self._pass():
             pass
 

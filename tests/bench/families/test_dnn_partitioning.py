@@ -33,7 +33,7 @@ def test_bert_of_layers_is_proved_and_resnet_is_not():
 
 def test_no_bound_is_above_a_published_value():
     """Whatever single plan is looked at, its bound is compared with the published value."""
-    known = BestKnown()
-    rows = [*Bench(runs(*throughput(FOLDER)[:1], *latency(FOLDER)[:1]), RowFile(), known).run()]
+    table = BestKnown()
+    rows = [*Bench(runs(*throughput(FOLDER)[:1], *latency(FOLDER)[:1]), RowFile(), table).run()]
     assert all(row.lower_bound is not None or not row.feasible for row in rows)
-    assert len(known.entries) == 2
+    assert len(table.entries) == 2

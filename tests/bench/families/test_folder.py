@@ -23,8 +23,8 @@ def folder(tmp_path):
 
 
 def test_every_file_is_an_instance_of_a_family_that_is_called_after_the_folder(folder):
-    found = instances(folder, devices(1, 1), "time")
-    assert [(i.family, i.name) for i in found] == [("mine", "chain.json"), ("mine", "fork.json")]
+    result = instances(folder, devices(1, 1), "time")
+    assert [(i.family, i.name) for i in result] == [("mine", "chain.json"), ("mine", "fork.json")]
 
 
 def test_the_problem_has_the_cluster_and_the_objective(folder):

@@ -15,13 +15,13 @@ FEW = [instance for instance in instances() if instance.make().n < 200]
 def by_hand(stages: int, batches: int, split: bool) -> list[str]:
     """Ops in the order of their start where every stage takes a forward pass if few micro-batches
     are behind it, else a backward pass, else the gradients of weights that wait."""
-    done = {kind: [0] * stages for kind in "FBW"}
+    counts = {kind: [0] * stages for kind in "FBW"}
     end: dict[str, int] = {}
     free = [0] * stages
     order: list[str] = []
     for now in range(10 * batches):
         for stage in [stage for stage in range(stages) if free[stage] <= now]:
-            forward, backward, weights = (done[kind][stage] for kind in "FBW")
+            forward, backward, weights = (counts[kind][stage] for kind in "FBW")
             before = {
                 f"F{stage}.{forward}": f"F{stage - 1}.{forward}" if stage else None,
                 f"B{stage}.{backward}": f"B{stage + 1}.{backward}"
@@ -38,7 +38,7 @@ def by_hand(stages: int, batches: int, split: bool) -> list[str]:
             for op, needed in before.items():
                 kind = op[0]
                 if may[kind] and (needed is None or end.get(needed, np.inf) <= now):
-                    done[kind][stage] += 1
+                    counts[kind][stage] += 1
                     free[stage] = end[op] = now + (1 if split or kind == "F" else 2)
                     order.append(op)
                     break

@@ -35,6 +35,6 @@ def test_a_table_that_is_missing_is_named(folder):
 
 
 def test_no_application_has_a_bound_above_its_best_value(tmp_path):
-    found = applications(tmp_path)
-    assert len(found) == len(APPLICATIONS)
-    assert all((i.reference.bound or 0) <= i.reference.value for i in found)
+    result = applications(tmp_path)
+    assert len(result) == len(APPLICATIONS)
+    assert all((i.reference.bound or 0) <= i.reference.value for i in result)

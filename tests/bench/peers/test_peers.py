@@ -10,7 +10,7 @@ from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.solvers import solve
 from tests.bench.small import instance
-from tests.bounds.test_joins import sums
+from tests.bounds.test_paths import sums
 from tests.solvers.families import devices
 
 PROBLEM = instance().make()

@@ -7,9 +7,66 @@ import pytest
 from situate.errors import ReadError
 from situate.files.contents import contents
 from situate.readers import chrome_trace
+from situate.readers.chrome_trace import arrows
+from situate.readers.chrome_trace.events import decode, spans, tracks
 from tests.readers import traces
 from tests.readers.samples import DATA
 from tests.readers.traces import event
+
+# Arrows between the spans of a Chrome trace.
+HERE = [event("outer", 0, 20), event("inner", 5, 5)]
+THERE = [event("early", 0, 5, tid=8), event("late", 30, 5, tid=8)]
+
+
+def flow(phase: str, at: float, thread: int, **more: object) -> dict:
+    return {
+        "ph": phase,
+        "ts": at,
+        "pid": 7,
+        "tid": thread,
+        "id": 1,
+        "cat": "c",
+        "name": "f",
+        **more,
+    }
+
+
+def pairs(*flows: dict) -> list[tuple[str, str]]:
+    events = decode(traces.chrome_trace(*HERE, *THERE, *flows))
+    by_track = tracks(spans(events).spans)
+    return [(before.name, after.name) for before, after in arrows(events, by_track)]
+
+
+def test_a_flow_leaves_the_innermost_span_and_ends_in_the_next():
+    assert pairs(flow("s", 6, 7), flow("f", 25, 8)) == [("inner", "late")]
+    assert pairs(flow("s", 12, 7), flow("f", 25, 8)) == [("outer", "late")]
+
+
+def test_a_flow_may_end_in_the_span_around_it():
+    assert pairs(flow("s", 6, 7), flow("f", 32, 8, bp="e")) == [("inner", "late")]
+    assert pairs(flow("s", 6, 7), flow("f", 25, 8, bp="e")) == []
+
+
+def test_the_order_in_the_file_is_no_matter():
+    assert pairs(flow("f", 25, 8), flow("s", 6, 7)) == [("inner", "late")]
+
+
+def test_a_flow_passes_through_spans():
+    steps = flow("s", 1, 7), flow("t", 6, 7), flow("f", 25, 8)
+    assert pairs(*steps) == [("outer", "inner"), ("inner", "late")]
+
+
+def test_flows_of_another_category_or_number_are_others():
+    assert pairs(flow("s", 6, 7), flow("f", 25, 8, id=2)) == []
+    assert pairs(flow("s", 6, 7), flow("f", 25, 8, cat="d")) == []
+
+
+def test_what_lacks_a_span_or_a_beginning_is_left_out():
+    assert pairs(flow("f", 25, 8)) == []
+    assert pairs(flow("s", 25, 7), flow("f", 25, 8)) == []
+    assert pairs(flow("s", 6, 7), flow("f", 40, 8)) == []
+    assert pairs(flow("s", 6, 3), flow("f", 25, 8)) == []
+    assert pairs(flow("s", 6, 7), flow("f", 7, 7, bp="e")) == []
 
 
 def graph_of(*events: dict):
@@ -20,6 +77,7 @@ def edges(graph) -> list[tuple[str, str]]:
     return [(graph.ops[a].name, graph.ops[b].name) for a, b in graph.control]
 
 
+# Spans become ops in the order of their track, and flows become edges.
 def test_an_op_takes_the_time_that_is_its_own():
     graph = graph_of(event("a", 0, 10, "x"), event("b", 2, 3, "x"))
     assert {op.name: op.seconds for op in graph.ops} == {"a": {"*": 7e-6}, "b": {"*": 3e-6}}
@@ -49,6 +107,7 @@ def test_names_that_repeat_are_told_apart():
     assert [op.name for op in graph_of(event("a", 0, 1), event("a", 1, 1)).ops] == ["a", "a#2"]
 
 
+# Kineto's traces: kernels, synchronisations and annotations of all PyTorch versions.
 def test_a_kernel_follows_its_launch_and_runs_on_accelerators_only():
     flows = [
         {"ph": "s", "cat": "ac2g", "id": 50, "pid": 7, "tid": 7, "ts": 12},
@@ -164,6 +223,7 @@ def test_a_recorded_trace_counts_every_microsecond_once():
     assert graph.warnings == ()
 
 
+# Oddities of a file are warnings; broken files are errors.
 def test_unmatched_events_are_told():
     graph = graph_of(event("a", 0, 1), {"ph": "B", "name": "b", "ts": 2})
     assert len(graph.ops) == 1

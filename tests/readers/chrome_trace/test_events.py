@@ -19,11 +19,12 @@ def of(*events: dict) -> list:
 
 
 def owns(*events: dict) -> dict[str, float]:
-    found = of(*events)
-    tracks(found)
-    return {span.name: span.own for span in found}
+    result = of(*events)
+    tracks(result)
+    return {span.name: span.own for span in result}
 
 
+# Events of the file become spans.
 def test_an_array_that_lacks_its_end_is_a_trace_too():
     events = [event("a", 0, 1), event("b", 1, 1)]
     whole = json.dumps(events).encode()
@@ -41,8 +42,8 @@ def test_an_end_closes_the_latest_beginning_of_its_track():
     begin_outer, begin_inner = ({"ph": "B", "name": n, "ts": t} for n, t in (("o", 0), ("i", 1)))
     other = {"ph": "B", "name": "other", "tid": 9, "ts": 1}
     ends = [{"ph": "E", "ts": 2}, {"ph": "E", "ts": 5}, {"ph": "E", "tid": 9, "ts": 7}]
-    found = of(begin_outer, begin_inner, other, *ends)
-    assert {span.name: span.end for span in found} == {"i": 2, "o": 5, "other": 7}
+    result = of(begin_outer, begin_inner, other, *ends)
+    assert {span.name: span.end for span in result} == {"i": 2, "o": 5, "other": 7}
 
 
 def test_times_are_counted_from_the_earliest_event():
@@ -84,6 +85,7 @@ def test_a_negative_duration_is_none_and_is_named():
     assert list(trace.warnings()) == [warning]
 
 
+# Every microsecond of a track belongs to the innermost span.
 def test_every_microsecond_of_a_track_belongs_to_the_innermost_span():
     events = event("a", 0, 10), event("b", 1, 4), event("c", 2, 1), event("d", 6, 2)
     assert owns(*events) == {"a": 4, "b": 3, "c": 1, "d": 2}
@@ -113,16 +115,17 @@ def test_spans_of_other_tracks_are_not_inside():
     assert owns(event("a", 0, 10), event("b", 1, 4, tid=8)) == {"a": 10, "b": 4}
 
 
+# Names of tracks, and events that are broken.
 def test_a_track_has_the_names_that_the_file_gives_it():
-    named = [
+    names = [
         {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "python"}},
         {"ph": "M", "name": "thread_name", "pid": 1, "tid": 2, "args": {"name": "loader"}},
         {"ph": "M", "name": "thread_name", "pid": 1, "tid": 3, "args": {"name": 5}},
     ]
-    found = labels(decode(chrome_trace(*named, event("a", 0, 1, pid=4, tid="t"))))
-    assert found[1, 2] == "python/loader"
-    assert found[1, 3] == "python/3"
-    assert found[4, "t"] == "4/t"
+    result = labels(decode(chrome_trace(*names, event("a", 0, 1, pid=4, tid="t"))))
+    assert result[1, 2] == "python/loader"
+    assert result[1, 3] == "python/3"
+    assert result[4, "t"] == "4/t"
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from tests.readers.traces import KERNELS, RELU, chrome_trace, node, tensor
 LISTS = "GenericList[Tensor(float),Tensor(float)]"
 
 
-def graph_of(*nodes: dict, measured: bytes | None = None) -> Graph:
-    return execution_trace.read(traces.execution_trace(*nodes), "g", measured)
+def graph_of(*nodes: dict, profile_data: bytes | None = None) -> Graph:
+    return execution_trace.read(traces.execution_trace(*nodes), "g", profile_data)
 
 
 def ops(graph: Graph) -> list[str]:
@@ -47,7 +47,7 @@ def test_without_times_the_remedy_is_told():
 
 
 def test_with_a_kineto_trace_ops_have_seconds():
-    graph = graph_of(*traces.GPU_RELU, measured=chrome_trace(*KERNELS))
+    graph = graph_of(*traces.GPU_RELU, profile_data=chrome_trace(*KERNELS))
     seconds = {op.name: op.seconds for op in graph.ops}
     assert seconds["aten::linear@3"] == {"accelerator": pytest.approx(40e-6)}
     assert seconds["aten::relu@4"] == {"accelerator": pytest.approx(5e-6)}
@@ -80,7 +80,7 @@ def test_an_op_on_lists_is_an_op_per_tensor():
         types=[LISTS, LISTS],
     )
     took = traces.event("aten::_foreach_add_", 0, 80)
-    graph = graph_of(update, measured=chrome_trace(took))
+    graph = graph_of(update, profile_data=chrome_trace(took))
     first, second = (op for op in graph.ops if op.kind == "aten._foreach_add_")
     assert (first.name, second.name) == ("aten::_foreach_add_@3[0]", "aten::_foreach_add_@3[1]")
     assert (first.group, second.group) == ("storage:1", "storage:2")
@@ -125,7 +125,7 @@ def test_several_steps_are_told():
 
 def test_ops_that_the_kineto_trace_lacks_are_told():
     events = [traces.event("aten::linear", 0, 5, args={"Record function id": 1003})]
-    graph = graph_of(*RELU, measured=chrome_trace(*events))
+    graph = graph_of(*RELU, profile_data=chrome_trace(*events))
     assert graph.ops[-1].seconds is None
     assert graph.warnings == (
         "1 operators are not in the Kineto trace: they take the roofline's time",
@@ -133,7 +133,7 @@ def test_ops_that_the_kineto_trace_lacks_are_told():
 
 
 def test_oddities_of_the_kineto_trace_are_told():
-    graph = graph_of(*RELU, measured=chrome_trace(*KERNELS, traces.event("late", 99, -1)))
+    graph = graph_of(*RELU, profile_data=chrome_trace(*KERNELS, traces.event("late", 99, -1)))
     first = f"first traceEvents[{len(KERNELS)}]"
     assert graph.warnings == (f"events of negative duration take no time: 1, {first}",)
 
@@ -141,7 +141,7 @@ def test_oddities_of_the_kineto_trace_are_told():
 def test_a_gpu_s_ops_need_a_gpu_s_times():
     calls = [event for event in KERNELS if event["cat"] == "cpu_op"]
     with pytest.raises(ReadError, match=r"has no kernels: record it with ProfilerActivity.CUDA"):
-        graph_of(*traces.GPU_RELU, measured=chrome_trace(*calls))
+        graph_of(*traces.GPU_RELU, profile_data=chrome_trace(*calls))
 
 
 def test_a_trace_without_operators_says_so():
@@ -163,9 +163,9 @@ def test_many_nodes_are_read_in_time():
 
 def test_long_lists_are_read_in_time():
     """No step of the reader looks at a whole list for each of its tensors."""
-    given, kind = (
+    inputs, kind = (
         [tensor(i) for i in range(3_000)],
         f"GenericList[{','.join(3_000 * [traces.FLOAT])}]",
     )
-    graph = graph_of(node(3, "aten::_foreach_sqrt", [given], types=[kind]))
+    graph = graph_of(node(3, "aten::_foreach_sqrt", [inputs], types=[kind]))
     assert len(graph.ops) == 6_000

@@ -45,14 +45,14 @@ def test_what_overwrites_a_value_follows_those_that_read_it():
     memory.run(Op("reader"), [value(1)], [], [])
     memory.run(Op("writer"), [value(1)], [value(1)], [1])
     memory.run(Op("after"), [value(1)], [], [])
-    found = graph(memory)
-    assert edges(found) == {
+    result = graph(memory)
+    assert edges(result) == {
         ("a", "reader"),
         ("a", "writer"),
         ("reader", "writer"),
         ("writer", "after"),
     }
-    assert found.control == ((1, 2),)
+    assert result.control == ((1, 2),)
 
 
 def test_a_writer_follows_the_readers_of_the_value_it_overwrites_alone():
@@ -67,12 +67,12 @@ def test_a_writer_follows_the_readers_of_the_value_it_overwrites_alone():
 def test_what_was_there_before_is_held_by_an_op_of_its_own():
     memory = Memory()
     memory.run(Op("a"), [value(1, elements=8)], [], [])
-    found = graph(memory)
-    assert [(op.name, op.kind, op.persistent) for op in found.ops] == [
+    result = graph(memory)
+    assert [(op.name, op.kind, op.persistent) for op in result.ops] == [
         ("storage:1", "buffer", 32),
         ("a", "op", 0),
     ]
-    (tensor,) = found.tensors
+    (tensor,) = result.tensors
     assert (tensor.size, tensor.resident, tensor.consumers) == (32, True, (1,))
 
 
@@ -81,9 +81,9 @@ def test_what_overwrites_held_memory_runs_where_it_is():
     memory.run(Op("a"), [value(1)], [], [])
     memory.run(Op("update"), [value(1)], [], [1])
     memory.run(Op("again"), [value(1)], [], [1])
-    found = graph(memory)
-    assert [op.group for op in found.ops] == ["storage:1", None, "storage:1", "storage:1"]
-    assert all(tensor.resident for tensor in found.tensors)
+    result = graph(memory)
+    assert [op.group for op in result.ops] == ["storage:1", None, "storage:1", "storage:1"]
+    assert all(tensor.resident for tensor in result.tensors)
 
 
 def test_what_nobody_wrote_is_not_waited_for():
@@ -91,9 +91,9 @@ def test_what_nobody_wrote_is_not_waited_for():
     memory.allocate([value(1)])
     memory.run(Op("fill"), [value(1)], [value(1)], [1])
     memory.run(Op("a"), [value(1)], [], [])
-    found = graph(memory)
-    assert edges(found) == {("fill", "a")}
-    assert [(t.size, t.resident) for t in found.tensors] == [(16, False)]
+    result = graph(memory)
+    assert edges(result) == {("fill", "a")}
+    assert [(t.size, t.resident) for t in result.tensors] == [(16, False)]
 
 
 def test_a_view_tells_how_large_its_base_is():

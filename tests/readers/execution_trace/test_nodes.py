@@ -12,8 +12,8 @@ from tests.readers.traces import RELU, attributed, execution_trace, node, tensor
 
 
 def values(value: object, kind: str) -> tuple[Value, ...]:
-    given = node(3, "aten::f", [value], types=[kind])
-    return nodes(execution_trace(given))[-1].inputs
+    inputs = node(3, "aten::f", [value], types=[kind])
+    return nodes(execution_trace(inputs))[-1].inputs
 
 
 def test_both_layouts_are_the_same_nodes():
@@ -60,8 +60,8 @@ def test_dtypes_are_those_of_pytorch(kind, dtype):
 
 
 def test_the_tensors_of_a_list_have_their_place_in_it():
-    found = values([tensor(5), tensor(6)], "GenericList[Tensor(float),Tensor(double)]")
-    assert [(v.storage, v.argument, v.entry, v.dtype) for v in found] == [
+    result = values([tensor(5), tensor(6)], "GenericList[Tensor(float),Tensor(double)]")
+    assert [(v.storage, v.argument, v.entry, v.dtype) for v in result] == [
         (5, 0, 0, "float32"),
         (6, 0, 1, "float64"),
     ]

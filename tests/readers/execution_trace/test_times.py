@@ -11,10 +11,10 @@ from situate.readers.kineto import profile
 from tests.readers.traces import KERNELS, RELU, chrome_trace, event, execution_trace, node
 
 
-def joined(given: list[dict], *events: dict) -> dict[int, list[float]]:
+def joined(arguments: list[dict], *events: dict) -> dict[int, list[float]]:
     """By id of a node, when its calls began, in microseconds after the earliest."""
-    found = times.calls(nodes(execution_trace(*given)), profile(chrome_trace(*events)))
-    return {id: [call.start for call in calls] for id, calls in found.items()}
+    result = times.calls(nodes(execution_trace(*arguments)), profile(chrome_trace(*events)))
+    return {id: [call.start for call in calls] for id, calls in result.items()}
 
 
 def recorded(name: str, start: float, record: int) -> dict:
@@ -67,17 +67,17 @@ def test_traces_of_different_runs_are_refused(events):
 
 def test_a_time_is_the_median_of_the_measurements():
     events = [event("aten::relu", 100 * i, took) for i, took in enumerate([9, 1, 2])]
-    found = profile(chrome_trace(*events))
-    assert times.seconds(found.calls, found, is_on_gpu=False) == {"*": pytest.approx(2e-6)}
+    trace = profile(chrome_trace(*events))
+    assert times.seconds(trace.calls, trace, is_on_gpu=False) == {"*": pytest.approx(2e-6)}
 
 
 def test_a_call_with_kernels_takes_their_time_and_runs_on_accelerators_only():
-    found = profile(chrome_trace(*KERNELS))
-    assert times.seconds(found.calls[:1], found, is_on_gpu=False) == {
+    trace = profile(chrome_trace(*KERNELS))
+    assert times.seconds(trace.calls[:1], trace, is_on_gpu=False) == {
         "accelerator": pytest.approx(40e-6)
     }
 
 
 def test_a_call_on_a_gpu_without_kernels_takes_no_time():
-    found = profile(chrome_trace(event("aten::view", 0, 9)))
-    assert times.seconds(found.calls, found, is_on_gpu=True) == {"accelerator": 0}
+    trace = profile(chrome_trace(event("aten::view", 0, 9)))
+    assert times.seconds(trace.calls, trace, is_on_gpu=True) == {"accelerator": 0}

@@ -10,9 +10,9 @@ from tests.readers.traces import execution_trace, node, tensor
 
 
 def of(name: str, shapes: list, values: list | None = None, out: int = 4) -> Node:
-    given = node(3, name, values or [0] * len(shapes), [tensor(9, out)], shapes=shapes)
-    given["input_types"] = ["Int"] * len(given["inputs"])
-    return nodes(execution_trace(given))[-1]
+    inputs = node(3, name, values or [0] * len(shapes), [tensor(9, out)], shapes=shapes)
+    inputs["input_types"] = ["Int"] * len(inputs["inputs"])
+    return nodes(execution_trace(inputs))[-1]
 
 
 CONVOLUTION = [None, None, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1]
@@ -56,8 +56,8 @@ def test_a_recurrent_layer_counts_both_products_of_every_step():
 
 def test_a_bilinear_layer_counts_by_all_it_joins():
     shapes = [[3, 5], [7, 5, 6], [3, 6], [[], []], [[]], [[], []]]
-    found = of("aten::_trilinear", shapes, [0, 0, 0, [1, 3], [0], [1, 2]])
-    assert work.flops(found, []) == 2 * 3 * 7 * 5 * 6
+    result = of("aten::_trilinear", shapes, [0, 0, 0, [1, 3], [0], [1, 2]])
+    assert work.flops(result, []) == 2 * 3 * 7 * 5 * 6
 
 
 def test_an_operator_of_another_library_is_no_product_by_its_name():
@@ -67,22 +67,22 @@ def test_an_operator_of_another_library_is_no_product_by_its_name():
 @pytest.mark.parametrize("name", ["aten::convolution", "aten::_convolution"])
 def test_a_convolution_counts_by_its_output(name):
     """4 images of 8 channels, 6 x 6, from 3 channels by 3 x 3."""
-    found = of(name, [[4, 3, 6, 6], [8, 3, 3, 3]], CONVOLUTION, 4 * 8 * 36)
-    assert work.flops(found, []) == 2 * (4 * 8 * 36) * (3 * 9)
+    result = of(name, [[4, 3, 6, 6], [8, 3, 3, 3]], CONVOLUTION, 4 * 8 * 36)
+    assert work.flops(result, []) == 2 * (4 * 8 * 36) * (3 * 9)
 
 
 def test_a_transposed_convolution_counts_by_its_input():
     transposed = [*CONVOLUTION[:6], True, [0, 0], 1]
-    found = of("aten::convolution", [[4, 3, 6, 6], [3, 8, 3, 3]], transposed, 4 * 8 * 64)
-    assert work.flops(found, []) == 2 * (4 * 3 * 36) * (8 * 9)
+    result = of("aten::convolution", [[4, 3, 6, 6], [3, 8, 3, 3]], transposed, 4 * 8 * 64)
+    assert work.flops(result, []) == 2 * (4 * 3 * 36) * (8 * 9)
 
 
 @pytest.mark.parametrize(("mask", "times"), [([True] * 3, 2), ([False, True, True], 1), ({}, 0)])
 def test_the_way_back_counts_the_gradients_that_are_asked_for(mask, times):
     values = [None, None, None, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, mask]
     shapes = [[4, 8, 6, 6], [4, 3, 6, 6], [8, 3, 3, 3]]
-    found = of("aten::convolution_backward", shapes, values)
-    assert work.flops(found, []) == times * 2 * (4 * 8 * 36) * (3 * 9)
+    result = of("aten::convolution_backward", shapes, values)
+    assert work.flops(result, []) == times * 2 * (4 * 8 * 36) * (3 * 9)
 
 
 def test_attention_counts_its_products():
@@ -119,16 +119,16 @@ def test_the_dtype_is_the_first_that_floats():
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "made", "dtype"),
+    ("name", "arguments", "op", "dtype"),
     [
         ("aten::_int_mm", "signed char", "int", "int8"),
         ("aten::_scaled_mm", "c10::Float8_e4m3fn", "c10::BFloat16", "float8_e4m3fn"),
     ],
 )
-def test_a_product_of_8_bits_counts_in_what_it_multiplies(name, given, made, dtype):
+def test_a_product_of_8_bits_counts_in_what_it_multiplies(name, arguments, op, dtype):
     product = node(3, name, [tensor(1), tensor(2)], [tensor(3)], shapes=[[2, 3], [3, 5]])
-    product["input_types"] = [f"Tensor({given})"] * 2
-    product["output_types"] = [f"Tensor({made})"]
+    product["input_types"] = [f"Tensor({arguments})"] * 2
+    product["output_types"] = [f"Tensor({op})"]
     call = nodes(execution_trace(product))[-1]
     assert work.dtype(call) == dtype
     assert work.flops(call, []) == 2 * 2 * 3 * 5

@@ -24,9 +24,9 @@ def warned(data: bytes, about: str) -> str:
 
 def read(data: bytes, **dims: int) -> Graph:
     """The graph of a model, which is read without warnings."""
-    found = onnx.read(data, "", dims)
-    assert not found.warnings
-    return found
+    graph = onnx.read(data, "", dims)
+    assert not graph.warnings
+    return graph
 
 
 def work(data: bytes, kind: str, **dims: int) -> int:

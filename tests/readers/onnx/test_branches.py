@@ -30,29 +30,30 @@ def conditional(then: object, other: object, *before: object, **more: object) ->
 
 
 SQUEEZED = graph([node("Squeeze", "r one", "t")], [], [value("t", None)])
-KEPT = graph([node("Identity", "r", "e")], [], [value("e", None)])
+IDENTITY = graph([node("Identity", "r", "e")], [], [value("e", None)])
 IS_ONE = [
     node("Shape", "r", "sizes"),
     node("Gather", "sizes index", "size"),
     node("Equal", "size index", "c"),
 ]
-HELD = [whole("one", 1), scalar("index", 1)]
+CONSTANTS = [whole("one", 1), scalar("index", 1)]
 
 
+# A known condition: the branch stands in place of its op.
 def test_a_condition_that_follows_from_shapes_chooses_its_branch():
-    g = read(conditional(SQUEEZED, KEPT, *IS_ONE, held=HELD), batch=4)
+    g = read(conditional(SQUEEZED, IDENTITY, *IS_ONE, held=CONSTANTS), batch=4)
     assert [op.kind for op in g.ops] == ["input", "onnx.Relu", "onnx.Squeeze", "onnx.Relu"]
-    other = conditional(KEPT, SQUEEZED, *IS_ONE, held=HELD)
+    other = conditional(IDENTITY, SQUEEZED, *IS_ONE, held=CONSTANTS)
     assert [op.kind for op in read(other, batch=4).ops][2] == "onnx.Identity"
 
 
-@pytest.mark.parametrize("chosen", [True, False])
-def test_a_condition_that_is_a_constant_chooses_its_branch(chosen):
-    data = conditional(SQUEEZED, KEPT, inputs=[], held=[*HELD, truth("c", chosen)])
+@pytest.mark.parametrize("branch", [True, False])
+def test_a_condition_that_is_a_constant_chooses_its_branch(branch):
+    data = conditional(SQUEEZED, IDENTITY, inputs=[], held=[*CONSTANTS, truth("c", branch)])
     assert len(read(data, batch=4).ops) == 4
-    stated = node("Constant", "", "c", value=truth("", chosen))
-    data = conditional(SQUEEZED, KEPT, stated, held=HELD)
-    assert ("onnx.Squeeze" in [op.kind for op in read(data, batch=4).ops]) is chosen
+    stated = node("Constant", "", "c", value=truth("", branch))
+    data = conditional(SQUEEZED, IDENTITY, stated, held=CONSTANTS)
+    assert ("onnx.Squeeze" in [op.kind for op in read(data, batch=4).ops]) is branch
 
 
 def test_what_the_other_branch_holds_is_no_matter():
@@ -63,7 +64,7 @@ def test_what_the_other_branch_holds_is_no_matter():
         [value("m", None)],
         [weight("big", 500)],
     )
-    g = read(conditional(SQUEEZED, magic, *IS_ONE, held=HELD), batch=4)
+    g = read(conditional(SQUEEZED, magic, *IS_ONE, held=CONSTANTS), batch=4)
     assert sum(op.persistent for op in g.ops) == 8
 
 
@@ -76,7 +77,7 @@ def test_names_stay_unique_where_a_branch_stands_in_place_of_its_op():
         [weight("k", 32)],
     )
     nodes = [node("Relu", "x", "r"), node("Relu", "x", "h")]
-    nodes += [node("If", "c", out, then_branch=branch, else_branch=KEPT) for out in ("p", "q")]
+    nodes += [node("If", "c", out, then_branch=branch, else_branch=IDENTITY) for out in ("p", "q")]
     nodes += [node("Sum", "p q h", "y")]
     data = model(nodes, [value("x", [4, 32])], [value("y", None)], [truth("c", True)])
     g = read(data)
@@ -104,8 +105,8 @@ def test_a_branch_may_hand_out_what_is_around_it_or_one_value_twice():
 
 
 def test_a_known_condition_inside_a_known_branch_is_followed_too():
-    inner = node("If", "c", "i", then_branch=SQUEEZED, else_branch=KEPT)
-    data = conditional(graph([inner], [], [value("i", None)]), KEPT, *IS_ONE, held=HELD)
+    inner = node("If", "c", "i", then_branch=SQUEEZED, else_branch=IDENTITY)
+    data = conditional(graph([inner], [], [value("i", None)]), IDENTITY, *IS_ONE, held=CONSTANTS)
     assert [op.kind for op in read(data, batch=4).ops][2] == "onnx.Squeeze"
 
 
@@ -117,11 +118,14 @@ def test_a_name_inside_a_body_of_a_branch_stays_its_own():
         [value("i", None)],
     )
     nodes = [node("Relu", "x", "r"), node("Abs", "x", "h"), node("Abs", "h", "d")]
-    nodes += [node("If", "c", "s", then_branch=branch, else_branch=KEPT), node("Sum", "s d", "y")]
+    nodes += [
+        node("If", "c", "s", then_branch=branch, else_branch=IDENTITY),
+        node("Sum", "s d", "y"),
+    ]
     inputs = [value("x", [4]), value("open", [], TensorProto.BOOL)]
     g = read(model(nodes, inputs, [value("y", None)], [truth("c", True)]))
-    made = {t.name: [g.ops[c].name for c in t.consumers] for t in g.tensors}
-    assert (made["h"], made["h#2"], made["d"]) == (["d"], ["s"], ["y"])
+    items = {t.name: [g.ops[c].name for c in t.consumers] for t in g.tensors}
+    assert (items["h"], items["h#2"], items["d"]) == (["d"], ["s"], ["y"])
 
 
 def outer_constants(inside: bool) -> bytes:
@@ -131,16 +135,17 @@ def outer_constants(inside: bool) -> bytes:
     def branch(width: int) -> object:
         nodes = [node("Reshape", "x shape", "s"), node("MatMul", "s w", "h")]
         nodes += [node("ReduceMax", "h", "o", axes=[0, 1])]
-        held = [weight("w", 64, width), *(shape if inside else [])]
-        return graph(nodes, [], [value("o", [1, 1])], held)
+        constants = [weight("w", 64, width), *(shape if inside else [])]
+        return graph(nodes, [], [value("o", [1, 1])], constants)
 
     nodes = [node("If", "c", "y", then_branch=branch(512), else_branch=branch(8))]
     inputs = [value("x", ["batch", 256]), CONDITION]
-    held = [] if inside else shape
+    constants = [] if inside else shape
     opsets = [helper.make_opsetid("", 17)]
-    return model(nodes, inputs, [value("y", [1, 1])], held, opset_imports=opsets)
+    return model(nodes, inputs, [value("y", [1, 1])], constants, opset_imports=opsets)
 
 
+# Values of the graph around a branch.
 @pytest.mark.parametrize("inside", [True, False])
 def test_constants_from_outside_are_known_in_branches(inside):
     assert work(outer_constants(inside), "If", batch=64) == 2 * 256 * 64 * 512 + 256 * 512
@@ -163,22 +168,23 @@ def test_what_follows_from_shapes_outside_is_known_in_a_body_of_a_body():
     middle = graph([size, node("If", "c", "m", **both)], [], [value("m", None)])
     nodes = [node("Shape", "x", "sizes"), node("Gather", "sizes zero", "first")]
     nodes += [node("If", "c", "y", then_branch=middle, else_branch=middle)]
-    held = [whole("zero", 0), whole("four", 4), whole("eight", 8)]
-    data = model(nodes, [value("x", ["n", 2]), CONDITION], [value("y", None)], held)
+    constants = [whole("zero", 0), whole("four", 4), whole("eight", 8)]
+    data = model(nodes, [value("x", ["n", 2]), CONDITION], [value("y", None)], constants)
     assert work(data, "If", n=64) == 2 * (64 // 4) * 8 * 6
 
 
+# An unknown condition counts the larger branch; broken branches are named.
 def test_where_branches_make_other_shapes_the_larger_counts_and_a_warning_says_so():
     wide = graph([node("MatMul", "r w", "t")], [], [value("t", None)], [weight("w", 32, 64)])
-    data = conditional(wide, KEPT)
+    data = conditional(wide, IDENTITY)
     assert "'s'" in warned(data, "1 value has a shape that depends on the branch taken")
     assert onnx.read(data, "", {"batch": 4}).ops[-1].flops == 4 * 64
-    assert onnx.read(conditional(KEPT, wide), "", {"batch": 4}).ops[-1].flops == 4 * 64
+    assert onnx.read(conditional(IDENTITY, wide), "", {"batch": 4}).ops[-1].flops == 4 * 64
 
 
 @pytest.mark.parametrize("missing", ["then_branch", "else_branch"])
 def test_a_branch_that_is_missing_is_named(missing):
-    both = {"then_branch": KEPT, "else_branch": KEPT}
+    both = {"then_branch": IDENTITY, "else_branch": IDENTITY}
     del both[missing]
     nodes = [node("Relu", "x", "r"), node("If", "c", "y", **both)]
     data = model(nodes, [value("x", [4]), CONDITION], [value("y", [4])])
@@ -187,21 +193,25 @@ def test_a_branch_that_is_missing_is_named(missing):
 
 
 def test_a_branch_of_fewer_outputs_than_its_op_is_named():
-    for held in ([], [truth("c", True)]):
-        nodes = [node("Relu", "x", "r"), node("If", "c", "y z", then_branch=KEPT, else_branch=KEPT)]
-        inputs = [value("x", [4]), *([] if held else [CONDITION])]
+    for constants in ([], [truth("c", True)]):
+        nodes = [
+            node("Relu", "x", "r"),
+            node("If", "c", "y z", then_branch=IDENTITY, else_branch=IDENTITY),
+        ]
+        inputs = [value("x", [4]), *([] if constants else [CONDITION])]
         with pytest.raises(ReadError, match=r"op 'y': its (then|else)_branch makes 1 values of 2"):
-            onnx.read(model(nodes, inputs, [value("y", [4])], held), "")
+            onnx.read(model(nodes, inputs, [value("y", [4])], constants), "")
 
 
 def test_a_value_that_nothing_makes_is_named_in_a_branch():
     lost = graph([node("Relu", "nowhere", "t")], [], [value("t", None)])
     with pytest.raises(ReadError, match="reads 'nowhere', which no op makes"):
-        onnx.read(conditional(lost, KEPT), "")
+        onnx.read(conditional(lost, IDENTITY), "")
 
 
 def test_a_condition_of_several_values_is_none():
-    held = [numpy_helper.from_array(numpy_helper.to_array(whole("c", 1, 1)) > 0, "c")]
+    constants = [numpy_helper.from_array(numpy_helper.to_array(whole("c", 1, 1)) > 0, "c")]
     assert "onnx.If" in [
-        op.kind for op in onnx.read(conditional(KEPT, KEPT, inputs=[], held=held), "").ops
+        op.kind
+        for op in onnx.read(conditional(IDENTITY, IDENTITY, inputs=[], held=constants), "").ops
     ]

@@ -70,8 +70,8 @@ def test_an_input_of_unknown_rank_is_given_a_shape():
 def test_a_name_that_only_an_op_without_inference_has_is_given_too():
     nodes = [node("Magic", "x", "m", domain="com.microsoft"), node("Relu", "m", "y")]
     data = model(nodes, [value("x", [2])], [value("y", None)])
-    made = onnx.read(data, "", {"m.0": 6})
-    assert made.ops[2].flops == 6
+    result = onnx.read(data, "", {"m.0": 6})
+    assert result.ops[2].flops == 6
 
 
 @pytest.mark.parametrize(
@@ -107,18 +107,20 @@ def test_a_size_that_changes_nothing_is_refused():
         "then_branch": graph(nodes, [], [value("y", None)]),
         "else_branch": graph([node("NonZero", "x", "i")], [], [value("i", None)]),
     }
-    held = [helper.make_tensor("c", TensorProto.BOOL, [], [True])]
-    chosen = model([node("If", "c", "z", **branches)], [value("x", [4])], [value("z", None)], held)
+    constants = [helper.make_tensor("c", TensorProto.BOOL, [], [True])]
+    choice = model(
+        [node("If", "c", "z", **branches)], [value("x", [4])], [value("z", None)], constants
+    )
     with pytest.raises(ReadError, match=r"dims: 'i.1' gives nothing a size"):
-        onnx.read(chosen, "", {"i.1": 4})
+        onnx.read(choice, "", {"i.1": 4})
 
 
 def test_a_symbol_of_what_inference_leaves_open_is_given():
     nodes = [node("NonZero", "x", "i"), node("Cast", "i", "y", to=TensorProto.FLOAT)]
     data = model(nodes, [value("x", [4, 8])], [value("y", [2, "found"])])
-    made = loaded(data)
-    made.graph.value_info.append(value("i", [2, "found"], TensorProto.INT64))
-    assert work(made.SerializeToString(), "Cast", found=7) == 14
+    proto = loaded(data)
+    proto.graph.value_info.append(value("i", [2, "found"], TensorProto.INT64))
+    assert work(proto.SerializeToString(), "Cast", found=7) == 14
 
 
 def test_two_sizes_of_one_dimension_are_named():
@@ -134,8 +136,8 @@ def test_sizes_of_a_model_without_open_dimensions_are_refused():
 
 
 def test_a_size_inside_a_body_is_given_by_its_name():
-    found = [value("i", [2, None], TensorProto.INT64)]
-    body = graph([node("NonZero", "x", "i")], [], found)
+    results = [value("i", [2, None], TensorProto.INT64)]
+    body = graph([node("NonZero", "x", "i")], [], results)
     other = graph([node("Cast", "k", "j", to=TensorProto.INT64)], [], [value("j", [2, None])])
     nodes = [node("If", "c", "y", then_branch=body, else_branch=other)]
     inputs = [value("x", [4, 8]), value("k", [2, 1]), value("c", [], TensorProto.BOOL)]

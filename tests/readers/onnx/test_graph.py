@@ -6,11 +6,66 @@ import pytest
 
 pytest.importorskip("onnx")
 
+import onnx as package
 from onnx import TensorProto, helper
 
 from situate.errors import GraphError, ReadError
 from situate.readers import onnx
-from tests.readers.models import graph, loaded, model, node, value, weight
+from situate.readers.onnx.graph import initializer_sizes, large_and_shared
+from tests.readers.models import graph, loaded, model, node, value, weight, whole
+
+
+# Constants of an ONNX model, known before any input comes.
+def test_sizes_of_initializers():
+    assert initializer_sizes(graph([], [], [], [weight("w", 2, 3)])) == {"w": 24}
+
+
+def test_a_sparse_initializer_counts_its_values_and_indices():
+    result = graph([], [], [])
+    sparse = result.sparse_initializer.add(dims=[100])
+    sparse.values.CopyFrom(weight("w", 5))
+    sparse.indices.CopyFrom(whole("i", *range(5)))
+    assert initializer_sizes(result) == {"w": 20 + 40}
+
+
+def test_only_large_constants_of_several_readers_are_shared():
+    sizes = {"large": 5000, "alone": 5000, "small": 4}
+    assert large_and_shared(sizes, [["large", "small"], ["large", "small", "alone"]]) == ["large"]
+
+
+def test_a_quantised_weight_stays_as_it_is():
+    proto = loaded(
+        model(
+            [node("DequantizeLinear", "q scale", "w"), node("MatMul", "x w", "y")],
+            [value("x", [2, 64])],
+            [value("y", None)],
+            [
+                weight("scale"),
+                package.helper.make_tensor(
+                    "q", package.TensorProto.INT8, [64, 8], bytes(512), raw=True
+                ),
+            ],
+        )
+    )
+    ops = onnx.read(proto.SerializeToString(), "").ops
+    assert [op.kind for op in ops] == ["input", "onnx.DequantizeLinear", "onnx.MatMul"]
+    assert ops[1].persistent == 512 + 4
+
+
+def test_an_initializer_that_is_also_an_input_is_no_input():
+    data = model(
+        [node("Add", "x w", "y")],
+        [value("x", [2]), value("w", [2])],
+        [value("y", None)],
+        [weight("w", 2)],
+    )
+    assert [op.kind for op in onnx.read(data, "").ops] == ["input", "onnx.Add"]
+
+
+def test_an_unused_initializer_takes_no_memory():
+    data = model([node("Relu", "x", "y")], [value("x", [2])], [value("y", None)], [weight("w", 2)])
+    assert sum(op.persistent for op in onnx.read(data, "").ops) == 0
+
 
 OPSETS = [helper.make_opsetid("", 18), helper.make_opsetid("acme", 1)]
 X, Y = value("x", [4, 8]), value("y", None)
@@ -21,6 +76,7 @@ def names(g, ops):
     return [g.ops[op].name for op in ops]
 
 
+# Which op holds a constant, and which ops are views.
 def test_a_large_shared_weight_is_an_op_beside_its_first_reader():
     nodes = [node("MatMul", "x w", "a"), node("MatMul", "a w", "y")]
     g = onnx.read(model(nodes, [value("x", [4, 32])], [Y], [weight("w", 32, 32)]), "")
@@ -59,6 +115,7 @@ def test_a_transpose_moves_data():
     assert g.ops[1].group is None
 
 
+# Names, modules and control flow.
 def test_names_that_are_missing_or_repeat_are_made_unique():
     nodes = [
         node("Relu", "x", "a"),
@@ -114,14 +171,15 @@ def test_a_model_of_constants_alone_says_so():
         onnx.read(model([], [], [value("w", [2])], [weight("w", 2)]), "")
 
 
+# Functions, custom ops and broken models.
 def test_a_function_is_spread_out():
-    made = loaded(model([node("Twice", "x", "y", domain="my")], [X], [Y]))
-    made.functions.add(domain="my", name="Twice", input=["a"], output=["b"]).node.append(
+    proto = loaded(model([node("Twice", "x", "y", domain="my")], [X], [Y]))
+    proto.functions.add(domain="my", name="Twice", input=["a"], output=["b"]).node.append(
         node("Add", "a a", "b")
     )
-    made.functions[0].opset_import.add(domain="", version=18)
-    made.opset_import.add(domain="my", version=1)
-    assert [op.kind for op in onnx.read(made.SerializeToString(), "").ops] == ["input", "onnx.Add"]
+    proto.functions[0].opset_import.add(domain="", version=18)
+    proto.opset_import.add(domain="my", version=1)
+    assert [op.kind for op in onnx.read(proto.SerializeToString(), "").ops] == ["input", "onnx.Add"]
 
 
 @pytest.mark.parametrize(

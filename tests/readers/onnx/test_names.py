@@ -26,7 +26,10 @@ def test_what_bodies_take_from_outside_is_read_too():
 def test_all_graphs_and_all_nodes():
     whole = graph([OUTER], [], [])
     assert len(list(graphs_of(whole))) == 1 + 2 + 4
-    assert [made.op_type for made in nodes_of(whole)] == ["If", *["Neg", "If", "Add", "Add"] * 2]
+    assert [result.op_type for result in nodes_of(whole)] == [
+        "If",
+        *["Neg", "If", "Add", "Add"] * 2,
+    ]
 
 
 def test_a_node_without_a_name_is_called_after_its_first_output():

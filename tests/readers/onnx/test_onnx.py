@@ -19,23 +19,23 @@ from tests.readers.models import convolution, graph, loaded, model, node, value,
 
 def external(location: str, where: str = "initializer") -> bytes:
     """A model whose weight is stored at `location`."""
-    made = loaded(convolution())
-    tensor = made.graph.initializer[0]
+    proto = loaded(convolution())
+    tensor = proto.graph.initializer[0]
     if where == "attribute":
-        tensor = made.graph.node.add(op_type="Constant", output=["k"]).attribute.add(
+        tensor = proto.graph.node.add(op_type="Constant", output=["k"]).attribute.add(
             name="value", type=4
         )
-        tensor.t.CopyFrom(made.graph.initializer[0])
+        tensor.t.CopyFrom(proto.graph.initializer[0])
         tensor = tensor.t
     if where == "body":
         body = graph([node("Identity", "w", "e")], [], [value("e", [4, 3, 3, 3])], [weight("w", 4)])
         branch = node("If", "x", "z", then_branch=body, else_branch=body)
-        made.graph.node.append(branch)
-        tensor = made.graph.node[-1].attribute[0].g.initializer[0]
+        proto.graph.node.append(branch)
+        tensor = proto.graph.node[-1].attribute[0].g.initializer[0]
     tensor.ClearField("raw_data")
     tensor.data_location = TensorProto.EXTERNAL
     tensor.external_data.add(key="location", value=location)
-    return bytes(made.SerializeToString())
+    return bytes(proto.SerializeToString())
 
 
 def test_a_model_is_recognised():

@@ -16,7 +16,7 @@ from tests.readers.models import graph, loaded, model, node, scalar, value, whol
 from tests.readers.onnx.remedies import read
 
 OPSETS = [helper.make_opsetid("", version) for version in (11, 17)]
-HELD = [
+CONSTANTS = [
     scalar("zero", 0),
     scalar("one", 1),
     scalar("last", -1),
@@ -27,10 +27,10 @@ HELD = [
 
 def reading(*nodes: Any, version: int = 17, outputs: Any = None, inputs: Any = ()) -> bytes:
     """Nodes on two values of (10, 4)."""
-    given = [value("a", [10, 4]), value("b", [10, 4]), *inputs]
-    made = outputs or [value("y", None)]
+    arguments = [value("a", [10, 4]), value("b", [10, 4]), *inputs]
+    result = outputs or [value("y", None)]
     opsets = [helper.make_opsetid("", version)]
-    return model(nodes, given, made, HELD, opset_imports=opsets)
+    return model(nodes, arguments, result, CONSTANTS, opset_imports=opsets)
 
 
 def sequence(name: str) -> Any:
@@ -45,9 +45,10 @@ def kinds(data: bytes) -> list[str]:
     return [op.kind.removeprefix("onnx.") for op in read(data).ops[2:]]
 
 
+# Sequences of known content become the tensors in them.
 @pytest.mark.parametrize("version", [11, 17])
 @pytest.mark.parametrize(
-    ("nodes", "made", "size"),
+    ("nodes", "op", "size"),
     [
         ([PAIR, node("SequenceAt", "s one", "y")], ["Identity"], 160),
         ([PAIR, node("SequenceAt", "s last", "y")], ["Identity"], 160),
@@ -98,10 +99,10 @@ def kinds(data: bytes) -> list[str]:
         ),
     ],
 )
-def test_ops_on_sequences_are_ops_on_their_tensors(nodes, made, size, version):
+def test_ops_on_sequences_are_ops_on_their_tensors(nodes, op, size, version):
     data = reading(*nodes, version=version)
-    assert kinds(data) == made
-    view = made[-1] == "Identity" and "Split" not in made
+    assert kinds(data) == op
+    view = op[-1] == "Identity" and "Split" not in op
     tensors = {t.name: t.size for t in read(data).tensors}
     assert size == (tensors["a"] if view else tensors.get("y", size))
 
@@ -123,14 +124,14 @@ def test_a_sequence_that_the_model_hands_out_is_its_tensors():
     assert [t.size for t in g.tensors if t.output] == [64, 64, 32]
 
 
-@pytest.mark.parametrize(("given", "kind"), [("a", "Relu"), ("", "Neg")])
-def test_an_optional_is_its_content_and_whether_it_has_one_is_known(given, kind):
+@pytest.mark.parametrize(("arguments", "kind"), [("a", "Relu"), ("", "Neg")])
+def test_an_optional_is_its_content_and_whether_it_has_one_is_known(arguments, kind):
     has = graph(
         [node("OptionalGetElement", "o", "e"), node("Relu", "e", "t")], [], [value("t", None)]
     )
     lacks = graph([node("Neg", "b", "t")], [], [value("t", None)])
-    nodes = [node("Optional", given, "o"), node("OptionalHasElement", "o", "c")]
-    if not given:
+    nodes = [node("Optional", arguments, "o"), node("OptionalHasElement", "o", "c")]
+    if not arguments:
         nodes[0].attribute.add(name="type", type=13).tp.CopyFrom(
             helper.make_tensor_type_proto(1, [10, 4])
         )
@@ -138,6 +139,7 @@ def test_an_optional_is_its_content_and_whether_it_has_one_is_known(given, kind)
     assert kinds(reading(*nodes))[-1] == kind
 
 
+# Sequences that depend on data are refused with a remedy that works.
 @pytest.mark.parametrize(
     ("nodes", "message"),
     [
@@ -218,13 +220,13 @@ def classifier(*, zipped: bool) -> bytes:
     ]
     if zipped:
         nodes.append(node("ZipMap", "p", "z", domain="ai.onnx.ml", classlabels_int64s=[0, 1]))
-    made = model(
+    data = model(
         nodes,
         [value("x", [3, 4])],
         [value("label", None, TensorProto.INT64), value("p", None)],
         opset_imports=[OPSETS[1], helper.make_opsetid("ai.onnx.ml", 1)],
     )
-    return bytes(loaded(made).SerializeToString())
+    return bytes(loaded(data).SerializeToString())
 
 
 @pytest.mark.parametrize(
@@ -246,7 +248,7 @@ def classifier(*, zipped: bool) -> bytes:
 def test_sequences_without_end_are_an_error(nodes, message, monkeypatch):
     monkeypatch.setattr("situate.readers.onnx.walk.MOST_NODES", 2000)
     inputs = [value("x", [2**30, 2]), value("a", [1000, 2])]
-    data = model(nodes, inputs, [value(nodes[-1].output[0], None)], HELD)
+    data = model(nodes, inputs, [value(nodes[-1].output[0], None)], CONSTANTS)
     with pytest.raises(ReadError, match=message):
         onnx.read(data, "")
 

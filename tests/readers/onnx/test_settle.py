@@ -18,9 +18,9 @@ OPSETS = [helper.make_opsetid("", 18), helper.make_opsetid("acme", 1)]
 
 def stated(data: bytes, *values: object) -> bytes:
     """The model with shapes in its value_info."""
-    made = loaded(data)
-    made.graph.value_info.extend(values)
-    return bytes(made.SerializeToString())
+    proto = loaded(data)
+    proto.graph.value_info.extend(values)
+    return bytes(proto.SerializeToString())
 
 
 def quantised(*shape: int | None) -> bytes:
@@ -30,12 +30,13 @@ def quantised(*shape: int | None) -> bytes:
         node("Quant", "w s", "wq", domain="acme", name="quant_w"),
         node("Conv", "xq wq", "y", pads=[2, 2, 2, 2]),
     ]
-    held = [weight("w", 16, 3, 5, 5), weight("s")]
+    constants = [weight("w", 16, 3, 5, 5), weight("s")]
     image = [value("x", [1, 3, 32, 32])]
-    data = model(nodes, image, [value("y", [None] * 4)], held, opset_imports=OPSETS)
+    data = model(nodes, image, [value("y", [None] * 4)], constants, opset_imports=OPSETS)
     return stated(data, value("xq", shape or [None] * 4), value("wq", [16, 3, 5, 5]))
 
 
+# Values without inferred shapes: sizes come from the model or from the caller.
 def test_an_op_without_inference_makes_sizes_unknown_and_never_1():
     message = r"'quant_x': the shape of 'xq' .*\(acme.Quant has no shape inference here\)"
     with pytest.raises(ReadError, match=message):
@@ -102,6 +103,7 @@ def test_a_value_that_no_node_makes_is_warned_of_never():
     assert work(stated(data, *stale), "Relu") == 64
 
 
+# Stated shapes against inference.
 @pytest.mark.parametrize("shape", [[99, 16], [4], [4, 16, 1]])
 def test_a_stated_shape_that_contradicts_inference_is_not_believed(shape):
     nodes = [node("MatMul", "x w", "h"), node("Relu", "h", "y")]
@@ -113,16 +115,19 @@ def test_a_stated_shape_that_contradicts_inference_is_not_believed(shape):
     )
 
 
-def found(*outputs: object) -> bytes:
+def nonzero_model(*outputs: object) -> bytes:
     """Places of what is not zero, as float."""
     nodes = [node("NonZero", "x", "i"), node("Cast", "i", "y", to=TensorProto.FLOAT)]
     return model(nodes, [value("x", [4, 8])], list(outputs) or [value("y", [2, "found"])])
 
 
+# Sizes that depend on data are assumed to be 1, and a warning names the option.
 def test_a_size_that_depends_on_data_is_one_and_its_warning_says_how_to_give_it():
-    warning = warned(found(), "1 value has dimensions that depend on the data, taken as 1: 'i'")
-    assert onnx.read(found(), "").ops[2].flops == 2
-    assert work(found(), "Cast", **sizes(warning)) == 6
+    warning = warned(
+        nonzero_model(), "1 value has dimensions that depend on the data, taken as 1: 'i'"
+    )
+    assert onnx.read(nonzero_model(), "").ops[2].flops == 2
+    assert work(nonzero_model(), "Cast", **sizes(warning)) == 6
 
 
 def test_several_sizes_that_depend_on_data_are_warned_of_as_one():
@@ -137,10 +142,10 @@ def twice(*nodes: object) -> bytes:
     """A model in which two branches that are known to run make values of the same names."""
     branch = graph(nodes, [], [value("t", None)])
     both = {"then_branch": branch, "else_branch": branch}
-    held = [helper.make_tensor("c", TensorProto.BOOL, [], [True])]
+    constants = [helper.make_tensor("c", TensorProto.BOOL, [], [True])]
     outer = [node("If", "c", name, **both) for name in "yz"]
     outputs = [value("y", None), value("z", None)]
-    return model(outer, [value("x", [4, 8])], outputs, held, opset_imports=OPSETS)
+    return model(outer, [value("x", [4, 8])], outputs, constants, opset_imports=OPSETS)
 
 
 def test_sizes_of_values_that_are_renamed_are_given_by_the_name_in_the_model():
@@ -153,8 +158,9 @@ def test_sizes_of_values_that_are_renamed_are_given_by_the_name_in_the_model():
     assert work(data, "Neg", **sizes(str(error.value))) == 2 * 9
 
 
+# Assumptions give way to statements, and errors name them.
 def test_a_stated_size_goes_before_one_that_was_assumed():
-    assert onnx.read(found(value("y", [2, 5])), "").ops[2].flops == 10
+    assert onnx.read(nonzero_model(value("y", [2, 5])), "").ops[2].flops == 10
 
 
 def test_a_shape_that_inference_rejects_may_be_stated():
@@ -207,9 +213,9 @@ def test_an_output_that_a_chosen_branch_reads_under_another_name_is_kept():
     opsets = [helper.make_opsetid("", 9)]
     nodes = [node("Dropout", "x", "h mask"), node("Not", "mask", "t")]
     branch = graph(nodes, [], [value("t", None, TensorProto.BOOL)])
-    held = [helper.make_tensor("c", TensorProto.BOOL, [], [True])]
+    constants = [helper.make_tensor("c", TensorProto.BOOL, [], [True])]
     both = {"then_branch": branch, "else_branch": branch}
     outer = [node("Abs", "x", "mask"), node("If", "c", "y", **both), node("Abs", "mask", "z")]
-    data = model(outer, [value("x", [4])], [value("y", None)], held, opset_imports=opsets)
+    data = model(outer, [value("x", [4])], [value("y", None)], constants, opset_imports=opsets)
     with pytest.raises(ReadError, match="the shape of 'mask' cannot be inferred"):
         onnx.read(data, "")

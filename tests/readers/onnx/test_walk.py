@@ -9,10 +9,11 @@ pytest.importorskip("onnx")
 from onnx import TensorProto
 
 from situate.readers import onnx
-from situate.readers.onnx.infer import infer
+from situate.readers.onnx.walk import infer
 from tests.readers.models import graph, loaded, model, node, scalar, value, weight, whole
 from tests.readers.onnx.remedies import read, work
 
+# The pass over an ONNX model: shape arithmetic is done before the step.
 Y = value("y", None)
 
 HEADS = [
@@ -49,8 +50,10 @@ def test_shapes_follow_from_values():
 
 
 def test_known_values_are_those_that_no_input_reaches():
-    made = infer(loaded(model(HEADS, [value("x", [1, 2, 64])], [value("y", None)], CONSTANTS)), {})
-    assert made.constants == {"s", "width", "head", "h", "front", "target", "s2"}
+    inference = infer(
+        loaded(model(HEADS, [value("x", [1, 2, 64])], [value("y", None)], CONSTANTS)), {}
+    )
+    assert inference.constants == {"s", "width", "head", "h", "front", "target", "s2"}
 
 
 @pytest.mark.parametrize("kind", ["Div", "Mod"])

@@ -25,21 +25,21 @@ def areas(problem: Problem, placement: list[int], pixels: int = 1500) -> dict[st
 
 
 def test_areas_are_drawn_to_the_scale_of_the_limit() -> None:
-    found = areas(chain(3, devices=1, memory=300), [0, 0, 0])
-    assert np.isclose(found[LIVE], 231 / 300)
-    assert np.isclose(found[PERSISTENT], 30 / 300)
-    assert OVER not in found
+    result = areas(chain(3, devices=1, memory=300), [0, 0, 0])
+    assert np.isclose(result[LIVE], 231 / 300)
+    assert np.isclose(result[PERSISTENT], 30 / 300)
+    assert OVER not in result
 
 
 def test_what_is_above_the_limit_has_its_own_colour() -> None:
-    found = areas(chain(3, devices=1, memory=200), [0, 0, 0])
-    assert np.isclose(found[OVER], 1.0)
-    assert np.isclose(found[LIVE], 200 / 231)
+    result = areas(chain(3, devices=1, memory=200), [0, 0, 0])
+    assert np.isclose(result[OVER], 1.0)
+    assert np.isclose(result[LIVE], 200 / 231)
 
 
 def test_what_is_held_above_the_limit_has_that_colour_too() -> None:
-    found = areas(chain(3, devices=1, memory=20), [0, 0, 0])
-    assert np.isclose(found[PERSISTENT], 20 / 231)
+    result = areas(chain(3, devices=1, memory=20), [0, 0, 0])
+    assert np.isclose(result[PERSISTENT], 20 / 231)
 
 
 def test_thinning_lets_a_peak_last_no_longer_than_its_pixel() -> None:

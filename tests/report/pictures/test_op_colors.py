@@ -51,10 +51,12 @@ def contrast(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("deficiency", DEFICIENCIES)
 def test_colours_differ_for_readers_without_one_kind_of_cones(deficiency: str) -> None:
-    seen = {c: lab(np.array(DEFICIENCIES[deficiency]) @ linear(c)) for c in (*PALETTE, OTHER, WIRE)}
-    assert set(PHASES.values()) <= set(seen)
-    for one, other in combinations(seen, 2):
-        assert np.linalg.norm(seen[one] - seen[other]) >= 15, (one, other)
+    visited = {
+        c: lab(np.array(DEFICIENCIES[deficiency]) @ linear(c)) for c in (*PALETTE, OTHER, WIRE)
+    }
+    assert set(PHASES.values()) <= set(visited)
+    for one, other in combinations(visited, 2):
+        assert np.linalg.norm(visited[one] - visited[other]) >= 15, (one, other)
 
 
 def test_text_contrasts_with_what_it_is_on() -> None:
@@ -65,41 +67,41 @@ def test_text_contrasts_with_what_it_is_on() -> None:
 
 def test_phases_come_in_the_order_of_a_step() -> None:
     ops = [Op("a", phase="update"), Op("b", phase="forward"), Op("c"), Op("d", phase="backward")]
-    found = op_colors(ops, np.ones(4))
-    assert found.labels == ("forward", "backward", "update", "other")
-    assert [found.labels[i] for i in found.of] == ["update", "forward", "other", "backward"]
-    assert len(set(found.colors)) == 4
+    result = op_colors(ops, np.ones(4))
+    assert result.labels == ("forward", "backward", "update", "other")
+    assert [result.labels[i] for i in result.of] == ["update", "forward", "other", "backward"]
+    assert len(set(result.colors)) == 4
 
 
 def test_without_phases_top_level_modules_get_colours() -> None:
     ops = [Op("a", module="stem.conv"), Op("b", module="head"), Op("c", module="stem.bn")]
-    found = op_colors(ops, np.ones(3))
-    assert found.labels == ("stem", "head")
-    assert found.of.tolist() == [0, 1, 0]
+    result = op_colors(ops, np.ones(3))
+    assert result.labels == ("stem", "head")
+    assert result.of.tolist() == [0, 1, 0]
 
 
 def test_of_many_modules_the_heaviest_keep_a_colour() -> None:
     ops = [Op(f"op{i}", module=f"m{i}") for i in range(20)]
-    found = op_colors(ops, np.arange(20.0))
-    assert found.labels == (*(f"m{i}" for i in range(20 - len(PALETTE), 20)), "other")
-    assert found.of[0] == len(PALETTE)
+    result = op_colors(ops, np.arange(20.0))
+    assert result.labels == (*(f"m{i}" for i in range(20 - len(PALETTE), 20)), "other")
+    assert result.of[0] == len(PALETTE)
 
 
 def test_without_modules_kinds_do() -> None:
-    found = op_colors([Op("a", kind="conv"), Op("b", kind="relu")], np.ones(2))
-    assert found.labels == ("conv", "relu")
+    result = op_colors([Op("a", kind="conv"), Op("b", kind="relu")], np.ones(2))
+    assert result.labels == ("conv", "relu")
 
 
 def test_text_on_light_colours_is_dark() -> None:
-    found = op_colors([Op(f"op{i}", module=f"m{i}") for i in range(6)], np.ones(6))
-    assert [found.ink(op) == "white" for op in range(6)] == [True, True, True, True, False, False]
+    result = op_colors([Op(f"op{i}", module=f"m{i}") for i in range(6)], np.ones(6))
+    assert [result.ink(op) == "white" for op in range(6)] == [True, True, True, True, False, False]
 
 
 def test_later_slices_have_lighter_shades_of_their_phase() -> None:
     ops = [Op(f"{s}{p}", phase=p, slice=s) for s in range(3) for p in ("forward", "backward")]
-    found = op_colors(ops, np.ones(6))
-    assert found.labels == ("forward", "backward")
-    colors = [found.colors[i] for i in found.of]
+    result = op_colors(ops, np.ones(6))
+    assert result.labels == ("forward", "backward")
+    colors = [result.colors[i] for i in result.of]
     assert colors[:2] == [PHASES["forward"], PHASES["backward"]]
     assert len(set(colors)) == 6
     for phase in range(2):

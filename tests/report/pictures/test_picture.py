@@ -33,6 +33,7 @@ def many(count: int, devices: int) -> tuple[Problem, Schedule]:
     return problem, schedule(problem, [i % devices for i in range(count)])
 
 
+# Formats, and texts that stay within the picture.
 def test_svg_and_png_go_by_the_suffix(tmp_path: Path) -> None:
     problem = chain(3)
     for name, magic in (("plan.svg", b"<?xml"), ("plan.PNG", b"\x89PNG")):
@@ -86,6 +87,7 @@ def test_red_memory_has_a_key_where_there_is_some(memory: int | None, keys: int)
     assert ("above the limit" in texts) == (keys == 4)
 
 
+# Errors leave no file.
 def test_another_suffix_is_an_error_that_names_those_there_are(tmp_path: Path) -> None:
     with pytest.raises(SituateError, match=r"must end in \.svg or \.png"):
         draw(chain(1), schedule(chain(1), [0]), tmp_path / "plan.pdf")
@@ -105,6 +107,7 @@ def test_without_matplotlib_the_extra_is_named(
         draw(chain(1), schedule(chain(1), [0]), tmp_path / "plan.svg")
 
 
+# Headings and labels, hostile ones too.
 def test_the_heading_gives_makespan_bound_and_gap() -> None:
     text = svg(chain(3), [0, 1, 1], lower_bound=3.0, gap=1 / 3, method="heft")
     assert "makespan 4.00 s" in text
@@ -157,6 +160,7 @@ def test_a_device_without_a_limit_beside_one_with() -> None:
     assert "limit" in svg(Problem(problem.graph, cluster), [0, 1])
 
 
+# Size, determinism and matplotlib's state.
 def test_three_thousand_ops_stay_under_two_megabytes() -> None:
     problem, plan = many(3000, 4)
     assert len(render(problem, plan, "svg")) < 2_000_000

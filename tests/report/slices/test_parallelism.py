@@ -14,7 +14,7 @@ from situate.simulation.decoding import decode
 from situate.solvers import solve
 from tests.solvers.families import chain, devices
 from tests.solvers.slices import sliced
-from tests.writers.slices.staged import on, planned, staged
+from tests.writers.slices.staged import on, staged, staged_plan
 
 
 def test_whole_slices_in_equal_shares_are_data_parallel():
@@ -31,9 +31,9 @@ def test_parameters_on_one_device_are_what_ddp_copies():
     problem = Problem(sliced(1, 1), devices(1, 1))
     plan = solve(problem, "data_parallel").schedule
     plan.placement[[op.slice is None for op in problem.graph.ops]] = 1
-    found = data_parallel(problem, plan)
-    assert found is not None
-    assert (found.homes, found.sharded) == (("d1",), False)
+    result = data_parallel(problem, plan)
+    assert result is not None
+    assert (result.homes, result.sharded) == (("d1",), False)
     assert "parameters are on d1, where DDP has a copy" in parallelism_text(problem, plan)
 
 
@@ -56,9 +56,9 @@ def test_copies_of_parameters_are_ddp():
     second = [op.slice == 1 or op.name.endswith("/copy") for op in problem.graph.ops]
     order = np.array(problem.graph.program_order, np.int32)
     plan = decode(problem, np.array(second, np.int32), order, "eager")
-    found = data_parallel(problem, plan)
-    assert found is not None
-    assert (found.homes, found.sharded) == (("d0", "d1"), False)
+    result = data_parallel(problem, plan)
+    assert result is not None
+    assert (result.homes, result.sharded) == (("d0", "d1"), False)
     assert parallelism_text(problem, plan) == (
         "data parallel: each of d0, d1 runs the whole model on 1 sample; each has a copy of the "
         "parameters, as DDP does"
@@ -79,7 +79,7 @@ def test_one_device_accumulates_gradients():
 
 def test_stages_are_a_pipeline():
     problem = on(staged())
-    assert parallelism_text(problem, planned(problem, (0, 0, 1, 1, 0, 0))) == (
+    assert parallelism_text(problem, staged_plan(problem, (0, 0, 1, 1, 0, 0))) == (
         "a pipeline: every slice goes through 3 stages on 2 devices, gpu0, gpu1"
     )
 
@@ -92,9 +92,9 @@ def test_a_slice_may_have_a_tenth_of_its_seconds_elsewhere(moved: str, exact: bo
         if op.name == moved:
             plan.placement[j] = 0
             plan.end[j] = plan.start[j] + 0.2
-    found = data_parallel(problem, plan)
-    assert found is not None
-    assert (found.device, found.exact) == (("d0", "d1"), exact)
+    result = data_parallel(problem, plan)
+    assert result is not None
+    assert (result.device, result.exact) == (("d0", "d1"), exact)
 
 
 def test_all_else_has_no_name():

@@ -12,7 +12,7 @@ from situate.data.cluster import Cluster
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.data.topology import accelerators
-from situate.grouping.unit_graph import unit_graph
+from situate.grouping.units import unit_graph
 from situate.solvers import solve
 from situate.solvers.partitioners.depth_first import depth_first_order
 from situate.solvers.partitioners.mapping import Mapping

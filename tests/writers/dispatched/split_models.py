@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy
 
 WIDTH = 32
 
-Made = tuple[nn.Module, tuple[Tensor, ...]]
+ModelInputs = tuple[nn.Module, tuple[Tensor, ...]]
 
 
 class Block(nn.Module):
@@ -25,8 +25,8 @@ class Block(nn.Module):
         self.down = nn.Linear(WIDTH, WIDTH)
 
     def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:
-        made = self.up(self.norm(x)).relu()
-        return x + self.down(made if context is None else made * context.mean())
+        result = self.up(self.norm(x)).relu()
+        return x + self.down(result if context is None else result * context.mean())
 
 
 def blocks(count: int) -> nn.ModuleList:
@@ -52,7 +52,7 @@ class ImageTransformer(nn.Module):
         return self.head(self.norm(x)[:, 0])
 
 
-def image_transformer() -> Made:
+def image_transformer() -> ModelInputs:
     return ImageTransformer(), (torch.randn(2, 3, 8, 8),)
 
 
@@ -82,7 +82,7 @@ class Hierarchy(nn.Module):
         return self.head(self.stages(self.stem(x) + self.position).mean(1))
 
 
-def hierarchy() -> Made:
+def hierarchy() -> ModelInputs:
     return Hierarchy(), (torch.randn(2, 16, 3),)
 
 
@@ -113,7 +113,7 @@ class TwoTowers(nn.Module):
         return text @ self.visual_projection(self.vision(image)).t() * self.logit_scale.exp()
 
 
-def two_towers() -> Made:
+def two_towers() -> ModelInputs:
     return TwoTowers(), (torch.randint(16, (3, 5)), torch.randn(3, 4, 6))
 
 
@@ -132,7 +132,7 @@ class Classifier(nn.Module):
         return cross_entropy(self.classifier(x.mean(1)), labels)
 
 
-def classifier() -> Made:
+def classifier() -> ModelInputs:
     return Classifier(), (torch.randint(16, (3, 5)), torch.tensor([0, 2, 1]))
 
 
@@ -167,12 +167,12 @@ def _adapted(model: nn.Module) -> nn.Module:
     return Around(Around(model))
 
 
-def lora() -> Made:
+def lora() -> ModelInputs:
     model, inputs = classifier()
     return _adapted(model), inputs
 
 
-def lora_of_image_transformer() -> Made:
+def lora_of_image_transformer() -> ModelInputs:
     """A token and positions are then those of a module in others, which is split."""
     model, inputs = image_transformer()
     return _adapted(model), inputs
@@ -207,7 +207,7 @@ class EncoderDecoder(nn.Module):
         return cross_entropy(self.lm_head(x).flatten(0, 1), labels.flatten())
 
 
-def encoder_decoder() -> Made:
+def encoder_decoder() -> ModelInputs:
     return EncoderDecoder(), (torch.randint(16, (3, 5)), torch.randint(16, (3, 4)))
 
 
@@ -221,8 +221,8 @@ class Convolutions(nn.Module):
         self.shortcut = nn.Conv2d(inputs, outputs, 1)
 
     def forward(self, x: Tensor, time: Tensor) -> Tensor:
-        made = self.first(self.norm(x).relu()) + self.time(time)[:, :, None, None]
-        return self.shortcut(x) + self.second(made.relu())
+        result = self.first(self.norm(x).relu()) + self.time(time)[:, :, None, None]
+        return self.shortcut(x) + self.second(result.relu())
 
 
 class Down(nn.Module):
@@ -232,11 +232,11 @@ class Down(nn.Module):
         self.downsample = nn.Conv2d(8, 8, 3, 2, 1)
 
     def forward(self, x: Tensor, time: Tensor) -> tuple[Tensor, list[Tensor]]:
-        kept = []
+        remaining = []
         for resnet in self.resnets:
             x = resnet(x, time)
-            kept.append(x)
-        return self.downsample(x), kept
+            remaining.append(x)
+        return self.downsample(x), remaining
 
 
 class Up(nn.Module):
@@ -245,10 +245,10 @@ class Up(nn.Module):
         self.resnets = nn.ModuleList(Convolutions(16, 8) for _ in range(2))
         self.upsample = nn.Conv2d(8, 8, 3, padding=1)
 
-    def forward(self, x: Tensor, kept: list[Tensor], time: Tensor) -> Tensor:
+    def forward(self, x: Tensor, residuals: list[Tensor], time: Tensor) -> Tensor:
         x = self.upsample(x.repeat_interleave(2, 2).repeat_interleave(2, 3))
         for resnet in self.resnets:
-            x = resnet(torch.cat([x, kept.pop()], 1), time)
+            x = resnet(torch.cat([x, residuals.pop()], 1), time)
         return x
 
 
@@ -264,18 +264,18 @@ class UNet(nn.Module):
         self.conv_out = nn.Conv2d(8, 3, 3, padding=1)
 
     def forward(self, sample: Tensor, step: Tensor) -> Tensor:
-        time, kept = self.time(step), list[Tensor]()
+        time, remaining = self.time(step), list[Tensor]()
         x = self.conv_in(sample)
         for block in self.down_blocks:
             x, more = block(x, time)
-            kept += more
+            remaining += more
         x = self.mid_block(x, time)
         for block in self.up_blocks:
-            x = block(x, [kept.pop(-2), kept.pop()], time)
+            x = block(x, [remaining.pop(-2), remaining.pop()], time)
         return self.conv_out(x)
 
 
-def unet() -> Made:
+def unet() -> ModelInputs:
     return UNet(), (torch.randn(1, 3, 8, 8), torch.rand(1, 1))
 
 
@@ -290,16 +290,16 @@ class SkippingUNet(nn.Module):
         self.last = nn.Conv2d(8, 3, 3, padding=1)
 
     def forward(self, sample: Tensor, time: Tensor) -> Tensor:
-        x, kept = self.first(sample), []
+        x, remaining = self.first(sample), []
         for block in self.down:
             x = block(x, time)
-            kept.append(x)
+            remaining.append(x)
         for block in self.up:
-            x = block(torch.cat([x, kept.pop()], 1), time)
+            x = block(torch.cat([x, remaining.pop()], 1), time)
         return sample + self.last(x)
 
 
-def skipping_unet() -> Made:
+def skipping_unet() -> ModelInputs:
     return SkippingUNet(), (torch.randn(1, 3, 8, 8), torch.rand(1, 8))
 
 
@@ -341,11 +341,11 @@ class Flux(nn.Module):
         return self.proj_out(self.norm_out(x[:, context.shape[1] :]))
 
 
-def flux() -> Made:
+def flux() -> ModelInputs:
     return Flux(), (torch.randn(1, 7, 6), torch.randn(1, 5, 4), torch.rand(1, 1))
 
 
-MODELS: dict[str, Callable[[], Made]] = {
+MODELS: dict[str, Callable[[], ModelInputs]] = {
     make.__name__: make
     for make in (
         image_transformer,

@@ -10,7 +10,7 @@ from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.data.slices import Slices
-from situate.report.model_parts import model_parts
+from situate.report.slices.stages import model_parts
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import decode
 
@@ -44,24 +44,31 @@ def staged(
     for s in range(slices):
         add(f"slice{s}/input/0", 0.0, kind="input", phase="forward", slice=s)
         add(f"slice{s}/loss/full", 0.0, phase="backward", slice=s)
-        made = f"slice{s}/input/0"
+        result = f"slice{s}/input/0"
         for path in paths:
             name = f"slice{s}/{path}/mm"
-            add(name, 1.0, made, f"{path}.weight", module=path, phase="forward", slice=s)
-            made = name
-        add(f"slice{s}/loss/mean", 0.0, made, phase="forward", slice=s)
-        made = f"slice{s}/loss/mean_backward"
-        add(made, 0.0, f"slice{s}/loss/mean", f"slice{s}/loss/full", phase="backward", slice=s)
+            add(name, 1.0, result, f"{path}.weight", module=path, phase="forward", slice=s)
+            result = name
+        add(f"slice{s}/loss/mean", 0.0, result, phase="forward", slice=s)
+        result = f"slice{s}/loss/mean_backward"
+        add(result, 0.0, f"slice{s}/loss/mean", f"slice{s}/loss/full", phase="backward", slice=s)
         for path in reversed(paths):
             fields = {"module": path, "phase": "backward", "slice": s}
-            kept = f"slice{s}/{path}/mm"
+            remaining = f"slice{s}/{path}/mm"
             if path != paths[0]:
-                add(f"{kept}#2", 1.0, made, f"{path}.weight", **fields)
-            add(f"{kept}#3", 1.0, made, kept, **fields)
-            made = f"{kept}#2"
+                add(f"{remaining}#2", 1.0, result, f"{path}.weight", **fields)
+            add(f"{remaining}#3", 1.0, result, remaining, **fields)
+            result = f"{remaining}#2"
             total = f"{path}.weight/add{s - 1}" if s > 1 else f"slice0/{path}/mm#3"
             if s:
-                add(f"{path}.weight/add{s}", 0.0, total, f"{kept}#3", phase="backward", module=path)
+                add(
+                    f"{path}.weight/add{s}",
+                    0.0,
+                    total,
+                    f"{remaining}#3",
+                    phase="backward",
+                    module=path,
+                )
     for path in paths:
         total = f"{path}.weight/add{slices - 1}" if slices > 1 else f"slice0/{path}/mm#3"
         add(f"{path}.weight/sgd", 0.0, total, phase="update", group=f"{path}.weight", module=path)
@@ -80,14 +87,14 @@ def on(graph: Graph, devices: int = 2, kind: str = "gpu") -> Problem:
 def placement(problem: Problem, devices: Sequence[int]) -> np.ndarray:
     """Parts on these devices; the loss with the last, inputs with the first."""
     parts = model_parts(problem.graph)
-    found = [
+    results = [
         devices[part] if part >= 0 else devices[-1 if "loss" in op.name else 0]
         for op, part in zip(problem.graph.ops, parts.of_op, strict=True)
     ]
-    return np.array(found, np.int32)
+    return np.array(results, np.int32)
 
 
-def planned(
+def staged_plan(
     problem: Problem, devices: Sequence[int] = SPLIT, key: Callable[[Op], float] | None = None
 ) -> Schedule:
     """The plan of parts on these devices, in the program's order or by a key of each op."""

@@ -18,7 +18,7 @@ from situate.solvers import solve
 from situate.writers.accelerate import write
 from tests.solvers.families import devices
 from tests.solvers.slices import sliced
-from tests.writers.slices.staged import on, planned, staged
+from tests.writers.slices.staged import on, staged, staged_plan
 
 STEPS = "ACCELERATE_GRADIENT_ACCUMULATION_STEPS"
 
@@ -31,9 +31,9 @@ def plan(count: int, method: str = "fsdp", *speeds: float) -> tuple[Problem, Sch
 
 def words(file: Path) -> list[str]:
     """The words of the command that a script runs, `train.py` among them."""
-    shown = file.read_text().replace("exec ", "echo ")
-    ended = subprocess.run(["sh", "-c", shown, "sh", "train.py"], capture_output=True, check=True)
-    return ended.stdout.decode().split()
+    text = file.read_text().replace("exec ", "echo ")
+    process = subprocess.run(["sh", "-c", text, "sh", "train.py"], capture_output=True, check=True)
+    return process.stdout.decode().split()
 
 
 def test_spread_parameters_are_fsdp(tmp_path: Path):
@@ -51,14 +51,14 @@ def test_parameters_on_one_device_are_ddp(tmp_path: Path):
     problem, schedule = plan(2)
     schedule.placement[[op.slice is None for op in problem.graph.ops]] = 0
     write(problem, schedule, tmp_path / "run.sh")
-    found = words(tmp_path / "run.sh")
-    assert found == ["accelerate", "launch", "--num_processes", "2", "--multi_gpu", "train.py"]
+    result = words(tmp_path / "run.sh")
+    assert result == ["accelerate", "launch", "--num_processes", "2", "--multi_gpu", "train.py"]
 
 
 def test_one_device_accumulates(tmp_path: Path):
     write(*plan(3, "single"), tmp_path / "run.sh")
-    found = words(tmp_path / "run.sh")
-    assert found == ["accelerate", "launch", "--num_processes", "1", "train.py"]
+    result = words(tmp_path / "run.sh")
+    assert result == ["accelerate", "launch", "--num_processes", "1", "train.py"]
     assert f"export {STEPS}=3" in (tmp_path / "run.sh").read_text()
 
 
@@ -83,9 +83,13 @@ def test_accelerate_takes_the_options_and_reads_the_steps(tmp_path: Path, monkey
     from accelerate.commands.launch import launch_command_parser
 
     write(*plan(4), tmp_path / "run.sh")
-    taken = launch_command_parser().parse_args(words(tmp_path / "run.sh")[2:])
-    assert (taken.num_processes, taken.use_fsdp, taken.training_script) == (2, True, "train.py")
-    assert str(taken.fsdp_reshard_after_forward) == "false"
+    options = launch_command_parser().parse_args(words(tmp_path / "run.sh")[2:])
+    assert (options.num_processes, options.use_fsdp, options.training_script) == (
+        2,
+        True,
+        "train.py",
+    )
+    assert str(options.fsdp_reshard_after_forward) == "false"
     monkeypatch.setenv(STEPS, "2")
     assert Accelerator(cpu=True).gradient_accumulation_steps == 2
 
@@ -103,12 +107,12 @@ def test_a_pipeline_is_refused_with_where_it_goes(tmp_path: Path):
     with pytest.raises(
         PlanError, match=r"slice \d is spread over gpu., gpu..*export it to pipelini"
     ):
-        write(problem, planned(problem), tmp_path / "run.sh")
+        write(problem, staged_plan(problem), tmp_path / "run.sh")
 
 
 def test_devices_that_are_no_accelerators_are_refused(tmp_path: Path):
     problem = on(staged(2), kind="cpu")
-    schedule = planned(problem, [0] * 6)
+    schedule = staged_plan(problem, [0] * 6)
     schedule.placement[["slice1" in op.name for op in problem.graph.ops]] = 1
     with pytest.raises(PlanError, match="device 'cpu0' is no accelerator"):
         write(problem, schedule, tmp_path / "run.sh")
@@ -116,12 +120,12 @@ def test_devices_that_are_no_accelerators_are_refused(tmp_path: Path):
 
 def test_what_the_script_does_otherwise_is_said(tmp_path: Path):
     problem = on(staged(2, loss="sum"))
-    schedule = planned(problem, [0] * 6)
+    schedule = staged_plan(problem, [0] * 6)
     names = [op.name for op in problem.graph.ops]
     schedule.placement[names.index("slice1/head/mm#3")] = 1
     schedule = rescheduled(problem, schedule)
-    with pytest.warns(UserWarning, match=r"of the script|multiply it") as said:
+    with pytest.warns(UserWarning, match=r"of the script|multiply it") as message:
         write(problem, schedule, tmp_path / "run.sh")
-    lines = [str(warning.message) for warning in said]
+    lines = [str(warning.message) for warning in message]
     assert lines[0].startswith("of the script: predicted step")
     assert lines[1].endswith("multiply it by 2")

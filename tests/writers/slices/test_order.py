@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
+from pathlib import Path
+
 import pytest
 
+from situate.data.slices import Slices
+from situate.errors import SituateError
 from situate.report.slices.stages import NotAPipeline
-from situate.writers.slices.order import followers, in_order, merged, one_f_one_b
+from situate.writers.slices.order import (
+    csv_bytes,
+    csv_path,
+    followers,
+    in_order,
+    merged,
+    one_f_one_b,
+    warn_of_axes,
+)
 from situate.writers.slices.passes import Pass
-from tests.writers.slices.staged import staged
+from tests.writers.slices.staged import on, staged
 
 
 def row(text: str) -> list[Pass]:
@@ -25,14 +38,14 @@ def test_the_earliest_goes_first_and_none_before_what_it_waits_for():
 
 
 def test_every_stage_has_a_backward_pass_of_every_slice():
-    found = in_order(waiting(3, 2), {})
-    assert len(found) == len(set(found)) == 12
+    result = in_order(waiting(3, 2), {})
+    assert len(result) == len(set(result)) == 12
 
 
 def test_rows_keep_their_order():
     rows = one_f_one_b(2, 3)
-    found = merged(waiting(2, 3), rows)
-    assert [each for each in found if each.stage == 1] == rows[1]
+    result = merged(waiting(2, 3), rows)
+    assert [item for item in result if item.stage == 1] == rows[1]
 
 
 def test_rows_that_wait_for_one_another_are_refused():
@@ -55,6 +68,26 @@ def test_the_interleaved_schedule_is_torchs(ranks: int, slices: int, chunks: int
     own = object.__new__(ScheduleInterleaved1F1B)  # without processes
     own.n_local_stages, own.pp_group_size = chunks, ranks
     own.microbatches_per_round, own._n_microbatches = ranks, slices
-    for rank, found in enumerate(one_f_one_b(ranks, slices, chunks)):
+    for rank, result in enumerate(one_f_one_b(ranks, slices, chunks)):
         passes = own._calculate_single_rank_operations(rank)
-        assert [str(each) for each in passes if each is not None] == list(map(str, found))
+        assert [str(item) for item in passes if item is not None] == list(map(str, result))
+
+
+# The file of a schedule.
+def test_a_rank_is_a_line():
+    rows = [[Pass(0, "F", 0), Pass(0, "B", 0)], [Pass(1, "F", 0)]]
+    assert csv_bytes(rows) == b"0F0,0B0\n1F0\n"
+
+
+def test_it_is_beside_the_stages():
+    assert csv_path("there/stages.json") == Path("there/stages.csv")
+    assert csv_path("stages") == Path("stages.csv")
+    with pytest.raises(SituateError, match="give the stages another ending"):
+        csv_path("stages.csv")
+
+
+def test_inputs_that_are_cut_along_another_dimension_are_said():
+    graph = staged(2)
+    slices = Slices((2, 2), axes={"0": 0, "mask": 1, "table": None})
+    with pytest.warns(UserWarning, match=r"does not cut 'mask', 'table' along dimension 0"):
+        warn_of_axes(on(dataclasses.replace(graph, slices=slices)))

@@ -8,16 +8,15 @@ import pytest
 
 from situate.report.slices.stages import slice_stages
 from situate.writers.slices.order import followers, in_order, middles
-from situate.writers.slices.passes import passes_of_ops
+from situate.writers.slices.passes import passes_of_ops, stage_of_ops
 from situate.writers.slices.predicted import warn_of_figures
-from situate.writers.slices.stage_of_ops import stage_of_ops
-from tests.writers.slices.staged import SPLIT, on, planned, staged, weights_last
+from tests.writers.slices.staged import SPLIT, on, staged, staged_plan, weights_last
 
 
-def said(placed=SPLIT, key=None, moments=None) -> list[str]:
+def warning_lines(devices=SPLIT, key=None, moments=None) -> list[str]:
     """The warnings of a plan whose passes go by its own moments, or by these."""
     problem = on(staged(2))
-    plan = planned(problem, placed, key)
+    plan = staged_plan(problem, devices, key)
     stages = slice_stages(problem, plan)
     stage = stage_of_ops(problem.graph, stages)
     of_op = passes_of_ops(problem, stage, plan)
@@ -30,20 +29,20 @@ def said(placed=SPLIT, key=None, moments=None) -> list[str]:
 
 
 def test_a_plan_of_whole_passes_takes_as_long():
-    (line,) = said()
+    (line,) = warning_lines()
     assert "predicted step 25.0 s (the plan's 25.0 s)" in line  # memory alone differs
 
 
 def test_another_order_takes_longer():
-    (line,) = said(key=weights_last, moments={})
-    own = said(key=weights_last)
+    (line,) = warning_lines(key=weights_last, moments={})
+    own = warning_lines(key=weights_last)
     assert not own
     assert line.startswith("of the pipeline: predicted step")
 
 
 def test_stages_that_cannot_run_where_they_are_have_no_schedule():
     problem = on(staged(2))
-    plan = planned(problem)
+    plan = staged_plan(problem)
     stages = slice_stages(problem, plan)
     stage = stage_of_ops(problem.graph, stages)
     of_op = passes_of_ops(problem, stage, plan)

@@ -27,14 +27,14 @@ class Family:
     Attributes:
         name: as `situate bench` takes it.
         summary: the family in a line.
-        made: makes the list of its instances, whose problems are made later; of files, from their
+        make: makes the list of its instances, whose problems are made later; of files, from their
             folder.
         folder: the name of that folder, of files that do not come with situate; else empty.
     """
 
     name: str
     summary: str
-    made: Callable[..., list[Instance]]
+    make: Callable[..., list[Instance]]
     folder: str = ""
 
     def instances(self, data: Path | None = None) -> list[Instance]:
@@ -47,14 +47,14 @@ class Family:
             SituateError: the family's folder is not there.
         """
         if not self.folder:
-            return self.made()
+            return self.make()
         if data is None or not (data / self.folder).is_dir():
             suffix = "" if data is None else f"; there is none in {str(data)!r}"
             raise SituateError(
                 f"family {self.name!r}: its files do not come with situate: give --data DIR with "
                 f"a folder {self.folder!r}{suffix} (docs/bench.md says where to find them)"
             )
-        return self.made(data / self.folder)
+        return self.make(data / self.folder)
 
 
 _ALL = (

@@ -79,14 +79,14 @@ BESIDE = "pip install --target FOLDER {}, and PYTHONPATH=FOLDER"
 _ALL = (
     Peer(
         "pymoo_brkga",
-        "situate.bench.peers.pymoo_brkga:run",
+        "situate.bench.peers.brkga:run_pymoo",
         ("pymoo",),
         BESIDE.format("pymoo"),
         "BRKGA of pymoo, evaluated by situate's core",
     ),
     Peer(
         "brkga_mp_ipr",
-        "situate.bench.peers.brkga_mp_ipr:run",
+        "situate.bench.peers.brkga:run_brkga_mp_ipr",
         ("brkga_mp_ipr",),
         BESIDE.format("brkga-mp-ipr"),
         "BRKGA-MP-IPR of Andrade et al., evaluated by situate's core",

@@ -116,7 +116,7 @@ def _beside(slices: Slices | None, to: str, out: str) -> list[str]:
     Raises:
         PlanError: the target takes no op of a slice.
     """
-    from situate.writers.slices.schedule_csv import csv_path
+    from situate.writers.slices.order import csv_path
 
     if slices is None:
         return []

@@ -36,7 +36,7 @@ def plan(
     from situate.cli.search import interruptible, resumption
     from situate.cli.step import print_slice_summary, read_step, run_step, whole_problem
     from situate.cli.terminal import BAD_INPUT, note
-    from situate.report.slices.slicing import slicing_text
+    from situate.report.slices.choice import slicing_text
 
     check_method(method)
     learning.check([method], problem.objective)

@@ -94,6 +94,7 @@ def decode(data: bytes) -> list[Event]:
         ReadError: names the event that is not as it should be.
     """
     if re.match(rb"(\xef\xbb\xbf)?\s*\[", data):
+        # A profiler that is killed leaves an array without its end, and the format allows that.
         body = data.rstrip()
         whole = body if body.endswith(b"]") else body.removesuffix(b",") + b"]"
         events = strict_json.decode(whole, list[Event], unique=False)
@@ -195,6 +196,7 @@ def spans(events: Sequence[Event]) -> Spans:
         elif event.phase == "B":
             open_.setdefault(event.track, []).append((number, event))
         elif event.phase == "E" and open_.get(event.track):
+            # By the format, an end closes the innermost open span of its thread.
             first, begin = open_[event.track].pop()
             negative += [first] * (event.time < begin.time)
             complete.append(_span(begin, first, max(begin.time, event.time)))
@@ -211,6 +213,7 @@ def _span(event: Event, number: int, end: float) -> Span:
 def tracks(spans: Iterable[Span]) -> dict[Track, list[Span]]:
     """The spans of every track by their start, outer before inner, with `own` and `parent` set."""
     by_track: dict[Track, list[Span]] = {}
+    # Longer spans first: of spans with a common start, the outer one is the longer.
     for span in sorted(spans, key=lambda span: (span.start, -span.end, span.number)):
         by_track.setdefault(span.track, []).append(span)
     for track in by_track.values():

@@ -12,10 +12,10 @@ from situate.data.graph import Graph, Op
 from situate.errors import ReadError
 from situate.files.strict_json import Keys
 from situate.readers import kineto
-from situate.readers.execution_trace import steps, times, work
+from situate.readers.execution_trace import times, work
+from situate.readers.execution_trace.calls import Call, calls_of, step_warnings
 from situate.readers.execution_trace.memory import Memory, overwritten_storages
 from situate.readers.execution_trace.nodes import ALLOCATIONS, Node, Value, nodes
-from situate.readers.execution_trace.operator_calls import Call, calls_of
 
 
 def recognises(data: bytes, keys: Keys) -> bool:
@@ -47,7 +47,7 @@ def read(data: bytes, name: str, measured: bytes | None = None) -> Graph:
     ops, tensors, control = memory.flow.finish()
     odd = profile.warnings if profile else ()
     untimed = _warnings(len(calls) - len(seconds), len(calls))
-    warnings = (*steps.warnings(trace_nodes, calls), *odd, *untimed)
+    warnings = (*step_warnings(trace_nodes, calls), *odd, *untimed)
     return Graph(name, ops, tensors, control, source="execution-trace", warnings=warnings)
 
 
@@ -73,6 +73,7 @@ def _run(memory: Memory, call: Call, seconds: Mapping[str, float] | None) -> Non
     overwritten = overwritten_storages(node.schema, node.name, node.inputs)
     if node.name in ALLOCATIONS:
         memory.allocate(node.outputs)
+    # An op that launches kernels does work, even if it makes no memory of its own.
     elif not overwritten and _is_view(node) and not (seconds or {}).get("accelerator"):
         memory.touch(node.inputs)
     elif count := _elements(node):

@@ -70,6 +70,7 @@ class Memory:
             else:
                 self._buffers[storage] = _Buffer(fresh[storage], name)
                 self.flow.make(name, index, fresh[storage])
+        # The next op that overwrites this memory waits for these readers.
         for storage in buffers.keys() - set(overwritten):
             buffers[storage].readers.append(index)
 
@@ -116,6 +117,7 @@ def _arguments(schema: str) -> tuple[str, ...]:
     """The declarations of the arguments: `f(Tensor(a!) self, *, Scalar alpha=1) -> ...` has two."""
     parts, depth = [""], 0
     for letter in schema.partition("(")[2].rpartition("->")[0].rstrip().removesuffix(")"):
+        # Types such as `Tensor(a!)` and `int[2]` nest; commas inside them separate nothing.
         depth += (letter in "([") - (letter in ")]")
         if letter == "," and not depth:
             parts.append("")

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from situate.data.dtypes import NAMES
+from situate.data.op_classes import NAMES
 from situate.errors import ReadError
 from situate.files import strict_json
 

@@ -39,6 +39,7 @@ def seconds(calls: Sequence[Call], profile: Profile, is_on_gpu: bool) -> dict[st
     For calls that launch kernels or use a GPU it is the time of the kernels, on accelerators only.
     For others it is the time from start to end, on any device.
     """
+    # The median leaves out the slow first call, which compiles or allocates.
     on_gpu = median(map(profile.gpu_seconds, calls))
     if is_on_gpu or on_gpu:
         return {"accelerator": on_gpu}

@@ -11,7 +11,7 @@ from situate.errors import MissingExtra, ReadError
 from situate.files.strict_json import Keys
 from situate.readers import wire
 from situate.readers.onnx.graph import check_flow, graph_of
-from situate.readers.onnx.infer import infer
+from situate.readers.onnx.walk import infer
 
 
 def recognises(data: bytes, keys: Keys) -> bool:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from situate.errors import ReadError
-from situate.readers.onnx.making import node as new_node
+from situate.readers.onnx.dims import Notes
 from situate.readers.onnx.names import bodies_of, constant_names, node_name
-from situate.readers.onnx.notes import Notes
+from situate.readers.onnx.names import node as new_node
 from situate.readers.onnx.scope import Scope
 from situate.readers.onnx.types import shape_of, sizes_of
 

@@ -1,19 +1,19 @@
-"""Bodies that run several times: `Loop` and `Scan`, their trip counts and carried values."""
+"""Loops and scans: a body counts as often as it runs; one that carries sequences is unrolled."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, repeat
 from typing import Any
 
 from situate.errors import ReadError
-from situate.readers.onnx.branches import Follow, body
-from situate.readers.onnx.dims import Sizes
-from situate.readers.onnx.names import node_name
-from situate.readers.onnx.notes import Notes
+from situate.readers.onnx.branches import Follow, body, inlined, moved
+from situate.readers.onnx.dims import ITERATIONS, Notes, Sizes, option
+from situate.readers.onnx.names import Maker, constant, node, node_name
 from situate.readers.onnx.scope import Scope
 from situate.readers.onnx.types import element, sizes_of, tensor
 
+# Bodies that run several times: `Loop` and `Scan`, their trip counts and carried values.
 TRIPS = "situate.trips"
 """Key of the trip count among the metadata of a node that was followed."""
 
@@ -37,7 +37,7 @@ def loop(node: Any, scope: Scope, follow: Follow, dim_sizes: Sizes, notes: Notes
     carried = list(node.input[2:])
     inner = scope.inner()
     graph = body(node, "body", 1 + max(len(carried), len(node.output)))
-    check_inputs(node, graph, carried, 2)
+    _check_inputs(node, graph, carried, 2)
     before = [scope.types[name] for name in carried]
     inner.bind(graph.input[0].name, _scalar("INT64"))
     inner.bind(graph.input[1].name, _scalar("BOOL"), _true())
@@ -62,12 +62,12 @@ def _loop_trips(node: Any, scope: Scope, goes_on: int | None, dim_sizes: Sizes) 
     trips = _known_trips(node, scope, goes_on)
     count = dim_sizes.trips(node_name(node))
     if count is not None:
-        check_trips(node, count, most_trips(node, scope) if trips is None else trips, trips)
+        _check_trips(node, count, _most_trips(node, scope) if trips is None else trips, trips)
     return trips if count is None else count
 
 
 def _known_trips(node: Any, scope: Scope, goes_on: int | None) -> int | None:
-    most = most_trips(node, scope)
+    most = _most_trips(node, scope)
     if most == 0 or goes_on is None:
         return most if most == 0 else None
     starts = scope.number(node.input[1]) if node.input[1] else 1
@@ -76,7 +76,7 @@ def _known_trips(node: Any, scope: Scope, goes_on: int | None) -> int | None:
     return most if starts and most is not None and most < ENDLESS else None
 
 
-def check_trips(node: Any, count: int, most: int | None, actual: int | None = None) -> None:
+def _check_trips(node: Any, count: int, most: int | None, actual: int | None = None) -> None:
     """Check a given trip count against the loop.
 
     Raises:
@@ -87,7 +87,7 @@ def check_trips(node: Any, count: int, most: int | None, actual: int | None = No
         raise ReadError(f"dims: loop {node_name(node)!r} runs {times}, and not {count}")
 
 
-def most_trips(node: Any, scope: Scope) -> int | None:
+def _most_trips(node: Any, scope: Scope) -> int | None:
     """The trip count of a `Loop` with a constant true condition; None if it depends on data."""
     most = scope.number(node.input[0]) if node.input[0] else ENDLESS
     starts = scope.number(node.input[1]) if node.input[1] else 1
@@ -111,7 +111,7 @@ def scan(node: Any, scope: Scope, follow: Follow, version: int) -> dict[str, Any
     """
     inner, batched = scope.inner(), version < 9
     graph = body(node, "body", len(node.output))
-    check_inputs(node, graph, node.input[batched:], 0)
+    _check_inputs(node, graph, node.input[batched:], 0)
     inputs = [scope.types[name] for name in node.input[batched:]]
     states = len(inputs) - next((a.i for a in node.attribute if a.name == "num_scan_inputs"), 1)
     batch = sizes_of(inputs[0])[:1] if batched else ()
@@ -152,7 +152,7 @@ def _stacked(kind: Any, count: int, axis: int) -> Any:
     return tensor(element(kind), shape)
 
 
-def check_inputs(node: Any, graph: Any, outer_inputs: Sequence[str], own: int) -> None:
+def _check_inputs(node: Any, graph: Any, outer_inputs: Sequence[str], own: int) -> None:
     """Check that the body takes `own` values beside the outer inputs.
 
     Raises:
@@ -188,3 +188,98 @@ def _true() -> Any:
     import onnx
 
     return onnx.helper.make_tensor("", onnx.TensorProto.BOOL, [], [True])
+
+
+# Loops that carry sequences: their iterations stand one after the other in their place.
+MOST_UNROLLED = 20_000
+"""Nodes of all iterations of one loop."""
+
+Visit = Callable[[list[Any]], list[Any]]
+"""Follows nodes and returns the nodes that remain to run."""
+
+
+def carries_sequence(op: Any, scope: Scope) -> bool:
+    """True if the op is a loop with a sequence or an optional in its state."""
+    carried = op.input[2:] if op.op_type == "Loop" and not op.domain else ()
+    return any(name in scope.lists for name in carried)
+
+
+def unrolled(
+    op: Any, graph: Any, scope: Scope, maker: Maker, dim_sizes: Sizes, visit: Visit
+) -> list[Any]:
+    """The nodes of all iterations of a `Loop`; constants of its body move to `graph`.
+
+    Raises:
+        ReadError: how often it runs depends on the data.
+    """
+    carried = list(op.input[2:])
+    inner = body(op, "body", 1 + max(len(carried), len(op.output)))
+    _check_inputs(op, inner, carried, 2)
+    fixed = dim_sizes.trips(node_name(op))
+    if fixed is not None:
+        _check_trips(op, fixed, _most_trips(op, scope))
+    count = _count(op, scope) if fixed is None else fixed
+    if count is None or count * (2 + len(inner.node)) > MOST_UNROLLED:
+        raise _endless(op, dim_sizes)
+    moved_names = moved(inner, graph, scope, maker.fresh)
+    nodes: list[Any] = []
+    stacks: list[list[str]] = [[] for _ in inner.output[1 + len(carried) :]]
+    for index in range(count):
+        outputs = [maker.fresh(value.name) for value in inner.output]
+        nodes += visit(_iteration(inner, index, carried, outputs, moved_names, graph, scope, maker))
+        carried, last = outputs[1 : 1 + len(carried)], outputs[1 + len(carried) :]
+        for stack, name in zip(stacks, last, strict=True):
+            stack.append(name)
+        goes_on = 1 if fixed is not None else scope.number(outputs[0])
+        if goes_on is None:
+            raise _endless(op, dim_sizes)
+        if not goes_on:
+            break
+    return nodes + visit(_ends(op, carried, stacks, maker))
+
+
+def _count(op: Any, scope: Scope) -> int | None:
+    """The number of iterations if none of them ends the loop; None if it depends on data."""
+    begins = not op.input[1] or scope.number(op.input[1]) is not None
+    return _most_trips(op, scope) if begins else None
+
+
+def _endless(op: Any, dim_sizes: Sizes) -> ReadError:
+    gives = option(dim_sizes.origin(node_name(op)), ITERATIONS)
+    return ReadError(
+        f"op {node_name(op)!r}: carries a sequence, and how often it runs depends on the data, or "
+        f"is too often to be followed; {gives} gives a number"
+    )
+
+
+def _iteration(
+    inner: Any,
+    index: int,
+    carried: Sequence[str],
+    outputs: Sequence[str],
+    moved_names: dict[str, str],
+    graph: Any,
+    scope: Scope,
+    maker: Maker,
+) -> list[Any]:
+    """The nodes of one iteration, which compute `outputs` from the carried values."""
+    copy = type(inner)()
+    copy.CopyFrom(inner)
+    del copy.initializer[:], copy.sparse_initializer[:]
+    place, goes_on = (maker.fresh(value.name) for value in inner.input[:2])
+    outer = [place, goes_on, *carried]
+    names = moved_names | {v.name: name for v, name in zip(inner.input, outer, strict=True)}
+    counters = [constant(place, [index], []), constant(goes_on, [True], [], "BOOL")]
+    return [*counters, *inlined(copy, outputs, graph, scope, maker.fresh, names)]
+
+
+def _ends(op: Any, carried: Sequence[str], stacks: Sequence[list[str]], maker: Maker) -> list[Any]:
+    """Nodes that make the outputs of the loop."""
+    states = list(op.output[: len(carried)])
+    nodes = [node("Identity", [a], [b]) for a, b in zip(carried, states, strict=False) if b]
+    for name, stack in zip(op.output[len(carried) :], stacks, strict=False):
+        if name and not stack:
+            raise ReadError(f"op {node_name(op)!r}: stacks {name!r} of no iterations")
+        views, rows = maker.views("Unsqueeze", stack, 0)
+        nodes += [*views, node("Concat", rows, [name], axis=0)] if name else []
+    return nodes

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from situate.errors import ReadError
-from situate.readers.onnx.making import Maker, constant, node
-from situate.readers.onnx.names import node_name
+from situate.readers.onnx.names import Maker, constant, node, node_name
 from situate.readers.onnx.scope import Scope
 from situate.readers.onnx.types import sizes_of
 

@@ -6,9 +6,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from situate.errors import ReadError
-from situate.readers.onnx.dims import Sizes, option
+from situate.readers.onnx.dims import Notes, Sizes, option
 from situate.readers.onnx.names import node_name
-from situate.readers.onnx.notes import Notes
 from situate.readers.onnx.scope import Scope
 from situate.readers.onnx.sequences import refusal
 from situate.readers.onnx.types import Open, check_rank, collection, element, shape_of, tensor

@@ -1,35 +1,69 @@
-"""One pass over an ONNX graph and its bodies, producers before consumers.
-
-It infers the type of every value. Shapes follow from the shapes of inputs, from constants, and from
-contents computed from shapes. A shape that follows from nothing is an error, never a guess.
-"""
+"""An ONNX model with complete types for all values, and the constants found on the way."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from situate.errors import ReadError
+from situate.files.contents import one_line
 from situate.readers.onnx.branches import both, fixed_branch, inlined
-from situate.readers.onnx.dims import Sizes
-from situate.readers.onnx.folding import folded
-from situate.readers.onnx.limits import MOST_NODES
-from situate.readers.onnx.loops import loop, scan
-from situate.readers.onnx.making import Maker
-from situate.readers.onnx.making import node as new_node
-from situate.readers.onnx.names import constant_names, graphs_of, node_name, reads
-from situate.readers.onnx.notes import Notes
+from situate.readers.onnx.dims import Notes, Sizes, fix_inputs, sizes
+from situate.readers.onnx.loops import carries_sequence, loop, scan, unrolled
+from situate.readers.onnx.names import Maker, constant_names, graphs_of, node_name, reads
+from situate.readers.onnx.names import node as new_node
 from situate.readers.onnx.operators.operator_call import Call
 from situate.readers.onnx.operators.schemas import Schemas
-from situate.readers.onnx.scope import Scope
+from situate.readers.onnx.scope import MOST_NODES, Scope, check_functions, folded, forget_weights
 from situate.readers.onnx.sequences import lowered, refusal
 from situate.readers.onnx.settle import Settler
 from situate.readers.onnx.types import check_rank, collection, tensor_of
-from situate.readers.onnx.unrolling import carries_sequence, unrolled
 
 
-class Walk:
+@dataclass(frozen=True)
+class Inferred:
+    """A model without functions, with a shape for every value."""
+
+    graph: Any
+    constants: frozenset[str]
+    """Values that do not depend on any input's data."""
+    warnings: tuple[str, ...]
+
+
+def infer(model: Any, dims: Mapping[str, int]) -> Inferred:
+    """The model with numbers for its open dimensions and inferred types for all values.
+
+    Raises:
+        ReadError: a size in `dims` that contradicts the model or is not positive; shapes that
+            contradict one another or cannot be inferred; functions that expand to too many nodes.
+    """
+    if model.functions:
+        check_functions(model)
+    for graph in graphs_of(model.graph):
+        forget_weights(graph)
+    model = _inlined(model) if model.functions else model
+    dim_sizes = sizes(model.graph, dims)
+    warnings = fix_inputs(model.graph, dim_sizes)
+    walk = _Walk(model, dim_sizes)
+    walk.notes.defaults += warnings.values()
+    walk.outermost(model.graph)
+    dim_sizes.check_used(dims)
+    return Inferred(model.graph, frozenset(walk.constants), (*warnings, *walk.notes.warnings()))
+
+
+def _inlined(model: Any) -> Any:
+    import onnx.inliner
+
+    try:
+        return onnx.inliner.inline_local_functions(model)
+    except Exception as error:  # onnx raises whatever its C++ parts throw
+        raise ReadError(f"its functions cannot be read: {one_line(str(error))[:300]}") from None
+
+
+# One pass over an ONNX graph and its bodies, producers before consumers.
+class _Walk:
     """Types and contents in a model without functions, whose inputs have sizes."""
 
     def __init__(self, model: Any, dim_sizes: Sizes) -> None:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from situate.data.arrays import Floats
 from situate.errors import MissingExtra
 from situate.files.atomic import write_bytes
-from situate.report.pictures.formats import format_of, image
+from situate.report.pictures.formats import fitting, format_of, image
 from situate.report.pictures.op_colors import GRID, INK, PALE, PALETTE
-from situate.report.pictures.widths import fitting
 from situate.report.text import printable
 
 if TYPE_CHECKING:
@@ -88,9 +87,9 @@ def _figure(panels: Sequence[Panel], scales: Scales, title: str, about: str) -> 
     names = list(dict.fromkeys(name for panel in panels for name in panel.lines))
     for number, panel in enumerate(panels):
         row, column = divmod(number, COLUMNS)
-        left = MARGIN_LEFT + column * (WIDE + BESIDE)
+        left_edge = MARGIN_LEFT + column * (WIDE + BESIDE)
         bottom = height - MARGIN_TOP - HIGH - row * (HIGH + BELOW)
-        box = (left / width, bottom / height, WIDE / width, HIGH / height)
+        box = (left_edge / width, bottom / height, WIDE / width, HIGH / height)
         axes = figure.add_axes(box)
         _draw_panel(axes, panel, scales, names)
         if column == 0:

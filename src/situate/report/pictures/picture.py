@@ -14,7 +14,7 @@ from situate.data.problem_arrays import UNLIMITED
 from situate.errors import MissingExtra
 from situate.files.atomic import write_bytes
 from situate.report.computing_time import check_times, computing_time
-from situate.report.pictures.formats import format_of, image
+from situate.report.pictures.formats import fitting, format_of, image, width_of
 from situate.report.pictures.memory_chart import (
     DASHES,
     FLOOR,
@@ -34,7 +34,6 @@ from situate.report.pictures.timeline import (
     draw_ops,
     draw_transfers,
 )
-from situate.report.pictures.widths import fitting, width_of
 from situate.report.text import plural, printable
 from situate.report.units import gap_text, time_scale, time_text
 from situate.schedule.schedule import Schedule

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from situate.data.problem import Problem
-from situate.report.slices.slice_use import slice_uses
 from situate.report.slices.stages import NotAPipeline, slice_stages
+from situate.report.slices.use import slice_uses
 from situate.report.text import plural, printable
 from situate.schedule.schedule import Schedule
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from situate.data.problem import Problem
 from situate.grouping import heavy_edge
-from situate.grouping.labels import members
+from situate.grouping.units import members
 
 GROUPS = (48, 12)
 """Numbers of groups by exchanged bytes, fine and coarse."""

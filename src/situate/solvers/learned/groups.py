@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from situate.data.arrays import Floats
 from situate.data.problem import Problem
 from situate.grouping import METHODS_WITH_COUNT, Groups, group, heavy_edge, make_groups
-from situate.grouping.labels import members
-from situate.grouping.work import op_work, unit_work
+from situate.grouping.units import members, op_work, unit_work
 from situate.solvers.learned.learner import Learning
 
 COARSEST_BLOCKS = 12

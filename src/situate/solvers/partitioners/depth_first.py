@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from situate.data.arrays import Order
-from situate.data.post_order import post_order
 from situate.data.problem import Problem
+from situate.data.problem_arrays import post_order
 from situate.solvers.idle_sources import idle_sources
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from situate.data.arrays import Placement
 from situate.data.problem import Problem
 from situate.data.topology import may_run, op_devices
-from situate.grouping.unit_graph import UnitGraph, unit_graph
+from situate.grouping.units import UnitGraph, unit_graph
 
 LEAST_SPEED = 1e-3
 """Least speed of a device, as a share of the fastest one's."""

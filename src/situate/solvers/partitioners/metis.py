@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from situate.data.topology import accelerators
-from situate.grouping.bisection import WeightedGraph, partition
-from situate.grouping.integer_weights import as_integers
+from situate.grouping.bisection import WeightedGraph, as_integers, partition
 from situate.solvers.partitioners.mapping import Mapping
 from situate.solvers.search import Search
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from situate import _core
 from situate.data.arrays import Bools, Floats, Ints
 from situate.data.topology import accelerators
-from situate.grouping.unit_graph import UnitGraph
+from situate.grouping.units import UnitGraph
 from situate.solvers.partitioners.depth_first import depth_first_order
 from situate.solvers.partitioners.mapping import Mapping
 from situate.solvers.search import Search

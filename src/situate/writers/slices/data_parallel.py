@@ -10,12 +10,10 @@ from situate.data.problem import Problem
 from situate.errors import PlanError
 from situate.files.atomic import write_bytes
 from situate.report.slices.parallelism import DataParallel, data_parallel, parallelism_text
-from situate.report.slices.slice_use import slice_uses
+from situate.report.slices.use import slice_uses
 from situate.report.text import printable
 from situate.schedule.schedule import Schedule
-from situate.writers.device_names import device_names
-from situate.writers.exported import differences, exported
-from situate.writers.launcher import script
+from situate.writers.exported import device_names, differences, exported, script
 from situate.writers.slices.pipeline import equal_slices
 from situate.writers.stages import visible
 

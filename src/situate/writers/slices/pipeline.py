@@ -12,9 +12,8 @@ from situate.report.slices.stages import NotAPipeline, Stage, slice_stages
 from situate.report.text import printable
 from situate.schedule.schedule import Schedule
 from situate.writers.slices.order import followers, in_order, merged, middles, one_f_one_b
-from situate.writers.slices.passes import Pass, passes_of_ops
+from situate.writers.slices.passes import ONCE, Pass, jumps, passes_of_ops, stage_of_ops
 from situate.writers.slices.predicted import warn_of_figures
-from situate.writers.slices.stage_of_ops import ONCE, jumps, stage_of_ops
 
 MAX_NAMED = 3
 """Most names in a warning."""

@@ -15,8 +15,7 @@ from situate.report.slices.stages import Stage
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import decode
 from situate.writers.exported import differences, placement_by_module
-from situate.writers.slices.passes import Pass
-from situate.writers.slices.stage_of_ops import ONCE, neighbours
+from situate.writers.slices.passes import ONCE, Pass, neighbours
 
 
 def warn_of_figures(

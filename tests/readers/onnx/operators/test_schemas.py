@@ -17,10 +17,10 @@ Y = value("y", None)
 
 
 def test_the_standard_domain_has_two_names():
-    made = loaded(model([node("Relu", "x", "y", domain="ai.onnx")], [value("x", [4])], [Y]))
-    assert read(made.SerializeToString()).ops[1].flops == 4
-    made.opset_import[0].domain = "ai.onnx"
-    assert read(made.SerializeToString()).ops[1].flops == 4
+    proto = loaded(model([node("Relu", "x", "y", domain="ai.onnx")], [value("x", [4])], [Y]))
+    assert read(proto.SerializeToString()).ops[1].flops == 4
+    proto.opset_import[0].domain = "ai.onnx"
+    assert read(proto.SerializeToString()).ops[1].flops == 4
 
 
 def test_an_attribute_that_an_op_does_not_have_is_no_matter():
@@ -36,17 +36,17 @@ def test_an_op_that_newer_versions_drop_is_read():
 
 
 def test_a_domain_that_is_not_imported_is_an_error_whose_remedy_works():
-    made = loaded(
+    proto = loaded(
         model([node("Magic", "x", "y", domain="acme")], [value("x", [4])], [value("y", [4])])
     )
     with pytest.raises(
         ReadError,
         match=r"shape inference failed: op 'y': No opset import for domain acme: (.*) adds",
     ) as error:
-        onnx.read(made.SerializeToString(), "")
+        onnx.read(proto.SerializeToString(), "")
     assert "model.opset_import.add(domain='acme', version=1)" in str(error.value)
-    made.opset_import.add(domain="acme", version=1)
-    assert read(made.SerializeToString()).ops[1].kind == "onnx.Magic"
+    proto.opset_import.add(domain="acme", version=1)
+    assert read(proto.SerializeToString()).ops[1].kind == "onnx.Magic"
 
 
 def test_an_op_whose_types_are_wrong_has_the_shape_of_one_whose_types_are_right():

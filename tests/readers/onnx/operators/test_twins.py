@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("onnx")
 
-from tests.readers.onnx.operators.test_contrib import Q, made
+from tests.readers.onnx.operators.test_contrib import Q, outputs_of
 
 POOL = {"kernel_shape": [2, 2], "strides": [2, 2]}
 LAST = {"channels_last": 1}
@@ -42,13 +42,13 @@ LAST = {"channels_last": 1}
     ],
 )
 def test_the_shape_is_that_of_the_twin(op, inputs, attributes, shape):
-    assert [found for found, _ in made(op, inputs, **attributes)] == [shape]
+    assert [result for result, _ in outputs_of(op, inputs, **attributes)] == [shape]
 
 
 def test_all_outputs_of_a_recurrent_layer():
     inputs = "f5,2,8 s1,8,64 s1,16,64 f1,128 - - - - f1 s1 f1 s1"
-    found = [shape for shape, _ in made("DynamicQuantizeLSTM", inputs, 3, hidden_size=16)]
-    assert found == [(5, 1, 2, 16), (1, 2, 16), (1, 2, 16)]
+    results = [shape for shape, _ in outputs_of("DynamicQuantizeLSTM", inputs, 3, hidden_size=16)]
+    assert results == [(5, 1, 2, 16), (1, 2, 16), (1, 2, 16)]
 
 
 @pytest.mark.parametrize(
@@ -63,4 +63,4 @@ def test_all_outputs_of_a_recurrent_layer():
     ],
 )
 def test_the_type_is_its_own(op, inputs, attributes, dtype):
-    assert [found for _, found in made(op, inputs, **attributes)] == [dtype]
+    assert [result for _, result in outputs_of(op, inputs, **attributes)] == [dtype]

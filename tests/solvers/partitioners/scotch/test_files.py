@@ -8,7 +8,7 @@ import pytest
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
-from situate.grouping.integer_weights import LARGEST_SUM
+from situate.grouping.bisection import LARGEST_SUM
 from situate.solvers.partitioners.mapping import Mapping
 from situate.solvers.partitioners.scotch.files import FARTHEST, distances, source_file, target_file
 from tests.solvers.families import apart, chain, devices, layered

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from situate.readers.onnx.shapes import Shape
-from situate.readers.onnx.types import element, sizes_of
+from situate.readers.onnx.types import Shape, element, sizes_of
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from situate.readers.onnx.operators.operator_call import Call
-from situate.readers.onnx.shapes import Shape
-from situate.readers.onnx.types import element, sizes_of, tensor
+from situate.readers.onnx.types import Shape, element, sizes_of, tensor
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.grouping.integer_weights import LARGEST_SUM, as_integers
+from situate.grouping.bisection import LARGEST_SUM, as_integers
 from situate.solvers.partitioners.mapping import Mapping
 
 FARTHEST = 100

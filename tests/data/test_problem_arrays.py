@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from situate.data.post_order import post_order
+from situate.data.problem_arrays import post_order
 
 
+# Orders by walking a graph depth first.
 def test_an_op_comes_just_before_the_first_that_waits_for_it():
     before = [[], [], [0], [1, 2], []]
     assert post_order(range(5), before, rank=lambda op: -op).tolist() == [1, 0, 2, 3, 4]

@@ -1,17 +1,59 @@
-"""The units of a problem as one weighted undirected graph, to be coarsened or cut."""
+"""The units of a problem: their labels, their work, and the weighted graph between them."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from situate import _core
+from situate.data.arrays import Floats
+from situate.data.cluster import Device
 from situate.data.problem import Problem
+from situate.data.roofline import estimated_seconds
 from situate.data.topology import edge_tensors
 
 
+# Labels of units from properties of their ops, such as a common module.
+def unit_labels(problem: Problem, keys: Sequence[Hashable]) -> NDArray[np.int64]:
+    """Labels (units,) that are equal for equal keys; `keys` has one for every op, and a unit has
+    the key of its first op."""
+    # first (units,): units are numbered from 0, so sorted unique numbers stand at their own index.
+    first = np.unique(problem.unit, return_index=True)[1]
+    label: dict[Hashable, int] = {}
+    return np.array([label.setdefault(keys[op], len(label)) for op in first.tolist()], np.int64)
+
+
+def members(label: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Units (u,) of each label, in the order of the labels."""
+    # Sorted by label, members (units,) lie in one run a label; `ends` is where the runs meet. A
+    # stable sort keeps the order within a label.
+    ends = np.cumsum(np.unique(label, return_counts=True)[1])[:-1]
+    return np.split(np.argsort(label, kind="stable"), ends)
+
+
+# The work of ops by their types and shapes alone: their seconds on one reference device,
+# independent of the machine and its measurements.
+REFERENCE = Device("reference", flops={"float32": 10e12}, bandwidth=500e9, launch=5e-6)
+"""A GPU of round figures: 20 floating-point operations for each byte of its memory."""
+
+
+def op_work(problem: Problem) -> Floats:
+    """(n,) seconds of ops on `REFERENCE` by the roofline, from their FLOPs and memory traffic; in a
+    graph that knows neither, one second each."""
+    work = estimated_seconds(problem.graph.ops, [REFERENCE])[:, 0]
+    return np.asarray(work) if work.any() else np.ones(problem.n)
+
+
+def unit_work(problem: Problem) -> Floats:
+    """(units,) the same of all ops of a unit together."""
+    work = np.bincount(problem.unit, op_work(problem), minlength=problem.units)
+    return np.asarray(work, np.float64)
+
+
+# The units of a problem as one weighted undirected graph, to be coarsened or cut.
 @dataclass(frozen=True, eq=False)
 class UnitGraph:
     """Units and the bytes between them, in compressed rows.

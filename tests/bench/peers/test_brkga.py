@@ -1,18 +1,21 @@
-"""Random keys as plans."""
+"""Random keys as the core decodes them, and the packages that breed them where installed."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from situate.bench.peers.random_keys import BudgetExhausted, RandomKeys
+from situate.bench.peers.brkga import BudgetExhausted, RandomKeys
+from situate.bench.run import solve_with
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.solvers.budget import Budget
 from situate.solvers.search import Search
+from tests.bench.small import instance
 from tests.solvers.families import apart, devices, fork, problem
 
 
+# Random keys as plans.
 def keys_of(search: Search, draws: int) -> tuple[RandomKeys, np.ndarray]:
     chromosomes = RandomKeys(search)
     return chromosomes, np.random.default_rng(0).random((draws, chromosomes.count))
@@ -62,3 +65,23 @@ def test_the_time_ends_it():
 def test_the_seconds_between_steps_are_refused():
     with pytest.raises(SituateError, match="time and memory of a step alone"):
         RandomKeys(Search(Problem(fork(6), devices(1, 1), "throughput")))
+
+
+# BRKGA-MP-IPR, where it is installed.
+def test_brkga_mp_ipr_finds_a_plan_in_its_time():
+    pytest.importorskip("brkga_mp_ipr")
+    problem = instance().make()
+    result = solve_with(problem, "brkga_mp_ipr", 0.3, seed=0, threads=1)
+    assert result.feasible
+    assert result.value >= result.lower_bound
+    result.schedule.verify(problem)
+
+
+# pymoo's BRKGA, where it is installed.
+def test_pymoo_finds_a_plan_in_its_time():
+    pytest.importorskip("pymoo")
+    problem = instance().make()
+    result = solve_with(problem, "pymoo_brkga", 0.3, seed=0, threads=1)
+    assert result.feasible
+    assert result.value >= result.lower_bound
+    result.schedule.verify(problem)
