@@ -73,7 +73,7 @@ results the first are its own."""
 
 COMMANDS = {
     "post_table_heavy-edge": "post_table --settings heavy-edge --out "
-    "benchmarks/results/post_table_heavy-edge.json",
+    "research/results/post_table_heavy-edge.json",
     "planner_ablation": "planner.planner_ablation",
     "colocrl_table": "colocrl.colocrl_table",
     "spotlight_hours": "clocks.spotlight_hours",
@@ -138,7 +138,7 @@ def _made(content: Content) -> str:
     samples = content["options"].get("samples")
     seeds = f", {_seeds(content)}" if "seeds" in content["options"] else ""
     return (
-        f"`benchmarks/results/{content['benchmark']}.json`: commit {commit[:12]}{dirty}, "
+        f"`research/results/{content['benchmark']}.json`: commit {commit[:12]}{dirty}, "
         f"{content['date'][:10]}{seeds}" + (f", {samples:,} samples a run" if samples else "")
     )
 

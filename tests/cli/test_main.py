@@ -114,7 +114,9 @@ def test_a_full_disk_is_an_error():
     assert run.stderr == "error: output: No space left on device\n"
 
 
-BREAKS = "import sys, situate.cli.failures as f; sys.exit(f._broken(BrokenPipeError(32, 'Broken pipe')))"
+BREAKS = (
+    "import sys, situate.cli.failures as f; sys.exit(f._broken(BrokenPipeError(32, 'Broken pipe')))"
+)
 
 
 @pytest.mark.parametrize(

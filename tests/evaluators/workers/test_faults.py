@@ -38,21 +38,15 @@ def search_folder(tmp_path: Path) -> Path:
 
 
 def _search(study: Path, search_folder: Path, workers: int, seconds: float = 0.002) -> Result:
-    return search(study, evaluator=Sleeping(PROBLEM, 0.1, 3, search_folder, seconds), workers=workers)
-
-
-def _is_that_of(found: Result, study: Path, undisturbed: Result) -> None:
-    assert outcome(found) == outcome(undisturbed)
-    held = Study.read(study)
-    assert np.array_equal(held.measurements.seconds, undisturbed.samples)
-
-
-def _is_that_of(study_bytes: Result, study: Path, undisturbed: Result) -> None:
-    assert outcome(study_bytes) == outcome(undisturbed)
-    lock = Study.read(study)
-    assert np.array_equal(
-        lock.measurements.seconds, np.concatenate([m.seconds for m in undisturbed.measurements])
+    return search(
+        study, evaluator=Sleeping(PROBLEM, 0.1, 3, search_folder, seconds), workers=workers
     )
+
+
+def _is_that_of(result: Result, study: Path, undisturbed: Result) -> None:
+    assert outcome(result) == outcome(undisturbed)
+    stored = Study.read(study)
+    assert np.array_equal(stored.measurements.seconds, undisturbed.samples)
 
 
 # Each search runs in a child process, which the test disturbs.
@@ -91,7 +85,9 @@ def test_a_driver_that_is_killed_and_started_again_with_other_workers(
     _is_that_of(_search(study, search_folder, workers=2), study, undisturbed)
 
 
-def test_a_disk_that_is_full_meanwhile(undisturbed: Result, tmp_path: Path, search_folder: Path) -> None:
+def test_a_disk_that_is_full_meanwhile(
+    undisturbed: Result, tmp_path: Path, search_folder: Path
+) -> None:
     study = tmp_path / "study"
     with (
         room_for(60_000),

@@ -58,7 +58,9 @@ def test_a_line_is_cut_at_fewer_places_in_little_time(monkeypatch: pytest.Monkey
     search = _search(Problem(apart(4000), devices(1, 1)))
     steps = []
     for affordable in (400, 200, 199, 24):
-        monkeypatch.setattr(search.budget, "affords", lambda offers, most=affordable: offers <= most)
+        monkeypatch.setattr(
+            search.budget, "affords", lambda offers, most=affordable: offers <= most
+        )
         steps.append(_step(search))
     assert steps == [4, 8, 16, None]
 
