@@ -16,7 +16,8 @@ from situate.solvers.auto.climb import (
     climb,
 )
 from situate.solvers.budget import Budget
-from situate.solvers.heuristics import heft, single
+from situate.solvers.heuristics.baselines import single
+from situate.solvers.heuristics.list_rules import heft
 from situate.solvers.local_search.hill_climbing import HillClimber
 from situate.solvers.search import Search
 from tests.solvers.families import chain, devices, problem
@@ -62,7 +63,7 @@ def interrupting(of: Problem, evaluations: int) -> Search:
             raise KeyboardInterrupt
 
     search = Search(of, budget=Budget(evaluation_limit=100_000), threads=1, on_progress=interrupt)
-    single.run(search)
+    single(search)
     return search
 
 
@@ -83,7 +84,7 @@ def test_it_tells_of_what_is_better_as_it_goes():
         threads=1,
         on_progress=lambda progress: seen.append(progress.value),
     )
-    single.run(search)
+    single(search)
     climb(search)
     assert len(set(seen)) > 3
 
@@ -118,7 +119,7 @@ def test_where_no_neighbour_is_better_it_ends():
 
 def test_without_time_it_does_nothing():
     search = Search(branching(), budget=Budget(time_limit=0.0), threads=1)
-    single.run(search)
+    single(search)
     before = search.budget.evaluations
     climb(search)
     assert search.budget.evaluations == before

@@ -27,7 +27,7 @@ from situate.solvers.auto.cooling import (
     interval_seconds,
 )
 from situate.solvers.budget import RECENT_OFFERS, Budget
-from situate.solvers.heuristics import single
+from situate.solvers.heuristics.baselines import single
 from situate.solvers.search import Search
 from tests.solvers.families import chain, devices
 
@@ -40,7 +40,7 @@ def begun(
     search = Search(
         problem, budget=Budget(time_limit=time_limit, evaluation_limit=evaluations), threads=threads
     )
-    single.run(search)
+    single(search)
     return search
 
 

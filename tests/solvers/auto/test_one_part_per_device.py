@@ -14,7 +14,7 @@ from situate.solvers import solve
 from situate.solvers.auto.one_part_per_device import offer_one_part_per_device, one_part_each
 from situate.solvers.budget import Budget
 from situate.solvers.evaluate import evaluate
-from situate.solvers.heuristics import single
+from situate.solvers.heuristics.baselines import single
 from situate.solvers.search import Search
 from tests.solvers.families import devices
 
@@ -81,7 +81,7 @@ def test_they_are_offered_if_they_are_better(memory, is_offered):
     search = Search(
         Problem(problem.graph, cluster), budget=Budget(evaluation_limit=1000), threads=1
     )
-    single.run(search)
+    single(search)
     before = search.best
     offer_one_part_per_device(search, by_layer(problem))
     assert (search.best is not before) == is_offered
@@ -93,6 +93,6 @@ def test_by_rank_a_part_need_not_wait_for_the_whole_of_the_one_before():
     tensors = tuple(Tensor(f"t{i}", i, 0, (i + 2,)) for i in (1, 3, 5))
     chain = Problem(Graph("layers", tuple(ops), tensors), devices(1, 1, 1, 1, bandwidth=10))
     search = Search(chain, budget=Budget(evaluation_limit=1000), threads=1)
-    single.run(search)
+    single(search)
     offer_one_part_per_device(search, np.repeat(np.arange(4), 2))
     assert search.best.value == 4.0

@@ -21,7 +21,7 @@ from situate.simulation.decoding import is_topological, scheduled
 from situate.simulation.simulator import Simulator
 from situate.solvers.auto.placed_orders import URGENCIES, list_pipelines, offer_placed_orders
 from situate.solvers.budget import Budget
-from situate.solvers.heuristics import one_f_one_b
+from situate.solvers.heuristics.pass_schedules import SCHEDULES
 from situate.solvers.search import Search
 from situate.solvers.slice_pipelines.offering import offer_slice_pipelines
 from tests.oracle.problems import random_decision, random_problem
@@ -65,7 +65,7 @@ def test_a_uniform_pipeline_is_optimal_in_the_memory_of_1f1b(
 def test_a_pipeline_by_hand_is_listed_anew() -> None:
     problem = uniform(4, 8, split=True)
     search = Search(problem, budget=Budget(evaluation_limit=10_000), threads=1)
-    placements = offer_slice_pipelines(search, one_f_one_b.ORDERS)
+    placements = offer_slice_pipelines(search, SCHEDULES["one_f_one_b"])
     assert search.incumbent.value == 30
     list_pipelines(search, placements)
     assert search.incumbent.value == 27

@@ -12,7 +12,7 @@ from situate.data.problem import Problem
 from situate.solvers import auto, solve
 from situate.solvers.auto.rank_order import by_rank
 from situate.solvers.budget import Budget
-from situate.solvers.heuristics import topological
+from situate.solvers.heuristics.fills import topological
 from situate.solvers.search import Search
 from tests.oracle.problems import random_problem
 from tests.solvers.families import chain, devices, graph

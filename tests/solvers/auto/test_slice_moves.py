@@ -12,7 +12,7 @@ from situate.data.slices import Slices
 from situate.solvers import OF_SLICES, solve
 from situate.solvers.auto.slice_moves import move_slices
 from situate.solvers.budget import Budget
-from situate.solvers.heuristics import data_parallel
+from situate.solvers.heuristics.data_parallel import data_parallel
 from situate.solvers.search import Search
 from tests.solvers.families import chain, devices
 from tests.solvers.slices import sliced
@@ -25,7 +25,7 @@ def with_cpu(gpus: int) -> Cluster:
 
 def begun(problem: Problem) -> Search:
     search = Search(problem, budget=Budget(evaluation_limit=2000))
-    data_parallel.run(search)
+    data_parallel(search)
     return search
 
 

@@ -52,20 +52,11 @@ from situate.solvers.auto.segments import offer_segments, outgrown
 from situate.solvers.auto.slice_moves import move_slices
 from situate.solvers.auto.small import look_at_all
 from situate.solvers.budget import OutOfTime
-from situate.solvers.heuristics import (
-    data_parallel,
-    etf,
-    expert,
-    fsdp,
-    gpipe,
-    heft,
-    interleaved,
-    one_f_one_b,
-    single,
-    topological,
-    zero_bubble,
-)
-from situate.solvers.heuristics.random_search import SAMPLES, draw
+from situate.solvers.heuristics.baselines import SAMPLES, draw, expert, single
+from situate.solvers.heuristics.data_parallel import data_parallel, fsdp, offer_on
+from situate.solvers.heuristics.fills import topological
+from situate.solvers.heuristics.list_rules import etf, heft
+from situate.solvers.heuristics.pass_schedules import ALL_ORDERS
 from situate.solvers.incumbent import Candidate
 from situate.solvers.local_search import justification
 from situate.solvers.search import Search
@@ -73,15 +64,6 @@ from situate.solvers.slice_pipelines.offering import offer_slice_pipelines
 
 Goal = Literal["time", "memory", "shortfall"]
 """Quantities that annealing minimises."""
-
-PASS_ORDERS = (
-    *gpipe.ORDERS,
-    *one_f_one_b.ORDERS,
-    *interleaved.ORDERS,
-    *zero_bubble.H1,
-    *zero_bubble.H2,
-)
-"""The published orders of passes of all pipelines of slices."""
 
 RANDOM_SHARE = 0.05
 """Share of the budget after which random plans end."""
@@ -207,15 +189,15 @@ def _offer_rules(search: Search) -> bool:
     """
     pipelines: list[Placement] = []
     rules: tuple[Callable[[Search], None], ...] = (
-        single.run,
-        expert.run,
-        data_parallel.run,
+        single,
+        expert,
+        data_parallel,
         _offer_slices_everywhere,
-        fsdp.run,
-        lambda search: pipelines.extend(offer_slice_pipelines(search, PASS_ORDERS)),
-        topological.run,
-        heft.run,
-        etf.run,
+        fsdp,
+        lambda search: pipelines.extend(offer_slice_pipelines(search, ALL_ORDERS)),
+        topological,
+        heft,
+        etf,
     )
     for rule in rules:
         try:
@@ -223,7 +205,7 @@ def _offer_rules(search: Search) -> bool:
             rule(search)
         except SituateError:
             # Not every network has an expert placement, and few steps slice their batch.
-            if rule in (single.run, topological.run, heft.run, etf.run):
+            if rule in (single, topological, heft, etf):
                 raise
         if search.proved() or search.budget.out_of_evaluations():
             return True
@@ -236,7 +218,7 @@ def _offer_rules(search: Search) -> bool:
 def _offer_slices_everywhere(search: Search) -> None:
     """Offer data parallelism on all devices if there are CPUs beside the accelerators."""
     if len(accelerators(search.problem)) < search.problem.d:
-        data_parallel.offer_on(search, range(search.problem.d))
+        offer_on(search, range(search.problem.d))
 
 
 def _offer_random(search: Search) -> None:

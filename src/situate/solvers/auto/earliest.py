@@ -6,7 +6,7 @@ import numpy as np
 
 from situate import _core
 from situate.solvers.heuristics.favourite_children import critical_children
-from situate.solvers.heuristics.m_etf import offer_earliest
+from situate.solvers.heuristics.list_rules import offer_earliest
 from situate.solvers.search import Search
 
 OFFERS = 60
