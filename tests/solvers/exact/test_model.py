@@ -12,8 +12,8 @@ from situate.data.problem import OBJECTIVES, Problem
 from situate.simulation.decoding import decoders_for
 from situate.solvers.exact.clock import Ticking
 from situate.solvers.exact.constraints import Timing
-from situate.solvers.exact.model import build
-from situate.solvers.exact.objective import Goal, hint_placement, hint_times
+from situate.solvers.exact.model import build, hint_placement, hint_times
+from situate.solvers.exact.objective import Goal
 from situate.solvers.exact.solve import cp_model
 from situate.solvers.exact.variables import Placing
 from situate.solvers.incumbent import Candidate

@@ -178,11 +178,11 @@ def scotch(search: Search) -> None:
         SituateError: Scotch is not installed, or its program fails.
     """
     problem = search.problem
-    placement = map_onto(Mapping.onto(problem, list(range(problem.d))))
+    placement = _map_onto(Mapping.onto(problem, list(range(problem.d))))
     search.offer(placement, np.array(problem.graph.order, np.int32))
 
 
-def map_onto(mapping: Mapping) -> Placement:
+def _map_onto(mapping: Mapping) -> Placement:
     """Placement (n,) of the ops on the devices of the mapping."""
     processor = static_mapping(
         source_file(mapping),
@@ -200,5 +200,5 @@ def mincut(search: Search) -> None:
         SituateError: Scotch is not installed, or its program fails.
     """
     problem = search.problem
-    placement = map_onto(Mapping.onto(problem, accelerators(problem)))
+    placement = _map_onto(Mapping.onto(problem, accelerators(problem)))
     search.offer(placement, np.array(problem.graph.order, np.int32))
