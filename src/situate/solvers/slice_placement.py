@@ -18,6 +18,10 @@ NOWHERE = -1
 """The device of a unit that is not placed yet."""
 
 
+Neighbours = dict[int, list[tuple[int, int]]]
+"""For each op, (bytes, other op) of the tensors that it reads, or that it writes."""
+
+
 def replica_seconds(slices: Slices, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
     """(replicas, devices) total seconds of the slices that read each replica.
 
@@ -239,10 +243,6 @@ def _places_in_slices(slices: Ints, order: Order) -> Ints:
     begin = np.searchsorted(slices[ops], slices[ops])
     place[ops] = np.arange(len(ops)) - begin
     return place
-
-
-Neighbours = dict[int, list[tuple[int, int]]]
-"""For each op, (bytes, other op) of the tensors that it reads, or that it writes."""
 
 
 def _neighbours(problem: Problem, selected: Bools) -> tuple[Neighbours, Neighbours]:

@@ -26,6 +26,10 @@ SHORTAGE_RATIO = 1.01
 ProblemOf = Callable[[Sequence[str]], Problem]
 
 
+PARTS = 4
+"""Number of parts into which a list of parameters is cut; prefixes of parts are candidates."""
+
+
 def with_recompute(problem_of: ProblemOf, threads: int | None = None) -> Problem:
     """The problem of a step that recomputes as many modules of `ALL` as memory requires.
 
@@ -113,10 +117,6 @@ def _best(problem: Problem) -> tuple[int, float]:
     """(excess bytes, value) of the best plan."""
     result = solve(problem, evaluations=EVALUATIONS)
     return result.schedule.excess(problem), result.value
-
-
-PARTS = 4
-"""Number of parts into which a list of parameters is cut; prefixes of parts are candidates."""
 
 
 def parameters_once(problem: Problem) -> tuple[str, ...]:

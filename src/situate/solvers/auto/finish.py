@@ -23,7 +23,7 @@ Moves = Ints
 def finish(search: Search) -> None:
     """Clean up the best plan, and keep to one device if several gain too little."""
     clean_up(search, _one_device_plans(search))
-    keep_to_one_device(search)
+    _keep_to_one_device(search)
 
 
 def clean_up(search: Search, keep: int = 0) -> None:
@@ -86,14 +86,14 @@ def _accepts(search: Search, moves: Moves) -> bool:
 
 
 def _one_device_plans(search: Search) -> int:
-    """Number of plans that `keep_to_one_device` may evaluate."""
+    """Number of plans that `_keep_to_one_device` may evaluate."""
     problem = search.problem
     if problem.costs is None or problem.objective != "time":
         return 0
     return int(problem.allowed.all(axis=0).sum())
 
 
-def keep_to_one_device(search: Search) -> None:
+def _keep_to_one_device(search: Search) -> None:
     """Take the best plan on one device if a plan on several is faster by no more than the expected
     contention between devices."""
     problem, best = search.problem, search.best

@@ -17,6 +17,38 @@ from situate.simulation.decoding import order_of, priority_of, rising
 from situate.solvers.incumbent import Candidate
 from situate.solvers.search import Search
 
+TREE_SHARE = 0.1
+"""Largest share of the remaining time for the order of a tree."""
+
+REGROUP_SHARE = 0.1
+"""Largest share of the remaining time for regrouping one order."""
+
+SETS, SETS_IN_TIME = 50_000, 2**40
+"""Largest number of sets of ops per order, without and with a time limit. A time limit ends the
+search long before its number is reached."""
+
+OFFERS_TO_REGROUP = 5
+"""Setup takes less time than so many offers."""
+
+URGENCIES = ((1.0, 2.0), (1.0, 1.0), (1.0, 0.0), (0.0, 1.0))
+"""Weights of an op's place in depth-first order and of its longest path to the end. The first two
+suit pipelines, the third keeps few slices in flight, and the last is upward rank."""
+
+TRIES = 4
+"""Largest number of schedules per urgency, each with less room by the excess of the one before."""
+
+ORDERS_SHARE = 0.05
+"""Share of the remaining budget after which no further urgency starts."""
+
+OFFERS_TO_LIST = 5
+"""One list schedule takes less time than so many offers."""
+
+MOST_EVALUATIONS = 40
+"""Largest number of evaluations for all urgencies."""
+
+MOST_PLACEMENTS = 6
+"""Largest number of placements to schedule again."""
+
 
 def second_order(search: Search) -> Order | None:
     """The second order for every plan: by rank for time; for memory, one that reads tensors soon
@@ -39,10 +71,6 @@ def by_rank(search: Search) -> Order:
     delays the readers of the next layer's first steps.
     """
     return rising(search.problem, -_core.search.upward_rank(search.simulator.core))
-
-
-TREE_SHARE = 0.1
-"""Largest share of the remaining time for the order of a tree."""
 
 
 def frugal_order(search: Search) -> Order:
@@ -72,17 +100,6 @@ def bytes_in_use(problem: Problem, order: Order) -> int:
     np.add.at(change, begin, size)
     np.subtract.at(change, end + 1, size)
     return int((np.cumsum(change)[:-1] + problem.workspace[order]).max())
-
-
-REGROUP_SHARE = 0.1
-"""Largest share of the remaining time for regrouping one order."""
-
-SETS, SETS_IN_TIME = 50_000, 2**40
-"""Largest number of sets of ops per order, without and with a time limit. A time limit ends the
-search long before its number is reached."""
-
-OFFERS_TO_REGROUP = 5
-"""Setup takes less time than so many offers."""
 
 
 def offer_regrouped(search: Search) -> None:
@@ -148,27 +165,6 @@ def _few_enough(search: Search, candidate: Candidate) -> int:
     by_memory = problem.objective == "memory"
     room = int(search.lower_bound if by_memory else problem.capacity[candidate.placement[0]])
     return room - int(problem.persistent.sum())
-
-
-URGENCIES = ((1.0, 2.0), (1.0, 1.0), (1.0, 0.0), (0.0, 1.0))
-"""Weights of an op's place in depth-first order and of its longest path to the end. The first two
-suit pipelines, the third keeps few slices in flight, and the last is upward rank."""
-
-TRIES = 4
-"""Largest number of schedules per urgency, each with less room by the excess of the one before."""
-
-ORDERS_SHARE = 0.05
-"""Share of the remaining budget after which no further urgency starts."""
-
-OFFERS_TO_LIST = 5
-"""One list schedule takes less time than so many offers."""
-
-MOST_EVALUATIONS = 40
-"""Largest number of evaluations for all urgencies."""
-
-
-MOST_PLACEMENTS = 6
-"""Largest number of placements to schedule again."""
 
 
 def offer_placed_orders(search: Search) -> None:

@@ -13,6 +13,12 @@ from situate.data.arrays import Ints
 from situate.errors import MissingExtra, SituateError
 from situate.solvers.exact.model import Model
 
+MOST_WORKERS = 8
+"""Largest number of solver threads, enough for its main strategies; each holds the model."""
+
+POLL = 0.05
+"""Seconds between two polls for new solutions."""
+
 
 def cp_model() -> Any:
     """The module `ortools.sat.python.cp_model`.
@@ -25,13 +31,6 @@ def cp_model() -> Any:
     except ImportError:
         raise MissingExtra("ortools", "exact") from None
     return cp_model
-
-
-MOST_WORKERS = 8
-"""Largest number of solver threads, enough for its main strategies; each holds the model."""
-
-POLL = 0.05
-"""Seconds between two polls for new solutions."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,9 @@ from situate.data.topology import accelerators, op_devices
 from situate.solvers.incumbent import Candidate
 from situate.solvers.search import Search
 
+SAMPLES = 1000
+"""Number of random decisions if no number of evaluations is given."""
+
 
 def single(search: Search) -> None:
     """Try one device of every kind; ops that may not run there go elsewhere."""
@@ -83,10 +86,6 @@ def wish_placement(problem: Problem, wishes: Ints) -> Placement:
         if problem.allowed[problem.unit[op], wishes[op]]:
             of_unit[problem.unit[op]] = wishes[op]
     return op_devices(problem, of_unit)
-
-
-SAMPLES = 1000
-"""Number of random decisions if no number of evaluations is given."""
 
 
 def random_search(search: Search) -> None:

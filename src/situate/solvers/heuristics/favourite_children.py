@@ -14,6 +14,13 @@ from situate.data.topology import accelerators, edge_producers, edge_tensors
 from situate.errors import MissingExtra
 from situate.solvers.late import idle_sources
 
+SHARE = 0.5
+"""Largest share of the time for the linear program."""
+
+MAX_FAVOURITE_X = 0.5
+"""An edge with x below this in the relaxed program joins an op and its favourite child. At most one
+edge of an op is below it."""
+
 
 @dataclass(frozen=True, eq=False)
 class FavouriteProgram:
@@ -135,14 +142,6 @@ def _solver(highspy: Any, time_limit: float | None) -> Any:
     if time_limit is not None:
         solver.setOptionValue("time_limit", max(0.0, time_limit))
     return solver
-
-
-SHARE = 0.5
-"""Largest share of the time for the linear program."""
-
-MAX_FAVOURITE_X = 0.5
-"""An edge with x below this in the relaxed program joins an op and its favourite child. At most one
-edge of an op is below it."""
 
 
 def favourite_children(problem: Problem, seconds: float | None) -> Order:

@@ -27,6 +27,13 @@ FASTEST_LOAD = 1000
 """The load of an architecture's fastest device; Scotch counts in whole numbers."""
 
 
+PROGRAMS = ("scotch_gmap", "gmap")
+"""Names of the static mapper: Debian's, whose `gmap` is another program, and Scotch's own."""
+
+LONGEST = 600.0
+"""Default limit on the wall seconds of a mapping."""
+
+
 def source_file(mapping: Mapping) -> str:
     """The units as a `.grf` file: seconds are the loads of vertices, bytes those of edges.
 
@@ -83,13 +90,6 @@ def _domains(first: int, last: int, domain: int) -> Iterator[tuple[int, int]]:
     middle = (first + last + 1) // 2
     yield from _domains(first, middle, 2 * domain)
     yield from _domains(middle, last, 2 * domain + 1)
-
-
-PROGRAMS = ("scotch_gmap", "gmap")
-"""Names of the static mapper: Debian's, whose `gmap` is another program, and Scotch's own."""
-
-LONGEST = 600.0
-"""Default limit on the wall seconds of a mapping."""
 
 
 def find_mapper() -> str:

@@ -12,6 +12,12 @@ from situate.data.topology import edge_producers, edge_tensors
 from situate.solvers.slice_pipelines.places import NOWHERE, places
 from situate.solvers.slice_placement import beside, slice_of_units
 
+HALVINGS = 40
+"""Bisection steps for the seconds of the slowest stage."""
+
+ROUNDING = 1e-9
+"""Relative rounding error between equal sums of times."""
+
 
 @dataclass(frozen=True, eq=False)
 class Line:
@@ -106,13 +112,6 @@ def _crossing(problem: Problem, slices: Ints, place: Ints, length: int) -> Float
     opened = _sums(begin[apart] + 1, problem.size[apart], length + 1)
     closed = _sums(end[apart] + 1, problem.size[apart], length + 1)
     return np.cumsum(opened - closed)
-
-
-HALVINGS = 40
-"""Bisection steps for the seconds of the slowest stage."""
-
-ROUNDING = 1e-9
-"""Relative rounding error between equal sums of times."""
 
 
 @dataclass(frozen=True, eq=False)

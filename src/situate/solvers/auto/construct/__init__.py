@@ -44,13 +44,13 @@ def construct(search: Search, on_start: Callable[[], None]) -> bool | None:
         True if the network has outgrown the fastest accelerator, so that improvement needs critical
         moves; None if the search is over, because the plan is optimal or the budget is spent.
     """
-    if offer_rules(search) or look_at_all(search):
+    if _offer_rules(search) or look_at_all(search):
         return None
     on_start()
-    return offer_constructed(search)
+    return _offer_constructed(search)
 
 
-def offer_rules(search: Search) -> bool:
+def _offer_rules(search: Search) -> bool:
     """Offer the plans of the list rules; True if the plan is optimal or the budget is spent.
 
     Rules run while there is time, and also afterwards while nothing fits. Other orders for the
@@ -84,7 +84,7 @@ def offer_rules(search: Search) -> bool:
     return search.finished() or (by_load and search.problem.d == 1 and search.incumbent.feasible)
 
 
-def offer_constructed(search: Search) -> bool:
+def _offer_constructed(search: Search) -> bool:
     """Offer cuts of a line of units, random plans, pipelines and new list schedules.
 
     Returns True if the network has outgrown the fastest accelerator.

@@ -21,6 +21,19 @@ from situate.solvers.heuristics import pipeline
 from situate.solvers.line_cut import cut, live_bytes
 from situate.solvers.search import Search
 
+LEVEL_ROUNDS = 12
+"""Largest number of cuts of a line, each adjusted by the peaks of the one before."""
+
+LEVEL_SHARE = 0.5
+"""Share of the budget after which cuts end."""
+
+ROOM_FILLED = 0.98
+"""Target share of a device's memory; the rest allows for segments of whole units."""
+
+LEAST_CHANGE = 0.1
+"""Least ratio of a device's peak to its level, so that an almost empty device does not take
+everything."""
+
 
 def offer_proportional_cuts(search: Search) -> None:
     """Offer a cut by seconds and one by persistent bytes, with spilling until they fit.
@@ -101,20 +114,6 @@ def _inputs(problem: Problem) -> list[tuple[list[int], list[int]]]:
         for reader in problem.consumers[start:end]:
             units[place[reader]][kind].append(unit)
     return units
-
-
-LEVEL_ROUNDS = 12
-"""Largest number of cuts of a line, each adjusted by the peaks of the one before."""
-
-LEVEL_SHARE = 0.5
-"""Share of the budget after which cuts end."""
-
-ROOM_FILLED = 0.98
-"""Target share of a device's memory; the rest allows for segments of whole units."""
-
-LEAST_CHANGE = 0.1
-"""Least ratio of a device's peak to its level, so that an almost empty device does not take
-everything."""
 
 
 def offer_level_cuts(search: Search) -> None:

@@ -29,6 +29,16 @@ Orders = NDArray[np.int32]
 """(k, n) ops, the most urgent first."""
 
 
+STEPS = 2_000_000
+"""Largest number of items to try for one placement."""
+
+ITEMS_SHARE = 0.5
+"""Largest share of the remaining budget for this search."""
+
+Goal = Literal["time", "memory", "fit"]
+"""The value that an order decides; with `fit` it only decides feasibility."""
+
+
 def look_at_all(search: Search) -> bool:
     """Offer the best order of every placement that may beat the incumbent, the most promising
     first; True if the enumeration is complete.
@@ -45,7 +55,7 @@ def look_at_all(search: Search) -> bool:
     promising = [i for i, score in enumerate(least) if _promises(search, score)]
     promising.sort(key=least.__getitem__)
     if _transfers_are_ordered(problem):
-        return order_items(search, [(placements[i], least[i][1]) for i in promising])
+        return _order_items(search, [(placements[i], least[i][1]) for i in promising])
     if not _affordable(search, len(promising) * len(orders) * len(search.decoders)):
         return False
     end = search.budget.remaining() * (1 - ENUMERATION_SHARE)
@@ -120,17 +130,7 @@ def _offer_best_order(
         search.offer(placement, orders[first], [decoder])
 
 
-STEPS = 2_000_000
-"""Largest number of items to try for one placement."""
-
-ITEMS_SHARE = 0.5
-"""Largest share of the remaining budget for this search."""
-
-Goal = Literal["time", "memory", "fit"]
-"""The value that an order decides; with `fit` it only decides feasibility."""
-
-
-def order_items(search: Search, placements: Sequence[tuple[Placement, float]]) -> bool:
+def _order_items(search: Search, placements: Sequence[tuple[Placement, float]]) -> bool:
     """Offer the best order of ops and transfers of every placement; True if the search was
     exhaustive.
 

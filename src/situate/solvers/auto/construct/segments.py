@@ -26,6 +26,14 @@ CPU_BUSY_SHARE = 0.5
 """A CPU that works for more than this share of the step is a bottleneck."""
 
 
+PLACES, LONGEST = 20, 8
+"""Number of places on the line where a segment may begin or end, and its largest length in places
+once a plan fits."""
+
+SEGMENT_SHARE, SEGMENT_SHARE_TO_FIT = 0.1, 0.3
+"""Shares of the remaining budget for cuts and segments; the second applies while nothing fits."""
+
+
 def offer_memory_fits(search: Search) -> None:
     """Offer segments of the folded line, repaired until they fit, if nothing fits yet or the
     incumbent keeps a CPU busy.
@@ -77,14 +85,6 @@ def _fit(search: Search, line: NDArray[np.int32], turn: list[int]) -> Candidate:
         # (devices,) at least a tenth, so that an almost empty device does not take everything.
         share = share / np.maximum(candidates[-1].schedule.peak[turn] / capacity, 0.1)
     return min(candidates, key=lambda candidate: candidate.score)
-
-
-PLACES, LONGEST = 20, 8
-"""Number of places on the line where a segment may begin or end, and its largest length in places
-once a plan fits."""
-
-SEGMENT_SHARE, SEGMENT_SHARE_TO_FIT = 0.1, 0.3
-"""Shares of the remaining budget for cuts and segments; the second applies while nothing fits."""
 
 
 def outgrown(search: Search) -> bool:

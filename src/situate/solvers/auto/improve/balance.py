@@ -19,6 +19,9 @@ from situate.solvers.auto.improve.moves import swap_devices
 from situate.solvers.incumbent import Candidate
 from situate.solvers.search import Search
 
+OFFERS_TO_BEGIN = 6
+"""Largest number of offers at the end of the first interval."""
+
 
 def orders_count(problem: Problem) -> bool:
     """True if the order of ops decides what fits: live tensors count, and some device cannot hold
@@ -58,10 +61,6 @@ def _fullest(problem: Problem, lived: Lives) -> NDArray[np.float64]:
     rising = np.argsort(changes.use, kind="stable")
     time[changes.device[rising]] = changes.time[rising]
     return time
-
-
-OFFERS_TO_BEGIN = 6
-"""Largest number of offers at the end of the first interval."""
 
 
 def balance(search: Search) -> None:

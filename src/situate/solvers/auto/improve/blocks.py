@@ -23,6 +23,16 @@ Block = tuple[int, ...]
 """Units, each once."""
 
 
+SLICE_SHARE = 0.8
+"""Largest share of the remaining budget for these moves."""
+
+TARGETS = 2
+"""Number of devices to try for a block, the least busy first."""
+
+LEAST_GAIN = 1e-3
+"""Least relative gain of a pass over all blocks for another pass."""
+
+
 class Blocks(NamedTuple):
     """Modules and groups in compressed rows.
 
@@ -75,7 +85,7 @@ def _modules(problem: Problem, apart: bool) -> list[Block]:
     return _proper(problem, map(tuple, members.values()))
 
 
-def slice_modules(problem: Problem) -> list[Block]:
+def _slice_modules(problem: Problem) -> list[Block]:
     """Units of every module in one slice, and of each of its phases there, at every depth."""
     return _modules(problem, apart=True)
 
@@ -92,16 +102,6 @@ def groups(problem: Problem) -> list[Block]:
 def _proper(problem: Problem, candidates: Iterable[Block]) -> list[Block]:
     """The distinct blocks, without blocks of a single unit or of all units."""
     return [block for block in dict.fromkeys(candidates) if 1 < len(block) < problem.units]
-
-
-SLICE_SHARE = 0.8
-"""Largest share of the remaining budget for these moves."""
-
-TARGETS = 2
-"""Number of devices to try for a block, the least busy first."""
-
-LEAST_GAIN = 1e-3
-"""Least relative gain of a pass over all blocks for another pass."""
 
 
 def move_slices(search: Search) -> None:
@@ -133,7 +133,7 @@ class _Descent:
         self.score = search.estimate(search.incumbent.placement, order, "eager")
         problem = search.problem
         self._seconds = np.where(np.isfinite(problem.unit_seconds), problem.unit_seconds, 0)
-        self._blocks = [np.array(block) for block in slice_modules(problem)]
+        self._blocks = [np.array(block) for block in _slice_modules(problem)]
         self._random = np.random.default_rng(search.seed)
 
     def run(self, end: float) -> None:

@@ -28,6 +28,18 @@ SWAP_SHARE = 0.02
 """Largest share of the budget for swaps."""
 
 
+CRITICAL_SHARE = 0.1
+"""Largest share of the remaining budget for critical moves."""
+
+MOST_UNITS = 256
+"""Largest number of units in a move; lengths are powers of two."""
+
+MOST_READERS = 2
+"""Number of a transfer's readers around which moves begin."""
+
+Units = Ints
+
+
 def swap_devices(search: Search) -> None:
     """Swap pairs of devices until no swap improves the best plan.
 
@@ -103,18 +115,6 @@ def _joined_alike(channel: NDArray[np.int32], a: int, b: int, turn: NDArray[np.i
 def _equal(problem: Problem, a: int, b: int) -> bool:
     columns = (problem.capacity, problem.accelerators, problem.allowed, problem.seconds)
     return all(np.array_equal(column[..., a], column[..., b]) for column in columns)
-
-
-CRITICAL_SHARE = 0.1
-"""Largest share of the remaining budget for critical moves."""
-
-MOST_UNITS = 256
-"""Largest number of units in a move; lengths are powers of two."""
-
-MOST_READERS = 2
-"""Number of a transfer's readers around which moves begin."""
-
-Units = Ints
 
 
 class Move(NamedTuple):
