@@ -13,7 +13,7 @@ import situate
 from benchmarks.lib.record import Row, Target, record
 from situate.data.slices import Slices, parse
 from situate.solvers import OF_SLICES
-from situate.solvers.replica_choice import parameters_once
+from situate.solvers.step_choices import parameters_once
 
 
 class Case(NamedTuple):

@@ -20,8 +20,7 @@ from situate.data.problem import Problem
 from situate.data.topology import accelerators
 from situate.simulation.decoding import priority_of, step_times
 from situate.simulation.simulator import Simulator
-from situate.solvers.heuristics.expert import expert_placement
-from situate.solvers.heuristics.single import everything_on
+from situate.solvers.heuristics.baselines import everything_on, expert_placement
 
 LIMITS = {"11 GB": 11 * 10**9, "11 GiB": 11 * 2**30}
 """Bytes of a GPU; the presets have the first."""

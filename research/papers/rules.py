@@ -14,7 +14,7 @@ from situate.data.problem import Problem
 from situate.data.topology import accelerators
 from situate.evaluators.simulated import SimulatedMachine
 from situate.solvers import solve
-from situate.solvers.heuristics.single import everything_on
+from situate.solvers.heuristics.baselines import everything_on
 
 GPU, CPU = "single", "cpu"
 """All on one GPU, or on the CPU: the papers' columns, where `single` would take the better."""

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from situate.solvers.partitioners.scotch.programs import PROGRAMS
+from situate.solvers.partitioners.scotch import PROGRAMS
 
 _no_metis = find_spec("pymetis") is None
 _no_highs = find_spec("highspy") is None

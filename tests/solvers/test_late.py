@@ -1,4 +1,4 @@
-"""Ops that depend on weights alone run when it is first needed."""
+"""Late orders, and sources without work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import OBJECTIVES, Problem
 from situate.solvers import solve
 from situate.solvers.evaluate import evaluate
-from situate.solvers.late import Lateness
+from situate.solvers.late import Lateness, idle_sources
 from tests.solvers.families import devices
 from tests.solvers.programs import needs_scotch
 
@@ -43,6 +43,7 @@ def _stages(problem: Problem, count: int) -> np.ndarray:
     return np.array(layer, np.int32) * count // LAYERS
 
 
+# Ops that depend on weights alone run when it is first needed.
 @pytest.mark.parametrize("source", ["input", "op"])
 def test_what_weights_alone_make_follows_its_first_reader(source: str) -> None:
     """Data enters by inputs; in a graph without any by what reads and holds nothing."""
@@ -128,3 +129,21 @@ def test_where_everything_fits_the_order_stays() -> None:
     given = evaluate(problem, _stages(problem, 2))
     assert given.order.tolist() == list(problem.graph.order)
     assert given.evaluations == 2
+
+
+# Sources without work read nothing and take no time.
+def test_a_source_is_idle_where_it_takes_no_time_on_any_device() -> None:
+    ops = (
+        Op("parameter", seconds={"*": 0.0}),
+        Op("on one device alone", seconds={"d1": 0.0}),
+        Op("works", seconds={"d0": 0.0, "d1": 1.0}),
+        Op("reads", seconds={"*": 0.0}),
+    )
+    graph = Graph("g", ops, (Tensor("t", 0, 1, (3,)),))
+    assert idle_sources(Problem(graph, devices(1, 1))).tolist() == [True, True, False, False]
+
+
+def test_what_waits_is_no_source() -> None:
+    ops = (Op("a", seconds={"*": 1.0}), Op("b", seconds={"*": 0.0}))
+    graph = Graph("g", ops, control=((0, 1),))
+    assert not idle_sources(Problem(graph, devices(1, 1))).any()

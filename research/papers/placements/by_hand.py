@@ -13,7 +13,7 @@ from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.data.slices import Slices
 from situate.data.topology import accelerators
-from situate.solvers.heuristics.expert import wish_placement
+from situate.solvers.heuristics.baselines import wish_placement
 
 ENCODER = re.compile(r"encoder|source_embedding")
 """Modules of NMT's encoder."""

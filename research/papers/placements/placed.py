@@ -14,7 +14,7 @@ from situate.data.arrays import Placement
 from situate.data.problem import Problem
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import decode
-from situate.solvers.heuristics.expert import expert_placement
+from situate.solvers.heuristics.baselines import expert_placement
 
 BY_HAND = {
     "expert": expert_placement,

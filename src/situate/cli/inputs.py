@@ -113,7 +113,7 @@ def _choose_recompute(
     model: str, capture: CaptureOptions, problem_of: Callable[[Graph], Problem]
 ) -> Problem:
     """The problem of a step with as many modules that run again as memory needs."""
-    from situate.solvers.recompute import with_recompute
+    from situate.solvers.step_choices import with_recompute
 
     with working(f"reading {model}"), redirect_stdout(sys.stderr):
         step = trace_model(model, capture.optimizer, capture.slices)
@@ -141,7 +141,7 @@ def _choose_sums(chain: Problem, recaptured: Callable[[Slices | None], Problem])
         chain: the step with a chain.
         recaptured: captures the step in other slices.
     """
-    from situate.solvers.sum_choice import better_sums
+    from situate.solvers.step_choices import better_sums
 
     cut = chain.graph.slices
     tree = recaptured(cut and msgspec.structs.replace(cut, sums="tree"))
@@ -153,7 +153,7 @@ def _choose_sums(chain: Problem, recaptured: Callable[[Slices | None], Problem])
 
 def _choose_once(problem: Problem) -> Slices | None:
     """The slices of a step of replicas, with the parameters that should have a single copy."""
-    from situate.solvers.replica_choice import parameters_once
+    from situate.solvers.step_choices import parameters_once
 
     sizes = replicated(problem.graph)
     with working("choosing parameters with a single copy"):

@@ -1,4 +1,4 @@
-"""Late orders: ops that depend only on weights run just before their first use."""
+"""Ops that are ready before the step begins: late orders for them, and sources without work."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate import _core
-from situate.data.arrays import Order
+from situate.data.arrays import Bools, Order
 from situate.data.core_problem import core_problem
 from situate.data.problem import Problem
 from situate.data.topology import places
@@ -70,3 +70,10 @@ def _data(problem: Problem) -> NDArray[np.bool_]:
         data = source & (problem.persistent == 0)
         data[problem.producer[problem.resident == 1]] = False
     return data if data.any() else source
+
+
+def idle_sources(problem: Problem) -> Bools:
+    """(n,) True for ops that read nothing and take no time on any device that can run them."""
+    idle = np.asarray((~np.isfinite(problem.seconds) | (problem.seconds == 0)).all(axis=1))
+    idle[problem.consumers] = False
+    return idle

@@ -115,24 +115,27 @@ POST = "Gao, Chen and Li, Post, NeurIPS 2018"
 
 _ALL = (
     Method(
-        "single", "heuristic", "heuristics.single:run", "everything on one device, the best one"
+        "single",
+        "heuristic",
+        "heuristics.baselines:single",
+        "everything on one device, the best one",
     ),
     Method(
         "expert",
         "heuristic",
-        "heuristics.expert:run",
+        "heuristics.baselines:expert",
         "the placement by hand that the papers describe for their networks",
     ),
     Method(
         "random",
         "search",
-        "heuristics.random_search:run",
+        "heuristics.baselines:random_search",
         "the best of many placements and orders drawn uniformly",
     ),
     Method(
         "topological",
         "heuristic",
-        "heuristics.topological:run",
+        "heuristics.fills:topological",
         "fill the devices in order, each up to its share of the bytes",
     ),
     Method(
@@ -144,14 +147,14 @@ _ALL = (
     Method(
         "data_parallel",
         "heuristic",
-        "heuristics.data_parallel:run",
+        "heuristics.data_parallel:data_parallel",
         "the whole model on every accelerator, on slices of the batch in shares by speed",
         of_slices=True,
     ),
     Method(
         "fsdp",
         "heuristic",
-        "heuristics.fsdp:run",
+        "heuristics.data_parallel:fsdp",
         "equal slices of the batch and an equal share of the parameters on every accelerator",
         paper="Zhao et al., PyTorch FSDP, VLDB 2023; Rajbhandari et al., ZeRO, SC 2020",
         of_slices=True,
@@ -159,7 +162,7 @@ _ALL = (
     Method(
         "gpipe",
         "heuristic",
-        "heuristics.gpipe:run",
+        "heuristics.pass_schedules:gpipe",
         "slices through stages, one an accelerator: all of them forward, then all of them back",
         paper="Huang et al., GPipe, NeurIPS 2019",
         of_slices=True,
@@ -167,7 +170,7 @@ _ALL = (
     Method(
         "one_f_one_b",
         "heuristic",
-        "heuristics.one_f_one_b:run",
+        "heuristics.pass_schedules:one_f_one_b",
         "slices through stages, a forward and a backward pass by turns, with few slices in flight",
         paper="Narayanan et al., PipeDream-Flush, ICML 2021",
         of_slices=True,
@@ -175,7 +178,7 @@ _ALL = (
     Method(
         "interleaved",
         "heuristic",
-        "heuristics.interleaved:run",
+        "heuristics.pass_schedules:interleaved",
         "the same with two to four short stages on every accelerator",
         paper="Narayanan et al., Megatron-LM, SC 2021",
         of_slices=True,
@@ -183,7 +186,7 @@ _ALL = (
     Method(
         "zero_bubble",
         "heuristic",
-        "heuristics.zero_bubble:h1",
+        "heuristics.pass_schedules:zero_bubble",
         "ZB-H1: as one_f_one_b, and gradients of weights run where it would wait",
         paper=ZERO_BUBBLE,
         of_slices=True,
@@ -191,7 +194,7 @@ _ALL = (
     Method(
         "zero_bubble_h2",
         "heuristic",
-        "heuristics.zero_bubble:h2",
+        "heuristics.pass_schedules:zero_bubble_h2",
         "ZB-H2: the same without any waiting, in twice the activation memory",
         paper=ZERO_BUBBLE,
         of_slices=True,
@@ -199,35 +202,35 @@ _ALL = (
     Method(
         "heft",
         "heuristic",
-        "heuristics.heft:run",
+        "heuristics.list_rules:heft",
         "heterogeneous earliest finish time: the most urgent op first, where it ends first",
         paper="Topcuoglu, Hariri and Wu, IEEE TPDS 13(3), 2002",
     ),
     Method(
         "etf",
         "heuristic",
-        "heuristics.etf:run",
+        "heuristics.list_rules:etf",
         "earliest task first: of all ready ops and devices the pair that can start first",
         paper="Hwang, Chow, Anger and Lee, SIAM J. Computing 18(2), 1989",
     ),
     Method(
         "m_topo",
         "heuristic",
-        "heuristics.m_topo:run",
+        "heuristics.fills:m_topo",
         "Baechi's m-TOPO: fill the accelerators in order, each up to its share of all bytes",
         paper=BAECHI,
     ),
     Method(
         "m_etf",
         "heuristic",
-        "heuristics.m_etf:run",
+        "heuristics.list_rules:m_etf",
         "Baechi's m-ETF: earliest task first, of the pairs of op and accelerator that fit",
         paper=BAECHI,
     ),
     Method(
         "m_sct",
         "heuristic",
-        "heuristics.m_sct:run",
+        "heuristics.list_rules:m_sct",
         "Baechi's m-SCT: as m_etf, and devices wait for the favourite children of their ops",
         paper=BAECHI,
         extra=HIGHS,
@@ -369,7 +372,7 @@ _ALL = (
     Method(
         "scotch",
         "partitioner",
-        "partitioners.scotch:run",
+        "partitioners.scotch:scotch",
         "Scotch's static mapping of the graph onto the machine, CPUs and all",
         paper="Pellegrini and Roman, HPCN Europe 1996",
         extra=SCOTCH,
@@ -377,7 +380,7 @@ _ALL = (
     Method(
         "mincut",
         "partitioner",
-        "partitioners.mincut:run",
+        "partitioners.scotch:mincut",
         "Scotch's static mapping of the graph onto the accelerators alone",
         paper="Pellegrini and Roman, HPCN Europe 1996",
         extra=SCOTCH,

@@ -1,4 +1,4 @@
-"""Placements of a step with a sliced batch: slices, then parameters, then the remaining ops."""
+"""Placements of slices, of the replicas that they read, and of the sums of their gradients."""
 
 from __future__ import annotations
 
@@ -9,10 +9,74 @@ from numpy.typing import NDArray
 
 from situate.data.arrays import Bools, Ints, Order, Placement
 from situate.data.problem import Problem
+from situate.data.slices import Slices
 from situate.data.topology import edge_producers, edge_tensors, op_devices
 from situate.errors import SituateError
-from situate.solvers.replica_placement import NOWHERE, meeting_devices, replica_devices
 from situate.solvers.search import Search
+
+NOWHERE = -1
+"""The device of a unit that is not placed yet."""
+
+
+Neighbours = dict[int, list[tuple[int, int]]]
+"""For each op, (bytes, other op) of the tensors that it reads, or that it writes."""
+
+
+def replica_seconds(slices: Slices, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(replicas, devices) total seconds of the slices that read each replica.
+
+    Args:
+        seconds: (slices, devices) of each slice.
+    """
+    of_slice = np.array(slices.replica)
+    total = np.zeros((int(of_slice.max()) + 1, seconds.shape[1]))
+    np.add.at(total, of_slice, seconds)
+    return total
+
+
+def replica_devices(problem: Problem, device: Ints) -> Ints:
+    """(units,) the device that runs most of the slices which read a unit's replica; -1 for units
+    without a replica.
+
+    Args:
+        device: (slices,) of each slice.
+    """
+    of_unit = np.full(problem.units, NOWHERE)
+    if (slices := problem.graph.slices) is None or not slices.replicas:
+        return of_unit
+    of_slice = np.array(slices.replica)
+    most = [int(np.bincount(device[of_slice == r]).argmax()) for r in range(len(slices.replicas))]
+    for unit, op in zip(problem.unit.tolist(), problem.graph.ops, strict=True):
+        if op.replica is not None:
+            of_unit[unit] = most[op.replica]
+    return of_unit
+
+
+def meeting_devices(problem: Problem, devices: Ints) -> Ints:
+    """(units,) the device of each unit whose output updates several replicas, such as a sum of
+    gradients; -1 for other units.
+
+    The largest unit comes first, and each goes to the device with the fewest bytes of such units.
+    So every device adds up a part of the gradients and sends it to all others, as an all-reduce
+    does by a reduce-scatter and an all-gather.
+    """
+    of_unit, load = np.full(problem.units, NOWHERE), np.zeros(len(devices))
+    for size, unit in sorted(_meetings(problem), key=lambda meeting: -meeting[0]):
+        after = np.where(problem.allowed[unit, devices], load + size, np.inf)
+        place = int(np.argmin(after))
+        if np.isfinite(after[place]):
+            of_unit[unit], load[place] = devices[place], after[place]
+    return of_unit
+
+
+def _meetings(problem: Problem) -> list[tuple[int, int]]:
+    """(bytes, producing unit) of each tensor that updates several replicas."""
+    ops = problem.graph.ops
+    return [
+        (tensor.size, int(problem.unit[tensor.producer]))
+        for tensor in problem.graph.tensors
+        if len({ops[op].replica for op in tensor.consumers if ops[op].phase == "update"}) > 1
+    ]
 
 
 def slice_of_units(problem: Problem) -> Ints:
@@ -179,10 +243,6 @@ def _places_in_slices(slices: Ints, order: Order) -> Ints:
     begin = np.searchsorted(slices[ops], slices[ops])
     place[ops] = np.arange(len(ops)) - begin
     return place
-
-
-Neighbours = dict[int, list[tuple[int, int]]]
-"""For each op, (bytes, other op) of the tensors that it reads, or that it writes."""
 
 
 def _neighbours(problem: Problem, selected: Bools) -> tuple[Neighbours, Neighbours]:

@@ -6,7 +6,7 @@ import os
 import signal
 from pathlib import Path
 
-from situate.solvers.auto import on_island
+from situate.solvers.auto.improve import improve
 from situate.solvers.search import Search
 
 FOLDER = "SITUATE_TEST_HARM"
@@ -18,7 +18,7 @@ def killed_once(search: Search, first: bool, full: bool) -> None:
     try:
         Path(os.environ[FOLDER], "done").touch(exist_ok=False)
     except FileExistsError:
-        on_island(search, first, full)
+        improve(search, first, full)
     else:
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -27,4 +27,4 @@ def killed_where_it_is_a_worker(search: Search, first: bool, full: bool) -> None
     """As if every worker was killed."""
     if "SITUATE_DEVICE" in os.environ:
         os.kill(os.getpid(), signal.SIGKILL)
-    on_island(search, first, full)
+    improve(search, first, full)

@@ -22,7 +22,7 @@ from situate.readers import read
 from situate.solvers.evolutionary.regal import weights
 from situate.solvers.evolutionary.regal.settings import SETTINGS
 from situate.solvers.exact import cp_sat
-from situate.solvers.exact.moves import size_of_model
+from situate.solvers.exact.variables import size_of_model
 from tests.solvers.evolutionary.regal.test_weights import about, policy
 
 EVALUATIONS = 60

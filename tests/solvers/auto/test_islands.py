@@ -17,7 +17,7 @@ from situate.evaluators.workers.jobs import Function, Jobs
 from situate.evaluators.workers.workers import NoWorkers
 from situate.results.result import Result
 from situate.solvers import solve
-from situate.solvers.auto import on_island
+from situate.solvers.auto.improve import improve
 from situate.solvers.auto.islands import (
     ISLANDS,
     ROUNDS,
@@ -81,7 +81,7 @@ def _islands(**limits: Any) -> tuple[Search, Recorded, Islands]:
     order = np.array(search.problem.graph.order, np.int32)
     search.offer(np.zeros(search.problem.n, np.int32), order)
     jobs = Recorded(improved, 1, shared=(search.problem, 0.0))
-    return search, jobs, Islands(search, Function.of(on_island, ()), jobs)
+    return search, jobs, Islands(search, Function.of(improve, ()), jobs)
 
 
 def test_every_round_begins_with_the_best_of_all_and_seeds_of_its_own() -> None:
@@ -149,7 +149,7 @@ def _found(improve: Improve, workers: int = 2) -> tuple[bytes, int]:
 def test_an_island_whose_worker_is_killed_is_searched_again(harm: None) -> None:
     with pytest.warns(UserWarning, match=r"^workers failed 1 time, and no island was lost$"):
         disturbed = _found(killed_once)
-    assert disturbed == _found(on_island, workers=1)
+    assert disturbed == _found(improve, workers=1)
 
 
 def test_where_no_worker_is_left_this_process_finds_the_same(
@@ -158,7 +158,7 @@ def test_where_no_worker_is_left_this_process_finds_the_same(
     monkeypatch.setattr(dispatch, "MAX_WORKER_FAILURES", 1)
     with pytest.warns(UserWarning, match=r"auto goes on in this process alone \(no worker is left"):
         disturbed = _found(killed_where_it_is_a_worker)
-    assert disturbed == _found(on_island, workers=1)
+    assert disturbed == _found(improve, workers=1)
 
 
 def test_in_a_time_limit_an_island_whose_worker_is_killed_is_left_out(

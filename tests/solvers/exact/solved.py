@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from situate.data.problem import Problem
-from situate.solvers.exact.installed import cp_model
-from situate.solvers.exact.placing import Placing
+from situate.solvers.exact.solve import cp_model
+from situate.solvers.exact.variables import Placing
 
 
 def placed(problem: Problem, *devices: int) -> Placing:

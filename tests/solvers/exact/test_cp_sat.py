@@ -15,7 +15,7 @@ from situate.errors import SituateError
 from situate.results.result import Progress, Result
 from situate.solvers import solve
 from situate.solvers.exact import cp_sat
-from situate.solvers.exact.placing import OutOfTime
+from situate.solvers.exact.variables import OutOfTime
 from tests.oracle.problems import small_problem
 from tests.solvers.exhaustive import optimum
 from tests.solvers.families import (

@@ -12,8 +12,8 @@ from situate.data.graph import Graph
 from situate.data.problem import Problem
 from situate.data.rules import Rules
 from situate.solvers.exact.clock import Bytes, Turns
+from situate.solvers.exact.constraints import Timing
 from situate.solvers.exact.lifetimes import Lifetimes, room_beside_persistent
-from situate.solvers.exact.timing import Timing
 from tests.solvers.exact.solved import least, placed
 from tests.solvers.families import chain, devices, fork
 from tests.solvers.programs import needs_ortools

@@ -1,4 +1,4 @@
-"""The model is a relaxation: schedules are solutions, and no plan is better than its optimum."""
+"""Whole models, and the incumbent as the first guess."""
 
 from __future__ import annotations
 
@@ -10,14 +10,37 @@ import pytest
 
 from situate.data.problem import OBJECTIVES, Problem
 from situate.simulation.decoding import decoders_for
-from situate.solvers.exact.installed import cp_model
-from situate.solvers.exact.model import Goal, build
+from situate.solvers.exact.clock import Ticking
+from situate.solvers.exact.constraints import Timing
+from situate.solvers.exact.model import build, hint_placement, hint_times
+from situate.solvers.exact.objective import Goal
+from situate.solvers.exact.solve import cp_model
+from situate.solvers.exact.variables import Placing
 from situate.solvers.incumbent import Candidate
 from situate.solvers.search import Search
 from tests.oracle.problems import random_decision, random_problem, small_problem
+from tests.solvers.families import chain, devices
 from tests.solvers.programs import needs_ortools
 
 pytestmark = needs_ortools
+
+
+# The best plan is a whole guess.
+def test_devices_transfers_and_starts_are_those_of_the_plan():
+    problem = Problem(chain(3, size=4), devices(1, 2))
+    found = Search(problem).offer(np.array([0, 1, 0], np.int32), np.arange(3, dtype=np.int32))
+    cp = cp_model()
+    placing = Placing(problem, cp.CpModel())
+    clock = Ticking.until(found.value, np.array([1.0]))
+    timing = Timing(placing, clock)
+    hint_placement(placing, found)
+    hint_times(placing, timing, clock, found)
+    solver = cp.CpSolver()
+    solver.parameters.fix_variables_to_their_hinted_value = True
+    assert solver.status_name(solver.solve(placing.model)) in ("OPTIMAL", "FEASIBLE")
+    assert [solver.value(start) for start in timing.start] == [0, 5, 11]
+    sent = [arrival for arrival, received in placing.received.items() if solver.value(received)]
+    assert sent == [(0, 1), (1, 0)]
 
 
 def _search(problem: Problem, seed: int) -> Search:
@@ -57,6 +80,7 @@ def _check(search: Search) -> None:
         assert (status, value <= known) == ("OPTIMAL", True), goal
 
 
+# The model is a relaxation: schedules are solutions, and no plan is better than its optimum.
 @pytest.mark.parametrize("first", range(0, 96, 12))
 def test_every_schedule_is_a_solution_that_is_no_worse(first: int) -> None:
     for seed in range(first, first + 12):

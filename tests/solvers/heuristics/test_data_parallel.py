@@ -1,4 +1,4 @@
-"""Every accelerator runs the whole model."""
+"""Data parallelism: slices and parameters are shared out over the devices."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ def places(problem: Problem, method: str = "data_parallel") -> dict[str, str]:
     return solve(problem, method).plan.placement
 
 
+# Every accelerator runs the whole model.
 def test_every_device_has_a_slice_of_its_own():
     problem = Problem(sliced(1, 1), devices(1, 1, bandwidth=1e6))
     placed = places(problem)
@@ -51,3 +52,15 @@ def test_a_parameter_goes_where_there_is_room():
 def test_a_step_that_takes_its_batch_whole_is_refused():
     with pytest.raises(SituateError, match=r"graph 'small' takes its batch whole: give --slices"):
         solve(Problem(chain(3), devices(1, 1)), "data_parallel")
+
+
+# Equal shares of slices and parameters.
+def test_slices_and_bytes_are_shared_equally_whatever_the_speed():
+    placed = places(Problem(sliced(1, 1, 1, 1), devices(1, 2)), "fsdp")
+    assert [placed[f"slice{s}/a"] for s in range(4)] == ["d0", "d1", "d0", "d1"]
+    assert {placed["a"], placed["b"]} == {"d0", "d1"}
+
+
+def test_fsdp_a_step_that_takes_its_batch_whole_is_refused():
+    with pytest.raises(SituateError, match="takes its batch whole"):
+        solve(Problem(chain(3), devices(1, 1)), "fsdp")

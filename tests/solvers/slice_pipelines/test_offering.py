@@ -11,7 +11,7 @@ from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.solvers import solve
 from situate.solvers.budget import Budget
-from situate.solvers.heuristics import one_f_one_b
+from situate.solvers.heuristics.pass_schedules import SCHEDULES
 from situate.solvers.search import Search
 from situate.solvers.slice_pipelines.offering import SLACKS, offer_slice_pipelines
 from tests.solvers.families import OBJECTIVES, RULES, chain, devices
@@ -69,7 +69,7 @@ def test_every_cut_is_told_what_devices_hold_beyond_what_was_counted():
 
 def test_one_plan_of_each_order_is_offered_however_short_the_time():
     search = Search(uniform(2, 4), budget=Budget(time_limit=0.0))
-    offer_slice_pipelines(search, one_f_one_b.ORDERS)
+    offer_slice_pipelines(search, SCHEDULES["one_f_one_b"])
     assert search.incumbent.value == 15
 
 
@@ -77,7 +77,7 @@ def test_a_pipeline_that_fits_is_decoded_once():
     search = Search(uniform(2, 4), budget=Budget(evaluation_limit=100))
     search.offer(*_alone(search.problem))
     before = search.budget.evaluations
-    (placement,) = offer_slice_pipelines(search, one_f_one_b.ORDERS)
+    (placement,) = offer_slice_pipelines(search, SCHEDULES["one_f_one_b"])
     assert search.incumbent.placement.tolist() == placement.tolist()
     # One estimate a cut, and the first is decoded as a plan.
     assert search.budget.evaluations - before == len(SLACKS) + 1

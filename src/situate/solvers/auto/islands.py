@@ -34,7 +34,7 @@ LATE_SHARE, LATE_SECONDS = 0.5, 1.0
 """An island may end late by this share of its seconds plus this many seconds."""
 
 Improve = Callable[[Search, bool, bool], None]
-"""Improves the best plan of a search until its budget ends; see `on_island` of `auto`."""
+"""Improves the best plan of a search until its budget ends; see `auto.improve`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ class Islands:
         are lost.
 
         Args:
-            full: see `on_island`.
+            full: see `auto.improve`.
         """
         try:
             for number in range(len(ROUNDS)):

@@ -15,12 +15,13 @@ from situate.data.topology import op_devices, places
 from situate.errors import SituateError
 from situate.simulation.decoding import order_of, rising
 from situate.simulation.transfer_order import TransferOrder, by_priority, transfer_pairs
-from situate.solvers.exact.installed import cp_model
-from situate.solvers.exact.model import Goal, Model, build
-from situate.solvers.exact.moves import size_of_model
-from situate.solvers.exact.placing import OutOfTime
-from situate.solvers.exact.solving import Run, Solution
-from situate.solvers.heuristics import etf, heft, single, topological
+from situate.solvers.exact.model import Model, build
+from situate.solvers.exact.objective import Goal
+from situate.solvers.exact.solve import Run, Solution, cp_model
+from situate.solvers.exact.variables import OutOfTime, size_of_model
+from situate.solvers.heuristics.baselines import single
+from situate.solvers.heuristics.fills import topological
+from situate.solvers.heuristics.list_rules import etf, heft
 from situate.solvers.search import Search
 
 LARGEST = 10_000
@@ -62,7 +63,7 @@ def run(search: Search) -> None:
     cp = cp_model()
     _check_size(search.problem)
     for rule in (single, topological, heft, etf):
-        rule.run(search)
+        rule(search)
         if search.finished():
             return
     if not search.incumbent.feasible:

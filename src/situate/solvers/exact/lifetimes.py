@@ -11,9 +11,8 @@ import numpy as np
 from situate.bounds.rounding import EPSILON
 from situate.data.topology import inputs_of_ops
 from situate.solvers.exact.clock import Bytes
-from situate.solvers.exact.moves import consumers_of
-from situate.solvers.exact.placing import Placing
-from situate.solvers.exact.timing import Timing
+from situate.solvers.exact.constraints import Timing
+from situate.solvers.exact.variables import Placing, consumers_of
 
 
 class Lifetimes:

@@ -1,4 +1,4 @@
-"""`data_parallel`: every accelerator runs the whole model, on slices of the batch."""
+"""`data_parallel` and `fsdp`: every accelerator runs the whole model, on slices of the batch."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 from situate.data.arrays import Ints
 from situate.data.problem import Problem
 from situate.data.topology import accelerators
-from situate.solvers.replica_placement import replica_seconds
 from situate.solvers.search import Search
 from situate.solvers.slice_placement import (
     homes,
     offer_slices,
+    replica_seconds,
     shared_out,
     slice_of_units,
     slice_seconds,
 )
 
 
-def run(search: Search) -> None:
+def data_parallel(search: Search) -> None:
     """Share slices, or replicas with their slices, by speed; put each unreplicated parameter where
     its update ends earliest.
 
@@ -58,3 +58,19 @@ def _assignments(problem: Problem, of_slice: NDArray[np.float64]) -> Iterator[In
         together = shared_out(replica_seconds(cut, of_slice))[np.array(cut.replica)]
         if not np.array_equal(together, apart):
             yield together
+
+
+def fsdp(search: Search) -> None:
+    """Give every accelerator an equal share of the slices and of the persistent bytes.
+
+    Raises:
+        SituateError: the step does not slice its batch.
+    """
+    problem = search.problem
+    slices, devices = slice_of_units(problem), np.array(accelerators(problem))
+    device = shared_out(np.ones((int(slices.max()) + 1, len(devices))))
+    persistent = np.repeat(
+        problem.unit_persistent.astype(np.float64)[:, None], len(devices), axis=1
+    )
+    home = homes(problem, slices, device, devices, persistent, np.zeros(len(devices)))
+    offer_slices(search, slices, devices[device], home)

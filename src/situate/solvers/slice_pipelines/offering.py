@@ -13,10 +13,8 @@ from situate.data.topology import accelerators
 from situate.simulation.decoding import priority_of
 from situate.solvers.line_cut import on_devices
 from situate.solvers.search import Search
-from situate.solvers.slice_pipelines.line import Line, line_of
-from situate.solvers.slice_pipelines.op_order import OpOrders
-from situate.solvers.slice_pipelines.passes import PassOrder, in_flight, ranks
-from situate.solvers.slice_pipelines.stage_cut import cut, weights_of
+from situate.solvers.slice_pipelines.passes import OpOrders, PassOrder, in_flight, ranks
+from situate.solvers.slice_pipelines.stages import Line, cut, line_of, weights_of
 
 SLACKS = (0.0, 0.1)
 """Shares by which the slowest stage may exceed its optimum, to reduce bytes between stages."""

@@ -21,7 +21,7 @@ from situate.solvers.evolutionary.regal.features import encoding, expected
 from situate.solvers.evolutionary.regal.proposals import derived, for_features, proposed
 from situate.solvers.evolutionary.regal.settings import RegalSettings
 from situate.solvers.evolutionary.regal.weights import Proposer
-from situate.solvers.heuristics import single
+from situate.solvers.heuristics.baselines import single_plans
 from situate.solvers.search import Search
 
 WEIGHTS = Path(__file__).parent / "weights"
@@ -104,7 +104,7 @@ def _offer_one_device(search: Search, decoder: Decoder) -> None:
     problem = search.problem
     if (instant(problem) | problem.signal).all():
         return
-    for placement, order in single.plans(problem):
+    for placement, order in single_plans(problem):
         if search.finished():
             return
         search.offer(placement, order, [decoder])

@@ -1,0 +1,149 @@
+"""The phase that constructs plans: list rules, cuts of a line of units, random plans, pipelines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from situate import _core
+from situate.data.arrays import Placement
+from situate.data.topology import accelerators
+from situate.errors import SituateError
+from situate.solvers.auto.construct.cuts import offer_level_cuts, offer_proportional_cuts
+from situate.solvers.auto.construct.enumeration import look_at_all
+from situate.solvers.auto.construct.pipelines import offer_pipelines
+from situate.solvers.auto.construct.segments import offer_memory_fits, offer_segments, outgrown
+from situate.solvers.auto.improve.moves import swap_devices
+from situate.solvers.auto.orders import list_pipelines, offer_placed_orders, offer_regrouped
+from situate.solvers.heuristics.baselines import SAMPLES, draw, expert, single
+from situate.solvers.heuristics.data_parallel import data_parallel, fsdp, offer_on
+from situate.solvers.heuristics.favourite_children import critical_children
+from situate.solvers.heuristics.fills import topological
+from situate.solvers.heuristics.list_rules import etf, heft, offer_earliest
+from situate.solvers.heuristics.pass_schedules import ALL_ORDERS
+from situate.solvers.local_search import justification
+from situate.solvers.search import Search
+from situate.solvers.slice_pipelines.offering import offer_slice_pipelines
+
+RANDOM_SHARE = 0.05
+"""Share of the budget after which random plans end."""
+
+OFFERS_FOR_EARLIEST = 60
+"""Time needed for both rules of earliest starts, in offers: three times their duration. Shorter
+searches need the time for other parts."""
+
+
+def construct(search: Search, on_start: Callable[[], None]) -> bool | None:
+    """Offer constructed plans, simple ones first.
+
+    Args:
+        on_start: runs before the plans that take long, such as the start of workers.
+
+    Returns:
+        True if the network has outgrown the fastest accelerator, so that improvement needs critical
+        moves; None if the search is over, because the plan is optimal or the budget is spent.
+    """
+    if _offer_rules(search) or look_at_all(search):
+        return None
+    on_start()
+    return _offer_constructed(search)
+
+
+def _offer_rules(search: Search) -> bool:
+    """Offer the plans of the list rules; True if the plan is optimal or the budget is spent.
+
+    Rules run while there is time, and also afterwards while nothing fits. Other orders for the
+    placements of pipelines come last.
+    """
+    pipelines: list[Placement] = []
+    rules: tuple[Callable[[Search], None], ...] = (
+        single,
+        expert,
+        data_parallel,
+        _offer_slices_everywhere,
+        fsdp,
+        lambda search: pipelines.extend(offer_slice_pipelines(search, ALL_ORDERS)),
+        topological,
+        heft,
+        etf,
+    )
+    for rule in rules:
+        try:
+            search.keep_to_limit()
+            rule(search)
+        except SituateError:
+            # Not every network has an expert placement, and few steps slice their batch.
+            if rule in (single, topological, heft, etf):
+                raise
+        if search.proved() or search.budget.out_of_evaluations():
+            return True
+    if pipelines:
+        list_pipelines(search, pipelines)
+    by_load = search.problem.objective == "throughput"
+    return search.finished() or (by_load and search.problem.d == 1 and search.incumbent.feasible)
+
+
+def _offer_constructed(search: Search) -> bool:
+    """Offer cuts of a line of units, random plans, pipelines and new list schedules.
+
+    Returns True if the network has outgrown the fastest accelerator.
+    """
+    if search.problem.objective == "memory":
+        offer_regrouped(search)
+    _list_to_fit(search)
+    _offer_earliest(search)
+    if not search.finished():
+        offer_proportional_cuts(search)
+    if search.finished():
+        return False
+    offer_memory_fits(search)
+    offer_level_cuts(search)
+    if full := outgrown(search):
+        offer_segments(search)
+    for offer in (_offer_random, offer_pipelines, swap_devices, _list_to_fit):
+        if not search.finished():
+            offer(search)
+    # If memory is short, lists end in local optima of single moves.
+    if not full and not search.finished():
+        justification.offer_start(search)
+    return full
+
+
+def _list_to_fit(search: Search) -> None:
+    """While nothing fits, look for an order in which the best placement fits."""
+    if not search.incumbent.feasible:
+        offer_placed_orders(search)
+
+
+def _offer_slices_everywhere(search: Search) -> None:
+    """Offer data parallelism on all devices if there are CPUs beside the accelerators."""
+    if len(accelerators(search.problem)) < search.problem.d:
+        offer_on(search, range(search.problem.d))
+
+
+def _offer_earliest(search: Search) -> None:
+    """Offer the plan of `m_etf`, and that of `m_sct` with critical children as favourites, which
+    need no linear program.
+
+    If nothing fits, these plans are dropped. A device that fills up in the order of the step lacks
+    few bytes but may be far from a feasible plan.
+    """
+    problem, before = search.problem, search.best
+    if problem.objective != "time" or problem.transfers == "atomic":
+        return
+    if not search.budget.affords(OFFERS_FOR_EARLIEST):
+        return
+    offer_earliest(search, np.full(problem.n, -1, np.int32))
+    if not search.finished():
+        rank = _core.search.upward_rank(search.simulator.core)
+        offer_earliest(search, critical_children(problem, rank))
+    if before is not None and not search.incumbent.feasible:
+        search.best = before
+
+
+def _offer_random(search: Search) -> None:
+    """Offer random plans, which help on small problems, for a small share of the budget."""
+    for _ in draw(search, SAMPLES):
+        if search.budget.remaining() < 1 - RANDOM_SHARE:
+            return
