@@ -26,7 +26,13 @@ CODE = {
 }
 OTHERS = {
     path: path.read_text("utf-8")
-    for pattern in ("tests/**/*.py", "benchmarks/**/*.py", "docs/**/*.md", "*.md")
+    for pattern in (
+        "tests/**/*.py",
+        "benchmarks/**/*.py",
+        "research/**/*.py",
+        "docs/**/*.md",
+        "*.md",
+    )
     for path in REPOSITORY.glob(pattern)
 }
 
