@@ -405,7 +405,7 @@ single_moves: a step gives one unit another device, and nothing else.)");
 }  // namespace
 
 auto best_item_order(const Problem& p, const Array<int32_t, 1>& placement, const std::string& goal,
-                     int64_t excess, double value, double known, int64_t steps, double seconds) {
+                     int64_t excess, double value, double constant, int64_t steps, double seconds) {
   check_start(p, view(placement));
   check(p.blocking, places_where_blocking);
   check(goal == "time" || goal == "memory" || goal == "fit", "the goal is time, memory or fit");
@@ -416,7 +416,8 @@ auto best_item_order(const Problem& p, const Array<int32_t, 1>& placement, const
   search::ItemOrder best;
   {
     nb::gil_scoped_release released;
-    best = search::best_item_order(p, view(placement), by, {excess, value, known, steps, seconds});
+    best =
+        search::best_item_order(p, view(placement), by, {excess, value, constant, steps, seconds});
   }
   const size_t n = best.ops.size();
   return std::make_tuple(best.exhausted, best.steps, to_numpy(std::move(best.ops), {n}),
@@ -425,14 +426,14 @@ auto best_item_order(const Problem& p, const Array<int32_t, 1>& placement, const
 
 void bind_item_orders(nb::module_& module) {
   module.def("best_item_order", &best_item_order, "problem"_a, "placement"_a, "goal"_a,
-             nb::kw_only(), "excess"_a, "value"_a, "known"_a, "steps"_a, "seconds"_a,
+             nb::kw_only(), "excess"_a, "value"_a, "constant"_a, "steps"_a, "seconds"_a,
              R"(The best order of a placement's ops and transfers, where transfers are blocking.
 
 Whether there is no better one, the items that were tried, and the order (n,) of ops with tensors,
 targets and places (k,) of transfers, as `blocking_transfers` has them; without ops where there is no
 order of a score below (excess, value).
 
-goal: `time`, `memory`, or `fit` for the fewest bytes above capacities at a value that is known.
+goal: `time`, `memory`, or `fit` for the fewest bytes above capacities, where all orders have the value `constant`.
 steps, seconds: items that may be tried, and when to end.)");
 }
 

@@ -132,7 +132,7 @@ class Search {
     for (int device = 0; device < p_.d; ++device)
       excess += std::max<int64_t>(0, state.peak[device] - p_.capacity[device]);
     if (!bytes_count_) excess = 0;
-    if (goal_ == ItemGoal::fit) return {excess, limits_.known};
+    if (goal_ == ItemGoal::fit) return {excess, limits_.constant};
     if (goal_ == ItemGoal::memory)
       return {excess, static_cast<double>(*std::max_element(state.peak.begin(), state.peak.end()))};
     double end = state.end;

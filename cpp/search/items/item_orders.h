@@ -12,12 +12,12 @@ namespace situate::search {
 
 enum class ItemGoal { time, memory, fit };
 
-// Orders are looked for whose score is below (excess, value): bytes above all capacities in sum,
-// then seconds, or bytes of the largest peak; to `fit` the value of all orders is `known`.
+// The search looks for orders with a score below (excess, value): bytes above all capacities in
+// sum, then seconds, or bytes of the largest peak; to `fit` all orders have the value `constant`.
 struct ItemLimits {
   int64_t excess = 0;
   double value = 0;
-  double known = 0;
+  double constant = 0;
   int64_t steps = 0;  // items that may be tried
   double seconds = 0;
 };

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 import situate._core.problem
 
 
-def best_item_order(problem: situate._core.problem.Problem, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], goal: str, *, excess: int, value: float, known: float, steps: int, seconds: float) -> tuple[bool, int, NDArray[numpy.int32], tuple[NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.int32]]]:
+def best_item_order(problem: situate._core.problem.Problem, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], goal: str, *, excess: int, value: float, constant: float, steps: int, seconds: float) -> tuple[bool, int, NDArray[numpy.int32], tuple[NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.int32]]]:
     """
     The best order of a placement's ops and transfers, where transfers are blocking.
 
@@ -16,7 +16,7 @@ def best_item_order(problem: situate._core.problem.Problem, placement: Annotated
     targets and places (k,) of transfers, as `blocking_transfers` has them; without ops where there is no
     order of a score below (excess, value).
 
-    goal: `time`, `memory`, or `fit` for the fewest bytes above capacities at a value that is known.
+    goal: `time`, `memory`, or `fit` for the fewest bytes above capacities, where all orders have the value `constant`.
     steps, seconds: items that may be tried, and when to end.
     """
 

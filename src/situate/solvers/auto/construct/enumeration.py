@@ -184,7 +184,7 @@ def _offer_best(search: Search, placement: Placement, least: float, steps: int) 
         goal,
         excess=search.incumbent.excess,
         value=_to_beat(search),
-        known=least,
+        constant=least,
         steps=steps,
         seconds=_seconds_left(search),
     )
