@@ -5,7 +5,6 @@ A section of which nothing has been measured says how to measure it.
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 from benchmarks.lib.record import ROOT, read_record
 from research import RESULTS
+from research.pages import write_page
 from research.papers import markdown
 from research.papers.pages import (
     clocks,
@@ -93,13 +93,7 @@ SEEDED = ("runs", "searches", "steps")
 
 def main(arguments: list[str] | None = None) -> None:
     """Write the page."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--results", type=Path, default=RESULTS, metavar="FOLDER")
-    parser.add_argument("--out", type=Path, default=PAGE, metavar="FILE")
-    options = parser.parse_args(arguments)
-    options.out.write_text(page(options.results))
+    write_page(str(__doc__), page, PAGE, arguments)
 
 
 def page(results: Path = RESULTS) -> str:

@@ -5,13 +5,13 @@ What has not been measured has the command that does so.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.lib.record import ROOT, read_record
 from research import RESULTS
+from research.pages import write_page
 from research.regal import tables
 from research.regal.published import IN_PAPER_SETTINGS, set_of
 from research.regal.tables import Content
@@ -189,13 +189,7 @@ SECTIONS: dict[str, tuple[Part, ...]] = {
 
 def main(arguments: list[str] | None = None) -> None:
     """Write the page."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--results", type=Path, default=RESULTS, metavar="FOLDER")
-    parser.add_argument("--out", type=Path, default=PAGE, metavar="FILE")
-    options = parser.parse_args(arguments)
-    options.out.write_text(page(options.results))
+    write_page(str(__doc__), page, PAGE, arguments)
 
 
 def page(results: Path = RESULTS) -> str:
