@@ -19,8 +19,7 @@ import torch
 from benchmarks.corpus import limits, listed, totals
 from benchmarks.corpus.configuration import Configuration
 from benchmarks.corpus.measure import Subject, measure
-from benchmarks.lib.record import RESULTS, Row, show, write
-from research.papers.runs import kept
+from benchmarks.lib.record import RESULTS, Row, rows_at_commit, show, write
 
 TABLE = "configurations"
 COLUMNS: Row = {
@@ -60,7 +59,7 @@ def main(arguments: list[str] | None = None) -> None:
         for phase in options.phases
         for autocast in ([False, True] if options.autocast else [False])
     ]
-    rows = [] if options.only else kept(options.out, TABLE)
+    rows = [] if options.only else rows_at_commit(options.out, TABLE)
     there = {(row["name"], row["phase"]) for row in rows}
     for subject in subjects:
         key = subject.configuration.name, subject.phase

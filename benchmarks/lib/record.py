@@ -123,6 +123,14 @@ def read_record(path: Path) -> dict[str, Any]:
     return content
 
 
+def rows_at_commit(path: Path, table: str) -> list[Row]:
+    """Rows that an earlier, perhaps interrupted run recorded at this very commit; else none."""
+    if not path.is_file() or (now := commit()).endswith("+dirty"):
+        return []
+    record = read_record(path)
+    return list(record["tables"].get(table, [])) if record["commit"] == now else []
+
+
 def _columns(rows: Sequence[Row]) -> dict[str, Any] | Sequence[Row]:
     """A table whose rows repeat no names; rows of unequal columns stay as they are."""
     names = list(rows[0]) if rows else []

@@ -29,9 +29,8 @@ from numpy.typing import NDArray
 
 import situate
 from benchmarks.lib import placements
-from benchmarks.lib.record import RESULTS, Row, Target, show, write
+from benchmarks.lib.record import RESULTS, Row, Target, rows_at_commit, show, write
 from benchmarks.runtime.runtime_cases import Case, cpus, profiled
-from research.papers.runs import kept
 from situate.data.problem import Problem
 from situate.report.measured_run import measured_run
 from situate.runtime.measure import STEPS, measure
@@ -94,7 +93,9 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     rows: list[Row] = [
-        row for row in kept(RESULTS / "fidelity.json", TABLE) if row["network"] in options.networks
+        row
+        for row in rows_at_commit(RESULTS / "fidelity.json", TABLE)
+        if row["network"] in options.networks
     ]
     for name in options.networks:
         for row in _missing(Case(name), rows, options):

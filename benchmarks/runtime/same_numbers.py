@@ -15,9 +15,8 @@ import numpy as np
 import torch
 
 from benchmarks.lib import placements
-from benchmarks.lib.record import RESULTS, Row, Target, show, write
+from benchmarks.lib.record import RESULTS, Row, Target, rows_at_commit, show, write
 from benchmarks.runtime.runtime_cases import Case, cpus
-from research.papers.runs import kept
 from situate.data.problem import Problem
 from situate.evaluators.hardware.workers import HardwareWorkers
 from situate.runtime.equality import difference
@@ -72,7 +71,7 @@ def main(arguments: list[str] | None = None) -> None:
     torch.set_num_threads(1)
     name = "same_numbers" if options.slices == [1] else "same_numbers_slices"
     path = RESULTS / f"{name}.json"
-    rows = _wanted(kept(path, TABLE), options)
+    rows = _wanted(rows_at_commit(path, TABLE), options)
     for case in _cases(options):
         for row in _missing(case, rows, options):
             rows.append(row)

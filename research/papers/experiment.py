@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.lib.record import Row, Target, show, write
+from benchmarks.lib.record import Row, Target, rows_at_commit, show, write
 from benchmarks.lib.workers import add_workers
 from research import RESULTS
 from research.papers import rules
 from research.papers.cases import Case
-from research.papers.runs import Run, by_workers, kept
+from research.papers.runs import Run, by_workers
 from research.papers.tables import Results
 from situate.solvers.learned.driver import SAMPLES
 
@@ -79,10 +79,10 @@ class Experiment:
         show("targets", [vars(target) for target in self.targets(self._results())])
 
     def _take_kept(self) -> None:
-        for row in kept(self.options.out, "runs"):
+        for row in rows_at_commit(self.options.out, "runs"):
             if row["samples"] == self.options.samples:
                 self._runs[_key(row)] = row
-        self._rules |= {row["case"]: row for row in kept(self.options.out, "rules")}
+        self._rules |= {row["case"]: row for row in rows_at_commit(self.options.out, "rules")}
 
     def _run(self, runs: Sequence[Run]) -> None:
         for row in by_workers(runs, self.options):

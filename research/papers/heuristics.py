@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.lib.record import Row, show, write
+from benchmarks.lib.record import Row, rows_at_commit, show, write
 from benchmarks.lib.workers import add_workers
 from research import RESULTS
 from research.papers import baselines, published, rules
 from research.papers.cases import Case, calibrated
 from research.papers.hierarchical_table import SAMPLES as PLANNER_SAMPLES
-from research.papers.runs import Run, by_workers, kept
+from research.papers.runs import Run, by_workers
 from situate.data.problem import Problem
 from situate.solvers import solve
 from situate.solvers.learned.driver import SAMPLES
@@ -43,9 +43,9 @@ def main(arguments: list[str] | None = None) -> None:
     """Run, print and record."""
     options = _parser().parse_args(arguments)
     cases = [calibrated(case) for case in CASES if _name(case) in options.rows]
-    lists = {_key(row): row for row in [*kept(options.out, "rules"), *map(_lists, cases)]}
+    lists = {_key(row): row for row in [*rows_at_commit(options.out, "rules"), *map(_lists, cases)]}
     show("list scheduling, seconds", list(lists.values()))
-    runs: dict[Key, Row] = {_key(row): row for row in kept(options.out, "runs")}
+    runs: dict[Key, Row] = {_key(row): row for row in rows_at_commit(options.out, "runs")}
     missing = [run for run in _runs(cases, options.seeds) if _key(baselines.key(run)) not in runs]
     for done in by_workers(missing, options, baselines.row):
         runs[_key(done)] = done

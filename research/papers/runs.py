@@ -6,13 +6,11 @@ import argparse
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.lib.record import Row, commit, read_record
+from benchmarks.lib.record import Row
 from benchmarks.lib.workers import jobs
 from research.papers.cases import Case
 from situate.data.problem import Problem
@@ -121,11 +119,3 @@ def _progress(done: Row) -> str:
     best = "nothing fits" if done["best"] is None else f"best {done['best']:.4g} s"
     what = f"{done['case']}, {done['method']} ({done['settings']}), seed {done['seed']}"
     return f"{what}: {best}, took {done['seconds']:.1f} s"
-
-
-def kept(path: Path, table: str) -> list[dict[str, Any]]:
-    """Rows of an earlier, perhaps interrupted, invocation at this very commit; else none."""
-    if not path.is_file() or (now := commit()).endswith("+dirty"):
-        return []
-    content = read_record(path)
-    return list(content["tables"].get(table, [])) if content["commit"] == now else []
