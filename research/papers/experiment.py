@@ -17,7 +17,7 @@ from research.papers.runs import Run, by_workers
 from research.papers.tables import Results
 from situate.solvers.learned.driver import SAMPLES
 
-SETTINGS = ("tuned", "heavy-edge", "paper")
+SETTINGS = ("tuned", "bytes", "heavy-edge", "paper")
 
 SHOWN = (
     "case",

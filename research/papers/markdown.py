@@ -10,11 +10,17 @@ from situate.results.result import Knowledge
 
 NONE = "–"
 
-SETTINGS = {"tuned": "`tuned`", "heavy-edge": "`tuned` by `heavy-edge`", "paper": "`paper`"}
+SETTINGS = {
+    "tuned": "`tuned`",
+    "bytes": "`tuned` by `bytes`",
+    "heavy-edge": "`tuned` by `heavy-edge`",
+    "paper": "`paper`",
+}
 """Names of settings in records, and on the page."""
 
 KNOWS: dict[str, Knowledge] = {
-    "tuned": "measured times only",
+    "tuned": "measured times and FLOPs",
+    "bytes": "measured times only",
     "heavy-edge": "told costs",
     "paper": "measured times only",
 }

@@ -30,13 +30,14 @@ DIGITS = 5
 
 LEARNING = {
     "tuned": Learning(),
+    "bytes": Learning(grouping="bytes"),
     "heavy-edge": Learning(grouping="heavy-edge"),
     "paper": Learning(settings="paper"),
     "paper, prefix": Learning(settings="paper", grouping="prefix"),
     "paper, colocation": Learning(settings="paper", grouping="colocation"),
 }
-"""Settings of learners by their name in records; `heavy-edge` are the tuned ones with groups that
-are told costs, the last two have the groups of another paper."""
+"""Settings of learners by their name in records. `bytes` and `heavy-edge` are `tuned` with groups
+by these rules; the last two have the groups of another paper."""
 
 
 @dataclass(frozen=True)

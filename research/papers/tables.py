@@ -28,7 +28,7 @@ def spread(values: Sequence[float | None]) -> Spread | None:
     return Spread(statistics.fmean(known), min(known), max(known), len(known)) if known else None
 
 
-APART = ("heavy-edge", "paper")
+APART = ("bytes", "heavy-edge", "paper")
 """Settings whose runs may be in a file of their own, for these take long or are made later."""
 
 

@@ -6,7 +6,15 @@ from msgspec import structs
 
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
-from situate.grouping.units import REFERENCE, op_work, unit_graph, unit_labels, unit_work
+from situate.grouping.units import (
+    REFERENCE,
+    op_bytes,
+    op_work,
+    unit_bytes,
+    unit_graph,
+    unit_labels,
+    unit_work,
+)
 from tests.grouping.cases import TWO_KINDS, flows, problems
 from tests.solvers import families
 
@@ -15,6 +23,18 @@ def test_a_unit_has_the_label_of_its_first_op():
     """Ops j and j + 6 are a unit."""
     keys = ["a", "b", "a", "c", "b", "d", *"xyzxyz"]
     assert unit_labels(problems()["colocated"], keys).tolist() == [0, 1, 0, 2, 1, 3]
+
+
+def test_bytes_of_an_op_are_those_of_the_tensors_that_it_reads_and_writes():
+    ops = tuple(Op(name, seconds={"*": 1.0}, group=group) for name, group in zip("abc", "xyy"))
+    tensors = Tensor("t", 0, 5, (1, 2)), Tensor("u", 1, 3, (2,))
+    pairs = Problem(Graph("g", ops, tensors), families.devices(1, 2))
+    assert op_bytes(pairs).tolist() == [5, 8, 8]
+    assert unit_bytes(pairs).tolist() == [5, 16]
+
+
+def test_ops_with_empty_tensors_alone_count_alike():
+    assert op_bytes(problems()["weightless"]).tolist() == [1] * problems()["weightless"].n
 
 
 FLOPS = REFERENCE.flops["float32"]

@@ -59,8 +59,9 @@ class LearningOptions:
         str | None,
         typer.Option(
             metavar="RULE",
-            help="Rule by which a learning method groups ops: none, prefix, colocation or "
-            "structure, or heavy-edge or metis, which use costs. Default: the method's own.",
+            help="Rule by which a learning method groups ops: none, prefix, colocation or bytes; "
+            "structure, which uses FLOPs; or heavy-edge or metis, which use costs. Default: the "
+            "method's own.",
             autocompletion=names.complete(names.groupings),
         ),
     ] = None
@@ -70,7 +71,7 @@ class LearningOptions:
             "--groups",
             min=1,
             max=10**6,
-            help="Number of groups for structure, heavy-edge or metis.",
+            help="Number of groups for bytes, structure, heavy-edge or metis.",
         ),
     ] = None
     noise: Annotated[

@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from situate.data.problem import Problem
 from situate.errors import SituateError, nearest
-from situate.grouping.groups import Groups, make_groups
+from situate.grouping import colocation
+from situate.grouping.groups import Groups, Weights, make_groups
 from situate.validation import check
 
 GROUPINGS = {
     "none": "none",
     "prefix": "prefix",
     "colocation": "colocation",
+    "bytes": "tensor_bytes",
     "structure": "structure",
     "heavy-edge": "heavy_edge",
     "metis": "metis",
@@ -27,18 +29,27 @@ GROUPINGS = {
 COUNT = 64
 """Default number of groups of a rule with a number."""
 
-METHODS_WITH_COUNT = ("structure", "heavy-edge", "metis")
+METHODS_WITH_COUNT = ("bytes", "structure", "heavy-edge", "metis")
 """Rules that take a number of groups."""
 
-TOLD_COSTS = ("heavy-edge", "metis")
-"""Rules that use the costs of ops. All others use names, types, shapes, bytes, edges and the
-allowed devices."""
+WEIGHTS: dict[str, Weights] = {
+    "bytes": "bytes",
+    "structure": "work",
+    "heavy-edge": "seconds",
+    "metis": "seconds",
+}
+"""Weights of ops by rule. The other rules weigh no ops, except `colocation` in some graphs."""
+
+TOLD_COSTS = tuple(rule for rule, weights in WEIGHTS.items() if weights == "seconds")
+"""Rules that use the costs of ops. `structure` uses FLOPs and memory traffic. The others use names,
+types, shapes, bytes, edges and the allowed devices."""
 
 __all__ = [
     "COUNT",
     "GROUPINGS",
     "METHODS_WITH_COUNT",
     "TOLD_COSTS",
+    "WEIGHTS",
     "Groups",
     "group",
     "make_groups",
@@ -72,4 +83,10 @@ def group(problem: Problem, rule: str = "prefix", count: int | None = None) -> G
     module = import_module(f"situate.grouping.{GROUPINGS[rule]}")
     labels: Callable[[Problem, int], NDArray[np.int64]] = module.labels
     groups = make_groups(problem, labels(problem, min(count or COUNT, problem.units)))
-    return replace(groups, told_costs=rule in TOLD_COSTS)
+    return replace(groups, weights=_weights(problem, rule))
+
+
+def _weights(problem: Problem, rule: str) -> Weights | None:
+    if rule == "colocation":
+        return "work" if colocation.reads_work(problem) else None
+    return WEIGHTS.get(rule)

@@ -112,9 +112,18 @@ def _only_consumers(
     return list(zip(group[only].tolist(), consumer[only].tolist(), strict=True))
 
 
+def reads_work(problem: Problem) -> bool:
+    """True if the graph has no op of the heavy classes, so that work tells heavy ops apart."""
+    return not _of_heavy_classes(problem).any()
+
+
+def _of_heavy_classes(problem: Problem) -> NDArray[np.bool_]:
+    return np.array([op_class(op.kind) in HEAVY_CLASSES for op in problem.graph.ops], np.bool_)
+
+
 def _heavy(problem: Problem) -> NDArray[np.bool_]:
     """(n,) true for ops of the heavy classes; without any, for ops of at least average work."""
-    heavy = np.array([op_class(op.kind) in HEAVY_CLASSES for op in problem.graph.ops])
+    heavy = _of_heavy_classes(problem)
     if heavy.any():
         return heavy
     work = op_work(problem)

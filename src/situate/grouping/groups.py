@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,10 @@ from numpy.typing import NDArray
 from situate.data.placements import rows
 from situate.data.problem import Problem
 from situate.data.topology import places
+
+Weights = Literal["seconds", "work", "bytes"]
+"""The weights of ops in a rule of grouping: seconds on the problem's devices; work, which is
+derived from FLOPs and memory traffic; or bytes of tensors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,12 +26,22 @@ class Groups:
     Attributes:
         of_op: (n,) the group of each op.
         allowed: (g, d) devices on which every op of the group may and can run, at least one.
-        told_costs: true if the rule used the costs of ops.
+        weights: of ops in the rule; None if it weighed none.
     """
 
     of_op: NDArray[np.int32]
     allowed: NDArray[np.bool_]
-    told_costs: bool = False
+    weights: Weights | None = None
+
+    @property
+    def told_costs(self) -> bool:
+        """True if the rule used the costs of ops."""
+        return self.weights == "seconds"
+
+    @property
+    def reads_flops(self) -> bool:
+        """True if the rule used FLOPs and memory traffic of ops."""
+        return self.weights == "work"
 
     def __len__(self) -> int:
         return len(self.allowed)

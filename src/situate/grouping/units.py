@@ -53,6 +53,23 @@ def unit_work(problem: Problem) -> Floats:
     return np.asarray(work, np.float64)
 
 
+# The bytes of ops by the graph's tensors alone, without FLOPs and seconds.
+def op_bytes(problem: Problem) -> Floats:
+    """(n,) bytes of the tensors that each op reads and writes; in a graph whose tensors are all
+    empty, one byte each."""
+    tensor = edge_tensors(problem)
+    size = problem.size.astype(np.float64)
+    result = np.bincount(problem.consumers, size[tensor], minlength=problem.n)
+    result += np.bincount(problem.producer, size, minlength=problem.n)
+    return np.asarray(result) if result.any() else np.ones(problem.n)
+
+
+def unit_bytes(problem: Problem) -> Floats:
+    """(units,) the same of all ops of a unit together."""
+    total = np.bincount(problem.unit, op_bytes(problem), minlength=problem.units)
+    return np.asarray(total, np.float64)
+
+
 # The units of a problem as one weighted undirected graph, to be coarsened or cut.
 @dataclass(frozen=True, eq=False)
 class UnitGraph:

@@ -19,9 +19,9 @@ from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import DecoderName
 from situate.simulation.transfer_order import TransferOrder
 
-Knowledge = Literal["measured times only", "told costs"]
-"""A method's knowledge of the machine: measured steps and allowed devices, or also the costs of ops
-and transfers, if only for groups or first placements."""
+Knowledge = Literal["measured times only", "measured times and FLOPs", "told costs"]
+"""A method's knowledge: measured steps and allowed devices; also FLOPs and memory traffic of ops;
+or also the costs of ops and transfers, if only for groups or first placements."""
 
 Overtime = Literal["first plan", "no plan"]
 """The reason why a search took longer than its time limit: its first plan that fits did, or no plan

@@ -114,7 +114,7 @@ def test_few_groups_have_one_scale():
 def test_a_group_is_in_the_block_that_has_most_of_its_seconds():
     problem = Problem(chain(6, seconds=[1.0, 9.0] * 3), devices(1, 1))
     pairs = make_groups(problem, np.arange(6) // 2)
-    weights = op_weights(problem, told_costs=True)
+    weights = op_weights(problem, "seconds")
     alone, shifted = levels_of(problem, pairs, [np.array([0, 1, 1, 1, 2, 1])], weights)
     assert [block.tolist() for block in alone] == [[0], [1], [2]]
     assert [block.tolist() for block in shifted] == [[0, 1, 2]]
@@ -126,6 +126,6 @@ def test_an_ops_seconds_are_those_on_the_device_that_is_fastest_for_it():
     ops = tuple(Op(f"op{j}", seconds=each) for j, each in enumerate(seconds))
     problem = Problem(Graph("g", ops), devices(1, 2))
     groups = make_groups(problem, np.array([0, 0, 0, 1]))
-    weights = op_weights(problem, told_costs=True)
+    weights = op_weights(problem, "seconds")
     _, blocks = levels_of(problem, groups, [np.array([0, 1, 1, 1])], weights)
     assert [block.tolist() for block in blocks] == [[0], [1]]

@@ -1,5 +1,5 @@
-"""Two kinds of methods: those of measured times only propose the same whatever ops take, until
-something was measured; the others are told costs, and say so."""
+"""Three kinds of methods: those of measured times only, with FLOPs or without, propose the same
+whatever ops take, until something was measured; the others are told costs, and say so."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from situate.data.problem import Problem
 from situate.solvers import LEARNERS, METHODS, solve
 from situate.solvers.learned.learner import Learning
 from tests.grouping.test_structure import told_otherwise
+from tests.grouping.test_tensor_bytes import with_other_work
 
 PROBLEM = Problem(zoo.load("cifar_cnn"), Cluster.preset("k80-4"))
 OTHER = told_otherwise(PROBLEM)
+WORKED = with_other_work(PROBLEM)
 PAPER = Learning(settings="paper")
 TUNED = Learning()
 TOLD = Learning(grouping="heavy-edge")
+BYTES = Learning(grouping="bytes")
 NEED_TORCH = ("spotlight", "colocrl", "hierarchical")
 
 
@@ -57,7 +60,8 @@ def test_with_groups_that_are_told_costs_they_are_others():
     [
         (TOLD, "told costs"),
         (Learning(grouping="metis"), "told costs"),
-        (TUNED, "measured times only"),
+        (TUNED, "measured times and FLOPs"),
+        (BYTES, "measured times only"),
         (PAPER, "measured times only"),
     ],
 )
@@ -67,10 +71,27 @@ def test_a_learners_result_says_what_it_was_told(learning, knows):
     assert solve(PROBLEM, "post", evaluations=12, learning=learning).knows == knows
 
 
-@pytest.mark.parametrize("learning", [TUNED, TOLD], ids=["tuned", "heavy-edge"])
+@pytest.mark.parametrize("learning", [TUNED, TOLD, BYTES], ids=["tuned", "heavy-edge", "bytes"])
 def test_every_learner_says_what_it_was_told(method, learning):
     learner = METHODS[method].learner()(PROBLEM, learning, 240, 0)
     assert learner.told_costs == (learning is TOLD)
+    assert learner.reads_flops == (learning is TUNED)
+
+
+def test_with_groups_by_bytes_no_learner_sees_flops(method):
+    first, other = (first_proposals(each, method, BYTES) for each in (PROBLEM, WORKED))
+    np.testing.assert_array_equal(first, other)
+
+
+def test_groups_by_structure_change_with_flops():
+    sixteen = Learning(groups=16)
+    first, other = (first_proposals(each, "post", sixteen) for each in (PROBLEM, WORKED))
+    assert (first != other).any()
+
+
+def test_blocks_of_groups_without_weights_are_made_with_flops():
+    climber = METHODS["hill_climbing"].learner()(PROBLEM, Learning(grouping="prefix"), 240, 0)
+    assert climber.reads_flops
 
 
 def test_a_plan_to_begin_with_tells_costs():

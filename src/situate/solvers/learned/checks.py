@@ -74,7 +74,9 @@ class CheckedLearner:
         if not isinstance(name, str | None):
             raise SituateError(f"{self._who}: its learner's name must be a string, got {name!r}")
         self.method, self.inner, self.name = method, learner, name
-        self.knows = _knowledge(getattr(learner, "told_costs", None))
+        self.knows = _knowledge(
+            getattr(learner, "told_costs", None), getattr(learner, "reads_flops", False)
+        )
         self._n = problem.n
         self._restrictions = Restrictions(problem)
 
@@ -129,10 +131,12 @@ class CheckedLearner:
         return state
 
 
-def _knowledge(told_costs: bool | None) -> Knowledge | None:
+def _knowledge(told_costs: bool | None, reads_flops: bool) -> Knowledge | None:
     if told_costs is None:
         return None
-    return "told costs" if told_costs else "measured times only"
+    if told_costs:
+        return "told costs"
+    return "measured times and FLOPs" if reads_flops else "measured times only"
 
 
 def _is_array(value: object) -> bool:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from situate.data.arrays import Floats
 from situate.data.problem import Problem
 from situate.grouping import METHODS_WITH_COUNT, Groups, group, heavy_edge, make_groups
-from situate.grouping.units import members, op_work, unit_work
+from situate.grouping.groups import Weights
+from situate.grouping.units import members, op_bytes, op_work, unit_bytes, unit_work
 from situate.solvers.learned.learner import Learning
 
 COARSEST_BLOCKS = 12
@@ -40,7 +41,7 @@ def coarser_groups(
     Each level consists of unions of the next one. A group joins the union that holds most of its
     weight in the rule's own grouping of that count.
     """
-    weights = op_weights(problem, groups.told_costs)
+    weights = op_weights(problem, groups.weights)
     # (units,) any op of each unit, because all ops of a unit are in one group.
     op_of_unit = np.unique(problem.unit, return_index=True)[1]
     levels: list[Groups] = []
@@ -48,10 +49,8 @@ def coarser_groups(
     for count in reversed(counts):
         few = group(problem, rule, count).of_op.astype(np.int64)
         union = _block_of(groups, few, weights)
-        told_costs = groups.told_costs
-        groups = replace(
-            make_groups(problem, union[groups.of_op[op_of_unit]]), told_costs=told_costs
-        )
+        label = union[groups.of_op[op_of_unit]]
+        groups = replace(make_groups(problem, label), weights=groups.weights)
         levels.insert(0, groups)
     return levels
 
@@ -59,18 +58,21 @@ def coarser_groups(
 def levels(problem: Problem, groups: Groups) -> list[Level]:
     """Levels of blocks: single groups, then coarser partitions by contraction of heavy edges.
 
-    Ops are weighted by their seconds if the groups were made with them, else by their work.
+    Ops are weighted as the groups' rule weighs them; by their work if it weighs none.
     """
-    told_costs = groups.told_costs
+    unit_weights = {"seconds": None, "bytes": unit_bytes}.get(groups.weights or "", unit_work)
     partitions = heavy_edge.partitions(
-        problem, coarser(len(groups)), None if told_costs else unit_work(problem)
+        problem, coarser(len(groups)), unit_weights(problem) if unit_weights else None
     )
-    return levels_of(problem, groups, partitions, op_weights(problem, told_costs))
+    return levels_of(problem, groups, partitions, op_weights(problem, groups.weights))
 
 
-def op_weights(problem: Problem, told_costs: bool) -> Floats:
-    """(n,) seconds of ops on their fastest devices; their work if the method sees no costs."""
-    return np.asarray(problem.seconds.min(axis=1)) if told_costs else op_work(problem)
+def op_weights(problem: Problem, weights: Weights | None) -> Floats:
+    """(n,) seconds of ops on their fastest devices, bytes of their tensors, or their work, which
+    is also the weight if a rule has none."""
+    if weights == "seconds":
+        return np.asarray(problem.seconds.min(axis=1))
+    return op_bytes(problem) if weights == "bytes" else op_work(problem)
 
 
 def coarser(count: int) -> list[int]:

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from situate.data.arrays import Floats
 from situate.data.problem import Problem
 from situate.evaluators.measurements import Measurements
-from situate.grouping import METHODS_WITH_COUNT, TOLD_COSTS, Groups, group
+from situate.grouping import METHODS_WITH_COUNT, Groups, group
+from situate.grouping.groups import Weights
 from situate.policies.arithmetic import arithmetic
 from situate.policies.gradient_ascent import Ascent
 from situate.policies.grouper import Grouper
@@ -134,15 +135,22 @@ class HierarchicalLearner:
         settings: of the updates, and the rule whose groups the grouper begins with.
         failure: seconds of a failed placement, and the upper limit of all others.
         seed: of the samples.
+        weights: of ops in the rule of the grouper's first groups; None without any.
     """
 
     def __init__(
-        self, hierarchy: Hierarchy, settings: HierarchicalSettings, failure: float, seed: int
+        self,
+        hierarchy: Hierarchy,
+        settings: HierarchicalSettings,
+        failure: float,
+        seed: int,
+        weights: Weights | None = None,
     ) -> None:
         self.hierarchy = hierarchy
         self._settings = settings
         self._failure = failure
         self._seed = seed
+        self._weights = weights
         self._ascent = Ascent(hierarchy, "adam", settings.learning_rate, settings.clip)
         # NaN before the first rewards, unless it begins at the reward of a failure.
         self._baseline = -float(np.sqrt(failure)) if settings.pessimistic else math.nan
@@ -158,7 +166,12 @@ class HierarchicalLearner:
     @property
     def told_costs(self) -> bool:
         """True if the grouper begins with groups that were made with op durations."""
-        return self._settings.grouping in TOLD_COSTS
+        return self._weights == "seconds"
+
+    @property
+    def reads_flops(self) -> bool:
+        """True if the grouper begins with groups that were made with FLOPs of ops."""
+        return self._weights == "work"
 
     @property
     def batch(self) -> int:
@@ -237,16 +250,17 @@ def with_grouping(settings: HierarchicalSettings, learning: Learning) -> Hierarc
 
 def make(problem: Problem, settings: HierarchicalSettings, seed: int) -> HierarchicalLearner:
     """The learner in any settings."""
+    start = _start(problem, settings)
     with arithmetic():
-        hierarchy = _make_hierarchy(problem, settings, generator(seed, 0))
-    return HierarchicalLearner(hierarchy, settings, failure_seconds(problem), seed)
+        hierarchy = _make_hierarchy(problem, settings, start, generator(seed, 0))
+    weights = start.weights if start else None
+    return HierarchicalLearner(hierarchy, settings, failure_seconds(problem), seed, weights)
 
 
 def _make_hierarchy(
-    problem: Problem, settings: HierarchicalSettings, draws: torch.Generator
+    problem: Problem, settings: HierarchicalSettings, start: Groups | None, draws: torch.Generator
 ) -> Hierarchy:
-    """The initial policy."""
-    start = _start(problem, settings)
+    """The initial policy; `start` are the grouper's first groups, if any."""
     # A rule may make more groups than the settings ask for; each needs a column.
     count = max(settings.groups, len(start) if start else 0)
     membership, ops = Membership(problem, count), op_features(problem)

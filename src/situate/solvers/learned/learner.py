@@ -38,8 +38,9 @@ class Learner(Protocol):
     not hold the state of a generator.
 
     A learner may have an attribute `name`: a string with all settings that change its samples. A
-    study stores the name and refuses a learner with another one. It may also have an attribute
-    `told_costs`: True if op durations went into its groups or its first placements.
+    study stores the name and refuses a learner with another one. It may also have the attributes
+    `told_costs`, True if op durations went into its groups or its first placements, and
+    `reads_flops`, True if FLOPs or memory traffic did.
     """
 
     @property

@@ -191,6 +191,11 @@ class SoftmaxLearner:
         return has_plan or any(groups.told_costs for groups, _ in self._levels)
 
     @property
+    def reads_flops(self) -> bool:
+        """True if its groups were made with FLOPs of ops."""
+        return any(groups.reads_flops for groups, _ in self._levels)
+
+    @property
     def batch(self) -> int:
         """Number of samples until the next multiple of K or N."""
         periods = [self.settings.K] if self.settings.gradient else []

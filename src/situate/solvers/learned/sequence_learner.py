@@ -123,6 +123,11 @@ class SequenceLearner:
         return self.groups.told_costs
 
     @property
+    def reads_flops(self) -> bool:
+        """True if its groups were made with FLOPs of ops."""
+        return self.groups.reads_flops
+
+    @property
     def batch(self) -> int:
         """Placements between two updates."""
         return self._batch

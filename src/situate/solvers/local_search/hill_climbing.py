@@ -66,6 +66,11 @@ class HillClimber:
         return self.groups.told_costs or self._first.has_plan
 
     @property
+    def reads_flops(self) -> bool:
+        """True if FLOPs of ops went into its groups or its blocks."""
+        return self.groups.weights in ("work", None)
+
+    @property
     def batch(self) -> int:
         """The number of initial placements, then `BATCH`."""
         return BATCH if self._n else len(self._first) + len(self._levels)

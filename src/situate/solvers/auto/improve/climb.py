@@ -102,7 +102,7 @@ def _ascents(
     """Two ascents from a plan, with different seeds."""
     problem, order = search.problem, best_order(search, candidate)
     groups = make_groups(problem, partitions[0])
-    levels = levels_of(problem, groups, partitions[1:], op_weights(problem, told_costs=True))
+    levels = levels_of(problem, groups, partitions[1:], op_weights(problem, "seconds"))
     # (n,) seconds of each op on its device: a group starts on the device with most of its seconds.
     seconds = problem.seconds[np.arange(problem.n), candidate.placement]
     start = InitialPlacements(groups, lambda: groups.majority(candidate.placement, seconds))

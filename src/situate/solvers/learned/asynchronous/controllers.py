@@ -46,6 +46,11 @@ class Controller(Learner, Protocol):
         """True if its groups were made with op durations."""
         ...
 
+    @property
+    def reads_flops(self) -> bool:
+        """True if its groups were made with FLOPs of ops."""
+        ...
+
 
 class Controllers(ABC):
     """N controllers as one `Learner`.
@@ -71,6 +76,11 @@ class Controllers(ABC):
     def told_costs(self) -> bool:
         """The value of any controller; all have the same."""
         return self._controllers[0].told_costs
+
+    @property
+    def reads_flops(self) -> bool:
+        """The value of any controller; all have the same."""
+        return self._controllers[0].reads_flops
 
     @property
     def batch(self) -> int:
