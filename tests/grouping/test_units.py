@@ -26,7 +26,7 @@ def test_a_unit_has_the_label_of_its_first_op():
 
 
 def test_bytes_of_an_op_are_those_of_the_tensors_that_it_reads_and_writes():
-    ops = tuple(Op(name, seconds={"*": 1.0}, group=group) for name, group in zip("abc", "xyy"))
+    ops = tuple(Op(name, seconds={"*": 1.0}, group=group) for name, group in ("ax", "by", "cy"))
     tensors = Tensor("t", 0, 5, (1, 2)), Tensor("u", 1, 3, (2,))
     pairs = Problem(Graph("g", ops, tensors), families.devices(1, 2))
     assert op_bytes(pairs).tolist() == [5, 8, 8]
