@@ -15,18 +15,18 @@ from research.papers.cases import Case
 from research.papers.runs import learnt
 from situate.evaluators.simulated import SimulatedMachine
 from situate.solvers.learned import hierarchical
-from situate.solvers.learned.hierarchical import PAPER
+from situate.solvers.learned.hierarchical import PAPER, RELEASE, TUNED, HierarchicalSettings
 from situate.solvers.learned.learner import Learner
 from situate.solvers.learned.rewards import failure_seconds
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """Settings that differ from `paper` in `changes`.
+    """Settings that differ from `MIXED` in `changes`.
 
     Attributes:
         name: what was changed, and to what.
-        published: what `paper` has, and from which source.
+        published: what `MIXED` has, and from which source.
         source: where the other value is from.
     """
 
@@ -35,6 +35,17 @@ class Candidate:
     source: str
     changes: Mapping[str, Any]
 
+
+MIXED = replace(
+    PAPER,
+    relu=False,
+    decay=RELEASE.decay,
+    noise=RELEASE.noise,
+    pessimistic=RELEASE.pessimistic,
+    late=RELEASE.late,
+)
+"""The networks and settings of the text with the release's where the text is silent, and with its
+falling learning rate."""
 
 PUBLISHED = "as published"
 
@@ -62,6 +73,16 @@ CANDIDATES = (
 """One published setting after the other, changed alone, and some together; `full version` is the
 ICLR paper, `release` TensorFlow's controller, as docs/methods/hierarchical.md names them."""
 
+PRESETS = {
+    "paper": PAPER,
+    "release": RELEASE,
+    "release, measured placements": replace(RELEASE, redraw=False),
+    "text and release mixed": MIXED,
+    "tuned": TUNED,
+}
+"""Settings of the planner by name. The third is the release with the gradient of the placements
+that were measured."""
+
 PROBES = 4
 """Placements of one grouping by which a policy is looked at."""
 
@@ -80,20 +101,29 @@ class Trial:
 
 def row(trial: Trial) -> Row:
     """Run it on one thread."""
-    begin = time.perf_counter()
-    problem = trial.case.problem()
-    learner = hierarchical.make(problem, replace(PAPER, **trial.candidate.changes), trial.seed)
-    machine = SimulatedMachine(problem, threads=1)
-    first = measured(learner, machine, range(learner.batch))
-    after = policy(learner)
-    samples = np.append(first, measured(learner, machine, range(learner.batch, trial.samples)))
-    found = dict(learnt(samples, problem))
+    settings = replace(MIXED, **trial.candidate.changes)
+    measurements = measure(settings, trial.case, trial.seed, trial.samples)
     return {
         "case": trial.case.name,
         "candidate": trial.candidate.name,
         "seed": trial.seed,
         "samples": trial.samples,
-        "best": float(samples.min()) if np.isfinite(samples).any() else None,
+        **measurements,
+    }
+
+
+def measure(settings: HierarchicalSettings, case: Case, seed: int, samples: int) -> Row:
+    """The figures of one run of the planner on one thread."""
+    begin = time.perf_counter()
+    problem = case.problem()
+    learner = hierarchical.make(problem, settings, seed)
+    machine = SimulatedMachine(problem, threads=1)
+    first = measured(learner, machine, range(learner.batch))
+    after = policy(learner)
+    times = np.append(first, measured(learner, machine, range(learner.batch, samples)))
+    found = dict(learnt(times, problem))
+    return {
+        "best": float(times.min()) if np.isfinite(times).any() else None,
         "start_mean": float(np.where(np.isfinite(first), first, failure_seconds(problem)).mean()),
         "first_mean": found["mean_curve"][0],
         **found,

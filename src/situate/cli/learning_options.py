@@ -43,8 +43,9 @@ class LearningOptions:
         str | None,
         typer.Option(
             help="Settings of a learning method, or of brkga: paper, as published, or tuned, "
-            "situate's choice. Default: tuned.",
-            autocompletion=names.complete_words("paper", "tuned"),
+            "situate's choice; hierarchical also has release, as in its released code. "
+            "Default: tuned.",
+            autocompletion=names.complete_words("paper", "release", "tuned"),
         ),
     ] = None
     weights: Annotated[

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from situate import _core
 from situate.policies.arithmetic import call_core, product
@@ -20,6 +21,9 @@ class Attention(nn.Module):
         score: `additive`, v . tanh(W s + U h) (Bahdanau et al., ICLR 2015, A.1.2), or `general`, s
             . U h (Luong et al., EMNLP 2015, Eq. 8), which costs far less.
         width: width a of the space in which an additive score compares; a general score uses h.
+
+    Attributes:
+        scale: factor on all parameters of an additive score; with 2 the score is Bahdanau's.
     """
 
     def __init__(self, hidden: int, score: Score, width: int) -> None:
@@ -27,11 +31,19 @@ class Attention(nn.Module):
         self.key = nn.Linear(hidden, width if score == "additive" else hidden, bias=False)
         self.query = nn.Linear(hidden, width, bias=False) if score == "additive" else None
         self.v = nn.Parameter(torch.empty(width)) if score == "additive" else None
+        self.scale = 1.0
 
     def keys(self, outputs: Tensor) -> Tensor:
         """(b, g, a) keys of the encoder's outputs (b, g, h); all queries share them."""
         keys: Tensor = self.key(outputs)
-        return keys
+        return keys if self.scale == 1 else self.scale * keys
+
+    def additive_weights(self) -> tuple[Tensor, Tensor] | None:
+        """W (a, h) and v (a,) of an additive score, scaled; None for another score."""
+        if self.query is None or self.v is None:
+            return None
+        weights = self.query.weight, self.v
+        return weights if self.scale == 1 else (self.scale * weights[0], self.scale * weights[1])
 
     def forward(self, states: Tensor, outputs: Tensor, keys: Tensor) -> Tensor:
         """(b, s, h) contexts of s decoder states (b, s, h) for each of b encoded sequences.
@@ -41,12 +53,14 @@ class Attention(nn.Module):
             outputs: (b, g, h) of the encoder.
             keys: (b, g, a) of the outputs.
         """
-        if self.query is None or self.v is None:
+        additive = self.additive_weights()
+        if additive is None:
             # (b, s, h) x (b, h, g) to (b, s, g): one score for every query and output.
             scores = torch.bmm(states, keys.transpose(1, 2))
         else:
+            query, v = additive
             scores = _Additive.apply(  # type: ignore[no-untyped-call]
-                self.query(states), keys, self.v
+                functional.linear(states, query), keys, v
             )
         weights = torch.softmax(scores, 2)
         # (b, s, g) x (b, g, h) to (b, s, h). A single sequence is a plain product of matrices,

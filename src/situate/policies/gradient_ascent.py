@@ -99,7 +99,7 @@ class Ascent:
         self, module: nn.Module, rule: Rule, learning_rate: float, clip: float | None = None
     ) -> None:
         self.learning_rate = learning_rate
-        self._parameters = list(module.parameters())
+        self._parameters = [each for each in module.parameters() if each.requires_grad]
         self._clip = clip
         self._server = ParameterServer(self.pulled(), rule)
         self._pulled_at = 0

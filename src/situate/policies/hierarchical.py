@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -13,7 +14,7 @@ from torch import Generator, Tensor, nn
 from situate.data.problem import Problem
 from situate.policies.grouper import Grouper
 from situate.policies.lstm import Activations
-from situate.policies.planner_features import Index, SampledGroupFeatures
+from situate.policies.planner_features import Array, Index
 from situate.policies.seq2seq import Memory, Placer, entropy
 
 
@@ -86,6 +87,8 @@ class HierarchySample:
         allowed: (s, g, d) devices that the groups may use.
         devices: (s, g) samples.
         activations: activations of the placer's decoder during sampling, if known.
+        noises: noise of the grouper's logits (u, g) and of the placer's (s, g, d), where it is
+            part of the probabilities.
     """
 
     groups: Tensor
@@ -94,6 +97,20 @@ class HierarchySample:
     allowed: Tensor
     devices: Tensor
     activations: Sequence[Activations] = ()
+    noises: tuple[Tensor | None, Tensor | None] = (None, None)
+
+
+class GroupEmbeddings(Protocol):
+    """Embeddings of sampled groups."""
+
+    @property
+    def width(self) -> int:
+        """The width f of a group's embedding."""
+        ...
+
+    def embed(self, group: Index) -> Array:
+        """(g, f) embeddings, from the group (n,) of each op."""
+        ...
 
 
 class Hierarchy(nn.Module):
@@ -110,13 +127,18 @@ class Hierarchy(nn.Module):
         grouper: Grouper,
         placer: Placer,
         membership: Membership,
-        embeddings: SampledGroupFeatures,
+        embeddings: GroupEmbeddings,
     ) -> None:
         super().__init__()
         self.grouper = grouper
         self.placer = placer
         self._membership = membership
         self._embeddings = embeddings
+
+    @property
+    def groups(self) -> int:
+        """Number g of groups."""
+        return self.grouper.last.out_features
 
     def draw(
         self, s: int, placements: int, generator: Generator, noise: float = 0.0

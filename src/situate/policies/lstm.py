@@ -7,10 +7,10 @@ It would also have to recompute the activations of samples that were drawn step 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from situate import _core
 from situate.policies.arithmetic import call_core, product
@@ -33,13 +33,20 @@ class Activations(NamedTuple):
     hidden: Tensor
 
 
-def joint_bias(lstm: nn.LSTM, layer: int) -> Tensor:
+class Layers(Protocol):
+    """An LSTM whose parameters have PyTorch's names, such as `weight_ih_l0`."""
+
+    num_layers: int
+    hidden_size: int
+
+
+def joint_bias(lstm: Layers, layer: int) -> Tensor:
     """(4h,) the sum of a layer's two biases."""
     of_inputs, of_hidden = (getattr(lstm, f"bias_{of}_l{layer}") for of in ("ih", "hh"))
     return torch.as_tensor(of_inputs + of_hidden)
 
 
-def input_gates(lstm: nn.LSTM, layer: int, inputs: Tensor) -> Tensor:
+def input_gates(lstm: Layers, layer: int, inputs: Tensor) -> Tensor:
     """(..., 4h) the part of a layer's gates that depends on its inputs (..., f)."""
     weights = getattr(lstm, f"weight_ih_l{layer}")
     # (..., f) to (rows, f) to (rows, 4h): the inputs of all steps in one product, since only the
@@ -49,7 +56,7 @@ def input_gates(lstm: nn.LSTM, layer: int, inputs: Tensor) -> Tensor:
 
 
 def run_lstm(
-    lstm: nn.LSTM, first: Tensor, state: State, activations: Sequence[Activations] = ()
+    lstm: Layers, first: Tensor, state: State, activations: Sequence[Activations] = ()
 ) -> tuple[Tensor, State]:
     """Hidden states (T, k, h) of the last layer, and the state after the last step.
 

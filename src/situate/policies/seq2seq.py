@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from situate import _core
 from situate.policies.arithmetic import array, thread_count
 from situate.policies.attention import Attention
-from situate.policies.lstm import Activations, State, input_gates, joint_bias, run_lstm
+from situate.policies.lstm import Activations, Layers, State, input_gates, joint_bias, run_lstm
 from situate.policies.shapes import Score
 
 DEVICE_WIDTH = 32
@@ -90,7 +90,7 @@ class Placer(nn.Module):
         # generator.
         with torch.device("meta"):
             self.encoder = nn.LSTM(features, hidden, layers)
-            self.decoder = nn.LSTM(width_of_device, hidden, layers)
+            self.decoder: Layers = nn.LSTM(width_of_device, hidden, layers)
             self.embedding = nn.Embedding(devices + 1, width_of_device)
             self.attention = Attention(hidden, score, width)
             self.head = nn.Linear(2 * hidden, devices)
@@ -126,7 +126,12 @@ class Placer(nn.Module):
 
     @torch.no_grad()
     def draw(
-        self, memory: Memory, allowed: Tensor, k: int, generator: Generator, noise: float = 0.0
+        self,
+        memory: Memory,
+        allowed: Tensor,
+        k: int,
+        generator: Generator,
+        noise: float | Tensor | None = 0.0,
     ) -> tuple[Tensor, list[Activations]]:
         """Sample devices (k, g) group by group; a device that is not allowed is never drawn.
 
@@ -136,16 +141,16 @@ class Placer(nn.Module):
             k: number of samples.
             generator: of the draws.
             noise: standard deviation of noise on the logits, relative to their root mean square in
-                that step.
+                that step; or the noise itself (k, g, d) in such root mean squares.
 
         Returns:
             The devices, and the activations of each layer of the decoder.
         """
         weights, layers = self.head.weight, range(self.decoder.num_layers)
         gumbel = _gumbel(allowed.expand(k, -1, -1), generator).to(weights)
-        logit_noise = (
-            torch.randn(gumbel.shape, generator=generator, dtype=torch.float32) if noise else None
-        )
+        if isinstance(noise, float | int):
+            noise = noise * _normal(gumbel.shape, generator).to(weights) if noise else None
+        additive = self.attention.additive_weights()
         decoder = _core.nn.SamplerWeights(
             # The first layer reads only the device before, so its input gates are one product for
             # all d + 1 words, (d + 1, 4h), and none in any step.
@@ -153,8 +158,8 @@ class Placer(nn.Module):
             recurrent=[array(getattr(self.decoder, f"weight_hh_l{i}")) for i in layers],
             inputs=[array(getattr(self.decoder, f"weight_ih_l{i}")) for i in layers[1:]],
             biases=[array(joint_bias(self.decoder, i)) for i in layers[1:]],
-            query=None if self.attention.query is None else array(self.attention.query.weight),
-            v=None if self.attention.v is None else array(self.attention.v),
+            query=None if additive is None else array(additive[0]),
+            v=None if additive is None else array(additive[1]),
             head=array(weights),
         )
         inputs = _core.nn.SamplerInputs(
@@ -164,7 +169,7 @@ class Placer(nn.Module):
             cell=array(memory.state[1].expand(-1, k, -1)),
             own=array((memory.own + self.head.bias).expand(k, -1, -1)),
             gumbel=array(gumbel),
-            noise=None if logit_noise is None else array(noise * logit_noise.to(weights)),
+            noise=None if noise is None else array(noise.to(weights)),
         )
         devices, activations = _core.nn.sample_devices(
             decoder,
@@ -182,6 +187,7 @@ class Placer(nn.Module):
         devices: Tensor,
         allowed: Tensor,
         activations: Sequence[Activations] = (),
+        noise: Tensor | None = None,
     ) -> Tensor:
         """(k, g, d) log-probability of every device, given the devices of the groups before.
 
@@ -189,6 +195,7 @@ class Placer(nn.Module):
             memory, allowed: as in `draw`.
             devices: (k, g) the samples.
             activations: from `draw`, if the parameters are unchanged since.
+            noise: (k, g, d) as in `draw`, if it is part of the probabilities.
 
         Returns:
             Minus infinity for a device that is not allowed.
@@ -201,6 +208,8 @@ class Placer(nn.Module):
         hidden, cell = (state.expand(-1, k, -1) for state in memory.state)
         states, _ = run_lstm(self.decoder, first, (hidden, cell), activations)
         logits = self._logits(states.transpose(0, 1), memory, memory.own)
+        if noise is not None:
+            logits = logits + noise * logits.square().mean(2, keepdim=True).sqrt()
         return torch.log_softmax(logits.masked_fill(~allowed, -torch.inf), 2)
 
     def _logits(self, states: Tensor, memory: Memory, own: Tensor) -> Tensor:
@@ -214,6 +223,10 @@ class Placer(nn.Module):
         if self.tanh_constant is None:
             return logits / self.temperature
         return self.tanh_constant * torch.tanh(logits / self.temperature)
+
+
+def _normal(shape: torch.Size, generator: Generator) -> Tensor:
+    return torch.randn(shape, generator=generator, dtype=torch.float32)
 
 
 def _gumbel(allowed: Tensor, generator: Generator) -> Tensor:

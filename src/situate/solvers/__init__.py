@@ -95,6 +95,7 @@ def solve(
     # Imported before the search measures what it can afford.
     function: Callable[..., Any] = method if callable(method) else METHODS[name].function()
     _check_budget(time_limit, evaluations, seed, threads)
+    _check_settings(name, learning)
     learns = name not in METHODS or METHODS[name].learns
     options = MethodOptions() if learns else _options(name, learning)
     if time_limit is None and evaluations is None and not learns:
@@ -125,6 +126,15 @@ def solve(
     if telemetry is not None:
         return telemetry.result(search, name)
     return search.result(name, knows="told costs")
+
+
+def _check_settings(name: str, learning: Learning | None) -> None:
+    released = learning is not None and learning.settings == "release"
+    if released and name in METHODS and not METHODS[name].has_release:
+        names = ", ".join(each for each, method in METHODS.items() if method.has_release)
+        raise SituateError(
+            f"settings: method {name!r} has no 'release'; these do: {names}. Give paper or tuned"
+        )
 
 
 def _offer_first(search: Search) -> None:
@@ -160,7 +170,7 @@ def _options(name: str, learning: Learning | None) -> MethodOptions:
         return MethodOptions()
     method, options = METHODS[name], MethodOptions()
     if method.has_settings:
-        options = replace(options, settings=learning.settings)
+        options = replace(options, settings="paper" if learning.settings == "paper" else "tuned")
     if method.has_weights:
         options = replace(options, weights=learning.weights)
     if method.has_workers:

@@ -45,6 +45,7 @@ class Method:
         has_weights: True if it takes `Learning.weights`.
         of_slices: True if it only plans steps of slices.
         has_workers: True if it takes `Learning.workers` but does not learn.
+        has_release: True if it has the settings of its paper's released code.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Method:
     has_weights: bool = False
     of_slices: bool = False
     has_workers: bool = False
+    has_release: bool = False
 
     @property
     def learns(self) -> bool:
@@ -102,9 +104,18 @@ def _learner(
     paper: str = "",
     extra: str = "",
     asynchronous: bool = False,
+    has_release: bool = False,
 ) -> Method:
     return Method(
-        name, "learner", module, summary, paper, extra, told_costs=False, asynchronous=asynchronous
+        name,
+        "learner",
+        module,
+        summary,
+        paper,
+        extra,
+        told_costs=False,
+        asynchronous=asynchronous,
+        has_release=has_release,
     )
 
 
@@ -353,6 +364,7 @@ _ALL = (
         paper="Mirhoseini, Goldie et al., A Hierarchical Model for Device Placement, ICLR 2018",
         extra=PYTORCH,
         asynchronous=True,
+        has_release=True,
     ),
     Method(
         "metis",

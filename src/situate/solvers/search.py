@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -20,7 +21,6 @@ from situate.simulation.transfer_order import TransferOrder
 from situate.solvers.budget import WORK_MARGIN, Budget, OutOfTime
 from situate.solvers.decoding import Decoding
 from situate.solvers.incumbent import Candidate, Incumbent
-from situate.solvers.learned.learner import Settings
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class MethodOptions:
         settings, weights, workers: see `Learning`.
     """
 
-    settings: Settings = "tuned"
+    settings: Literal["paper", "tuned"] = "tuned"
     weights: str | Path | None = None
     workers: int | str | None = None
 

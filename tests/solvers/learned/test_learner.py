@@ -19,9 +19,9 @@ from situate.solvers.learned.learner import Learning
     ("changes", "message"),
     [
         ({"settings": "papr"}, "unknown settings 'papr'; did you mean 'paper'?"),
-        ({"settings": None}, "unknown settings None; known: paper, tuned"),
+        ({"settings": None}, "unknown settings None; known: paper, release, tuned"),
         ({"grouping": "heavy_edge"}, "unknown grouping 'heavy_edge'; did you mean 'heavy-edge'?"),
-        ({"grouping": []}, "unknown grouping []; known: colocation"),
+        ({"grouping": []}, "unknown grouping []; known: bytes, colocation"),
         ({"groups": 0}, "groups: must be an integer of at least 1, got 0"),
         ({"groups": 2.5}, "groups: must be an integer of at least 1, got 2.5"),
         ({"groups": 10**7}, "groups: must be at most 1,000,000, got 10000000"),

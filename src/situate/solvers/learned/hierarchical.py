@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import torch
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 
 from situate.data.arrays import Floats
 from situate.data.problem import Problem
+from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.grouping import METHODS_WITH_COUNT, Groups, group
 from situate.grouping.groups import Weights
@@ -31,6 +33,12 @@ from situate.policies.gradient_ascent import Ascent
 from situate.policies.grouper import Grouper
 from situate.policies.hierarchical import Hierarchy, HierarchySample, Membership
 from situate.policies.planner_features import SampledGroupFeatures, op_features, unit_features
+from situate.policies.released_features import ReleasedGroupFeatures, released_unit_features
+from situate.policies.released_planner import (
+    ReleasedGrouper,
+    ReleasedHierarchy,
+    ReleasedPlacer,
+)
 from situate.policies.seq2seq import Placer
 from situate.policies.shapes import Score
 from situate.solvers.learned.checkpoint import restored
@@ -41,11 +49,13 @@ from situate.solvers.learned.sequence_learner import generator
 
 @dataclass(frozen=True)
 class HierarchicalSettings:
-    """The defaults are the paper's and, where it is silent, its released controller's; see
+    """The defaults are those of the paper's text and, where it is silent, situate's; see
     docs/methods/hierarchical.md.
 
     Attributes:
+        network: the networks of the `text`, or those of the `release`.
         groups: number of groups.
+        groups_per_device: upper limit of `groups` for each device; None for none.
         grouping: the rule whose groups the grouper begins with; None for random groups.
         trust: initial logit of a unit's group in `grouping`.
         grouper_hidden: width of the grouper's hidden layer.
@@ -64,16 +74,21 @@ class HierarchicalSettings:
         pessimistic: True if that average begins at the reward of a failure; else it begins at the
             mean of the first update.
         late: updates after which failed placements are ignored; None for never.
+        frozen: updates after which the devices of the groups stay as they were; None for never.
+        redraw: True if the gradient is that of placements drawn anew, from embeddings of zeros,
+            with the rewards of the measured ones.
         normalise: take advantages relative to the update's own mean, and divide them by their root
             mean square. If all rewards are equal, they are relative to the moving average.
         entropy: weight of the entropy of the placer's distributions, in nats a group; 0 for none.
     """
 
+    network: Literal["text", "release"] = "text"
     groups: int = 256
+    groups_per_device: int | None = None
     grouping: str | None = None
     trust: float = 0.0
     grouper_hidden: int = 64
-    relu: bool = False
+    relu: bool = True
     hidden: int = 512
     width: int = 32
     score: Score = "additive"
@@ -83,15 +98,17 @@ class HierarchicalSettings:
     groupings: int = 1
     placements: int = 4
     learning_rate: float = 0.1
-    decay: float = 0.95
+    decay: float = 1.0
     decay_every: int = 50
     decay_from: int = 400
     clip: float | None = 1.0
-    noise: float = 0.5
+    noise: float = 0.0
     noise_until: int = 750
     baseline: float = 0.9
-    pessimistic: bool = True
-    late: int | None = 1000
+    pessimistic: bool = False
+    late: int | None = None
+    frozen: int | None = None
+    redraw: bool = False
     normalise: bool = False
     entropy: float = 0.0
 
@@ -106,11 +123,25 @@ class HierarchicalSettings:
 
 
 PAPER = HierarchicalSettings()
+RELEASE = HierarchicalSettings(
+    network="release",
+    groups_per_device=20,
+    relu=False,
+    width=512,
+    tanh_constant=1.0,
+    temperature=1.0,
+    placements=1,
+    decay=0.95,
+    noise=0.5,
+    pessimistic=True,
+    late=1000,
+    frozen=500,
+    redraw=True,
+)
 TUNED = HierarchicalSettings(
     groups=96,
     grouping="structure",
     trust=12.0,
-    relu=True,
     hidden=64,
     score="general",
     aligned=True,
@@ -119,10 +150,12 @@ TUNED = HierarchicalSettings(
     groupings=4,
     placements=3,
     learning_rate=1e-2,
-    noise=0.0,
-    late=None,
+    decay=0.95,
+    pessimistic=True,
     normalise=True,
 )
+PRESETS = {"paper": PAPER, "release": RELEASE, "tuned": TUNED}
+"""Settings by name, see `Learning.settings`."""
 
 
 class HierarchicalLearner:
@@ -157,6 +190,7 @@ class HierarchicalLearner:
         self._samples = 0
         self._updates = 0
         self._last_draw: HierarchySample | None = None
+        self._devices = torch.zeros((self.batch, hierarchy.groups), dtype=torch.int64)
 
     @property
     def ascent(self) -> Ascent:
@@ -183,8 +217,17 @@ class HierarchicalLearner:
         noise = self._settings.exploration(self._updates)
         with arithmetic():
             draws = generator(self._seed, 1, self._samples)
-            self._last_draw = self.hierarchy.draw(k, self._settings.placements, draws, noise)
-            return self.hierarchy.expand(self._last_draw)
+            draw = self.hierarchy.draw(k, self._settings.placements, draws, noise)
+            if self._settings.frozen is not None:
+                draw = self._with_frozen_devices(draw, self._settings.frozen)
+            self._last_draw = draw
+            return self.hierarchy.expand(draw)
+
+    def _with_frozen_devices(self, draw: HierarchySample, frozen: int) -> HierarchySample:
+        """The draw with the last devices from update `frozen` on."""
+        if self._updates < frozen:
+            self._devices[: len(draw.devices)] = draw.devices
+        return replace(draw, devices=self._devices[: len(draw.devices)].clone())
 
     def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
         """One step of both networks along the poster's estimators."""
@@ -207,6 +250,11 @@ class HierarchicalLearner:
         self._ascent.learning_rate = self._settings.rate(self._updates)
         with arithmetic():
             weights = torch.from_numpy(advantages.astype(np.float32))
+            if self._settings.redraw:
+                assert isinstance(self.hierarchy, ReleasedHierarchy)
+                noise = self._settings.exploration(self._updates)
+                draws = generator(self._seed, 2, self._samples)
+                draw = self.hierarchy.redraw(len(weights), draws, noise)
             self._ascent.step(self.hierarchy.objective(draw, weights, self._settings.entropy))
 
     def _advantages(self, seconds: Floats) -> Floats:
@@ -220,9 +268,12 @@ class HierarchicalLearner:
         return np.asarray(rewards - baseline)
 
     def state(self) -> State:
-        """Parameters, Adam's moments, the baseline, and the numbers of samples and updates."""
+        """Parameters, Adam's moments, the baseline, the numbers of samples and updates, and the
+        last devices if they are to be frozen."""
         counts = np.array([self._samples, self._updates], np.int64)
-        return {**self._ascent.state(), "baseline": np.array([self._baseline]), "done": counts}
+        state = {**self._ascent.state(), "baseline": np.array([self._baseline]), "done": counts}
+        frozen = self._settings.frozen is not None
+        return {**state, "devices": self._devices.numpy().copy()} if frozen else state
 
     def restore(self, state: State) -> None:
         """Load `state`."""
@@ -230,20 +281,28 @@ class HierarchicalLearner:
         self._ascent.restore(values)
         self._baseline = float(np.array(values["baseline"])[0])
         self._samples, self._updates = map(int, np.array(values["done"]))
+        if "devices" in values:
+            self._devices = torch.from_numpy(np.array(values["devices"], np.int64))
         self._last_draw = None
 
 
 def learner(problem: Problem, learning: Learning, samples: int, seed: int) -> HierarchicalLearner:
     """The learner in one of its settings; the grouper begins with `learning.grouping`."""
-    settings = PAPER if learning.settings == "paper" else TUNED
-    return make(problem, with_grouping(settings, learning), seed)
+    return make(problem, with_grouping(PRESETS[learning.settings], learning), seed)
 
 
 def with_grouping(settings: HierarchicalSettings, learning: Learning) -> HierarchicalSettings:
     """The settings with the grouping that `learning` asks for."""
     groups = settings.groups if learning.groups is None else learning.groups
+    limit = settings.groups_per_device if learning.groups is None else None
+    settings = replace(settings, groups_per_device=limit)
     if learning.grouping is None:
         return replace(settings, groups=groups)
+    if settings.network == "release":
+        raise SituateError(
+            "grouping: the released grouper begins at random: leave out grouping, or give "
+            "settings paper or tuned"
+        )
     trust = settings.trust or TUNED.trust
     return replace(settings, groups=groups, grouping=learning.grouping, trust=trust)
 
@@ -261,6 +320,8 @@ def _make_hierarchy(
     problem: Problem, settings: HierarchicalSettings, start: Groups | None, draws: torch.Generator
 ) -> Hierarchy:
     """The initial policy; `start` are the grouper's first groups, if any."""
+    if settings.network == "release":
+        return _released_hierarchy(problem, settings, draws)
     # A rule may make more groups than the settings ask for; each needs a column.
     count = max(settings.groups, len(start) if start else 0)
     membership, ops = Membership(problem, count), op_features(problem)
@@ -287,6 +348,27 @@ def _make_hierarchy(
         uniform=start is not None,
     )
     return Hierarchy(grouper, placer, membership, embeddings)
+
+
+def _released_hierarchy(
+    problem: Problem, settings: HierarchicalSettings, draws: torch.Generator
+) -> ReleasedHierarchy:
+    per_device = settings.groups_per_device
+    limit = settings.groups if per_device is None else per_device * problem.d
+    count = min(settings.groups, limit)
+    membership, ops = Membership(problem, count), op_features(problem)
+    embeddings = ReleasedGroupFeatures(problem, ops, count)
+    features = torch.from_numpy(released_unit_features(problem, ops)[membership.free])
+    placer = ReleasedPlacer(
+        embeddings.width,
+        problem.d,
+        settings.hidden,
+        generator=draws,
+        temperature=settings.temperature,
+        tanh_constant=settings.tanh_constant,
+    )
+    grouper = ReleasedGrouper(features, count, settings.grouper_hidden, draws)
+    return ReleasedHierarchy(grouper, placer, membership, embeddings)
 
 
 def _start(problem: Problem, settings: HierarchicalSettings) -> Groups | None:

@@ -20,7 +20,7 @@ from situate.grouping import GROUPINGS
 from situate.solvers.learned.asynchronous.virtual_clock import VirtualClock
 from situate.validation import check_items
 
-Settings = Literal["paper", "tuned"]
+Settings = Literal["paper", "release", "tuned"]
 OWN_CHECKS = ("grouping", "groups", "noise", "evaluator", "workers", "controllers", "clock")
 """Fields of `Learning` with checks of their own, beyond their types."""
 
@@ -77,7 +77,8 @@ class Learning:
     """Options of a method that learns from measurements.
 
     Attributes:
-        settings: `paper` for the paper's, or `tuned`, see the method's page.
+        settings: `paper` for the paper's, `release` for those of its released code
+            (`hierarchical` alone), or `tuned`; see the method's page.
         grouping: a rule of `situate.grouping.GROUPINGS`, or None for the method's own.
         groups: number of groups to coarsen to, or None for the rule's own number.
         noise: standard deviation of the logarithm of simulated measurements; 0 with an evaluator.
