@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from research.papers import published
+from research.papers import cifar_tensorflow, published
 from situate import zoo
 from situate.data.cluster import Cluster
 from situate.data.graph import Graph
@@ -72,7 +72,10 @@ def uncalibrated(case: Case) -> float:
 
 
 def graph(network: str) -> Graph:
-    """A network of the zoo, or `resnet50:batchN` of another batch than the zoo's."""
+    """A network of the zoo, `resnet50:batchN` of another batch than the zoo's, or the CIFAR-10
+    CNN at the size of Spotlight's slides."""
+    if network == cifar_tensorflow.NAME:
+        return cifar_tensorflow.cifar_tensorflow()
     _, _, batch = network.partition(":batch")
     if not batch:
         return zoo.load(network)

@@ -97,6 +97,7 @@ TITLES = {
     "nmt4": "NMT, 4 layers",
     "nmt8": "NMT, 8 layers",
     "cifar_cnn": "CIFAR-10 CNN",
+    "cifar_tensorflow": "CIFAR-10 CNN, 926 ops",
 }
 
 BELOW_POLICY_GRADIENT = (0.240, 0.637)

@@ -12,7 +12,7 @@ from research.papers.claims.claim import Claim
 from research.papers.runs import BATCH
 from research.papers.tables import Results
 
-CASE = "cifar_cnn/4"
+CASE = "cifar_tensorflow/4"
 
 NEAR = 1.01
 """Times the best that either of two methods finds, from which on a search has found it."""

@@ -18,14 +18,15 @@ from pathlib import Path
 from benchmarks.lib.record import Row, show, write
 from benchmarks.lib.workers import add_workers, jobs
 from research import IMAGES, RESULTS
+from research.papers.cases import Case
 from research.papers.clocks import hour_curves
 from research.papers.clocks.batches import ends, until_best
 from research.papers.placements import shares
 from research.papers.runs import BATCH, Run, learnt
-from research.papers.spotlight_cifar import CASE
 from situate.evaluators.measurements import Measurements
 from situate.solvers.learned.asynchronous.virtual_clock import VirtualClock
 
+CASE = Case("cifar_cnn", 4, "k80")
 SAMPLES = 20_000
 MACHINES = 5
 SEARCHES = (

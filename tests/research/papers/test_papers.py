@@ -263,10 +263,9 @@ def test_the_page_names_the_rows_in_which_seeds_of_the_planner_failed_often():
 
 
 def test_spotlights_curves_are_drawn_in_all_settings_that_were_run():
-    runs = [
-        {"case": "cifar_cnn/4", "method": "spotlight", "settings": settings, "seed": 0, "mean": 1.0}
-        for settings in ("paper", "tuned")
-    ]
+    case = spotlight_cifar.CASE.name
+    run = {"case": case, "method": "spotlight", "seed": 0, "mean": 1.0}
+    runs = [{**run, "settings": settings} for settings in ("paper", "tuned")]
     settings = [column[1] for column in spotlight_cifar.columns(Results([], runs))]
     assert settings == ["tuned", "paper"]
     assert len(spotlight_cifar.columns(Results([], runs[:1]))) == 1
