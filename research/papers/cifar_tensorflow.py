@@ -4,8 +4,8 @@ The slides give these two numbers and three prefixes: `conv1/biases`, `input_ops
 `loss/cross_entropy`. The layers are those of the zoo's `cifar_cnn`, the network of TensorFlow's
 tutorial, and the scopes are those that TensorFlow gives its training graph: input pipeline,
 variables, layers, losses, summaries, gradients, updates and moving averages. TensorFlow also has
-helper ops without arithmetic (constants, shapes, casts, identities). They fill the scopes evenly
-up to 926 ops, so their number in each scope is a choice of this module.
+helper ops without kernels of their own (constants, shapes, identities), which take no time here.
+They fill the scopes evenly up to 926 ops, so their number in each scope is a choice of this module.
 """
 
 from __future__ import annotations
@@ -89,27 +89,36 @@ class _Builder:
         persistent: int = 0,
     ) -> int:
         """The index of a new op with an output of that many numbers."""
-        index = len(self.ops)
         traffic = FLOAT * (numbers + sum(self.numbers[source] for source in inputs))
-        full = f"{scope}/{name}" if scope else name
-        self.ops.append(Op(full, kind, flops, traffic, persistent=FLOAT * persistent))
+        return self._append(
+            Op(f"{scope}/{name}", kind, flops, traffic, persistent=FLOAT * persistent),
+            scope,
+            inputs,
+            numbers,
+        )
+
+    def _append(self, op: Op, scope: str, inputs: Sequence[int], numbers: int) -> int:
+        index = len(self.ops)
+        self.ops.append(op)
         self.numbers.append(numbers)
         self.readers.append([])
         for source in dict.fromkeys(inputs):
             self.readers[source].append(index)
-        if scope and scope not in self.scopes:
+        if scope not in self.scopes:
             self.scopes.append(scope)
         return index
 
     def helpers(self, count: int) -> None:
-        """Ops of eight bytes, in turn in all scopes; each reads the one before it in its scope."""
+        """Ops without arithmetic and traffic, which take no time, in turn in all scopes. Each
+        reads eight bytes of the one before it in its scope."""
         last: dict[str, int] = {}
         for number in range(count):
             scope = self.scopes[number % len(self.scopes)]
             inputs = [last[scope]] if scope in last else []
             kind = "Identity" if inputs else "Const"
             name = f"helper_{number // len(self.scopes)}"
-            last[scope] = self.add(scope, name, kind, inputs, HELPER_BYTES // FLOAT)
+            op = Op(f"{scope}/{name}", kind)
+            last[scope] = self._append(op, scope, inputs, HELPER_BYTES // FLOAT)
 
     def graph(self) -> Graph:
         """The graph of all ops."""
