@@ -18,6 +18,7 @@ from research.papers import markdown
 from research.papers.pages import (
     clocks,
     colocrl,
+    flops,
     heuristics,
     hierarchical,
     memory,
@@ -44,6 +45,11 @@ SECTIONS: tuple[tuple[str, tuple[str, ...], Fill], ...] = (
     ("memory_limits", ("memory_limits",), memory.limits),
     ("post_table", ("post_table",), post.table),
     ("told_costs", ("post_table_heavy-edge", "post_table"), told_costs.fill),
+    (
+        "flops",
+        ("post_table_bytes", "post_table", "hierarchical_table_bytes", "hierarchical_table"),
+        flops.fill,
+    ),
     ("post_heuristics", ("heuristics", "post_table"), heuristics.post),
     ("post_curves", ("post_table",), post.curves),
     ("post_timeline", ("post_timeline",), timeline.fill),
@@ -52,6 +58,7 @@ SECTIONS: tuple[tuple[str, tuple[str, ...], Fill], ...] = (
         ("hierarchical_table", "hierarchical_scale"),
         hierarchical.hierarchical,
     ),
+    ("planner_presets", ("planner_presets",), planner.presets),
     ("planner_ablation", ("planner_ablation",), planner.ablation),
     (
         "hierarchical_heuristics",
@@ -74,6 +81,10 @@ results the first are its own."""
 COMMANDS = {
     "post_table_heavy-edge": "post_table --settings heavy-edge --out "
     "research/results/post_table_heavy-edge.json",
+    "post_table_bytes": "post_table --settings bytes --out research/results/post_table_bytes.json",
+    "hierarchical_table_bytes": "hierarchical_table --settings bytes --out "
+    "research/results/hierarchical_table_bytes.json",
+    "planner_presets": "planner.planner_presets",
     "planner_ablation": "planner.planner_ablation",
     "colocrl_table": "colocrl.colocrl_table",
     "spotlight_hours": "clocks.spotlight_hours",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from benchmarks.lib.record import Row
 from research.papers import markdown
 from research.papers.planner.candidates import PUBLISHED, falls
+from research.papers.planner.planner_presets import CASES
 from research.papers.published import TITLES
+from situate.solvers.learned.learner import Settings
 
 WHEN = ("first", "last")
 """After the first update, and after the last."""
@@ -26,6 +28,28 @@ def ablation(content: Mapping[str, Any]) -> Mapping[str, str]:
         "learns": _learning(runs, [name for name in names if name != PUBLISHED]),
         "published": _verdict(runs),
     }
+
+
+def presets(content: Mapping[str, Any]) -> Mapping[str, str]:
+    """Names of text/planner_presets.md."""
+    runs = content["tables"]["runs"]
+    labelled = [{**run, "candidate": run["settings"]} for run in runs]
+    names = dict.fromkeys((run["case"], run["settings"]) for run in runs)
+    lines = [(_title(case), _preset(name), *_cells(labelled, case, name)) for case, name in names]
+    head = (
+        "", "settings", "first update", "first 60", "last 60", "best", "placer's entropy [nats]",
+        "groups in use",
+    )  # fmt: skip
+    missing = [case.name for case in CASES if case.name not in {case for case, _ in names}]
+    return {
+        "table": markdown.table(head, lines, 2),
+        "left": ", ".join(f"`{case}`" for case in missing) or "none",
+    }
+
+
+def _preset(name: str) -> str:
+    """Names that `--settings` takes are code; the others are words."""
+    return f"`{name}`" if name in get_args(Settings) else name
 
 
 def table(content: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ import pytest
 from research.papers import page
 from research.papers.checks import SOFTMAX
 from research.papers.claims import colocrl as claims
-from research.papers.pages import colocrl, sliced, statistics, told_costs
+from research.papers.pages import colocrl, flops, sliced, statistics, told_costs
 from research.papers.tables import Results
 
 RULES = {"cpu": 9.0, "single": 2.0, "expert": 2.0, "scotch": 4.0, "mincut": 3.5, "lower_bound": 1.0}
@@ -37,6 +37,16 @@ def test_post_that_is_told_no_costs_is_held_against_the_best_learner_in_any_sett
     names = told_costs.fill({}, table("rnnlm/2", **{**best, "post_tuned": post}))
     assert names["near"].startswith(near)
     assert names["under"].startswith("1 of 1 rows")
+
+
+def test_the_gain_of_flops_is_the_distance_above_groups_by_structure():
+    post = table("rnnlm/2", post_tuned=1.0, post_bytes=1.1)
+    planner = table("nmt2/2", hierarchical_tuned=2.0, hierarchical_bytes=1.9, post_bytes=1.0)
+    names = flops.fill({}, post, {}, planner)
+    assert (names["mean"], names["worse"]) == ("10.0 %", "1 of 1")
+    assert "| 1.900 | -5.0 % |" in names["planner"].splitlines()[-1]
+    assert "ResNet-50, 2 (Post)" in names["left"]
+    assert "RNNLM, 2 (Post)" not in names["left"]
 
 
 @pytest.mark.parametrize(("seconds", "verdicts"), [(1.0, ["yes", "yes"]), (1.7, ["no", "no"])])

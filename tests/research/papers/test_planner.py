@@ -11,7 +11,7 @@ pytest.importorskip("torch")
 
 from research.papers.cases import Case
 from research.papers.pages import planner as page
-from research.papers.planner import candidates, planner_ablation
+from research.papers.planner import candidates, planner_ablation, planner_presets
 from research.papers.planner.candidates import CANDIDATES, MIXED, PUBLISHED, Candidate, Trial
 
 
@@ -73,3 +73,27 @@ def test_the_page_says_with_which_changes_the_mean_falls():
         == "|  | no noise | p | s | 4.000 | 2.000 | **1.500** | 1.000 | 0.50, 0.50 | 7, 7 |"
     )
     assert lines[-1] == "|  | C = 1 | p | s | 4.000 | 2.000 | 2.000 | OOM | 0.50, 0.50 | 7, 7 |"
+
+
+# The presets: each is a row, and a record says which cases are left.
+
+
+def test_every_preset_has_settings_of_its_own():
+    settings = list(candidates.PRESETS.values())
+    assert all(a != b for i, a in enumerate(settings) for b in settings[:i])
+
+
+def test_a_trial_of_a_preset_is_a_row_of_its_record():
+    trial = planner_presets.Trial("tuned", Case("cifar_cnn", 2, "k40"), 0, 60)
+    row = planner_presets.row(trial)
+    assert (row["case"], row["settings"], row["seed"], row["samples"]) == (*trial.key, 60)
+    assert row["best"] > 0
+
+
+def test_the_page_has_a_line_for_each_preset_and_names_the_cases_left():
+    runs = [{**run("", 2.0, 1.5), "settings": name} for name in ("paper", "text and release mixed")]
+    names = page.presets({"tables": {"runs": runs}})
+    lines = names["table"].splitlines()[2:]
+    assert [line.split("|")[2].strip() for line in lines] == ["`paper`", "text and release mixed"]
+    assert "`nmt8/8`" in names["left"]
+    assert "`rnnlm/2`" not in names["left"]
