@@ -131,12 +131,13 @@ def _read_file(path: Path) -> Header:
     if path.is_dir():
         raise ReadError("is a directory")
     with path.open("rb") as file:
-        data = file.read(CHUNK)
+        size = path.stat().st_size
+        data = file.read(min(CHUNK, size))
         while True:
             try:
-                return _parse(data, path.stat().st_size)
+                return _parse(data, size)
             except _TooShortError as error:
-                more = file.read(min(3 * len(data), LIMIT - len(data)))
+                more = file.read(min(3 * len(data), LIMIT - len(data), size - len(data)))
                 if not more:
                     raise ReadError(f"ends within its header: {error}") from None
                 data += more
@@ -213,6 +214,8 @@ class _Cursor:
             for _ in range(count):
                 at += 8 + unpack(data, at)[0]
         except (struct.error, OverflowError):
+            if at > LIMIT:
+                raise ReadError(f"has strings up to byte {at}, too far for a header") from None
             raise _TooShortError(f"byte {at} of {len(data)}") from None
         self.at = at
         self._skip(0)
