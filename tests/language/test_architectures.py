@@ -70,7 +70,7 @@ def test_layers_for_guesses_come_last():
 def test_unknown_architectures_are_refused_by_name():
     with pytest.raises(ReadError, match=r"'gemma4', which situate does not know; did you mean"):
         named_architecture("gemma4")
-    with pytest.raises(ReadError, match="model_type 'bert', .* shows how to add one"):
+    with pytest.raises(ReadError, match=r"model_type 'bert', .* shows how to add one"):
         configured_architecture("bert")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -107,7 +108,5 @@ VALUES = st.one_of(
 def test_values_of_any_kind_do_no_harm(name, data):
     config = CONFIGS[name]
     key = data.draw(st.sampled_from(sorted(config)))
-    try:
+    with contextlib.suppress(ReadError):
         config_of(config | {key: data.draw(VALUES)})
-    except ReadError:
-        pass

@@ -25,7 +25,7 @@ def test_numbers_are_whole_though_they_may_be_written_as_floats():
     assert keys(a=3.0).size("a") == 3
     assert keys().size("a", 7) == 7
     for value in (3.5, -1, "3", float("nan"), float("inf"), (1,), LongArray(9)):
-        with pytest.raises(ReadError, match="x.a: must be a whole number"):
+        with pytest.raises(ReadError, match=r"x\.a: must be a whole number"):
             keys(a=value).size("a")
 
 

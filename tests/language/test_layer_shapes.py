@@ -7,7 +7,7 @@ from math import prod
 import pytest
 
 from situate.language.config import config_of
-from situate.language.layer_shapes import bias, draft_head, norms
+from situate.language.layer_parts import draft_head
 from situate.language.model import gguf_shapes
 from tests.language.configs import CONFIGS
 from tests.language.files import table, table_rows
@@ -33,11 +33,6 @@ def test_names_and_sizes_are_those_of_real_files(file, model, changes):
     assert set(real) == set(shapes)
     # The same elements, though older files have matrices where newer ones have one a head.
     assert {n: prod(s) for n, s in real.items()} == {n: prod(s) for n, s in shapes.items()}
-
-
-def test_parts_of_layers():
-    assert norms(8, "attn_norm") == {"attn_norm.weight": (8,)}
-    assert bias({"a.weight": (8, 4, 2)}, "a")["a.bias"] == (4, 2)
 
 
 def test_layers_for_guesses_have_what_others_have_and_a_head():

@@ -56,7 +56,7 @@ def test_numbers_and_names_find_the_same_types():
 def test_unknown_types_are_refused():
     with pytest.raises(ReadError, match="type 12345, which neither"):
         numbered_type(12345)
-    with pytest.raises(ReadError, match="Q4_0_8_8, which llama.cpp no longer reads"):
+    with pytest.raises(ReadError, match=r"Q4_0_8_8, which llama\.cpp no longer reads"):
         numbered_type(33)
     with pytest.raises(ReadError, match="unknown tensor type 'q4_x'; did you mean"):
         named_type("q4_x")

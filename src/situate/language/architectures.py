@@ -22,7 +22,7 @@ from situate.language.hyperparameters import (
     read_latent,
     read_recurrence,
 )
-from situate.language.layer_shapes import Shapes
+from situate.language.layer_parts import Shapes
 
 Layer = Callable[[Hyperparameters, int], Shapes]
 """The tensors of a layer by its number."""

@@ -13,7 +13,7 @@ from situate.errors import ReadError
 from situate.language.architectures import Architecture
 from situate.language.cache import CacheOptions, LayerCache, layer_cache
 from situate.language.hyperparameters import Experts, Hyperparameters
-from situate.language.layer_shapes import draft_head
+from situate.language.layer_parts import draft_head
 from situate.language.tensor_types import TensorType
 
 Role = Literal[

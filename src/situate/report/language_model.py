@@ -42,7 +42,7 @@ def _facts(model: LanguageModel) -> list[tuple[str, str]]:
         ("architecture", name),
         ("source", _source(model)),
         ("parameters", count_text(model.parameters) + part),
-        ("weights", f"{size_text(model.size)}, {bits(model):.2f} bits a parameter"),
+        ("weights", f"{size_text(model.size)}, {_bits(model):.2f} bits a parameter"),
         ("vocabulary", f"{sizes.vocabulary:,} tokens{', tied' if model.tied else ''}"),
         *_experts(model),
         ("attention", _attention(model)),
@@ -56,7 +56,7 @@ def _facts(model: LanguageModel) -> list[tuple[str, str]]:
     return facts
 
 
-def bits(model: LanguageModel) -> float:
+def _bits(model: LanguageModel) -> float:
     """Bits of a parameter in the mean."""
     return 8 * model.size / model.parameters
 
@@ -157,7 +157,7 @@ def language_model_figures(model: LanguageModel) -> dict[str, Any]:
         "active_parameters": model.active_parameters,
         "bytes": model.size,
         "draft_bytes": sum(weight.size for weight in model.draft),
-        "bits_per_parameter": bits(model),
+        "bits_per_parameter": _bits(model),
         "bytes_by_type": model.bytes_by_type(),
         "bytes_by_role": model.bytes_by_role(),
         "experts": None if experts is None else asdict(experts),
