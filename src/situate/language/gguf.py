@@ -317,11 +317,11 @@ def _check_overlaps(table: Iterable[TensorInfo]) -> None:
 
 
 # A model in several files: each has a table of its own tensors, the first the metadata.
-def _join(path: Path, given: Header, count: Value) -> Header:
-    paths = _split_paths(path, given, count)
+def _join(path: Path, own: Header, count: Value) -> Header:
+    paths = _split_paths(path, own, count)
     headers = []
     for i, sibling in enumerate(paths):
-        header = given if sibling == path else _sibling(sibling, i, len(paths))
+        header = own if sibling == path else _sibling(sibling, i, len(paths))
         if (header.metadata.get("split.no"), header.metadata.get("split.count")) != (i, count):
             raise ReadError(f"{sibling.name} says that it is another split: take them from one set")
         headers.append(header)

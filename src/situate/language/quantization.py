@@ -131,7 +131,7 @@ class _Mixture:
         grouping: heads of queries for each head of keys.
         imatrix: the file is made with an importance matrix.
         large: the model is one of 70 billion parameters with grouped attention.
-        seen: tensors so far, by category.
+        counts: tensors so far, by category.
     """
 
     file_type: str
@@ -142,7 +142,7 @@ class _Mixture:
     large: bool
     tied: bool
     values: int
-    seen: dict[str, int]
+    counts: dict[str, int]
 
     def type_of(self, name: str, shape: Sequence[int]) -> str:
         """The name of a tensor's type."""
@@ -154,8 +154,8 @@ class _Mixture:
             return "MXFP4" if len(shape) > 2 and shape[2] > 1 else "Q8_0"
         if category == "embedding":
             return self._embedding() or usual
-        index = self.seen.get(category, 0)
-        self.seen[category] = index + 1
+        index = self.counts.get(category, 0)
+        self.counts[category] = index + 1
         if self.file_type in TWO_BITS:
             return self._two_bits(category, index) or usual
         if category in LIKE_VALUES:
@@ -205,8 +205,8 @@ class _Mixture:
         return None
 
     def _values(self, usual: str) -> str:
-        index = self.seen.get("all values", 0)
-        self.seen["all values"] = index + 1
+        index = self.counts.get("all values", 0)
+        self.counts["all values"] = index + 1
         kind = self._value_type(index) or usual
         if self.large and kind in ("Q3_K", "Q4_K"):
             kind = "Q5_K"
@@ -330,7 +330,7 @@ def _mixture(
         large=sizes.layers == 80 and sizes.architecture in ("llama", "qwen2") and grouped,
         tied="output.weight" not in shapes,
         values=sum(_category(name) in LIKE_VALUES for name in shapes),
-        seen={},
+        counts={},
     )
 
 

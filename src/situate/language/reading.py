@@ -57,7 +57,7 @@ def read_language_model(path: str | Path, quant: str | None = None) -> LanguageM
         if file_type is not None:
             raise SituateError(f"{text}: a GGUF file has its own types: leave --quant out")
         header = gguf.read(path)
-        return _with_path(text, lambda: model_of_header(header, path.stem))
+        return _with_path(text, lambda: _model_of_header(header, path.stem))
     return _with_path(text, lambda: _from_config(path, file_type))
 
 
@@ -68,7 +68,7 @@ def _with_path(path: str, action: Callable[[], LanguageModel]) -> LanguageModel:
         raise type(error)(one_line(f"{path}: {error}")) from None
 
 
-def model_of_header(header: Header, name: str) -> LanguageModel:
+def _model_of_header(header: Header, name: str) -> LanguageModel:
     """The model of a GGUF header.
 
     Args:

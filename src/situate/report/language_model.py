@@ -78,10 +78,10 @@ def _experts(model: LanguageModel) -> list[tuple[str, str]]:
         return []
     layers = [layer for layer in model.layers if layer.experts is not None]
     size = sum(w.size for layer in layers for w in layer.weights if w.role == "experts")
-    each = size / max(len(layers) * experts.count, 1)
+    mean = size / max(len(layers) * experts.count, 1)
     shared = ", beside shared ones" if experts.shared_width else ""
     text = f"{experts.used} of {experts.count} for a token in {plural(len(layers), 'layer')}"
-    return [("experts", f"{text}{shared}; {size_text(each)} each")]
+    return [("experts", f"{text}{shared}; {size_text(mean)} each")]
 
 
 def _attention(model: LanguageModel) -> str:

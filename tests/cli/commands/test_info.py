@@ -97,7 +97,7 @@ def test_a_gguf_file_shows_parameters_types_and_cache(situate, gguf):
     text = " ".join(run.out.split())
     assert "architecture llama, 2 layers of width 256" in text
     assert "cache per 1,000 tokens 1,000 KiB in f16" in text
-    assert situate("info", gguf, "--json").json["parameters"] == 1_209_600
+    assert situate("info", gguf, "--json").json["parameters"] == 1_206_528
 
 
 def test_a_configuration_needs_a_type(situate, config):
