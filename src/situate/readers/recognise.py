@@ -64,4 +64,6 @@ def recognise(data: bytes) -> str:
             return name
     if PLAN in data[:4096]:
         raise ReadError("is a plan, not a model: give it to situate explain, export, run or verify")
+    if "model_type" in keys:
+        raise ReadError("is the configuration of a language model: situate info shows it")
     raise ReadError(f"is in no format that situate reads; these are {', '.join(READERS)}")

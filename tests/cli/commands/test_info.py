@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import pytest
+
 from situate.data import graph_json
 from situate.data.graph import Graph, Op, Tensor
 from tests.cli.conftest import diamond
+from tests.language.files import (
+    LLAMA,
+    LLAMA_CONFIG,
+    gguf_header,
+    llama_safetensors,
+    llama_tensors,
+    safetensors_bytes,
+)
 
 
 # Text and JSON count the same things.
@@ -61,3 +74,60 @@ def test_a_missing_file_is_refused(situate):
     run = situate("info", "no.json")
     assert (run.status, run.out) == (2, "")
     assert run.err == "error: no.json: no such file\n"
+
+
+# Language models: GGUF files, folders, and a config.json with a type.
+@pytest.fixture
+def gguf(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.gguf"
+    path.write_bytes(gguf_header(LLAMA, llama_tensors()))
+    return path
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(LLAMA_CONFIG))
+    return path
+
+
+def test_a_gguf_file_shows_parameters_types_and_cache(situate, gguf):
+    run = situate("info", gguf)
+    assert (run.status, run.err) == (0, "")
+    text = " ".join(run.out.split())
+    assert "architecture llama, 2 layers of width 256" in text
+    assert "cache per 1,000 tokens 1,000 KiB in f16" in text
+    assert situate("info", gguf, "--json").json["parameters"] == 1_206_528
+
+
+def test_a_configuration_needs_a_type(situate, config):
+    run = situate("info", config)
+    assert run.status == 2
+    assert run.err == f"error: {config}: holds no types: give --quant, such as --quant Q4_K_M\n"
+    content = situate("info", config, "--quant", "q6_k", "--json").json
+    assert content["bytes_by_type"]["Q6_K"] > content["bytes_by_type"]["F32"]
+    assert situate("info", config.parent, "--quant", "q6_k", "--json").json == content
+
+
+def test_bad_language_models_are_refused_in_one_line(situate, gguf, config, model):
+    gguf.write_bytes(gguf.read_bytes()[:500])
+    run = situate("info", gguf)
+    assert run.status == 2
+    assert run.err.startswith(f"error: {gguf}: ends within its header")
+    assert run.err.count("\n") == 1
+    assert "unknown file type" in situate("info", config, "--quant", "Q9").err
+    assert "--quant is for language models" in situate("info", model, "--quant", "Q8_0").err
+
+
+def test_warnings_of_a_language_model_go_to_stderr(situate, config):
+    (config.parent / "m.safetensors").write_bytes(safetensors_bytes(llama_safetensors()))
+    config.write_text(json.dumps(LLAMA_CONFIG | {"quantization_config": {"quant_method": "awq"}}))
+    run = situate("info", config.parent, "--json")
+    assert run.err.startswith("warning: the weights are packed (awq)")
+    assert run.json["source"] == "safetensors"
+
+
+def test_other_commands_say_who_reads_language_models(situate, gguf, config):
+    plan = ("--cluster", "k80-4", "--method", "single")
+    assert "situate info shows it" in situate("plan", gguf, *plan).err
+    assert "situate info shows it" in situate("plan", config, *plan).err

@@ -4,28 +4,69 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from situate.cli.option_groups import with_options
 from situate.cli.options import Json, Model
 from situate.cli.step_options import FixedStepOptions
+from situate.errors import SituateError
 
 if TYPE_CHECKING:
     from situate.data.graph import Graph
 
 
+Quant = Annotated[
+    str | None,
+    typer.Option(
+        "--quant",
+        metavar="TYPE",
+        help="Type of a language model's file, such as Q4_K_M, for a config.json or a folder with "
+        "one. Default: the types of the folder's safetensors files.",
+    ),
+]
+
+
 @with_options
-def info(model: Model, *, step: FixedStepOptions, as_json: Json = False) -> None:
-    """Show the contents of a model: ops, tensors, sizes, groups, and the rules it is scored by."""
+def info(
+    model: Model, *, step: FixedStepOptions, quant: Quant = None, as_json: Json = False
+) -> None:
+    """Show the contents of a model: ops, tensors, sizes, groups, and the rules it is scored by; of
+    a language model (GGUF, config.json) parameters, bytes by type, experts and cache."""
+    from situate import zoo
     from situate.cli.answer import print_json, print_table
     from situate.cli.inputs import read_model
+    from situate.language import is_language_model
     from situate.report import tables
 
+    if model.partition(":")[0] not in zoo.names() and is_language_model(model):
+        _show_language_model(model, quant, as_json)
+        return
+    if quant is not None:
+        raise SituateError(
+            f"--quant is for language models, and {model} is none that situate knows"
+        )
     graph = read_model(model, step.capture())
     if as_json:
         print_json(_graph_figures(graph))
     else:
         print_table(tables.info(graph))
+
+
+def _show_language_model(path: str, quant: str | None, as_json: bool) -> None:
+    from situate.cli.answer import print_json, print_table
+    from situate.cli.terminal import note
+    from situate.language import read_language_model
+    from situate.report.language_model import language_model_figures, language_model_table
+
+    model = read_language_model(path, quant)
+    for warning in model.warnings:
+        note(f"warning: {warning}")
+    if as_json:
+        print_json(language_model_figures(model))
+    else:
+        print_table(language_model_table(model))
 
 
 def _graph_figures(graph: Graph) -> dict[str, Any]:

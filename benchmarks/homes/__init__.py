@@ -1,0 +1,1 @@
+"""Language models on machines at home: predictions against published measurements."""
