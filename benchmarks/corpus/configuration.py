@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -75,6 +79,75 @@ def transformers_model(
         return made(config).train(training), dict(inputs(config, training)), loss
 
     return Configuration(name or model, "transformers", kind, build)
+
+
+FILE = Path(__file__).parent / "configurations.json"
+"""The models and their settings, by module or package. `<<` names settings that others extend."""
+
+
+@cache
+def _listed() -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    return content
+
+
+def entries(section: str) -> list[dict[str, Any]]:
+    """The entries of a section of the file, each with all of its settings."""
+    return [
+        entry | {"settings": _resolved(entry.get("settings", {}))} for entry in _listed()[section]
+    ]
+
+
+def named_settings(name: str) -> dict[str, Any]:
+    """Settings that several models share."""
+    settings: dict[str, Any] = _resolved(_listed()["settings"][name])
+    return settings
+
+
+def _resolved(value: Any) -> Any:
+    """A value with the settings that it extends."""
+    if isinstance(value, list):
+        return [_resolved(entry) for entry in value]
+    if not isinstance(value, dict):
+        return value
+    shared = [named_settings(name) for name in value.get("<<", ())]
+    own = {name: _resolved(entry) for name, entry in value.items() if name != "<<"}
+    return dict(ChainMap(own, *reversed(shared)))
+
+
+def with_tuples(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with tuples for lists, as diffusers and timm have them by default."""
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in settings.items()}
+
+
+def named_function(named: str | list[Any], functions: Mapping[str, Any]) -> Any:
+    """The function of a name; of a list, what the function returns for the rest of it."""
+    if isinstance(named, str):
+        return functions[named]
+    return functions[named[0]](*named[1:])
+
+
+def transformers_models(section: str, functions: Mapping[str, Any]) -> list[Configuration]:
+    """The models of transformers in a section of the file.
+
+    Args:
+        functions: by name, the functions that entries name: of inputs, and of losses. A list of
+            names instead is a loss of these outputs.
+    """
+
+    def loss_of(loss: str | list[str]) -> Any:
+        return functions[loss] if isinstance(loss, str) else squares(*loss)
+
+    return [
+        transformers_model(
+            entry["kind"],
+            entry["model"],
+            named_function(entry["inputs"], functions),
+            entry["settings"],
+            loss_of(entry["loss"]) if "loss" in entry else returned,
+        )
+        for entry in entries(section)
+    ]
 
 
 def ids(vocabulary: int, *shape: int) -> torch.Tensor:

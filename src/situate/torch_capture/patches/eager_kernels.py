@@ -133,7 +133,7 @@ def ctc_of_known_lengths() -> Iterator[None]:
         yield
 
 
-def _numbers(lengths: torch.Tensor | Sequence[int]) -> Sequence[int]:
+def _numbers(lengths: torch.Tensor | Sequence[int]) -> tuple[int, ...]:
     """Lengths as numbers. They decide the size of the second output.
 
     Raises:
@@ -142,9 +142,9 @@ def _numbers(lengths: torch.Tensor | Sequence[int]) -> Sequence[int]:
     import torch
 
     if not isinstance(lengths, torch.Tensor):
-        return lengths
+        return tuple(lengths)
     try:
-        return [int(length) for length in lengths.tolist()]
+        return tuple(lengths.tolist())
     except Exception as error:
         raise Unsupported(LENGTHS) from error
 
