@@ -18,7 +18,7 @@ SAMPLES = 1600
 
 
 def spoken(config: Any, training: bool) -> dict[str, Any]:
-    """Sounds and what is said in them."""
+    """Sounds and their words."""
     sound = {"input_values": torch.randn(BATCH, SAMPLES)}
     return sound | {"labels": torch.randint(1, 32, (BATCH, 6))} if training else sound
 
@@ -30,14 +30,14 @@ def recognised(config: Any, training: bool) -> dict[str, Any]:
 
 
 def features(config: Any, training: bool) -> dict[str, Any]:
-    """Frames of sound of as many bands as the model has, and what is said in them."""
+    """Frames of sound of as many bands as the model has, and their words."""
     frames = {"input_features": torch.randn(BATCH, 64, config.input_feat_per_channel)}
     said = ids(config.vocab_size, BATCH, 8)
     return frames | ({"labels": said} if training else {"decoder_input_ids": said})
 
 
 def spectrogram(config: Any, training: bool) -> dict[str, Any]:
-    """Bands of sound, and what is said in them."""
+    """Bands of sound, and their words."""
     frames = {
         "input_features": torch.randn(BATCH, config.num_mel_bins, 2 * config.max_source_positions)
     }
@@ -52,7 +52,7 @@ def bands(config: Any, training: bool) -> dict[str, Any]:
 
 
 def transcribed(config: Any, training: bool) -> dict[str, Any]:
-    """Sounds and what is said in them, word by word."""
+    """Sounds and their transcripts, word by word."""
     sound = {"input_values": torch.randn(BATCH, SAMPLES)}
     said = ids(config.vocab_size, BATCH, 8)
     return sound | ({"labels": said} if training else {"decoder_input_ids": said})
@@ -92,7 +92,7 @@ def past(config: Any, training: bool) -> dict[str, Any]:
 
 
 def seasons(config: Any, training: bool) -> dict[str, Any]:
-    """The same, with what time it was."""
+    """The same, with the times."""
     length = config.context_length + max(config.lags_sequence)
     return {
         "past_values": torch.randn(BATCH, length),

@@ -1,4 +1,4 @@
-"""A model of a package, made small, with what a step of it is called with."""
+"""A small model of a package, and the inputs of a step."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Configuration:
     """One model.
 
     Attributes:
-        name: what rows call it.
-        package: what is imported for it.
-        kind: what it is, in the field's words.
+        name: in the rows.
+        package: that is imported for it.
+        kind: of model, in the field's words.
         build: from whether it trains to model, inputs and loss, as `situate.capture` takes them.
     """
 
@@ -43,7 +43,7 @@ def returned(model: torch.nn.Module, **batch: Any) -> Any:
 
 
 def squares(*outputs: str) -> Callable[..., Any]:
-    """A loss of models that return none: the mean square of what they return by these names."""
+    """A loss of models that return none: the mean squares of these outputs in sum."""
 
     def loss(model: torch.nn.Module, **batch: Any) -> Any:
         found = model(**batch)
@@ -65,7 +65,7 @@ def transformers_model(
     Args:
         kind: as in `Configuration`.
         model: name of the class.
-        inputs: what a step is called with.
+        inputs: of a step.
         settings: of its configuration class; all else is as that class has it.
         loss: of a training step.
         name: by default the class's.
@@ -121,7 +121,7 @@ def with_tuples(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def named_function(named: str | list[Any], functions: Mapping[str, Any]) -> Any:
-    """The function of a name; of a list, what the function returns for the rest of it."""
+    """The function of a name; of a list, the result of its first function for the rest of it."""
     if isinstance(named, str):
         return functions[named]
     return functions[named[0]](*named[1:])

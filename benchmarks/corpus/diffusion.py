@@ -58,7 +58,7 @@ def sized() -> dict[str, Any]:
 
 
 def controlled() -> dict[str, Any]:
-    """Inputs of ControlNet, which sees a picture of what is wanted."""
+    """Inputs of ControlNet, which sees a picture as a guide."""
     return prompted() | {"controlnet_cond": torch.randn(BATCH, 3, 128, 128)}
 
 
@@ -193,7 +193,7 @@ def denoised(model: torch.nn.Module, noise: torch.Tensor | None = None, **batch:
 
 
 def controls(model: torch.nn.Module, **batch: Any) -> Any:
-    """A loss of what a ControlNet adds to a U-Net."""
+    """A loss of the features that a ControlNet adds to a U-Net."""
     found: Any = model(**batch)
     return found.mid_block_res_sample.square().mean()
 

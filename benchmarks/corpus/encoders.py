@@ -23,7 +23,7 @@ PICTURE = 32
 
 
 def masked(config: Any, training: bool) -> dict[str, torch.Tensor]:
-    """Sentences, and what stands behind their masks."""
+    """Sentences, and the words behind their masks."""
     words = tokenized(config)
     return words | {"labels": ids(config.vocab_size)} if training else words
 

@@ -127,7 +127,7 @@ def paired(config: Any, training: bool) -> dict[str, Any]:
 
 
 def embeddings(model: torch.nn.Module, **batch: Any) -> Any:
-    """A loss of what a model makes of both."""
+    """A loss of a model's outputs for both."""
     found: Any = model(**batch)
     return sum(part.square().mean() for part in (found.image_embeddings, found.text_embeddings))
 
