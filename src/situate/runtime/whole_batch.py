@@ -102,7 +102,7 @@ def compare_with_batch(
             for cut in (None, slices)
         )
         update = optimizer(list(whole.model.parameters())) if optimizer else None
-        differences = []
+        differences: list[BatchDifference] = []
         while len(differences) < steps:
             with draws.fixed():
                 losses = whole.loss(), parts.loss()

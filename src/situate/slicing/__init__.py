@@ -90,8 +90,8 @@ def solve_slices(
         return count_samples(model, cut_rules.axes, captures)
 
     def solve_within(problem: Problem, seconds: float | None, most: int | None) -> Result:
-        limits = SearchOptions(time_limit=seconds, evaluations=most)
-        return solve(problem, method, **{**search, **limits})
+        within: SearchOptions = {**search, "time_limit": seconds, "evaluations": most}
+        return solve(problem, method, **within)
 
     whole = Problem(capture(None), cluster, objective, rules, costs)
     cuts = Cuts(whole, cut_rules, count, capture)
