@@ -21,7 +21,7 @@ def within(work: Work, seconds: float, nbytes: int) -> Row:
     it should not, the outcome is `wrong` and the message says so.
 
     Args:
-        work: what the process does; it is given the function that tells columns.
+        work: of the process; it takes the function that tells columns.
         seconds: wall time.
         nbytes: of address space.
     """
@@ -45,7 +45,7 @@ def within(work: Work, seconds: float, nbytes: int) -> Row:
 
 
 def _serve(work: Work, out: Connection, nbytes: int) -> None:
-    """Do the work and end, without what the parent would do at its end."""
+    """Do the work and end, without the parent's cleanup."""
     os.setpgid(0, 0)
     resource.setrlimit(resource.RLIMIT_AS, (nbytes, nbytes))
     try:

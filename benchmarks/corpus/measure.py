@@ -1,4 +1,4 @@
-"""One configuration and phase, in a process of its own: what a row of the table holds."""
+"""One configuration and phase, in a process of its own: the columns of a row."""
 
 from __future__ import annotations
 
@@ -115,10 +115,10 @@ def under_autocast(loss: Callable[..., Any] | None) -> Callable[..., Any]:
 
 
 def measure(subject: Subject, tell: Tell, seeds: int) -> None:
-    """Tell what becomes of a configuration, stage by stage.
+    """Report a configuration's results, stage by stage.
 
     Args:
-        subject: what is tried.
+        subject: the configuration and its phase.
         tell: is given the columns of each stage when they are known.
         seeds: random placements whose steps are compared; none leaves `verify` out.
     """

@@ -14,45 +14,15 @@ from benchmarks.corpus.configuration import (
     Inputs,
     classes,
     ids,
+    named_settings,
     pictures,
     returned,
-    transformers_model,
+    transformers_models,
 )
-from benchmarks.corpus.decoders import GPT, GROUPED, HEADS, SMALL, WORDS
-from benchmarks.corpus.encoders import BART
-from benchmarks.corpus.vision import LAYERS, PATCHES
 
 LENGTH = 24
 IMAGE = 3
 """The word that stands for a piece of a picture."""
-
-PAIR = {
-    "text_config": LAYERS | WORDS | {"max_position_embeddings": 64},
-    "vision_config": PATCHES,
-    "projection_dim": 32,
-}
-BLIP2 = {
-    "vision_config": PATCHES,
-    "qformer_config": SMALL | {"encoder_hidden_size": 64},
-    "text_config": SMALL | {"model_type": "opt", "ffn_dim": 128, "word_embed_proj_dim": 64},
-    "num_query_tokens": 4,
-    "image_token_index": IMAGE,
-}
-QWEN = WORDS | {
-    "hidden_size": 64,
-    "intermediate_size": 128,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": 64,
-    "rope_parameters": {"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 1e4},
-}
-QWEN_WORDS = {
-    "image_token_id": IMAGE,
-    "video_token_id": 127,
-    "vision_start_token_id": 126,
-    "vision_end_token_id": 125,
-}
 
 
 def contrasted(config: Any, training: bool) -> dict[str, Any]:
@@ -157,7 +127,7 @@ def paired(config: Any, training: bool) -> dict[str, Any]:
 
 
 def embeddings(model: torch.nn.Module, **batch: Any) -> Any:
-    """A loss of what a model makes of both."""
+    """A loss of a model's outputs for both."""
     found: Any = model(**batch)
     return sum(part.square().mean() for part in (found.image_embeddings, found.text_embeddings))
 
@@ -174,230 +144,6 @@ def tagged(config: Any, training: bool) -> dict[str, Any]:
     return found | {"labels": classes(2)} if training else found
 
 
-MODELS: list[tuple[str, Inputs, dict[str, Any], Any]] = [
-    ("CLIPModel", contrasted, PAIR, None),
-    (
-        "SiglipModel",
-        contrasted,
-        {"text_config": PAIR["text_config"], "vision_config": PATCHES},
-        None,
-    ),
-    (
-        "BlipForConditionalGeneration",
-        captioned,
-        {
-            "text_config": LAYERS
-            | WORDS
-            | {"max_position_embeddings": 64, "encoder_hidden_size": 64, "sep_token_id": 2},
-            "vision_config": PATCHES,
-        },
-        None,
-    ),
-    (
-        "Blip2ForConditionalGeneration",
-        talked(4),
-        BLIP2,
-        None,
-    ),
-    (
-        "InstructBlipForConditionalGeneration",
-        instructed,
-        BLIP2,
-        None,
-    ),
-    (
-        "LlavaForConditionalGeneration",
-        talked(16),
-        {
-            "vision_config": PATCHES | {"model_type": "clip_vision_model"},
-            "text_config": GROUPED | {"model_type": "llama"},
-            "image_token_index": IMAGE,
-            "image_seq_length": 16,
-        },
-        None,
-    ),
-    (
-        "PaliGemmaForConditionalGeneration",
-        talked(16),
-        {
-            "vision_config": PATCHES | {"model_type": "siglip_vision_model"},
-            "text_config": HEADS | {"model_type": "gemma", "num_image_tokens": 16},
-            "image_token_index": IMAGE,
-            "projection_dim": 64,
-            "hidden_size": 64,
-        },
-        None,
-    ),
-    (
-        "Gemma3ForConditionalGeneration",
-        talked(4),
-        {
-            "vision_config": PATCHES | {"model_type": "siglip_vision_model"},
-            "text_config": HEADS | {"sliding_window": 8},
-            "mm_tokens_per_image": 4,
-            "image_token_index": IMAGE,
-        },
-        None,
-    ),
-    (
-        "Qwen2VLForConditionalGeneration",
-        looked,
-        QWEN_WORDS
-        | {
-            "vision_config": {
-                "depth": 2,
-                "embed_dim": 32,
-                "hidden_size": 64,
-                "num_heads": 4,
-                "patch_size": 4,
-            },
-            "text_config": QWEN,
-        },
-        None,
-    ),
-    (
-        "Qwen2_5_VLForConditionalGeneration",
-        looked,
-        QWEN_WORDS
-        | {
-            "vision_config": {
-                "depth": 2,
-                "hidden_size": 32,
-                "intermediate_size": 64,
-                "out_hidden_size": 64,
-                "num_heads": 4,
-                "patch_size": 4,
-                "window_size": 16,
-                "fullatt_block_indexes": [1],
-            },
-            "text_config": QWEN,
-        },
-        None,
-    ),
-    (
-        "Qwen3VLForConditionalGeneration",
-        looked,
-        QWEN_WORDS
-        | {
-            "vision_config": {
-                "depth": 2,
-                "hidden_size": 32,
-                "intermediate_size": 64,
-                "out_hidden_size": 64,
-                "num_heads": 4,
-                "patch_size": 4,
-                "num_position_embeddings": 16,
-                "deepstack_visual_indexes": [0],
-            },
-            "text_config": QWEN | {"head_dim": 16},
-        },
-        None,
-    ),
-    (
-        "Idefics3ForConditionalGeneration",
-        several,
-        {
-            "vision_config": PATCHES,
-            "text_config": GROUPED | {"model_type": "llama"},
-            "image_token_id": IMAGE,
-            "scale_factor": 2,
-        },
-        None,
-    ),
-    (
-        "InternVLForConditionalGeneration",
-        talked(4),
-        {
-            "vision_config": PATCHES | {"image_size": [PIXELS, PIXELS], "patch_size": [8, 8]},
-            "text_config": GROUPED | {"model_type": "qwen2"},
-            "image_token_id": IMAGE,
-            "image_seq_length": 4,
-        },
-        None,
-    ),
-    (
-        "MllamaForConditionalGeneration",
-        tiles,
-        {
-            "vision_config": {
-                "hidden_size": 32,
-                "intermediate_size": 64,
-                "num_hidden_layers": 2,
-                "num_global_layers": 1,
-                "attention_heads": 4,
-                "image_size": PIXELS,
-                "patch_size": 8,
-                "max_num_tiles": 1,
-                "vision_output_dim": 64,
-                "intermediate_layers_indices": [0],
-                "supported_aspect_ratios": [[1, 1]],
-            },
-            "text_config": GROUPED | {"cross_attention_layers": [1]},
-            "image_token_index": IMAGE,
-        },
-        None,
-    ),
-    (
-        "Florence2ForConditionalGeneration",
-        talked(5, 64),
-        {
-            "vision_config": {
-                "depths": [1, 1, 1, 1],
-                "embed_dim": [8, 16, 24, 32],
-                "num_heads": [2, 2, 4, 4],
-                "num_groups": [2, 2, 4, 4],
-                "window_size": 2,
-                "projection_dim": 64,
-            },
-            "text_config": BART | {"model_type": "bart"},
-            "image_token_id": IMAGE,
-        },
-        None,
-    ),
-    (
-        "ViltForQuestionAnswering",
-        asked,
-        SMALL | {"image_size": PIXELS, "patch_size": 8, "num_labels": 5},
-        None,
-    ),
-    (
-        "FlavaModel",
-        paired,
-        {
-            "image_config": PATCHES,
-            "text_config": SMALL,
-            "multimodal_config": LAYERS,
-            "hidden_size": 64,
-            "projection_dim": 32,
-        },
-        embeddings,
-    ),
-    (
-        "GitForCausalLM",
-        captioned,
-        SMALL | {"vision_config": PATCHES},
-        None,
-    ),
-    (
-        "BridgeTowerForImageAndTextRetrieval",
-        tagged,
-        {
-            "text_config": SMALL,
-            "vision_config": {
-                "hidden_size": 64,
-                "num_hidden_layers": 2,
-                "patch_size": 8,
-                "image_size": PIXELS,
-            },
-            "hidden_size": 64,
-            "num_attention_heads": 4,
-            "num_hidden_layers": 2,
-        },
-        None,
-    ),
-]
-
-
 def captions(training: bool) -> Built:
     """A ViT whose pictures a GPT-2 describes."""
     from transformers import (
@@ -408,7 +154,8 @@ def captions(training: bool) -> Built:
     )
 
     both = VisionEncoderDecoderConfig.from_encoder_decoder_configs(
-        ViTConfig(**PATCHES), GPT2Config(**GPT, is_decoder=True, add_cross_attention=True)
+        ViTConfig(**named_settings("patches")),
+        GPT2Config(**named_settings("gpt"), is_decoder=True, add_cross_attention=True),
     )
     both.decoder_start_token_id, both.pad_token_id = 1, 0
     said = {"labels" if training else "decoder_input_ids": ids(128, BATCH, 8)}
@@ -426,7 +173,9 @@ def two_towers(training: bool) -> Built:
     )
 
     both = VisionTextDualEncoderConfig.from_vision_text_configs(
-        ViTConfig(**PATCHES), BertConfig(**SMALL), projection_dim=32
+        ViTConfig(**named_settings("patches")),
+        BertConfig(**named_settings("small")),
+        projection_dim=32,
     )
     model = VisionTextDualEncoderModel(both).train(training)
     return model, contrasted(both, training), returned
@@ -435,12 +184,7 @@ def two_towers(training: bool) -> Built:
 def configurations() -> list[Configuration]:
     """All of this module."""
     return [
-        *(
-            transformers_model(
-                "multimodal", model, inputs, settings, **({"loss": loss} if loss else {})
-            )
-            for model, inputs, settings, loss in MODELS
-        ),
+        *transformers_models("multimodal", globals()),
         Configuration("VisionEncoderDecoderModel", "transformers", "multimodal", captions),
         Configuration("VisionTextDualEncoderModel", "transformers", "multimodal", two_towers),
     ]

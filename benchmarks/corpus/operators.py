@@ -18,7 +18,7 @@ _LIBRARY = torch.library.Library("torchvision", "FRAGMENT")
 
 
 def define() -> None:
-    """Define what is missing, where torchvision is there; to be called before it is imported."""
+    """Define operators that torchvision lacks; to be called before its import."""
     if importlib.util.find_spec("torchvision") is None:
         return
     for schema in _SCHEMAS:

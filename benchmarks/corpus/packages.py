@@ -8,12 +8,29 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from benchmarks.corpus.configuration import BATCH, Built, Configuration, classes, pictures, returned
-from benchmarks.corpus.decoders import GPT, GROUPED, HEADS, MIXTURES, causal
-from benchmarks.corpus.encoders import SMALL, T5, sentence, translated
-from benchmarks.corpus.vision import PATCHES, classified
+from benchmarks.corpus.configuration import (
+    BATCH,
+    Built,
+    Configuration,
+    classes,
+    entries,
+    pictures,
+    returned,
+    with_tuples,
+)
+from benchmarks.corpus.decoders import causal
+from benchmarks.corpus.encoders import sentence, translated
+from benchmarks.corpus.vision import classified
 
 CLASSES = 10
+
+ADAPTED = {
+    "causal": causal,
+    "sentence": sentence,
+    "translated": translated,
+    "classified": classified,
+}
+"""Inputs of the models that adapters are put on."""
 
 
 def cross_entropy(model: torch.nn.Module, pixels: torch.Tensor, labels: torch.Tensor) -> Any:
@@ -48,63 +65,6 @@ def _classifier(make: Callable[[], torch.nn.Module], pixels: int, training: bool
     return model, (*inputs, classes(CLASSES)) if training else inputs, cross_entropy
 
 
-TORCHVISION: dict[str, tuple[int, dict[str, Any]]] = {
-    "alexnet": (64, {}),
-    "vgg11_bn": (32, {}),
-    "resnet18": (64, {}),
-    "resnet50": (64, {}),
-    "resnext50_32x4d": (64, {}),
-    "densenet121": (64, {}),
-    "googlenet": (64, {"aux_logits": False}),
-    "inception_v3": (299, {}),
-    "mobilenet_v2": (64, {}),
-    "mobilenet_v3_small": (64, {}),
-    "mnasnet0_5": (64, {}),
-    "efficientnet_b0": (64, {}),
-    "shufflenet_v2_x0_5": (64, {}),
-    "squeezenet1_1": (64, {}),
-    "regnet_y_400mf": (64, {}),
-    "convnext_tiny": (64, {}),
-    "swin_t": (64, {}),
-    "swin_v2_t": (64, {}),
-    "vit_b_32": (64, {"image_size": 64}),
-}
-"""Pixels and settings by the function that makes the network."""
-
-TIMM: dict[str, tuple[int, dict[str, Any]]] = {
-    "resnet26d": (64, {}),
-    "seresnet18": (64, {}),
-    "res2net50_26w_4s": (64, {}),
-    "efficientnet_lite0": (64, {}),
-    "mobilenetv3_small_050": (64, {}),
-    "mobilenetv4_conv_small": (64, {}),
-    "ghostnet_050": (64, {}),
-    "repvgg_a0": (64, {}),
-    "regnety_002": (64, {}),
-    "nfnet_l0": (64, {}),
-    "convnext_atto": (64, {}),
-    "convnextv2_atto": (64, {}),
-    "vit_tiny_patch16_224": (64, {"img_size": 64, "depth": 2}),
-    "deit_tiny_distilled_patch16_224": (64, {"img_size": 64, "depth": 2}),
-    "eva02_tiny_patch14_224": (56, {"img_size": 56, "depth": 2}),
-    "cait_xxs24_224": (64, {"img_size": 64, "depth": 2}),
-    "xcit_nano_12_p16_224": (64, {"img_size": 64, "depth": 2}),
-    "swin_tiny_patch4_window7_224": (
-        64,
-        {"img_size": 64, "window_size": 2, "depths": (1, 1, 1, 1)},
-    ),
-    "mixer_s32_224": (64, {"img_size": 64}),
-    "resmlp_12_224": (64, {"img_size": 64}),
-    "coatnet_nano_rw_224": (64, {"img_size": 64}),
-    "mobilevit_xxs": (64, {}),
-    "edgenext_xx_small": (64, {}),
-    "twins_svt_small": (64, {"img_size": 64, "depths": (1, 1, 1, 1)}),
-    "fastvit_t8": (64, {}),
-    "hrnet_w18_small": (64, {}),
-}
-"""The same of timm."""
-
-
 def of_torchvision(name: str, pixels: int, settings: Mapping[str, Any]) -> Configuration:
     """A classifier of torchvision."""
 
@@ -126,7 +86,9 @@ def of_timm(name: str, pixels: int, settings: Mapping[str, Any]) -> Configuratio
         import timm
 
         return _classifier(
-            lambda: timm.create_model(name, num_classes=CLASSES, **settings), pixels, training
+            lambda: timm.create_model(name, num_classes=CLASSES, **with_tuples(settings)),
+            pixels,
+            training,
         )
 
     return Configuration(f"timm.{name}", "timm", "vision", build)
@@ -176,37 +138,6 @@ def detector(name: str) -> Callable[[bool], Built]:
     return build
 
 
-PLAIN: dict[str, tuple[str, Any, Mapping[str, Any]]] = {
-    "llama": ("LlamaForCausalLM", causal, GROUPED),
-    "qwen3": ("Qwen3ForCausalLM", causal, HEADS),
-    "mixtral": ("MixtralForCausalLM", causal, MIXTURES["MixtralForCausalLM"]),
-    "gpt2": ("GPT2LMHeadModel", causal, GPT),
-    "bert": ("BertForSequenceClassification", sentence, SMALL),
-    "t5": ("T5ForConditionalGeneration", translated, T5),
-    "vit": ("ViTForImageClassification", classified, PATCHES),
-}
-
-ADAPTERS: list[tuple[str, str, str, dict[str, Any]]] = [
-    ("LoraConfig", "lora", "llama", {"target_modules": ["q_proj", "v_proj"]}),
-    ("LoraConfig", "dora", "llama", {"target_modules": ["q_proj", "v_proj"], "use_dora": True}),
-    ("LoraConfig", "lora", "qwen3", {"target_modules": "all-linear"}),
-    ("LoraConfig", "lora", "mixtral", {"target_modules": ["q_proj", "k_proj", "v_proj"]}),
-    ("LoraConfig", "lora", "gpt2", {"target_modules": ["c_attn"], "fan_in_fan_out": True}),
-    ("LoraConfig", "lora", "bert", {"target_modules": ["query", "value"], "task_type": "SEQ_CLS"}),
-    ("LoraConfig", "lora", "t5", {"target_modules": ["q", "v"], "task_type": "SEQ_2_SEQ_LM"}),
-    ("LoraConfig", "lora", "vit", {"target_modules": ["q_proj", "v_proj", "query", "value"]}),
-    (
-        "IA3Config",
-        "ia3",
-        "llama",
-        {"target_modules": ["k_proj", "v_proj"], "feedforward_modules": []},
-    ),
-    ("LoHaConfig", "loha", "llama", {"target_modules": ["q_proj", "v_proj"]}),
-    ("PromptTuningConfig", "prompts", "llama", {"num_virtual_tokens": 4, "task_type": "CAUSAL_LM"}),
-    ("PrefixTuningConfig", "prefix", "llama", {"num_virtual_tokens": 4, "task_type": "CAUSAL_LM"}),
-]
-
-
 def of_peft(kind: str, name: str, of: str, settings: Mapping[str, Any]) -> Configuration:
     """A model of transformers of which an adapter alone is trained."""
 
@@ -214,11 +145,12 @@ def of_peft(kind: str, name: str, of: str, settings: Mapping[str, Any]) -> Confi
         import peft
         import transformers
 
-        model, inputs, plain = PLAIN[of]
-        made = getattr(transformers, model)
-        config = made.config_class(**plain)
-        adapted: Any = peft.get_peft_model(made(config), getattr(peft, kind)(**settings))
-        return adapted.train(training), dict(inputs(config, training)), returned
+        plain = next(entry for entry in entries("adapted") if entry["name"] == of)
+        model = getattr(transformers, plain["model"])
+        config = model.config_class(**plain["settings"])
+        inputs = ADAPTED[plain["inputs"]](config, training)
+        adapted: Any = peft.get_peft_model(model(config), getattr(peft, kind)(**settings))
+        return adapted.train(training), dict(inputs), returned
 
     return Configuration(f"peft.{name}_{of}", "peft", "adapter", build)
 
@@ -226,7 +158,7 @@ def of_peft(kind: str, name: str, of: str, settings: Mapping[str, Any]) -> Confi
 def configurations() -> list[Configuration]:
     """All of this module."""
     return [
-        *(of_torchvision(name, *rest) for name, rest in TORCHVISION.items()),
+        *(of_torchvision(**entry) for entry in entries("torchvision")),
         Configuration("torchvision.deeplabv3", "torchvision", "vision", segmenter),
         Configuration("torchvision.r3d_18", "torchvision", "vision", videos),
         Configuration("torchvision.raft_small", "torchvision", "vision", flows),
@@ -234,6 +166,6 @@ def configurations() -> list[Configuration]:
             Configuration(f"torchvision.{name}", "torchvision", "detection", detector(name))
             for name in ("retinanet_resnet50_fpn", "fasterrcnn_mobilenet_v3_large_320_fpn")
         ),
-        *(of_timm(name, *rest) for name, rest in TIMM.items()),
-        *(of_peft(*entry) for entry in ADAPTERS),
+        *(of_timm(**entry) for entry in entries("timm")),
+        *(of_peft(**entry) for entry in entries("adapters")),
     ]

@@ -34,7 +34,7 @@ class EveryExpertOfDbrx(torch.nn.Module):
     def forward(
         self, hidden: torch.Tensor, chosen: torch.Tensor, weights: torch.Tensor
     ) -> torch.Tensor:
-        """The sum over experts, weighted by what the router gives the chosen ones."""
+        """The sum over experts, weighted by the router."""
         flat = hidden.reshape(-1, hidden.shape[-1])
         w1, v1, w2 = (p.view(self.split) for p in (self.mlp.w1, self.mlp.v1, self.mlp.w2))
         found = torch.zeros_like(flat)
@@ -54,7 +54,7 @@ class EveryExpertOfSwitch(torch.nn.Module):
     def forward(
         self, hidden: torch.Tensor, chosen: torch.Tensor, weights: torch.Tensor
     ) -> torch.Tensor:
-        """The sum over experts, weighted by what the router gives the chosen ones."""
+        """The sum over experts, weighted by the router."""
         found = torch.zeros_like(hidden)
         for k, expert in enumerate(self.experts):
             found = found + expert(hidden) * weights * chosen[:, 0, k, None]

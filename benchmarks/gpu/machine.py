@@ -62,7 +62,7 @@ def _properties(context: Context) -> dict[str, Any]:
 
 
 def _settings() -> dict[str, Any]:
-    """The settings of PyTorch that decide what a float32 product computes."""
+    """The settings of PyTorch that decide the precision of a float32 product."""
     return {
         "float32_matmul_precision": torch.get_float32_matmul_precision(),
         "cudnn.allow_tf32": torch.backends.cudnn.allow_tf32,

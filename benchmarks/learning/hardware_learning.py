@@ -169,7 +169,7 @@ class Harmed:
 
 
 def _signals(samples: int) -> dict[int, signal.Signals]:
-    """By number of a sample, what is sent to its devices."""
+    """By number of a sample, the messages to its devices."""
     return {samples // 8: signal.SIGKILL, samples // 3: signal.SIGSTOP}
 
 

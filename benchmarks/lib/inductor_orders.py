@@ -79,7 +79,7 @@ def least_peak_first(buffers: Buffers) -> Order:
 
 
 def _freed_at_first(buffers: Buffers, users: list[int], op: int) -> int:
-    """Bytes that an op frees before any op ran: what it reads alone, and what nothing reads."""
+    """Bytes that an op frees before any ran: inputs that only it reads, and unread outputs."""
     read = sum(buffers.size[t] for t in buffers.reads[op] if users[t] == 1)
     return read + sum(buffers.size[t] for t in buffers.writes[op] if not users[t])
 
@@ -110,7 +110,7 @@ class _Ready:
             heapq.heappush(self._above, (size, added, self._buffers.place[op], op))
 
     def pop(self, room: int) -> int:
-        """The next op, with so many bytes between what is live and the peak."""
+        """The next op, with so many bytes between the live tensors and the peak."""
         while self._above and self._above[0][0] <= room:
             heapq.heappush(self._below, heapq.heappop(self._above)[1:])
         while self._below:

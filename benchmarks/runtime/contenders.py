@@ -44,7 +44,7 @@ class Contender:
 
 
 def contenders(case: Case, time_limit: float, seed: int, stack: ExitStack) -> Iterator[Contender]:
-    """All but TensorTorrent; what they started ends with `stack`."""
+    """All but TensorTorrent; their processes end with `stack`."""
     everything = usable_cpus()
     yield Contender(ONE_THREAD, with_threads(1, case.unplaced()), "what a device has")
     yield Contender(ALL_THREADS, with_threads(everything, case.unplaced()), f"{everything} threads")

@@ -244,7 +244,7 @@ def _machine(rows: list[Row]) -> Row:
 
 
 def _spearman(rows: list[Row], what: str) -> float | None:
-    """Rank correlation of what was predicted and measured; None of fewer than three."""
+    """Rank correlation of predicted and measured values; None of fewer than three."""
     if len(rows) < 3:
         return None
     predicted, measured = (_ranks(rows, f"{which}_{what}") for which in ("predicted", "measured"))

@@ -1,4 +1,4 @@
-"""Slices of a step in processes that share nothing: what a machine gives at best."""
+"""Slices of a step in processes that share nothing: an upper bound on a machine's gain."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ class Case:
 
 
 def one_cpu(threads: int) -> situate.Cluster:
-    """One device of so many threads; what it is said to reach decides nothing."""
+    """One device of so many threads; its rates decide nothing."""
     device = Device("cpu:0", kind="cpu", flops={"float32": 1e11}, bandwidth=1e10, threads=threads)
     return situate.Cluster(f"one-{threads}", (device,))
 

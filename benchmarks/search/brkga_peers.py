@@ -104,7 +104,7 @@ def _core(simulator: Simulator, evaluations: int, seed: int, threads: int) -> fl
 
 
 def _check(simulator: Simulator, decode: SerialDecoder, evaluations: int, seed: int) -> None:
-    """Stop unless the Python decoder makes of chromosomes what the core makes of them."""
+    """Stop unless the Python decoder and the core decode chromosomes alike."""
     population = evolution(simulator, SETTINGS, goal="time", seed=seed)
     population.run(evaluations, inf, usable_cpus())
     keys, _, values = population.population()

@@ -1,4 +1,4 @@
-"""`auto` on steps of many slices within a time limit, beside what people do by hand: each is
+"""`auto` on steps of many slices within a time limit, beside plans by hand: each is
 captured and planned by the command."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LIMIT_WANTED = 1.05
 
 
 class Case(NamedTuple):
-    """A step in slices and what is wanted of its plan.
+    """A step in slices and the demands on its plan.
 
     Attributes:
         function: that builds the model, as the command takes it.

@@ -1,7 +1,7 @@
 """Hashes of plans, by which a change shows that it leaves every plan as it was.
 
     python -m benchmarks.search.plan_hashes                     # before the change
-    python -m benchmarks.search.plan_hashes --against OLD.json  # after it: names what differs
+    python -m benchmarks.search.plan_hashes --against OLD.json  # after it: the plans that differ
 
 `auto` on the packaged networks and four preset clusters, every other method once, and one small
 file of every format that is read.

@@ -1,4 +1,4 @@
-"""`auto` on steps whose batch is cut into slices, beside what people do by hand, beside the same
+"""`auto` on steps whose batch is cut into slices, beside plans by hand, beside the same
 step with replicas of its parameters and beside that which takes its batch whole."""
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _row(what: str, command: Sequence[str], repeats: int) -> Row:
-    """Wall time includes what other processes take; CPU time does not."""
+    """Wall time includes delays by other processes; CPU time does not."""
     children = [child.run(command) for _ in range(repeats + 1)][1:]
     if any(each.status for each in children):
         raise RuntimeError(f"{what}: {children[0].errors}")

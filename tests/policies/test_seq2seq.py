@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 
 from situate.policies.arithmetic import arithmetic  # noqa: E402
 from situate.policies.seq2seq import (  # noqa: E402
+    LogitScale,
     Placer,
     divergence,
     entropy,
@@ -30,7 +31,7 @@ OPTIONS = [
     {},
     {"score": "general"},
     {"layers": 2, "aligned": True},
-    {"tanh_constant": 1.5, "temperature": 0.5},
+    {"scale": LogitScale(0.5, 1.5)},
 ]
 
 
@@ -136,7 +137,7 @@ def test_it_begins_as_a_uniform_distribution_over_what_is_allowed():
 
 
 def test_logits_stay_within_the_tanh_constant():
-    policy = placer(tanh_constant=0.5)
+    policy = placer(scale=LogitScale(tanh_constant=0.5))
     policy.head.bias.data = torch.tensor([100.0, 0.0, -100.0])
     log_probs = policy.log_probs(policy.encode(groups()), torch.zeros(1, GROUPS, dtype=int), OPEN)
     spread = log_probs.amax(2) - log_probs.amin(2)

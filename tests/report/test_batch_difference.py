@@ -49,11 +49,22 @@ def test_a_difference_of_the_loss_alone_names_no_parameter():
     assert "their largest number;" in batch_text(batch_difference, ()).plain
 
 
+def test_steps_are_counted_and_buffers_that_differ_are_named():
+    steps = BatchDifference(0, 0, "", 1e-3, 2e-6, "norm.mean", 3)
+    assert "equal but for rounding in 3 steps without" in batch_text(steps, WARNINGS).plain
+    text = batch_text(BatchDifference(0, 0, "", 1e-3, 0.25, "norm\x1b.mean", 3), ())
+    assert r"their largest number, buffers by up to 0.25, in norm\x1b.mean; nothing" in text.plain
+    assert is_unexplained(BatchDifference(0, 0, "", 1e-3, 0.25, "mean", 3), ())
+
+
 def test_figures_have_the_difference_and_the_reasons():
     assert batch_figures(UNEQUAL, WARNINGS) == {
         "batch_loss_difference": 0.01234,
         "batch_gradient_difference": 0.5,
         "batch_parameter": "fc\x1b.weight",
+        "batch_buffer_difference": 0.0,
+        "batch_buffer": None,
+        "batch_steps": 1,
         "batch_equal": False,
         "batch_reasons": ["batch normalisation\n (an op of 0)"],
     }

@@ -10,7 +10,7 @@ import pytest
 
 from situate.data.slices import Slices
 from situate.errors import SituateError
-from situate.runtime.equality import compare
+from situate.runtime.equality import UnplacedOptions, compare
 from situate.runtime.lockstep import Lockstep
 from situate.runtime.programs.program import Program, capture_program
 from situate.runtime.step import StartDevices
@@ -142,7 +142,7 @@ def test_a_placed_step_is_equal_to_slices_in_lockstep(
     losses = program(build, shares, **more)
     step = functools.partial(step_of, losses, devices=2, start=processes)
     slices = losses.graph.slices
-    same = compare(*build(), sgd, step, steps=2, threads=1, slices=slices)
+    same = compare(*build(), sgd, step, steps=2, threads=1, unplaced=UnplacedOptions(slices=slices))
     assert same.within(0.0)
     assert bool(same.copies) == ("replicas" in more)
 
@@ -154,4 +154,6 @@ def test_modules_that_run_again_keep_the_statistics():
     assert "situate.batch_norm_statistics" not in again
     step = functools.partial(step_of, losses, devices=1)
     slices = losses.graph.slices
-    assert compare(*blocks(), sgd, step, threads=1, slices=slices).within(0.0)
+    assert compare(*blocks(), sgd, step, threads=1, unplaced=UnplacedOptions(slices=slices)).within(
+        0.0
+    )

@@ -14,7 +14,7 @@ from torch import Tensor, nn  # noqa: E402
 
 from situate.data.slices import Slices  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
-from situate.runtime.equality import Equality, compare  # noqa: E402
+from situate.runtime.equality import Equality, UnplacedOptions, compare  # noqa: E402
 from situate.runtime.programs.program import Program, capture_program  # noqa: E402
 from situate.runtime.programs.seeds import kept_generator, seeded_draws  # noqa: E402
 from situate.runtime.step import PlacedStep, StartDevices  # noqa: E402
@@ -88,7 +88,15 @@ def equal(model: nn.Module, inputs: tuple[Tensor, ...], loss, slices: Slices) ->
     """The step on one device beside the loop."""
     equality = placed_step(model, inputs, loss, slices)
     step = functools.partial(step_of, equality, devices=1)
-    return compare(model, inputs, loss, sgd, step, threads=1, slices=equality.graph.slices)
+    return compare(
+        model,
+        inputs,
+        loss,
+        sgd,
+        step,
+        threads=1,
+        unplaced=UnplacedOptions(slices=equality.graph.slices),
+    )
 
 
 # Slices against a loop that accumulates gradients.
@@ -130,7 +138,13 @@ def test_a_batch_in_another_dimension_is_cut_there_and_its_gradients_are_clipped
     equality = capture_program(model, inputs, loss, optimizer="sgd:clip=0.01", slices=slices)
     step = functools.partial(step_of, equality, devices=1)
     same = compare(
-        model, inputs, loss, sgd, step, threads=1, slices=equality.graph.slices, clip=0.01
+        model,
+        inputs,
+        loss,
+        sgd,
+        step,
+        threads=1,
+        unplaced=UnplacedOptions(clip=0.01, slices=equality.graph.slices),
     )
     assert same.within(0.0)
 
@@ -182,7 +196,13 @@ def test_replicas_are_equal_to_the_loop_that_adds_up_each_of_them(
     start = processes if devices > 1 else None
     step = functools.partial(step_of, equality, devices=devices, start=start)
     same = compare(
-        model, inputs, loss, torch.optim.Adam, step, threads=1, slices=equality.graph.slices
+        model,
+        inputs,
+        loss,
+        torch.optim.Adam,
+        step,
+        threads=1,
+        unplaced=UnplacedOptions(slices=equality.graph.slices),
     )
     count = len(list(model.parameters())) - len(equality.graph.slices.once)
     assert len(same.copies) == (len(replicas) - 1) * count > 0

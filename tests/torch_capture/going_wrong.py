@@ -149,8 +149,9 @@ WRONG: dict[str, tuple[Step, str]] = {
     ),
     "bincount": of_size(lambda m, x: m.layer(x).mean() * torch.bincount(x.long().flatten()).sum()),
     "combinations": of_size(lambda m, x: torch.combinations(m.layer(x)[0]).mean()),
-    "packed": of_size(
-        lambda m, x: nn.utils.rnn.pack_sequence([m.layer(x), m.layer(x)[:2]]).data.mean()
+    "packed": (
+        lambda m, x: nn.utils.rnn.pack_sequence([m.layer(x), m.layer(x)[:2]]).data.mean(),
+        remedies.PACKED,
     ),
     "numpy": read_out(lambda m, x: m.layer(x).mean() * float(x.numpy().sum())),
     "numpy's functions": read_out(lambda m, x: m.layer(x).mean() * np.asarray(x).sum()),

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
-from situate.runtime.equality import compare  # noqa: E402
+from situate.runtime.equality import UnplacedOptions, compare  # noqa: E402
 from situate.runtime.model_state.optimizers import default_optimizer  # noqa: E402
 from situate.runtime.programs.program import capture_program  # noqa: E402
 from situate.torch_capture import capture  # noqa: E402
@@ -58,7 +58,7 @@ def test_a_step_is_that_of_pytorch(kind: str, clip: float) -> None:
         loss,
         lambda parameters: default_optimizer(kind, parameters),
         lambda trained, optimizer: step_of(program, trained, optimizer, 1),
-        clip=clip,
+        unplaced=UnplacedOptions(clip=clip),
         threads=1,
         name="awkward",
     )

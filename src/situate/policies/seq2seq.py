@@ -38,6 +38,28 @@ class Memory:
     state: State
 
 
+@dataclass(frozen=True)
+class LogitScale:
+    """The function from logits l to the logits that devices are drawn by.
+
+    Attributes:
+        temperature: divisor T of the logits.
+        tanh_constant: C where the result is C tanh(l / T); None for l / T.
+    """
+
+    temperature: float = 1.0
+    tanh_constant: float | None = None
+
+    def scaled(self, logits: Tensor) -> Tensor:
+        """The function of logits of any shape."""
+        if self.tanh_constant is None:
+            return logits / self.temperature
+        return self.tanh_constant * torch.tanh(logits / self.temperature)
+
+
+UNSCALED = LogitScale()
+
+
 class Placer(nn.Module):
     """LSTM encoder and decoder with content-based attention, over the devices of g groups.
 
@@ -60,8 +82,7 @@ class Placer(nn.Module):
         width: width a of the attention.
         aligned: also join the encoder's output for a group to the decoder's output for it.
             Otherwise attention must learn which step belongs to which group.
-        temperature: divisor T of the logits.
-        tanh_constant: C where logits are C tanh(logits / T); None for logits / T.
+        scale: of the logits.
         uniform: start as a uniform distribution, by an output layer of zeros (Spotlight, Algorithm
             1, line 3).
     """
@@ -77,14 +98,12 @@ class Placer(nn.Module):
         score: Score = "additive",
         width: int = 32,
         aligned: bool = False,
-        temperature: float = 1.0,
-        tanh_constant: float | None = None,
+        scale: LogitScale = UNSCALED,
         uniform: bool = True,
     ) -> None:
         super().__init__()
         self.devices = devices
-        self.temperature = temperature
-        self.tanh_constant = tanh_constant
+        self.scale = scale
         width_of_device = max(DEVICE_WIDTH, devices + 1)
         # On `meta` PyTorch draws no initial weights of its own, which would take from its global
         # generator.
@@ -174,8 +193,8 @@ class Placer(nn.Module):
         devices, activations = _core.nn.sample_devices(
             decoder,
             inputs,
-            temperature=self.temperature,
-            bound=self.tanh_constant or 0.0,
+            temperature=self.scale.temperature,
+            bound=self.scale.tanh_constant or 0.0,
             threads=thread_count(),
         )
         layer_activations = [Activations(*map(torch.from_numpy, layer)) for layer in activations]
@@ -220,9 +239,7 @@ class Placer(nn.Module):
         queries = states.reshape(len(memory.outputs), -1, h)
         contexts = self.attention(queries, memory.outputs, memory.keys)
         logits: Tensor = self.head(torch.cat([queries, contexts], 2)).view(k, s, -1) + own
-        if self.tanh_constant is None:
-            return logits / self.temperature
-        return self.tanh_constant * torch.tanh(logits / self.temperature)
+        return self.scale.scaled(logits)
 
 
 def _normal(shape: torch.Size, generator: Generator) -> Tensor:

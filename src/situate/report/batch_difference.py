@@ -1,4 +1,4 @@
-"""The difference between a step of slices and the step of the whole batch, in a line."""
+"""The difference between steps of slices and steps of the whole batch, in a line."""
 
 from __future__ import annotations
 
@@ -25,20 +25,29 @@ def batch_text(difference: BatchDifference, warnings: Sequence[str]) -> Text:
     reasons = "; ".join(map(printable, _reasons(warnings)))
     if difference.is_rounding and reasons:
         return Text(
-            "Slices against the whole batch: equal but for rounding in one step without chance; "
-            f"others may differ: {reasons}.",
+            f"Slices against the whole batch: equal but for rounding in {_count(difference.steps)} "
+            f"without chance; others may differ: {reasons}.",
             "yellow",
         )
     if difference.is_rounding:
         return Text("Slices against the whole batch: equal but for rounding.", "green")
-    where = f", in {printable(difference.name)}" if difference.name else ""
     text = (
         f"Slices against the whole batch: the loss differs by {difference.loss:.3g}, gradients by "
-        f"up to {difference.gradient:.3g} of their largest number{where}"
+        f"up to {difference.gradient:.3g} of their largest number{_where(difference.name)}"
     )
+    if difference.buffer > difference.tolerance:
+        text += f", buffers by up to {difference.buffer:.3g}{_where(difference.buffer_name)}"
     if not reasons:
         return Text(f"{text}; nothing that situate knows of explains it.", "bold red")
     return Text(f"{text}: {reasons}.", "yellow")
+
+
+def _count(steps: int) -> str:
+    return "one step" if steps == 1 else f"{steps} steps"
+
+
+def _where(name: str) -> str:
+    return f", in {printable(name)}" if name else ""
 
 
 def is_unexplained(difference: BatchDifference, warnings: Sequence[str]) -> bool:
@@ -52,6 +61,9 @@ def batch_figures(difference: BatchDifference, warnings: Sequence[str]) -> dict[
         "batch_loss_difference": difference.loss,
         "batch_gradient_difference": difference.gradient,
         "batch_parameter": difference.name or None,
+        "batch_buffer_difference": difference.buffer,
+        "batch_buffer": difference.buffer_name or None,
+        "batch_steps": difference.steps,
         "batch_equal": difference.is_rounding,
         "batch_reasons": _reasons(warnings),
     }

@@ -40,6 +40,25 @@ MakeStep = Callable[["torch.nn.Module", "torch.optim.Optimizer | None"], "Placed
 
 
 @dataclass(frozen=True)
+class UnplacedOptions:
+    """Options of an unplaced step that a placed step is compared with.
+
+    Attributes:
+        clip: the largest norm of the gradients, as in the placed step.
+        named_devices: the devices that the step names, if any; the unplaced step runs on the CPU.
+        slices: of the batch; the unplaced step runs them one by one and accumulates gradients.
+    """
+
+    clip: float | None = None
+    named_devices: NamedDevices | None = None
+    slices: Slices | None = None
+
+
+PLAIN = UnplacedOptions()
+"""The options of a step without slices or clipping that names no devices."""
+
+
+@dataclass(frozen=True)
 class Equality:
     """Differences between a placed step and the unplaced one.
 
@@ -137,12 +156,10 @@ def compare(
     step: MakeStep,
     *,
     steps: int = COMPARED_STEPS,
-    clip: float | None = None,
     seed: int = 0,
     threads: int | None = None,
     name: str = "model",
-    named_devices: NamedDevices | None = None,
-    slices: Slices | None = None,
+    unplaced: UnplacedOptions = PLAIN,
 ) -> Equality:
     """Run unplaced and placed steps from the same state on the same inputs.
 
@@ -155,12 +172,10 @@ def compare(
         loss: as in `situate.capture`.
         optimizer: makes an optimiser of parameters; None compares inference.
         step: makes the placed step of a model and its optimiser; it is closed at the end.
-        clip: the largest norm of the gradients, as in `step`.
         seed: of the random draws; equal for the placed step.
         threads: threads of the unplaced step's kernels; None leaves them unchanged.
         name: of the model in errors.
-        named_devices: the devices that the step names, if any; the unplaced step runs on the CPU.
-        slices: of the batch; the unplaced step runs them one by one and accumulates gradients.
+        unplaced: options of the unplaced step.
 
     Raises:
         NotFinite: the loss of an unplaced step is not finite.
@@ -174,21 +189,28 @@ def compare(
     environment = Environment(model=model_copy, loss=loss)
     with explained(name, "running the unplaced step"), using(threads):
         copy_optimizer = optimizer(list(model_copy.parameters())) if optimizer else None
-        unplaced = UnplacedStep(
-            model_copy, inputs, loss, copy_optimizer, clip=clip, seed=seed, name=name, slices=slices
+        reference = UnplacedStep(
+            model_copy,
+            inputs,
+            loss,
+            copy_optimizer,
+            clip=unplaced.clip,
+            seed=seed,
+            name=name,
+            slices=unplaced.slices,
         )
         with (
             (kernels := _kernel_recorder()),
             repeated() as heads,
             masks_left_out() as masks,
-            cpu_device_names(named_devices),
+            cpu_device_names(unplaced.named_devices),
         ):
-            expected = [unplaced() for _ in range(steps)]
+            expected = [reference() for _ in range(steps)]
     before = {} if copy_optimizer is None else _optimizer_state(model_copy, copy_optimizer)
-    tensors, separate = unplaced.tensors, unplaced.separate
+    tensors, separate = reference.tensors, reference.separate
     left_out = tuple(environment.new_tensors())
     # All that the unplaced step holds goes before the placed one needs memory.
-    del copy_optimizer, unplaced, environment
+    del copy_optimizer, reference, environment
     decomposed = (
         *decomposed_modules(model_copy, optimizer is not None),
         *_fused(kernels.names),

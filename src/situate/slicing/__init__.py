@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from situate.data.capture_options import CaptureOptions
 from situate.data.cluster import Cluster
@@ -26,7 +26,17 @@ from situate.solvers import LEARNERS, solve
 if TYPE_CHECKING:
     from situate.torch_capture.build import Build
 
-__all__ = ["Choice", "SliceTrial", "solve_slices"]
+__all__ = ["Choice", "SearchOptions", "SliceTrial", "solve_slices"]
+
+
+class SearchOptions(TypedDict, total=False):
+    """Options that `situate.solve` takes by name, for all searches of a choice together."""
+
+    time_limit: float | None
+    evaluations: int | None
+    seed: int
+    threads: int | None
+    on_progress: Callable[[Progress], None] | None
 
 
 def solve_slices(
@@ -40,11 +50,7 @@ def solve_slices(
     optimizer: str | None = None,
     slices: AutoSlices | None = None,
     recompute: Sequence[str] = (),
-    time_limit: float | None = None,
-    evaluations: int | None = None,
-    seed: int = 0,
-    threads: int | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
+    **search: Unpack[SearchOptions],
 ) -> Choice:
     """The best plan of a step, with its batch whole or in the best slices.
 
@@ -58,8 +64,8 @@ def solve_slices(
         optimizer: the update of a captured step; None for that of a network of the zoo, else `sgd`.
         slices: how inputs are cut, and the loss; None for `AutoSlices()`.
         recompute: modules that run their forward pass again, as `situate.capture` takes them.
-        time_limit, evaluations, seed, threads, on_progress: as `situate.solve` takes them, for all
-            searches together; captures do not count.
+        search: `time_limit`, `evaluations`, `seed`, `threads` and `on_progress`, as `situate.solve`
+            takes them, for all searches together; captures do not count.
 
     Raises:
         SituateError: as of `situate.find_model`, `situate.Problem` and `situate.solve`; a method
@@ -83,19 +89,13 @@ def solve_slices(
             return captures.samples(model, "model", cut_rules.axes)
         return count_samples(model, cut_rules.axes, captures)
 
-    def search(problem: Problem, seconds: float | None, most: int | None) -> Result:
-        return solve(
-            problem,
-            method,
-            time_limit=seconds,
-            evaluations=most,
-            seed=seed,
-            threads=threads,
-            on_progress=on_progress,
-        )
+    def solve_within(problem: Problem, seconds: float | None, most: int | None) -> Result:
+        within: SearchOptions = {**search, "time_limit": seconds, "evaluations": most}
+        return solve(problem, method, **within)
 
     whole = Problem(capture(None), cluster, objective, rules, costs)
-    return choose(Cuts(whole, cut_rules, count, capture), search, time_limit, evaluations)
+    cuts = Cuts(whole, cut_rules, count, capture)
+    return choose(cuts, solve_within, search.get("time_limit"), search.get("evaluations"))
 
 
 def check_method(method: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -22,7 +24,9 @@ from situate.torch_capture.patches.constant_values import constants_known
 from situate.torch_capture.patches.devices import devices_here, devices_stand
 from situate.torch_capture.patches.module_conversion import modules_convertible
 from situate.torch_capture.patches.named_devices import NamedDevices
-from situate.torch_capture.refusals.errors import explained
+from situate.torch_capture.patches.patched import replaced
+from situate.torch_capture.refusals.errors import CALL, CRITERION_CALL, apply_criterion, explained
+from situate.torch_capture.refusals.lines import format_line, user_frame_of
 from situate.torch_capture.refusals.unsupported import check_of_one_process, no_replicas
 from situate.torch_capture.side_effects.runs import contents_kept
 from situate.torch_capture.values.drawn_examples import FindValues, KnownValues, random_examples
@@ -53,6 +57,7 @@ class FakeStep:
         loss_parameters: names of parameters that the loss has.
         devices: that the program has named.
         loss: as the user gave it.
+        criterion: for a loss module, its class and the line that made it; else empty.
         originals: by id of a fake tensor, the real tensor that it copies; empty for a model that
             was built on fake tensors.
         examples: by input number, the tensors of integers and booleans whose values are known.
@@ -69,10 +74,16 @@ class FakeStep:
     loss_parameters: tuple[str, ...]
     devices: NamedDevices = field(default_factory=NamedDevices)
     loss: object = None
+    criterion: str = ""
     originals: Mapping[int, torch.Tensor] = field(default_factory=dict)
     examples: Mapping[int, Example] = field(default_factory=dict)
     sequences: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     call_with: Callable[[Mapping[str, Sequence[Any]]], Callable[..., Any]] | None = None
+
+    @property
+    def signature(self) -> str:
+        """The call of the loss, for an error about its arguments."""
+        return CRITERION_CALL if self.criterion else CALL
 
 
 def build_fake(build: Build, name: str) -> FakeStep:
@@ -82,7 +93,11 @@ def build_fake(build: Build, name: str) -> FakeStep:
         SituateError: `build` fails, or does not return a model, its inputs and a loss.
     """
     mode, devices = new_mode(), NamedDevices()
-    with explained(name, "building the model", SIGNATURE), devices_stand(devices):
+    with (
+        explained(name, "building the model", SIGNATURE),
+        devices_stand(devices),
+        criteria_located(),
+    ):
         try:
             with (
                 mode,
@@ -183,6 +198,7 @@ def _checked(
         mode,
         tuple(name for name, p in owner.named_parameters() if p.requires_grad),
         loss=loss,
+        criterion=_criterion(loss),
         examples=dict(_examples(names, tensors, find_values)),
         sequences=trees.sequences(inputs),
         call_with=call_with,
@@ -250,8 +266,39 @@ def _result(loss: Callable[..., Any] | None) -> Callable[..., Any]:
     if loss is None:
         return lambda model, *args, **kwargs: model(*args, **kwargs)
     if isinstance(loss, torch.nn.Module):
-        return lambda model, *inputs: loss(model(*inputs[:-1]), inputs[-1])
+        return lambda model, *inputs: apply_criterion(loss, model(*inputs[:-1]), inputs[-1])
     return loss
+
+
+CRITERION_LINE = "_situate_line"
+"""The attribute of a loss module of PyTorch that holds the line that made it."""
+
+
+@contextlib.contextmanager
+def criteria_located() -> Iterator[None]:
+    """A block in which loss modules of PyTorch keep the user's line that made them. They are called
+    by situate, so that their ops have no line of the user's."""
+    from torch.nn.modules.loss import _Loss
+
+    make = _Loss.__init__
+
+    def init(module: Any, *args: Any, **options: Any) -> None:
+        make(module, *args, **options)
+        if frame := user_frame_of(traceback.extract_stack()):
+            setattr(module, CRITERION_LINE, format_line(frame.filename, frame.lineno))
+
+    with replaced(_Loss, "__init__", init):
+        yield
+
+
+def _criterion(loss: object) -> str:
+    """The class of a loss module and the line that made it; empty for a loss function."""
+    import torch
+
+    if not isinstance(loss, torch.nn.Module):
+        return ""
+    line = getattr(loss, CRITERION_LINE, "").removesuffix(": ")
+    return ", ".join(filter(None, (type(loss).__name__, line)))
 
 
 def set_mode(model: torch.nn.Module, training: bool) -> None:

@@ -30,6 +30,10 @@ AFTER = "after"
 NAME = "name"
 """Key in the `meta` of an added node: the name of its op."""
 
+CRITERION = "criterion"
+"""Key in a node's `meta`: the class of the loss module that it belongs to, and the line that made
+the module."""
+
 
 def path(descriptor: object) -> str:
     """The name in the user's model of the parameter or buffer that a descriptor is about, or

@@ -59,9 +59,13 @@ def bound_arguments(node: fx.Node) -> dict[str, Any]:
 
 
 def place(node: fx.Node) -> str:
-    """The module of an op and its source line, such as `layers.0, mine.py:12`."""
+    """The module of an op and its source line, such as `layers.0, mine.py:12`.
+
+    An op of a loss module of PyTorch has the module's class and the line that made it.
+    """
     module = names.module(node) or "the model"
     line = user_line_in(node.meta.get("stack_trace") or "").removesuffix(": ")
+    line = line or node.meta.get(names.CRITERION, "")
     return f"{module}, {line}" if line else module
 
 

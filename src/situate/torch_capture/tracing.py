@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from situate.errors import SituateError
+from situate.torch_capture import names
 from situate.torch_capture.build import FakeStep, describe_type, set_mode
 from situate.torch_capture.names import path_of
 from situate.torch_capture.patches.autocast import cache_as_written
@@ -121,7 +122,7 @@ def joint(fake: FakeStep, training: bool, name: str) -> Trace:
         SituateError: the step depends on the values of a tensor.
     """
     set_mode(fake.model, training)
-    with explained(name, "capturing the step"):
+    with explained(name, "capturing the step", fake.signature, fake.criterion):
         if training and fake.loss_parameters:
             raise SituateError(
                 f"the loss has parameters of its own, such as {fake.loss_parameters[0]!r}: make it "
@@ -139,6 +140,9 @@ def joint(fake: FakeStep, training: bool, name: str) -> Trace:
         ):
             traced = partial(_joint, step, fake, values, environment, training, function_operators)
             graph, constants = _captured(traced, values)
+        for node in graph.nodes:
+            if fake.criterion and names.module(node) == "loss":
+                node.meta[names.CRITERION] = fake.criterion
     parameters = list(fake.model.named_parameters(remove_duplicate=False))
     first: dict[int, str] = {}
     for path, parameter in parameters:

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from situate.data.slices import Slices  # noqa: E402
-from situate.runtime.equality import compare  # noqa: E402
+from situate.runtime.equality import UnplacedOptions, compare  # noqa: E402
 from situate.runtime.programs.footprint import footprint  # noqa: E402
 from situate.runtime.programs.placed import place  # noqa: E402
 from situate.runtime.programs.program import Program, capture_program  # noqa: E402
@@ -55,7 +55,15 @@ def test_three_steps_are_equal_to_the_last_bit(
     assert any(op.recompute for op in equality.graph.ops)
     start = processes if devices > 1 else None
     step = functools.partial(step_of, equality, devices=devices, start=start, seed=devices)
-    same = compare(model, inputs, loss, sgd, step, threads=1, slices=equality.graph.slices)
+    same = compare(
+        model,
+        inputs,
+        loss,
+        sgd,
+        step,
+        threads=1,
+        unplaced=UnplacedOptions(slices=equality.graph.slices),
+    )
     assert same.within(0.0)
 
 
@@ -67,7 +75,15 @@ def test_replicas_whose_blocks_run_again_are_equal_to_the_last_bit() -> None:
     )
     step = functools.partial(step_of, equality, devices=1)
     adam = torch.optim.Adam
-    same = compare(model, inputs, loss, adam, step, threads=1, slices=equality.graph.slices)
+    same = compare(
+        model,
+        inputs,
+        loss,
+        adam,
+        step,
+        threads=1,
+        unplaced=UnplacedOptions(slices=equality.graph.slices),
+    )
     assert {op.replica for op in equality.graph.ops} == {None, 0, 1}
     assert any(op.recompute for op in equality.graph.ops)
     assert len(same.copies) > 0

@@ -160,7 +160,20 @@ def test_loss_and_gradient_are_one_op_each() -> None:
     assert (kinds.count("aten._ctc_loss"), kinds.count("aten._ctc_loss_backward")) == (1, 1)
 
 
-def test_lengths_in_tensors_are_refused_with_the_remedy() -> None:
+@pytest.mark.parametrize("name", CTC_LOSSES)
+def test_lengths_that_the_step_makes_itself_may_be_tensors(name: str) -> None:
+    model, inputs, _ = step(ctc_loss, STEPS, LENGTHS)
+
+    def loss(model: Any, x: Tensor, labels: Tensor) -> Any:
+        count = x.shape[1]
+        frames, words = torch.full((count,), 30), torch.full(size=(count,), fill_value=5)
+        return CTC_LOSSES[name](model(x), labels, frames, words)
+
+    make = partial(placed_step, given=(inputs[:2], loss))
+    assert compare(model, inputs[:2], loss, sgd, make, threads=1).within(0.0)
+
+
+def test_lengths_among_the_inputs_are_refused_as_tensors_with_the_remedy() -> None:
     steps, lengths = torch.tensor(STEPS), torch.tensor(LENGTHS)
     with pytest.raises(SituateError, match=r"m: .*give input_lengths and target_lengths as tuples"):
         capture(lambda: step(ctc_loss, steps, lengths), name="m")

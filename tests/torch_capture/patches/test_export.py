@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -23,6 +25,25 @@ def flipped(model, x, y):
 def test_a_warning_of_the_loss_names_its_line():
     line = flipped.__code__.co_firstlineno + 1
     assert any(f"test_export.py:{line})" in text for text in captured(flipped).warnings)
+
+
+class Flipping:
+    """A loss that is an object."""
+
+    def __call__(self, model, x, y):
+        return (model(x) - y.flip(0)).square().mean()
+
+
+def weighed(weight, model, x, y):
+    return weight * (model(x) - y.flip(0)).square().mean()
+
+
+@pytest.mark.parametrize(
+    ("loss", "function"), [(Flipping(), Flipping.__call__), (partial(weighed, 2.0), weighed)]
+)
+def test_a_loss_that_is_an_object_or_a_partial_call_has_lines_too(loss, function):
+    line = function.__code__.co_firstlineno + 1
+    assert any(f"test_export.py:{line})" in text for text in captured(loss).warnings)
 
 
 def test_pytorch_keeps_what_it_kept_before():

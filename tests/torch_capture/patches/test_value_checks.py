@@ -157,3 +157,26 @@ def test_distributions_check_as_before(checked, monkeypatch):
         Normal(0.0, -1.0)
     with pytest.raises(ValueError, match="scale") if checked else nullcontext():
         Normal(0.0, -1.0)
+
+
+# PyTorch's Gaussian loss checks its variance.
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_a_gaussian_loss_is_equal_to_the_last_bit(full, reduction):
+    criterion = nn.GaussianNLLLoss(full=full, reduction=reduction)
+
+    def loss(model, x):
+        mean, spread, target = model(x).unbind(1)
+        return criterion(mean, target.detach(), spread.square())
+
+    step = partial(placed_step, given=(X, loss))
+    assert compare(nn.Linear(3, 3), X, loss, sgd, step, threads=1).within(0.0)
+
+
+def test_a_users_own_check_of_a_variance_is_refused():
+    def negative(model, x):
+        assert not torch.any(x < 0)
+        return x.mean()
+
+    with pytest.raises(SituateError, match=r"test_value_checks\.py:\d+: .*depends on the values"):
+        of(negative)

@@ -37,6 +37,19 @@ class Packing(nn.Module):
         return self.cells(packed)[0].data
 
 
+def packed_loss(model, x):
+    """Scores of a packed sequence, without a recurrent layer."""
+    lengths = torch.full((len(x),), 3).clamp(max=x.long().amax())
+    return nn.utils.rnn.pack_padded_sequence(model(x)[:, None], lengths, batch_first=True)[0].sum()
+
+
+class WithModel(nn.MSELoss):
+    """A loss module with the arguments of a loss function."""
+
+    def forward(self, model, x, y):
+        return super().forward(model(x), y)
+
+
 def penalised(model, x):
     """A gradient penalty."""
     x = x.detach().requires_grad_()
@@ -98,7 +111,19 @@ def slope(model):
         ),
         (
             lambda: (Packing(), torch.ones(2, 3, 4), lambda model, x: model(x).mean()),
-            r"test_errors\.py:\d+: a size or number here .*; where inputs decide it, give",
+            r"test_errors\.py:\d+: a packed sequence has sizes .*: give the layer the padded seq",
+        ),
+        (
+            lambda: (nn.Linear(4, 4), torch.ones(2, 4), packed_loss),
+            r"test_errors\.py:\d+: a packed sequence has sizes .*: give the layer the padded seq",
+        ),
+        (
+            lambda: (nn.Linear(4, 4), (torch.ones(2, 4), torch.ones(2)), nn.BCELoss()),
+            r"step: BCELoss, .*test_errors\.py:\d+: ValueError: Using a target size",
+        ),
+        (
+            lambda: (nn.Linear(4, 4), (torch.ones(2, 4), torch.ones(2, 4)), WithModel()),
+            r"step: WithModel, .*test_errors\.py:\d+: TypeError: .* \(a loss that is a module",
         ),
         (
             lambda: masked(),

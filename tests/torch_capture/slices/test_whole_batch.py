@@ -9,7 +9,9 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
+from situate.data.slices import Slices  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
+from situate.torch_capture import capture  # noqa: E402
 from tests.torch_capture.slices.steps import captured  # noqa: E402
 
 # The reduction of a loss follows from its ops, or the op at fault is named.
@@ -134,6 +136,38 @@ def test_a_buffer_of_the_samples_is_named():
 
     (text,) = slice_warnings(mse, model=Averaging())
     assert text == "slices: buffer 'average' is written by every slice, one after the other"
+
+
+def test_buffers_of_the_samples_share_a_warning():
+    class Averaging(nn.Linear):
+        def __init__(self):
+            super().__init__(6, 3)
+            for k in range(5):
+                self.register_buffer(f"average{k}", torch.zeros(3))
+
+        def forward(self, x):
+            out = super().forward(x)
+            for average in self.buffers():
+                average.mul_(0.9).add_(out.detach().mean(0))
+            return out
+
+    (text,) = slice_warnings(mse, model=Averaging())
+    assert text == (
+        "slices: buffers 'average0', 'average1', 'average2' and 2 others are written by every "
+        "slice, one after the other"
+    )
+
+
+def test_a_loss_module_is_named_by_its_class_and_the_line_that_made_it():
+    def build():
+        weighed = nn.CrossEntropyLoss(weight=torch.ones(3))
+        return nn.Linear(6, 3), (torch.randn(8, 6), torch.randint(0, 3, (8,))), weighed
+
+    line = build.__code__.co_firstlineno + 1
+    with pytest.raises(
+        SituateError, match=rf"\(loss, CrossEntropyLoss, .*test_whole_batch\.py:{line}\) stands"
+    ):
+        capture(build, slices=Slices((1, 1)))
 
 
 def test_a_view_by_the_size_of_the_batch_is_refused():

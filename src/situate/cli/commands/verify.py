@@ -53,15 +53,15 @@ def verify(
     """Check that a plan's step computes the same losses and parameters as the unplaced model.
 
     Both start from the same weights, inputs and random numbers. Exit status 4 if they differ. A
-    step of slices is also compared with the step of the whole batch, and a line shows how the two
-    differ, and why; exit status 4 if the difference has no explanation.
+    step of slices is also compared with the step of the whole batch, buffers included, and a line
+    shows how the two differ, and why; exit status 4 if the difference has no explanation.
     """
     from situate.cli.answer import print_json, print_table
     from situate.cli.load_plan import load_plan
     from situate.cli.terminal import DIFFERS, working
     from situate.report.batch_difference import batch_figures, batch_text, is_unexplained
     from situate.report.measured_run import equality_figures, equality_table
-    from situate.runtime.equality import compare
+    from situate.runtime.equality import UnplacedOptions, compare
     from situate.runtime.whole_batch import compare_with_batch
 
     loaded = load_plan(model, plan, cluster, costs, optimizer, seed)
@@ -77,6 +77,8 @@ def verify(
                 loaded.inputs,
                 loaded.loss,
                 graph.slices,
+                optimizer=loaded.optimizer if loaded.rule else None,
+                steps=steps,
                 seed=seed,
                 threads=_threads(devices),
                 name=name,
@@ -90,12 +92,14 @@ def verify(
             loaded.optimizer if loaded.rule else None,
             loaded.step,
             steps=steps,
-            clip=loaded.rule.clip if loaded.rule else None,
             seed=seed,
             threads=_threads(devices),
             name=name,
-            named_devices=prepared.placed.program.named_devices,
-            slices=prepared.problem.graph.slices,
+            unplaced=UnplacedOptions(
+                clip=loaded.rule.clip if loaded.rule else None,
+                named_devices=prepared.placed.program.named_devices,
+                slices=graph.slices,
+            ),
         )
     passing, why = _tolerance(tolerance, devices, result.decomposed, graph)
     if as_json:

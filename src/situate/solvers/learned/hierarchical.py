@@ -33,13 +33,7 @@ from situate.policies.gradient_ascent import Ascent
 from situate.policies.grouper import Grouper
 from situate.policies.hierarchical import Hierarchy, HierarchySample, Membership
 from situate.policies.planner_features import SampledGroupFeatures, op_features, unit_features
-from situate.policies.released_features import ReleasedGroupFeatures, released_unit_features
-from situate.policies.released_planner import (
-    ReleasedGrouper,
-    ReleasedHierarchy,
-    ReleasedPlacer,
-)
-from situate.policies.seq2seq import Placer
+from situate.policies.seq2seq import LogitScale, Placer
 from situate.policies.shapes import Score
 from situate.solvers.learned.checkpoint import restored
 from situate.solvers.learned.learner import Learning, State
@@ -343,8 +337,7 @@ def _make_hierarchy(
         score=settings.score,
         width=settings.width,
         aligned=settings.aligned,
-        temperature=settings.temperature,
-        tanh_constant=settings.tanh_constant,
+        scale=LogitScale(settings.temperature, settings.tanh_constant),
         uniform=start is not None,
     )
     return Hierarchy(grouper, placer, membership, embeddings)

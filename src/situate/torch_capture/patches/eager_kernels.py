@@ -90,6 +90,12 @@ def _with_dropout(helper: Callable[..., Any], *arguments: Any) -> Any:
     return helper(x, hidden, parameters, biases, _Layers(layers), *rest)
 
 
+LENGTHS = (
+    "the lengths of a CTC loss decide sizes, and capture does not know what this tensor holds: "
+    "give input_lengths and target_lengths as tuples of numbers among the inputs, as "
+    "tuple(lengths.tolist()); slices cut them with their samples. Lengths that are all the same "
+    "the step may make itself, by torch.full"
+)
 NO_REDUCTION, MEAN_REDUCTION = 0, 1
 """Reductions, as PyTorch numbers them."""
 
@@ -116,25 +122,38 @@ def ctc_of_known_lengths() -> Iterator[None]:
     ) -> Any:
         """The mean of the losses per label. PyTorch's own code fills a tensor with the lengths,
         which fails for fake tensors."""
-        arguments = log_probs, targets, input_lengths, target_lengths, blank
-        if reduction != MEAN_REDUCTION or isinstance(target_lengths, torch.Tensor):
+        lengths = _numbers(input_lengths), _numbers(target_lengths)
+        arguments = log_probs, targets, *lengths, blank
+        if reduction != MEAN_REDUCTION:
             return loss(*arguments, reduction, zero_infinity)
         losses = loss(*arguments, NO_REDUCTION, zero_infinity)
-        return (losses / losses.new_tensor(target_lengths).clamp_min(1)).mean()
+        return (losses / losses.new_tensor(lengths[1]).clamp_min(1)).mean()
 
     with replaced(torch, "ctc_loss", averaged), dispatched(_sized):
         yield
 
 
+def _numbers(lengths: torch.Tensor | Sequence[int]) -> tuple[int, ...]:
+    """Lengths as numbers. They decide the size of the second output.
+
+    Raises:
+        Unsupported: the lengths are in a tensor whose values capture does not know.
+    """
+    import torch
+
+    if not isinstance(lengths, torch.Tensor):
+        return tuple(lengths)
+    try:
+        return tuple(lengths.tolist())
+    except Exception as error:
+        raise Unsupported(LENGTHS) from error
+
+
 def _sized(run: Any, mode: Any, func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     from torch.ops import aten
 
-    # Lengths in tensors: the second output's size depends on the longest of them.
     if func is aten._ctc_loss.Tensor:
-        raise Unsupported(
-            "the lengths of a CTC loss decide sizes, and capture does not know what tensors hold: "
-            "give input_lengths and target_lengths as tuples of numbers"
-        )
+        raise Unsupported(LENGTHS)
     makes: dict[Any, Callable[..., Any]] = {
         aten._ctc_loss.default: _losses,
         aten._ctc_loss_backward.default: _gradient,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from situate.torch_capture.patches.patched import replaced
@@ -22,13 +23,26 @@ def loss_lines(loss: Any) -> Iterator[None]:
     those of modules alone."""
     from torch.fx import proxy
 
-    code = getattr(loss, "__code__", None)
     anchors = getattr(proxy, ANCHORS, None)
+    code = getattr(_function(loss), "__code__", None)
     if code is None or anchors is None:
         yield
         return
     with replaced(proxy, ANCHORS, anchors | {(code.co_filename, code.co_name)}):
         yield
+
+
+def _function(loss: Any) -> Any:
+    """The function behind a loss that is a partial call, or an object with a call of its own.
+
+    PyTorch keeps the lines of modules itself.
+    """
+    import torch
+
+    while isinstance(loss, partial):
+        loss = loss.func
+    own_lines = hasattr(loss, "__code__") or isinstance(loss, torch.nn.Module)
+    return loss if own_lines else type(loss).__call__
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from situate.torch_capture.refusals.libraries import OWN, library_remedy
 from situate.torch_capture.refusals.lines import is_raised_by_user, is_users, user_frame, user_line
@@ -28,6 +28,12 @@ MASK = (
     "PyTorch looks here whether a mask is causal, and capture knows only masks that the step makes "
     "itself: say so by is_causal= (tgt_is_causal= of a decoder, src_is_causal= and tgt_is_causal= "
     "of nn.Transformer)"
+)
+PACKED = (
+    "a packed sequence has sizes that follow from lengths, which capture does not know: give the "
+    "layer the padded sequences, multiply its outputs by a mask of the lengths, and take the last "
+    "step of sequence i as outputs[i, lengths[i] - 1]. A bidirectional layer reads the padding "
+    "first: reverse each sequence by torch.gather, for a second layer"
 )
 DEVICE = (
     "this asks for what only another device than the CPU has, on which steps are captured, "
@@ -145,12 +151,15 @@ _PHRASES = {
     "modified by an inplace operation": OVERWRITTEN,
     "Can't pickle": SAVED,
 }
-_PLACES = (
-    ("/torch/nested/", NESTED),
-    ("/torch/jit/", SCRIPT),
-    ("/torch/_higher_order_ops/", BRANCHES),
-    ("/torch/distributed/", COMMUNICATION),
-)
+_PLACES = {
+    "/torch/nested/": NESTED,
+    "/torch/jit/": SCRIPT,
+    "/torch/_higher_order_ops/": BRANCHES,
+    "/torch/distributed/": COMMUNICATION,
+}
+_SIZED = {"/torch/nn/modules/rnn.py": PACKED, "/torch/nn/utils/rnn.py": PACKED}
+"""Parts of PyTorch that read sizes out of a tensor for one reason only."""
+
 _INTERNAL = re.compile(
     r"Fake|Functional(Tensor|ize)|[Pp]rox(y|ies)|functorch|Sym(Int|Bool|Float|Node)|\b[us]\d+\b"
     r"|\b(aten|prims)(::|\.)|torch/|torch\._|\.(cpp|h):\d|https?://|meta device|[Dd]ynamo|\bfx\b"
@@ -164,11 +173,13 @@ def remedy(error: BaseException, handled: BaseException | None = None) -> str:
         error: raised during capture.
         handled: the error that the caller was handling when the work began, which is no cause.
     """
+    if isinstance(error, Unsupported):
+        return ""
     for cause in _chain(error, handled):
         if text := _remedy(cause):
             return _of_library(cause) * (text in (VALUES, SHAPES, READ_OUT)) or text
-    own = isinstance(error, Unsupported) or is_raised_by_user(error)
-    return "" if own or not _INTERNAL.search(first_line(error)) else UNTRACED
+    is_internal = _INTERNAL.search(first_line(error)) and not is_raised_by_user(error)
+    return UNTRACED if is_internal else ""
 
 
 def _of_library(error: BaseException) -> str:
@@ -195,7 +206,9 @@ def _remedy(error: BaseException) -> str:
         if kind.__name__ in _KINDS:
             text = _KINDS[kind.__name__]
             # Without a user's line the error comes from the backward pass, which autograd derives.
-            return text if text != SHAPES or user_line(error) else SELECTED
+            if text == SHAPES and not user_line(error):
+                return SELECTED
+            return _by_place(frames, _SIZED) or text
     if is_raised_by_user(error):
         return ""
     if "support the deepcopy protocol" in str(error):
@@ -205,14 +218,16 @@ def _remedy(error: BaseException) -> str:
     message = next((text for phrase, text in _PHRASES.items() if phrase in str(error)), "")
     if message == READ_OUT and any(frame.name == "__deepcopy__" for frame in frames):
         return COPIED
-    return _by_place(frames) or message
+    return (
+        _by_place(frames, _PLACES) or (message == SHAPES and _by_place(frames, _SIZED)) or message
+    )
 
 
-def _by_place(frames: Sequence[traceback.FrameSummary]) -> str:
+def _by_place(frames: Sequence[traceback.FrameSummary], places: Mapping[str, str]) -> str:
     """The remedy for the part of PyTorch that the program called last."""
     last = max((i for i, frame in enumerate(frames) if is_users(frame.filename)), default=None)
     below = [] if last is None else [frame.filename for frame in frames[last + 1 :]]
-    return next((text for part, text in _PLACES if any(part in name for name in below)), "")
+    return next((text for part, text in places.items() if any(part in name for name in below)), "")
 
 
 def first_line(error: BaseException) -> str:

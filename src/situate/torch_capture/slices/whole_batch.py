@@ -121,9 +121,8 @@ def notes(
         _check_view(step, finding)
         text, node = _note(step, finding)
         texts[text].append(node)
-    for name in _changed_buffers(step):
-        if name not in shared_buffers:
-            yield f"slices: buffer {name!r} is written by every slice, one after the other"
+    if changed := [name for name in _changed_buffers(step) if name not in shared_buffers]:
+        yield _written(changed)
     for text, nodes in texts.items():
         yield f"slices: {text} ({places(nodes)})"
     yield from _gradients(step, loss)
@@ -143,6 +142,23 @@ def _note(step: Dependence, finding: Finding) -> tuple[str, fx.Node]:
         reason, node = Reason.TOGETHER, step.origin(node)
     text = reason.value.format(f"aten.{operator_name(node)}")
     return (f"backward pass: {text}" if finding.backward else text), node
+
+
+MAX_NAMES = 3
+"""Buffers or parameters that a warning names; it counts the others."""
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names in quotes, such as `'a', 'b', 'c' and 2 others`."""
+    others = len(names) - MAX_NAMES
+    more = f" and {others} other{'s' * (others > 1)}" if others > 0 else ""
+    return ", ".join(map(repr, names[:MAX_NAMES])) + more
+
+
+def _written(buffers: Sequence[str]) -> str:
+    """A warning about buffers that every slice writes."""
+    which = "buffer {} is" if len(buffers) == 1 else "buffers {} are"
+    return f"slices: {which.format(_listed(buffers))} written by every slice, one after the other"
 
 
 def _changed_buffers(step: Dependence) -> Iterator[str]:
@@ -175,18 +191,22 @@ def _counts(node: fx.Node) -> bool:
 
 
 def _gradients(step: Dependence, loss: Reduction) -> Iterator[str]:
-    """A warning for each parameter whose slices' gradients do not add up to the batch's."""
+    """A warning about the parameters whose slices' gradients do not add up to the batch's."""
     expected = next(power for power, name in POWERS.items() if name == loss)
+    wrong: dict[str, fx.Node] = {}
     for node, descriptor in described_outputs(step.part.graph):
         if type(descriptor).__name__ != "GradAOTOutput":
             continue
         name, relation = path(descriptor.grad_of), step.relation(node).summed()
         fits = relation.kind == "reduced" and relation.power in (expected, None)
         if name in step.part.trainable and not (fits or relation.assumed):
-            yield (
-                f"slices: the gradients of {name!r} in the slices do not add up to that of the "
-                f"batch, by aten.{operator_name(node)} ({place(node)})"
-            )
+            wrong[name] = node
+    if wrong:
+        node = next(iter(wrong.values()))
+        yield (
+            f"slices: the gradients of {_listed([*wrong])} in the slices do not add up to those of "
+            f"the batch, by aten.{operator_name(node)} ({place(node)})"
+        )
 
 
 def _other_loss(step: Dependence, loss: Reduction) -> Iterator[str]:
