@@ -30,7 +30,7 @@ from situate.simulation.simulator import Simulator
 from situate.solvers.evolutionary.regal.features import encoding, expected, op_bytes
 from situate.solvers.evolutionary.regal.proposals import for_features
 from situate.solvers.evolutionary.regal.settings import Proposed
-from situate.solvers.evolutionary.regal.weights import Proposer
+from situate.solvers.evolutionary.regal.weights import TrainedPolicy
 from situate.solvers.evolutionary.regal.weights import read as read_weights
 
 PREFERENCES = ("device 1", "device 2", "neither")
@@ -76,11 +76,11 @@ def main(arguments: list[str] | None = None) -> None:
 
 def asked(path: Path, problem: Problem, seed: int) -> Ints:
     """(n, c) what the policy of a file chooses."""
-    proposer = Proposer(path, problem)
-    population = for_features(Simulator(problem), proposer.settings, seed)
-    population.run(proposer.settings.feature_evaluations, inf, 1)
-    read_of = encoding(problem, expected(population), proposer.settings.places)
-    return proposer.actions(read_of, seed)
+    policy = TrainedPolicy(path, problem)
+    population = for_features(Simulator(problem), policy.settings, seed)
+    population.run(policy.settings.feature_evaluations, inf, 1)
+    read_of = encoding(problem, expected(population), policy.settings.places)
+    return policy.actions(read_of, seed)
 
 
 def shapes(proposed: Proposed) -> dict[str, tuple[int, int]]:

@@ -22,7 +22,7 @@ from situate.bench.families.unequal import layered
 from situate.host.machine import usable_cpus
 from situate.solvers.evolutionary.regal.features import encoding
 from situate.solvers.evolutionary.regal.regal import WEIGHTS
-from situate.solvers.evolutionary.regal.weights import Proposer
+from situate.solvers.evolutionary.regal.weights import TrainedPolicy
 
 WANTED_SECONDS, WANTED_NETWORK_SECONDS = 0.06, 0.1
 
@@ -80,10 +80,10 @@ def _network(options: argparse.Namespace) -> Iterator[Row]:
     torch.set_num_threads(1)
     graph = layered(options.network_ops, 0)
     problem = Problem(graph, TWO_DEVICES, rules=RULES["regal"])
-    proposer = Proposer(options.weights, problem)
+    policy = TrainedPolicy(options.weights, problem)
     expected = np.full((problem.n, problem.d + 1), 0.5, np.float32)
-    read = encoding(problem, expected, proposer.settings.places)
-    taken = _taken({"network": lambda: proposer.actions(read, 0)}, options.repeats)["network"]
+    read = encoding(problem, expected, policy.settings.places)
+    taken = _taken({"network": lambda: policy.actions(read, 0)}, options.repeats)["network"]
     yield {
         "ops": problem.n,
         "edges": len(read.source),
