@@ -15,6 +15,7 @@ import torch
 from benchmarks.lib.graphs import TWO_DEVICES
 from benchmarks.lib.record import Row, Target, record
 from research import RESULTS
+from research.regal.data import trained
 from research.regal.published import SECONDS
 from situate import RULES, Cluster, Learning, Problem, solve
 from situate.bench.families.regal import synthetic
@@ -39,7 +40,11 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--repeats", type=int, default=15)
     options = parser.parse_args(arguments)
     plans, network = list(_plans(options)), list(_network(options))
-    tables = {"plans": plans, "network, one thread": network}
+    tables = {
+        "plans": plans,
+        "network, one thread": network,
+        "weights": [trained(options.weights.stem, options.weights)],
+    }
     targets = [
         _target(f"regal, {options.ops} ops", WANTED_SECONDS, plans[-1]["seconds"]),
         _target(
