@@ -180,7 +180,7 @@ CONSTANTS: Mapping[tuple[Settings, Objective], Constant] = MappingProxyType(
     {
         ("paper", "time"): _constant(_PAPER, 1, 16),
         ("paper", "memory"): _constant(_MEMORY, 1, 2),
-        ("tuned", "time"): _constant(_TUNED, 2, 3, 16, 1),
+        ("tuned", "time"): _constant(_TUNED, 1, 4, 16, 1),
         ("tuned", "memory"): _constant(_TUNED_MEMORY, 8, 1),
     }
 )
