@@ -265,11 +265,11 @@ def _unlike(records: Records) -> Iterator[Claim]:
             "unlike",
         )
     if content := records.get("proposals_real_memory"):
-        found = {row["variant"]: row["test_%"] for row in content["tables"]["variants"]}
+        variants = {row["variant"]: row["test_%"] for row in content["tables"]["variants"]}
         names = ("placement", "scheduling", "placement and scheduling")
         yield Claim(
             "on validation, actions for both placement and scheduling are better than either alone",
             "memory, trainings of 150 steps, on the test set",
-            ", ".join(f"{name} {found[name]:.1f} %" for name in names),
+            ", ".join(f"{name} {variants[name]:.1f} %" for name in names),
             "unlike",
         )

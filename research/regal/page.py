@@ -224,11 +224,11 @@ def _claims(results: Path) -> Iterator[str]:
     """The table of claims, of the records that there are."""
     yield (TEXT / "claims.md").read_text()
     paths = {path.stem.removeprefix("regal_"): path for path in results.glob("regal_*.json")}
-    found = claims({name: read_record(path) for name, path in paths.items()})
-    if not found:
+    rows = claims({name: read_record(path) for name, path in paths.items()})
+    if not rows:
         yield "There is no record to test one with.\n"
         return
-    yield f"Met: {claim.counted(found)} that count.\n\n{claim.table(found)}\n"
+    yield f"Met: {claim.counted(rows)} that count.\n\n{claim.table(rows)}\n"
 
 
 def _part(part: Part, path: Path) -> str:
