@@ -69,3 +69,8 @@ def test_what_no_input_fits_is_refused():
 def test_a_method_that_learns_is_refused():
     with pytest.raises(SituateError, match="'post' learns from measurements of one step"):
         solve_slices("cifar_cnn", CLUSTER, "post")
+
+
+def test_a_misspelt_option_is_refused_before_the_capture() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'time_limits'"):
+        solve_slices("no such model", Cluster.identical(2), time_limits=1.0)  # type: ignore[call-arg]

@@ -15,7 +15,7 @@ from situate.policies.grouper import Grouper
 from situate.policies.hierarchical import Hierarchy, HierarchySample, Membership
 from situate.policies.lstm import input_gates, run_lstm
 from situate.policies.released_features import ReleasedGroupFeatures
-from situate.policies.seq2seq import Memory, Placer
+from situate.policies.seq2seq import LogitScale, Memory, Placer
 
 TANH_SCALE = 2.0
 """The factor on all parameters of the core's additive score, which turns it into tanh's."""
@@ -67,7 +67,7 @@ class ReleasedPlacer(Placer):
         hidden: width h of the decoder, of attention and of device embeddings; each direction of
             the encoder has half of it.
         generator: draws the initial weights (X. Glorot, Y. Bengio, AISTATS 2010, Eq. 16).
-        temperature, tanh_constant: see `Placer`.
+        scale: see `Placer`.
     """
 
     def __init__(
@@ -77,8 +77,7 @@ class ReleasedPlacer(Placer):
         hidden: int,
         *,
         generator: Generator,
-        temperature: float,
-        tanh_constant: float | None,
+        scale: LogitScale,
     ) -> None:
         super().__init__(
             features,
@@ -86,8 +85,7 @@ class ReleasedPlacer(Placer):
             hidden,
             generator=generator,
             width=hidden,
-            temperature=temperature,
-            tanh_constant=tanh_constant,
+            scale=scale,
         )
         del self.encoder
         forget = nn.Parameter(torch.ones(1))

@@ -71,6 +71,8 @@ def solve_slices(
         SituateError: as of `situate.find_model`, `situate.Problem` and `situate.solve`; a method
             that learns; `slices` that no input fits.
     """
+    if unknown := search.keys() - SearchOptions.__annotations__.keys():
+        raise TypeError(f"solve_slices() got an unexpected keyword argument {min(unknown)!r}")
     from situate.torch_capture import Captures
 
     check_method(method)

@@ -33,6 +33,12 @@ from situate.policies.gradient_ascent import Ascent
 from situate.policies.grouper import Grouper
 from situate.policies.hierarchical import Hierarchy, HierarchySample, Membership
 from situate.policies.planner_features import SampledGroupFeatures, op_features, unit_features
+from situate.policies.released_features import ReleasedGroupFeatures, released_unit_features
+from situate.policies.released_planner import (
+    ReleasedGrouper,
+    ReleasedHierarchy,
+    ReleasedPlacer,
+)
 from situate.policies.seq2seq import LogitScale, Placer
 from situate.policies.shapes import Score
 from situate.solvers.learned.checkpoint import restored
@@ -357,8 +363,7 @@ def _released_hierarchy(
         problem.d,
         settings.hidden,
         generator=draws,
-        temperature=settings.temperature,
-        tanh_constant=settings.tanh_constant,
+        scale=LogitScale(settings.temperature, settings.tanh_constant),
     )
     grouper = ReleasedGrouper(features, count, settings.grouper_hidden, draws)
     return ReleasedHierarchy(grouper, placer, membership, embeddings)
