@@ -73,4 +73,4 @@ def test_a_method_that_learns_is_refused():
 
 def test_a_misspelt_option_is_refused_before_the_capture() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'time_limits'"):
-        solve_slices("no such model", Cluster.identical(2), time_limits=1.0)  # type: ignore[call-arg]
+        solve_slices("no such model", CLUSTER, time_limits=1.0)  # type: ignore[call-arg]
