@@ -21,6 +21,7 @@ from situate.policies.released_planner import (  # noqa: E402
     ReleasedHierarchy,
     ReleasedPlacer,
 )
+from situate.policies.seq2seq import LogitScale
 from tests.solvers.families import devices, layered  # noqa: E402
 
 GROUPS, FEATURES, DEVICES, HIDDEN = 3, 4, 3, 6
@@ -32,9 +33,7 @@ def draws(seed=0):
 
 
 def placer():
-    return ReleasedPlacer(
-        FEATURES, DEVICES, HIDDEN, generator=draws(1), temperature=1.0, tanh_constant=1.0
-    )
+    return ReleasedPlacer(FEATURES, DEVICES, HIDDEN, generator=draws(1), scale=LogitScale(1.0, 1.0))
 
 
 def embeddings(dtype=torch.float32):
@@ -147,7 +146,7 @@ def hierarchy():
     features = ReleasedGroupFeatures(problem, ops, GROUPS)
     units = torch.from_numpy(released_unit_features(problem, ops)[membership.free])
     policy = ReleasedPlacer(
-        features.width, 3, HIDDEN, generator=draws(1), temperature=1.0, tanh_constant=1.0
+        features.width, 3, HIDDEN, generator=draws(1), scale=LogitScale(1.0, 1.0)
     )
     grouper = ReleasedGrouper(units, GROUPS, 4, draws())
     return problem, ReleasedHierarchy(grouper, policy, membership, features)
