@@ -21,7 +21,7 @@ from situate.policies.released_planner import (  # noqa: E402
     ReleasedHierarchy,
     ReleasedPlacer,
 )
-from situate.policies.seq2seq import LogitScale
+from situate.policies.seq2seq import LogitScale  # noqa: E402
 from tests.solvers.families import devices, layered  # noqa: E402
 
 GROUPS, FEATURES, DEVICES, HIDDEN = 3, 4, 3, 6
