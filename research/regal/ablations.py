@@ -23,6 +23,7 @@ from benchmarks.lib.record import Row, show, write
 from benchmarks.lib.workers import add_workers, jobs
 from research import RESULTS
 from research.regal.compared import DEVICES, Task, guided, plain
+from research.regal.data import graph_files, graphs_hash, trained
 from research.regal.evaluation import Values, interval
 from research.regal.published import TABLE_4
 from research.regal.tasks import outcome
@@ -59,7 +60,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Train, plan, print and record."""
     options = _options(arguments)
     with jobs(options, outcome) as pool:
-        rows, curves = [], list[Row]()
+        rows, curves, files = [], list[Row](), list[Row]()
         for name, settings in _variants(options).items():
             found = [_trained(name, settings, seed, options) for seed in range(options.seeds)]
             values = [_improvements(path, pool, options) for path in found]
@@ -69,7 +70,10 @@ def main(arguments: list[str] | None = None) -> None:
                 {"variant": name, "seed": seed, "curve": about.curve}
                 for seed, about in enumerate(abouts)
             ]
-    tables = {"variants": rows, "curves": curves}
+            files += [trained(f"{name}, seed {seed}", path) for seed, path in enumerate(found)]
+    graphs = _graphs(options)
+    data = [{"graphs": len(graphs), "sha256": graphs_hash(graphs)}]
+    tables = {"variants": rows, "curves": curves, "weights": files, "data": data}
     record = f"regal_{options.which}_{options.name}"
     show(record, rows)
     write(RESULTS / f"{record}.json", tables, options=options)
@@ -134,9 +138,14 @@ def _trained(name: str, settings: RegalSettings, seed: int, options: argparse.Na
     return train(asked, print, lambda point: print(f"{out.name}: {point}", flush=True))
 
 
+def _graphs(options: argparse.Namespace) -> list[Path]:
+    """The graphs of the test."""
+    return graph_files(options.folder / "test", options.graphs)
+
+
 def _improvements(path: Path, pool: Jobs, options: argparse.Namespace) -> Values:
     """(graphs,) per cent over BRKGA with the same decoder."""
-    graphs = sorted((options.folder / "test").iterdir())[: options.graphs]
+    graphs = _graphs(options)
     [regal] = [e for e in guided(options.evaluations, {"": path}) if e.method == "regal"]
     [brkga] = [e for e in plain(options.evaluations) if e.label == regal.plain]
     tasks = [Task(graph, options.objective, 0, (regal, brkga)) for graph in graphs]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from benchmarks.lib.record import Row, show, write
 from research import RESULTS
 from research.regal.compared import DEVICES
-from research.regal.published import ENTROPY
+from research.regal.data import graphs_hash, trained
 from situate import RULES, Cluster, Problem
 from situate.data.arrays import Ints
 from situate.data.problem import Objective
@@ -30,7 +30,7 @@ from situate.simulation.simulator import Simulator
 from situate.solvers.evolutionary.regal.features import encoding, expected, op_bytes
 from situate.solvers.evolutionary.regal.proposals import for_features
 from situate.solvers.evolutionary.regal.settings import Proposed
-from situate.solvers.evolutionary.regal.weights import Proposer
+from situate.solvers.evolutionary.regal.weights import TrainedPolicy
 from situate.solvers.evolutionary.regal.weights import read as read_weights
 
 PREFERENCES = ("device 1", "device 2", "neither")
@@ -69,6 +69,8 @@ def main(arguments: list[str] | None = None) -> None:
         "choices": list(_choices(np.concatenate(chosen), np.concatenate(weights))),
         "graphs": [{"graph": path.name} | of for path, of in zip(paths, entropies, strict=True)],
     }
+    tables["weights"] = [trained(options.weights.stem, options.weights)]
+    tables["data"] = [{"graphs": len(paths), "sha256": graphs_hash(paths)}]
     for title in ("entropy, nats", "choices"):
         show(f"regal_actions_{options.name}: {title}", tables[title])
     write(RESULTS / f"regal_actions_{options.name}.json", tables, options=options)
@@ -76,11 +78,11 @@ def main(arguments: list[str] | None = None) -> None:
 
 def asked(path: Path, problem: Problem, seed: int) -> Ints:
     """(n, c) what the policy of a file chooses."""
-    proposer = Proposer(path, problem)
-    population = for_features(Simulator(problem), proposer.settings, seed)
-    population.run(proposer.settings.feature_evaluations, inf, 1)
-    read_of = encoding(problem, expected(population), proposer.settings.places)
-    return proposer.actions(read_of, seed)
+    policy = TrainedPolicy(path, problem)
+    population = for_features(Simulator(problem), policy.settings, seed)
+    population.run(policy.settings.feature_evaluations, inf, 1)
+    read_of = encoding(problem, expected(population), policy.settings.places)
+    return policy.actions(read_of, seed)
 
 
 def shapes(proposed: Proposed) -> dict[str, tuple[int, int]]:
@@ -133,7 +135,6 @@ def classes(actions: Ints, proposed: Proposed) -> Ints:
 
 
 def _entropies(kind: str, of_graphs: NDArray[np.float64], objective: Objective) -> Row:
-    published = ENTROPY if (kind, objective) == ("placement", "time") else None
     return {
         "choices": kind,
         "objective": objective,
@@ -141,7 +142,6 @@ def _entropies(kind: str, of_graphs: NDArray[np.float64], objective: Objective) 
         "mean": float(of_graphs.mean()),
         "least": float(of_graphs.min()),
         "most": float(of_graphs.max()),
-        "paper_mean": published,
     }
 
 

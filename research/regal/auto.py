@@ -29,6 +29,7 @@ from msgspec import structs
 from benchmarks.lib.record import Row, show, write
 from benchmarks.lib.workers import add_workers, jobs
 from research import RESULTS
+from research.regal.data import graphs_hash, trained
 from research.regal.evaluation import NO_WORSE, Values, interval
 from research.regal.tasks import outcome
 from situate import Cluster, Learning, Problem, Result, solve
@@ -78,7 +79,12 @@ def main(arguments: list[str] | None = None) -> None:
     with_room = [row for row in rows if row["fits"]]
     if not with_room:
         raise SystemExit(f"{options.folder}: no plan fits, of any graph: give a larger --memory")
-    tables = {"budgets": list(_summary(budgets, with_room)), "graphs": rows}
+    tables = {
+        "budgets": list(_summary(budgets, with_room)),
+        "graphs": rows,
+        "weights": [trained(options.weights.stem, options.weights)],
+        "data": [{"graphs": len(paths), "sha256": graphs_hash(paths)}],
+    }
     show(f"regal_auto_{options.name}", tables["budgets"])
     options.weights = options.weights.name
     write(RESULTS / f"regal_auto_{options.name}.json", tables, options=options)

@@ -2,6 +2,8 @@
 
 BRKGA's `paper` settings decode serially, as the paper does, and its `tuned` ones eagerly, and so do
 policies by the settings they were trained with: what a decoder brings is not what learning does.
+Constants and shuffled features are baselines of learning: a policy has learnt to tell ops apart
+only as far as it is better than both.
 """
 
 from __future__ import annotations
@@ -12,21 +14,41 @@ from math import nan
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
-from situate import RULES, Cluster, Learning, Problem, solve
+from situate import RULES, Cluster, Learning, Problem, Result, solve
+from situate.data.arrays import Ints
 from situate.data.problem import Objective
 from situate.readers import read
+from situate.solvers.budget import Budget
 from situate.solvers.evolutionary.regal import weights
+from situate.solvers.evolutionary.regal.features import Encoding
+from situate.solvers.evolutionary.regal.proposers import (
+    ConstantProposer,
+    Network,
+    NetworkProposer,
+    Proposer,
+)
+from situate.solvers.evolutionary.regal.regal import CONSTANT, breed_with
+from situate.solvers.evolutionary.regal.settings import CONSTANTS, Constant, RegalSettings
 from situate.solvers.exact import cp_sat
 from situate.solvers.learned.learner import Settings
 from situate.solvers.registry import WITH_SETTINGS
+from situate.solvers.search import Search
 
 DEVICES = 2
 """Devices of the paper's experiments."""
 
 REFERENCE, EAGER = "brkga", "brkga, eager"
 """Labels of BRKGA with the common budget, by decoder; all are compared with the first."""
+
+TUNED, PAPER = "regal, best constant", "regal, best constant of paper settings"
+"""Labels of `regal` with the constant of each settings."""
+
+BY_HAND = {"time": (8, 1, 16, 1), "memory": (8, 1)}
+"""By objective, the constant of `tuned` settings that needs no search: each priority at its rank
+with the least variance, and for time all transfers first."""
 
 
 class Planned(NamedTuple):
@@ -46,6 +68,9 @@ class Compared:
         evaluations: None where `seconds` are the budget.
         weights: a file of trained weights, of methods that take one.
         plain: the label of BRKGA with the same decoder.
+        constant: proposals in place of those of weights; None for none.
+        shuffled: True to hide the graph from the network, see `ShuffledNetwork`.
+        best_constant: the label of `regal` with the constant of the same settings.
     """
 
     label: str
@@ -55,15 +80,24 @@ class Compared:
     weights: str | None = None
     plain: str = REFERENCE
     seconds: float | None = None
+    constant: Constant | None = None
+    shuffled: bool = False
+    best_constant: str = TUNED
 
     def planned(self, problem: Problem, seed: int) -> Planned:
         """Its plan, made on one thread."""
         if self.method == "cp_sat" and not cp_sat.takes(problem):
             return Planned(nan, nan, 0.0)
+        own = self.constant is not None or self.shuffled
+        result = self._guided(problem, seed) if own else self._solved(problem, seed)
+        value = result.value * (1 if result.feasible else 2)
+        return Planned(value, result.seconds, result.lower_bound or 0.0)
+
+    def _solved(self, problem: Problem, seed: int) -> Result:
         learning = Learning(weights=self.weights)
         if self.method in WITH_SETTINGS:
             learning = replace(learning, settings=self.settings)
-        result = solve(
+        return solve(
             problem,
             self.method,
             evaluations=self.evaluations,
@@ -72,8 +106,34 @@ class Compared:
             threads=1,
             learning=learning,
         )
-        value = result.value * (1 if result.feasible else 2)
-        return Planned(value, result.seconds, result.lower_bound or 0.0)
+
+    def _guided(self, problem: Problem, seed: int) -> Result:
+        """The result of proposals that `solve` does not offer."""
+        search = Search(problem, budget=Budget(None, self.evaluations), seed=seed, threads=1)
+        breed_with(search, self._proposer(problem))
+        return search.result(self.method)
+
+    def _proposer(self, problem: Problem) -> Proposer:
+        if self.constant is not None:
+            return ConstantProposer(self.constant)
+        assert self.weights is not None
+        return NetworkProposer(ShuffledNetwork(weights.TrainedPolicy(Path(self.weights), problem)))
+
+
+class ShuffledNetwork:
+    """A network that reads the features of ops in a random order and those of edges as zeros.
+
+    Its choices at an op say nothing of that op, and their frequencies stay nearly the same.
+    """
+
+    def __init__(self, network: Network) -> None:
+        self.settings, self._network = network.settings, network
+
+    def actions(self, encoded: Encoding, seed: int) -> Ints:
+        """See `Network`."""
+        order = np.random.default_rng(seed).permutation(len(encoded.nodes))
+        shuffled = replace(encoded, nodes=encoded.nodes[order], edges=np.zeros_like(encoded.edges))
+        return self._network.actions(shuffled, seed)
 
 
 BRED = ("brkga", "tuned_brkga", "regal", "gas", "idrs")
@@ -81,13 +141,17 @@ BRED = ("brkga", "tuned_brkga", "regal", "gas", "idrs")
 
 
 def methods(
-    evaluations: int, files: Mapping[str, Path], exact: float | None = None
+    evaluations: int,
+    files: Mapping[str, Path],
+    objective: Objective,
+    exact: float | None = None,
 ) -> Iterator[Compared]:
     """Those of the table with a common budget, and longer searches for the best known value.
 
     Args:
         evaluations: of each method but the long ones.
         files: weights by what to call them.
+        objective: of the problems.
         exact: seconds of CP-SAT; None to leave it out.
     """
     if exact is not None:
@@ -98,6 +162,8 @@ def methods(
     yield Compared("tuned_brkga", "tuned_brkga", evaluations)
     yield Compared("tuned_brkga, eager", "tuned_brkga", evaluations, "tuned", plain=EAGER)
     yield from guided(evaluations, files)
+    yield from shuffled(evaluations, files)
+    yield from constants(evaluations, objective)
     yield Compared("auto", "auto", evaluations)
     yield Compared("brkga, ten times as long", "brkga", 10 * evaluations)
     yield Compared("auto, ten times as long", "auto", 10 * evaluations)
@@ -114,10 +180,39 @@ def guided(evaluations: int, files: Mapping[str, Path]) -> Iterator[Compared]:
     for name, path in files.items():
         settings = weights.read(path)[1].settings
         names = ("idrs", "regal") if settings.shape.kind == "graph" else ("gas",)
-        same = EAGER if settings.breeding.decoder == "eager" else REFERENCE
         for method in names:
             label = f"{method}, {name}"
-            yield Compared(label, method, evaluations, weights=str(path), plain=same)
+            yield Compared(
+                label,
+                method,
+                evaluations,
+                weights=str(path),
+                plain=_plain(settings),
+                best_constant=TUNED if settings.proposed.ranked else PAPER,
+            )
+
+
+def shuffled(evaluations: int, files: Mapping[str, Path]) -> Iterator[Compared]:
+    """The graph networks, without the graph."""
+    for each in guided(evaluations, files):
+        if each.method == "regal":
+            yield replace(each, label=f"{each.label}, features shuffled", shuffled=True)
+
+
+def constants(evaluations: int, objective: Objective) -> Iterator[Compared]:
+    """`regal` with the best constant of each settings, and with one set by hand."""
+    tuned, paper = CONSTANTS["tuned", objective], CONSTANTS["paper", objective]
+    best = Compared(TUNED, "regal", evaluations, "tuned", CONSTANT, _plain(tuned))
+    yield best
+    by_hand = replace(tuned, levels=BY_HAND[objective])
+    yield replace(best, label="regal, constant by hand", constant=by_hand)
+    yield Compared(
+        PAPER, "regal", evaluations, "paper", CONSTANT, _plain(paper), best_constant=PAPER
+    )
+
+
+def _plain(settings: Constant | RegalSettings) -> str:
+    return EAGER if settings.breeding.decoder == "eager" else REFERENCE
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,18 @@ from pathlib import Path
 from benchmarks.lib.record import ROOT, read_record
 from research import RESULTS
 from research.pages import write_page
+from research.papers.claims import claim
 from research.regal import tables
+from research.regal.claims import claims
 from research.regal.published import IN_PAPER_SETTINGS, set_of
 from research.regal.tables import Content
+from situate.solvers.evolutionary.regal.regal import WEIGHTS
 
 PAGE = ROOT / "research" / "regal.md"
 TEXT = Path(__file__).parent / "text"
+NOT_KEPT = "Weights not kept: its rows with weights cannot be repeated."
+"""Said of records whose weights are lost."""
+
 IMAGES = "images"
 """The folder of pictures beside the page."""
 
@@ -50,8 +56,6 @@ TITLES = {
     "real_memory_paper": "Real set, peak memory, in the paper's settings",
     "real_time_by_synthetic": "Real set, time, by weights of the synthetic set",
     "synthetic_time_by_real": "Synthetic set, time, by weights of the real set",
-    "synthetic_time_by_one_step": "Synthetic set, time, by weights after one step of training",
-    "real_time_by_one_step": "Real set, time, by weights after one step of training",
     "published_time": "Published graphs, time",
     "larger_time": "Larger graphs, time",
     "larger_memory": "Larger graphs, peak memory",
@@ -65,8 +69,6 @@ FOLDERS = {
     "real_memory_paper": "REAL/memory",
     "real_time_by_synthetic": "REAL/time",
     "synthetic_time_by_real": "SYNTHETIC",
-    "synthetic_time_by_one_step": "SYNTHETIC",
-    "real_time_by_one_step": "REAL/time",
 }
 OURS = ("synthetic_time", "real_time", "real_memory")
 """The paper's three sets."""
@@ -123,8 +125,23 @@ def _compared(made: Callable[[Content], str], picture: str = "") -> tuple[Part, 
     )
 
 
+CONSTANTS = tuple(
+    Part(
+        f"{title}, `{settings}` settings",
+        f"constants_{settings}_{objective}",
+        f"constants {sets} --settings {settings} --objective {objective}",
+        tables.constants,
+    )
+    for settings in ("tuned", "paper")
+    for objective, title, sets in (
+        ("time", "Time", "SYNTHETIC/train REAL/time/train"),
+        ("memory", "Peak memory", "REAL/memory/train"),
+    )
+)
+
 SECTIONS: dict[str, tuple[Part, ...]] = {
     "table_1": _compared(tables.methods),
+    "constants": CONSTANTS,
     "transfer": (
         *_of_sets(
             EVALUATION,
@@ -137,16 +154,13 @@ SECTIONS: dict[str, tuple[Part, ...]] = {
             LARGER, tables.methods, ("larger_time", "larger_memory"), picture="regal_improvements"
         ),
     ),
-    "untrained": _of_sets(
-        EVALUATION, tables.methods, ("synthetic_time_by_one_step", "real_time_by_one_step")
-    ),
     "figure_2": _compared(tables.improvements, "regal_improvements"),
     "figure_3": _compared(tables.evaluations, "regal_evaluations"),
     "figure_4a": _of_sets(ACTIONS, tables.entropies, OF_CHOICES, "actions_", "regal_entropies"),
     "figure_4b": _of_sets(
         f"ablations rounds {TRAINED}",
         tables.variants,
-        ("synthetic_time", "real_time"),
+        ("real_time",),
         "rounds_",
         "regal_rounds",
     ),
@@ -199,10 +213,22 @@ def page(results: Path = RESULTS) -> str:
 
 def _blocks(results: Path) -> Iterator[str]:
     yield (TEXT / "introduction.md").read_text()
+    yield from _claims(results)
     for text, parts in SECTIONS.items():
         yield (TEXT / f"{text}.md").read_text()
         for part in parts:
             yield _part(part, results / f"regal_{part.record}.json")
+
+
+def _claims(results: Path) -> Iterator[str]:
+    """The table of claims, of the records that there are."""
+    yield (TEXT / "claims.md").read_text()
+    paths = {path.stem.removeprefix("regal_"): path for path in results.glob("regal_*.json")}
+    rows = claims({name: read_record(path) for name, path in paths.items()})
+    if not rows:
+        yield "There is no record to test one with.\n"
+        return
+    yield f"Met: {claim.counted(rows)} that count.\n\n{claim.table(rows)}\n"
 
 
 def _part(part: Part, path: Path) -> str:
@@ -210,12 +236,25 @@ def _part(part: Part, path: Path) -> str:
     if not path.is_file():
         return f"{heading}Not measured yet: `python -m research.regal.{part.arguments}`.\n"
     content = read_record(path)
-    made = f"`{path.name}`, commit {content['commit'][:7]}, {content['date'][:10]}.\n"
+    made = f"`{path.name}`, commit {content['commit'][:7]}, {content['date'][:10]}."
+    made += f" {NOT_KEPT}\n" if _lost(content) else "\n"
     picture = f"{IMAGES}/{part.picture}.svg"
     shown = part.picture and (PAGE.parent / picture).is_file()
     return f"{heading}{made}\n{part.made(content)}\n" + (
         f"\n![{part.title}]({picture})\n" if shown else ""
     )
+
+
+def _lost(content: Content) -> bool:
+    """True for a record of weights that has no hash of theirs and does not name shipped ones."""
+    tables, files = content["tables"], content["options"].get("weights") or {}
+    hashed = [row.get("sha256") for row in tables.get("weights", [])]
+    if hashed and all(hashed):
+        return False
+    if not (files or hashed or {"curves", "entropy, nats"} & tables.keys()):
+        return False
+    names = set(files.values()) if isinstance(files, dict) else {files}
+    return not names or not names <= {path.name for path in WEIGHTS.glob("*.safetensors")}
 
 
 if __name__ == "__main__":

@@ -42,6 +42,12 @@ TABLE_1: dict[str, dict[str, Figures]] = {
 (Table 1). CP-SAT ran for 24 hours. The last two sets are XLA's graphs, 94 and 32 of an order of
 magnitude more ops than those that trained the policy (5.3)."""
 
+EVALUATIONS = 5000
+"""Evaluations of each method in Table 1 (5.2)."""
+
+STEPS = 100_000
+"""Steps of a training in the paper's settings (A.14, A.15)."""
+
 IN_PAPER_SETTINGS = "_paper"
 """The end of the names of records whose weights learnt in the paper's settings."""
 

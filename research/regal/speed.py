@@ -15,6 +15,7 @@ import torch
 from benchmarks.lib.graphs import TWO_DEVICES
 from benchmarks.lib.record import Row, Target, record
 from research import RESULTS
+from research.regal.data import trained
 from research.regal.published import SECONDS
 from situate import RULES, Cluster, Learning, Problem, solve
 from situate.bench.families.regal import synthetic
@@ -22,7 +23,7 @@ from situate.bench.families.unequal import layered
 from situate.host.machine import usable_cpus
 from situate.solvers.evolutionary.regal.features import encoding
 from situate.solvers.evolutionary.regal.regal import WEIGHTS
-from situate.solvers.evolutionary.regal.weights import Proposer
+from situate.solvers.evolutionary.regal.weights import TrainedPolicy
 
 WANTED_SECONDS, WANTED_NETWORK_SECONDS = 0.06, 0.1
 
@@ -39,7 +40,11 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--repeats", type=int, default=15)
     options = parser.parse_args(arguments)
     plans, network = list(_plans(options)), list(_network(options))
-    tables = {"plans": plans, "network, one thread": network}
+    tables = {
+        "plans": plans,
+        "network, one thread": network,
+        "weights": [trained(options.weights.stem, options.weights)],
+    }
     targets = [
         _target(f"regal, {options.ops} ops", WANTED_SECONDS, plans[-1]["seconds"]),
         _target(
@@ -80,10 +85,10 @@ def _network(options: argparse.Namespace) -> Iterator[Row]:
     torch.set_num_threads(1)
     graph = layered(options.network_ops, 0)
     problem = Problem(graph, TWO_DEVICES, rules=RULES["regal"])
-    proposer = Proposer(options.weights, problem)
+    policy = TrainedPolicy(options.weights, problem)
     expected = np.full((problem.n, problem.d + 1), 0.5, np.float32)
-    read = encoding(problem, expected, proposer.settings.places)
-    taken = _taken({"network": lambda: proposer.actions(read, 0)}, options.repeats)["network"]
+    read = encoding(problem, expected, policy.settings.places)
+    taken = _taken({"network": lambda: policy.actions(read, 0)}, options.repeats)["network"]
     yield {
         "ops": problem.n,
         "edges": len(read.source),

@@ -6,10 +6,24 @@ from collections.abc import Mapping
 from typing import Any
 
 from research.papers import markdown
-from research.regal.compared import BRED
-from research.regal.published import LEAST, MOST, NO_WORSE, SECONDS, set_of, table_1
+from research.regal.compared import BRED, PAPER, REFERENCE
+from research.regal.published import (
+    ENTROPY,
+    EVALUATIONS,
+    IN_PAPER_SETTINGS,
+    LEAST,
+    MOST,
+    NO_WORSE,
+    SECONDS,
+    STEPS,
+    set_of,
+    table_1,
+)
 
 Content = dict[str, Any]
+
+GUIDED = ("regal", "gas", "idrs")
+"""Methods that draw from proposals."""
 
 
 def in_paper_settings(content: Content) -> Content:
@@ -28,7 +42,8 @@ def in_paper_settings(content: Content) -> Content:
 
 
 def _tuned(label: str) -> bool:
-    return ", tuned" in label
+    """True for a method with weights or a constant of `tuned` settings."""
+    return ", tuned" in label or (", " in label and "constant" in label and PAPER not in label)
 
 
 def methods(content: Content) -> str:
@@ -37,31 +52,65 @@ def methods(content: Content) -> str:
     graphs = len(content["tables"]["graphs"])
     head = (
         f"{graphs} graphs", "improvement, %", "the paper's", "over the same decoder, %",
-        "no worse, % of graphs", "gap to the best known, %", "the paper's", "seconds",
+        "over the best constant, %", "no worse, % of graphs", "gap to the best known, %",
+        "the paper's", "seconds",
     )  # fmt: skip
-    lines: list[tuple[str, ...]] = [
-        (
-            _taken(row, graphs),
-            spread(row["improvement_%"], row["interval_%"]),
-            figure(row["paper_improvement_%"], 2),
-            _over_same(row),
-            figure(row["no_worse_%"]),
-            figure(row["gap_to_best_known_%"]),
-            figure(row["paper_gap_%"], 2),
-            figure(row["seconds"], 3),
-        )
-        for row in rows
-    ]
+    lines = [_method(row, content, graphs) for row in rows]
     for bound in content["tables"].get("bound", []):
         most = spread(bound["improvement_%"], bound["interval_%"])
         lines.append(("lower bound, at most", most, *[markdown.NONE] * (len(head) - 2)))
-    run = {row["method"].partition(",")[0] for row in rows}
+    beside = {row["method"].partition(",")[0] for row in rows if _as_in_the_paper(row, content)}
     for method, (improvement, gap) in table_1(content["options"]["name"]).items():
-        if method not in run:
+        if method not in beside:
             cells = [markdown.NONE] * len(head)
-            cells[2], cells[6] = figure(improvement, 2), figure(gap, 2)
-            lines.append((f"`{method}`, not run", *cells[1:]))
+            cells[0], cells[2], cells[7] = (
+                f"the paper's `{method}`",
+                figure(improvement, 2),
+                figure(gap, 2),
+            )
+            lines.append(tuple(cells))
     return markdown.table(head, lines) + "".join(map(_unfinished, _weights(content)))
+
+
+def _method(row: Mapping[str, Any], content: Content, graphs: int) -> tuple[str, ...]:
+    """The cells of a method, with the paper's figures if it plans as in the paper."""
+    method = row["method"].partition(",")[0]
+    published = table_1(content["options"]["name"]).get(method, (None, None))
+    improvement, gap = published if _as_in_the_paper(row, content) else (None, None)
+    return (
+        _taken(row, graphs),
+        spread(row["improvement_%"], row["interval_%"]),
+        figure(improvement, 2),
+        _over_same(row),
+        _over_constant(row),
+        figure(row["no_worse_%"]),
+        figure(row["gap_to_best_known_%"]),
+        figure(gap, 2),
+        figure(row["seconds"], 3),
+    )
+
+
+def _as_in_the_paper(row: Mapping[str, Any], content: Content) -> bool:
+    """True if a method decodes serially and has the paper's evaluations; of methods that draw from
+    proposals, if they are trained in the paper's settings."""
+    method, _, name = row["method"].partition(", ")
+    in_paper_settings = {
+        each["weights"] for each in content["tables"].get("weights", []) if each["of"] == STEPS
+    }
+    return (
+        method != "cp_sat"
+        and row["same_decoder"] == REFERENCE
+        and content["options"]["evaluations"] == EVALUATIONS
+        and (name in in_paper_settings if method in GUIDED else not name)
+    )
+
+
+def _over_constant(row: Mapping[str, Any]) -> str:
+    """Over the best constant of the same settings, of other methods that draw from proposals."""
+    drawn = row["method"].partition(",")[0] in GUIDED
+    if not drawn or row.get("best_constant") in (None, row["method"]):
+        return markdown.NONE
+    return spread(row["over_constant_%"], row["over_constant_interval_%"], 2)
 
 
 def _taken(row: Mapping[str, Any], graphs: int) -> str:
@@ -84,15 +133,16 @@ def _unfinished(row: Mapping[str, Any]) -> str:
 
 
 def improvements(content: Content) -> str:
-    """Fig. 2 in figures: of methods with weights, over BRKGA with the same decoder."""
-    name = set_of(content["options"]["name"])
+    """Fig. 2 in figures: of methods that draw from proposals, over BRKGA with the same decoder."""
+    whole = content["options"]["name"]
+    name = set_of(whole)
     head = ("", "no worse, % of graphs", "least, %", "most, %")
     lines = [
         (_code(row["method"]), *(figure(row[c]) for c in ("no_worse_%", "least_%", "most_%")))
         for row in content["tables"]["methods"]
-        if row["method"].startswith(("regal", "gas", "idrs"))
+        if row["method"].startswith(GUIDED)
     ]
-    if name in NO_WORSE:
+    if name in NO_WORSE and whole.endswith(IN_PAPER_SETTINGS):
         lines.append(("the paper's `regal`", *(figure(of[name]) for of in (NO_WORSE, LEAST, MOST))))
     return markdown.table(head, lines)
 
@@ -112,15 +162,21 @@ def evaluations(content: Content) -> str:
     return markdown.table((f"evaluations, {graphs} graphs", *map(_code, labels)), lines)
 
 
+OF_ENTROPY = ("real_time", "placement")
+"""The set and the choices that the paper's entropy is of."""
+
+
 def entropies(content: Content) -> str:
     """Fig. 4a."""
+    name = content["options"]["name"]
     head = (
         "choices", "mean, nats", "least", "most", "the paper's mean", "most frequent", "% of ops",
     )  # fmt: skip
     lines = [
         (
             row["choices"],
-            *(figure(row[c], 2) for c in ("mean", "least", "most", "paper_mean")),
+            *(figure(row[c], 2) for c in ("mean", "least", "most")),
+            figure(ENTROPY if (set_of(name), row["choices"]) == OF_ENTROPY else None, 2),
             f"{row['usual']} of {row['levels']}",
             figure(row["usual_%"]),
         )
@@ -175,22 +231,40 @@ def variants(content: Content) -> str:
 
 
 def seconds(content: Content) -> str:
-    """Table 3."""
+    """Table 3; the paper's seconds stand beside methods with the paper's decoder."""
     head = (f"{content['options']['ops']} ops", "threads", "seconds", "the paper's")
+    serial = ("partition_dfs", "local_search", "brkga")
     lines = [
         (
             _code(row["method"]),
             str(row["threads"]),
             figure(row["seconds"], 3),
-            f"{SECONDS[row['method']]:g}",
+            f"{SECONDS[row['method']]:g}" if row["method"] in serial else markdown.NONE,
         )
         for row in content["tables"]["plans"]
     ]
-    run = {row["method"] for row in content["tables"]["plans"]}
+    beside = {row["method"] for row in content["tables"]["plans"]} & set(serial)
     lines += [
-        (f"`{method}`, not run", markdown.NONE, markdown.NONE, f"{seconds:g}")
+        (f"the paper's `{method}`", markdown.NONE, markdown.NONE, f"{seconds:g}")
         for method, seconds in SECONDS.items()
-        if method not in run
+        if method not in beside
+    ]
+    return markdown.table(head, lines)
+
+
+def constants(content: Content) -> str:
+    """The last rung of a search for the best constant."""
+    rows = content["tables"]["constants"]
+    sets = [each["set"] for each in content["tables"]["data"]]
+    head = ("constant", "improvement, %", *(f"{of}, %" for of in sets), "behind the best, %")
+    lines = [
+        (
+            row["constant"] + (", by hand" if row["by_hand"] else ""),
+            figure(row["improvement_%"], 2),
+            *(figure(row[f"{of}, %"], 2) for of in sets),
+            spread(row["behind_the_best_%"], row["its_interval_%"], 2),
+        )
+        for row in rows
     ]
     return markdown.table(head, lines)
 

@@ -23,6 +23,7 @@ from benchmarks.lib.record import Row, show, write
 from benchmarks.lib.workers import add_workers, jobs
 from research import RESULTS
 from research.regal.compared import DEVICES, Compared, guided, plain
+from research.regal.data import graphs_hash, trained
 from research.regal.tasks import outcome
 from situate import RULES, Cluster, Problem
 from situate.data.problem import Objective
@@ -48,8 +49,13 @@ def main(arguments: list[str] | None = None) -> None:
         found = list(pool.map((task,) for task in tasks))
     rewards = np.array(found).reshape(len(paths), -1)
     rows = list(_rows(paths, rewards))
+    tables = {
+        "all": [_row("all", rewards)],
+        "topologies": rows,
+        "weights": [trained(options.weights.stem, options.weights)],
+        "data": [{"graphs": len(paths), "sha256": graphs_hash(paths)}],
+    }
     options.weights = options.weights.name
-    tables = {"all": [_row("all", rewards)], "topologies": rows}
     show(f"regal_topologies_{options.name}", tables["all"])
     write(RESULTS / f"regal_topologies_{options.name}.json", tables, options=options)
 

@@ -51,8 +51,9 @@ class LearningOptions:
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Trained weights of regal, gas or idrs, as 'situate train' writes them. Default: "
-            "those that come with situate (real or synthetic, by the graphs of their training).",
+            help="Trained weights of regal, gas or idrs, as 'situate train' writes them; or those "
+            "that come with situate (real or synthetic, by the graphs of their training); or "
+            "constant, for none. Default: constant for regal, synthetic for idrs.",
         ),
     ] = None
     grouping: Annotated[

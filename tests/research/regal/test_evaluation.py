@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -20,6 +21,7 @@ from situate.bench.families.regal import MODELS, synthetic
 from situate.data import graph_json
 from situate.readers import read
 from situate.solvers.evolutionary.regal import weights
+from situate.solvers.evolutionary.regal.features import encoding
 from situate.solvers.evolutionary.regal.settings import SETTINGS
 from situate.solvers.exact import cp_sat
 from situate.solvers.exact.variables import size_of_model
@@ -58,14 +60,116 @@ def found(graphs: Path) -> dict[str, Any]:
     return dict(read_record(graphs / "results" / "regal_synthetic_time.json"))
 
 
-def test_every_method_is_beside_the_papers_figure(found: dict[str, Any]) -> None:
+def cells(content: dict[str, Any]) -> dict[str, list[str]]:
+    """The cells of the table of methods, by the first."""
+    lines = tables.methods(content).splitlines()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if "|" in line]
+    return {row[0]: row for row in rows}
+
+
+# The paper's figures stand beside rows of the same decoder, settings and evaluations alone.
+
+
+def test_a_serial_method_of_as_many_evaluations_is_beside_the_papers_figure(
+    found: dict[str, Any],
+) -> None:
+    shown = cells(found | {"options": found["options"] | {"evaluations": 5000}})
+    assert shown["`regal`, small"][2] == "4.81"
+    assert shown["`gas`, sequence"][7] == "23.48"
+    assert shown["`partition_dfs`"][7] == "93.66"
+    for method in (
+        "`auto`",
+        "`brkga`, eager",
+        "`brkga`, ten times as long",
+        "`tuned_brkga`, eager",
+    ):
+        assert shown[method][2] == shown[method][7] == "–"
+    assert shown["`regal`, best constant of paper settings"][2] == "–"
+    assert "the paper's `regal`" not in shown
+    assert shown["the paper's `cp_sat`"][2] == "19.50"
+
+
+def test_with_other_evaluations_the_papers_figures_have_rows_of_their_own(
+    found: dict[str, Any],
+) -> None:
+    shown = cells(found)
+    assert shown["`regal`, small"][2] == "–"
+    assert shown["the paper's `regal`"][2] == "4.81"
+
+
+def test_weights_in_other_settings_are_not_beside_the_papers_figure(found: dict[str, Any]) -> None:
+    rows = [row | {"of": 1000} for row in found["tables"]["weights"]]
+    tuned = found | {
+        "options": found["options"] | {"evaluations": 5000},
+        "tables": found["tables"] | {"weights": rows},
+    }
+    assert cells(tuned)["`regal`, small"][2] == "–"
+    assert cells(tuned)["the paper's `regal`"][2] == "4.81"
+
+
+# Constants and shuffled features are rows, and the difference to the best constant is paired.
+
+
+def test_constants_and_shuffled_features_are_baselines(found: dict[str, Any]) -> None:
+    labels = {row["method"] for row in found["tables"]["methods"]}
+    assert {compared.TUNED, compared.PAPER, "regal, constant by hand"} < labels
+    assert "regal, small, features shuffled" in labels
+    assert set(found["tables"]["graphs"][0]) == {"graph", *labels}
+
+
+def test_improvements_over_the_constant_are_paired(found: dict[str, Any]) -> None:
+    graphs = found["tables"]["graphs"]
+    for row in found["tables"]["methods"]:
+        over = [100 * (1 - graph[row["method"]] / graph[row["best_constant"]]) for graph in graphs]
+        assert row["over_constant_%"] == pytest.approx(sum(over) / len(graphs), abs=1e-6)
+        half = evaluation.interval(np.array(over))
+        assert row["over_constant_interval_%"] == pytest.approx(half, abs=1e-6)
     rows = {row["method"]: row for row in found["tables"]["methods"]}
-    assert rows["regal, small"]["paper_improvement_%"] == 4.81
-    assert rows["gas, sequence"]["paper_gap_%"] == 23.48
-    assert rows["partition_dfs"]["paper_gap_%"] == 93.66
-    assert rows["auto"]["paper_gap_%"] is None
-    assert rows["brkga, ten times as long"]["paper_improvement_%"] is None
-    assert set(found["tables"]["graphs"][0]) == {"graph", *rows}
+    assert rows["regal, small"]["best_constant"] == compared.PAPER
+    assert rows[compared.TUNED]["over_constant_%"] == 0
+
+
+def test_a_constant_needs_no_weights(graphs: Path) -> None:
+    of = problem(graphs / "test" / "er.json")
+    for each in compared.constants(200, "time"):
+        assert each.planned(of, 0).value > 0
+
+
+def test_a_shuffled_network_reads_the_same_features_of_other_ops_and_no_edges(
+    graphs: Path,
+) -> None:
+    encodings = []
+
+    class Reader:
+        settings = SETTINGS["tuned", "time"]
+
+        def actions(self, encoded: Any, seed: int) -> Any:
+            encodings.append(encoded)
+            return seed
+
+    of = problem(graphs / "test" / "er.json")
+    encoded = encoding(of, np.zeros((of.n, 3), np.float32), True)
+    assert compared.ShuffledNetwork(Reader()).actions(encoded, 5) == 5
+    [read_of] = encodings
+    assert not read_of.edges.any()
+    assert encoded.edges.any()
+    assert not np.array_equal(read_of.nodes, encoded.nodes)
+    np.testing.assert_array_equal(np.sort(read_of.nodes, axis=0), np.sort(encoded.nodes, axis=0))
+
+
+# A record names its weights and graphs by their hashes.
+
+
+def test_a_record_has_the_hashes_of_weights_and_graphs(graphs: Path, found: dict[str, Any]) -> None:
+    file = graphs / "small.safetensors"
+    row = found["tables"]["weights"][0]
+    assert row["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert (row["file"], row["data"]) == (file.name, "abc")
+    assert row["settings"]["proposed"]["scheduling"] == 16
+    paths = sorted((graphs / "test").iterdir())
+    hashes = "".join(read(path).hash for path in paths)
+    [data] = found["tables"]["data"]
+    assert data == {"graphs": 4, "sha256": hashlib.sha256(hashes.encode()).hexdigest()}
 
 
 def test_weights_of_an_unfinished_training_are_said_to_be(found: dict[str, Any]) -> None:
@@ -89,16 +193,19 @@ def test_weights_in_the_papers_settings_stand_without_tuned_ones(found: dict[str
     named = json.loads(json.dumps(found).replace("gas, sequence", "gas, tuned"))
     kept = tables.in_paper_settings(named)
     labels = {row["method"] for row in kept["tables"]["methods"]}
-    assert labels == {row["method"] for row in named["tables"]["methods"]} - {"gas, tuned"}
+    tuned = {"gas, tuned", compared.TUNED, "regal, constant by hand"}
+    assert labels == {row["method"] for row in named["tables"]["methods"]} - tuned
+    assert compared.PAPER in labels
     assert "gas, tuned, %" in named["tables"]["evaluations"][0]
     assert ", tuned" not in tables.methods(kept) + tables.evaluations(kept)
 
 
 def test_weights_in_the_papers_settings_are_of_the_papers_set(found: dict[str, Any]) -> None:
-    for name in ("real_time", "real_time_paper"):
+    for name, beside in (("real_time", False), ("real_time_paper", True)):
         named = found | {"options": found["options"] | {"name": name}}
-        assert "| the paper's `regal` | 87.4 | -24.0 | 26.0 |" in tables.improvements(named)
-        assert "| `cp_sat`, not run | – | 15.85 |" in tables.methods(named)
+        line = "| the paper's `regal` | 87.4 | -24.0 | 26.0 |"
+        assert (line in tables.improvements(named)) == beside
+        assert "| the paper's `cp_sat` | – | 15.85 |" in tables.methods(named)
 
 
 def test_graphs_of_folders_in_the_folder_are_named_with_theirs(
@@ -122,7 +229,7 @@ def test_cp_sat_is_among_the_methods_where_it_is_given_seconds(
     named = ("--name", "synthetic_time", "--exact", "0.3")
     evaluation.main([str(graphs / "test"), *named, *few])
     rows = read_record(tmp_path / "regal_synthetic_time.json")["tables"]["methods"]
-    assert [row["paper_gap_%"] for row in rows if row["method"] == "cp_sat"] == [0.0]
+    assert [row["graphs"] for row in rows if row["method"] == "cp_sat"] == [1]
 
 
 def problem(path: Path) -> Problem:
@@ -157,7 +264,8 @@ def test_means_are_of_the_values_by_graph(found: dict[str, Any]) -> None:
     for row in found["tables"]["methods"]:
         improved = [100 * (1 - graph[row["method"]] / graph["brkga"]) for graph in graphs]
         assert row["improvement_%"] == pytest.approx(sum(improved) / len(graphs))
-        same = "brkga, eager" if "eager" in row["method"] else "brkga"
+        eager = ("brkga, eager", "tuned_brkga, eager", compared.TUNED, "regal, constant by hand")
+        same = "brkga, eager" if row["method"] in eager else "brkga"
         over_same = [100 * (1 - graph[row["method"]] / graph[same]) for graph in graphs]
         assert row["over_same_decoder_%"] == pytest.approx(sum(over_same) / len(graphs))
         assert (row["least_%"], row["most_%"]) == pytest.approx((min(over_same), max(over_same)))

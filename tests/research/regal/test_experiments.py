@@ -207,13 +207,14 @@ def test_a_variant_of_the_papers_has_its_figures() -> None:
     assert shown[3] == "| transfers | 7 | 2 | -0.9500 | 2.0 | – | – |"
 
 
-def test_seconds_are_beside_the_papers() -> None:
-    plan = {"method": "regal", "threads": 2, "seconds": 0.06}
-    found = tables.seconds({"options": {"ops": 150}, "tables": {"plans": [plan]}})
+def test_seconds_of_serial_methods_are_beside_the_papers() -> None:
+    plans = [{"method": name, "threads": 2, "seconds": 0.06} for name in ("brkga", "regal")]
+    found = tables.seconds({"options": {"ops": 150}, "tables": {"plans": plans}})
     lines = found.splitlines()
-    assert lines[2] == "| `regal` | 2 | 0.060 | 1.04 |"
-    assert "| `partition_dfs`, not run | – | – | 144 |" in lines
-    assert len(lines) == 2 + len(tables.SECONDS)
+    assert lines[2:4] == ["| `brkga` | 2 | 0.060 | 0.89 |", "| `regal` | 2 | 0.060 | – |"]
+    assert "| the paper's `partition_dfs` | – | – | 144 |" in lines
+    assert "| the paper's `regal` | – | – | 1.04 |" in lines
+    assert len(lines) == 3 + len(tables.SECONDS)
 
 
 def test_improvements_by_evaluations_are_of_so_many_graphs() -> None:
@@ -256,6 +257,28 @@ def test_what_is_not_measured_has_its_command(tmp_path: Path) -> None:
     parts = [part for each in page.SECTIONS.values() for part in each]
     assert text.count("Not measured yet: `python -m research.regal.") == len(parts)
     assert "regal.evaluation REAL/memory/test --name real_memory --objective memory" in text
+
+
+def test_records_of_lost_weights_say_so(tmp_path: Path) -> None:
+    shipped = "time-2-tuned-real.safetensors"
+    of = {"plans": [{"method": "brkga", "threads": 1, "seconds": 0.1}]}
+    for name, tables_of, files, lost in (
+        ("hashed", {"weights": [{"sha256": "ab"}]}, "weights.safetensors", False),
+        ("shipped", {"weights": [{"steps": 1}]}, {"tuned": shipped}, False),
+        ("other", {"weights": [{"steps": 1}]}, {"tuned": "weights.safetensors"}, True),
+        ("trained", {"curves": []}, None, True),
+        ("none", {}, None, False),
+    ):
+        content = {
+            "commit": "abc",
+            "date": "2026-01-01",
+            "options": {"ops": 1, "weights": files},
+            "tables": of | tables_of,
+        }
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps(content))
+        part = page.Part("", name, "", tables.seconds)
+        assert (page.NOT_KEPT in page._part(part, path)) == lost, name
 
 
 def test_the_command_of_a_comparison_plans_for_the_objective_of_its_set() -> None:

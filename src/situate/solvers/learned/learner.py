@@ -95,8 +95,9 @@ class Learning:
         on_measured: called after each batch with the number of its first sample and its
             measurements.
         start: makes a placement (n,) to measure first, for methods that can begin with one.
-        weights: a file of trained weights for methods with a network, or `real` or `synthetic` for
-            the package's weights trained on such graphs. None for the package's default weights.
+        weights: a file of trained weights for methods with a network, `real` or `synthetic` for
+            the package's weights trained on such graphs, or `constant` for proposals without a
+            network. None for `regal`'s constant, or for the package's default weights.
 
     Raises:
         SituateError: unknown settings or grouping; groups below one or above `MOST_GROUPS`; noise

@@ -1,9 +1,8 @@
-"""The methods with weights that were not trained: they plan, and keep their budgets."""
+"""The methods with constants and with weights that were not trained: they plan, and keep their
+budgets."""
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,11 @@ from situate.data.problem import Problem  # noqa: E402
 from situate.errors import MissingExtra, SituateError  # noqa: E402
 from situate.policies import installed  # noqa: E402
 from situate.solvers import solve  # noqa: E402
-from situate.solvers.budget import Budget  # noqa: E402
 from situate.solvers.evolutionary.regal import weights  # noqa: E402
 from situate.solvers.evolutionary.regal.regal import (  # noqa: E402
+    CONSTANT,
     SETS,
     WEIGHTS,
-    _population_for_features,
     _weights,
 )
 from situate.solvers.evolutionary.regal.settings import SETTINGS  # noqa: E402
@@ -108,27 +106,50 @@ def test_a_budget_of_nothing_gives_a_plan(tmp_path: Path) -> None:
     assert solve(of, "regal", time_limit=0, learning=learning(tmp_path)).evaluations >= 1
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_a_network_is_not_asked_without_time_for_its_proposals(
-    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+# Without weights `regal` proposes the constant of its settings on any devices, without PyTorch.
+
+
+@pytest.mark.parametrize("settings", ["paper", "tuned"])
+@pytest.mark.parametrize("objective", ["time", "memory"])
+@pytest.mark.parametrize("family", families())
+def test_constants_plan_every_family(family: str, objective: str, settings: Any) -> None:
+    of = problem(family, objective, "regal")
+    check(of, solve(of, "regal", evaluations=120, learning=Learning(settings=settings)))
+
+
+@pytest.mark.parametrize("evaluations", [1, 2, 3, 100, 1000])
+@pytest.mark.parametrize("bandwidth", [1.0, float("inf")])
+def test_constants_leave_the_whole_budget_to_brkga(evaluations: int, bandwidth: float) -> None:
+    of = Problem(fork(12), devices(1, 2, bandwidth=bandwidth), rules="regal")
+    result = solve(of, "regal", evaluations=evaluations)
+    assert result.evaluations <= evaluations
+    assert result.evaluations == evaluations or result.gap == 0
+
+
+@pytest.mark.parametrize("method", ["regal", "idrs"])
+def test_a_constant_needs_no_time_and_the_seed_decides(method: str) -> None:
+    of = Problem(fork(40), devices(1, 1, 1, bandwidth=100.0), rules="regal")
+    learning = Learning(weights=CONSTANT)
+    assert solve(of, method, time_limit=0, learning=learning).evaluations >= 1
+
+    def solved(**changes: Any) -> Any:
+        return solve(of, method, evaluations=900, learning=learning, **changes).plan.placement
+
+    assert solved(threads=1) == solved(threads=3)
+    assert solved(seed=1) != solved(seed=2)
+
+
+def test_a_constant_needs_no_package_of_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installed, "find_spec", lambda name: None)
     of = Problem(fork(12), devices(1, 1), rules="regal")
-    given = learning(tmp_path, method=method)
-    monkeypatch.setattr("situate.solvers.evolutionary.regal.regal.encoding", None)
-    assert solve(of, method, time_limit=0, learning=given).evaluations == 1
+    default = solve(of, "regal", evaluations=100)
+    named = solve(of, "regal", evaluations=100, learning=Learning(weights=CONSTANT))
+    assert default.plan.placement == named.plan.placement
 
 
-def test_features_leave_half_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a clock that goes on by a second at every look."""
-    clock = itertools.count()
-    monkeypatch.setattr("time.perf_counter", lambda: float(next(clock)))
-    monkeypatch.setattr("situate.solvers.evolutionary.brkga.SLICE_SECONDS", 0.001)
-    endless = replace(SETTINGS["paper", "time"], feature_evaluations=10**9)
-    search = Search(
-        Problem(fork(12), devices(1, 1), rules="regal"), budget=Budget(time_limit=400.0), threads=1
-    )
-    _population_for_features(search, endless)
-    assert 200 <= search.budget.seconds <= 220
+def test_where_no_plan_that_sends_is_better_a_constant_finds_one_device() -> None:
+    of = Problem(fork(40), devices(1, 2, bandwidth=1e-6), rules="regal")
+    assert solve(of, "regal", evaluations=400).value <= solve(of, "single").value
 
 
 # Weights must be for the problem, and errors say how to train some.
@@ -145,12 +166,11 @@ def test_without_weights_for_the_problem_it_says_how_to_train_some() -> None:
     with pytest.raises(
         SituateError, match="no weights for time on 7 devices in tuned settings come with"
     ):
-        solve(of, "regal", evaluations=9)
+        solve(of, "idrs", evaluations=9)
 
 
 @pytest.mark.parametrize(
-    ("method", "settings", "named"),
-    [("regal", "paper", "paper"), ("idrs", "paper", "paper"), ("gas", "tuned", "gas")],
+    ("method", "settings", "named"), [("idrs", "paper", "paper"), ("gas", "tuned", "gas")]
 )
 def test_settings_without_weights_are_named(method: str, settings: Any, named: str) -> None:
     of = Problem(chain(4), devices(1, 1), rules="regal")
@@ -161,16 +181,16 @@ def test_settings_without_weights_are_named(method: str, settings: Any, named: s
 def test_the_packages_own_weights_are_named_where_none_of_them_fits() -> None:
     of = Problem(chain(4), devices(1, 1), "memory", rules="regal")
     with pytest.raises(SituateError, match=r"only for time on 2 devices in tuned settings: train"):
-        solve(of, "regal", evaluations=9)
+        solve(of, "idrs", evaluations=9)
 
 
-def test_weights_are_named_after_their_set_and_the_synthetic_ones_are_the_default() -> None:
+def test_weights_are_named_after_their_set_and_the_synthetic_ones_come_first() -> None:
     of = Problem(fork(5), devices(1, 1), rules="regal")
     files = {name: WEIGHTS / f"time-2-tuned-{name}.safetensors" for name in SETS}
     assert files["real"].read_bytes() != files["synthetic"].read_bytes()
     for given, meant in [(None, "synthetic"), *((name, name) for name in SETS)]:
         search = Search(of, options=MethodOptions(weights=given))
-        assert _weights(search, "regal") == files[meant]
+        assert _weights(search, "idrs") == files[meant]
     assert solve(of, "regal", evaluations=9, learning=Learning(weights="synthetic")).feasible
 
 
@@ -205,7 +225,12 @@ def test_without_the_library_of_weights_it_says_what_to_install(
 ) -> None:
     monkeypatch.setattr(installed, "find_spec", lambda name: None if "safe" in name else name)
     with pytest.raises(MissingExtra, match=r"needs safetensors, .*'situate\[torch\]'"):
-        solve(Problem(chain(4), devices(1, 1)), method, evaluations=10)
+        solve(
+            Problem(chain(4), devices(1, 1)),
+            method,
+            evaluations=10,
+            learning=Learning(weights="synthetic"),
+        )
 
 
 def test_other_methods_take_no_weights(tmp_path: Path) -> None:

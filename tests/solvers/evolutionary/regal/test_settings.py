@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from situate.policies.shapes import GraphShape
 from situate.solvers.evolutionary.brkga import BRKGA
-from situate.solvers.evolutionary.regal.settings import SETTINGS, Proposed, RegalSettings
+from situate.solvers.evolutionary.regal.settings import (
+    CONSTANTS,
+    SETTINGS,
+    Proposed,
+    RegalSettings,
+)
 
 OF_THE_PAPER = [which for which in SETTINGS if which[0] != "tuned"]
 
@@ -48,3 +55,24 @@ def test_without_other_evaluations_validation_is_as_training() -> None:
     of = RegalSettings(feature_evaluations=100, evaluations=250)
     assert of.in_validation is of
     assert of.proposed_evaluations == 150
+
+
+# Constants have a level of each choice of their settings, placement aside.
+
+
+@pytest.mark.parametrize("which", CONSTANTS)
+def test_a_constant_has_a_level_of_each_choice(which: tuple[str, str]) -> None:
+    of = CONSTANTS[which]  # type: ignore[index]
+    settings = SETTINGS[which]  # type: ignore[index]
+    assert of.breeding == settings.breeding
+    assert of.proposed == replace(settings.proposed, placement=0)
+    for devices in (2, 5):
+        choices = of.proposed.choices(devices)
+        assert len(of.levels) == len(choices)
+        assert all(1 <= level <= k for level, k in zip(of.levels, choices, strict=True))
+
+
+def test_a_constant_is_named_by_its_pairs_of_levels_and_counts_categories_from_zero() -> None:
+    of = replace(CONSTANTS["tuned", "time"], levels=(2, 3, 16, 1))
+    assert str(of) == "2 3 / 16 1"
+    assert of.actions(3).tolist() == [[1, 2, 15, 0]] * 3

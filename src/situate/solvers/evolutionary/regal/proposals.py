@@ -14,7 +14,7 @@ from situate.data.arrays import Floats, Ints
 from situate.data.problem import Problem
 from situate.data.topology import places
 from situate.simulation.simulator import Simulator
-from situate.solvers.evolutionary.brkga import BRKGA, evolution
+from situate.solvers.evolutionary.brkga import BRKGA, BrkgaSettings, evolution
 from situate.solvers.evolutionary.regal.features import op_bytes
 from situate.solvers.evolutionary.regal.settings import Proposed, RegalSettings
 
@@ -37,7 +37,7 @@ def for_features(simulator: Simulator, settings: RegalSettings, seed: int) -> _c
     """BRKGA with uniform distributions and the anchor on the first device."""
     keys = _core.search.key_count(simulator.core)
     guide = uniform(simulator.problem, keys, settings.breeding.bias)
-    return _guided(simulator, settings, guide, seed)
+    return _bred(simulator, settings.breeding, guide, seed)
 
 
 def proposed(
@@ -46,8 +46,15 @@ def proposed(
     """BRKGA with the distributions of the policy's actions (n, c)."""
     keys = _core.search.key_count(simulator.core)
     guide = proposals(simulator.problem, actions, settings.proposed, keys, settings.breeding.bias)
+    return guided(simulator, settings.breeding, guide, seed)
+
+
+def guided(
+    simulator: Simulator, breeding: BrkgaSettings, guide: Proposals, seed: int
+) -> _core.search.Brkga:
+    """BRKGA with proposals."""
     # A seed of its own, so that its chromosomes share no draws with those of the features.
-    return _guided(simulator, settings, guide, derived(seed, 1))
+    return _bred(simulator, breeding, guide, derived(seed, 1))
 
 
 def derived(seed: int, *purpose: int) -> int:
@@ -56,12 +63,12 @@ def derived(seed: int, *purpose: int) -> int:
     return int(words[0] >> np.uint64(1))
 
 
-def _guided(
-    simulator: Simulator, settings: RegalSettings, guide: Proposals, seed: int
+def _bred(
+    simulator: Simulator, breeding: BrkgaSettings, guide: Proposals, seed: int
 ) -> _core.search.Brkga:
     return evolution(
         simulator,
-        settings.breeding,
+        breeding,
         goal=simulator.problem.objective,
         seed=seed,
         proposals=(guide.alpha, guide.beta),

@@ -1,113 +1,94 @@
-"""`regal`, `gas` and `idrs`: BRKGA whose random keys a trained network proposes.
+"""`regal`, `gas` and `idrs`: BRKGA whose random keys a proposer guides.
 
 A. Paliwal et al., *Reinforced Genetic Algorithm Learning for Optimizing Computation Graphs*, ICLR
 2020. A plain run of BRKGA gives `features` of each op; the network reads them and draws an action,
-the distributions of the op's keys (`proposals`); a second run of BRKGA draws from these.
+the distributions of the op's keys (`proposals`); a second run of BRKGA draws from these. Without
+weights, `regal` proposes a `Constant` instead, which needs neither features nor PyTorch.
 """
 
 from __future__ import annotations
 
 from itertools import count
-from math import inf
 from pathlib import Path
 
-from situate import _core
-from situate.data.arrays import Ints
 from situate.errors import SituateError, plural
-from situate.simulation.simulator import Decoder
-from situate.simulation.transfer_order import instant
+from situate.policies.installed import check_torch
 from situate.solvers.evolutionary.brkga import breed, check_problem
-from situate.solvers.evolutionary.regal.features import encoding, expected
-from situate.solvers.evolutionary.regal.proposals import derived, for_features, proposed
-from situate.solvers.evolutionary.regal.settings import RegalSettings
-from situate.solvers.evolutionary.regal.weights import Proposer
-from situate.solvers.heuristics.baselines import single_plans
+from situate.solvers.evolutionary.regal.proposals import derived, guided
+from situate.solvers.evolutionary.regal.proposers import (
+    ConstantProposer,
+    NetworkProposer,
+    Proposer,
+)
+from situate.solvers.evolutionary.regal.settings import CONSTANTS
 from situate.solvers.search import Search
 
 WEIGHTS = Path(__file__).parent / "weights"
 """The folder of the package's own weights."""
 
 SETS = ("synthetic", "real")
-"""Names of their training sets, the default first; see docs/methods/regal.md."""
+"""Names of their training sets, the default of `idrs` first; see docs/methods/regal.md."""
 
-FEATURES_SHARE = 0.5
-"""Largest share of the budget for the plain run that makes the network's features."""
-
-OFFERS_TO_ASK = 25
-"""Encoding a large problem and inference take less time than so many offers."""
+CONSTANT = "constant"
+"""The name, among those of weights, of the proposals that need none."""
 
 
 def regal(search: Search) -> None:
-    """Run plain BRKGA for the network's features, then BRKGA with the network's proposals."""
-    _breed_where_proposed(search, "regal")
+    """Run BRKGA with the constant of the settings, or with the proposals of a network."""
+    breed_with(search, _proposer(search, "regal"))
 
 
 def gas(search: Search) -> None:
     """As `regal`, with a recurrent network over the ops in topological order."""
-    _breed_where_proposed(search, "gas")
+    breed_with(search, _proposer(search, "gas"))
 
 
 def idrs(search: Search) -> None:
-    """Draw at random from the network's proposals without breeding: all chromosomes belong to a
-    first generation."""
+    """Draw at random from the proposals without breeding: all chromosomes belong to a first
+    generation."""
     proposer = _proposer(search, "idrs")
-    actions = _actions(search, proposer)
+    guide = proposer.propose(search)
     for part in count():
-        if actions is None or search.finished():
+        if guide is None or _ended(search):
             return
         # With one seed for all parts, each would draw the same chromosomes.
-        settings, seed = proposer.settings, derived(search.seed, part)
-        population = proposed(search.simulator, settings, actions, seed)
-        breed(search, population, settings.breeding.decoder, settings.breeding.population)
+        seed, breeding = derived(search.seed, part), proposer.breeding
+        population = guided(search.simulator, breeding, guide, seed)
+        breed(search, population, breeding.decoder, breeding.population)
 
 
-def _breed_where_proposed(search: Search, method: str) -> None:
-    proposer = _proposer(search, method)
-    actions = _actions(search, proposer)
-    if actions is not None and not search.finished():
-        settings = proposer.settings
-        population = proposed(search.simulator, settings, actions, search.seed)
-        breed(search, population, settings.breeding.decoder)
+def breed_with(search: Search, proposer: Proposer) -> None:
+    """Run BRKGA with proposals until the budget ends."""
+    guide = proposer.propose(search)
+    if guide is not None and not _ended(search):
+        population = guided(search.simulator, proposer.breeding, guide, search.seed)
+        breed(search, population, proposer.breeding.decoder)
+
+
+def _ended(search: Search) -> bool:
+    """True if the budget is spent and there is a plan."""
+    return search.best is not None and search.finished()
 
 
 def _proposer(search: Search, method: str) -> Proposer:
-    """The trained network of a method."""
+    """The constant of the settings, or the trained network of a method."""
     check_problem(search.problem)
+    source = search.options.weights or (CONSTANT if method == "regal" else None)
+    if source == CONSTANT and method != "gas":
+        return ConstantProposer(CONSTANTS[search.options.settings, search.problem.objective])
+    check_torch("safetensors")
+    # PyTorch is slow to load, and a constant needs none.
+    from situate.solvers.evolutionary.regal.weights import TrainedPolicy
+
     path = _weights(search, method)
-    proposer = Proposer(path, search.problem)
+    policy = TrainedPolicy(path, search.problem)
     kind = "sequence" if method == "gas" else "graph"
-    if proposer.settings.shape.kind != kind:
+    if policy.settings.shape.kind != kind:
         raise SituateError(
-            f"{path}: the weights are of a {proposer.settings.shape.kind} network, and {method} "
+            f"{path}: the weights are of a {policy.settings.shape.kind} network, and {method} "
             f"takes those of a {kind} network: see situate train regal --settings"
         )
-    return proposer
-
-
-def _actions(search: Search, proposer: Proposer) -> Ints | None:
-    """(n, c) the network's proposals, after the plain run for its features; None if no time is left
-    for inference."""
-    settings = proposer.settings
-    population = _population_for_features(search, settings)
-    _offer_one_device(search, settings.breeding.decoder)
-    if search.finished() or not search.budget.affords(OFFERS_TO_ASK):
-        return None
-    encoded = encoding(search.problem, expected(population), settings.places)
-    return proposer.actions(encoded, search.seed)
-
-
-def _offer_one_device(search: Search, decoder: Decoder) -> None:
-    """Offer plans on one device if transfers take time.
-
-    Random plans send many tensors, which may take longer than all ops on one device.
-    """
-    problem = search.problem
-    if (instant(problem) | problem.signal).all():
-        return
-    for placement, order in single_plans(problem):
-        if search.finished():
-            return
-        search.offer(placement, order, [decoder])
+    return NetworkProposer(policy)
 
 
 def _weights(search: Search, method: str) -> Path:
@@ -136,14 +117,3 @@ def _purposes() -> list[str]:
 
 def _purpose(objective: str, devices: int | str, settings: str) -> str:
     return f"{objective} on {plural(int(devices), 'device')} in {settings} settings"
-
-
-def _population_for_features(search: Search, settings: RegalSettings) -> _core.search.Brkga:
-    """The population that plain BRKGA breeds in its share of the budget."""
-    limit = search.budget.evaluation_limit
-    most = inf if limit is None else max(1, int(FEATURES_SHARE * limit))
-    evaluations = min(settings.feature_evaluations, most)
-    population = for_features(search.simulator, settings, search.seed)
-    with search.budget.reserving(1 - FEATURES_SHARE):
-        breed(search, population, settings.breeding.decoder, evaluations)
-    return population

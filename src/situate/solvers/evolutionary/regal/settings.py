@@ -1,4 +1,5 @@
-"""Settings of REGAL: the network, its proposals and its training (A.14 to A.16)."""
+"""Settings of REGAL: the network, its proposals and its training (A.14 to A.16); and the proposals
+that need no network."""
 
 from __future__ import annotations
 
@@ -7,9 +8,13 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
+import numpy as np
+
+from situate.data.arrays import Ints
 from situate.data.problem import Objective
 from situate.policies.shapes import GraphShape
 from situate.solvers.evolutionary.brkga import BRKGA, BrkgaSettings
+from situate.solvers.learned.learner import Settings
 
 Name = Literal["paper", "paper_synthetic", "tuned", "gas"]
 
@@ -138,3 +143,46 @@ SETTINGS: Mapping[tuple[Name, Objective], RegalSettings] = MappingProxyType(
     }
 )
 """Settings by name and objective."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Proposals that are the same at every op of every graph, without a network.
+
+    Affinities keep uniform keys: of equal distributions, each device is the largest equally often.
+
+    Attributes:
+        levels: of each choice, from 1: mean and variance of priorities, then of the priorities of
+            transfers if `proposed` has any.
+        proposed: the numbers of levels; none of placement or crossover.
+        breeding: settings of BRKGA.
+    """
+
+    levels: tuple[int, ...]
+    proposed: Proposed
+    breeding: BrkgaSettings
+
+    def __str__(self) -> str:
+        """The pairs of levels, such as `2 3 / 16 1`."""
+        means, variances = self.levels[::2], self.levels[1::2]
+        return " / ".join(f"{m} {v}" for m, v in zip(means, variances, strict=True))
+
+    def actions(self, n: int) -> Ints:
+        """(n, c) the category of each choice at n ops, as a policy would draw them."""
+        return np.tile(np.array(self.levels, np.int64) - 1, (n, 1))
+
+
+def _constant(settings: RegalSettings, *levels: int) -> Constant:
+    return Constant(levels, replace(settings.proposed, placement=0), settings.breeding)
+
+
+CONSTANTS: Mapping[tuple[Settings, Objective], Constant] = MappingProxyType(
+    {
+        ("paper", "time"): _constant(_PAPER, 1, 16),
+        ("paper", "memory"): _constant(_MEMORY, 1, 2),
+        ("tuned", "time"): _constant(_TUNED, 1, 4, 16, 1),
+        ("tuned", "memory"): _constant(_TUNED_MEMORY, 8, 1),
+    }
+)
+"""The best constants on the training sets, by settings and objective.
+`python -m research.regal.constants` found them; see research/results/regal_constants_*.json."""

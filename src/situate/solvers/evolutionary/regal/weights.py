@@ -170,8 +170,11 @@ def _check_shapes(
             )
 
 
-class Proposer:
-    """A trained policy from a file of weights, checked against a problem.
+class TrainedPolicy:
+    """The policy of a file of weights, checked against a problem.
+
+    Attributes:
+        settings: of the policy and its training.
 
     Raises:
         SituateError: see `read` and `check_for`.
