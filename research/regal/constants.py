@@ -6,7 +6,7 @@ best, and has four times as many graphs; the last one alone has all evaluations.
 is its mean improvement over plain BRKGA, serial, with as many evaluations: the mean over sets of
 means over graphs.
 
-    python -m research.regal.constants SYNTHETIC/train REAL/time/train --objective time
+    python -m research.regal.constants SYNTHETIC/train --objective time
     python -m research.regal.constants REAL/memory/train --objective memory
 """
 

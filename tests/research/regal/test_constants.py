@@ -73,11 +73,13 @@ def test_neighbours_differ_by_one_level_of_one_choice() -> None:
     assert set(constants.neighbours((16,), 16)) == {(15,)}
 
 
-# The constants of situate are the best of the records.
+# The constants of situate are the best of their records; those set by hand have none.
 
 
-@pytest.mark.parametrize("which", CONSTANTS)
-def test_the_constant_of_each_settings_is_the_best_of_its_record(which: tuple[str, str]) -> None:
-    path = RESULTS / f"regal_constants_{which[0]}_{which[1]}.json"
-    best = read_record(path)["tables"]["constants"][0]
-    assert best["constant"] == str(CONSTANTS[which])  # type: ignore[index]
+def test_the_constant_of_each_settings_is_the_best_of_its_record() -> None:
+    paths = {which: RESULTS / f"regal_constants_{'_'.join(which)}.json" for which in CONSTANTS}
+    found = {which: path for which, path in paths.items() if path.is_file()}
+    assert {("tuned", "time"), ("paper", "time")} <= set(found)
+    for which, path in found.items():
+        best = read_record(path)["tables"]["constants"][0]
+        assert best["constant"] == str(CONSTANTS[which])

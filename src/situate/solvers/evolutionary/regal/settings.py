@@ -184,5 +184,6 @@ CONSTANTS: Mapping[tuple[Settings, Objective], Constant] = MappingProxyType(
         ("tuned", "memory"): _constant(_TUNED_MEMORY, 8, 1),
     }
 )
-"""The best constants on the training sets, by settings and objective.
-`python -m research.regal.constants` found them; see research/results/regal_constants_*.json."""
+"""Constants by settings and objective. Those for time are the best on the synthetic training set
+(`python -m research.regal.constants`; see research/results/regal_constants_*.json). Those for
+memory are set by hand."""
