@@ -10,8 +10,9 @@ them, equal or not.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 import numpy as np
@@ -22,7 +23,6 @@ from situate.errors import ReadError, SituateError
 from situate.files.contents import one_line
 from situate.files.strict_json import decode
 from situate.policies.edge_network import (
-    EdgeGraph,
     EdgeShape,
     NumpyOperations,
     edge_graph,
@@ -70,6 +70,25 @@ class Origin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: int = VERSION
 
 
+class Linker(Protocol):
+    """Gives edges the probability that their ends are bred together."""
+
+    def probabilities(self, problem: Problem) -> Features:
+        """(e,) by edge, see `raw_features`."""
+        ...
+
+
+@dataclass(frozen=True)
+class ConstantLinkage:
+    """The same probability at every edge, without a network."""
+
+    together: float
+
+    def probabilities(self, problem: Problem) -> Features:
+        """See `Linker`."""
+        return np.full(len(problem.consumers), self.together, np.float32)
+
+
 class LinkageModel:
     """A trained network, as read from a file.
 
@@ -82,15 +101,20 @@ class LinkageModel:
         self._arrays, self.origin = arrays, origin
 
     def probabilities(self, problem: Problem) -> Features:
-        """(e,) the probability that a good plan has both ends of an edge on one device."""
-        graph = features(problem, self._arrays["mean"], self._arrays["scale"])
+        """(e,) by edge: `most` x p^`power`, with p from the network."""
+        return self.of_features(*raw_features(problem))
+
+    def of_features(self, nodes: Features, edges: Features, source: Ints, target: Ints) -> Features:
+        """(e,) probabilities for these features, see `raw_features`."""
+        likely = self.likely(nodes, edges, source, target)
+        return np.asarray(self.origin.most * likely**self.origin.power, np.float32)
+
+    def likely(self, nodes: Features, edges: Features, source: Ints, target: Ints) -> Features:
+        """(e,) the network's estimate of the share of good plans with both ends on one device."""
+        nodes = (nodes - self._arrays["mean"]) / self._arrays["scale"]
+        graph = edge_graph(nodes, edges, source, target)
         logits = edge_logits(self._arrays, graph, NumpyOperations())
         return np.asarray(1 / (1 + np.exp(-logits)), np.float32)
-
-    def linkage(self, problem: Problem) -> Linkage:
-        """The linkage that the network proposes."""
-        together = self.origin.most * self.probabilities(problem) ** self.origin.power
-        return linkage_of(problem, together.astype(np.float32))
 
 
 def linkage_of(problem: Problem, together: Features) -> Linkage:
@@ -98,18 +122,6 @@ def linkage_of(problem: Problem, together: Features) -> Linkage:
     graph = encoding(problem, _no_expectation(problem), with_places=True)
     source, target = (end.astype(np.int32) for end in (graph.source, graph.target))
     return Linkage(source, target, together)
-
-
-def constant_linkage(problem: Problem, together: float) -> Linkage:
-    """A linkage of the same probability at all edges, without a network."""
-    edges = len(problem.consumers)
-    return linkage_of(problem, np.full(edges, together, np.float32))
-
-
-def features(problem: Problem, mean: Features, scale: Features) -> EdgeGraph:
-    """The graph of a problem with standardised features of ops, see `raw_features`."""
-    nodes, edges, source, target = raw_features(problem)
-    return edge_graph((nodes - mean) / scale, edges, source, target)
 
 
 def raw_features(

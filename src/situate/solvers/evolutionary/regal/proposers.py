@@ -15,7 +15,7 @@ from situate.simulation.simulator import Decoder
 from situate.simulation.transfer_order import instant
 from situate.solvers.evolutionary.brkga import BrkgaSettings, breed
 from situate.solvers.evolutionary.regal.features import Encoding, encoding, expected
-from situate.solvers.evolutionary.regal.linkage import LinkageModel
+from situate.solvers.evolutionary.regal.linkage import Linker, linkage_of
 from situate.solvers.evolutionary.regal.proposals import Proposals, for_features, proposals
 from situate.solvers.evolutionary.regal.settings import Constant, RegalSettings
 from situate.solvers.heuristics.baselines import single_plans
@@ -66,12 +66,12 @@ class LinkageProposer:
     """Proposes a constant, and the edges whose ends are bred together.
 
     Args:
-        model: scores the edges.
+        linker: of the edges.
         constant: of the other keys.
     """
 
-    def __init__(self, model: LinkageModel, constant: Constant) -> None:
-        self._model, self._constant = model, ConstantProposer(constant)
+    def __init__(self, linker: Linker, constant: Constant) -> None:
+        self._linker, self._constant = linker, ConstantProposer(constant)
 
     @property
     def breeding(self) -> BrkgaSettings:
@@ -83,7 +83,9 @@ class LinkageProposer:
         guide = self._constant.propose(search)
         if search.best is not None and not search.budget.affords(OFFERS_TO_INFER):
             return None
-        return replace(guide, linkage=self._model.linkage(search.problem))
+        return replace(
+            guide, linkage=linkage_of(search.problem, self._linker.probabilities(search.problem))
+        )
 
 
 class Network(Protocol):

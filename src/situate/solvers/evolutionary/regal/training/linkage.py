@@ -3,7 +3,7 @@ device."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
@@ -17,6 +17,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from situate import _core
 from situate.data.arrays import Ints
 from situate.data.problem import Problem
+from situate.errors import SituateError
 from situate.policies.arithmetic import arithmetic
 from situate.policies.edge_network import Array, EdgeGraph, EdgeShape, edge_graph, edge_logits
 from situate.simulation.simulator import Simulator
@@ -113,7 +114,7 @@ def train(options: Options, report: Callable[[str], None]) -> Path:
         read_data(options.data / part, options.machine, report, hashes)
         for part in ("train", "valid")
     )
-    lessons, held_out = list(_lessons(training, options)), list(_lessons(validation, options))
+    lessons, held_out = _lessons(training, options), _lessons(validation, options)
     report(f"{len(lessons):,} graphs to learn from, {len(held_out):,} for validation")
     origin = _origin(options, training, lessons[0])
     with arithmetic():
@@ -143,12 +144,16 @@ def _origin(options: Options, data: DataSet, lesson: Lesson) -> Origin:
     )
 
 
-def _lessons(data: DataSet, options: Options) -> Iterator[Lesson]:
-    for graph in data.graphs:
-        if len(graph.ops) <= options.largest:
-            problem = options.machine.problem(graph)
-            features = raw_features(problem)
-            yield Lesson(problem, *features, shares_together(problem, *features[2:], options))
+def _lessons(data: DataSet, options: Options) -> list[Lesson]:
+    graphs = [graph for graph in data.graphs if len(graph.ops) <= options.largest]
+    if not graphs:
+        raise SituateError(f"{options.data}: holds no graph of {options.largest} ops at most")
+    return [_lesson(options.machine.problem(graph), options) for graph in graphs]
+
+
+def _lesson(problem: Problem, options: Options) -> Lesson:
+    features = raw_features(problem)
+    return Lesson(problem, *features, shares_together(problem, *features[2:], options))
 
 
 def shares_together(problem: Problem, source: Ints, target: Ints, options: Options) -> Features:
@@ -282,7 +287,10 @@ def _values(
     model: LinkageModel, lesson: Lesson, scales: Sequence[tuple[float, float]], options: Options
 ) -> list[float]:
     simulator = Simulator(lesson.problem)
-    guide, likely = constant_guide(simulator), model.probabilities(lesson.problem)
+    guide, likely = (
+        constant_guide(simulator),
+        model.likely(lesson.nodes, lesson.edges, lesson.source, lesson.target),
+    )
     return [
         bred_value(simulator, guide, (most * likely**power).astype(np.float32), options)
         for most, power in scales
