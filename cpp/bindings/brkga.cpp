@@ -27,6 +27,7 @@ using search::Brkga;
 using search::GenerationSizes;
 using search::Population;
 using Keys = Array<float, 1>;
+using Ops = Array<int32_t, 1>;
 
 void check_sizes(const GenerationSizes& sizes, int populations) {
   check(sizes.members > 0 && populations > 0, "there must be a chromosome and a population");
@@ -48,16 +49,36 @@ void check_keys(const Problem& p, const Keys& elite_bias, const Keys& alpha, con
         "alpha and beta are positive and at most 1e12");
 }
 
+void check_linkage(const Problem& p, const Ops& source, const Ops& target, const Keys& together) {
+  check(source.size() == target.size() && source.size() == together.size(),
+        "there is a source, a target and a probability for every edge");
+  const auto all = [](const auto& of, auto condition) {
+    return std::all_of(of.data(), of.data() + of.size(), condition);
+  };
+  const auto is_op = [&](int32_t op) { return 0 <= op && op < p.n; };
+  check(all(source, is_op) && all(target, is_op), "edges are between ops");
+  check(all(together, [](float x) { return 0 <= x && x <= 1; }), "a probability is from 0 to 1");
+}
+
+template <typename T>
+std::span<const T> span_of(const Array<T, 1>& array) {
+  return {array.data(), array.size()};
+}
+
 void make(Brkga* self, const Problem& p, const std::string& goal, const std::string& decoder,
           uint64_t seed, int members, int elites, int mutants, int populations,
-          const Keys& elite_bias, const Keys& alpha, const Keys& beta) {
+          const Keys& elite_bias, const Keys& alpha, const Keys& beta, const Ops& source,
+          const Ops& target, const Keys& together) {
   check(goal == "time" || goal == "memory", "the goal is time or memory");
   const GenerationSizes sizes{members, elites, mutants};
   check_sizes(sizes, populations);
   check_keys(p, elite_bias, alpha, beta);
-  new (self)
-      Brkga(p, search::BrkgaSettings{goal_named(goal), decoder_named(decoder), sizes, populations,
-                                     copy_of(elite_bias), copy_of(alpha), copy_of(beta), seed});
+  check_linkage(p, source, target, together);
+  new (self) Brkga(p, search::BrkgaSettings{
+                          goal_named(goal), decoder_named(decoder), sizes, populations,
+                          copy_of(elite_bias), copy_of(alpha), copy_of(beta),
+                          search::Linkage(span_of(source), span_of(target), span_of(together)),
+                          seed});
 }
 
 void begin_with(Brkga& brkga, const Array<int32_t, 1>& placement, const Array<int32_t, 1>& order) {
@@ -132,10 +153,12 @@ void bind_brkga(nb::module_& module) {
 goal: time or memory.
 decoder: eager or serial.
 elite_bias: (keys,) the probability that a child has its elite's key.
-alpha, beta: (keys,) of the beta distributions that mutants are drawn from.)")
+alpha, beta: (keys,) of the beta distributions that mutants are drawn from.
+source, target: (e,) ops at the ends of edges; together: (e,) the probability that a chromosome
+draws or inherits the affinities of both ends together. Without edges each op is by itself.)")
       .def("__init__", &make, nb::keep_alive<1, 2>(), nb::kw_only(), "problem"_a, "goal"_a,
            "decoder"_a, "seed"_a, "members"_a, "elites"_a, "mutants"_a, "populations"_a,
-           "elite_bias"_a, "alpha"_a, "beta"_a)
+           "elite_bias"_a, "alpha"_a, "beta"_a, "source"_a, "target"_a, "together"_a)
       .def("begin_with", &begin_with, "placement"_a, "order"_a,
            "Puts a decision (n,), (n,) into the first generation, before anything has run.")
       .def("run", &run, "evaluations"_a, "seconds"_a, "threads"_a,

@@ -38,6 +38,7 @@ Brkga::Brkga(const Problem& problem, const BrkgaSettings& settings)
       seed_(settings.seed),
       keys_(problem),
       mutants_(settings.alpha, settings.beta),
+      linkage_(settings.linkage),
       inherited_(thresholds(settings.elite_bias, keys_.room())) {
   populations_.reserve(settings.populations);
   for (int i = 0; i < settings.populations; ++i)
@@ -86,13 +87,24 @@ void Brkga::add(int newcomer, Worker& worker) {
   const int i = newcomer / count;
   float* keys = population.newcomer(i);
   auto random = stream(seed_, generation_, newcomer);
-  if (population.begun())
-    population.breed(i, inherited_, mutants_, random);
-  else if (newcomer % count == 0 && i < static_cast<int>(given_.size()))
+  if (newcomer % count == 0 && i < static_cast<int>(given_.size()) && !population.begun())
     std::copy(given_[i].begin(), given_[i].end(), keys);
+  else if (!linkage_.empty())
+    add_in_parts(population, i, worker.part, random);
+  else if (population.begun())
+    population.breed(i, inherited_, mutants_, random);
   else
     mutants_.draw(random, keys);
   population.fitness_of(i) = evaluate(keys, worker);
+}
+
+void Brkga::add_in_parts(Population& population, int i, std::vector<int32_t>& part,
+                         SplitMix64& random) const {
+  linkage_.draw(random, part);
+  if (population.begun())
+    return population.breed_parts(i, inherited_, mutants_, part, problem_.d, random);
+  mutants_.draw(random, population.newcomer(i));
+  join_parts(part, problem_.d, population.newcomer(i));
 }
 
 Fitness Brkga::evaluate(const float* keys, Worker& worker) const {

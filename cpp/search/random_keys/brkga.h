@@ -23,6 +23,7 @@ struct BrkgaSettings {
   int populations;                 // each evolves by itself
   std::vector<float> elite_bias;   // of every key: the probability of an elite's key
   std::vector<float> alpha, beta;  // of every key
+  Linkage linkage;                 // of affinities
   uint64_t seed;
 };
 
@@ -55,14 +56,16 @@ class Brkga {
  private:
   struct Worker {
     explicit Worker(const Problem& problem)
-        : simulator(problem), placement(problem.n), peak(problem.d) {}
+        : simulator(problem), placement(problem.n), part(problem.n), peak(problem.d) {}
     sim::Simulator simulator;
-    std::vector<int32_t> placement;
+    std::vector<int32_t> placement, part;
     std::vector<int64_t> peak;
   };
 
   int newcomers() const;
   void add(int newcomer, Worker& worker);
+  void add_in_parts(Population& population, int i, std::vector<int32_t>& part,
+                    SplitMix64& random) const;
   Fitness evaluate(const float* keys, Worker& worker) const;
   void select();
 
@@ -73,6 +76,7 @@ class Brkga {
   const uint64_t seed_;
   const RandomKeys keys_;
   const KeyDistribution mutants_;
+  const Linkage linkage_;
   std::vector<uint16_t> inherited_;
   std::vector<Population> populations_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -30,6 +30,11 @@ void cross_block(const float* elite, const float* other, const uint16_t* inherit
 
 }  // namespace
 
+void join_parts(std::span<const int32_t> part, int d, float* keys) {
+  for (size_t op = 0; op < part.size(); ++op)
+    std::copy_n(keys + static_cast<size_t>(part[op]) * d, d, keys + op * d);
+}
+
 Population::Population(GenerationSizes sizes, size_t count, size_t room)
     : sizes_(sizes), count_(count), stride_(in_blocks(room)) {
   const size_t rows = 2 * static_cast<size_t>(sizes.members) - sizes.elites;
@@ -41,14 +46,42 @@ Population::Population(GenerationSizes sizes, size_t count, size_t room)
   std::iota(spare_.begin(), spare_.end(), sizes.members);
 }
 
+Population::Parents Population::parents(SplitMix64& random) const {
+  const float* elite = member(random.below(sizes_.elites));
+  return {elite, member(sizes_.elites + random.below(sizes_.members - sizes_.elites))};
+}
+
+void Population::cross(Parents parents, std::span<const uint16_t> inherited, SplitMix64& random,
+                       float* child) const {
+  for (size_t key = 0; key < count_; key += block)
+    cross_block(parents.elite + key, parents.other + key, inherited.data() + key, random,
+                child + key);
+}
+
 void Population::breed(int i, std::span<const uint16_t> inherited, const KeyDistribution& mutants,
                        SplitMix64& random) {
+  if (is_mutant(i)) return mutants.draw(random, newcomer(i));
+  cross(parents(random), inherited, random, newcomer(i));
+}
+
+void Population::breed_parts(int i, std::span<const uint16_t> inherited,
+                             const KeyDistribution& mutants, std::span<const int32_t> part, int d,
+                             SplitMix64& random) {
   float* child = newcomer(i);
-  if (i >= newcomers() - sizes_.mutants) return mutants.draw(random, child);
-  const float* elite = member(random.below(sizes_.elites));
-  const float* other = member(sizes_.elites + random.below(sizes_.members - sizes_.elites));
-  for (size_t key = 0; key < count_; key += block)
-    cross_block(elite + key, other + key, inherited.data() + key, random, child + key);
+  if (is_mutant(i)) {
+    mutants.draw(random, child);
+    return join_parts(part, d, child);
+  }
+  const auto both = parents(random);
+  cross(both, inherited, random, child);
+  // The part's least op decides, for all of its ops, whose affinities they get.
+  std::vector<const float*> parent(part.size());
+  for (size_t op = 0; op < part.size(); ++op) {
+    const bool decides = part[op] == static_cast<int32_t>(op);
+    const bool of_elite = decides && (random.next() & 0xffff) <= inherited[op * d];
+    parent[op] = !decides ? parent[part[op]] : of_elite ? both.elite : both.other;
+    std::copy_n(parent[op] + op * d, d, child + op * d);
+  }
 }
 
 void Population::select() {

@@ -9,6 +9,7 @@
 
 #include "random/splitmix64.h"
 #include "search/random_keys/key_distribution.h"
+#include "search/random_keys/linkage.h"
 
 namespace situate::search {
 
@@ -22,6 +23,9 @@ struct Fitness {
 struct GenerationSizes {
   int members, elites, mutants;
 };
+
+// Gives the ops of each part (n) the d affinities of its least op.
+void join_parts(std::span<const int32_t> part, int d, float* keys);
 
 class Population {
  public:
@@ -40,6 +44,9 @@ class Population {
   // there are `inherited` for all blocks.
   void breed(int i, std::span<const uint16_t> inherited, const KeyDistribution& mutants,
              SplitMix64& random);
+  // As above, with the d affinities of ops drawn and inherited by parts (n).
+  void breed_parts(int i, std::span<const uint16_t> inherited, const KeyDistribution& mutants,
+                   std::span<const int32_t> part, int d, SplitMix64& random);
   // Ends a generation, all newcomers of which have their fitness: the best become elites.
   void select();
 
@@ -50,6 +57,13 @@ class Population {
   Fitness member_fitness(int i) const { return fitness_[members_[i]]; }
 
  private:
+  struct Parents {
+    const float *elite, *other;
+  };
+  Parents parents(SplitMix64& random) const;
+  bool is_mutant(int newcomer) const { return newcomer >= newcomers() - sizes_.mutants; }
+  void cross(Parents parents, std::span<const uint16_t> inherited, SplitMix64& random,
+             float* child) const;
   int32_t row_of(int newcomer) const { return begun_ ? spare_[newcomer] : members_[newcomer]; }
   float* row(int32_t index) { return keys_.data() + static_cast<size_t>(index) * stride_; }
   const float* row(int32_t index) const {

@@ -228,9 +228,11 @@ class Brkga:
     decoder: eager or serial.
     elite_bias: (keys,) the probability that a child has its elite's key.
     alpha, beta: (keys,) of the beta distributions that mutants are drawn from.
+    source, target: (e,) ops at the ends of edges; together: (e,) the probability that a chromosome
+    draws or inherits the affinities of both ends together. Without edges each op is by itself.
     """
 
-    def __init__(self, *, problem: situate._core.problem.Problem, goal: str, decoder: str, seed: int, members: int, elites: int, mutants: int, populations: int, elite_bias: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], beta: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+    def __init__(self, *, problem: situate._core.problem.Problem, goal: str, decoder: str, seed: int, members: int, elites: int, mutants: int, populations: int, elite_bias: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], beta: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], source: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], target: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], together: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
     def begin_with(self, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
         """

@@ -16,6 +16,15 @@ def check_torch(*others: str) -> None:
     Raises:
         MissingExtra: PyTorch or one of them is not installed.
     """
-    for package in ("torch", *others):
+    check_installed("torch", *others)
+
+
+def check_installed(*packages: str) -> None:
+    """Check that packages of the extra `torch` are installed.
+
+    Raises:
+        MissingExtra: one of them is not installed.
+    """
+    for package in packages:
         if find_spec(package) is None:
             raise MissingExtra(package, "torch")

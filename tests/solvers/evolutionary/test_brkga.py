@@ -19,7 +19,7 @@ from situate.results.result import Progress
 from situate.simulation.decoding import priority_of
 from situate.simulation.simulator import Simulator
 from situate.solvers import solve
-from situate.solvers.evolutionary.brkga import BRKGA, TUNED_BRKGA, BrkgaSettings, evolution
+from situate.solvers.evolutionary.brkga import BRKGA, TUNED_BRKGA, BrkgaSettings, Linkage, evolution
 from situate.solvers.learned.learner import Learning
 from tests.oracle.problems import random_problem
 from tests.oracle.simulator import simulate
@@ -162,6 +162,71 @@ def test_keys_are_drawn_from_beta_distributions(alpha: float, beta: float) -> No
     assert np.abs(shares[0] - shares[1]).max() < 1.95 * np.sqrt(2 / keys.size)
 
 
+# Edges of a linkage join ops to parts, whose affinities are drawn and inherited together.
+
+
+def linked(*edges: tuple[int, int], together: float = 1.0) -> Linkage:
+    source, target = np.array(edges, np.int32).reshape(-1, 2).T
+    return Linkage(source.copy(), target.copy(), np.full(len(edges), together, np.float32))
+
+
+def affinities(population: _core.search.Brkga, of: Problem) -> np.ndarray:
+    """(members, n, d)"""
+    keys, _, _ = population.population()
+    return keys[:, : of.n * of.d].reshape(len(keys), of.n, of.d)
+
+
+def test_the_ops_of_a_part_have_the_same_affinities_forever() -> None:
+    of = Problem(apart(10), devices(1, 1, 1))
+    population = evolved(of, 400, linkage=linked((7, 3), (3, 5), (0, 9)), mutants=0.2)
+    keys = affinities(population, of)
+    assert (keys[:, [3, 5, 7]] == keys[:, [3]]).all()
+    assert (keys[:, 0] == keys[:, 9]).all()
+    assert not (keys[:, 0] == keys[:, 3]).any()
+
+
+def test_the_ops_of_a_part_come_of_one_parent() -> None:
+    of = Problem(apart(500), devices(1, 1))
+    changes: dict[str, Any] = {"population": 2, "elites": 0.5, "mutants": 0.0, "bias": 0.8}
+    linkage = linked(*((op, op + 1) for op in range(0, 500, 2)))
+    # The first generation is drawn without parts, so that the parents' ops can be told apart.
+    population = evolved(of, 2, begin=starts(of, 2), linkage=linkage, **changes)
+    [elite, _] = affinities(population, of)
+    population.run(1, inf, 1)
+    child = next(row for row in affinities(population, of) if not np.array_equal(row, elite))
+    inherited = (child == elite).all(axis=1).reshape(-1, 2)
+    assert (inherited[:, 0] == inherited[:, 1]).all()
+    assert inherited[:, 0].mean() == pytest.approx(0.8, abs=0.08)
+
+
+def starts(of: Problem, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    draw, order = np.random.default_rng(0), np.arange(of.n, dtype=np.int32)
+    return [(draw.integers(of.d, size=of.n, dtype=np.int32), order) for _ in range(count)]
+
+
+def test_an_edge_joins_as_often_as_it_says() -> None:
+    of = Problem(apart(1000), devices(1, 1))
+    pairs = [(op, op + 1) for op in range(0, 1000, 2)]
+    population = evolved(of, 4, population=4, linkage=linked(*pairs, together=0.3))
+    first = affinities(population, of).reshape(4, -1, 2, 2)
+    assert (first[:, :, 0] == first[:, :, 1]).all(axis=2).mean() == pytest.approx(0.3, abs=0.03)
+
+
+@pytest.mark.parametrize("linkage", [linked(), linked((0, 1), together=0.0), linked((1, 1))])
+def test_edges_that_join_nothing_change_nothing(linkage: Linkage) -> None:
+    of = problem("layered")
+    assert same(evolved(of, 200), evolved(of, 200, linkage=linkage))
+
+
+def test_neither_threads_nor_pauses_change_a_search_in_parts() -> None:
+    of = problem("layered")
+    linkage = linked((0, 2), (1, 3), (2, 4), together=0.5)
+    once = evolved(of, 333, linkage=linkage)
+    paused = evolved(of, 100, threads=3, linkage=linkage)
+    paused.run(233, inf, 2)
+    assert same(once, paused)
+
+
 def test_proposals_push_ops_to_a_device() -> None:
     of = Problem(apart(6), devices(1, 1, 1))
     count = _core.search.key_count(Simulator(of).core)
@@ -296,6 +361,11 @@ def test_other_options_of_learners_are_refused() -> None:
         ({"proposals": (np.ones(8, np.float32), np.zeros(8, np.float32))}, "at most 1e12"),
         ({"proposals": (np.full(8, np.nan, np.float32),) * 2}, "at most 1e12"),
         ({"proposals": (np.full(8, 1e20, np.float32),) * 2}, "at most 1e12"),
+        ({"linkage": linked((0, 2))}, "between ops"),
+        ({"linkage": linked((-1, 1))}, "between ops"),
+        ({"linkage": linked((0, 1), together=1.5)}, "from 0 to 1"),
+        ({"linkage": linked((0, 1), together=np.nan)}, "from 0 to 1"),
+        ({"linkage": replace(linked((0, 1)), together=np.ones(2, np.float32))}, "every edge"),
         ({"begin": [(np.array([0, 2], np.int32), np.arange(2, dtype=np.int32))]}, "device"),
         ({"begin": [(np.zeros(2, np.int32), np.array([1, 0], np.int32))]}, "topological"),
     ],

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +13,7 @@ from situate.cli.options import Json, Seed, Threads
 from situate.errors import SituateError
 
 if TYPE_CHECKING:
+    from situate.solvers.evolutionary.regal.training.data_set import Machine
     from situate.solvers.evolutionary.regal.training.trainer import Point
 
 app = typer.Typer(no_args_is_help=False)
@@ -19,7 +21,10 @@ app = typer.Typer(no_args_is_help=False)
 POINT = ("steps", "reward", "validation")
 """Keys of a point of the curve, in JSON."""
 
-NAMES = ("paper", "paper_synthetic", "tuned", "gas")
+LINKED = "linked"
+"""Settings of a linkage, which learns from plans and not by REINFORCE."""
+
+NAMES = ("paper", "paper_synthetic", "tuned", "gas", LINKED)
 
 
 @app.callback(invoke_without_command=True)
@@ -75,7 +80,11 @@ class TrainingOptions:
     ] = "tuned"
     steps: Annotated[
         int | None,
-        typer.Option(min=1, max=10**9, help="Steps of training. Default: those of the settings."),
+        typer.Option(
+            min=1,
+            max=10**9,
+            help="Steps of training, epochs in linked settings. Default: those of the settings.",
+        ),
     ] = None
     copies: Annotated[
         int,
@@ -132,10 +141,14 @@ def regal(*, training: TrainingOptions, as_json: Json = False) -> None:
     from situate.solvers.evolutionary.regal.training.train import Options, train
 
     rules = find_rules(training.rules).name
+    machine = Machine(Machines.find(training.cluster), rules, objective)
+    if training.settings == LINKED:
+        _train_linkage(training, machine, as_json)
+        return
     options = Options(
         Path(training.data),
         Path(training.out),
-        Machine(Machines.find(training.cluster), rules, objective),
+        machine,
         training.settings,  # type: ignore[arg-type]
         training.steps,
         training.copies,
@@ -147,6 +160,34 @@ def regal(*, training: TrainingOptions, as_json: Json = False) -> None:
     path = train(options, note, lambda point: note(_line(point)))
     if as_json:
         curve = [dict(zip(POINT, point, strict=True)) for point in weights.read(path)[1].curve]
+        print_json({"weights": str(path), "curve": curve})
+    else:
+        print(f"wrote {path}")
+
+
+def _train_linkage(training: TrainingOptions, machine: "Machine", as_json: bool) -> None:
+    """Train a linkage from plans of `auto`, in place of a policy by REINFORCE."""
+    from pathlib import Path
+
+    from situate.cli.answer import print_json
+    from situate.cli.terminal import note
+    from situate.solvers.evolutionary.regal.linkage import read
+    from situate.solvers.evolutionary.regal.training.linkage import Options, train
+
+    if training.copies or training.workers is not None:
+        raise SituateError(f"--settings {LINKED}: takes no --copies and no --workers")
+    options = Options(
+        Path(training.data),
+        Path(training.out),
+        machine,
+        seed=training.seed,
+        command=shlex.join(["situate", *sys.argv[1:]]),
+    )
+    if training.steps is not None:
+        options = replace(options, epochs=training.steps)
+    path = train(options, note)
+    if as_json:
+        curve = [dict(zip(POINT, point, strict=True)) for point in read(path).origin.curve]
         print_json({"weights": str(path), "curve": curve})
     else:
         print(f"wrote {path}")

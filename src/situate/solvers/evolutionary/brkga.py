@@ -106,6 +106,29 @@ TUNED_BRKGA: Mapping[Name, BrkgaSettings] = MappingProxyType(
 `python -m benchmarks.search.tune_brkga` found them; see benchmarks/results/tune_brkga.json."""
 
 
+@dataclass(frozen=True, eq=False)
+class Linkage:
+    """Edges whose ends are bred together.
+
+    Each chromosome draws the edges that join its ops to parts. It draws the affinities of a part
+    once, and inherits them from one parent.
+
+    Attributes:
+        source, target: (e,) ops at the ends of an edge.
+        together: (e,) the probability that an edge joins its ends.
+    """
+
+    source: NDArray[np.int32]
+    target: NDArray[np.int32]
+    together: NDArray[np.float32]
+
+    @staticmethod
+    def none() -> Linkage:
+        """No edges, so that each op is a part of its own."""
+        ops = np.empty(0, np.int32)
+        return Linkage(ops, ops, np.empty(0, np.float32))
+
+
 def brkga(search: Search) -> None:
     """Search until the budget ends, with common settings."""
     _evolve(search, BRKGA[search.options.settings])
@@ -215,6 +238,7 @@ def evolution(
     seed: int,
     proposals: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None,
     biases: NDArray[np.float32] | None = None,
+    linkage: Linkage | None = None,
     begin: Iterable[tuple[Placement, Order]] = (),
 ) -> _core.search.Brkga:
     """New populations, before their first generation.
@@ -229,6 +253,7 @@ def evolution(
         seed: of all draws.
         proposals: alpha and beta (keys,) of the distribution of each key; None for the settings'.
         biases: (keys,) the probability that a child has its elite's key; None for the settings'.
+        linkage: None for ops that are bred one by one.
         begin: placements (n,) and orders (n,) to include in the first generation.
 
     Raises:
@@ -238,6 +263,7 @@ def evolution(
     _check_memory(simulator, settings)
     alpha, beta = proposals or _distribution(simulator, settings)
     members, elites, mutants = settings.sizes
+    linkage = linkage or Linkage.none()
     population = _core.search.Brkga(
         problem=simulator.core,
         goal=goal,
@@ -250,6 +276,9 @@ def evolution(
         elite_bias=np.full(len(alpha), settings.bias, np.float32) if biases is None else biases,
         alpha=alpha,
         beta=beta,
+        source=linkage.source,
+        target=linkage.target,
+        together=linkage.together,
     )
     for placement, order in begin:
         population.begin_with(placement, order)

@@ -14,7 +14,7 @@ from situate.data.arrays import Floats, Ints
 from situate.data.problem import Problem
 from situate.data.topology import places
 from situate.simulation.simulator import Simulator
-from situate.solvers.evolutionary.brkga import BRKGA, BrkgaSettings, evolution
+from situate.solvers.evolutionary.brkga import BRKGA, BrkgaSettings, Linkage, evolution
 from situate.solvers.evolutionary.regal.features import op_bytes
 from situate.solvers.evolutionary.regal.settings import Proposed, RegalSettings
 
@@ -73,6 +73,7 @@ def _bred(
         seed=seed,
         proposals=(guide.alpha, guide.beta),
         biases=guide.bias,
+        linkage=guide.linkage,
     )
 
 
@@ -83,11 +84,13 @@ class Proposals:
     Attributes:
         alpha, beta: (keys,) of the beta distribution of each key.
         bias: (keys,) the probability that a child has its elite's key.
+        linkage: edges whose ends are bred together; None for ops that are bred one by one.
     """
 
     alpha: Keys
     beta: Keys
     bias: Keys
+    linkage: Linkage | None = None
 
 
 def uniform(problem: Problem, keys: int, bias: float) -> Proposals:

@@ -5,6 +5,7 @@ A proposer may spend a part of the search's budget before it proposes, and offer
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 from typing import Protocol
 
@@ -14,6 +15,7 @@ from situate.simulation.simulator import Decoder
 from situate.simulation.transfer_order import instant
 from situate.solvers.evolutionary.brkga import BrkgaSettings, breed
 from situate.solvers.evolutionary.regal.features import Encoding, encoding, expected
+from situate.solvers.evolutionary.regal.linkage import Linker, linkage_of
 from situate.solvers.evolutionary.regal.proposals import Proposals, for_features, proposals
 from situate.solvers.evolutionary.regal.settings import Constant, RegalSettings
 from situate.solvers.heuristics.baselines import single_plans
@@ -58,6 +60,32 @@ class ConstantProposer:
         offer_one_device(search, self.breeding.decoder)
         actions = self._constant.actions(search.problem.n)
         return proposals_of(search, actions, self._constant)
+
+
+class LinkageProposer:
+    """Proposes a constant, and the edges whose ends are bred together.
+
+    Args:
+        linker: of the edges.
+        constant: of the other keys.
+    """
+
+    def __init__(self, linker: Linker, constant: Constant) -> None:
+        self._linker, self._constant = linker, ConstantProposer(constant)
+
+    @property
+    def breeding(self) -> BrkgaSettings:
+        """See `Proposer`."""
+        return self._constant.breeding
+
+    def propose(self, search: Search) -> Proposals | None:
+        """See `Proposer`."""
+        guide = self._constant.propose(search)
+        if search.best is not None and not search.budget.affords(OFFERS_TO_INFER):
+            return None
+        return replace(
+            guide, linkage=linkage_of(search.problem, self._linker.probabilities(search.problem))
+        )
 
 
 class Network(Protocol):

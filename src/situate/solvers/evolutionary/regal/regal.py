@@ -12,11 +12,14 @@ from itertools import count
 from pathlib import Path
 
 from situate.errors import SituateError, plural
-from situate.policies.installed import check_torch
+from situate.policies.installed import check_installed, check_torch
 from situate.solvers.evolutionary.brkga import breed, check_problem
+from situate.solvers.evolutionary.regal.linkage import check_for, holds_linkage
+from situate.solvers.evolutionary.regal.linkage import read as read_linkage
 from situate.solvers.evolutionary.regal.proposals import derived, guided
 from situate.solvers.evolutionary.regal.proposers import (
     ConstantProposer,
+    LinkageProposer,
     NetworkProposer,
     Proposer,
 )
@@ -29,8 +32,8 @@ WEIGHTS = Path(__file__).parent / "weights"
 SETS = ("synthetic", "real")
 """Names of their training sets, the default of `idrs` first; see docs/methods/regal.md."""
 
-CONSTANT = "constant"
-"""The name, among those of weights, of the proposals that need none."""
+CONSTANT, LINKED = "constant", "linked"
+"""Names, among those of weights, of the proposals that need none, and of the package's linkage."""
 
 
 def regal(search: Search) -> None:
@@ -76,6 +79,8 @@ def _proposer(search: Search, method: str) -> Proposer:
     source = search.options.weights or (CONSTANT if method == "regal" else None)
     if source == CONSTANT and method != "gas":
         return ConstantProposer(CONSTANTS[search.options.settings, search.problem.objective])
+    if source == LINKED or (source not in (None, *SETS) and _is_linkage(source)):
+        return _linkage(search, method, source)
     check_torch("safetensors")
     # PyTorch is slow to load, and a constant needs none.
     from situate.solvers.evolutionary.regal.weights import TrainedPolicy
@@ -89,6 +94,24 @@ def _proposer(search: Search, method: str) -> Proposer:
             f"takes those of a {kind} network: see situate train regal --settings"
         )
     return NetworkProposer(policy)
+
+
+def _is_linkage(path: str | Path) -> bool:
+    check_installed("safetensors")
+    return holds_linkage(path)
+
+
+def _linkage(search: Search, method: str, source: str | Path) -> Proposer:
+    """The linkage of a file, or the package's own for such problems."""
+    check_installed("safetensors")
+    if method != "regal":
+        raise SituateError(f"{method}: takes no linkage; regal does")
+    problem, path = search.problem, Path(source)
+    if source == LINKED:
+        path = WEIGHTS / f"{problem.objective}-linkage.safetensors"
+    model = read_linkage(path)
+    check_for(path, model, problem)
+    return LinkageProposer(model, CONSTANTS[search.options.settings, problem.objective])
 
 
 def _weights(search: Search, method: str) -> Path:

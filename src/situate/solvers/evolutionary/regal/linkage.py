@@ -1,0 +1,219 @@
+"""Linkage by a trained network: the probability that both ends of an edge are bred together.
+
+REGAL proposes the keys of every op by itself, given the graph (A. Paliwal et al., ICLR 2020,
+Eq. 2). Plans differ in what they put together: two branches of a network may swap their devices,
+and each op then has another device, but its neighbours are still beside it. So this network scores
+edges instead of ops. It reads nothing of the devices, and one set of weights serves any number of
+them, equal or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+import msgspec
+import numpy as np
+
+from situate.data.arrays import Ints
+from situate.data.problem import Objective, Problem
+from situate.errors import ReadError, SituateError
+from situate.files.contents import one_line
+from situate.files.strict_json import decode
+from situate.policies.edge_network import (
+    EdgeShape,
+    NumpyOperations,
+    edge_graph,
+    edge_logits,
+)
+from situate.solvers.evolutionary.brkga import Linkage
+from situate.solvers.evolutionary.regal.features import Features, encoding
+
+VERSION = 1
+
+MOST_BYTES = 2**24
+MOST_WIDTH, MOST_ROUNDS, MOST_FEATURES = 1024, 64, 256
+
+Arrays = Mapping[str, Features]
+
+
+class Origin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The purpose and origin of weights, stored in their file.
+
+    Attributes:
+        objective: of the problems that the weights are for.
+        shape: of the network.
+        most, power: an edge of probability p joins its ends with probability most x p^power.
+        data: SHA-256 of the graphs that trained the network, in hexadecimal.
+        command: that trained it.
+        situate: version of situate that trained it.
+        teachers: plans of each graph that it learned from.
+        teacher_evaluations: of `auto`, for each of these plans.
+        devices: number of devices of these plans.
+        curve: (epochs, mean loss in training, mean loss on held-out graphs).
+    """
+
+    objective: Objective
+    shape: EdgeShape
+    most: float
+    power: float
+    data: str
+    command: str
+    situate: str
+    teachers: int
+    teacher_evaluations: int
+    devices: int
+    curve: list[tuple[int, float, float]] = []
+    format: Literal["situate-linkage"] = "situate-linkage"
+    version: int = VERSION
+
+
+class Linker(Protocol):
+    """Gives edges the probability that their ends are bred together."""
+
+    def probabilities(self, problem: Problem) -> Features:
+        """(e,) by edge, see `raw_features`."""
+        ...
+
+
+@dataclass(frozen=True)
+class ConstantLinkage:
+    """The same probability at every edge, without a network."""
+
+    together: float
+
+    def probabilities(self, problem: Problem) -> Features:
+        """See `Linker`."""
+        return np.full(len(problem.consumers), self.together, np.float32)
+
+
+class LinkageModel:
+    """A trained network, as read from a file.
+
+    Args:
+        arrays: its parameters, and `mean` and `scale` (f,) of the features of ops.
+        origin: see `Origin`.
+    """
+
+    def __init__(self, arrays: Arrays, origin: Origin) -> None:
+        self._arrays, self.origin = arrays, origin
+
+    def probabilities(self, problem: Problem) -> Features:
+        """(e,) by edge: `most` x p^`power`, with p from the network."""
+        return self.of_features(*raw_features(problem))
+
+    def of_features(self, nodes: Features, edges: Features, source: Ints, target: Ints) -> Features:
+        """(e,) probabilities for these features, see `raw_features`."""
+        likely = self.likely(nodes, edges, source, target)
+        return np.asarray(self.origin.most * likely**self.origin.power, np.float32)
+
+    def likely(self, nodes: Features, edges: Features, source: Ints, target: Ints) -> Features:
+        """(e,) the network's estimate of the share of good plans with both ends on one device."""
+        nodes = (nodes - self._arrays["mean"]) / self._arrays["scale"]
+        graph = edge_graph(nodes, edges, source, target)
+        logits = edge_logits(self._arrays, graph, NumpyOperations())
+        return np.asarray(1 / (1 + np.exp(-logits)), np.float32)
+
+
+def linkage_of(problem: Problem, together: Features) -> Linkage:
+    """The linkage of the problem's edges with probabilities (e,)."""
+    graph = encoding(problem, _no_expectation(problem), with_places=True)
+    source, target = (end.astype(np.int32) for end in (graph.source, graph.target))
+    return Linkage(source, target, together)
+
+
+def raw_features(
+    problem: Problem,
+) -> tuple[Features, Features, Ints, Ints]:
+    """(n, f) features of ops, (e, g) of edges, and (e,) the source and target of each edge.
+
+    They are those of the policy without devices, and the logarithms of the numbers of edges.
+    """
+    graph = encoding(problem, _no_expectation(problem), with_places=True)
+    counts = [np.bincount(end, minlength=problem.n) for end in (graph.source, graph.target)]
+    nodes = np.column_stack([graph.nodes, *np.log1p(counts)]).astype(np.float32)
+    return nodes, graph.edges, graph.source, graph.target
+
+
+def _no_expectation(problem: Problem) -> Features:
+    return np.zeros((problem.n, 0), np.float32)
+
+
+def write(path: str | Path, arrays: Arrays, origin: Origin) -> None:
+    """Write the weights whole or not at all.
+
+    Raises:
+        SituateError: the file cannot be written.
+    """
+    from situate.files import safetensors
+
+    safetensors.write(path, arrays, {"situate": msgspec.json.encode(origin).decode()})
+
+
+def read(path: str | Path) -> LinkageModel:
+    """The network of a file.
+
+    Raises:
+        ReadError: the file cannot be read or is no safetensors file; its weights are of another
+            kind or version, or of other shapes than it says.
+    """
+    from situate.files import safetensors
+
+    arrays, texts = safetensors.read(path, MOST_BYTES)
+    try:
+        origin = decode(texts.get("situate", "").encode(), Origin)
+    except ReadError as error:
+        raise ReadError(one_line(f"{path}: holds no linkage: {error}")) from None
+    _check(path, arrays, origin)
+    return LinkageModel(arrays, origin)
+
+
+def _check(path: str | Path, arrays: Arrays, origin: Origin) -> None:
+    shape, (node, edge) = origin.shape, origin.shape.features
+    # Checked first, because a damaged file may ask for any size.
+    sizes = {
+        "width": (shape.width, 1, MOST_WIDTH),
+        "rounds": (shape.rounds, 0, MOST_ROUNDS),
+        "features of an op": (node, 1, MOST_FEATURES),
+        "features of an edge": (edge, 1, MOST_FEATURES),
+        "most": (origin.most, 0, 1),
+        "power": (origin.power, 0, 100),
+        "version": (origin.version, VERSION, VERSION),
+    }
+    for name, (size, least, most) in sizes.items():
+        if not least <= size <= most:
+            raise ReadError(f"{path}: {name}: must be between {least} and {most}, got {size}")
+    expected = shape.parameters() | {"mean": (node,), "scale": (node,)}
+    for name in sorted(arrays.keys() ^ expected.keys()):
+        which = "lacks" if name in expected else "has an unknown"
+        raise ReadError(f"{path}: {which} tensor {one_line(name)!r}")
+    for name, dimensions in expected.items():
+        if arrays[name].shape != dimensions:
+            raise ReadError(
+                f"{path}: tensor {name!r} is {arrays[name].shape}, and the file says {dimensions}"
+            )
+
+
+def holds_linkage(path: str | Path) -> bool:
+    """True if the file says that it holds a linkage; False for any other file.
+
+    Raises:
+        ReadError: the file cannot be read as safetensors.
+    """
+    from situate.files import safetensors
+
+    return '"situate-linkage"' in safetensors.read(path, MOST_BYTES)[1].get("situate", "")
+
+
+def check_for(path: str | Path, model: LinkageModel, problem: Problem) -> None:
+    """
+    Raises:
+        SituateError: the weights are for another objective.
+    """
+    if model.origin.objective != problem.objective:
+        raise SituateError(
+            f"{path}: the weights were trained for {model.origin.objective}, not for "
+            f"{problem.objective}: give others, or plan for {model.origin.objective}"
+        )
