@@ -27,7 +27,7 @@ using search::Brkga;
 using search::GenerationSizes;
 using search::Population;
 using Keys = Array<float, 1>;
-using Ops = Array<int32_t, 1>;
+using Ends = Array<int32_t, 1>;
 
 void check_sizes(const GenerationSizes& sizes, int populations) {
   check(sizes.members > 0 && populations > 0, "there must be a chromosome and a population");
@@ -49,7 +49,7 @@ void check_keys(const Problem& p, const Keys& elite_bias, const Keys& alpha, con
         "alpha and beta are positive and at most 1e12");
 }
 
-void check_linkage(const Problem& p, const Ops& source, const Ops& target, const Keys& together) {
+void check_linkage(const Problem& p, const Ends& source, const Ends& target, const Keys& together) {
   check(source.size() == target.size() && source.size() == together.size(),
         "there is a source, a target and a probability for every edge");
   const auto all = [](const auto& of, auto condition) {
@@ -67,18 +67,18 @@ std::span<const T> span_of(const Array<T, 1>& array) {
 
 void make(Brkga* self, const Problem& p, const std::string& goal, const std::string& decoder,
           uint64_t seed, int members, int elites, int mutants, int populations,
-          const Keys& elite_bias, const Keys& alpha, const Keys& beta, const Ops& source,
-          const Ops& target, const Keys& together) {
+          const Keys& elite_bias, const Keys& alpha, const Keys& beta, const Ends& source,
+          const Ends& target, const Keys& together) {
   check(goal == "time" || goal == "memory", "the goal is time or memory");
   const GenerationSizes sizes{members, elites, mutants};
   check_sizes(sizes, populations);
   check_keys(p, elite_bias, alpha, beta);
   check_linkage(p, source, target, together);
-  new (self) Brkga(p, search::BrkgaSettings{
-                          goal_named(goal), decoder_named(decoder), sizes, populations,
-                          copy_of(elite_bias), copy_of(alpha), copy_of(beta),
-                          search::Linkage(span_of(source), span_of(target), span_of(together)),
-                          seed});
+  new (self)
+      Brkga(p, search::BrkgaSettings{
+                   goal_named(goal), decoder_named(decoder), sizes, populations,
+                   copy_of(elite_bias), copy_of(alpha), copy_of(beta),
+                   search::Linkage(span_of(source), span_of(target), span_of(together)), seed});
 }
 
 void begin_with(Brkga& brkga, const Array<int32_t, 1>& placement, const Array<int32_t, 1>& order) {
