@@ -154,6 +154,23 @@ SECTIONS: dict[str, tuple[Part, ...]] = {
             ("real_memory_constants",),
         ),
     ),
+    "linkages": tuple(
+        Part(title, f"linkages_{name}", f"linkages {arguments} --name {name}", tables.linkages)
+        for title, name, arguments in (
+            ("Real set, time", "real_time", "REAL/time"),
+            ("Real set, peak memory", "real_memory", "REAL/memory --objective memory"),
+            (
+                "Real set, time, graphs of 1,000 to 5,000 ops on four devices",
+                "real_time_four",
+                "REAL/time --devices 4 --least 1000 --graphs 8",
+            ),
+            (
+                "Real set, time, graphs of 1,000 to 5,000 ops on eight devices",
+                "real_time_eight",
+                "REAL/time --devices 8 --least 1000 --graphs 8",
+            ),
+        )
+    ),
     "transfer": (
         *_of_sets(
             EVALUATION,

@@ -269,6 +269,28 @@ def constants(content: Content) -> str:
     return markdown.table(head, lines)
 
 
+def linkages(content: Content) -> str:
+    """Linkages against their baselines, graph by graph."""
+    rows = content["tables"]["linkages"]
+    of = {row["linkage"]: row for row in rows}
+    chosen = content["tables"]["data"][0]["best_constant"]
+    baselines = ("none", "constant", "shuffled")
+    names = ("no linkage", f"the best constant, {chosen}", "shuffled features")
+    lines = [
+        (
+            label,
+            *(
+                spread(row[f"over_{name}_%"], row[f"over_{name}_interval_%"], 2)
+                for name in baselines
+            ),
+            figure(row["no_worse_%"]),
+        )
+        for label, row in of.items()
+    ]
+    head = (f"{rows[0]['graphs']} graphs, linkage", *(f"over {name}, %" for name in names))
+    return markdown.table((*head, "no worse than none, % of graphs"), lines)
+
+
 def starts(content: Content) -> str:
     """`auto` with a start and without."""
     head = ("budget", "first", "graphs", "improvement, %", "better, % of graphs", "worse")
