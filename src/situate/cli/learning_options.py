@@ -53,8 +53,9 @@ class LearningOptions:
         typer.Option(
             metavar="FILE",
             help="Trained weights of regal, gas or idrs, as 'situate train' writes them; or those "
-            "that come with situate (linked, a linkage of edges, or real or synthetic, by the graphs "
-            "of their training); or constant, for none. Default: constant for regal, synthetic for idrs.",
+            "that come with situate (linked, which scores edges; real or synthetic, by the graphs "
+            "of their training); or constant, for none. Default: constant for regal, synthetic "
+            "for idrs.",
         ),
     ] = None
     grouping: Annotated[
