@@ -160,6 +160,11 @@ SECTIONS: dict[str, tuple[Part, ...]] = {
             ("Real set, time", "real_time", "REAL/time"),
             ("Real set, peak memory", "real_memory", "REAL/memory --objective memory"),
             (
+                "Synthetic set, time, by weights of the real set",
+                "synthetic_time",
+                "SYNTHETIC --graphs 60",
+            ),
+            (
                 "Real set, time, graphs of 1,000 to 5,000 ops on four devices",
                 "real_time_four",
                 "REAL/time --devices 4 --least 1000 --graphs 8",
