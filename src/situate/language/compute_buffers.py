@@ -124,13 +124,14 @@ def host_peak(
     moments = [F32 * sizes.vocabulary * (build.outputs or options.ubatch) + stream]
     if sizes.latent is not None and options.latent and build.engine == "ik_llama.cpp":
         cells = _decompressed(sizes, options)
-        block = 2 * cells if build.scores >= 2 * cells else 0
+        block = cells if build.scores >= 2 * cells else 0
         moments.append(cells + block + mask + 2 * stream)
         if cells < moments[0]:
             # The logits do not fit into the place of keys and values, and lie behind them.
             moments.append(cells + mask + moments[0])
     elif not build.flash:
-        queries = F32 * options.ubatch * max(sizes.heads) * sizes.key_size
+        head = sizes.key_size if sizes.latent is None else sizes.latent.key
+        queries = F32 * options.ubatch * max(sizes.heads) * head
         moments.append(_scores(sizes, options) + mask + 3 * queries)
     return max(moments)
 
