@@ -12,7 +12,7 @@ import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from benchmarks.lib.record import Row as RecordRow
 from benchmarks.lib.record import record
 from situate.errors import SituateError
 from situate.language.cache import CacheOptions
-from situate.language.cards import CPU_COMPUTING, REPACKED_COMPUTING
+from situate.language.cards import CPU_COMPUTING, PAGEABLE_UPLOAD, REPACKED_COMPUTING
 from situate.language.home import Home, home_of
 from situate.language.layout import HOST, Layout
 from situate.language.model import LanguageModel
@@ -102,6 +102,8 @@ def _setting(
     cluster, published = rig_cluster(row["devices"], about)
     fast = "ik_llama" in row["notes"]
     home = home_of(cluster, REPACKED_COMPUTING if fast else CPU_COMPUTING)
+    # ik_llama.cpp uploads from memory that is not pinned.
+    home = replace(home, upload=PAGEABLE_UPLOAD if fast else home.upload)
     ubatch = int(row["ubatch"] or 512)
     options = read_options(row) or CacheOptions(max(int(row["n_ctx"] or 0), 4096), ubatch=ubatch)
     layout = load_layout(model, load, options, row)

@@ -121,7 +121,10 @@ CPU_READING, CORE_BYTES, THREADED_BYTES = 0.85, 10e9, 320e9
 BYTES_A_FLOP = 0.05
 """Bytes that a core unpacks in the time of a nominal float32 operation."""
 
-CPU_COMPUTING, REPACKED_COMPUTING = 0.4, 1.0
+PINNED_UPLOAD, PAGEABLE_UPLOAD = 0.9, 0.4
+"""Share of a link's bandwidth that uploads reach, from pinned and from other host memory."""
+
+CPU_COMPUTING, REPACKED_COMPUTING = 0.35, 0.95
 """Share of the nominal float32 rate in long batches, in llama.cpp and in ik_llama.cpp."""
 
 CORE_FLOPS = 1e11

@@ -198,10 +198,13 @@ def _latent_blocks(
     latent = F16 * mla.cache_rank * options.cells if quantized else 0
     queries = F32 * options.ubatch * heads * mla.key
     visitors = sizes.experts.used if contents.visitors and sizes.experts else 0
-    # The mask is in memory in 16 bits, and for a part of the time in 32.
-    mask = 3 * options.ubatch * options.cells
-    stream = _stream(sizes, options)
-    return _decompressed(sizes, options) + block + latent + queries + mask + stream * (1 + visitors)
+    # The mask is in memory in 16 bits, and for a part of the time in 32. Behind uploads it has
+    # both copies twice, and the queries lie in the place of the uploads.
+    mask = options.ubatch * options.cells
+    beside = queries + 3 * mask + _stream(sizes, options) * (1 + visitors)
+    if contents.gate:
+        beside = max(beside, 8 * mask)
+    return _decompressed(sizes, options) + block + latent + beside
 
 
 def _experts(

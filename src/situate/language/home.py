@@ -20,7 +20,7 @@ ACCELERATOR_LAYER, HOST_LAYER = 60e-6, 80e-6
 The median of published runs: launches of kernels, and the barrier of a CPU's threads at each op.
 """
 
-HOST_ATTENTION = 0.2
+HOST_ATTENTION = 0.5
 """Share of a CPU's nominal operations/s that attention reaches."""
 
 USUAL_CORES = 8
@@ -66,6 +66,7 @@ class Home:
         accelerators: GPUs, in the order of the cluster file.
         host: the CPU.
         bandwidth, latency: (devices, devices) bytes/s and seconds of the links; the host is last.
+        upload: share of a link's bandwidth that uploads of weights reach.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Home:
     host: Processor
     bandwidth: tuple[tuple[float, ...], ...]
     latency: tuple[tuple[float, ...], ...]
+    upload: float = cards.PINNED_UPLOAD
 
     @property
     def processors(self) -> tuple[Processor, ...]:

@@ -18,8 +18,8 @@ from situate.language.layout import HOST, Layout
 from situate.language.memory import OFFLOAD_BATCH, is_pipelined
 from situate.language.model import LanguageModel, Layer, Weight
 
-DECODE_ERROR, PREFILL_ERROR = 0.25, 0.5
-"""Median relative errors of tokens/s on homes that no constant was fitted to."""
+DECODE_ERROR, PREFILL_ERROR = 0.11, 0.25
+"""Median relative errors of tokens/s on published rigs (docs/homes.md)."""
 
 PARTS = (
     *(
@@ -32,11 +32,11 @@ PARTS = (
 )
 """Parts of a pass."""
 
-TILE = 200.0
+TILE = 450.0
 """Tokens an expert at which a GPU reaches half of its rate."""
 
-UPLOAD_SHARE = 0.9
-"""Share of a link's bandwidth that uploads of weights reach."""
+DECODE_ATTENTION = 0.4
+"""Share of its rates in long batches that attention reaches when it decodes."""
 
 Floats = NDArray[np.float64]
 
@@ -101,7 +101,7 @@ def layer_seconds(
     matrices = model.embedding if model.tied else ()
     output = sum(w.size for w in (*model.output, *matrices))
     with np.errstate(invalid="ignore"):
-        uploads = [size[:, None] / (UPLOAD_SHARE * links) for size in (dense_bytes, expert_bytes)]
+        uploads = [size[:, None] / (home.upload * links) for size in (dense_bytes, expert_bytes)]
     for upload in uploads:
         upload[:, -1] = np.inf
     bytes_moved = 4 * model.sizes.width * ubatch
@@ -181,7 +181,8 @@ def _attention(
     operations, heads = _cell_operations(sizes, layer, options, ubatch)
     rows = heads * ubatch
     fill = min((rows / 128) ** 0.6, 1.0) if device.cores == 0 else 1.0
-    return max(reading, operations * cells / (device.attention * fill))
+    seconds = max(reading, operations * cells / (device.attention * fill))
+    return seconds / DECODE_ATTENTION if ubatch == 1 else seconds
 
 
 def _cell_bytes(layer: Layer, options: CacheOptions) -> float:
