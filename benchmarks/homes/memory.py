@@ -275,7 +275,7 @@ def _buffers(
         ("compute_buffer", [part.compute for part in parts]),
         ("output_buffer", [part.output for part in parts]),
     ):
-        measured: Counter[str] = Counter()
+        measured: dict[str, float] = defaultdict(float)
         members = {}
         for row in rows:
             if row["measured_kind"] == kind:
@@ -378,13 +378,8 @@ def main() -> None:
         f"{len(results)} of {total} rows covered, {observed} of them with the split of layers "
         "among equal cards read from their caches"
     )
-    for row in summary(results):
-        print(
-            *(
-                f"{name} {value:.4g}" if isinstance(value, float) else value
-                for name, value in row.items()
-            )
-        )
+    for figures in summary(results):
+        print(*(f"{v:.4g}" if isinstance(v, float) else v for v in figures.values()))
     worst = sorted(results, key=lambda r: -abs(r.error))
     limits = {"compute_buffer": 100.0, TOTAL: 100.0}
     for result in worst:

@@ -46,15 +46,15 @@ def _host_of_others(devices: str, about: tuple[str, ...]) -> tuple[str, float, i
     return hosts.pop() if len(hosts) == 1 else None
 
 
-def rig_cluster(devices: str, about: tuple[str, ...]) -> tuple[Cluster, bool]:
-    """The cluster of a rig, and whether its host is published.
+def rig_cluster(devices: str, about: tuple[str, ...]) -> tuple[Cluster, str]:
+    """The cluster of a rig, and the name of its CPU; empty if none is published.
 
     Args:
         devices: of the row.
         about: the devices of all rows of the source.
     """
     host = _host(devices) or _host_of_others(devices, about)
-    _, bandwidth, cores, flops = host or ("", 80, 12, 1.5e12)
+    name, bandwidth, cores, flops = host or ("", 80, 12, 1.5e12)
     slow = re.search(r"PCIe ([23])\.0 x(\d+)", devices)
     rate = {"2": 0.4e9, "3": 0.8e9}[slow[1]] * int(slow[2]) if slow else LINK
     cards = [Device(f"gpu{i}", model=name) for i, name in enumerate(card_names(devices))]
@@ -62,4 +62,4 @@ def rig_cluster(devices: str, about: tuple[str, ...]) -> tuple[Cluster, bool]:
         "cpu", kind="cpu", bandwidth=bandwidth * 1e9, threads=cores, flops={"float32": flops}
     )
     links = (Link("*", "*", rate, LINK_LATENCY),)
-    return Cluster("rig", (*cards, cpu), links), host is not None
+    return Cluster("rig", (*cards, cpu), links), name

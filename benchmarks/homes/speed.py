@@ -26,7 +26,7 @@ from benchmarks.lib.record import Row as RecordRow
 from benchmarks.lib.record import record
 from situate.errors import SituateError
 from situate.language.cache import CacheOptions
-from situate.language.cards import CPU_COMPUTING, PAGEABLE_UPLOAD, REPACKED_COMPUTING
+from situate.language.cards import CPU_COMPUTING, PAGEABLE_UPLOAD, REPACKED_COMPUTING, find_card
 from situate.language.home import Home, home_of
 from situate.language.layout import HOST, Layout
 from situate.language.model import LanguageModel
@@ -99,7 +99,7 @@ def _setting(
     load = _load(run, sizes.layers, len(cards))
     if load is None or len(load.accelerators) > len(cards):
         return None
-    cluster, published = rig_cluster(row["devices"], about)
+    cluster, host = rig_cluster(row["devices"], about)
     fast = "ik_llama" in row["notes"]
     home = home_of(cluster, REPACKED_COMPUTING if fast else CPU_COMPUTING)
     # ik_llama.cpp uploads from memory that is not pinned.
@@ -107,9 +107,11 @@ def _setting(
     ubatch = int(row["ubatch"] or 512)
     options = read_options(row) or CacheOptions(max(int(row["n_ctx"] or 0), 4096), ubatch=ubatch)
     layout = load_layout(model, load, options, row)
-    if HOST in (*layout.layers, *layout.experts) and not published:
+    if HOST in (*layout.layers, *layout.experts) and not host:
         return None
-    return model, layout, home, options, row["devices"].split(" Windows")[0]
+    # Machines with the same cards and CPU are one rig, whoever wrote of them.
+    kinds = [card.name for name in cards for card in [find_card(name)] if card]
+    return model, layout, home, options, " + ".join([*sorted(kinds), host])
 
 
 def _model(row: Row) -> LanguageModel | None:
@@ -241,8 +243,11 @@ def rank_correlations(cells: Sequence[Speed], ratio: Floats) -> list[float]:
     for members in groups.values():
         speed = np.array([1 / cells[i].measured for i in members])
         if len(set(speed)) >= 3:
-            ranks = [np.argsort(np.argsort(v)) for v in (speed, speed * ratio[members])]
-            result.append(float(np.corrcoef(*ranks)[0, 1]))
+            ranks = [
+                np.argsort(np.argsort(v)).astype(np.float64)
+                for v in (speed, speed * ratio[members])
+            ]
+            result.append(float(np.corrcoef(np.array(ranks))[0, 1]))
     return result
 
 

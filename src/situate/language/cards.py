@@ -144,7 +144,7 @@ def cpu_bandwidth(nominal: float, cores: int, flops: float = 0.0) -> float:
     """
     core = min(CORE_BYTES * cores, BYTES_A_FLOP * flops) if flops else 0.75 * CORE_BYTES * cores
     limits = (CPU_READING * nominal, core, THREADED_BYTES)
-    return float(sum(limit**-3 for limit in limits)) ** (-1 / 3)
+    return float(sum(limit**-3.0 for limit in limits) ** (-1 / 3))
 
 
 TYPE_SHARES = {
