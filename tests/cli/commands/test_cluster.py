@@ -62,7 +62,7 @@ def test_discover_prints_a_cluster_file(situate):
 
 
 def test_discover_measures_with_probe(situate, monkeypatch):
-    from situate.host import probe
+    from situate.language import probe
 
     monkeypatch.setattr(probe, "read_rate", lambda threads: 8.5e9)
     Path("here.toml").write_text(situate("cluster", "discover", "--probe").out)

@@ -92,9 +92,10 @@ def discover(
     with working("measuring this machine"):
         cluster = machine.discover(cpus)
         if probe:
-            from situate.host.probe import probe as measure
+            from situate.host.machine import usable_cpus
+            from situate.language.probe import probe as measure
 
-            cluster = measure(cluster, probe_model)
+            cluster = measure(cluster, usable_cpus(), probe_model)
         text = machine.to_toml(cluster)
     if out is None:
         print(text, end="")

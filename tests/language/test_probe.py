@@ -9,7 +9,7 @@ import pytest
 
 from situate.data.cluster import Cluster, Device
 from situate.errors import ClusterError
-from situate.host import probe
+from situate.language import probe
 from situate.language.cards import CPU_READING
 
 HOST = Cluster("mine", (Device("cpu", kind="cpu", bandwidth=1e9, threads=2),))
@@ -19,7 +19,7 @@ def test_the_cpu_gets_the_bandwidth_of_which_the_measured_one_is_a_share(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(probe, "read_rate", lambda threads: 8.5e9 * threads)
-    (cpu,) = probe.probe(HOST).devices
+    (cpu,) = probe.probe(HOST, 8).devices
     assert cpu.bandwidth == pytest.approx(17e9 / CPU_READING)
     assert cpu.threads == 2
 

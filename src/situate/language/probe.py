@@ -17,7 +17,6 @@ import numpy as np
 
 from situate.data.cluster import Cluster, Device, Link
 from situate.errors import ClusterError
-from situate.host.machine import usable_cpus
 from situate.language.cards import ARCHITECTURES, CPU_READING, find_card
 from situate.language.reading import read_language_model
 
@@ -34,7 +33,7 @@ BENCH_SECONDS = 300
 """Time limit of llama-bench."""
 
 
-def probe(cluster: Cluster, model: Path | None = None) -> Cluster:
+def probe(cluster: Cluster, threads: int, model: Path | None = None) -> Cluster:
     """The cluster with measured rates instead of those of data sheets; about ten seconds a device.
 
     A file has nominal bandwidth, of which language models reach a share. So the probe writes the
@@ -45,12 +44,15 @@ def probe(cluster: Cluster, model: Path | None = None) -> Cluster:
 
     Args:
         cluster: of this machine, from `discover`.
+        threads: of a CPU device whose file does not say.
         model: a GGUF file that fits into the first device.
 
     Raises:
         ClusterError: llama-bench is missing or fails.
     """
-    devices = [_cpu(device) if device.kind == "cpu" else device for device in cluster.devices]
+    devices = [
+        _cpu(device, threads) if device.kind == "cpu" else device for device in cluster.devices
+    ]
     links = list(cluster.links)
     for i, number in _cuda_devices(devices):
         devices[i], rate = _gpu(devices[i], number)
@@ -68,8 +70,8 @@ def probe(cluster: Cluster, model: Path | None = None) -> Cluster:
     )
 
 
-def _cpu(device: Device) -> Device:
-    threads = device.threads or usable_cpus()
+def _cpu(device: Device, usable: int) -> Device:
+    threads = device.threads or usable
     rate = read_rate(threads)
     bandwidth = round(rate / CPU_READING, -6)
     return msgspec.structs.replace(device, bandwidth=bandwidth, threads=threads)
