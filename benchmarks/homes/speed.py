@@ -247,7 +247,7 @@ def rank_correlations(cells: Sequence[Speed], ratio: Floats) -> list[float]:
                 np.argsort(np.argsort(v)).astype(np.float64)
                 for v in (speed, speed * ratio[members])
             ]
-            result.append(float(np.corrcoef(np.array(ranks))[0, 1]))
+            result.append(float(np.corrcoef(ranks[0], ranks[1]).item(1)))
     return result
 
 
@@ -272,7 +272,7 @@ def main() -> None:
     options = parser.parse_args()
     data = options.cells.read_bytes()
     every = speeds(list(csv.DictReader(data.decode().splitlines())))
-    tables: dict[str, list[RecordRow]] = {"summary": [], "rows": []}
+    tables: dict[str, list[RecordRow]] = {"summary": []}
     for phase in ("decode", "prefill"):
         cells = [cell for cell in every if cell.phase == phase]
         table, crossed = ratios(cells)
@@ -290,7 +290,6 @@ def main() -> None:
             )
     if options.record:
         options.cells_sha256 = hashlib.sha256(data).hexdigest()
-        del tables["rows"]
         record("home_speed", tables, options=options)
 
 
