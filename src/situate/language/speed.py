@@ -1,0 +1,194 @@
+"""Seconds of a language model's phases for a layout on a home.
+
+An op takes the longer of two times: its bytes over the effective bandwidth, and its operations
+over the effective rate (the roofline, DOI 10.1145/1498765.1498785).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.language.cache import CacheOptions
+from situate.language.home import Home, Processor
+from situate.language.layout import HOST, Layout
+from situate.language.model import LanguageModel, Layer, Weight
+
+DECODE_ERROR, PREFILL_ERROR = 0.25, 0.5
+"""Median relative errors of tokens/s on homes that no constant was fitted to."""
+
+OFFLOAD_BATCH = 32
+"""Shortest batch that llama.cpp offloads to a GPU where weights lie in host memory."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LayerSeconds:
+    """Seconds of the parts of each layer, for one pass of a ubatch. The host is the last device.
+
+    A layer wholly on device d takes `dense + attention + experts` of d. Experts elsewhere cross
+    there and back. With op offload and a long batch, weights in host memory are uploaded to the
+    first GPU: `dense_upload` and `expert_upload` are their seconds, computing included.
+
+    Attributes:
+        dense: (layers, devices) all weights but experts, and the constant of the layer.
+        attention: (layers, devices) keys and values, where the cache is.
+        experts: (layers, devices) weights of the experts that the ubatch passes through.
+        dense_upload, expert_upload: (layers, devices) infinite on the host.
+        output: (devices,) the output matrix for one token of each sequence.
+        crossing: (devices, devices) activations of the ubatch from device to device.
+    """
+
+    dense: Floats
+    attention: Floats
+    experts: Floats
+    dense_upload: Floats
+    expert_upload: Floats
+    output: Floats
+    crossing: Floats
+
+    @property
+    def whole(self) -> Floats:
+        """(layers, devices) a layer wholly on one device."""
+        return self.dense + self.attention + self.experts
+
+
+def layer_seconds(
+    model: LanguageModel, home: Home, options: CacheOptions, ubatch: int, depth: int
+) -> LayerSeconds:
+    """Seconds of each layer on each device.
+
+    Args:
+        model: its tensors.
+        home: the devices.
+        options: types of the cache.
+        ubatch: tokens that pass at once; 1 for decode.
+        depth: tokens in the cache before them.
+    """
+    devices = home.processors
+    dense = np.array([[_dense(layer, d, ubatch) for d in devices] for layer in model.layers])
+    attention = np.array(
+        [[_attention(layer, d, options, ubatch, depth) for d in devices] for layer in model.layers]
+    )
+    experts = np.array([[_experts(layer, d, ubatch) for d in devices] for layer in model.layers])
+    links = np.array(home.bandwidth)[-1]
+    dense_bytes = np.array([_size(layer, False) for layer in model.layers])
+    expert_bytes = np.array(
+        [_size(layer, True) * _read_share(layer, ubatch) for layer in model.layers]
+    )
+    matrices = model.embedding if model.tied else ()
+    output = sum(w.size for w in (*model.output, *matrices))
+    with np.errstate(invalid="ignore"):
+        uploads = [size[:, None] / links for size in (dense_bytes, expert_bytes)]
+    for upload in uploads:
+        upload[:, -1] = np.inf
+    bytes_moved = 4 * model.sizes.width * ubatch
+    crossing = np.array(home.latency) + bytes_moved / np.array(home.bandwidth)
+    np.fill_diagonal(crossing, 0)
+    return LayerSeconds(
+        dense,
+        attention,
+        experts,
+        uploads[0] + dense,
+        uploads[1] + experts,
+        np.array([output / device.bandwidth for device in devices]),
+        crossing,
+    )
+
+
+def _size(layer: Layer, experts: bool) -> float:
+    return sum(w.size for w in layer.weights if (w.role == "experts") == experts)
+
+
+def _read_share(layer: Layer, ubatch: int) -> float:
+    """Share of a layer's experts that a ubatch reads, if routing is uniform."""
+    e = layer.experts
+    return 1.0 if e is None else 1 - (1 - e.used / e.count) ** ubatch
+
+
+def _weight_seconds(weight: Weight, device: Processor, tokens: float, share: float = 1.0) -> float:
+    speed = device.shares.get(weight.type.name, 1.0)
+    reading = weight.size * share / (device.bandwidth * speed)
+    return max(reading, 2 * weight.elements * tokens / device.flops)
+
+
+def _dense(layer: Layer, device: Processor, ubatch: int) -> float:
+    weights = (w for w in layer.weights if w.role != "experts")
+    return device.launch + sum(_weight_seconds(w, device, ubatch) for w in weights)
+
+
+def _experts(layer: Layer, device: Processor, ubatch: int) -> float:
+    e = layer.experts
+    if e is None:
+        return 0.0
+    weights = (w for w in layer.weights if w.role == "experts")
+    tokens, share = ubatch * e.used / e.count, _read_share(layer, ubatch)
+    return sum(_weight_seconds(w, device, tokens, share) for w in weights)
+
+
+def _attention(
+    layer: Layer, device: Processor, options: CacheOptions, ubatch: int, depth: int
+) -> float:
+    cache = layer.cache
+    cells = min(depth + ubatch, cache.window + ubatch) if cache.window else depth + ubatch
+    if cache.attention == "none":
+        return 0.0
+    one = replace(options, context=256, slots=1, unified=True, full_window=True)
+    return cache.bytes(one) / 256 * cells / device.bandwidth
+
+
+def decode_seconds(
+    model: LanguageModel, layout: Layout, home: Home, options: CacheOptions, depth: int
+) -> float:
+    """Seconds of one token at a depth; their documented error is `DECODE_ERROR`."""
+    return _pass_seconds(model, layout, home, options, 1, depth)
+
+
+def prefill_seconds(
+    model: LanguageModel,
+    layout: Layout,
+    home: Home,
+    options: CacheOptions,
+    tokens: int,
+    depth: int = 0,
+) -> float:
+    """Seconds of a prompt of so many tokens; their documented error is `PREFILL_ERROR`.
+
+    Attention is linear in depth, so all ubatches are counted at the mean depth.
+    """
+    full, rest = divmod(tokens, layout.ubatch)
+    mean = depth + tokens // 2
+    seconds = full * _pass_seconds(model, layout, home, options, layout.ubatch, mean)
+    if rest:
+        seconds += _pass_seconds(model, layout, home, options, rest, mean)
+    return seconds
+
+
+def _pass_seconds(
+    model: LanguageModel,
+    layout: Layout,
+    home: Home,
+    options: CacheOptions,
+    ubatch: int,
+    depth: int,
+) -> float:
+    t = layer_seconds(model, home, options, ubatch, depth)
+    offload = layout.op_offload and ubatch >= OFFLOAD_BATCH and bool(layout.order)
+    first = layout.order[0] if offload else HOST
+    seconds, place = 0.0, HOST
+    for i, (device, expert_device) in enumerate(zip(layout.layers, layout.experts, strict=True)):
+        seconds += t.crossing[place, device]
+        place = device
+        uploaded = offload and device == HOST
+        seconds += t.dense_upload[i, first] if uploaded else t.dense[i, device]
+        seconds += t.attention[i, HOST if layout.host_cache else device]
+        if offload and expert_device == HOST:
+            seconds += t.expert_upload[i, first]
+            seconds += t.crossing[device, first] + t.crossing[first, device]
+        else:
+            seconds += t.experts[i, expert_device]
+            seconds += t.crossing[device, expert_device] + t.crossing[expert_device, device]
+    return float(seconds + t.crossing[place, layout.output] + t.output[layout.output])
