@@ -1,0 +1,105 @@
+"""Seconds of a workload as sums over layers, for a search over layouts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.language.cache import CacheOptions
+from situate.language.home import Home
+from situate.language.layout import HOST, Layout
+from situate.language.model import LanguageModel
+from situate.language.speed import OFFLOAD_BATCH, LayerSeconds, layer_seconds
+from situate.language.workload import Pass, Workload
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Seconds by layer and device. The host is the last device, number `HOST`.
+
+    Attributes:
+        home: (layers, devices) a layer with its experts, all on one device.
+        away: (layers, devices) the same, with its experts in host memory.
+        crossing: (devices, devices) between layers.
+        output: (devices,) the output.
+    """
+
+    home: Floats
+    away: Floats
+    crossing: Floats
+    output: Floats
+
+    def of(self, layout: Layout) -> float:
+        """Seconds of a layout whose experts are with their layers or on the host."""
+        places = np.array(layout.layers)
+        rows = np.arange(len(places))
+        with_layer = np.array(layout.experts) == places
+        parts = np.where(with_layer, self.home[rows, places], self.away[rows, places])
+        route = [HOST, *layout.layers, layout.output]
+        crossings = sum(self.crossing[a, b] for a, b in zip(route, route[1:], strict=False))
+        return float(parts.sum() + crossings + self.output[layout.output])
+
+
+class PriceList:
+    """Prices of a workload for any ubatch; the tables of a ubatch are made once."""
+
+    def __init__(
+        self, model: LanguageModel, home: Home, options: CacheOptions, work: Workload
+    ) -> None:
+        self.model, self.home, self.options, self.work = model, home, options, work
+        self._tables: dict[Pass, LayerSeconds] = {}
+
+    def prices(self, ubatch: int, host_cache: bool, first: int | None) -> Prices:
+        """
+        Args:
+            ubatch: tokens at once.
+            host_cache: keys and values are in host memory.
+            first: the GPU that computes with the host's weights in long batches; None without.
+        """
+        parts = [
+            (entry.count, self._table(entry), first if entry.tokens >= OFFLOAD_BATCH else None)
+            for entry in self.work.passes(ubatch)
+        ]
+        return Prices(
+            sum((c * _home(t, host_cache, f) for c, t, f in parts), np.float64(0)),
+            sum((c * _away(t, host_cache, f) for c, t, f in parts), np.float64(0)),
+            sum((c * t.crossing for c, t, _ in parts), np.float64(0)),
+            sum((c * t.output for c, t, _ in parts), np.float64(0)),
+        )
+
+    def _table(self, entry: Pass) -> LayerSeconds:
+        key = entry._replace(count=1)
+        if key not in self._tables:
+            self._tables[key] = layer_seconds(
+                self.model, self.home, self.options, entry.tokens, entry.depth
+            )
+        return self._tables[key]
+
+
+def _trunk(t: LayerSeconds, host_cache: bool, first: int | None) -> Floats:
+    """(layers, devices) dense weights and attention."""
+    dense = t.dense.copy()
+    if first is not None:
+        dense[:, HOST] = t.dense_upload[:, first]
+    return dense + (t.attention[:, [HOST]] if host_cache else t.attention)
+
+
+def _home(t: LayerSeconds, host_cache: bool, first: int | None) -> Floats:
+    experts = t.experts.copy()
+    experts[:, HOST] = _host_experts(t, first)[:, HOST]
+    return _trunk(t, host_cache, first) + experts
+
+
+def _away(t: LayerSeconds, host_cache: bool, first: int | None) -> Floats:
+    return _trunk(t, host_cache, first) + _host_experts(t, first)
+
+
+def _host_experts(t: LayerSeconds, first: int | None) -> Floats:
+    """(layers, devices) experts in host memory, whose layer is on the device."""
+    runner = HOST if first is None else first
+    source = t.experts[:, [HOST]] if first is None else t.expert_upload[:, [first]]
+    return source + t.crossing[:, runner] + t.crossing[runner]
