@@ -20,9 +20,7 @@ def memory_of(
     """The memory of each GPU of the home, and of its host last."""
     options = replace(options, ubatch=layout.ubatch)
     memory = device_memory(model, layout, options, len(home.accelerators))
-    contexts = [
-        gpu.context if i in layout.order else 0 for i, gpu in enumerate(home.accelerators)
-    ]
+    contexts = [gpu.context if i in layout.order else 0 for i, gpu in enumerate(home.accelerators)]
     return tuple(
         replace(part, context=context) for part, context in zip(memory, [*contexts, 0], strict=True)
     )
@@ -75,7 +73,8 @@ def first_room(
     """
     count = 3 if several else 1
     memory = [
-        _overheads(model, options, probe, host_parts, gpus) for gpus in ((1, count) if several else (1,))
+        _overheads(model, options, probe, host_parts, gpus)
+        for gpus in ((1, count) if several else (1,))
     ]
     whole = np.array([gpu.memory - gpu.context for gpu in home.accelerators], float)
     single, split = memory[0], memory[-1]

@@ -10,7 +10,7 @@ import re
 import shlex
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal
@@ -198,8 +198,7 @@ def _patterns(text: str) -> Iterator[tuple[str, str]]:
     Raises:
         SituateError: an entry has no buffer, or its pattern is no regular expression.
     """
-    # A comma inside a pattern belongs to it: entries end at a buffer's name.
-    for entry in re.split(r"(?<==CPU),|(?<=\d),(?=[^,]*=)", text):
+    for entry in text.split(","):
         pattern, sign, buffer = entry.rpartition("=")
         if not sign or not pattern:
             raise SituateError(f"--flags: -ot {entry!r}: must be PATTERN=BUFFER, as in exps=CPU")
@@ -314,7 +313,7 @@ def _overridden(
     return experts, output, notes if elsewhere else []
 
 
-def _of_layer(layer: Layer, home: int, device) -> tuple[int, int]:
+def _of_layer(layer: Layer, home: int, device: Callable[[str, int], int]) -> tuple[int, int]:
     """The device of most of a layer's experts, and the number of tensors that lie elsewhere."""
     sizes: Counter[int] = Counter()
     for weight in layer.weights:

@@ -20,13 +20,12 @@ from situate.language.cache import CacheOptions
 from situate.language.capacity import (
     alike,
     first_room,
-    fits,
     free_bytes,
     layer_loads,
     measured_room,
     memory_of,
 )
-from situate.language.cuts import Cut, Cutter, Room
+from situate.language.cuts import Cut, Cutter, Loads, Room
 from situate.language.home import Home
 from situate.language.layout import HOST, Layout
 from situate.language.memory import DeviceMemory
@@ -124,7 +123,7 @@ class Planner:
         options: of the cache; the planner chooses the ubatch.
         work: the workload.
         ubatches: to choose from.
-        gpus: number of GPUs that may be used.
+        divided: also try layouts that divide every matrix over GPUs.
     """
 
     model: LanguageModel
@@ -207,6 +206,15 @@ class Planner:
         return alike(self.home)
 
     @cached_property
+    def _loads(self) -> dict[tuple[int, bool], Loads]:
+        options = (replace(self.options, ubatch=ubatch) for ubatch in self.ubatches)
+        return {
+            (one.ubatch, host_cache): layer_loads(self.model, one, host_cache)
+            for one in options
+            for host_cache in (False, True)
+        }
+
+    @cached_property
     def _price_list(self) -> PriceList:
         return PriceList(self.model, self.home, self.options, self.work)
 
@@ -228,11 +236,8 @@ class Planner:
     def _cutter(
         self, setting: Setting, room: Room, exact: bool = True, price: float = 0.0
     ) -> Cutter:
-        """Args:
-        price: seconds added for each byte in host memory.
-        """
-        options = replace(self.options, ubatch=setting.ubatch)
-        loads = layer_loads(self.model, options, setting.host_cache)
+        """`price` is the seconds added for each byte in host memory."""
+        loads = self._loads[setting.ubatch, setting.host_cache]
         first = setting.first if setting.op_offload else None
         prices = self._price_list.prices(setting.ubatch, setting.host_cache, first)
         if price:
@@ -364,10 +369,7 @@ def _groups(kinds: list[int]) -> Iterator[tuple[int, ...]]:
     for bits in range(1 << len(kinds)):
         group = tuple(gpu for gpu in range(len(kinds)) if bits >> gpu & 1)
         first_ones = all(
-            bits >> other & 1
-            for gpu in group
-            for other in range(gpu)
-            if kinds[other] == kinds[gpu]
+            bits >> other & 1 for gpu in group for other in range(gpu) if kinds[other] == kinds[gpu]
         )
         if len(group) > 1 and first_ones:
             yield group
