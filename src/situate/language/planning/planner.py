@@ -17,7 +17,7 @@ import numpy as np
 
 from situate.errors import PlanError, SituateError
 from situate.language.cache import CacheOptions
-from situate.language.capacity import (
+from situate.language.planning.capacity import (
     alike,
     first_room,
     free_bytes,
@@ -25,14 +25,13 @@ from situate.language.capacity import (
     measured_room,
     memory_of,
 )
-from situate.language.cuts import Cut, Cutter, Loads, Room
+from situate.language.planning.cuts import Cut, Cutter, Loads, Room
 from situate.language.home import Home
 from situate.language.layout import HOST, Layout
 from situate.language.memory import DeviceMemory
 from situate.language.model import LanguageModel
-from situate.language.prices import PriceList
-from situate.language.workload import Speed, Workload, speed_of
-from situate.report.units import enough_text, size_text
+from situate.language.planning.prices import PriceList
+from situate.language.planning.workload import Speed, Workload, speed_of
 
 UBATCHES = (512, 1024, 2048, 4096, 256, 128)
 """Ubatches to choose from; of equal ones the first is taken."""
@@ -124,6 +123,7 @@ class Planner:
         work: the workload.
         ubatches: to choose from.
         divided: also try layouts that divide every matrix over GPUs.
+        required: GPUs that a plan must use, as bits.
     """
 
     model: LanguageModel
@@ -132,6 +132,7 @@ class Planner:
     work: Workload
     ubatches: tuple[int, ...] = UBATCHES
     divided: bool = True
+    required: int = 0
 
     def plan(self) -> HomePlan:
         """The best plan.
@@ -254,6 +255,7 @@ class Planner:
             self.kinds,
             setting.most,
             exact,
+            self.required,
         )
 
     def _solved(self, setting: Setting) -> tuple[HomePlan | None, float]:
@@ -330,14 +332,14 @@ class Planner:
         memory = sum(processor.memory for processor in home.processors)
         if whole > memory:
             return (
-                f"{self.model.name} needs {enough_text(whole)} with its cache, and the devices of "
-                f"{home.name} have {size_text(memory)}: take a smaller type, a shorter --context "
+                f"{self.model.name} needs {gib(whole)} with its cache, and the devices of "
+                f"{home.name} have {gib(memory)}: take a smaller type, a shorter --context "
                 "or --cache-type q8_0"
             )
         largest = int((layers.trunk + layers.experts).max())
         return (
             f"{self.model.name} does not fit on {home.name}: no device has the room that is left "
-            f"for the largest layer of {size_text(largest)}, or host memory is short: take a "
+            f"for the largest layer of {gib(largest)}, or host memory is short: take a "
             "smaller type, a shorter --context or --cache-type q8_0"
         )
 
@@ -355,6 +357,11 @@ def check_context(model: LanguageModel, options: CacheOptions, work: Workload) -
             f"--context: {options.cells:,} tokens a slot do not hold prompt and reply of "
             f"{tokens:,}: give a longer --context, or a shorter --prompt or --reply"
         )
+
+
+def gib(size: float) -> str:
+    """Bytes as `9.8 GiB`."""
+    return f"{size / 2**30:,.1f} GiB"
 
 
 def _better(a: HomePlan | None, b: HomePlan | None) -> HomePlan | None:

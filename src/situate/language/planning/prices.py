@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +14,13 @@ from situate.language.home import Home
 from situate.language.layout import HOST, Layout
 from situate.language.model import LanguageModel
 from situate.language.speed import OFFLOAD_BATCH, LayerSeconds, layer_seconds
-from situate.language.workload import Pass, Workload
+from situate.language.planning.workload import Pass, Workload
 
 Floats = NDArray[np.float64]
+
+
+BY_LAYER = ("dense", "attention", "experts", "dense_upload", "expert_upload")
+"""Tables of `LayerSeconds` with one row a layer."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ class Prices:
         with_layer = np.array(layout.experts) == places
         parts = np.where(with_layer, self.home[rows, places], self.away[rows, places])
         route = [HOST, *layout.layers, layout.output]
-        crossings = sum(self.crossing[a, b] for a, b in zip(route, route[1:], strict=False))
+        crossings = sum(self.crossing[a, b] for a, b in pairwise(route))
         return float(parts.sum() + crossings + self.output[layout.output])
 
 
@@ -74,10 +80,25 @@ class PriceList:
     def _table(self, entry: Pass) -> LayerSeconds:
         key = entry._replace(count=1)
         if key not in self._tables:
-            self._tables[key] = layer_seconds(
-                self.model, self.home, self.options, entry.tokens, entry.depth
-            )
+            model, rows = self._distinct
+            table = layer_seconds(model, self.home, self.options, entry.tokens, entry.depth)
+            by_layer = {name: getattr(table, name)[rows] for name in BY_LAYER}
+            self._tables[key] = replace(table, **by_layer)
         return self._tables[key]
+
+    @cached_property
+    def _distinct(self) -> tuple[LanguageModel, list[int]]:
+        """The model with one layer of each kind, and the kind of each layer."""
+        kinds: dict[object, int] = {}
+        rows, layers = [], []
+        for layer in self.model.layers:
+            weights = tuple((w.type.name, w.shape, w.role) for w in layer.weights)
+            kind = (weights, layer.cache, layer.experts)
+            if kind not in kinds:
+                kinds[kind] = len(layers)
+                layers.append(layer)
+            rows.append(kinds[kind])
+        return replace(self.model, layers=tuple(layers)), rows
 
 
 def _trunk(t: LayerSeconds, host_cache: bool, first: int | None) -> Floats:

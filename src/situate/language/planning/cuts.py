@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.language.layout import HOST
-from situate.language.prices import Prices
+from situate.language.planning.prices import Prices
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -107,6 +107,7 @@ class Cutter:
         kinds: (GPUs,) equal numbers for GPUs that are alike, which are used in their order.
         most: largest number of GPUs in use.
         exact: experts are whole; otherwise some layer of each GPU may be divided, for a bound.
+        required: GPUs that must hold a layer or the output, as bits.
         proves: False once experts of more than two sizes are packed without proof.
     """
 
@@ -118,6 +119,7 @@ class Cutter:
     kinds: Sequence[int]
     most: int = 8
     exact: bool = True
+    required: int = 0
     _inner: dict[int, Floats] = field(default_factory=dict)
     _last: dict[int, Floats] = field(default_factory=dict)
     proves: bool = True
@@ -134,7 +136,7 @@ class Cutter:
             (seconds, state, output)
             for state, table in tables.items()
             for seconds, output in self._endings(state, table)
-            if np.isfinite(seconds)
+            if np.isfinite(seconds) and not self.required & ~_bits(state[0], output)
         )
         best = min(ends, default=None)
         return None if best is None else self._traced(tables, *best)
@@ -168,7 +170,7 @@ class Cutter:
     def _tables(self) -> dict[State, _Table]:
         start = self._start()
         tables = {(0, HOST): start}
-        if self.first is not None and self.room.inner[self.first] >= 0:
+        if self.first is not None and not self.required and self.room.inner[self.first] >= 0:
             # The first GPU may hold no layers, and compute for the host alone.
             tables[1 << self.first, HOST] = start
         for size in range(len(self.kinds)):
@@ -277,6 +279,11 @@ class Cutter:
         sizes = [int(self.loads.experts[i]) for i in layers]
         kept = knapsack(sizes, [float(savings[i]) for i in layers], free)
         return {i for i, stays in zip(layers, kept, strict=True) if not stays}
+
+
+def _bits(used: int, output: int) -> int:
+    """The GPUs in use, with that of the output."""
+    return used if output == HOST else used | 1 << output
 
 
 def _spans(values: Floats) -> Floats:

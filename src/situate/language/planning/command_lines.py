@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from situate.errors import PlanError
 from situate.language.cache import CacheOptions
-from situate.language.flags import DEFAULT_BATCH
+from situate.language.planning.flags import DEFAULT_BATCH
 from situate.language.layout import HOST, Layout
 from situate.language.model import LanguageModel
 

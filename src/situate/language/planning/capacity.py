@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from situate.language.cache import CacheOptions
-from situate.language.cuts import Loads, Room
+from situate.language.planning.cuts import Loads, Room
 from situate.language.home import Home
 from situate.language.layout import HOST, Layout
 from situate.language.memory import DeviceMemory, device_memory
