@@ -8,9 +8,23 @@ from dataclasses import dataclass, field
 
 from situate.data.cluster import Cluster, Device
 from situate.errors import ClusterError
+from situate.language import cards
 
 CONTEXT_BYTES = 455 * 2**20
 """Bytes that a CUDA context takes beside all buffers; measured on RTX 4090s (451 to 456 MiB)."""
+
+
+ACCELERATOR_LAYER, HOST_LAYER = 70e-6, 220e-6
+"""Seconds that a layer takes on a GPU and on a CPU beside its bytes and operations.
+
+The median of published runs: launches of kernels, and the barrier of a CPU's threads at each op.
+"""
+
+USUAL_CORES = 8
+"""Cores of a CPU whose file has neither threads nor flops."""
+
+PRODUCTS_A_BYTE = 300.0
+"""8-bit operations for a byte of bandwidth, on a GPU without a rate in the file or the table."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +38,7 @@ class Processor:
         flops: effective operations/s of matrix products in long batches.
         launch: seconds that a layer takes beside its bytes and operations.
         shares: speed of tensor types as a fraction of the usual one, by name; 1 if missing.
+        attention: effective operations/s of attention in long batches.
         context: bytes that the driver takes beside all buffers.
         cores: of a CPU; 0 on a GPU.
     """
@@ -34,6 +49,7 @@ class Processor:
     flops: float
     launch: float = 0.0
     shares: Mapping[str, float] = field(default_factory=dict)
+    attention: float = math.inf
     context: int = 0
     cores: int = 0
 
@@ -87,14 +103,54 @@ def home_of(cluster: Cluster) -> Home:
 
 
 def _processor(device: Device, cluster: str) -> Processor:
-    cpu = device.kind == "cpu"
-    flops = max(device.flops.values(), default=math.inf)
+    return _host(device, cluster) if device.kind == "cpu" else _accelerator(device, cluster)
+
+
+def _host(device: Device, cluster: str) -> Processor:
+    if not math.isfinite(device.bandwidth):
+        raise _missing(device, cluster, "of its memory, such as 80e9")
+    peak = max(device.flops.values(), default=0.0)
+    cores = device.threads or round(peak / cards.CORE_FLOPS) or USUAL_CORES
     return Processor(
         device.name,
         math.inf if device.memory is None else device.memory,
-        device.bandwidth * (0.7 if cpu else 0.75),
-        flops * 0.4,
-        0.00025 if cpu else 0.00003,
-        context=0 if cpu else CONTEXT_BYTES,
-        cores=(device.threads or 1) if cpu else 0,
+        cards.cpu_bandwidth(device.bandwidth, cores),
+        cards.CPU_COMPUTING * (peak or cores * cards.CORE_FLOPS),
+        HOST_LAYER,
+        attention=0.5 * cards.CPU_COMPUTING * (peak or cores * cards.CORE_FLOPS),
+        cores=cores,
+    )
+
+
+def _accelerator(device: Device, cluster: str) -> Processor:
+    """A GPU by the rates of the file, and where it has none by those of the card's model."""
+    card = cards.find_card(device.model or device.name)
+    shares = cards.ARCHITECTURES[card.architecture if card else ""]
+    bandwidth = device.bandwidth
+    if not math.isfinite(bandwidth):
+        if card is None:
+            raise _missing(device, cluster, "or the model of a card that situate knows")
+        bandwidth = card.bandwidth
+    rates = [
+        device.flops[dtype] for dtype in ("int8", "float16", "float32") if dtype in device.flops
+    ]
+    products = rates[0] if rates else card.products if card else bandwidth * PRODUCTS_A_BYTE
+    memory = device.memory
+    if memory is None and card is not None:
+        memory = card.memory * 2**30
+    return Processor(
+        device.name,
+        math.inf if memory is None else memory,
+        bandwidth * shares.reading,
+        products * shares.computing,
+        ACCELERATOR_LAYER,
+        cards.TYPE_SHARES,
+        products * shares.attention,
+        CONTEXT_BYTES,
+    )
+
+
+def _missing(device: Device, cluster: str, remedy: str) -> ClusterError:
+    return ClusterError(
+        f"cluster {cluster!r}: device {device.name!r}: has no bandwidth; give bandwidth {remedy}"
     )

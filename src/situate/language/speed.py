@@ -13,14 +13,19 @@ from numpy.typing import NDArray
 
 from situate.language.cache import CacheOptions
 from situate.language.home import Home, Processor
+from situate.language.hyperparameters import Hyperparameters
 from situate.language.layout import HOST, Layout
+from situate.language.memory import OFFLOAD_BATCH, is_pipelined
 from situate.language.model import LanguageModel, Layer, Weight
 
 DECODE_ERROR, PREFILL_ERROR = 0.25, 0.5
 """Median relative errors of tokens/s on homes that no constant was fitted to."""
 
-OFFLOAD_BATCH = 32
-"""Shortest batch that llama.cpp offloads to a GPU where weights lie in host memory."""
+TILE = 200.0
+"""Tokens an expert at which a GPU reaches half of its rate."""
+
+UPLOAD_SHARE = 0.7
+"""Share of a link's bandwidth that uploads of weights reach."""
 
 Floats = NDArray[np.float64]
 
@@ -71,7 +76,10 @@ def layer_seconds(
     devices = home.processors
     dense = np.array([[_dense(layer, d, ubatch) for d in devices] for layer in model.layers])
     attention = np.array(
-        [[_attention(layer, d, options, ubatch, depth) for d in devices] for layer in model.layers]
+        [
+            [_attention(model.sizes, layer, d, options, ubatch, depth) for d in devices]
+            for layer in model.layers
+        ]
     )
     experts = np.array([[_experts(layer, d, ubatch) for d in devices] for layer in model.layers])
     links = np.array(home.bandwidth)[-1]
@@ -82,7 +90,7 @@ def layer_seconds(
     matrices = model.embedding if model.tied else ()
     output = sum(w.size for w in (*model.output, *matrices))
     with np.errstate(invalid="ignore"):
-        uploads = [size[:, None] / links for size in (dense_bytes, expert_bytes)]
+        uploads = [size[:, None] / (UPLOAD_SHARE * links) for size in (dense_bytes, expert_bytes)]
     for upload in uploads:
         upload[:, -1] = np.inf
     bytes_moved = 4 * model.sizes.width * ubatch
@@ -110,6 +118,14 @@ def _read_share(layer: Layer, ubatch: int) -> float:
 
 
 def _weight_seconds(weight: Weight, device: Processor, tokens: float, share: float = 1.0) -> float:
+    """Seconds of a matrix: the roofline of its bytes and operations.
+
+    Args:
+        weight: the matrix, or those of all experts.
+        device: where it is.
+        tokens: that pass through each of its rows, in the mean.
+        share: of its bytes that are read.
+    """
     speed = device.shares.get(weight.type.name, 1.0)
     reading = weight.size * share / (device.bandwidth * speed)
     return max(reading, 2 * weight.elements * tokens / device.flops)
@@ -126,18 +142,53 @@ def _experts(layer: Layer, device: Processor, ubatch: int) -> float:
         return 0.0
     weights = (w for w in layer.weights if w.role == "experts")
     tokens, share = ubatch * e.used / e.count, _read_share(layer, ubatch)
-    return sum(_weight_seconds(w, device, tokens, share) for w in weights)
+    # A batch of few tokens an expert fills only a part of a matrix unit's tile.
+    fill = tokens / (tokens + TILE) if device.cores == 0 and ubatch > 1 else 1.0
+    return device.launch + sum(_weight_seconds(w, device, tokens / fill, share) for w in weights)
 
 
 def _attention(
-    layer: Layer, device: Processor, options: CacheOptions, ubatch: int, depth: int
+    sizes: Hyperparameters,
+    layer: Layer,
+    device: Processor,
+    options: CacheOptions,
+    ubatch: int,
+    depth: int,
 ) -> float:
+    """Seconds of attention: the roofline of the cache's bytes and the operations of all heads.
+
+    Decoding multiplies one query a head. Matrix units are filled by the queries that share their
+    keys, so that their rate grows with the heads of a group.
+    """
     cache = layer.cache
-    cells = min(depth + ubatch, cache.window + ubatch) if cache.window else depth + ubatch
     if cache.attention == "none":
         return 0.0
+    cells = depth + ubatch
+    if cache.window:
+        cells = min(cells, cache.window + ubatch)
+    reading = _cell_bytes(layer, options) * cells / device.bandwidth
+    operations, heads = _cell_operations(sizes, layer, options, ubatch)
+    rows = heads * ubatch
+    fill = min((rows / 128) ** 0.6, 1.0) if device.cores == 0 else 1.0
+    return max(reading, operations * cells / (device.attention * fill))
+
+
+def _cell_bytes(layer: Layer, options: CacheOptions) -> float:
     one = replace(options, context=256, slots=1, unified=True, full_window=True)
-    return cache.bytes(one) / 256 * cells / device.bandwidth
+    return layer.cache.bytes(one) / 256
+
+
+def _cell_operations(
+    sizes: Hyperparameters, layer: Layer, options: CacheOptions, ubatch: int
+) -> tuple[float, int]:
+    """Operations of a ubatch for each cached token, and the query heads that share keys."""
+    cache, heads = layer.cache, sizes.heads[layer.number]
+    if cache.attention == "latent" and options.latent:
+        rank = cache.latent_width
+        return 4.0 * heads * rank * ubatch, heads
+    groups = max(sizes.kv_heads[layer.number], 1)
+    width = (cache.key_width + cache.value_width) / groups
+    return 2.0 * heads * width * ubatch, max(heads // groups, 1)
 
 
 def decode_seconds(
