@@ -66,16 +66,21 @@ class PriceList:
             host_cache: keys and values are in host memory.
             first: the GPU that computes with the host's weights in long batches; None without.
         """
-        parts = [
-            (entry.count, self._table(entry), first if entry.tokens >= OFFLOAD_BATCH else None)
-            for entry in self.work.passes(ubatch)
-        ]
+        parts = [(c, t, first if offloads else None) for c, t, offloads in self.tables(ubatch)]
         return Prices(
             sum((c * _home(t, host_cache, f) for c, t, f in parts), np.float64(0)),
             sum((c * _away(t, host_cache, f) for c, t, f in parts), np.float64(0)),
             sum((c * t.crossing for c, t, _ in parts), np.float64(0)),
             sum((c * t.output for c, t, _ in parts), np.float64(0)),
         )
+
+    def tables(self, ubatch: int) -> list[tuple[float, LayerSeconds, bool]]:
+        """The passes of a workload: their number, seconds, and whether they are long enough for
+        GPUs to compute with the host's weights."""
+        return [
+            (entry.count, self._table(entry), entry.tokens >= OFFLOAD_BATCH)
+            for entry in self.work.passes(ubatch)
+        ]
 
     def _table(self, entry: Pass) -> LayerSeconds:
         key = entry._replace(count=1)
