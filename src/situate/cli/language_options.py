@@ -1,30 +1,43 @@
 """Options of commands that plan a language model."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from situate.cli.option_groups import option_class
+from situate.errors import SituateError
 
-CacheType = Annotated[
-    str,
-    typer.Option(metavar="TYPE", help="Type of a language model's cache, such as f16 or q8_0."),
+LANGUAGE_OBJECTIVES = ("request", "decode", "prefill", "context")
+"""Objectives of plans of language models."""
+
+TYPED = ("quant", "context", "prompt", "reply", "slots", "cache_type", "draft")
+"""Options of language models by their fields."""
+
+Quant = Annotated[
+    str | None,
+    typer.Option(
+        "--quant",
+        metavar="TYPE",
+        help="Type of a language model's file, such as Q4_K_M, for a config.json or a folder with "
+        "one. Default: the types of the folder's safetensors files.",
+    ),
 ]
+
+
+def is_language(model: str) -> bool:
+    """True if a command's argument is a language model's file or folder."""
+    from situate import zoo
+    from situate.language import is_language_model
+
+    return model.partition(":")[0] not in zoo.names() and is_language_model(model)
 
 
 @option_class
 class LanguageOptions:
     """The request to plan a language model for, as typed; None where it is not typed."""
 
-    quant: Annotated[
-        str | None,
-        typer.Option(
-            "--quant",
-            metavar="TYPE",
-            help="Type of a language model's file, such as Q4_K_M, for a config.json or a folder "
-            "with one.",
-        ),
-    ] = None
+    quant: Quant = None
     context: Annotated[
         int | None,
         typer.Option(
@@ -66,3 +79,14 @@ class LanguageOptions:
             "on the first GPU.",
         ),
     ] = None
+
+    def refuse(self, flags: Sequence[str] = ()) -> None:
+        """
+        Raises:
+            SituateError: an option for language models was typed for another model.
+        """
+        values = {name: getattr(self, name) for name in TYPED} | {"flags": flags or None}
+        for name, value in values.items():
+            if value is not None:
+                option = name.replace("_", "-")
+                raise SituateError(f"--{option} is for language models (GGUF, config.json)")

@@ -51,9 +51,7 @@ def plan_table(
     for label, value in _facts(planner, plan, shares, floor, better, idle):
         grid.add_row(Text(label, "dim"), Text(printable(value)))
     title = f"{printable(planner.model.name, 60)} on {printable(planner.home.name, 40)}"
-    return Group(
-        Text(title, "bold"), grid, Text(), _memory(planner, plan), Text(), Text(command)
-    )
+    return Group(Text(title, "bold"), grid, Text(), _memory(planner, plan), Text(), Text(command))
 
 
 def _facts(
@@ -65,26 +63,36 @@ def _facts(
     idle: Sequence[Change],
 ) -> Iterator[tuple[str, str]]:
     work, speed, layout = plan.work, plan.speed, plan.layout
-    yield "request", (
-        f"{time_text(speed.prefill + work.reply * speed.decode)} for {work.prompt:,} tokens and a "
-        f"reply of {work.reply:,}"
+    yield (
+        "request",
+        (
+            f"{time_text(speed.prefill + work.reply * speed.decode)} for {work.prompt:,} tokens "
+            f"and a reply of {work.reply:,}"
+        ),
     )
     yield "prefill", f"{rate_text(work.prompt / speed.prefill)}, {_error(PREFILL_ERROR)}"
-    yield "decode", (
-        f"{rate_text(1 / speed.decode)} at a depth of {work.depth:,}, {_error(DECODE_ERROR)}"
+    yield (
+        "decode",
+        (f"{rate_text(1 / speed.decode)} at a depth of {work.depth:,}, {_error(DECODE_ERROR)}"),
     )
     if plan.gap is not None:
         yield "gap", f"{gap_text(plan.gap)} to the best layout with layers in turn"
     if floor is not None:
         yield "bound", f"no placement at all is more than {plan.seconds / floor:.2f} times as fast"
     yield "layers", _layers_text(planner, plan)
-    yield "settings", (
-        f"ubatch {layout.ubatch}, cache {_cache_text(plan)}, op offload "
-        f"{'on' if layout.op_offload else 'off'}, split by {layout.split}"
+    yield (
+        "settings",
+        (
+            f"ubatch {layout.ubatch}, cache {_cache_text(plan)}, op offload "
+            f"{'on' if layout.op_offload else 'off'}, split by {layout.split}"
+        ),
     )
     for phase, parts in shares.items():
-        yield f"{phase} time", ", ".join(
-            f"{share_text(part)} {name}" for name, part in parts.items() if part >= MIN_SHARE
+        yield (
+            f"{phase} time",
+            ", ".join(
+                f"{share_text(part)} {name}" for name, part in parts.items() if part >= MIN_SHARE
+            ),
         )
     if full := _fullest(planner, plan):
         yield "memory limit", full
@@ -97,7 +105,9 @@ def _facts(
 def _with(change: Change) -> str:
     if change.gain > 1:
         return "no faster with it"
-    return f"with it a request takes {time_text(change.seconds)}, {1 / change.gain:.2f} times as long"
+    return (
+        f"with it a request takes {time_text(change.seconds)}, {1 / change.gain:.2f} times as long"
+    )
 
 
 def rate_text(value: float) -> str:
@@ -143,9 +153,7 @@ def _fullest(planner: Planner, plan: HomePlan) -> str:
 def _memory(planner: Planner, plan: HomePlan) -> Table:
     columns = "device|weights|cache|compute|context|margin|free|per 1,000 tokens"
     grid = table("memory", columns, range(1, 8))
-    for processor, part, free in zip(
-        planner.home.processors, plan.memory, plan.free, strict=True
-    ):
+    for processor, part, free in zip(planner.home.processors, plan.memory, plan.free, strict=True):
         sizes = (
             *(part.weights, part.cache, part.compute + part.output, part.context, part.margin),
             *(free, PER * part.per_token),

@@ -132,7 +132,10 @@ def _others(planner: Planner, plan: HomePlan) -> Iterator[tuple[str, Planner]]:
         name = home.accelerators[gpu].name
         yield f"another {name}", _quick(planner, plan, home=with_copy(home, gpu))
     if heads:
-        yield "links twice as fast", _quick(planner, plan, home=replace(home, bandwidth=_scaled(home.bandwidth)))
+        yield (
+            "links twice as fast",
+            _quick(planner, plan, home=replace(home, bandwidth=_scaled(home.bandwidth))),
+        )
     host = replace(home.host, bandwidth=2 * home.host.bandwidth)
     yield "host memory twice as fast", _quick(planner, plan, home=replace(home, host=host))
     smaller = smaller_model(planner.model)

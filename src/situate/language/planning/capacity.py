@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from situate.language.cache import CacheOptions
-from situate.language.planning.cuts import Loads, Room
 from situate.language.home import Home
 from situate.language.layout import HOST, Layout
 from situate.language.memory import DeviceMemory, device_memory
 from situate.language.model import LanguageModel
+from situate.language.planning.cuts import Loads, Room
 
 
 def memory_of(
@@ -91,7 +91,7 @@ def first_room(
 def _overheads(
     model: LanguageModel, options: CacheOptions, probe: Layout, host_parts: bool, gpus: int
 ) -> list[float]:
-    """Bytes of each of some GPUs beside layers: buffers, margin and, on the last one, the output."""
+    """Bytes of each of some GPUs beside layers: buffers, margin, and on the last the output."""
     layers = [min(i * gpus // len(model.layers), gpus - 1) for i in range(len(model.layers))]
     experts = list(layers)
     if host_parts:

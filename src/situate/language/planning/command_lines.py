@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from situate.errors import PlanError
 from situate.language.cache import CacheOptions
-from situate.language.planning.flags import DEFAULT_BATCH
 from situate.language.layout import HOST, Layout
 from situate.language.model import LanguageModel
+from situate.language.planning.flags import DEFAULT_BATCH
 
 OUTPUT = r"^output\.weight"
 
@@ -125,6 +125,7 @@ class Export:
         gpus: number of GPUs of the machine.
         path: of the model's file.
         memory: (GPUs,) bytes to use of each GPU.
+        more: further flags of llama.cpp.
         backend: the beginning of GPUs' names in llama.cpp.
     """
 
@@ -134,12 +135,14 @@ class Export:
     gpus: int
     path: str
     memory: Sequence[float]
+    more: tuple[str, ...] = ()
     backend: str = "CUDA"
 
     @property
     def flags(self) -> list[str]:
         """Flags of llama.cpp."""
-        return flags(self.layout, self.options, self.model, self.gpus, self.backend)
+        line = flags(self.layout, self.options, self.model, self.gpus, self.backend)
+        return [*line, *self.more]
 
     @property
     def host_parts(self) -> bool:

@@ -1,7 +1,7 @@
 """Flags of llama.cpp as a layout, by its own rules of which tensor goes where.
 
-Rules: `src/llama-model.cpp` (`load_tensors`: layers, output), `src/llama-model-loader.cpp` (overrides
-of single tensors) and `common/arg.cpp` (names) in llama.cpp.
+Rules: `src/llama-model.cpp` (`load_tensors`: layers, output), `src/llama-model-loader.cpp`
+(overrides of single tensors) and `common/arg.cpp` (names) in llama.cpp.
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Literal
 
 from situate.errors import SituateError, nearest
 from situate.language.cache import CacheOptions
 from situate.language.layout import HOST, Layout
-from situate.language.model import Layer, LanguageModel
+from situate.language.model import LanguageModel, Layer
 
 EXPERTS = r"\.ffn_(up|down|gate|gate_up)_(ch|)exps"
 """The pattern by which `--cpu-moe` finds the tensors of experts."""
 
-DEFAULT_UBATCH, DEFAULT_BATCH, DEFAULT_CONTEXT = 512, 2048, 4096
+DEFAULT_UBATCH, DEFAULT_BATCH = 512, 2048
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "-ngl": ("--gpu-layers", "--n-gpu-layers"),
@@ -109,7 +108,7 @@ def parse_flags(
     model: LanguageModel,
     names: Sequence[str],
     memory: Sequence[float],
-    context: int | None = None,
+    defaults: CacheOptions,
 ) -> Launch:
     """The layout that llama.cpp would make of a command line.
 
@@ -118,7 +117,7 @@ def parse_flags(
         model: the model.
         names: of the GPUs; `CUDA0` and the like also name them, by their numbers.
         memory: (GPUs,) free bytes, by which llama.cpp divides layers without `-ts`.
-        context: tokens, where the flags have no `-c`.
+        defaults: context, slots and types of the cache, where the flags do not say.
 
     Raises:
         SituateError: a flag is unknown, or its value cannot be.
@@ -126,7 +125,7 @@ def parse_flags(
     words = _read(text)
     gpus = _devices(words, names)
     ubatch = words.number("-ub", DEFAULT_UBATCH, 1)
-    options = _options(words, ubatch, context or model.sizes.context or DEFAULT_CONTEXT)
+    options = _options(words, ubatch, defaults)
     layers, output = _layers(words, model, gpus, memory)
     experts, output, notes = _overridden(words, model, layers, output, names)
     layout = Layout(
@@ -142,13 +141,13 @@ def parse_flags(
     return Launch(layout, options, tuple(notes))
 
 
-def _options(words: _Words, ubatch: int, context: int) -> CacheOptions:
+def _options(words: _Words, ubatch: int, defaults: CacheOptions) -> CacheOptions:
     return CacheOptions(
-        words.number("-c", 0) or context,
-        words.values.get("-ctk", "f16").upper(),
-        words.values.get("-ctv", "f16").upper(),
+        words.number("-c", 0) or defaults.context,
+        words.values.get("-ctk", defaults.key_type).upper(),
+        words.values.get("-ctv", defaults.value_type).upper(),
         ubatch,
-        words.number("-np", 1, 1),
+        words.number("-np", defaults.slots, 1),
         "-kvu" in words.switches,
         "--swa-full" in words.switches,
     )

@@ -17,6 +17,10 @@ import numpy as np
 
 from situate.errors import PlanError, SituateError
 from situate.language.cache import CacheOptions
+from situate.language.home import Home
+from situate.language.layout import HOST, Layout
+from situate.language.memory import DeviceMemory
+from situate.language.model import LanguageModel
 from situate.language.planning.capacity import (
     alike,
     first_room,
@@ -26,10 +30,6 @@ from situate.language.planning.capacity import (
     memory_of,
 )
 from situate.language.planning.cuts import Cut, Cutter, Loads, Room
-from situate.language.home import Home
-from situate.language.layout import HOST, Layout
-from situate.language.memory import DeviceMemory
-from situate.language.model import LanguageModel
 from situate.language.planning.prices import PriceList
 from situate.language.planning.workload import Speed, Workload, speed_of
 

@@ -13,8 +13,8 @@ from situate.language.cache import CacheOptions
 from situate.language.home import Home
 from situate.language.layout import HOST, Layout
 from situate.language.model import LanguageModel
-from situate.language.speed import OFFLOAD_BATCH, LayerSeconds, layer_seconds
 from situate.language.planning.workload import Pass, Workload
+from situate.language.speed import OFFLOAD_BATCH, LayerSeconds, layer_seconds
 
 Floats = NDArray[np.float64]
 

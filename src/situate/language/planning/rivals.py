@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from situate.language.planning.capacity import memory_of
 from situate.language.layout import HOST, Layout
 from situate.language.memory import DeviceMemory
+from situate.language.planning.capacity import memory_of
 from situate.language.planning.planner import HomePlan, Planner
 
 FIT_MARGIN = 1024 * 2**20
