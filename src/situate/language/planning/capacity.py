@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -62,7 +63,7 @@ def first_room(
     first: int | None,
     several: bool,
 ) -> Room:
-    """The room on each GPU, by the buffers of layouts that are like those to come.
+    """The most room that layouts of a kind leave on each GPU beside their buffers.
 
     Args:
         model, home, options: as in a plan.
@@ -71,48 +72,78 @@ def first_room(
         first: the GPU that leads the order; None for any.
         several: layers are on more than one GPU.
     """
-    count = 3 if several else 1
-    memory = [
-        _overheads(model, options, probe, host_parts, gpus)
-        for gpus in ((1, count) if several else (1,))
-    ]
     whole = np.array([gpu.memory - gpu.context for gpu in home.accelerators], float)
-    single, split = memory[0], memory[-1]
-    middle, final = split[min(1, count - 1)], split[-1]
-    inner, last = whole - middle, whole - final
-    leaders = range(len(whole)) if first is None and not several else [first]
-    for gpu in leaders:
-        if gpu is not None:
-            inner[gpu] = whole[gpu] - (split[0] if several else single[0])
-            last[gpu] = whole[gpu] - single[0]
-    return Room(inner, last)
+    single = _least(model, options, probe, host_parts, 1)
+    alone = _least(model, options, probe, host_parts, 1, HOST)
+    leading_last, leading, inner, final = single[0], alone[0], alone[0], single[0]
+    if several:
+        first_of_three, inner, final = _least(model, options, probe, host_parts, 3)
+        leading = min(leading, first_of_three)
+        if first is None:
+            leading = inner = min(leading, inner)
+            leading_last = final = min(leading_last, final)
+    leads = np.array([first in (None, gpu) for gpu in range(len(whole))], bool)
+    return Room(
+        whole - np.where(leads, leading, inner),
+        whole - np.where(leads, leading_last, final),
+        whole - _of_one(model, options, probe, 0),
+        whole - _of_one(model, options, probe, HOST),
+    )
+
+
+def _of_one(model: LanguageModel, options: CacheOptions, probe: Layout, output: int) -> float:
+    """Bytes of a GPU without layers, which may hold the output."""
+    layers = (HOST,) * len(model.layers)
+    layout = replace(probe, order=(0,), layers=layers, experts=layers, output=output)
+    memory = device_memory(model, layout, replace(options, ubatch=probe.ubatch), 1)[0]
+    return memory.total + memory.margin
+
+
+def _least(
+    model: LanguageModel,
+    options: CacheOptions,
+    probe: Layout,
+    host_parts: bool,
+    gpus: int,
+    output: int | None = None,
+) -> list[float]:
+    """The fewest bytes of each of some GPUs beside layers: buffers, margin, and on the last one the
+    output. Buffers depend on the kinds of layers on a GPU, and on the place of their experts."""
+    output = gpus - 1 if output is None else output
+    count = len(model.layers)
+    even = [min(i * gpus // count, gpus - 1) for i in range(count)]
+    mixed = host_parts and any(layer.experts for layer in model.layers)
+    overheads = []
+    for layers in (even, even[::-1]):
+        layers = [HOST, *layers[1:]] if host_parts and count > 1 else layers
+        overheads.append(_overheads(model, options, probe, layers, layers, gpus, output))
+        if mixed:
+            pairs = zip(model.layers, layers, strict=True)
+            away = [HOST if layer.experts else place for layer, place in pairs]
+            overheads.append(_overheads(model, options, probe, layers, away, gpus, output))
+    return [min(bytes_) for bytes_ in zip(*overheads, strict=True)]
 
 
 def _overheads(
-    model: LanguageModel, options: CacheOptions, probe: Layout, host_parts: bool, gpus: int
+    model: LanguageModel,
+    options: CacheOptions,
+    probe: Layout,
+    layers: Sequence[int],
+    experts: Sequence[int],
+    gpus: int,
+    output: int,
 ) -> list[float]:
-    """Bytes of each of some GPUs beside layers: buffers, margin, and on the last the output."""
-    layers = [min(i * gpus // len(model.layers), gpus - 1) for i in range(len(model.layers))]
-    experts = list(layers)
-    if host_parts:
-        mixtures = [i for i, layer in enumerate(model.layers) if layer.experts is not None]
-        for i in mixtures:
-            experts[i] = HOST
-        if not mixtures:
-            layers[0] = experts[0] = HOST
+    """Bytes of each of some GPUs beside layers, in one layout."""
     layout = replace(
         probe,
         order=tuple(range(gpus)),
         layers=tuple(layers),
         experts=tuple(experts),
-        output=gpus - 1,
+        output=output,
     )
-    options = replace(options, ubatch=probe.ubatch)
-    memory = device_memory(model, layout, options, gpus)
-    return [
-        part.total + part.margin - load
-        for part, load in zip(memory[:gpus], loads_of(model, options, layout, gpus), strict=True)
-    ]
+    memory = device_memory(model, layout, replace(options, ubatch=probe.ubatch), gpus)
+    loads = loads_of(model, options, layout, gpus)
+    return [m.total + m.margin - load for m, load in zip(memory[:gpus], loads, strict=True)]
 
 
 def loads_of(model: LanguageModel, options: CacheOptions, layout: Layout, gpus: int) -> list[float]:
@@ -135,12 +166,17 @@ def measured_room(
     """The room with the buffers of a layout, on the GPUs that it uses."""
     gpus = len(home.accelerators)
     loads = loads_of(model, options, layout, gpus)
-    inner, last = room.inner.copy(), room.last.copy()
+    inner, last, output, lead = (
+        table.copy() for table in (room.inner, room.last, room.output, room.lead)
+    )
     for gpu in layout.order:
         beside = memory[gpu].total + memory[gpu].margin - loads[gpu]
         rest = home.accelerators[gpu].memory - beside
-        (last if gpu == layout.output else inner)[gpu] = rest
-    return Room(inner, last)
+        if gpu in layout.layers:
+            (last if gpu == layout.output else inner)[gpu] = rest
+        else:
+            (output if gpu == layout.output else lead)[gpu] = rest
+    return Room(inner, last, output, lead)
 
 
 def alike(home: Home) -> list[int]:

@@ -39,10 +39,19 @@ class Room:
     Attributes:
         inner: (GPUs,) of a GPU without the output.
         last: (GPUs,) of a GPU with the output, which is subtracted.
+        output: (GPUs,) of a GPU with the output and no layer.
+        lead: (GPUs,) of a GPU that computes with the host's weights, and holds no layer.
     """
 
     inner: Floats
     last: Floats
+    output: Floats
+    lead: Floats
+
+    def same(self, other: Room) -> bool:
+        """True if both leave the same bytes."""
+        mine, others = vars(self).values(), vars(other).values()
+        return all(np.array_equal(a, b) for a, b in zip(mine, others, strict=True))
 
 
 @dataclass(frozen=True)
@@ -147,8 +156,8 @@ class Cutter:
         if last != HOST:
             yield float(table.least[-1] + self.prices.output[last]), last
         others = [HOST] if self.host_parts else []
-        others += [gpu for gpu in self._next(used) if self.room.last[gpu] >= 0]
-        if last == HOST and used and self.room.last[used.bit_length() - 1] >= 0:
+        others += [gpu for gpu in self._next(used) if self.room.output[gpu] >= 0]
+        if last == HOST and used and self.room.output[used.bit_length() - 1] >= 0:
             others.append(used.bit_length() - 1)
         for output in others:
             seconds = table.least[self.count] + self.prices.crossing[last, output]
@@ -170,7 +179,7 @@ class Cutter:
     def _tables(self) -> dict[State, _Table]:
         start = self._start()
         tables = {(0, HOST): start}
-        if self.first is not None and not self.required and self.room.inner[self.first] >= 0:
+        if self.first is not None and not self.required and self.room.lead[self.first] >= 0:
             # The first GPU may hold no layers, and compute for the host alone.
             tables[1 << self.first, HOST] = start
         for size in range(len(self.kinds)):

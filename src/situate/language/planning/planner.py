@@ -276,9 +276,7 @@ class Planner:
             following = measured_room(
                 self.model, self.home, self.options, plan.layout, plan.memory, room
             )
-            if np.array_equal(following.inner, room.inner) and np.array_equal(
-                following.last, room.last
-            ):
+            if following.same(room):
                 break
             room = following
         return best, bound
