@@ -105,7 +105,7 @@ def test_ik_llama_cpp_spells_some_flags_otherwise():
     ],
 )
 def test_engines_without_a_setting_for_the_plan_are_refused(engine, layout):
-    with pytest.raises(PlanError, match="export to llamacpp|-sm graph"):
+    with pytest.raises(PlanError, match=r"export to llamacpp|-sm graph"):
         ENGINES[engine](export(layout))
 
 

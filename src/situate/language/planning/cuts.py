@@ -155,7 +155,9 @@ class Cutter:
         used, last = state
         if last != HOST:
             yield float(table.least[-1] + self.prices.output[last]), last
-        others = [HOST] if self.host_parts else []
+        # Without a GPU nothing computes for the host, as the prices of a first GPU have it.
+        computing = bool(used) or self.first is None
+        others = [HOST] if self.host_parts and computing else []
         others += [gpu for gpu in self._next(used) if self.room.output[gpu] >= 0]
         if last == HOST and used and self.room.output[used.bit_length() - 1] >= 0:
             others.append(used.bit_length() - 1)

@@ -162,7 +162,8 @@ def _read(text: str) -> _Words:
         words = shlex.split(text)
     except ValueError as error:
         raise SituateError(f"--flags: {error}") from None
-    short = {alias: name for name, others in (ALIASES | SWITCHES).items() for alias in others}
+    groups = (*ALIASES.items(), *SWITCHES.items())
+    short = {alias: name for name, others in groups for alias in others}
     values: dict[str, str] = {}
     switches: set[str] = set()
     overrides: list[tuple[str, str]] = []
