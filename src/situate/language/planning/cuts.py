@@ -48,6 +48,11 @@ class Room:
     output: Floats
     lead: Floats
 
+    def least(self, other: Room) -> Room:
+        """The room that both leave."""
+        mine, others = vars(self).values(), vars(other).values()
+        return Room(*(np.minimum(a, b) for a, b in zip(mine, others, strict=True)))
+
     def same(self, other: Room) -> bool:
         """True if both leave the same bytes."""
         mine, others = vars(self).values(), vars(other).values()

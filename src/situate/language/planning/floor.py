@@ -93,5 +93,7 @@ def dual_bound(seconds: Floats, sizes: Floats, memory: Floats) -> float:
         # Multiplicative steps keep the weights positive.
         weights = weights * np.exp(np.clip(rate * busy / max(busy.max(), 1e-12), -5, 5))
         weights /= weights.sum()
-        prices = np.maximum(0.0, prices + rate * (filled - room))
+        # Prices are of the size of the weighted costs.
+        step_size = rate * float((weights * costs.sum(axis=0)).max())
+        prices = np.maximum(0.0, prices + step_size * (filled - room))
     return best * float(scale)

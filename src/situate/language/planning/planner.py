@@ -42,7 +42,7 @@ MAX_GPUS = 8
 ROUNDING = 1e-9
 """Relative differences of seconds below this are none."""
 
-REPAIRS = 6
+REPAIRS = 10
 """Most times that the room of a setting is measured again."""
 
 PENALTY_STEPS = 8
@@ -276,6 +276,8 @@ class Planner:
             following = measured_room(
                 self.model, self.home, self.options, plan.layout, plan.memory, room
             )
+            if not plan.feasible:
+                following = following.least(room)
             if following.same(room):
                 break
             room = following
@@ -297,7 +299,8 @@ class Planner:
         layers: list[int] = []
         for device, end in cut.route:
             layers += [device] * (end - len(layers))
-        used = [cut.lead, *(device for device, _ in cut.route), cut.output]
+        helping = cut.away or HOST in layers
+        used = [cut.lead if helping else HOST, *(device for device, _ in cut.route), cut.output]
         order = tuple(dict.fromkeys(device for device in used if device != HOST))
         experts = [HOST if i in cut.away else device for i, device in enumerate(layers)]
         return Layout(
