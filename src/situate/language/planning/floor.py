@@ -25,7 +25,7 @@ from situate.language.planning.prices import PriceList
 
 Floats = NDArray[np.float64]
 
-STEPS = 300
+STEPS = 200
 """Steps of the search for weights and prices."""
 
 
@@ -80,8 +80,15 @@ def dual_bound(seconds: Floats, sizes: Floats, memory: Floats) -> float:
     if scale <= 0 or sizes.sum() > memory.sum():
         return 0.0 if scale <= 0 else float("inf")
     costs, units, room = seconds / scale, sizes / sizes.sum(), memory / sizes.sum()
-    weights = 1 / np.maximum(costs.sum(axis=0), 1e-12)
-    weights, prices = weights / weights.sum(), np.zeros(len(room))
+    speeds = 1 / np.maximum(costs.sum(axis=0), 1e-12)
+    # Beside shares by speed, one device may be the limit, where the memory of others is short.
+    starts = [speeds / speeds.sum(), *(0.99 * np.eye(len(room)) + 0.01 / len(room))]
+    return max(_ascent(costs, units, room, start) for start in starts) * float(scale)
+
+
+def _ascent(costs: Floats, units: Floats, room: Floats, weights: Floats) -> float:
+    """The best value of the dual on a way of subgradient steps."""
+    prices = np.zeros(len(room))
     best, rows = 0.0, np.arange(len(units))
     for step in range(STEPS):
         reduced = weights * costs + prices * units[:, None]
@@ -96,4 +103,4 @@ def dual_bound(seconds: Floats, sizes: Floats, memory: Floats) -> float:
         # Prices are of the size of the weighted costs.
         step_size = rate * float((weights * costs.sum(axis=0)).max())
         prices = np.maximum(0.0, prices + step_size * (filled - room))
-    return best * float(scale)
+    return best
