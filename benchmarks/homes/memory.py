@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,13 +19,20 @@ from functools import cache
 from pathlib import Path
 
 from benchmarks.homes.models import Cell, model_of, sizes_of
+from benchmarks.lib.record import record
+from situate.errors import SituateError
 from situate.language.cache import CacheOptions, layer_cache
+from situate.language.compute_buffers import F32, Build, Engine
 from situate.language.hyperparameters import Hyperparameters
+from situate.language.layout import HOST as HOST_PLACE
+from situate.language.layout import Layout
+from situate.language.memory import device_memory
 from situate.language.model import LanguageModel
 
 MIB = 2**20
 HOST = ("CPU", "CPU_Mapped", "CUDA_Host", "Host", "AMX")
-KINDS = ("model_buffer", "kv_buffer", "rs_buffer")
+KINDS = ("model_buffer", "kv_buffer", "rs_buffer", "compute_buffer", "output_buffer")
+TOTAL = "total"
 GOAL_MIB = 2.0
 Row = Mapping[str, str]
 
@@ -95,6 +103,46 @@ def cache_by_device(sizes: Hyperparameters, load: Load, options: CacheOptions) -
     return sums
 
 
+def load_layout(model: LanguageModel, load: Load, options: CacheOptions, row: Row) -> Layout:
+    """The load as a layout; a layer is where its attention is, and its experts may be elsewhere."""
+    index = {name: i for i, name in enumerate(load.accelerators)}
+    places = load.devices(model.sizes.layers)
+    experts = [
+        next((_override(w.name, load, place) for w in layer.weights if w.role == "experts"), place)
+        for layer, place in zip(model.layers, places, strict=False)
+    ]
+    layers = tuple(index.get(place, HOST_PLACE) for place in places)
+    expert_places = tuple(index.get(place, HOST_PLACE) for place in experts)
+    return Layout(
+        tuple(range(len(index))) if load.on_accelerators else (),
+        layers[:-1],
+        expert_places,
+        layers[-1],
+        split="tensor" if re.search(r"-sm (tensor|graph)", row["flags"]) else "layer",
+        ubatch=options.ubatch,
+        op_offload=_offloads(model, expert_places, options, row),
+    )
+
+
+def _offloads(
+    model: LanguageModel, experts: Sequence[int], options: CacheOptions, row: Row
+) -> bool:
+    """False where ik_llama.cpp computes with interleaved weights on the CPU: in batches of no more
+    than 32 tokens an expert."""
+    e = model.sizes.experts
+    if "ik_llama" not in row["notes"] or e is None:
+        return True
+    host = [
+        weight
+        for layer, place in zip(model.layers, experts, strict=True)
+        for weight in layer.weights
+        if weight.role == "experts" and place == HOST_PLACE
+    ]
+    repacked = re.search(r"-rtr|--run-time-repack", row["flags"])
+    slow = repacked or all(re.search(r"_R\d+$", weight.type.name) for weight in host)
+    return not (slow and options.ubatch <= 32 * e.count // e.used)
+
+
 # Rows of the table, by configuration.
 def configurations(rows: Iterable[Row]) -> Iterator[list[Row]]:
     """The rows of each run, without the words that split host memory off."""
@@ -149,11 +197,20 @@ def read_options(row: Row) -> CacheOptions | None:
         tokens *= max(int(batch[1] if batch else 2048) // tokens, 1)
     kinds = row["cache_type"].removeprefix("MLA ").split("/")
     latent = row["cache_type"].startswith("MLA")
-    ubatch = int(row["ubatch"] or 512)
+    listed = re.search(r"(?:-ub|--ubatch-size) (\d+)", row["flags"])
+    ubatch = int(row["ubatch"] or (listed[1] if listed else 512))
     # ik_llama.cpp had no caches for sliding windows then.
-    return CacheOptions(
-        tokens, kinds[0], kinds[-1], ubatch, latent=latent, full_window="ik_llama" in row["notes"]
-    )
+    try:
+        return CacheOptions(
+            tokens,
+            kinds[0],
+            kinds[-1],
+            min(ubatch, tokens),
+            latent=latent,
+            full_window="ik_llama" in row["notes"],
+        )
+    except SituateError:
+        return None
 
 
 @dataclass(frozen=True)
@@ -191,7 +248,62 @@ def predictions(rows: Sequence[Row]) -> list[Result]:
     if model is not None:
         weights = [row for row in rows if row["measured_kind"] == "model_buffer"]
         results += _compare(_unmapped(weights), weights_by_device(model, load), bool(load.split))
+        if options is not None:
+            results += _buffers(rows, model, load, options)
+    return results + _totals(results)
+
+
+def build_of(row: Row) -> Build:
+    """The engine of a run, and its options of attention."""
+    notes = row["notes"]
+    block = re.search(r"-amb (\d+)", row["flags"]) or re.search(r"amb=(\d+)", notes)
+    scores = int(block[1]) * MIB if block else 2**60
+    engine: Engine = "ik_llama.cpp" if "ik_llama" in notes else "llama.cpp"
+    return Build(engine, "fa=1" in notes, F32, False, scores)
+
+
+def _buffers(
+    rows: Sequence[Row], model: LanguageModel, load: Load, options: CacheOptions
+) -> list[Result]:
+    """Buffers of activations and of outputs; those of host memory are compared as a sum."""
+    layout = load_layout(model, load, options, rows[0])
+    names = (*load.accelerators, "host")
+    build = build_of(rows[0])
+    parts = device_memory(model, layout, options, len(load.accelerators), build=build)
+    results = []
+    for kind, sizes in (
+        ("compute_buffer", [part.compute for part in parts]),
+        ("output_buffer", [part.output for part in parts]),
+    ):
+        measured: dict[str, float] = defaultdict(float)
+        members = {}
+        for row in rows:
+            if row["measured_kind"] == kind:
+                device = row["measured_device"]
+                name = "host" if device in HOST else device
+                measured[name] += float(row["measured_value"])
+                members[name] = row
+        for name, row in members.items():
+            total = {**row, "measured_value": str(measured[name])}
+            size = sizes[names.index(name)] / MIB
+            results.append(Result(total, size, bool(load.split)))
     return results
+
+
+def _totals(results: Sequence[Result]) -> list[Result]:
+    """The sums of weights, cache and activations of accelerators of which all three are there."""
+    by_device: dict[str, dict[str, Result]] = defaultdict(dict)
+    for result in results:
+        by_device[result.row["measured_device"]][result.row["measured_kind"]] = result
+    totals = []
+    for device, parts in by_device.items():
+        if device not in HOST and {"model_buffer", "kv_buffer", "compute_buffer"} <= set(parts):
+            measured = sum(float(part.row["measured_value"]) for part in parts.values())
+            first = next(iter(parts.values()))
+            row = {**first.row, "measured_kind": TOTAL, "measured_value": str(measured)}
+            predicted = sum(part.predicted for part in parts.values())
+            totals.append(Result(row, predicted, first.observed))
+    return totals
 
 
 def _unmapped(rows: Sequence[Row]) -> list[Row]:
@@ -258,27 +370,51 @@ def main() -> None:
     """Print the share of rows within the goal, by kind, and the rows that miss it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cells", type=Path, metavar="CELLS.csv")
-    results, total = replay(parser.parse_args().cells)
+    parser.add_argument("--record", action="store_true", help="write the record")
+    options = parser.parse_args()
+    results, total = replay(options.cells)
     observed = sum(result.observed for result in results)
     print(
         f"{len(results)} of {total} rows covered, {observed} of them with the split of layers "
         "among equal cards read from their caches"
     )
-    for kind in KINDS:
-        errors = sorted(abs(r.error) for r in results if r.row["measured_kind"] == kind)
+    for figures in summary(results):
+        print(*(f"{v:.4g}" if isinstance(v, float) else v for v in figures.values()))
+    worst = sorted(results, key=lambda r: -abs(r.error))
+    limits = {"compute_buffer": 100.0, TOTAL: 100.0}
+    for result in worst:
+        row = result.row
+        if abs(result.error) > limits.get(row["measured_kind"], GOAL_MIB):
+            print(
+                f"{result.error:10.2f} of {float(row['measured_value']):10.2f} "
+                f"{row['measured_kind']} on {row['measured_device']}: {row['model']} "
+                f"{row['quant'][:20]}, {row['source']}"
+            )
+    if options.record:
+        options.cells_sha256 = hashlib.sha256(options.cells.read_bytes()).hexdigest()
+        record("home_memory", {"summary": summary(results)}, options=options)
+
+
+def summary(results: Sequence[Result]) -> list[dict[str, str | int | float]]:
+    """A row for each kind: shares of rows within a number of MiB."""
+    table: list[dict[str, str | int | float]] = []
+    for kind in (*KINDS, TOTAL):
+        of_kind = [r for r in results if r.row["measured_kind"] == kind]
+        errors = sorted(abs(r.error) for r in of_kind)
         if errors:
-            within = sum(error <= GOAL_MIB for error in errors)
-            print(
-                f"{kind:13} {len(errors):4} rows, {within / len(errors):7.2%} within {GOAL_MIB} "
-                f"MiB, median {errors[len(errors) // 2]:.3f}, largest {errors[-1]:.2f} MiB"
+            n = len(errors)
+            table.append(
+                {
+                    "kind": kind,
+                    "rows": n,
+                    "within_2_mib": sum(error <= GOAL_MIB for error in errors) / n,
+                    "within_100_mib": sum(error <= 100 for error in errors) / n,
+                    "median_mib": errors[n // 2],
+                    "most_too_low_mib": -min(r.error for r in of_kind),
+                    "most_too_high_mib": max(r.error for r in of_kind),
+                }
             )
-    for result in sorted(results, key=lambda r: -abs(r.error)):
-        if abs(result.error) > GOAL_MIB:
-            row = result.row
-            print(
-                f"{result.error:10.2f} of {row['measured_value']:>10} {row['measured_kind']} on "
-                f"{row['measured_device']}: {row['model']} {row['quant'][:20]}, {row['source']}"
-            )
+    return table
 
 
 if __name__ == "__main__":

@@ -85,6 +85,32 @@ CONFIGS: tuple[tuple[str, dict[str, Any]], ...] = (
         "intermediate_size": 25600, "num_attention_heads": 64, "num_key_value_heads": 8,
         "head_dim": 128, "vocab_size": 151936,
     }),
+    (r"GLM.4\.5.Air", {
+        "model_type": "glm4_moe", "num_hidden_layers": 46, "hidden_size": 4096,
+        "intermediate_size": 10944, "num_attention_heads": 96, "num_key_value_heads": 8,
+        "head_dim": 128, "vocab_size": 151552, "n_routed_experts": 128, "num_experts_per_tok": 8,
+        "n_shared_experts": 1, "moe_intermediate_size": 1408, "first_k_dense_replace": 1,
+        "use_qk_norm": False, "num_nextn_predict_layers": 1,
+    }),
+    (r"Qwen3\.[568].27B", {
+        "model_type": "qwen3_5", "num_hidden_layers": 64, "hidden_size": 5120,
+        "intermediate_size": 17408, "num_attention_heads": 24, "num_key_value_heads": 4,
+        "head_dim": 256, "vocab_size": 248320, "linear_conv_kernel_dim": 4,
+        "linear_key_head_dim": 128, "linear_num_key_heads": 16, "linear_num_value_heads": 48,
+        "linear_value_head_dim": 128, "full_attention_interval": 4,
+    }),
+    (r"Qwen3\.[568].35B", {
+        "model_type": "qwen3_5_moe", "num_hidden_layers": 40, "hidden_size": 2048,
+        "num_attention_heads": 16, "num_key_value_heads": 2, "head_dim": 256,
+        "vocab_size": 248320, "linear_conv_kernel_dim": 4, "linear_key_head_dim": 128,
+        "linear_num_key_heads": 16, "linear_num_value_heads": 32, "linear_value_head_dim": 128,
+        "full_attention_interval": 4, "num_experts": 256, "num_experts_per_tok": 8,
+        "moe_intermediate_size": 512, "shared_expert_intermediate_size": 512,
+    }),
+    (r"Llama.2.7B", {
+        "model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096,
+        "intermediate_size": 11008, "num_attention_heads": 32, "vocab_size": 32000,
+    }),
     (r"GLM Z1 Rumination", GLM4_32B | {"num_key_value_heads": 8}),
     (r"GLM Z1 32B", GLM4_32B | {"num_key_value_heads": 2}),
     (r"Llama.3\.1.8[Bb]", {
@@ -286,12 +312,16 @@ def _candidates(
         yield _by_recipe(recipe, plain)
     name = re.split(r"(?:^| )[\d.]+ GiB| - [\d.]+ bpw", cell.quant)[0]
     fast = {ROWS_INTERLEAVED[t.upper()]: t for t in cell.counts if t.upper() in ROWS_INTERLEAVED}
-    for file_type in RULES.get(re.sub(r"_R\d$", "", name), RULES[""]):
+    for file_type in _file_types(re.sub(r"_R\d$", "", name)):
         for imatrix in (False, True):
             types = quantized_types(sizes, shapes, file_type, imatrix)
             for kinds in (_without_joint_rule(types, FILE_TYPES[file_type]), types):
                 yield kinds
                 yield {t: kind if "embd" in t else _fast(kind, fast) for t, kind in kinds.items()}
+
+
+def _file_types(name: str) -> tuple[str, ...]:
+    return RULES.get(name, (name,) if name in FILE_TYPES else RULES[""])
 
 
 def _without_joint_rule(types: Mapping[str, TensorType], usual: str) -> dict[str, TensorType]:

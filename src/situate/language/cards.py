@@ -26,7 +26,7 @@ class Architecture:
 
 
 ARCHITECTURES = {
-    "pascal": Architecture(0.50, 0.28, 0.10),
+    "pascal": Architecture(0.40, 0.28, 0.10),
     "volta": Architecture(0.66, 0.36, 0.20),
     "turing": Architecture(0.70, 0.20, 0.20),
     "ampere": Architecture(0.80, 0.28, 0.25),
@@ -115,24 +115,36 @@ def _plain(name: str) -> str:
     return " ".join(words.lower().split())
 
 
-CPU_READING, CORE_BYTES, THREADED_BYTES = 0.75, 6e9, 240e9
+CPU_READING, CORE_BYTES, THREADED_BYTES = 0.85, 10e9, 320e9
 """Share of nominal bandwidth, bytes/s of a core, and bytes/s at which synchronisation limits."""
 
-CPU_COMPUTING = 0.4
-"""Share of the nominal float32 rate in long batches."""
+BYTES_A_FLOP = 0.05
+"""Bytes that a core unpacks in the time of a nominal float32 operation."""
+
+PINNED_UPLOAD, PAGEABLE_UPLOAD = 0.9, 0.4
+"""Share of a link's bandwidth that uploads reach, from pinned and from other host memory."""
+
+CPU_COMPUTING, REPACKED_COMPUTING = 0.35, 0.95
+"""Share of the nominal float32 rate in long batches, in llama.cpp and in ik_llama.cpp."""
 
 CORE_FLOPS = 1e11
 """Nominal float32 operations/s of a core with AVX2 at 3 GHz."""
 
 
-def cpu_bandwidth(nominal: float, cores: int) -> float:
+def cpu_bandwidth(nominal: float, cores: int, flops: float = 0.0) -> float:
     """Effective bytes/s of a CPU that decodes.
 
     The memory, the cores, and the synchronisation of many threads limit it; a norm of order 3
     joins the limits.
+
+    Args:
+        nominal: bytes/s of the memory.
+        cores: that compute.
+        flops: nominal float32 operations/s of all cores; 0 if unknown.
     """
-    limits = (CPU_READING * nominal, CORE_BYTES * cores, THREADED_BYTES)
-    return float(sum(limit**-3 for limit in limits)) ** (-1 / 3)
+    core = min(CORE_BYTES * cores, BYTES_A_FLOP * flops) if flops else 0.75 * CORE_BYTES * cores
+    limits = (CPU_READING * nominal, core, THREADED_BYTES)
+    return float(sum(limit**-3.0 for limit in limits) ** (-1 / 3))
 
 
 TYPE_SHARES = {

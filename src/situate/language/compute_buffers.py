@@ -124,13 +124,14 @@ def host_peak(
     moments = [F32 * sizes.vocabulary * (build.outputs or options.ubatch) + stream]
     if sizes.latent is not None and options.latent and build.engine == "ik_llama.cpp":
         cells = _decompressed(sizes, options)
-        block = 2 * cells if build.scores >= 2 * cells else 0
+        block = cells if build.scores >= 2 * cells else 0
         moments.append(cells + block + mask + 2 * stream)
         if cells < moments[0]:
             # The logits do not fit into the place of keys and values, and lie behind them.
             moments.append(cells + mask + moments[0])
     elif not build.flash:
-        queries = F32 * options.ubatch * max(sizes.heads) * sizes.key_size
+        head = sizes.key_size if sizes.latent is None else sizes.latent.key
+        queries = F32 * options.ubatch * max(sizes.heads) * head
         moments.append(_scores(sizes, options) + mask + 3 * queries)
     return max(moments)
 
@@ -197,10 +198,13 @@ def _latent_blocks(
     latent = F16 * mla.cache_rank * options.cells if quantized else 0
     queries = F32 * options.ubatch * heads * mla.key
     visitors = sizes.experts.used if contents.visitors and sizes.experts else 0
-    # The mask is in memory in 16 bits, and for a part of the time in 32.
-    mask = 3 * options.ubatch * options.cells
-    stream = _stream(sizes, options)
-    return _decompressed(sizes, options) + block + latent + queries + mask + stream * (1 + visitors)
+    # The mask is in memory in 16 bits, and for a part of the time in 32. Behind uploads it has
+    # both copies twice, and the queries lie in the place of the uploads.
+    mask = options.ubatch * options.cells
+    beside = queries + 3 * mask + _stream(sizes, options) * (1 + visitors)
+    if contents.gate:
+        beside = max(beside, 8 * mask)
+    return _decompressed(sizes, options) + block + latent + beside
 
 
 def _experts(

@@ -14,11 +14,14 @@ CONTEXT_BYTES = 455 * 2**20
 """Bytes that a CUDA context takes beside all buffers; measured on RTX 4090s (451 to 456 MiB)."""
 
 
-ACCELERATOR_LAYER, HOST_LAYER = 70e-6, 220e-6
+ACCELERATOR_LAYER, HOST_LAYER = 60e-6, 80e-6
 """Seconds that a layer takes on a GPU and on a CPU beside its bytes and operations.
 
 The median of published runs: launches of kernels, and the barrier of a CPU's threads at each op.
 """
+
+HOST_ATTENTION = 0.5
+"""Share of a CPU's nominal operations/s that attention reaches."""
 
 USUAL_CORES = 8
 """Cores of a CPU whose file has neither threads nor flops."""
@@ -63,6 +66,7 @@ class Home:
         accelerators: GPUs, in the order of the cluster file.
         host: the CPU.
         bandwidth, latency: (devices, devices) bytes/s and seconds of the links; the host is last.
+        upload: share of a link's bandwidth that uploads of weights reach.
     """
 
     name: str
@@ -70,6 +74,7 @@ class Home:
     host: Processor
     bandwidth: tuple[tuple[float, ...], ...]
     latency: tuple[tuple[float, ...], ...]
+    upload: float = cards.PINNED_UPLOAD
 
     @property
     def processors(self) -> tuple[Processor, ...]:
@@ -77,10 +82,14 @@ class Home:
         return (*self.accelerators, self.host)
 
 
-def home_of(cluster: Cluster) -> Home:
+def home_of(cluster: Cluster, computing: float = cards.CPU_COMPUTING) -> Home:
     """The home that a cluster describes.
 
     Its device of kind `cpu` is the host.
+
+    Args:
+        cluster: devices, with the model of each card or its rates.
+        computing: share of the host's nominal operations/s that the engine reaches.
 
     Raises:
         ClusterError: the cluster has no CPU, or several.
@@ -92,7 +101,7 @@ def home_of(cluster: Cluster) -> Home:
             f"of the others; it has {len(hosts)}"
         )
     order = [i for i in range(len(cluster.devices)) if i != hosts[0]] + hosts
-    processors = [_processor(cluster.devices[i], cluster.name) for i in order]
+    processors = [_processor(cluster.devices[i], cluster.name, computing) for i in order]
     return Home(
         cluster.name,
         tuple(processors[:-1]),
@@ -102,22 +111,25 @@ def home_of(cluster: Cluster) -> Home:
     )
 
 
-def _processor(device: Device, cluster: str) -> Processor:
-    return _host(device, cluster) if device.kind == "cpu" else _accelerator(device, cluster)
+def _processor(device: Device, cluster: str, computing: float) -> Processor:
+    return (
+        _host(device, cluster, computing) if device.kind == "cpu" else _accelerator(device, cluster)
+    )
 
 
-def _host(device: Device, cluster: str) -> Processor:
+def _host(device: Device, cluster: str, computing: float) -> Processor:
     if not math.isfinite(device.bandwidth):
         raise _missing(device, cluster, "of its memory, such as 80e9")
     peak = max(device.flops.values(), default=0.0)
     cores = device.threads or round(peak / cards.CORE_FLOPS) or USUAL_CORES
+    rate = peak or cores * cards.CORE_FLOPS
     return Processor(
         device.name,
         math.inf if device.memory is None else device.memory,
-        cards.cpu_bandwidth(device.bandwidth, cores),
-        cards.CPU_COMPUTING * (peak or cores * cards.CORE_FLOPS),
+        cards.cpu_bandwidth(device.bandwidth, cores, peak),
+        computing * rate,
         HOST_LAYER,
-        attention=0.5 * cards.CPU_COMPUTING * (peak or cores * cards.CORE_FLOPS),
+        attention=HOST_ATTENTION * rate,
         cores=cores,
     )
 

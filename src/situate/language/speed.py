@@ -18,14 +18,25 @@ from situate.language.layout import HOST, Layout
 from situate.language.memory import OFFLOAD_BATCH
 from situate.language.model import LanguageModel, Layer, Weight
 
-DECODE_ERROR, PREFILL_ERROR = 0.25, 0.5
-"""Median relative errors of tokens/s on homes that no constant was fitted to."""
+DECODE_ERROR, PREFILL_ERROR = 0.11, 0.25
+"""Median relative errors of tokens/s on published rigs (docs/homes.md)."""
 
-TILE = 200.0
+PARTS = (
+    *(
+        f"{side} {kind}"
+        for side in ("accelerator", "host")
+        for kind in ("weights", "attention", "layers")
+    ),
+    "upload",
+    "crossing",
+)
+"""Parts of a pass."""
+
+TILE = 450.0
 """Tokens an expert at which a GPU reaches half of its rate."""
 
-UPLOAD_SHARE = 0.7
-"""Share of a link's bandwidth that uploads of weights reach."""
+DECODE_ATTENTION = 0.4
+"""Share of its rates in long batches that attention reaches when it decodes."""
 
 Floats = NDArray[np.float64]
 
@@ -90,7 +101,7 @@ def layer_seconds(
     matrices = model.embedding if model.tied else ()
     output = sum(w.size for w in (*model.output, *matrices))
     with np.errstate(invalid="ignore"):
-        uploads = [size[:, None] / (UPLOAD_SHARE * links) for size in (dense_bytes, expert_bytes)]
+        uploads = [size[:, None] / (home.upload * links) for size in (dense_bytes, expert_bytes)]
     for upload in uploads:
         upload[:, -1] = np.inf
     bytes_moved = 4 * model.sizes.width * ubatch
@@ -170,7 +181,8 @@ def _attention(
     operations, heads = _cell_operations(sizes, layer, options, ubatch)
     rows = heads * ubatch
     fill = min((rows / 128) ** 0.6, 1.0) if device.cores == 0 else 1.0
-    return max(reading, operations * cells / (device.attention * fill))
+    seconds = max(reading, operations * cells / (device.attention * fill))
+    return seconds / DECODE_ATTENTION if ubatch == 1 else seconds
 
 
 def _cell_bytes(layer: Layer, options: CacheOptions) -> float:
@@ -195,7 +207,7 @@ def decode_seconds(
     model: LanguageModel, layout: Layout, home: Home, options: CacheOptions, depth: int
 ) -> float:
     """Seconds of one token at a depth; their documented error is `DECODE_ERROR`."""
-    return _pass_seconds(model, layout, home, options, 1, depth)
+    return sum(phase_parts(model, layout, home, options, 1, depth).values())
 
 
 def prefill_seconds(
@@ -208,38 +220,91 @@ def prefill_seconds(
 ) -> float:
     """Seconds of a prompt of so many tokens; their documented error is `PREFILL_ERROR`.
 
-    Attention is linear in depth, so all ubatches are counted at the mean depth.
+    Attention is linear in depth, so all ubatches are counted at the mean depth. With pipeline
+    parallelism a ubatch starts when the one before has left the slowest device.
     """
     full, rest = divmod(tokens, layout.ubatch)
-    mean = depth + tokens // 2
-    seconds = full * _pass_seconds(model, layout, home, options, layout.ubatch, mean)
+    mean = depth + max(tokens - layout.ubatch, 0) // 2
+    seconds = 0.0
+    if full:
+        one = sum(phase_parts(model, layout, home, options, layout.ubatch, mean).values())
+        seconds = full * one
+        if full > 1 and is_pipelined(layout):
+            t = layer_seconds(model, home, options, layout.ubatch, mean)
+            seconds = one + (full - 1) * _slowest_stage(layout, t)
     if rest:
-        seconds += _pass_seconds(model, layout, home, options, rest, mean)
+        seconds += sum(phase_parts(model, layout, home, options, rest, mean).values())
     return seconds
 
 
-def _pass_seconds(
+def _slowest_stage(layout: Layout, t: LayerSeconds) -> float:
+    stages = np.zeros(t.output.size)
+    for i, device in enumerate(layout.layers):
+        stages[device] += t.whole[i, device]
+    stages[layout.output] += t.output[layout.output]
+    return float(stages.max())
+
+
+def phase_parts(
     model: LanguageModel,
     layout: Layout,
     home: Home,
     options: CacheOptions,
     ubatch: int,
     depth: int,
-) -> float:
+) -> dict[str, float]:
+    """Seconds of one pass of a ubatch, by the part of the machine that is busy.
+
+    Keys: `accelerator weights`, `accelerator attention`, `accelerator layers` (constants), the
+    same of `host`, `upload` and `crossing`. Devices take turns, so the pass is their sum.
+    """
     t = layer_seconds(model, home, options, ubatch, depth)
+    parts = dict.fromkeys(PARTS, 0.0)
+    if layout.split == "tensor":
+        return _divided_parts(model, layout, home, t, parts)
     offload = layout.op_offload and ubatch >= OFFLOAD_BATCH and bool(layout.order)
-    first = layout.order[0] if offload else HOST
-    seconds, place = 0.0, HOST
+    first, place = layout.order[0] if offload else HOST, HOST
+
+    def add(kind: str, device: int, seconds: float) -> None:
+        parts[f"{'host' if device == HOST else 'accelerator'} {kind}"] += float(seconds)
+
+    def add_weights(compute: Floats, upload: Floats, device: int, visit: int) -> None:
+        worker = first if offload and device == HOST else device
+        constant = home.processors[worker].launch
+        add("layers", worker, constant)
+        add("weights", worker, compute[worker] - constant)
+        if worker != device:
+            parts["upload"] += float(upload[worker] - compute[worker])
+        parts["crossing"] += float(t.crossing[visit, worker] + t.crossing[worker, visit])
+
     for i, (device, expert_device) in enumerate(zip(layout.layers, layout.experts, strict=True)):
-        seconds += t.crossing[place, device]
+        parts["crossing"] += float(t.crossing[place, device])
         place = device
-        uploaded = offload and device == HOST
-        seconds += t.dense_upload[i, first] if uploaded else t.dense[i, device]
-        seconds += t.attention[i, HOST if layout.host_cache else device]
-        if offload and expert_device == HOST:
-            seconds += t.expert_upload[i, first]
-            seconds += t.crossing[device, first] + t.crossing[first, device]
-        else:
-            seconds += t.experts[i, expert_device]
-            seconds += t.crossing[device, expert_device] + t.crossing[expert_device, device]
-    return float(seconds + t.crossing[place, layout.output] + t.output[layout.output])
+        add_weights(t.dense[i], t.dense_upload[i], device, device)
+        cached = HOST if layout.host_cache else device
+        add("attention", cached, t.attention[i, cached])
+        if model.layers[i].experts is not None:
+            add_weights(t.experts[i], t.expert_upload[i], expert_device, device)
+    parts["crossing"] += float(t.crossing[place, layout.output])
+    add("weights", layout.output, t.output[layout.output])
+    return parts
+
+
+def _divided_parts(
+    model: LanguageModel,
+    layout: Layout,
+    home: Home,
+    t: LayerSeconds,
+    parts: dict[str, float],
+) -> dict[str, float]:
+    """Every matrix is divided evenly: the slowest GPU counts, with two reductions a layer."""
+    order, n = list(layout.order), len(layout.order)
+    ops = len(model.layers) + sum(layer.experts is not None for layer in model.layers)
+    constants = np.array([ops * home.processors[d].launch for d in order])
+    weights = (t.dense + t.experts)[:, order].sum(0) - constants + t.output[order]
+    parts["accelerator weights"] = float(weights.max() / n)
+    parts["accelerator layers"] = float(constants.max())
+    parts["accelerator attention"] = float(t.attention[:, order].sum(0).max() / n)
+    pairs = t.crossing[np.ix_(order, order)]
+    parts["crossing"] = float(2 * len(model.layers) * pairs.max())
+    return parts

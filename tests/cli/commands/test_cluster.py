@@ -61,6 +61,20 @@ def test_discover_prints_a_cluster_file(situate):
     assert Cluster.read("here.toml").devices
 
 
+def test_discover_measures_with_probe(situate, monkeypatch):
+    from situate.host import probe
+
+    monkeypatch.setattr(probe, "read_rate", lambda threads: 8.5e9)
+    Path("here.toml").write_text(situate("cluster", "discover", "--probe").out)
+    assert Cluster.read("here.toml").devices[-1].bandwidth == 1e10
+
+
+def test_a_model_to_probe_with_needs_the_probe(situate):
+    run = situate("cluster", "discover", "--probe-model", "m.gguf")
+    assert run.status != 0
+    assert run.err == "error: --probe-model: needs --probe\n"
+
+
 def test_discover_checks_its_output_first(situate):
     run = situate("cluster", "discover", "--out", "no/here.toml")
     assert run.status == 2

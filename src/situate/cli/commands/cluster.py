@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -70,6 +71,14 @@ def discover(
         str | None, typer.Option(metavar="FILE", help="Write it here instead of to stdout.")
     ] = None,
     cpus: Cpus = None,
+    probe: Annotated[
+        bool,
+        typer.Option("--probe", help="Measure rates for language models, in under a minute."),
+    ] = False,
+    probe_model: Annotated[
+        Path | None,
+        typer.Option(metavar="MODEL.gguf", help="With --probe: decode it with llama-bench."),
+    ] = None,
 ) -> None:
     """Describe this machine as a cluster file."""
     from situate.cli.outputs import check_outputs
@@ -78,8 +87,15 @@ def discover(
     from situate.host import discover as machine
 
     check_outputs([], [out])
+    if probe_model is not None and not probe:
+        raise SituateError("--probe-model: needs --probe")
     with working("measuring this machine"):
-        text = machine.to_toml(machine.discover(cpus))
+        cluster = machine.discover(cpus)
+        if probe:
+            from situate.host.probe import probe as measure
+
+            cluster = measure(cluster, probe_model)
+        text = machine.to_toml(cluster)
     if out is None:
         print(text, end="")
         return
