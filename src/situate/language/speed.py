@@ -15,7 +15,7 @@ from situate.language.cache import CacheOptions
 from situate.language.home import Home, Processor
 from situate.language.hyperparameters import Hyperparameters
 from situate.language.layout import HOST, Layout
-from situate.language.memory import OFFLOAD_BATCH
+from situate.language.memory import OFFLOAD_BATCH, is_pipelined
 from situate.language.model import LanguageModel, Layer, Weight
 
 DECODE_ERROR, PREFILL_ERROR = 0.11, 0.25

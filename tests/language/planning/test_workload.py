@@ -10,7 +10,7 @@ from situate.language.planning.workload import Pass, Workload
 
 def test_a_request_passes_its_prompt_in_ubatches_and_its_reply_token_by_token():
     work = Workload(1200, 60)
-    assert list(work.passes(512)) == [Pass(2, 512, 600), Pass(1, 176, 600), Pass(60, 1, 1230)]
+    assert list(work.passes(512)) == [Pass(2, 512, 344), Pass(1, 176, 344), Pass(60, 1, 1230)]
     assert work.seconds(2.0, 0.1) == pytest.approx(8.0)
 
 

@@ -195,8 +195,8 @@ class Planner:
             for host_cache in (False, True) if gpus else (True,):
                 if gpus:
                     yield Setting(ubatch, host_cache, True, False, None, 1)
-                if gpus > 1:
-                    yield Setting(ubatch, host_cache, True, False, None, gpus)
+                for most in range(2, gpus + 1):
+                    yield Setting(ubatch, host_cache, True, False, None, most)
                 for head in heads:
                     yield Setting(ubatch, host_cache, True, True, head, gpus)
                 yield Setting(ubatch, host_cache, not gpus, True, None, gpus)
@@ -240,7 +240,9 @@ class Planner:
         """`price` is the seconds added for each byte in host memory."""
         loads = self._loads[setting.ubatch, setting.host_cache]
         first = setting.first if setting.op_offload else None
-        prices = self._price_list.prices(setting.ubatch, setting.host_cache, first)
+        pipelined = not (setting.host_parts or setting.host_cache)
+        stages = setting.most if pipelined else 1
+        prices = self._price_list.prices(setting.ubatch, setting.host_cache, first, stages)
         if price:
             home, away = prices.home.copy(), prices.away.copy()
             home[:, HOST] += price * (loads.trunk + loads.experts)

@@ -59,14 +59,22 @@ class PriceList:
         self.model, self.home, self.options, self.work = model, home, options, work
         self._tables: dict[Pass, LayerSeconds] = {}
 
-    def prices(self, ubatch: int, host_cache: bool, first: int | None) -> Prices:
-        """
+    def prices(self, ubatch: int, host_cache: bool, first: int | None, stages: int = 1) -> Prices:
+        """Prices of a setting; with several stages, less than their sum is never spent.
+
+        With pipeline parallelism each full ubatch but the first costs the slowest stage alone,
+        which takes at least the mean of all stages.
+
         Args:
             ubatch: tokens at once.
             host_cache: keys and values are in host memory.
             first: the GPU that computes with the host's weights in long batches; None without.
+            stages: GPUs that work on ubatches one behind another.
         """
-        parts = [(c, t, first if offloads else None) for c, t, offloads in self.tables(ubatch)]
+        parts = [
+            (1 + (c - 1) / stages if offloads and c > 1 else c, t, first if offloads else None)
+            for c, t, offloads in self.tables(ubatch)
+        ]
         return Prices(
             sum((c * _home(t, host_cache, f) for c, t, f in parts), np.float64(0)),
             sum((c * _away(t, host_cache, f) for c, t, f in parts), np.float64(0)),

@@ -75,7 +75,7 @@ class Workload:
             whole, rest = divmod(self.prompt, ubatch)
             for count, tokens in ((whole, ubatch), (1, rest)):
                 if count and tokens:
-                    yield Pass(count, tokens, self.prompt // 2)
+                    yield Pass(count, tokens, max(self.prompt - ubatch, 0) // 2)
         if self.objective != "prefill":
             yield Pass(1 if self.objective == "decode" else self.reply, 1, self.depth)
 
