@@ -95,7 +95,7 @@ def read_request(model: str, problem: ProblemOptions, language: LanguageOptions)
     home = home_of(Cluster.find(problem.cluster))
     if problem.objective not in ("time", *OBJECTIVES):
         Workload(objective=problem.objective)
-    objective = "request" if problem.objective == "time" else problem.objective
+    objective: Any = "request" if problem.objective == "time" else problem.objective
     kind = "F16" if language.cache_type is None else cache_type(language.cache_type).name
     slots = language.slots or 1
     work = _workload(language, objective, network, slots)

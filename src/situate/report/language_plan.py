@@ -226,7 +226,7 @@ def row_figures(model: LanguageModel, planner: Planner, plan: HomePlan) -> dict[
     """A plan's file with its rates."""
     import msgspec
 
-    content = msgspec.to_builtins(language_plan(plan, model, planner.home))
+    content: dict[str, Any] = msgspec.to_builtins(language_plan(plan, model, planner.home))
     return content | {
         "feasible": plan.feasible,
         "seconds": plan.seconds,

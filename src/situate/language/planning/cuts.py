@@ -305,7 +305,8 @@ def _bits(used: int, output: int) -> int:
 def _spans(values: Floats) -> Floats:
     """(n + 1, n + 1) sums of values from the first index up to the second."""
     ends = np.concatenate([[0.0], np.cumsum(values)])
-    return ends[None, :] - ends[:, None]
+    sums: Floats = ends[None, :] - ends[:, None]
+    return sums
 
 
 def classes(sizes: Ints, savings: Floats) -> Iterator[tuple[int, float, Floats]]:

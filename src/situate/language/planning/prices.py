@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from situate.language.cache import CacheOptions
 from situate.language.home import Home
 from situate.language.layout import HOST, Layout
-from situate.language.model import LanguageModel
+from situate.language.memory import OFFLOAD_BATCH
+from situate.language.model import LanguageModel, Layer
 from situate.language.planning.workload import Pass, Workload
-from situate.language.speed import OFFLOAD_BATCH, LayerSeconds, layer_seconds
+from situate.language.speed import LayerSeconds, layer_seconds
 
 Floats = NDArray[np.float64]
 
@@ -76,10 +77,10 @@ class PriceList:
             for c, t, offloads in self.tables(ubatch)
         ]
         return Prices(
-            sum((c * _home(t, host_cache, f) for c, t, f in parts), np.float64(0)),
-            sum((c * _away(t, host_cache, f) for c, t, f in parts), np.float64(0)),
-            sum((c * t.crossing for c, t, _ in parts), np.float64(0)),
-            sum((c * t.output for c, t, _ in parts), np.float64(0)),
+            sum((c * _home(t, host_cache, f) for c, t, f in parts), np.zeros(())),
+            sum((c * _away(t, host_cache, f) for c, t, f in parts), np.zeros(())),
+            sum((c * t.crossing for c, t, _ in parts), np.zeros(())),
+            sum((c * t.output for c, t, _ in parts), np.zeros(())),
         )
 
     def tables(self, ubatch: int) -> list[tuple[float, LayerSeconds, bool]]:
@@ -91,7 +92,7 @@ class PriceList:
         ]
 
     def _table(self, entry: Pass) -> LayerSeconds:
-        key = entry._replace(count=1)
+        key = replace(entry, count=1)
         if key not in self._tables:
             model, rows = self._distinct
             table = layer_seconds(model, self.home, self.options, entry.tokens, entry.depth)
@@ -103,7 +104,8 @@ class PriceList:
     def _distinct(self) -> tuple[LanguageModel, list[int]]:
         """The model with one layer of each kind, and the kind of each layer."""
         kinds: dict[object, int] = {}
-        rows, layers = [], []
+        rows: list[int] = []
+        layers: list[Layer] = []
         for layer in self.model.layers:
             weights = tuple((w.type.name, w.shape, w.role) for w in layer.weights)
             kind = (weights, layer.cache, layer.experts)
@@ -118,7 +120,8 @@ def _trunk(t: LayerSeconds, host_cache: bool, first: int | None) -> Floats:
     """(layers, devices) dense weights and attention."""
     dense = t.dense.copy()
     if first is not None:
-        dense[:, HOST] = t.dense_upload[:, first]
+        visit = t.crossing[HOST, first] + t.crossing[first, HOST]
+        dense[:, HOST] = t.dense_upload[:, first] + visit
     return dense + (t.attention[:, [HOST]] if host_cache else t.attention)
 
 
@@ -136,4 +139,6 @@ def _host_experts(t: LayerSeconds, first: int | None) -> Floats:
     """(layers, devices) experts in host memory, whose layer is on the device."""
     runner = HOST if first is None else first
     source = t.experts[:, [HOST]] if first is None else t.expert_upload[:, [first]]
-    return source + t.crossing[:, runner] + t.crossing[runner]
+    visits = t.crossing[:, runner] + t.crossing[runner]
+    result: Floats = source + visits * (t.experts[:, [HOST]] > 0)
+    return result

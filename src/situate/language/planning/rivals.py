@@ -98,7 +98,8 @@ def _layout(planner: Planner, layers: Sequence[int], experts_away: bool) -> Layo
 def _proportional(planner: Planner, offloaded: int) -> Layout:
     """So many layers, with the output as one of them, in proportion to the memory of GPUs."""
     memory = [gpu.memory for gpu in planner.home.accelerators]
-    count, total, ends = len(planner.model.layers), sum(memory), []
+    count, total = len(planner.model.layers), sum(memory)
+    ends: list[float] = []
     for size in memory:
         ends.append((ends[-1] if ends else 0.0) + size / total)
     places = [HOST] * (count + 1 - offloaded)
@@ -122,9 +123,8 @@ def _backwards(planner: Planner, fits: Fits, gpus: list[int], experts_away: bool
         probes = [
             [*layers[: end - number], *([gpu] * number), *layers[end:]] for number in range(end + 1)
         ]
-        number = _largest(
-            end, lambda n, probes=probes: fits(_layout(planner, probes[n], experts_away))
-        )
+        layouts = [_layout(planner, probe, experts_away) for probe in probes]
+        number = _largest_of(layouts, fits)
         layers, end = probes[number], end - number
     return layers
 
@@ -135,7 +135,7 @@ def _forwards(planner: Planner, fits: Fits, layers: list[int]) -> Layout:
     for gpu in range(len(planner.home.accelerators)):
         most = len(layers) - begin
         probes = [_with_experts(planner, layout, gpu, begin, n) for n in range(most + 1)]
-        number = _largest(most, lambda n, probes=probes: fits(probes[n]))
+        number = _largest_of(probes, fits)
         layout, begin = probes[number], begin + number
     return layout
 
@@ -146,6 +146,11 @@ def _with_experts(planner: Planner, layout: Layout, gpu: int, begin: int, number
     layers[begin : begin + number] = [gpu] * number
     experts[begin : begin + number] = [gpu] * number
     return replace(layout, layers=tuple(layers), experts=tuple(experts), output=layers[-1])
+
+
+def _largest_of(layouts: Sequence[Layout], fits: Fits) -> int:
+    """The number of the last layout that fits, where each takes more memory than the one before."""
+    return _largest(len(layouts) - 1, lambda number: fits(layouts[number]))
 
 
 def _largest(most: int, fits: Callable[[int], bool]) -> int:

@@ -17,7 +17,8 @@ Objective = Literal["request", "decode", "prefill", "context"]
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 
 
-class Pass(NamedTuple):
+@dataclass(frozen=True)
+class Pass:
     """Passes of tokens through the model.
 
     Attributes:
