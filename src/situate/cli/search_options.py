@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from situate.cli import names
+from situate.cli.language_options import LANGUAGE_OBJECTIVES
 from situate.cli.option_groups import OMITTED, After, option_class
 from situate.cli.options import (
     Cluster,
@@ -47,7 +48,8 @@ class ProblemOptions:
         from situate.cli.names import find_objective
         from situate.data.rules import find_rules
 
-        find_objective(self.objective)
+        if self.objective not in LANGUAGE_OBJECTIVES:
+            find_objective(self.objective)
         if self.rules is not None:
             find_rules(self.rules)
 

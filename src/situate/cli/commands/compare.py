@@ -8,6 +8,7 @@ import typer
 
 from situate.cli import names
 from situate.cli.config_file import with_config
+from situate.cli.language_options import LanguageOptions, is_language
 from situate.cli.learning_options import ComparisonLearningOptions
 from situate.cli.option_groups import After, with_options
 from situate.cli.options import Model
@@ -18,6 +19,7 @@ from situate.cli.step_options import StepOptions
 @with_config
 @with_options
 def compare(
+    call: typer.Context,
     model: Model,
     *,
     problem: ProblemOptions,
@@ -33,6 +35,15 @@ def compare(
     budget: SearchBudget,
     learning: ComparisonLearningOptions,
     step: StepOptions,
+    language: LanguageOptions,
+    flags: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LINE",
+            help="Of a language model: flags of llama.cpp to price in the same table, such as "
+            '"-ngl 99 -ot exps=CPU". May be repeated.',
+        ),
+    ] = None,
     outputs: ComparisonOutputs,
 ) -> int:
     """Plan with several methods and show them side by side, a single device always among them.
@@ -45,10 +56,14 @@ def compare(
     from situate.cli.answer import result_status, show_comparison
     from situate.cli.comparison import best_result, method_names, run_methods
     from situate.cli.hardware import machine_for, with_measurements
+    from situate.cli.language import compare_language_model
     from situate.cli.outputs import draw_curves, write_outputs
     from situate.cli.step import print_slice_summary, read_step, whole_problem
     from situate.cli.terminal import BAD_INPUT
 
+    if is_language(model):
+        return compare_language_model(call, model, problem, language, outputs, flags or ())
+    language.refuse(flags or ())
     selection = method_names(methods)
     learning.check(selection, problem.objective)
     inputs = [model, problem.cluster, problem.costs, learning.weights]

@@ -8,6 +8,7 @@ import typer
 
 from situate.cli import names
 from situate.cli.config_file import with_config
+from situate.cli.language_options import LanguageOptions, is_language
 from situate.cli.option_groups import with_options
 from situate.cli.search_options import (
     ExplainedProblemOptions,
@@ -35,7 +36,7 @@ SEARCH_OPTIONS = (
 @with_config
 @with_options
 def explain(
-    context: typer.Context,
+    call: typer.Context,
     model: Annotated[
         str | None,
         typer.Argument(
@@ -56,6 +57,7 @@ def explain(
     method: Method = "auto",
     budget: SearchBudget,
     step: ExplainedStepOptions,
+    language: LanguageOptions,
     outputs: ExplanationOutputs,
 ) -> int:
     """Show where a plan's time goes, its costliest transfers, and the contents of memory.
@@ -67,6 +69,7 @@ def explain(
 
     from situate.cli.answer import fit_status, print_json, print_table
     from situate.cli.inputs import model_and_plan, read_planned
+    from situate.cli.language import explain_language_model
     from situate.cli.names import check_method
     from situate.cli.outputs import draw_picture, write_schedule
     from situate.report.explain import explain as explanation_of
@@ -74,9 +77,12 @@ def explain(
 
     check_method(method)
     model, plan = model_and_plan(model, plan)
+    if is_language(model):
+        return explain_language_model(call, model, plan, problem, language, outputs.as_json)
+    language.refuse()
     outputs.check([model, plan, problem.cluster, problem.costs])
     if plan is not None:
-        _check_no_search(context)
+        _check_no_search(call)
         cluster, costs = problem.cluster, problem.costs
         instance, schedule = read_planned(model, plan, cluster, costs, step.capture())
     else:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from situate.cli import names
+from situate.cli.language_options import Quant
 from situate.cli.options import Costs, Dim, PlanFile, PlannedCluster, PlannedModel, PlannedOptimizer
 from situate.errors import PlanError, SituateError
 
@@ -54,6 +55,7 @@ def export(
     costs: Costs = None,
     optimizer: PlannedOptimizer = None,
     dim: Dim = None,
+    quant: Quant = None,
 ) -> None:
     """Write a plan for another tool: a trace, a device map, the stages of a pipeline, a drawing.
 
@@ -66,17 +68,22 @@ def export(
     import importlib
 
     from situate.cli.inputs import model_and_plan, read_planned
+    from situate.cli.language import export_language_plan
     from situate.cli.names import check_name
     from situate.cli.outputs import check_outputs
     from situate.cli.step_options import parse_dims
     from situate.cli.terminal import note, working
     from situate.data.capture_options import CaptureOptions
+    from situate.language.planning.plan_file import is_language_plan
     from situate.model import check_model, is_file
     from situate.report.slices.parallelism import parallelism_text
     from situate.report.slices.stages import NotAPipeline
     from situate.report.tables import over_text
     from situate.writers.onnxruntime import SeveralOfAKind
 
+    if model is not None and plan is not None and is_language_plan(plan):
+        export_language_plan(to, out, model, plan, cluster, quant)
+        return
     check_name(to, TARGETS, "target")
     model, plan = model_and_plan(model, plan)
     if plan is None:

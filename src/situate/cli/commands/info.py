@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from situate.cli.language_options import Quant, is_language
 from situate.cli.option_groups import with_options
 from situate.cli.options import Json, Model
 from situate.cli.step_options import FixedStepOptions
@@ -17,30 +16,17 @@ if TYPE_CHECKING:
     from situate.data.graph import Graph
 
 
-Quant = Annotated[
-    str | None,
-    typer.Option(
-        "--quant",
-        metavar="TYPE",
-        help="Type of a language model's file, such as Q4_K_M, for a config.json or a folder with "
-        "one. Default: the types of the folder's safetensors files.",
-    ),
-]
-
-
 @with_options
 def info(
     model: Model, *, step: FixedStepOptions, quant: Quant = None, as_json: Json = False
 ) -> None:
     """Show the contents of a model: ops, tensors, sizes, groups, and the rules it is scored by; of
     a language model (GGUF, config.json) parameters, bytes by type, experts and cache."""
-    from situate import zoo
     from situate.cli.answer import print_json, print_table
     from situate.cli.inputs import read_model
-    from situate.language import is_language_model
     from situate.report import tables
 
-    if model.partition(":")[0] not in zoo.names() and is_language_model(model):
+    if is_language(model):
         _show_language_model(model, quant, as_json)
         return
     if quant is not None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import typer
+
 from situate.cli.config_file import with_config
+from situate.cli.language_options import LanguageOptions, is_language
 from situate.cli.learning_options import LearningOptions
 from situate.cli.option_groups import with_options
 from situate.cli.options import Model
@@ -13,6 +16,7 @@ from situate.cli.step_options import StepOptions
 @with_config
 @with_options
 def plan(
+    call: typer.Context,
     model: Model,
     *,
     problem: ProblemOptions,
@@ -20,9 +24,13 @@ def plan(
     budget: SearchBudget,
     learning: LearningOptions,
     step: StepOptions,
+    language: LanguageOptions,
     outputs: OutputOptions,
 ) -> int:
     """Decide which device runs each op, and in which order.
+
+    A language model (GGUF, config.json) is planned for a request: its options are those from
+    --quant to --draft, and its objectives request, decode, prefill and context.
 
     Ctrl-C ends the search and keeps the best plan so far. The options from --samples to --study,
     --curves and --tensorboard are for methods that learn.
@@ -31,6 +39,7 @@ def plan(
 
     from situate.cli.answer import result_status, show_forecast, show_result
     from situate.cli.hardware import machine_for, with_measurements
+    from situate.cli.language import plan_language_model
     from situate.cli.names import check_method
     from situate.cli.outputs import draw_curves, write_outputs
     from situate.cli.search import interruptible, resumption
@@ -38,6 +47,9 @@ def plan(
     from situate.cli.terminal import BAD_INPUT, note
     from situate.report.slices.choice import slicing_text
 
+    if is_language(model):
+        return plan_language_model(call, model, problem, language, outputs)
+    language.refuse()
     check_method(method)
     learning.check([method], problem.objective)
     inputs = [model, problem.cluster, problem.costs, learning.weights]

@@ -1,0 +1,181 @@
+"""situate against other rules on random homes, all in one simulator.
+
+    .venv/bin/python -m benchmarks.homes.peers [--homes 200]
+
+A home is one to four cards of `CARDS` in slots of several widths, with a host; a model is one of
+`MODELS` that the home's memory holds. The rules are `--fit` (which fills memory in the order of the
+devices), layers in proportion to memory, and all experts on the CPU. Each row is a home.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import msgspec
+
+from situate.bench.provenance import provenance
+from situate.data.cluster import Cluster, Device, Link
+from situate.errors import SituateError
+from situate.language.cache import CacheOptions
+from situate.language.config import config_of
+from situate.language.home import Home, home_of
+from situate.language.model import LanguageModel
+from situate.language.planning.planner import Planner
+from situate.language.planning.rivals import rivals
+from situate.language.planning.workload import Workload
+from situate.language.reading import model_of_config
+
+RESULT = Path(__file__).parents[1] / "results" / "homes_peers.json"
+
+CARDS: tuple[tuple[str, int, float, float], ...] = (
+    ("RTX 5090", 32, 1792e9, 105e12),
+    ("RTX 4090", 24, 1008e9, 82.6e12),
+    ("RTX 3090", 24, 936e9, 35.6e12),
+    ("RTX 4060 Ti", 16, 288e9, 22e12),
+    ("RTX 3060", 12, 360e9, 12.7e12),
+    ("RTX 2080", 8, 448e9, 10e12),
+    ("GTX 1080 Ti", 11, 484e9, 11.3e12),
+    ("Tesla P40", 24, 347e9, 11.8e12),
+)
+"""Cards with GiB, bytes/s and float32 FLOP/s, by their specifications."""
+
+SLOTS = (1e9, 4e9, 8e9, 13e9, 25e9)
+"""Bytes/s of slots: a x1 riser to PCIe 4.0 x16."""
+
+HOSTS = ((32, 40e9, 0.8e12), (64, 60e9, 1.5e12), (128, 80e9, 2e12), (256, 200e9, 4e12))
+"""GiB, bytes/s and FLOP/s of hosts."""
+
+MODELS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("Llama 8B", {
+        "model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096,
+        "intermediate_size": 14336, "num_attention_heads": 32, "num_key_value_heads": 8,
+        "vocab_size": 128256,
+    }),
+    ("Qwen3 32B", {
+        "model_type": "qwen3", "num_hidden_layers": 64, "hidden_size": 5120,
+        "intermediate_size": 25600, "num_attention_heads": 64, "num_key_value_heads": 8,
+        "head_dim": 128, "vocab_size": 151936,
+    }),
+    ("Qwen3 30B-A3B", {
+        "model_type": "qwen3_moe", "num_hidden_layers": 48, "hidden_size": 2048,
+        "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128,
+        "vocab_size": 151936, "num_experts": 128, "num_experts_per_tok": 8,
+        "moe_intermediate_size": 768,
+    }),
+    ("Qwen3 235B-A22B", {
+        "model_type": "qwen3_moe", "num_hidden_layers": 94, "hidden_size": 4096,
+        "num_attention_heads": 64, "num_key_value_heads": 4, "head_dim": 128,
+        "vocab_size": 151936, "num_experts": 128, "num_experts_per_tok": 8,
+        "moe_intermediate_size": 1536,
+    }),
+)  # fmt: skip
+QUANTS = ("Q4_K_M", "Q8_0")
+
+
+def random_home(rng: random.Random) -> Home:
+    """One to four cards in slots, and a host."""
+    cards = [rng.choice(CARDS) for _ in range(rng.choice([1, 1, 2, 2, 3, 4]))]
+    slots = [rng.choice(SLOTS) for _ in cards]
+    size, bandwidth, flops = rng.choice(HOSTS)
+    devices = [
+        Device(f"gpu{i}", model=name, memory=gib * 2**30, flops={"float32": peak}, bandwidth=speed)
+        for i, (name, gib, speed, peak) in enumerate(cards)
+    ]
+    host = Device("cpu", kind="cpu", memory=size * 2**30, flops={"float32": flops},
+                  bandwidth=bandwidth, threads=16)  # fmt: skip
+    links = [Link(f"gpu{i}", "cpu", slot, 1e-5) for i, slot in enumerate(slots)]
+    links += [
+        Link(f"gpu{i}", f"gpu{j}", min(slots[i], slots[j]) * 2 / 3, 2e-5)
+        for i in range(len(cards))
+        for j in range(i)
+    ]
+    return home_of(Cluster("home", (*devices, host), tuple(links)))
+
+
+def row(rng: random.Random, models: Sequence[LanguageModel]) -> dict[str, Any] | None:
+    """One home with a model; None if the model does not fit."""
+    home, model = random_home(rng), rng.choice(models)
+    planner = Planner(model, home, CacheOptions(16384), Workload(2000, 500))
+    start = perf_counter()
+    try:
+        plan = planner.plan()
+    except SituateError:
+        return None
+    seconds = perf_counter() - start
+    names = [gpu.name for gpu in home.accelerators]
+    return {
+        "model": f"{model.name} {model.file_type}",
+        "gpus": names,
+        "unequal": len(set(planner.kinds)) > 1,
+        "seconds": plan.seconds,
+        "gap": plan.gap,
+        "idle_gpus": len(names) - len(plan.layout.order),
+        "planning_seconds": seconds,
+        "rivals": {name: other.seconds for name, other in rivals(planner)},
+    }
+
+
+def ratios(rows: Sequence[dict[str, Any]], rule: str) -> list[float]:
+    """Seconds of a rule's layouts over those of situate's plans, sorted."""
+    return sorted(r["rivals"][rule] / r["seconds"] for r in rows if rule in r["rivals"])
+
+
+def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Medians and extremes by rule, over all homes and over those with unequal cards."""
+    result: dict[str, Any] = {
+        "homes": len(rows),
+        "median_gap": median(r["gap"] or 0.0 for r in rows),
+        "proved": sum(r["gap"] == 0 for r in rows),
+        "with_idle_gpus": sum(r["idle_gpus"] > 0 for r in rows),
+        "median_planning_seconds": median(r["planning_seconds"] for r in rows),
+    }
+    for rule in ("--fit", "by memory", "experts on CPU"):
+        for label, group in (("all", rows), ("unequal", [r for r in rows if r["unequal"]])):
+            if values := ratios(group, rule):
+                result[f"{rule}, {label}"] = {
+                    "homes": len(values),
+                    "least": values[0],
+                    "median": median(values),
+                    "most": values[-1],
+                }
+    return result
+
+
+def record(rows: Sequence[dict[str, Any]], options: dict[str, Any]) -> None:
+    """Write what is measured so far."""
+    content = {"settings": options | {"homes": len(rows)}, "provenance": provenance()}
+    content |= {"summary": summary(rows), "rows": rows}
+    RESULT.write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--homes", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(arguments)
+    rng = random.Random(options.seed)
+    models = [
+        model_of_config(config_of(values), quant, name)
+        for name, values in MODELS
+        for quant in QUANTS
+    ]
+    rows: list[dict[str, Any]] = []
+    while len(rows) < options.homes:
+        result = row(rng, models)
+        if result is not None:
+            rows.append(result)
+            print(len(rows), result["model"], f"{result['seconds']:.2f}", flush=True)
+            record(rows, vars(options))
+    print(json.dumps(summary(rows), indent=1))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,1 @@
+"""Plans of language models on homes: which layers, experts and caches lie where."""

@@ -1,0 +1,236 @@
+"""A plan of a language model for the terminal: devices, memory, speed, limits, and its command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from situate.language.layout import HOST
+from situate.language.model import LanguageModel
+from situate.language.planning.advice import Change
+from situate.language.planning.plan_file import language_plan
+from situate.language.planning.planner import HomePlan, Planner
+from situate.language.speed import DECODE_ERROR, PREFILL_ERROR
+from situate.report.tables import name_cell, table
+from situate.report.text import plural, printable
+from situate.report.units import gap_text, share_text, size_text, time_text
+
+PER = 1000
+"""Tokens by which growth is stated."""
+
+MIN_SHARE = 0.05
+"""Smaller shares of a phase are left out."""
+
+
+def plan_table(
+    planner: Planner,
+    plan: HomePlan,
+    shares: Mapping[str, Mapping[str, float]],
+    floor: float | None,
+    better: Sequence[Change],
+    idle: Sequence[Change],
+    command: str,
+) -> RenderableType:
+    """A plan.
+
+    Args:
+        planner: with model and home.
+        plan: its best plan.
+        shares: of each phase's seconds, by the part that takes them.
+        floor: seconds that no placement at all is below, None if unknown.
+        better: changes of the home that help.
+        idle: GPUs left out.
+        command: to run the plan.
+    """
+    grid = Table.grid(padding=(0, 2))
+    for label, value in _facts(planner, plan, shares, floor, better, idle):
+        grid.add_row(Text(label, "dim"), Text(printable(value)))
+    title = f"{printable(planner.model.name, 60)} on {printable(planner.home.name, 40)}"
+    return Group(Text(title, "bold"), grid, Text(), _memory(planner, plan), Text(), Text(command))
+
+
+def _facts(
+    planner: Planner,
+    plan: HomePlan,
+    shares: Mapping[str, Mapping[str, float]],
+    floor: float | None,
+    better: Sequence[Change],
+    idle: Sequence[Change],
+) -> Iterator[tuple[str, str]]:
+    work, speed, layout = plan.work, plan.speed, plan.layout
+    yield (
+        "request",
+        (
+            f"{time_text(speed.prefill + work.reply * speed.decode)} for {work.prompt:,} tokens "
+            f"and a reply of {work.reply:,}"
+        ),
+    )
+    yield "prefill", f"{rate_text(work.prompt / speed.prefill)}, {_error(PREFILL_ERROR)}"
+    yield (
+        "decode",
+        (f"{rate_text(1 / speed.decode)} at a depth of {work.depth:,}, {_error(DECODE_ERROR)}"),
+    )
+    if plan.gap is not None:
+        yield "gap", f"{gap_text(plan.gap)} to the best layout with layers in turn"
+    if floor is not None:
+        yield "bound", f"no placement at all is more than {plan.seconds / floor:.2f} times as fast"
+    yield "layers", _layers_text(planner, plan)
+    yield (
+        "settings",
+        (
+            f"ubatch {layout.ubatch}, cache {_cache_text(plan)}, op offload "
+            f"{'on' if layout.op_offload else 'off'}, split by {layout.split}"
+        ),
+    )
+    for phase, parts in shares.items():
+        yield (
+            f"{phase} time",
+            ", ".join(
+                f"{share_text(part)} {name}" for name, part in parts.items() if part >= MIN_SHARE
+            ),
+        )
+    if full := _fullest(planner, plan):
+        yield "memory limit", full
+    for change in idle:
+        yield "left out", f"{change.name}: {_with(change)}"
+    for change in better:
+        yield "would help", f"{change.name}: {change.gain:.2f} times as fast"
+
+
+def _with(change: Change) -> str:
+    if change.gain > 1:
+        return "no faster with it"
+    return (
+        f"with it a request takes {time_text(change.seconds)}, {1 / change.gain:.2f} times as long"
+    )
+
+
+def rate_text(value: float) -> str:
+    """Tokens a second."""
+    return f"{value:,.1f} tokens/s" if value < 100 else f"{value:,.0f} tokens/s"
+
+
+def _error(error: float) -> str:
+    return f"± {100 * error:.0f} % in the median"
+
+
+def _layers_text(planner: Planner, plan: HomePlan) -> str:
+    """Runs of layers with their devices, and the layers whose experts are elsewhere."""
+    names = [processor.name for processor in planner.home.processors]
+    layers = plan.layout.layers
+    parts = [
+        f"{names[device]} {layers.index(device)}-{len(layers) - 1 - layers[::-1].index(device)}"
+        for device in dict.fromkeys(layers)
+    ]
+    away = [
+        i
+        for i, (place, other) in enumerate(zip(layers, plan.layout.experts, strict=True))
+        if place != other
+    ]
+    if away:
+        parts.append(f"experts of {plural(len(away), 'layer')} in host memory")
+    return ", ".join([*parts, f"output on {names[plan.layout.output]}"])
+
+
+def _cache_text(plan: HomePlan) -> str:
+    kinds = dict.fromkeys((plan.options.key_type.lower(), plan.options.value_type.lower()))
+    return f"{'/'.join(kinds)} {'in host memory' if plan.layout.host_cache else 'with its layer'}"
+
+
+def _fullest(planner: Planner, plan: HomePlan) -> str:
+    """GPUs without room for another layer of the host's."""
+    if HOST not in (*plan.layout.layers, *plan.layout.experts):
+        return ""
+    names = [planner.home.accelerators[gpu].name for gpu in plan.layout.order]
+    return f"{', '.join(names)}: what is in host memory does not fit there" if names else ""
+
+
+def _memory(planner: Planner, plan: HomePlan) -> Table:
+    columns = "device|weights|cache|compute|context|margin|free|per 1,000 tokens"
+    grid = table("memory", columns, range(1, 8))
+    for processor, part, free in zip(planner.home.processors, plan.memory, plan.free, strict=True):
+        sizes = (
+            *(part.weights, part.cache, part.compute + part.output, part.context, part.margin),
+            *(free, PER * part.per_token),
+        )
+        cells = ["-" if not size else mib_text(size) for size in sizes]
+        grid.add_row(name_cell(processor.name), *cells)
+    return grid
+
+
+def mib_text(size: float) -> str:
+    """Bytes in MiB, as llama.cpp prints them."""
+    return f"{size / 2**20:,.0f} MiB" if abs(size) < 2**60 else "unlimited"
+
+
+def comparison_table(planner: Planner, rows: Sequence[tuple[str, HomePlan]]) -> RenderableType:
+    """Layouts side by side, the fastest first; layouts that do not fit come last."""
+    grid = table(
+        f"{printable(planner.model.name, 60)} on {printable(planner.home.name, 40)}",
+        "layout|request|prefill|decode|ubatch|fits|against the best",
+        range(1, 5),
+    )
+    ordered = sorted(rows, key=lambda row: (not row[1].feasible, row[1].seconds))
+    best = ordered[0][1].seconds
+    for name, plan in ordered:
+        speed, work = plan.speed, plan.work
+        grid.add_row(
+            name_cell(name),
+            time_text(speed.prefill + work.reply * speed.decode),
+            rate_text(work.prompt / speed.prefill),
+            rate_text(1 / speed.decode),
+            str(plan.layout.ubatch),
+            "yes" if plan.feasible else f"no: {_short(planner, plan)}",
+            "best" if plan is ordered[0][1] else f"{plan.seconds / best:.2f} times as long",
+        )
+    return grid
+
+
+def _short(planner: Planner, plan: HomePlan) -> str:
+    """The devices without enough memory."""
+    return ", ".join(
+        f"{processor.name} lacks {size_text(-free)}"
+        for processor, part, free in zip(
+            planner.home.processors, plan.memory, plan.free, strict=True
+        )
+        if free < 0 and (part.total or part.margin)
+    )
+
+
+def plan_figures(
+    planner: Planner,
+    plan: HomePlan,
+    shares: Mapping[str, Mapping[str, float]],
+    floor: float | None,
+    better: Sequence[Change],
+    idle: Sequence[Change],
+    command: str,
+) -> dict[str, Any]:
+    """The same figures as plain values; sizes in bytes, times in seconds."""
+    return row_figures(planner.model, planner, plan) | {
+        "gap": plan.gap,
+        "floor_seconds": floor,
+        "shares": shares,
+        "would_help": [asdict(change) for change in better],
+        "left_out": [asdict(change) for change in idle],
+        "command": command,
+    }
+
+
+def row_figures(model: LanguageModel, planner: Planner, plan: HomePlan) -> dict[str, Any]:
+    """A plan's file with its rates."""
+    import msgspec
+
+    content: dict[str, Any] = msgspec.to_builtins(language_plan(plan, model, planner.home))
+    return content | {
+        "feasible": plan.feasible,
+        "seconds": plan.seconds,
+        "prefill_tokens_per_second": plan.work.prompt / plan.speed.prefill,
+        "decode_tokens_per_second": 1 / plan.speed.decode,
+        "notes": plan.notes,
+    }
