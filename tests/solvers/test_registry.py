@@ -12,7 +12,7 @@ from situate.errors import SituateError
 from situate.solvers import solve
 from situate.solvers.learned.learner import Learning
 from situate.solvers.registry import LEARNERS, METHODS, OF_SLICES, WITH_SETTINGS, WITH_WEIGHTS
-from tests.solvers.families import chain, devices
+from tests.solvers.families import chain, devices, fork
 
 
 def test_it_is_what_users_see():
@@ -63,7 +63,7 @@ def test_settings_of_a_release_are_refused_by_methods_without_one():
 
 def test_the_planner_has_them():
     pytest.importorskip("torch")
-    problem = Problem(chain(4), devices(1, 1))
+    problem = Problem(fork(12), devices(1, 1))
     learning = Learning(settings="release", groups=2)
     result = solve(problem, "hierarchical", evaluations=2, learning=learning)
     assert (len(result.samples), result.knows) == (2, "measured times only")

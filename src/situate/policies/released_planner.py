@@ -21,7 +21,7 @@ TANH_SCALE = 2.0
 """The factor on all parameters of the core's additive score, which turns it into tanh's."""
 
 
-class ReleasedLSTM(nn.Module):
+class _ReleasedLSTM(nn.Module):
     """One layer whose only bias is a trainable number, added to all forget gates.
 
     It has the attributes of `nn.LSTM` that `situate.policies.lstm` reads.
@@ -89,9 +89,9 @@ class ReleasedPlacer(Placer):
         )
         del self.encoder
         forget = nn.Parameter(torch.ones(1))
-        self.ahead = ReleasedLSTM(features, hidden // 2, forget, generator)
-        self.back = ReleasedLSTM(features, hidden // 2, forget, generator)
-        self.decoder = ReleasedLSTM(hidden, hidden, nn.Parameter(torch.ones(1)), generator)
+        self.ahead = _ReleasedLSTM(features, hidden // 2, forget, generator)
+        self.back = _ReleasedLSTM(features, hidden // 2, forget, generator)
+        self.decoder = _ReleasedLSTM(hidden, hidden, nn.Parameter(torch.ones(1)), generator)
         self.embedding = nn.Embedding(devices + 1, hidden)
         self.attention.scale = TANH_SCALE
         self._begin(generator)

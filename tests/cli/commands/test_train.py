@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from situate.cli.commands.train import NAMES
+from situate.cli.commands.train import LINKED, NAMES
 from situate.data import graph_json
 from situate.solvers.evolutionary.regal.settings import Name
 from tests.solvers.evolutionary.regal.training.test_data_set import filled, graph
@@ -81,7 +81,7 @@ def test_a_command_is_missing(situate: Situate) -> None:
 
 
 def test_settings_are_those_that_there_are() -> None:
-    assert get_args(Name) == NAMES
+    assert (*get_args(Name), LINKED) == NAMES
 
 
 def test_the_help_offers_what_it_trains_for(situate: Situate) -> None:

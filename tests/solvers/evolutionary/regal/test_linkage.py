@@ -176,3 +176,19 @@ def test_other_methods_take_no_linkage(tmp_path: Path) -> None:
     write(path, written._arrays, written.origin)
     with pytest.raises(SituateError, match="idrs: takes no linkage"):
         solve(problem(), "idrs", evaluations=10, learning=Learning(weights=str(path)))
+
+
+# Two linkages come with situate.
+
+
+@pytest.mark.parametrize("objective", ["time", "memory"])
+def test_linkages_of_the_package_are_what_their_names_say(objective: Any) -> None:
+    path = WEIGHTS / f"{objective}-linkage.safetensors"
+    origin = read(path).origin
+    assert origin.objective == objective
+    assert path.stat().st_size < 2**18
+    assert len(origin.data) == 64
+    assert origin.command.startswith("situate train regal --settings linked ")
+    learning = Learning(weights="linked", settings="tuned")
+    result = solve(problem(3, objective), "regal", evaluations=60, threads=1, learning=learning)
+    result.schedule.verify(result.problem)

@@ -57,9 +57,9 @@ class ConstantProposer:
 
     def propose(self, search: Search) -> Proposals:
         """See `Proposer`."""
-        offer_one_device(search, self.breeding.decoder)
+        _offer_one_device(search, self.breeding.decoder)
         actions = self._constant.actions(search.problem.n)
-        return proposals_of(search, actions, self._constant)
+        return _proposals_of(search, actions, self._constant)
 
 
 class LinkageProposer:
@@ -113,20 +113,20 @@ class NetworkProposer:
         """See `Proposer`."""
         settings = self._network.settings
         population = population_for_features(search, settings)
-        offer_one_device(search, settings.breeding.decoder)
+        _offer_one_device(search, settings.breeding.decoder)
         if search.finished() or not search.budget.affords(OFFERS_TO_INFER):
             return None
         encoded = encoding(search.problem, expected(population), settings.places)
-        return proposals_of(search, self._network.actions(encoded, search.seed), settings)
+        return _proposals_of(search, self._network.actions(encoded, search.seed), settings)
 
 
-def proposals_of(search: Search, actions: Ints, settings: Constant | RegalSettings) -> Proposals:
+def _proposals_of(search: Search, actions: Ints, settings: Constant | RegalSettings) -> Proposals:
     """The distributions of actions (n, c)."""
     keys = _core.search.key_count(search.simulator.core)
     return proposals(search.problem, actions, settings.proposed, keys, settings.breeding.bias)
 
 
-def offer_one_device(search: Search, decoder: Decoder) -> None:
+def _offer_one_device(search: Search, decoder: Decoder) -> None:
     """Offer plans on one device if transfers take time.
 
     Random plans send many tensors, which may take longer than all ops on one device.

@@ -134,7 +134,7 @@ def _weights(search: Search, method: str) -> Path:
 
 def _purposes() -> list[str]:
     """The purposes of the package's own weights."""
-    names = {path.stem.rpartition("-")[0] for path in WEIGHTS.glob("*.safetensors")}
+    names = {path.stem.rpartition("-")[0] for path in WEIGHTS.glob("*-*-*-*.safetensors")}
     return [_purpose(*name.split("-")) for name in sorted(names)]
 
 

@@ -119,7 +119,7 @@ def train(options: Options, report: Callable[[str], None]) -> Path:
     origin = _origin(options, training, lessons[0])
     with arithmetic():
         arrays, curve = fit(lessons, held_out, origin.shape, options, report)
-    most, power = best_scale(LinkageModel(arrays, origin), held_out, options, report)
+    most, power = _best_scale(LinkageModel(arrays, origin), held_out, options, report)
     options.out.mkdir(parents=True, exist_ok=True)
     write(
         options.out / WEIGHTS,
@@ -267,7 +267,7 @@ def _batch(lessons: Sequence[Lesson], mean: Features, scale: Features) -> Batch:
     return tensors, torch.from_numpy(together), torch.from_numpy(np.concatenate(weights))
 
 
-def best_scale(
+def _best_scale(
     model: LinkageModel,
     lessons: Sequence[Lesson],
     options: Options,
@@ -288,16 +288,16 @@ def _values(
 ) -> list[float]:
     simulator = Simulator(lesson.problem)
     guide, likely = (
-        constant_guide(simulator),
+        _constant_guide(simulator),
         model.likely(lesson.nodes, lesson.edges, lesson.source, lesson.target),
     )
     return [
-        bred_value(simulator, guide, (most * likely**power).astype(np.float32), options)
+        _bred_value(simulator, guide, (most * likely**power).astype(np.float32), options)
         for most, power in scales
     ]
 
 
-def constant_guide(simulator: Simulator) -> Proposals:
+def _constant_guide(simulator: Simulator) -> Proposals:
     """The proposals of the best constant, in `tuned` settings."""
     problem = simulator.problem
     constant = CONSTANTS["tuned", problem.objective]
@@ -306,7 +306,7 @@ def constant_guide(simulator: Simulator) -> Proposals:
     return proposals(problem, actions, constant.proposed, keys, constant.breeding.bias)
 
 
-def bred_value(
+def _bred_value(
     simulator: Simulator, guide: Proposals, together: Features, options: Options
 ) -> float:
     """The best value of BRKGA with this linkage."""
