@@ -32,7 +32,7 @@ from situate.language.planning.plan_file import (
 )
 from situate.language.planning.planner import HomePlan, Planner
 from situate.language.planning.rivals import rivals
-from situate.language.planning.workload import OBJECTIVES, Workload
+from situate.language.planning.workload import Workload
 from situate.report import language_plan as report
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ ALLOWED = {
 PROMPT, REPLY, CONTEXT = 2000, 500, 4096
 
 
-def check_options(context: typer.Context, command: str) -> None:
+def _check_options(context: typer.Context, command: str) -> None:
     """
     Raises:
         SituateError: an option was typed that is for other models.
@@ -78,7 +78,7 @@ class Request:
     drafting: tuple[str, ...] = ()
 
 
-def read_request(model: str, problem: ProblemOptions, language: LanguageOptions) -> Request:
+def _read_request(model: str, problem: ProblemOptions, language: LanguageOptions) -> Request:
     """The planner of a command.
 
     Raises:
@@ -93,8 +93,6 @@ def read_request(model: str, problem: ProblemOptions, language: LanguageOptions)
             "discover' writes one"
         )
     home = home_of(Cluster.find(problem.cluster))
-    if problem.objective not in ("time", *OBJECTIVES):
-        Workload(objective=problem.objective)
     objective: Any = "request" if problem.objective == "time" else problem.objective
     kind = "F16" if language.cache_type is None else cache_type(language.cache_type).name
     slots = language.slots or 1
@@ -157,9 +155,9 @@ def plan_language_model(
     outputs: OutputOptions,
 ) -> int:
     """`situate plan` of a language model."""
-    check_options(context, "plan")
+    _check_options(context, "plan")
     check_outputs([model, problem.cluster, language.draft], [outputs.out])
-    request = read_request(model, problem, language)
+    request = _read_request(model, problem, language)
     with working(f"planning {request.planner.model.name}"):
         planner, plan = _best(request.planner)
         _show(request, planner, plan, model, outputs.as_json, outputs.out)
@@ -180,7 +178,7 @@ def _show(
     if plan.layout.split == "layer":
         shares = {phase: phase_shares(planner, plan, phase) for phase in ("prefill", "decode")}
     better, idle = changes(planner, plan), idle_gpus(planner, plan)
-    command = command_line(planner, plan, path, "llamacpp", request.drafting)
+    command = _command_line(planner, plan, path, "llamacpp", request.drafting)
     figures = (planner, plan, shares, floor_seconds(planner), better, idle, command)
     if out is not None:
         write_plan(language_plan(plan, planner.model, planner.home), out)
@@ -191,7 +189,7 @@ def _show(
         print_table(report.plan_table(*figures))
 
 
-def command_line(
+def _command_line(
     planner: Planner, plan: HomePlan, path: str, engine: str, more: Iterable[str] = ()
 ) -> str:
     """A plan as an engine's command or configuration."""
@@ -211,9 +209,9 @@ def compare_language_model(
     flags: Sequence[str],
 ) -> int:
     """`situate compare` of a language model: its plan, other rules, and lines of flags."""
-    check_options(context, "compare")
+    _check_options(context, "compare")
     check_outputs([model, problem.cluster, language.draft], [outputs.out])
-    planner = read_request(model, problem, language).planner
+    planner = _read_request(model, problem, language).planner
     rows = [(line, _of_flags(planner, line)) for line in flags]
     with working(f"planning {planner.model.name}"):
         planner, best = _best(planner)
@@ -256,8 +254,8 @@ def explain_language_model(
     as_json: bool,
 ) -> int:
     """`situate explain` of a language model, with a plan or by planning first."""
-    check_options(context, "explain")
-    request = read_request(model, problem, language)
+    _check_options(context, "explain")
+    request = _read_request(model, problem, language)
     planner = request.planner
     if path is None:
         planner, plan = _best(planner)
@@ -297,7 +295,7 @@ def export_language_plan(
         raise SituateError(f"{path}: give --cluster, the file that the plan was made for")
     network, home = read_language_model(model, quant), home_of(Cluster.find(cluster))
     planner, plan = _of_file(network, home, path)
-    text = command_line(planner, plan, model, to)
+    text = _command_line(planner, plan, model, to)
     write_bytes(out, text.encode() + b"\n")
     note(f"wrote {out}")
     if not plan.feasible:

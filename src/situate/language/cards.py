@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Architecture:
+class _Architecture:
     """Shares of the nominal rates that llama.cpp reaches on a generation of cards.
 
     Attributes:
@@ -26,19 +26,19 @@ class Architecture:
 
 
 ARCHITECTURES = {
-    "pascal": Architecture(0.40, 0.28, 0.10),
-    "volta": Architecture(0.66, 0.36, 0.20),
-    "turing": Architecture(0.70, 0.20, 0.20),
-    "ampere": Architecture(0.80, 0.28, 0.25),
-    "ada": Architecture(0.85, 0.27, 0.20),
-    "hopper": Architecture(0.65, 0.15, 0.15),
-    "blackwell": Architecture(0.78, 0.25, 0.20),
-    "rdna2": Architecture(0.60, 0.30, 0.10),
-    "rdna3": Architecture(0.57, 0.35, 0.10),
-    "rdna4": Architecture(0.65, 0.25, 0.10),
-    "cdna": Architecture(0.50, 0.20, 0.10),
-    "arc": Architecture(0.50, 0.15, 0.08),
-    "": Architecture(0.70, 0.20, 0.15),
+    "pascal": _Architecture(0.40, 0.28, 0.10),
+    "volta": _Architecture(0.66, 0.36, 0.20),
+    "turing": _Architecture(0.70, 0.20, 0.20),
+    "ampere": _Architecture(0.80, 0.28, 0.25),
+    "ada": _Architecture(0.85, 0.27, 0.20),
+    "hopper": _Architecture(0.65, 0.15, 0.15),
+    "blackwell": _Architecture(0.78, 0.25, 0.20),
+    "rdna2": _Architecture(0.60, 0.30, 0.10),
+    "rdna3": _Architecture(0.57, 0.35, 0.10),
+    "rdna4": _Architecture(0.65, 0.25, 0.10),
+    "cdna": _Architecture(0.50, 0.20, 0.10),
+    "arc": _Architecture(0.50, 0.15, 0.08),
+    "": _Architecture(0.70, 0.20, 0.15),
 }
 """Shares by architecture; the last is for cards of unknown architecture."""
 

@@ -70,10 +70,10 @@ def _facts(
             f"and a reply of {work.reply:,}"
         ),
     )
-    yield "prefill", f"{rate_text(work.prompt / speed.prefill)}, {_error(PREFILL_ERROR)}"
+    yield "prefill", f"{_rate_text(work.prompt / speed.prefill)}, {_error(PREFILL_ERROR)}"
     yield (
         "decode",
-        (f"{rate_text(1 / speed.decode)} at a depth of {work.depth:,}, {_error(DECODE_ERROR)}"),
+        (f"{_rate_text(1 / speed.decode)} at a depth of {work.depth:,}, {_error(DECODE_ERROR)}"),
     )
     if plan.gap is not None:
         yield "gap", f"{gap_text(plan.gap)} to the best layout with layers in turn"
@@ -110,7 +110,7 @@ def _with(change: Change) -> str:
     )
 
 
-def rate_text(value: float) -> str:
+def _rate_text(value: float) -> str:
     """Tokens a second."""
     return f"{value:,.1f} tokens/s" if value < 100 else f"{value:,.0f} tokens/s"
 
@@ -158,12 +158,12 @@ def _memory(planner: Planner, plan: HomePlan) -> Table:
             *(part.weights, part.cache, part.compute + part.output, part.context, part.margin),
             *(free, PER * part.per_token),
         )
-        cells = ["-" if not size else mib_text(size) for size in sizes]
+        cells = ["-" if not size else _mib_text(size) for size in sizes]
         grid.add_row(name_cell(processor.name), *cells)
     return grid
 
 
-def mib_text(size: float) -> str:
+def _mib_text(size: float) -> str:
     """Bytes in MiB, as llama.cpp prints them."""
     return f"{size / 2**20:,.0f} MiB" if abs(size) < 2**60 else "unlimited"
 
@@ -182,8 +182,8 @@ def comparison_table(planner: Planner, rows: Sequence[tuple[str, HomePlan]]) -> 
         grid.add_row(
             name_cell(name),
             time_text(speed.prefill + work.reply * speed.decode),
-            rate_text(work.prompt / speed.prefill),
-            rate_text(1 / speed.decode),
+            _rate_text(work.prompt / speed.prefill),
+            _rate_text(1 / speed.decode),
             str(plan.layout.ubatch),
             "yes" if plan.feasible else f"no: {_short(planner, plan)}",
             "best" if plan is ordered[0][1] else f"{plan.seconds / best:.2f} times as long",

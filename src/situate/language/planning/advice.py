@@ -130,7 +130,7 @@ def _others(planner: Planner, plan: HomePlan) -> Iterator[tuple[str, Planner]]:
     heads = [gpu for gpu, kind in enumerate(planner.kinds) if kind == gpu]
     for gpu in heads if len(home.accelerators) < 8 else ():
         name = home.accelerators[gpu].name
-        yield f"another {name}", _quick(planner, plan, home=with_copy(home, gpu))
+        yield f"another {name}", _quick(planner, plan, home=_with_copy(home, gpu))
     if heads:
         yield (
             "links twice as fast",
@@ -138,7 +138,7 @@ def _others(planner: Planner, plan: HomePlan) -> Iterator[tuple[str, Planner]]:
         )
     host = replace(home.host, bandwidth=2 * home.host.bandwidth)
     yield "host memory twice as fast", _quick(planner, plan, home=replace(home, host=host))
-    smaller = smaller_model(planner.model)
+    smaller = _smaller_model(planner.model)
     if smaller is not None:
         yield f"the type {smaller.file_type}", _quick(planner, plan, model=smaller)
     if plan.options.key_type == "F16" and plan.options.value_type == "F16":
@@ -154,7 +154,7 @@ def _quantized_cache(options: CacheOptions) -> CacheOptions:
     return replace(options, key_type="Q8_0", value_type="Q8_0")
 
 
-def with_copy(home: Home, gpu: int) -> Home:
+def _with_copy(home: Home, gpu: int) -> Home:
     """The home with another GPU like one that it has, linked like it."""
     count = len(home.accelerators)
     places = [*range(count), gpu, count]
@@ -179,7 +179,7 @@ def with_copy(home: Home, gpu: int) -> Home:
     )
 
 
-def smaller_model(model: LanguageModel) -> LanguageModel | None:
+def _smaller_model(model: LanguageModel) -> LanguageModel | None:
     """The model in the largest file type that is clearly smaller; None if there is none."""
     shapes = {weight.name: weight.shape for weight in model.weights}
     if any(gguf_layer(name) is None for name in shapes if name.startswith("model.")):

@@ -35,14 +35,6 @@ def free_bytes(memory: tuple[DeviceMemory, ...], home: Home) -> list[float]:
     ]
 
 
-def fits(memory: tuple[DeviceMemory, ...], home: Home) -> bool:
-    """True if no device needs more memory than it has; GPUs without any part do not count."""
-    return all(
-        free >= 0 or not (part.total or part.margin)
-        for free, part in zip(free_bytes(memory, home), memory, strict=True)
-    )
-
-
 def layer_loads(model: LanguageModel, options: CacheOptions, host_cache: bool) -> Loads:
     """Bytes of each layer on its device."""
     trunk, experts = [], []
@@ -142,11 +134,13 @@ def _overheads(
         output=output,
     )
     memory = device_memory(model, layout, replace(options, ubatch=probe.ubatch), gpus)
-    loads = loads_of(model, options, layout, gpus)
+    loads = _loads_of(model, options, layout, gpus)
     return [m.total + m.margin - load for m, load in zip(memory[:gpus], loads, strict=True)]
 
 
-def loads_of(model: LanguageModel, options: CacheOptions, layout: Layout, gpus: int) -> list[float]:
+def _loads_of(
+    model: LanguageModel, options: CacheOptions, layout: Layout, gpus: int
+) -> list[float]:
     """Bytes of the layers on each GPU."""
     loads = layer_loads(model, replace(options, ubatch=layout.ubatch), layout.host_cache)
     totals = np.zeros(gpus + 1)
@@ -165,7 +159,7 @@ def measured_room(
 ) -> Room:
     """The room with the buffers of a layout, on the GPUs that it uses."""
     gpus = len(home.accelerators)
-    loads = loads_of(model, options, layout, gpus)
+    loads = _loads_of(model, options, layout, gpus)
     inner, last, output, lead = (
         table.copy() for table in (room.inner, room.last, room.output, room.lead)
     )

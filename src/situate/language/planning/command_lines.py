@@ -16,7 +16,7 @@ from situate.language.planning.flags import DEFAULT_BATCH
 OUTPUT = r"^output\.weight"
 
 
-def device_names(layout: Layout, backend: str = "CUDA") -> list[str]:
+def _device_names(layout: Layout, backend: str = "CUDA") -> list[str]:
     """The backend's names of the GPUs in use."""
     return [f"{backend}{gpu}" for gpu in layout.order]
 
@@ -46,7 +46,7 @@ def flags(
 def _devices(layout: Layout, gpus: int, backend: str) -> list[str]:
     if layout.order == tuple(range(gpus)):
         return []
-    return ["-dev", ",".join(device_names(layout, backend)) or "none"]
+    return ["-dev", ",".join(_device_names(layout, backend)) or "none"]
 
 
 def _split(layout: Layout) -> list[str]:
@@ -150,12 +150,12 @@ class Export:
         return HOST in (*self.layout.layers, *self.layout.experts)
 
 
-def llamacpp(export: Export) -> str:
+def _llamacpp(export: Export) -> str:
     """The command of llama.cpp's server."""
     return shlex.join(["llama-server", "-m", export.path, *export.flags])
 
 
-def ik_llamacpp(export: Export) -> str:
+def _ik_llamacpp(export: Export) -> str:
     """The command of ik_llama.cpp's server.
 
     Raises:
@@ -170,7 +170,7 @@ def ik_llamacpp(export: Export) -> str:
     )
 
 
-def llama_swap(export: Export) -> str:
+def _llama_swap(export: Export) -> str:
     """An entry of llama-swap's configuration, in YAML."""
     command = ["llama-server", "-m", export.path, *export.flags]
     name = json.dumps(export.model.name)
@@ -179,7 +179,7 @@ def llama_swap(export: Export) -> str:
     return f"models:\n  {name}:\n    cmd: {text}"
 
 
-def ollama(export: Export) -> str:
+def _ollama(export: Export) -> str:
     """The lines of a Modelfile for ollama.
 
     Raises:
@@ -205,7 +205,7 @@ def ollama(export: Export) -> str:
     return "\n".join(lines)
 
 
-def vllm(export: Export) -> str:
+def _vllm(export: Export) -> str:
     """The command of vLLM, with its variables.
 
     Raises:
@@ -225,7 +225,7 @@ def vllm(export: Export) -> str:
     return " ".join([*environment, shlex.join(words)])
 
 
-def exllama(export: Export) -> str:
+def _exllama(export: Export) -> str:
     """The lines of TabbyAPI's configuration for exllamav3: GB of each GPU.
 
     Raises:
@@ -255,11 +255,11 @@ def _on_gpus(export: Export, engine: str) -> Layout:
 
 
 ENGINES: Mapping[str, Callable[[Export], str]] = {
-    "llamacpp": llamacpp,
-    "ik_llamacpp": ik_llamacpp,
-    "llama-swap": llama_swap,
-    "ollama": ollama,
-    "vllm": vllm,
-    "exllama": exllama,
+    "llamacpp": _llamacpp,
+    "ik_llamacpp": _ik_llamacpp,
+    "llama-swap": _llama_swap,
+    "ollama": _ollama,
+    "vllm": _vllm,
+    "exllama": _exllama,
 }
 """Writers by the name of an engine."""

@@ -250,7 +250,7 @@ class Cutter:
         """Seconds saved by the experts that fit beside the other tensors of each span."""
         kinds = [
             (size, saving, _spans(members))
-            for size, saving, members in classes(self.loads.experts, savings)
+            for size, saving, members in _classes(self.loads.experts, savings)
         ]
         if not self.exact or len(kinds) != 2:
             self.proves &= not self.exact or len(kinds) < 2
@@ -309,7 +309,7 @@ def _spans(values: Floats) -> Floats:
     return sums
 
 
-def classes(sizes: Ints, savings: Floats) -> Iterator[tuple[int, float, Floats]]:
+def _classes(sizes: Ints, savings: Floats) -> Iterator[tuple[int, float, Floats]]:
     """Layers with experts of one size and saving: both, and (layers,) 1 for each member.
 
     Savings that differ by rounding alone are one; a saving below zero is none.

@@ -156,7 +156,7 @@ class Planner:
         """
         if (count := len(self.home.accelerators)) > MAX_GPUS:
             raise SituateError(f"{self.home.name}: has {count} GPUs, and {MAX_GPUS} are the most")
-        check_context(self.model, self.options, self.work)
+        _check_context(self.model, self.options, self.work)
 
     def fits(self) -> bool:
         """True if a layout fits."""
@@ -335,19 +335,19 @@ class Planner:
         memory = sum(processor.memory for processor in home.processors)
         if whole > memory:
             return (
-                f"{self.model.name} needs {gib(whole)} with its cache, and the devices of "
-                f"{home.name} have {gib(memory)}: take a smaller type, a shorter --context "
+                f"{self.model.name} needs {_gib(whole)} with its cache, and the devices of "
+                f"{home.name} have {_gib(memory)}: take a smaller type, a shorter --context "
                 "or --cache-type q8_0"
             )
         largest = int((layers.trunk + layers.experts).max())
         return (
             f"{self.model.name} does not fit on {home.name}: no device has the room that is left "
-            f"for the largest layer of {gib(largest)}, or host memory is short: take a "
+            f"for the largest layer of {_gib(largest)}, or host memory is short: take a "
             "smaller type, a shorter --context or --cache-type q8_0"
         )
 
 
-def check_context(model: LanguageModel, options: CacheOptions, work: Workload) -> None:
+def _check_context(model: LanguageModel, options: CacheOptions, work: Workload) -> None:
     """
     Raises:
         SituateError: the context is longer than the model's, or shorter than the request.
@@ -362,7 +362,7 @@ def check_context(model: LanguageModel, options: CacheOptions, work: Workload) -
         )
 
 
-def gib(size: float) -> str:
+def _gib(size: float) -> str:
     """Bytes as `9.8 GiB`."""
     return f"{size / 2**30:,.1f} GiB"
 

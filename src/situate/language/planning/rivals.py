@@ -21,16 +21,16 @@ def rivals(planner: Planner) -> Iterator[tuple[str, HomePlan]]:
     if not planner.home.accelerators:
         return
     rules = (
-        ("--fit", fit_layout(planner)),
-        ("by memory", proportional_layout(planner)),
-        ("experts on CPU", experts_on_cpu(planner)),
+        ("--fit", _fit_layout(planner)),
+        ("by memory", _proportional_layout(planner)),
+        ("experts on CPU", _experts_on_cpu(planner)),
     )
     for name, layout in rules:
         if layout is not None:
             yield name, planner.priced(layout)
 
 
-def fit_layout(planner: Planner) -> Layout | None:
+def _fit_layout(planner: Planner) -> Layout | None:
     """The rule of llama.cpp's `--fit` (`common/fit.cpp`), with whole layers.
 
     If the model does not fit as it is, a dense model is put on the GPUs from the last layer and the
@@ -50,14 +50,14 @@ def fit_layout(planner: Planner) -> Layout | None:
     return _forwards(planner, fits, layers)
 
 
-def proportional_layout(planner: Planner) -> Layout | None:
+def _proportional_layout(planner: Planner) -> Layout | None:
     """As many layers on GPUs as fit, in proportion to their memory (llama.cpp's default `-ts`)."""
     fits = _with_margin(planner, 0)
     count = len(planner.model.layers) + 1
     return _most(lambda offloaded: _proportional(planner, offloaded), count, fits)
 
 
-def experts_on_cpu(planner: Planner) -> Layout | None:
+def _experts_on_cpu(planner: Planner) -> Layout | None:
     """All experts on the CPU, and layers on GPUs in proportion to memory (`-ot exps=CPU`)."""
     if not any(layer.experts for layer in planner.model.layers):
         return None
