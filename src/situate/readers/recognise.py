@@ -65,5 +65,7 @@ def recognise(data: bytes) -> str:
     if PLAN in data[:4096]:
         raise ReadError("is a plan, not a model: give it to situate explain, export, run or verify")
     if "model_type" in keys:
-        raise ReadError("is the configuration of a language model: situate info shows it")
+        raise ReadError(
+            "is the configuration of a language model: situate info and situate plan read it"
+        )
     raise ReadError(f"is in no format that situate reads; these are {', '.join(READERS)}")
