@@ -327,11 +327,11 @@ def _observed_split(
     Cards of one kind have nearly the same free memory, and whose is a little larger is not
     published. A layer's cache is the unit, so a wrong size of it would still show.
     """
-    each = layer_cache(sizes, 0).bytes(options) / MIB
+    layer = layer_cache(sizes, 0).bytes(options) / MIB
     measured = {row["measured_device"]: float(row["measured_value"]) for row in rows}
     if len(load.accelerators) < 2 or not set(load.accelerators) <= set(measured):
         return load
-    split = tuple(round(measured[name] / each) for name in load.accelerators)
+    split = tuple(round(measured[name] / layer) for name in load.accelerators)
     if sum(split) != sum(place != "host" for place in load.devices(sizes.layers)[:-1]):
         return load
     return replace(load, split=split)

@@ -42,6 +42,29 @@ def test_rates_of_the_file_count_more_than_those_of_the_card() -> None:
     assert card.memory == 1 << 30
 
 
+def test_float_rates_of_a_known_card_do_not_stand_for_its_8_bit_products() -> None:
+    named = Device("gpu", model="RTX 3090")
+    floats = Device("gpu", model="RTX 3090", flops={"float32": 35.6e12, "float16": 71e12})
+    rates = [home_of(cluster(device, CPU)).accelerators[0] for device in (named, floats)]
+    assert rates[0].flops == rates[1].flops
+    assert rates[0].attention == rates[1].attention
+
+
+def test_an_unknown_card_multiplies_8_bit_numbers_twice_as_fast_as_16_bit_ones() -> None:
+    abacus = Device("gpu", model="abacus", bandwidth=1e12, flops={"float32": 5e12})
+    rates = [
+        home_of(cluster(device, CPU)).accelerators[0].flops
+        for device in (
+            Device("gpu", model="abacus", bandwidth=1e12),
+            abacus,
+            Device("gpu", model="abacus", bandwidth=1e12, flops={"float16": 10e12}),
+            Device("gpu", model="abacus", bandwidth=1e12, flops={"int8": 20e12}),
+        )
+    ]
+    assert rates[0] == rates[1]
+    assert rates[2] == rates[3] < rates[0]
+
+
 @pytest.mark.parametrize(
     ("devices", "message"),
     [

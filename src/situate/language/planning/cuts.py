@@ -177,10 +177,10 @@ class Cutter:
         if self.first is not None and not used:
             yield self.first
             return
-        seen = set()
+        kinds = set()
         for gpu, kind in enumerate(self.kinds):
-            if not used >> gpu & 1 and kind not in seen:
-                seen.add(kind)
+            if not used >> gpu & 1 and kind not in kinds:
+                kinds.add(kind)
                 yield gpu
 
     def _tables(self) -> dict[State, _Table]:
@@ -293,8 +293,8 @@ class Cutter:
         free = room - float(self.loads.trunk[begin:end].sum())
         savings = self.prices.away[:, gpu] - self.prices.home[:, gpu]
         sizes = [int(self.loads.experts[i]) for i in layers]
-        kept = knapsack(sizes, [float(savings[i]) for i in layers], free)
-        return {i for i, stays in zip(layers, kept, strict=True) if not stays}
+        stay = knapsack(sizes, [float(savings[i]) for i in layers], free)
+        return {i for i, stays in zip(layers, stay, strict=True) if not stays}
 
 
 def _bits(used: int, output: int) -> int:
@@ -338,7 +338,7 @@ def _filled(sizes: Sequence[tuple[int, float, Floats]], free: Floats, whole: boo
 def knapsack(sizes: Sequence[int], values: Sequence[float], room: float) -> list[bool]:
     """The items of the largest total value that fit, exactly for up to three kinds of items.
 
-    Of equal items the later ones are taken.
+    Of equal items it takes the later ones.
     """
     kinds: dict[tuple[int, float], list[int]] = {}
     for i, (size, value) in enumerate(zip(sizes, values, strict=True)):
@@ -346,17 +346,17 @@ def knapsack(sizes: Sequence[int], values: Sequence[float], room: float) -> list
             kinds.setdefault((size, float(f"{value:.9e}")), []).append(i)
     order = sorted(kinds, key=lambda kind: -kind[1] / kind[0])
     counts = _counts(order, [len(kinds[kind]) for kind in order], room)
-    taken = [False] * len(sizes)
+    selection = [False] * len(sizes)
     for kind, count in zip(order, counts, strict=True):
         for i in kinds[kind][len(kinds[kind]) - count :]:
-            taken[i] = True
-    return taken
+            selection[i] = True
+    return selection
 
 
 def _counts(
     kinds: Sequence[tuple[int, float]], most: Sequence[int], room: float
 ) -> tuple[int, ...]:
-    """How many of each kind are taken; beyond three kinds, the densest first."""
+    """The number of each kind to take; beyond three kinds, the densest first."""
     if not kinds:
         return ()
     size, value = kinds[0]
