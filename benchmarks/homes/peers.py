@@ -10,18 +10,13 @@ devices), layers in proportion to memory, and all experts on the CPU. Each row i
 from __future__ import annotations
 
 import argparse
-import json
 import random
-import sys
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from statistics import median
 from time import perf_counter
 from typing import Any
 
-import msgspec
-
-from situate.bench.provenance import provenance
+from benchmarks.lib.record import Row, record
 from situate.data.cluster import Cluster, Device, Link
 from situate.errors import SituateError
 from situate.language.cache import CacheOptions
@@ -33,19 +28,11 @@ from situate.language.planning.rivals import rivals
 from situate.language.planning.workload import Workload
 from situate.language.reading import model_of_config
 
-RESULT = Path(__file__).parents[1] / "results" / "homes_peers.json"
-
-CARDS: tuple[tuple[str, int, float, float], ...] = (
-    ("RTX 5090", 32, 1792e9, 105e12),
-    ("RTX 4090", 24, 1008e9, 82.6e12),
-    ("RTX 3090", 24, 936e9, 35.6e12),
-    ("RTX 4060 Ti", 16, 288e9, 22e12),
-    ("RTX 3060", 12, 360e9, 12.7e12),
-    ("RTX 2080", 8, 448e9, 10e12),
-    ("GTX 1080 Ti", 11, 484e9, 11.3e12),
-    ("Tesla P40", 24, 347e9, 11.8e12),
-)
-"""Cards with GiB, bytes/s and float32 FLOP/s, by their specifications."""
+CARDS = (
+    "RTX 5090", "RTX 4090", "RTX 3090", "RTX 4060 Ti", "RTX 3060", "RTX 2080", "GTX 1080 Ti",
+    "Tesla P40",
+)  # fmt: skip
+"""Models of cards; `situate.language.cards` has their memory and rates."""
 
 SLOTS = (1e9, 4e9, 8e9, 13e9, 25e9)
 """Bytes/s of slots: a x1 riser to PCIe 4.0 x16."""
@@ -85,10 +72,7 @@ def random_home(rng: random.Random) -> Home:
     cards = [rng.choice(CARDS) for _ in range(rng.choice([1, 1, 2, 2, 3, 4]))]
     slots = [rng.choice(SLOTS) for _ in cards]
     size, bandwidth, flops = rng.choice(HOSTS)
-    devices = [
-        Device(f"gpu{i}", model=name, memory=gib * 2**30, flops={"float32": peak}, bandwidth=speed)
-        for i, (name, gib, speed, peak) in enumerate(cards)
-    ]
+    devices = [Device(f"gpu{i}", model=model) for i, model in enumerate(cards)]
     host = Device("cpu", kind="cpu", memory=size * 2**30, flops={"float32": flops},
                   bandwidth=bandwidth, threads=16)  # fmt: skip
     links = [Link(f"gpu{i}", "cpu", slot, 1e-5) for i, slot in enumerate(slots)]
@@ -100,7 +84,7 @@ def random_home(rng: random.Random) -> Home:
     return home_of(Cluster("home", (*devices, host), tuple(links)))
 
 
-def row(rng: random.Random, models: Sequence[LanguageModel]) -> dict[str, Any] | None:
+def row(rng: random.Random, models: Sequence[LanguageModel]) -> Row | None:
     """One home with a model; None if the model does not fit."""
     home, model = random_home(rng), rng.choice(models)
     planner = Planner(model, home, CacheOptions(16384), Workload(2000, 500))
@@ -123,41 +107,42 @@ def row(rng: random.Random, models: Sequence[LanguageModel]) -> dict[str, Any] |
     }
 
 
-def ratios(rows: Sequence[dict[str, Any]], rule: str) -> list[float]:
+def ratios(rows: Sequence[Row], rule: str) -> list[float]:
     """Seconds of a rule's layouts over those of situate's plans, sorted."""
     return sorted(r["rivals"][rule] / r["seconds"] for r in rows if rule in r["rivals"])
 
 
-def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def by_rule(rows: Sequence[Row]) -> Iterator[Row]:
     """Medians and extremes by rule, over all homes and over those with unequal cards."""
-    result: dict[str, Any] = {
+    for rule in ("--fit", "by memory", "experts on CPU"):
+        for homes, group in (("all", rows), ("unequal", [r for r in rows if r["unequal"]])):
+            if values := ratios(group, rule):
+                yield {
+                    "rule": rule,
+                    "homes": homes,
+                    "count": len(values),
+                    "least": values[0],
+                    "median": median(values),
+                    "most": values[-1],
+                }
+
+
+def of_plans(rows: Sequence[Row]) -> Row:
+    """Gaps and planning times over all homes."""
+    return {
         "homes": len(rows),
         "median_gap": median(r["gap"] or 0.0 for r in rows),
         "proved": sum(r["gap"] == 0 for r in rows),
         "with_idle_gpus": sum(r["idle_gpus"] > 0 for r in rows),
         "median_planning_seconds": median(r["planning_seconds"] for r in rows),
     }
-    for rule in ("--fit", "by memory", "experts on CPU"):
-        for label, group in (("all", rows), ("unequal", [r for r in rows if r["unequal"]])):
-            if values := ratios(group, rule):
-                result[f"{rule}, {label}"] = {
-                    "homes": len(values),
-                    "least": values[0],
-                    "median": median(values),
-                    "most": values[-1],
-                }
-    return result
 
 
-def record(rows: Sequence[dict[str, Any]], options: dict[str, Any]) -> None:
-    """Write what is measured so far."""
-    content = {"settings": options | {"homes": len(rows)}, "provenance": provenance()}
-    content |= {"summary": summary(rows), "rows": rows}
-    RESULT.write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
-
-
-def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(arguments: list[str] | None = None) -> None:
+    """Plan random homes, print and record."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--homes", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
@@ -167,15 +152,18 @@ def main(arguments: Sequence[str]) -> None:
         for name, values in MODELS
         for quant in QUANTS
     ]
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     while len(rows) < options.homes:
-        result = row(rng, models)
-        if result is not None:
+        if (result := row(rng, models)) is not None:
             rows.append(result)
             print(len(rows), result["model"], f"{result['seconds']:.2f}", flush=True)
-            record(rows, vars(options))
-    print(json.dumps(summary(rows), indent=1))
+    record(
+        "homes_peers",
+        {"rules": list(by_rule(rows)), "plans": [of_plans(rows)], "homes": rows},
+        [],
+        options=options,
+    )
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
