@@ -249,12 +249,7 @@ def named_architecture(name: str) -> Architecture:
     Raises:
         ReadError: the table has none of that name.
     """
-    if name in ARCHITECTURES:
-        return ARCHITECTURES[name]
-    raise ReadError(
-        f"has the architecture {name!r}, which situate does not know"
-        f"{nearest(name, ARCHITECTURES)}; {HOW_TO_ADD}"
-    )
+    return _known(ARCHITECTURES, name, "the architecture")
 
 
 def configured_architecture(model_type: str) -> Architecture:
@@ -263,9 +258,11 @@ def configured_architecture(model_type: str) -> Architecture:
     Raises:
         ReadError: the table has none of that type.
     """
-    if model_type in BY_MODEL_TYPE:
-        return BY_MODEL_TYPE[model_type]
-    raise ReadError(
-        f"has the model_type {model_type!r}, which situate does not know"
-        f"{nearest(model_type, BY_MODEL_TYPE)}; {HOW_TO_ADD}"
-    )
+    return _known(BY_MODEL_TYPE, model_type, "the model_type")
+
+
+def _known(table: Mapping[str, Architecture], name: str, noun: str) -> Architecture:
+    if name in table:
+        return table[name]
+    hint = nearest(name, table)
+    raise ReadError(f"has {noun} {name!r}, which situate does not know{hint}; {HOW_TO_ADD}")
