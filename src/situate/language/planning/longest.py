@@ -36,5 +36,4 @@ def longest_context(planner: Planner) -> Planner:
 
 
 def _with(planner: Planner, context: int) -> Planner:
-    # The smallest buffers leave the most room.
     return replace(planner, options=replace(planner.options, context=context))
