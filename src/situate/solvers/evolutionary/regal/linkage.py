@@ -19,6 +19,7 @@ import numpy as np
 
 from situate.data.arrays import Ints
 from situate.data.problem import Objective, Problem
+from situate.data.topology import edge_producers
 from situate.errors import ReadError, SituateError
 from situate.files.contents import one_line
 from situate.files.strict_json import decode
@@ -119,9 +120,8 @@ class LinkageModel:
 
 def linkage_of(problem: Problem, together: Features) -> Linkage:
     """The linkage of the problem's edges with probabilities (e,)."""
-    graph = encoding(problem, _no_expectation(problem), with_places=True)
-    source, target = (end.astype(np.int32) for end in (graph.source, graph.target))
-    return Linkage(source, target, together)
+    source, target = edge_producers(problem), problem.consumers
+    return Linkage(source.astype(np.int32), target.astype(np.int32), together)
 
 
 def raw_features(
@@ -131,14 +131,10 @@ def raw_features(
 
     They are those of the policy without devices, and the logarithms of the numbers of edges.
     """
-    graph = encoding(problem, _no_expectation(problem), with_places=True)
+    graph = encoding(problem, np.zeros((problem.n, 0), np.float32), with_places=True)
     counts = [np.bincount(end, minlength=problem.n) for end in (graph.source, graph.target)]
     nodes = np.column_stack([graph.nodes, *np.log1p(counts)]).astype(np.float32)
     return nodes, graph.edges, graph.source, graph.target
-
-
-def _no_expectation(problem: Problem) -> Features:
-    return np.zeros((problem.n, 0), np.float32)
 
 
 def write(path: str | Path, arrays: Arrays, origin: Origin) -> None:

@@ -79,6 +79,12 @@ def test_a_set_without_graphs_for_validation_is_refused(tmp_path: Path) -> None:
         trained(set_of_graphs(tmp_path, valid=0))
 
 
+def test_a_folder_that_cannot_be_made_is_refused_before_any_training(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("a file")
+    with pytest.raises(SituateError, match="out: cannot be made"):
+        trained(set_of_graphs(tmp_path))
+
+
 # Teachers agree on an edge as often as their plans do.
 
 

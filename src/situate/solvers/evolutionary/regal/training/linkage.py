@@ -33,10 +33,9 @@ from situate.solvers.evolutionary.regal.linkage import (
 from situate.solvers.evolutionary.regal.proposals import Proposals, guided, proposals
 from situate.solvers.evolutionary.regal.settings import CONSTANTS
 from situate.solvers.evolutionary.regal.training.data_set import DataSet, Machine, read_data
+from situate.solvers.evolutionary.regal.training.instances import value
+from situate.solvers.evolutionary.regal.training.train import WEIGHTS, make_folder
 from situate.version import VERSION
-
-WEIGHTS = "weights.safetensors"
-"""Name of the file in the folder of a training."""
 
 LEARNING_RATE, WEIGHT_DECAY, CLIP, BATCH = 2e-3, 1e-2, 1.0, 8
 """Of AdamW (Loshchilov and Hutter, arXiv:1711.05101), its largest norm of a gradient, and graphs
@@ -107,8 +106,9 @@ def train(options: Options, report: Callable[[str], None]) -> Path:
     """Train a network, choose its scale, write both, and return the path of their file.
 
     Raises:
-        SituateError: no data, or a file that cannot be written.
+        SituateError: no data, or a folder or file that cannot be written.
     """
+    make_folder(options.out)
     hashes = set[str]()
     training, validation = (
         read_data(options.data / part, options.machine, report, hashes)
@@ -120,7 +120,6 @@ def train(options: Options, report: Callable[[str], None]) -> Path:
     with arithmetic():
         arrays, curve = fit(lessons, held_out, origin.shape, options, report)
     most, power = _best_scale(LinkageModel(arrays, origin), held_out, options, report)
-    options.out.mkdir(parents=True, exist_ok=True)
     write(
         options.out / WEIGHTS,
         arrays,
@@ -309,10 +308,10 @@ def _constant_guide(simulator: Simulator) -> Proposals:
 def _bred_value(
     simulator: Simulator, guide: Proposals, together: Features, options: Options
 ) -> float:
-    """The best value of BRKGA with this linkage."""
+    """The best `value` of BRKGA with this linkage."""
     problem = simulator.problem
     linked = replace(guide, linkage=linkage_of(problem, together))
     breeding = CONSTANTS["tuned", problem.objective].breeding
     population = guided(simulator, breeding, linked, options.seed)
     population.run(options.evaluations, inf, 1)
-    return float(population.best()[1])
+    return value(population)

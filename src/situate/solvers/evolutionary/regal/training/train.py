@@ -156,7 +156,7 @@ def _run(
     on_point: Callable[[Point], None],
 ) -> None:
     path = options.out / CHECKPOINT
-    _make_folder(options.out)
+    make_folder(options.out)
     state = checkpoint.read(path, identity)
     if state is not None:
         if not checkpoint.is_sound(state, trainer.state()):
@@ -173,7 +173,12 @@ def _run(
     _write(trainer, options, about)
 
 
-def _make_folder(path: Path) -> None:
+def make_folder(path: Path) -> None:
+    """Make the output folder of a training, if it is missing.
+
+    Raises:
+        SituateError: it cannot be made.
+    """
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
