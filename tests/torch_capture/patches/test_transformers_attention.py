@@ -13,6 +13,7 @@ from situate.errors import SituateError  # noqa: E402
 from situate.runtime.equality import compare  # noqa: E402
 from situate.torch_capture import capture  # noqa: E402
 from situate.torch_capture.patches.transformers_attention import (  # noqa: E402
+    MaskDecisions,
     heads_share,
     masks_as_run,
     masks_left_out,
@@ -113,20 +114,60 @@ def build(window: int = 32):
     )
 
 
-def compare_window(window: int):
-    model, inputs, loss = build(window)
+def compare_window(window: int, padding: int | None = None, cast: bool = False):
+    """The comparison of a placed step, where the first sentence ends in `padding` padded tokens."""
+    model, (tokens,), _ = build(window)
+    inputs = {"input_ids": tokens}
+    if padding is not None:
+        inputs["attention_mask"] = torch.ones_like(tokens)
+        inputs["attention_mask"][0, 16 - padding :] = 0
+
+    def loss(model, input_ids, **masks):
+        with torch.autocast("cpu", torch.bfloat16, enabled=cast):
+            return model(input_ids, **masks, labels=input_ids, use_cache=False).loss
+
     step = partial(placed_step, given=(inputs, loss))
     return compare(model, inputs, loss, sgd, step, threads=1)
 
 
-def test_a_placed_step_is_equal_to_the_last_bit():
-    result = compare_window(window=32)
-    assert result.within(0.0)
-    assert result.decomposed == ()
+@pytest.mark.parametrize("cast", [False, True])
+@pytest.mark.parametrize("window", [8, 32])
+def test_a_placed_step_is_equal_to_the_last_bit(window, cast):
+    assert compare_window(window, cast=cast).within(0.0)
 
 
-def test_what_transformers_repeats_for_a_mask_that_it_needs_is_named():
-    result = compare_window(window=8)
+def test_each_layer_repeats_keys_and_values_as_its_own_mask_asks():
+    """Without padding, the layer of full attention has no mask, and the one with a window has."""
+    torch.manual_seed(0)
+    config = transformers.Gemma3TextConfig(
+        sliding_window=8,
+        layer_types=["sliding_attention", "full_attention"],
+        vocab_size=50,
+        hidden_size=32,
+        head_dim=8,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=HEADS,
+        num_key_value_heads=SHARED,
+    )
+    tokens = torch.randint(0, 50, (2, 16))
+    inputs = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)}
+
+    def loss(model, **inputs):
+        with torch.autocast("cpu", torch.bfloat16):
+            return model(**inputs, labels=inputs["input_ids"], use_cache=False).loss
+
+    step = partial(placed_step, given=(inputs, loss))
+    model = transformers.Gemma3ForCausalLM(config)
+    assert compare(model, inputs, loss, sgd, step, threads=1).within(0.0)
+
+
+def test_keys_and_values_that_stay_shared_are_not_named():
+    assert compare_window(window=32).decomposed == ()
+
+
+def test_what_transformers_repeats_for_tokens_that_are_padded_is_named():
+    result = compare_window(window=32, padding=4)
     assert result.within(1e-6)
     assert result.decomposed == (
         "attention of transformers with a mask and shared keys and values",
@@ -146,7 +187,7 @@ def test_keys_and_values_are_not_repeated():
 def test_what_transformers_does_is_as_before():
     attention = pytest.importorskip("transformers.integrations.sdpa_attention")
     before = attention.use_gqa_in_sdpa
-    with heads_share(), repeated():
+    with heads_share(MaskDecisions()), repeated():
         assert attention.use_gqa_in_sdpa is not before
     assert attention.use_gqa_in_sdpa is before
 
