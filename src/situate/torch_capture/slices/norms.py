@@ -152,6 +152,8 @@ class Backward(_Pass):
         super().__init__(graph, node, nodes, number)
         own, output_mask = self.arguments, self.arguments["output_mask"]
         self._statistics = own["save_mean"], own["save_invstd"]
+        # As in inference: the statistics stand for running averages, at which the gradient stops.
+        # All slices need both sums, even if weight and bias are not trained.
         self._parts = self.call(
             torch.ops.aten.native_batch_norm_backward.default,
             *(own[name] for name in ("grad_out", "input", "weight")),
