@@ -63,7 +63,7 @@ def aligned_alike(tensor: torch.Tensor) -> torch.Tensor:
     there = place.shifted(begin)
     with torch.no_grad():
         there.view(raw).copy_(tensor)
-    # A tensor of its own: nobody has written over this one, as its version says.
+    # A new view, because the version of this one counts the write above.
     return there.view(raw)
 
 
