@@ -64,6 +64,7 @@ def _signalled(replay: Replay) -> Indices:
     tensor, target = replay.edges()
     crosses = p.signal[tensor] & (target != s.placement[p.producer[tensor]])
     none = p.cluster.synchronisation == 0
+    # Signals that take no time are not listed.
     return np.unique(tensor[crosses] * p.d + target[crosses])[: 0 if none else None]
 
 
