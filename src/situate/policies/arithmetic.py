@@ -104,6 +104,7 @@ def _set_up_thread() -> None:
 
 
 def _denormals_are_zero() -> bool:
+    # 1e-40 is denormal in single precision.
     return not torch.full((1,), 1e-40).mul_(1.0).item()
 
 

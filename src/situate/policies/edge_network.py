@@ -141,6 +141,7 @@ def edge_logits(parameters: Parameters, graph: EdgeGraph, operations: Operations
     """(e,) the logit of each edge."""
     net = _Network(parameters, operations)
     nodes, edges = net.perceptron("node", graph.nodes), net.perceptron("edge", graph.edges)
+    # Each update network has four parameters: two matrices and two biases.
     for i in range(sum(name.startswith("update.") for name in parameters) // 4):
         ends = operations.join([nodes[graph.source], nodes[graph.target], edges])
         n = len(nodes)
