@@ -168,6 +168,7 @@ class _Pickler(pickle.Pickler):
             spec = sys.modules["__main__"].__spec__
             if spec is not None:
                 return _import_attribute, (spec.name, value.__qualname__)
+        # pickle then proceeds as usual.
         return NotImplemented
 
 
