@@ -93,6 +93,7 @@ def read(data: bytes, name: str) -> Graph:
     ordered = sorted(timed, key=kineto.place)
     index = {span.number: j for j, span in enumerate(ordered)}
     flows = [(index[a.number], index[b.number]) for a, b in arrows(events, by_track)]
+    # A graph has no cycles, so flows against the order of spans are left out, with a warning.
     edges = [edge for edge in (*_edges(by_track, index), *flows) if edge[0] < edge[1]]
     names = unique(span.name for span in ordered)
     label = labels(events)

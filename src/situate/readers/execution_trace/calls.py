@@ -91,6 +91,7 @@ def _updates(nodes: Sequence[Node], calls: Sequence[Call]) -> int:
     groups: list[tuple[set[int], int]] = []
     for memory in _overwritten(nodes, calls):
         for place, (group, count) in enumerate(groups):
+            # Mostly the same memory means the same optimiser again.
             if 2 * len(group & memory) > len(memory):
                 groups[place] = group | memory, count + 1
                 break

@@ -41,6 +41,7 @@ def flops(node: Node, inside: Iterable[Node]) -> int:
     total = 0
     counted_ids = set[int]()
     for call in (node, *inside):
+        # Nodes inside a counted node would be counted twice.
         if call.parent in counted_ids and call is not node:
             counted_ids.add(call.id)
         elif formula := _formula(call.name):

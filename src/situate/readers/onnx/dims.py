@@ -188,6 +188,7 @@ def _fix(value: Any, fixed: Sizes) -> Iterator[tuple[str, str]]:
             dim.dim_value = fixed.symbols[dim.dim_param]
     open_axes = _open(value.type)
     for axis in open_axes:
+        # Some exporters write 0 or -1 for an open dimension.
         kind.shape.dim[axis].ClearField("dim_value")
     shape = fixed.fill(value.name, shape_of(value.type) or ())
     for dim, size in zip(_dims(value), shape, strict=True):

@@ -108,6 +108,7 @@ class Schemas:
             schema = onnx.defs.get_schema(node.op_type, version, node.domain)
             if not schema.deprecated:
                 return schema if schema.has_type_and_shape_inference_function else None
+            # An operator that is deprecated now may have a valid older version.
             version = schema.since_version - 1
         return None
 

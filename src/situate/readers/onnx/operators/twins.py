@@ -66,6 +66,7 @@ def twin_shapes(call: Call) -> list[Shape]:
     shapes = [call.shape(place) for place in twin.places]
     last = twin.channels_last or bool(call.number("channels_last"))
     if last:
+        # (n, ..., channels) -> (n, channels, ...), as the standard operator takes it.
         shapes[0] = (shapes[0][0], shapes[0][-1], *shapes[0][1:-1])
     if twin.kind == "MatMul":
         shapes = [_transposed(call, shape, side) for shape, side in zip(shapes, "AB", strict=True)]
