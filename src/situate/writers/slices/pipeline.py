@@ -133,6 +133,7 @@ def _with_joined_passes(row: Sequence[Pass]) -> list[Pass]:
     """
     joined_row: list[Pass] = []
     for step in row:
+        # A W comes after its I in any order of passes, so a row never begins with one.
         if step.kind == "W" and not step.stage and joined_row[-1] == step._replace(kind="I"):
             joined_row[-1] = step._replace(kind="B")
         else:
