@@ -196,6 +196,7 @@ class Graph:
 
     def _a_cycle(self, sorted_ops: set[int]) -> str:
         """One cycle among the ops that no topological order reaches, as `a -> b -> a`."""
+        # Each of these ops has a predecessor among them, so a walk backwards comes to an op twice.
         before: dict[int, int] = {}
         for producer, consumer in self.edges():
             if producer not in sorted_ops and consumer not in sorted_ops:
@@ -366,6 +367,7 @@ def _topological(n: int, edges: Iterator[tuple[int, int]]) -> tuple[list[int], b
         successors[before].append(after)
         missing[after] += 1
         is_program &= before < after
+    # The list is the queue: it grows while the loop below reads it.
     order = [op for op in range(n) if not missing[op]]
     for op in order:
         for after in successors[op]:

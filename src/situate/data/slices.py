@@ -96,7 +96,10 @@ class Slices(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
         """
         counts = self.replicas or (len(self.shares),)
         turns = (
-            (Fraction(turn, count), r) for r, count in enumerate(counts) for turn in range(count)
+            # Exact fractions: equal positions tie, and the lower replica goes first.
+            (Fraction(turn, count), r)
+            for r, count in enumerate(counts)
+            for turn in range(count)
         )
         return tuple(r for _, r in sorted(turns))
 

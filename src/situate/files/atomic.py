@@ -46,6 +46,7 @@ def _write_stream(target: Path, data: bytes) -> None:
 
 
 def _replace(target: Path, data: bytes) -> None:
+    # File systems take names of up to 255 bytes, so a long name is cut before the random part.
     begin = os.fsencode(target.name)[:100].decode(sys.getfilesystemencoding(), "ignore")
     temporary = target.with_name(f".{begin}.{secrets.token_hex(8)}")
     try:

@@ -51,6 +51,8 @@ def decode(data: bytes, kind: type[T], unique: bool = True) -> T:
     with _readable():
         value = msgspec.json.decode(document, type=kind)
         if unique:
+            # msgspec takes the last of two equal keys silently, and only the standard parser shows
+            # both.
             content = json.loads(document, object_pairs_hook=_check_keys)
             _check_format(content, kind)
     return value

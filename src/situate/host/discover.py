@@ -75,8 +75,10 @@ def discover(cpus: int | None = None) -> Cluster:
     devices = [*(device for device, _ in gpus), *hosts]
     links = [link for device, rate in gpus for link in _host_links(device.name, hosts, rate)]
     if len(hosts) > 1:
+        # The rate of a copy counts bytes read and bytes written.
         links.append(Link("cpu:*", "cpu:*", cpu.bandwidth / 2, HANDOVER_LATENCY))
     if len(gpus) > 1:
+        # Copies between GPUs pass through main memory, so the slower link decides.
         staged = min(rate for _, rate in gpus)
         links.insert(0, Link("gpu*", "gpu*", staged, COPY_LATENCY, "{from} up", both=False))
     name = platform.node() or "this-machine"
@@ -222,10 +224,12 @@ def _cuda_flops(nvml: Any, handle: Any) -> dict[str, float]:
     single, double = CUDA_LANES.get(capability, (128, 2))
     cores = nvml.nvmlDeviceGetNumGpuCores(handle)
     clock = nvml.nvmlDeviceGetMaxClockInfo(handle, nvml.NVML_CLOCK_SM) * 1e6
+    # A core starts one fused multiply-add a cycle, which is two operations.
     float32 = 2.0 * cores * clock
     rates = {"float32": float32, "float64": float32 * double / single}
     if capability in TENSOR_RATE:
         rates["float16"] = float32 * TENSOR_RATE[capability]
+        # Ampere and later: bfloat16 at the rate of float16, TF32 at half of it.
         if capability >= (8, 0):
             rates |= {"bfloat16": rates["float16"], "tfloat32": rates["float16"] / 2}
     return {dtype: _two_digits(rate) for dtype, rate in rates.items()}

@@ -31,6 +31,7 @@ def usable_cpus() -> int:
 
 def usable_memory() -> int | None:
     """Bytes of main memory, or None (unlimited) where the system does not say."""
+    # Version 1 writes no limit as a number near 2^63, which is never the least.
     limits = [*_control("memory", "memory.max"), *_control("memory", "memory.limit_in_bytes")]
     limits_in_bytes = [int(limit) for limit in limits if limit != "max"]
     return min([*limits_in_bytes, *_main_memory()], default=None)
@@ -53,6 +54,7 @@ def _quotas() -> Iterator[float]:
             yield int(quota) / int(period)
     quotas, periods = _control("cpu", "cpu.cfs_quota_us"), _control("cpu", "cpu.cfs_period_us")
     for quota, period in zip(quotas, periods, strict=True):
+        # A quota of -1 is none.
         if int(quota) > 0:
             yield int(quota) / int(period)
 
@@ -62,6 +64,7 @@ def _control(controller: str, file: str) -> Iterator[str]:
     control groups or version 1."""
     for line in _lines(MEMBERSHIP):
         _, controllers, path = line.split(":", 2)
+        # A line of version 2 names no controllers: its one hierarchy has them all.
         if controllers and controller not in controllers.split(","):
             continue
         root = CGROUPS / controller if controllers else CGROUPS

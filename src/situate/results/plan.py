@@ -287,6 +287,7 @@ def _transfer_order(
             f"the plan's transfers leave out that of {_tensor_label(names[first])} to "
             f"{problem.cluster.names[target]!r}: plan again, or leave 'transfers' out"
         )
+    # The shape is given for the sake of no rows, which still are three columns.
     columns = np.array(rows, np.int32).reshape(-1, 3).T
     return TransferOrder(*columns)
 
