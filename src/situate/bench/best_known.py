@@ -149,6 +149,7 @@ def _larger(before: Finding | None, new: Finding | None) -> Finding | None:
 
 def _tolerance(*findings: Finding) -> float:
     """The relative difference below which two findings are equal."""
+    # Without a version a finding is from print, where values are rounded.
     return EQUAL if all(finding.version for finding in findings) else ROUNDED
 
 

@@ -93,6 +93,7 @@ def _own_commit() -> str:
     """The commit of the checkout that holds this package, not of one that it was installed into."""
     try:
         _git(PACKAGE, "ls-files", "--error-unmatch", "__init__.py")
+        # Benchmarks write the table of best values themselves.
         return commit(PACKAGE, (":/src", ":/cpp", ":!*/best_known.json"))
     except (OSError, subprocess.CalledProcessError):
         return ""

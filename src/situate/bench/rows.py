@@ -93,6 +93,7 @@ def _read(path: Path) -> list[Row]:
     if path.exists() and not path.is_file():
         raise SituateError(f"cannot write {str(path)!r}: rows are read again, so it must be a file")
     try:
+        # Opened to append, so that a file that cannot be written fails before hours of runs.
         with path.open("a+b") as file:
             file.seek(0)
             data = file.read()

@@ -41,6 +41,7 @@ def device_map(problem: Problem) -> DeviceMap:
     from accelerate import infer_auto_device_map
     from accelerate.utils import get_balanced_memory
 
+    # Sizes are enough, so no weights take memory.
     with torch.device("meta"):
         model = zoo.build(network)[0]
     whole: dict[str, Any] = {"no_split_module_classes": getattr(model, "_no_split_modules", None)}

@@ -119,6 +119,7 @@ def algorithm(value: Callable[[Keys], float], count: int, seed: int) -> Any:
     parameters.num_elite_parents, parameters.total_parents = 1, 2
     parameters.num_independent_populations = 1
     brkga = BrkgaMpIpr(Decoder(), Sense.MINIMIZE, seed, count, parameters)
+    # Rank 1 is the elite parent, rank 2 the other.
     brkga.set_bias_custom_function(lambda rank: settings.bias if rank == 1 else 1 - settings.bias)
     return brkga
 
