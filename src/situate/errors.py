@@ -24,7 +24,7 @@ class ClusterError(SituateError):
 
 
 class ReadError(SituateError):
-    """A file that cannot be read as what it claims to be."""
+    """A file that cannot be read as a file of its format."""
 
 
 class PlanError(SituateError):

@@ -1,4 +1,4 @@
-"""Validation of arguments against their declared types: one line names what is amiss."""
+"""Validation of arguments against their declared types: one line names the fault."""
 
 from __future__ import annotations
 

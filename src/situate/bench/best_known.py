@@ -95,12 +95,12 @@ class BestKnown:
             raise ReadError(f"{path}: not a table of best-known values: {error}") from None
 
     def learn_all(self, entries: Iterable[Entry]) -> None:
-        """Keep what any of the entries knows better; raises as `learn` does."""
+        """Keep every better value of the entries; raises as `learn` does."""
         for entry in entries:
             self.learn(entry)
 
     def write(self, path: str | Path) -> None:
-        """Write the table, whole or not at all, after learning what another process may have
+        """Write the table, whole or not at all, after learning values that another process may have
         written there.
 
         Raises:
@@ -117,7 +117,7 @@ class BestKnown:
         return self._entries
 
     def learn(self, entry: Entry) -> bool:
-        """Keep what an entry knows better; True where that is anything.
+        """Keep the better values of an entry; True if it has any.
 
         Raises:
             SituateError: a value that is no number from zero on; a value below a bound: one of the

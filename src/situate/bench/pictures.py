@@ -109,7 +109,7 @@ def _about(rows: Sequence[RowGap]) -> str:
 
 
 def _over_time(rows: Sequence[RowGap]) -> dict[str, Line]:
-    """Curves over time, with what is too small for a logarithm at the picture's edge."""
+    """Curves over time, with gaps too small for a logarithm at the picture's edge."""
     curves = gaps_over_time(rows)
     return {name: (at, np.maximum(gaps, LEAST_GAP)) for name, (at, gaps) in curves.items()}
 

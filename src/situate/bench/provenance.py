@@ -80,7 +80,7 @@ def machine() -> Machine:
 
 
 def versions() -> dict[str, str | None]:
-    """Versions by name, None of what is not installed."""
+    """Versions by name; None for packages that are not installed."""
     return {
         "python": platform.python_version(),
         "numpy": np.__version__,

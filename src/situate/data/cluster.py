@@ -109,7 +109,7 @@ class Cluster:
     """Devices and links, validated.
 
     Args:
-        name: what to call it in reports.
+        name: in reports.
         devices: at least one; names are unique.
         links: where two match the same pair of devices, the later one holds.
         transfers: `overlapped` or `blocking`, see the execution model.

@@ -103,7 +103,7 @@ class Graph:
     """An immutable, validated computation graph.
 
     Args:
-        name: what to call it in reports.
+        name: in reports.
         ops: operations; names are unique.
         tensors: data edges; names are unique.
         control: pairs (before, after) of op indices.
@@ -113,13 +113,13 @@ class Graph:
         source: the format the graph was read from.
         optimizer: the update of the parameters, as `situate.capture` takes it (`adamw:clip=1.0`);
             empty where the step updates none, None where the format does not say.
-        warnings: what to know about the file, a line each.
+        warnings: remarks on the file, a line each.
         slices: the samples of each slice of the batch; None where the step takes it whole.
         recompute: paths of the modules that run their forward pass again before their backward
             pass.
 
     Raises:
-        GraphError: names the op or tensor at fault and what is wrong with it.
+        GraphError: names the op or tensor at fault, and the fault.
     """
 
     name: str

@@ -27,8 +27,8 @@ from situate.errors import SituateError
 def op_seconds(graph: Graph, cluster: Cluster, costs: Costs | None = None) -> Floats:
     """Seconds of every op on every device, shape (ops, devices); infinite where it cannot run.
 
-    An op's own `seconds` hold where it has them, just as they are; else what `costs` has measured
-    of ops of its signature. Any other op that does work (has `flops` or `traffic`) takes
+    An op's own `seconds` hold where it has them, just as they are; else the seconds that `costs`
+    has for ops of its signature. Any other op that does work (has `flops` or `traffic`) takes
 
         launch + max(flops / (peak[dtype] * efficiency), traffic / (bandwidth * efficiency))
 

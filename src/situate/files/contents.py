@@ -95,8 +95,8 @@ def lines(data: bytes) -> Iterator[str]:
 
 
 def graph_name(path: Path) -> str:
-    """The file's name without the suffixes that only say what format it is; bytes of it that are
-    not UTF-8 as escapes, so that the name can be written again."""
+    """The file's name without the suffixes of its format; bytes of it that are not UTF-8 as
+    escapes, so that the name can be written again."""
     name = path.name
     while (suffix := os.path.splitext(name)[1]).lower() in SUFFIXES:
         name = name.removesuffix(suffix)

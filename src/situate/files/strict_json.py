@@ -43,7 +43,7 @@ def decode(data: bytes, kind: type[T], unique: bool = True) -> T:
     """The content as an object of type `kind`.
 
     Raises:
-        ReadError: names the place of what is wrong.
+        ReadError: names the place of the fault.
         OSError: there is no memory for it.
     """
     document = text(data)

@@ -249,7 +249,7 @@ def _pcie_rate(nvml: Any, handle: Any) -> float:
 
 
 def _host_links(gpu: str, hosts: Sequence[Device], rate: float) -> Iterator[Link]:
-    """Up and down between a GPU and the CPUs; what a card sends shares its upstream lanes."""
+    """Up and down between a GPU and the CPUs; all that a card sends shares its upstream lanes."""
     for host in hosts:
         yield Link(gpu, host.name, rate, COPY_LATENCY, "{from} up", both=False)
         yield Link(host.name, gpu, rate, COPY_LATENCY, "{to} down", both=False)

@@ -1,5 +1,5 @@
-"""The processors and memory of this machine that this process may use, less what a container or a
-batch system withholds."""
+"""The processors and memory of this machine that this process may use, within the limits of a
+container or a batch system."""
 
 from __future__ import annotations
 

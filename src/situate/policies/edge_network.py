@@ -1,7 +1,7 @@
 """A graph network that scores edges, written once for numpy and for PyTorch.
 
 Messages pass along edges and against them, as in REGAL (A. Paliwal et al., ICLR 2020, Eq. 1). They
-are divided by the square root of their number, and what a node adds to its representation is of
+are divided by the square root of their number, and a node's additions to its representation are of
 layer-normalised inputs (Ba, Kiros and Hinton, arXiv:1607.06450). So representations stay of one
 size at nodes of a thousand edges. Inference needs no PyTorch, whose start takes longer than most
 searches for a plan.

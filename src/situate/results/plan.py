@@ -49,7 +49,7 @@ PlannedTransfer = tuple[str | ControlEdges, str, Annotated[int, NOT_NEGATIVE]]
 class Plan(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="format", tag="situate-plan"
 ):
-    """Where every op goes, and what that was predicted to give.
+    """The device of every op, and the predicted figures of the step.
 
     `placement` maps op names to device names, the most urgent op first: its order is the priority
     that `decoder` turns into a schedule. `transfers` has the most urgent transfer first; where it

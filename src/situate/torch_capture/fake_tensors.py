@@ -82,7 +82,7 @@ def make_fake(model: torch.nn.Module, mode: FakeTensorMode) -> torch.nn.Module:
 
 
 def to_cpu(model: torch.nn.Module, mode: FakeTensorMode) -> Replace:
-    """Move what the model holds on the device `meta` to the CPU, as fake tensors.
+    """Move the model's tensors on the device `meta` to the CPU, as fake tensors.
 
     Returns:
         A function that does the same with any tensor, and returns all other values unchanged.

@@ -3,7 +3,7 @@
 Four models of random graphs, their edges turned along a random order of the nodes; an op makes no
 tensor, one or two; a tensor has about 50 units, an op takes as long as all its tensors have units,
 give or take a tenth. The page of the published graphs says that outputs alone count, the paper that
-inputs and outputs do. What the paper filters out is not filtered out here.
+inputs and outputs do. The paper's filters are not applied.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The placement that accelerate makes of a network of the zoo: `infer_auto_device_map`.
 
-It knows the bytes of modules and nothing of time or activations: no rival scheduler, but what
-`from_pretrained(device_map="auto")` uses.
+It is no rival scheduler: `from_pretrained(device_map="auto")` uses it, and it knows the bytes of
+modules but neither time nor activations.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def placement(problem: Problem, devices: DeviceMap) -> NDArray[np.int32]:
 
 
 def _memory(problem: Problem) -> dict[int | str, int]:
-    """Bytes by what accelerate calls a device; the problem's accelerators count from 0."""
+    """Bytes by accelerate's name of a device; the problem's accelerators count from 0."""
     capacity = problem.capacity.tolist()
     return {name: capacity[device] for name, device in _names(problem).items()}
 

@@ -44,7 +44,8 @@ class RandomKeys:
         self._unfit = problem.serial_seconds + 1.0 if problem.objective == "time" else 2.0**62
 
     def values(self, keys: Keys) -> Keys:
-        """The values (k,) of chromosomes (k, count); whatever does not fit is above what fits.
+        """The values (k,) of chromosomes (k, count); plans that do not fit are above those that
+        fit.
 
         Raises:
             BudgetExhausted: the search's time is over.

@@ -32,8 +32,8 @@ def arrows(
     """Pairs (before, after) of different spans that a flow connects.
 
     A flow leaves (`s`) and passes (`t`) the innermost span around it and ends (`f`) in the next
-    span of its track that begins, or with `bp` `e` in the one around it. What has no span there,
-    or no beginning, is left out.
+    span of its track that begins, or with `bp` `e` in the one around it. Ends without a span there,
+    or without a beginning, are left out.
     """
     starts = {track: [span.start for span in spans] for track, spans in tracks.items()}
     under_way: dict[tuple[str, str, int | str], Span] = {}

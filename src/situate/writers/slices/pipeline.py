@@ -157,7 +157,7 @@ def warn_of_one_f_one_b(problem: Problem, schedule: Schedule, pipeline: SlicePip
 def _warn_of_jumps(problem: Problem, stage: Sequence[int]) -> None:
     """
     Raises:
-        NotAPipeline: an op reads what a later stage makes.
+        NotAPipeline: an op reads a tensor of a later stage.
     """
     if far := jumps(problem.graph, stage):
         names = _list_text(problem.graph.ops[producer].name for producer, _ in far)
