@@ -1,5 +1,5 @@
 """The processors and memory of this machine that this process may use, within the limits of a
-container or a batch system."""
+container or a batch system; and the threads that a caller allows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import math
 import os
 import platform
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 CGROUPS = Path("/sys/fs/cgroup")
@@ -79,3 +81,25 @@ def _lines(path: Path) -> list[str]:
         return path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return []
+
+
+# The limit of threads, for code that takes no number of them.
+# A context variable, because searches in several threads have a limit each.
+_limit: ContextVar[int | None] = ContextVar("_limit", default=None)
+
+
+@contextmanager
+def at_most(threads: int) -> Iterator[None]:
+    """Within the block, `thread_limit` is no more than this."""
+    outside = _limit.get()
+    token = _limit.set(threads if outside is None else min(threads, outside))
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
+def thread_limit(threads: int) -> int:
+    """This number of threads, or fewer if the caller allows no more."""
+    limit = _limit.get()
+    return threads if limit is None else min(threads, limit)
