@@ -107,6 +107,7 @@ class Layout:
     def dense(self, tensor: torch.Tensor) -> Place:
         """A place for a tensor like this one, with equal alignment; a tensor with gaps or overlaps
         becomes contiguous."""
+        # As many addresses as numbers: no gaps and no overlaps.
         if extent(tuple(tensor.shape), tensor.stride()) == tensor.numel():
             shift = misalignment(tensor)
             place = self._shiftable(tensor) if shift else self.like(tensor)

@@ -106,6 +106,7 @@ def _check_needed(replay: Replay) -> None:
     crosses = target != s.placement[p.producer[tensor]]
     if p.cluster.synchronisation == 0:
         crosses &= ~p.signal[tensor]
+    # Tensor and receiver as one number, so that sets of transfers can be compared.
     needed = tensor[crosses] * p.d + target[crosses]
     pairs = s.tensor.astype(np.int64) * p.d + s.target
     for key in np.setdiff1d(needed, pairs):
@@ -199,6 +200,7 @@ def _check_turns(replay: Replay) -> None:
     if p.transfers == "blocking":
         items, places = device_items(s, p)
     else:
+        # One lane for all items: they start in the decoder's order, on whatever device.
         items, places = s.sequence.astype(np.int64), np.zeros(len(s.sequence), np.int64)
     order = np.lexsort((turn[items], places))
     items, places = items[order], places[order]

@@ -139,6 +139,7 @@ def naming(problem: Problem, placements: NDArray[Any], where: Where) -> Iterator
 def priority_of(order: NDArray[np.int32]) -> NDArray[np.float32]:
     """Priorities (n,) that rank ops as `order` does: the first op's is n, the last one's 1."""
     n = len(order)
+    # The core takes 32-bit floats, which are exact for integers up to 2^24.
     priority = np.empty(n, np.float32)
     priority[order] = np.arange(n, 0, -1, dtype=np.float32)
     return priority

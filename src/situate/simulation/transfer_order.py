@@ -59,12 +59,14 @@ def transfer_pairs(
     tensor = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
     target = placement[problem.consumers]
     leaves = (target != placement[problem.producer[tensor]]) & ~problem.signal[tensor]
+    # A pair is one number, of which `unique` leaves one each, in rising order.
     pairs = np.unique(tensor[leaves] * problem.d + target[leaves])
     return (pairs // problem.d).astype(np.int32), (pairs % problem.d).astype(np.int32)
 
 
 def instant(problem: Problem) -> NDArray[np.bool_]:
     """(m,) true if transfers of a tensor take no time on any devices; false for signals."""
+    # The diagonal is no transfer, although its latency is zero.
     between = ~np.eye(problem.d, dtype=bool)
     unlimited = bool(np.isinf(problem.bandwidth[between]).all())
     by_links = ((problem.size == 0) | unlimited) & (not problem.latency[between].any())
@@ -109,6 +111,7 @@ def by_sequence(
     of_transfers = np.zeros((len(problem.size), problem.d), np.float32)
     tensor = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
     consumers = problem.consumers
+    # All possible transfers first; those of the schedule then get the urgency that they had.
     np.maximum.at(of_transfers, (tensor, placement[consumers]), of_ops[consumers])
     of_transfers[schedule.tensor, schedule.target] = of_sent
     return by_priority(problem, placement, of_ops, of_transfers)

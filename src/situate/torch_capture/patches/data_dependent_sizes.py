@@ -163,6 +163,7 @@ def _storages(value: Any) -> Iterator[int]:
 
     for leaf in tree_leaves(value):
         if isinstance(leaf, torch.Tensor):
+            # The address of PyTorch's own object of the memory, which all views of it share.
             yield leaf.untyped_storage()._cdata
 
 

@@ -60,6 +60,7 @@ class _Pass:
         self._graph, self._node, self._nodes, self._number = graph, node, nodes, number
         self.arguments = fx.map_arg(bound_arguments(node), nodes.__getitem__)
         shape = self.arguments["input"].meta["val"].shape
+        # Dimension 1 has the channels, and a channel's statistics are over all others.
         self.count = shape.numel() // shape[1]
 
     def call(self, op: Any, *args: Any, **kwargs: Any) -> fx.Node:
@@ -100,6 +101,7 @@ class _Pass:
     def _in_place(self, node: fx.Node) -> fx.Node:
         """The node, attributed to the module and the pass of the norm."""
         own = self._node.meta
+        # A node of the backward pass names the module of its forward node by the second key.
         node.meta["nn_module_stack"] = own.get("nn_module_stack") or own.get("fwd_nn_module_stack")
         node.meta["partitioner_tag"] = own.get("partitioner_tag")
         return node
