@@ -21,6 +21,7 @@ class Schemas:
     def __init__(self, model: Any) -> None:
         self._imports = list(model.opset_import)
         imported = {opset.domain: int(opset.version) for opset in self._imports}
+        # A model may import the standard domain by either of its names.
         imported.setdefault("", imported.pop(STANDARD, 1))
         self.opsets = imported
 

@@ -60,6 +60,8 @@ def twin_shapes(call: Call) -> list[Shape]:
     """Output shapes of a node with a twin; an exception if they cannot be inferred."""
     twin = TWINS.get(call.node.op_type)
     if call.node.op_type == "QLinearConcat":
+        # Inputs: scale and zero point of the output, then three of each part: tensor, scale, zero
+        # point.
         twin = Twin("Concat", range(2, len(call.kinds), 3))
     if twin is None:
         return []
