@@ -71,7 +71,7 @@ class BestKnown:
     """A table of best-known values, by the hash of the problem.
 
     Raises:
-        SituateError: a value that is no number from zero on, or one below a bound.
+        SituateError: a value that is negative or not finite, or one below a bound.
     """
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
@@ -120,7 +120,7 @@ class BestKnown:
         """Keep the better values of an entry; True if it has any.
 
         Raises:
-            SituateError: a value that is no number from zero on; a value below a bound: one of the
+            SituateError: a value that is negative or not finite; a value below a bound: one of the
                 two is wrong, and neither is kept.
         """
         _check_numbers(entry)

@@ -51,7 +51,7 @@ class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def provenance() -> Provenance:
-    """That of this process."""
+    """The origin of this process's measurements."""
     return Provenance(_program(), VERSION, _own_commit(), machine(), versions())
 
 

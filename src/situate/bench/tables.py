@@ -26,8 +26,8 @@ class RowGap:
     """A row beside the known values of its problem.
 
     Attributes:
-        gap: how far its value is above the best known, as a fraction of it; infinite for a plan
-            that does not fit, and where there is none.
+        gap: relative distance of its value above the best known; infinite for a plan that does not
+            fit, and without a plan.
         bound_gap: the same to the largest bound; infinite where there is none, too.
     """
 
@@ -42,9 +42,9 @@ class Means:
 
     Attributes:
         method: its name.
-        runs: how many there are, `refused` of which the method did not apply to.
-        fit: how many have a plan that fits; of these alone are the gaps.
-        reached: how many are as good as the best known, to the rounding of printed values.
+        runs: their number; to `refused` of them the method did not apply.
+        fit: number of runs with a plan that fits; the gaps are of these alone.
+        reached: number of runs as good as the best known, to the rounding of printed values.
         mean, median, worst: gap to the best known, as a fraction; NaN where nothing fits.
         bound_mean: mean gap to the largest bound, where that is above zero.
         seconds: mean wall time.

@@ -1,4 +1,4 @@
-"""Placements and orders that come from outside, checked against the problem they are of."""
+"""Checks of placements and orders from users against their problem."""
 
 from __future__ import annotations
 

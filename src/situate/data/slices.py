@@ -23,10 +23,10 @@ Sums = Literal["chain", "tree", "auto"]
 neighbours; or a choice of planning."""
 
 MOST = 4096
-"""Slices of a step."""
+"""Largest number of slices of a step."""
 
 AUTO = "auto"
-"""The word for slices, or parameters that are there once, that are to be chosen."""
+"""The word for a choice by planning, of slices or of parameters with a single copy."""
 
 
 class Slices(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

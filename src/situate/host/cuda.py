@@ -28,8 +28,8 @@ class Gpu:
 def visible_gpus() -> list[Gpu]:
     """Number i is `cuda:i`; none without a driver.
 
-    The driver itself is asked: which GPUs it shows, and in which order, follows from
-    `CUDA_VISIBLE_DEVICES`, from `CUDA_DEVICE_ORDER` and from how fast they are.
+    The driver itself decides: the GPUs and their order depend on `CUDA_VISIBLE_DEVICES`, on
+    `CUDA_DEVICE_ORDER` and on their speed.
     """
     try:
         driver = ctypes.CDLL(DRIVER)

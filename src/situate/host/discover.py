@@ -35,7 +35,7 @@ PCIE_LANE = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9
 """Nominal bytes/s of one lane and direction, by PCIe generation."""
 
 PCIE_REACHED = 0.8
-"""Fraction of the nominal PCIe rate that copies are taken to reach."""
+"""Assumed fraction of the nominal PCIe rate that copies reach."""
 
 CUDA_LANES = {
     (3, 5): (192, 64), (3, 7): (192, 64), (5, 0): (128, 4), (5, 2): (128, 4), (6, 0): (64, 32),
@@ -86,8 +86,8 @@ def discover(cpus: int | None = None) -> Cluster:
 
 
 def to_toml(cluster: Cluster) -> str:
-    """The text of a cluster file that `Cluster.read` reads back as the same cluster, where its
-    rates are such as machines have."""
+    """The text of a cluster file that `Cluster.read` reads back as the same cluster, if its rates
+    are those of real machines."""
     head = {
         "name": cluster.name,
         "description": cluster.description,
@@ -104,7 +104,8 @@ def _table(name: str, content: object) -> str:
 
 
 def _pairs(content: object) -> list[str]:
-    """The entries that say something; memory with its unit, which little of it needs."""
+    """The entries with a value. Memory has its unit, because a small number without one is
+    refused."""
     entries: dict[str, Any] = msgspec.to_builtins(content, enc_hook=plain)
     if entries.get("memory") is not None:
         entries["memory"] = f"{entries['memory']} B"
@@ -153,7 +154,7 @@ def _shares(cpu: Device, count: int) -> list[Device]:
 
 
 def _cpu_model(threads: int) -> str:
-    """The processor's name and how many of its threads a device has."""
+    """The processor's name and the number of a device's threads."""
     return f"{cpu_name()} ({threads} thread{'s' * (threads != 1)})"
 
 
@@ -170,8 +171,8 @@ def _copy_rate(size: int = 1 << 26) -> float:
 
 
 def _fastest(work: Callable[[], object], seconds: float = 0.15, least: int = 5) -> float:
-    """Seconds of the fastest repetition within these seconds, after one to warm up: on a machine
-    that is busy with something else most are slow."""
+    """Seconds of the fastest repetition within these seconds, after one to warm up. On a busy
+    machine most repetitions are slow."""
     work()
     until = time.perf_counter() + seconds
     durations: list[float] = []
@@ -183,7 +184,7 @@ def _fastest(work: Callable[[], object], seconds: float = 0.15, least: int = 5) 
 
 
 def _two_digits(rate: float) -> float:
-    """Two significant digits: a short measurement on a shared machine knows no more."""
+    """Two significant digits: a short measurement on a shared machine is no more precise."""
     return float(f"{rate:.1e}")
 
 

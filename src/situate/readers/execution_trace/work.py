@@ -54,6 +54,7 @@ def _evaluated(formula: Callable[..., int], node: Node) -> int:
     arguments = starmap(_argument, zip_longest(node.values, node.shapes))
     output = _Tensor((node.outputs[0].elements if node.outputs else 0,))
     try:
+        # A file may hold arguments of any form, on which formulas fail in one of these ways.
         return formula(*arguments, out_val=output)
     except (AttributeError, LookupError, TypeError, ValueError):
         return 0
