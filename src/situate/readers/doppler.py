@@ -65,6 +65,7 @@ def read(data: bytes, name: str) -> Graph:
 
 def _ids(line: str, number: int, most: int) -> list[int]:
     """The numbers of a line, at most `most`."""
+    # One more than allowed is enough to refuse the line.
     tokens = islice(re.finditer(r"[^\s,]+", line), min(most, len(line)) + 1)
     ids = [whole(token[0], f"line {number}: id") for token in tokens]
     if len(ids) > most:

@@ -15,6 +15,7 @@ def _projected(call: Call, past_place: int) -> list[Shape]:
     """Output shapes of `Attention` and `QAttention`: (batch, positions, width of values), (2,
     batch, heads, positions of past and present, width of a head)."""
     (batch, positions, _), weights = call.shape(0), call.shape(1)
+    # By default, one weight matrix makes queries, keys and values of one width, side by side.
     widths = call.numbers("qkv_hidden_sizes") or [weights[1] // 3] * 3
     heads, past = call.required("num_heads"), call.shape(past_place)
     return [
@@ -180,6 +181,7 @@ def _normalised(call: Call) -> list[Shape]:
 
 def _embedded(call: Call) -> list[Shape]:
     ids, width = call.shape(0), call.shape(2)[1]
+    # The normalised sum of embeddings, the length of each sequence, and the sum itself.
     return [(*ids, width), ids[:1], (*ids, width)]
 
 
@@ -201,6 +203,7 @@ def _expanded(call: Call) -> list[Shape]:
         return []
     shape = list(call.shape(0))
     axis = int(onnx.numpy_helper.to_array(call.contents[1]).reshape(()))
+    # A negative axis counts from the end of the result, which has one axis more.
     shape.insert(axis + len(shape) + 1 if axis < 0 else axis, 1)
     return [tuple(shape)]
 
