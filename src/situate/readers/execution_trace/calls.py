@@ -58,7 +58,7 @@ def _with_phases(calls: Sequence[Call]) -> list[Call]:
     first: dict[int, str] = {}
     for call in calls:
         first.setdefault(call.node.thread, call.phase)
-    # Autograd runs a backward pass on threads of its own, whose first op has its phase.
+    # A thread that autograd starts begins with an op of the backward pass.
     usual = {t: "backward" if phase == "backward" else "forward" for t, phase in first.items()}
     return [replace(call, phase=call.phase or usual[call.node.thread]) for call in calls]
 

@@ -148,7 +148,7 @@ def nodes(data: bytes) -> list[Node]:
 def _node(node: _Node, before: Mapping[int, Node]) -> Node:
     where = f"node {node.id}"
     attributes = {attribute.name: attribute.value for attribute in node.attrs}
-    # Schema 1.0 has `parent`, later ones `ctrl_deps`.
+    # The older layout has `parent`, the newer one `ctrl_deps`.
     parent = node.parent if node.parent is not None else node.ctrl_deps
     if parent is None or parent not in before:
         if parent is not None and parent > node.id:
