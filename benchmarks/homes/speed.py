@@ -28,6 +28,7 @@ from situate.errors import SituateError
 from situate.language.cache import CacheOptions
 from situate.language.cards import CPU_COMPUTING, PAGEABLE_UPLOAD, REPACKED_COMPUTING, find_card
 from situate.language.home import Home, home_of
+from situate.language.layer_seconds import Timetable
 from situate.language.layout import HOST, Layout
 from situate.language.model import LanguageModel
 from situate.language.speed import PARTS, phase_parts
@@ -183,14 +184,15 @@ def _speed(
             default=0,
         )
     depth = int(match[3]) if match[3] else before
+    times = Timetable(model, home, options)
     if prompt:
         ubatch = min(layout.ubatch, tokens)
         mean = depth + (tokens - ubatch) // 2
         mean = mean if match[3] or "perplexity" not in row["flags"] else 0
-        parts = phase_parts(model, layout, home, options, ubatch, mean)
+        parts = phase_parts(times, layout, ubatch, mean)
         seconds = np.array([parts[part] for part in PARTS]) / ubatch
     else:
-        parts = phase_parts(model, layout, home, options, 1, depth + tokens // 2)
+        parts = phase_parts(times, layout, 1, depth + tokens // 2)
         seconds = np.array([parts[part] for part in PARTS])
     phase = "prefill" if prompt else "decode"
     return Speed(row, rig, phase, depth, seconds, 1 / float(row["measured_value"]))

@@ -76,7 +76,7 @@ def _facts(
         (f"{_rate_text(1 / speed.decode)} at a depth of {work.depth:,}, {_error(DECODE_ERROR)}"),
     )
     if plan.gap is not None:
-        yield "gap", f"{gap_text(plan.gap)} to the best layout with layers in turn"
+        yield "gap", f"{gap_text(plan.gap)} to the best plan that flags can say"
     if floor is not None:
         yield "bound", f"no placement at all is more than {plan.seconds / floor:.2f} times as fast"
     yield "layers", _layers_text(planner, plan)

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 from situate.errors import SituateError, nearest
-from situate.language.cache import CacheOptions
-from situate.language.home import Home
+from situate.language.layer_seconds import Timetable
 from situate.language.layout import Layout
-from situate.language.model import LanguageModel
 from situate.language.speed import decode_seconds, prefill_seconds
 
 Objective = Literal["request", "decode", "prefill", "context"]
@@ -95,10 +93,8 @@ class Speed(NamedTuple):
     objective: float
 
 
-def speed_of(
-    model: LanguageModel, layout: Layout, home: Home, options: CacheOptions, work: Workload
-) -> Speed:
+def speed_of(times: Timetable, layout: Layout, work: Workload) -> Speed:
     """The seconds of a workload on a layout."""
-    prefill = prefill_seconds(model, layout, home, options, work.prompt)
-    decode = decode_seconds(model, layout, home, options, work.depth)
+    prefill = prefill_seconds(times, layout, work.prompt)
+    decode = decode_seconds(times, layout, work.depth)
     return Speed(prefill, decode, work.seconds(prefill, decode))
