@@ -104,7 +104,7 @@ class Search:
     def relaxed(self, setting: Setting) -> float:
         """A lower bound of a setting's seconds; infinite if nothing fits."""
         room = self._room(setting)
-        if not setting.host_parts and self._overfull(setting, room):
+        if self._overfull(setting, room):
             return inf
         cut = self._cutter(setting, room, exact=False).best()
         return inf if cut is None else cut.seconds
@@ -124,7 +124,10 @@ class Search:
             bound = min(bound, cut.seconds if cutter.proves else -inf)
             if cut.seconds >= limit * (1 - ROUNDING):
                 break
-            layout, beside = self._within_host(setting, room, self._layout(setting, cut))
+            candidate = self._within_host(setting, room, self._layout(setting, cut))
+            if candidate is None:
+                break
+            layout, beside = candidate
             fits = self._fits(layout, beside)
             if fits and (seconds := self._seconds(layout)) < limit * (1 - ROUNDING):
                 beside = self._exactly_beside(layout)
@@ -153,10 +156,18 @@ class Search:
         return bool(((free >= 0) | (beside + layers == 0)).all())
 
     def _overfull(self, setting: Setting, room: Room) -> bool:
-        """True if the layers are more than the GPUs hold."""
+        """True if the layers are more than the devices hold."""
         loads = self.capacity.loads(setting.ubatch, setting.host_cache)
         most = np.sort(np.maximum(room.inner, room.last).clip(min=0))[-setting.most :]
-        return bool((loads.trunk + loads.experts).sum() > most.sum())
+        space = most.sum() if setting.most else 0.0
+        if setting.host_parts:
+            model, cache = self.capacity.model, 0
+            if setting.host_cache:
+                everything = self.capacity.loads(setting.ubatch, False).trunk
+                cache = (everything - loads.trunk).sum()
+            embedding = sum(weight.size for weight in model.embedding)
+            space += max(self.capacity.memory[HOST] - embedding - cache, 0.0)
+        return bool((loads.trunk + loads.experts).sum() > space)
 
     def _room(self, setting: Setting) -> Room:
         everything = Cut(0.0, ((HOST, len(self.capacity.model.layers)),), HOST)
@@ -196,23 +207,25 @@ class Search:
             self._prices[key] = PriceList(self.times, self.work).prices(*key)
         return self._prices[key]
 
-    def _within_host(self, setting: Setting, room: Room, layout: Layout) -> tuple[Layout, Floats]:
-        """A layout within the host's memory too, where a price of its bytes leads to one.
+    def _within_host(
+        self, setting: Setting, room: Room, layout: Layout
+    ) -> tuple[Layout, Floats] | None:
+        """A layout within the host's memory too, and the bytes of each device beside its layers.
 
-        Beside it are the bytes of each device that layers do not take.
+        A rising price of the host's bytes leads to it; None if it does not.
         """
         beside = self.capacity.beside(layout)
         price = self._seconds(layout) / max(self.capacity.model.size, 1) / 4
         for _ in range(PENALTY_STEPS):
             taken = beside[HOST] + self.capacity.layer_bytes(layout)[HOST]
             if taken <= self.capacity.memory[HOST]:
-                break
+                return layout, beside
             cut = self._cutter(setting, room, price=price).best()
             if cut is None:
                 break
             layout, price = self._layout(setting, cut), 4 * price
             beside = self.capacity.beside(layout)
-        return layout, beside
+        return None
 
     def _layout(self, setting: Setting, cut: Cut) -> Layout:
         layers: list[int] = []
