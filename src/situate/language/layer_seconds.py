@@ -20,6 +20,9 @@ from situate.language.model import LanguageModel, Layer, Weight
 TILE = 450.0
 """Tokens an expert at which a GPU reaches half of its rate."""
 
+SHORT_BATCH = 8
+"""Most tokens that llama.cpp multiplies one by one, as when it decodes (`MMVQ_MAX_BATCH_SIZE`)."""
+
 DECODE_ATTENTION = 0.4
 """Share of its rates in long batches that attention reaches when it decodes."""
 
@@ -154,7 +157,7 @@ def _experts(layer: Layer, device: Processor, ubatch: int) -> float:
     weights = (w for w in layer.weights if w.role == "experts")
     tokens, share = ubatch * e.used / e.count, _read_share(layer, ubatch)
     # A batch of few tokens an expert fills only a part of a matrix unit's tile.
-    fill = tokens / (tokens + TILE) if device.cores == 0 and ubatch > 1 else 1.0
+    fill = tokens / (tokens + TILE) if device.cores == 0 and ubatch > SHORT_BATCH else 1.0
     return device.launch + sum(_weight_seconds(w, device, tokens / fill, share) for w in weights)
 
 
@@ -182,7 +185,7 @@ def _attention(
     rows = heads * ubatch
     fill = min((rows / 128) ** 0.6, 1.0) if device.cores == 0 else 1.0
     seconds = max(reading, operations * cells / (device.attention * fill))
-    return seconds / DECODE_ATTENTION if ubatch == 1 else seconds
+    return seconds / DECODE_ATTENTION if ubatch <= SHORT_BATCH else seconds
 
 
 def _cell_bytes(layer: Layer, options: CacheOptions) -> float:

@@ -23,9 +23,12 @@ PARTS = (
 """Parts of a pass."""
 
 
-def decode_seconds(times: Timetable, layout: Layout, depth: int) -> float:
-    """Seconds of one token at a depth; their documented error is `DECODE_ERROR`."""
-    return sum(phase_parts(times, layout, 1, depth).values())
+def decode_seconds(times: Timetable, layout: Layout, depth: int, tokens: int = 1) -> float:
+    """Seconds of one token at a depth; their documented error is `DECODE_ERROR`.
+
+    With several tokens, those of the pass that checks guesses.
+    """
+    return sum(phase_parts(times, layout, tokens, depth).values())
 
 
 def prefill_seconds(times: Timetable, layout: Layout, tokens: int, depth: int = 0) -> float:

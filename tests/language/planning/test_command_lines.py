@@ -14,6 +14,7 @@ from situate.language.cache import CacheOptions
 from situate.language.layout import HOST, Layout
 from situate.language.planning.command_lines import ENGINES, Export, flags
 from situate.language.planning.flags import parse_flags
+from situate.language.planning.workload import Drafting
 from tests.language.planning.homes import small_model
 
 MODEL = small_model(layers=6)
@@ -59,7 +60,7 @@ def layouts(draw):
 def test_flags_say_the_layout(drawn, slots, kind, unified):
     gpus, layout = drawn
     options = CacheOptions(8192, kind, kind, layout.ubatch, slots, unified)
-    line = shlex.join(flags(layout, options, MODEL, gpus))
+    line = shlex.join(flags(layout, options, MODEL, [f"CUDA{i}" for i in range(gpus)]))
     names = [f"card{i}" for i in range(gpus)]
     launch = parse_flags(line, MODEL, names, [1.0] * gpus, CacheOptions(1))
     assert launch.layout == layout
@@ -68,7 +69,9 @@ def test_flags_say_the_layout(drawn, slots, kind, unified):
 
 
 def export(layout, model=DENSE, **options):
-    return Export(layout, CacheOptions(4096, **options), model, 2, "m.gguf", [8 * 2**30] * 2)
+    devices = ("CUDA0", "CUDA1")
+    cache = CacheOptions(4096, **options)
+    return Export(layout, cache, model, devices, "m.gguf", [8 * 2**30] * 2)
 
 
 @pytest.mark.parametrize(
@@ -119,3 +122,34 @@ def test_ollama_names_the_cache_in_a_comment():
     text = ENGINES["ollama"](export(PARTIAL, key_type="Q8_0", value_type="Q8_0"))
     assert "# OLLAMA_KV_CACHE_TYPE=q8_0" in text
     assert "PARAMETER num_gpu 4" in text
+
+
+# Names of devices, and draft models.
+def test_devices_have_the_names_of_their_backends():
+    layout = replace(WHOLE, order=(1,), layers=(1,) * 4, experts=(1,) * 4)
+    mixed = replace(export(layout), devices=("ROCm0", "ROCm1"))
+    assert "-dev ROCm1" in ENGINES["llamacpp"](mixed)
+    assert "# HIP_VISIBLE_DEVICES=1" in ENGINES["ollama"](mixed)
+    assert ENGINES["vllm"](mixed).startswith("HIP_VISIBLE_DEVICES=1 ")
+    away = replace(mixed, layout=replace(layout, output=0), devices=("Vulkan0", "Vulkan1"))
+    assert "output\\.weight=Vulkan0" in ENGINES["llamacpp"](away)
+
+
+@pytest.mark.parametrize(
+    ("engine", "words"),
+    [
+        ("llamacpp", "-md d.gguf -devd CUDA1 -ngld 99 --spec-type draft-simple"),
+        ("llama-swap", "--spec-draft-n-max 3 --port ${PORT}"),
+        ("ik_llamacpp", "-md d.gguf -devd CUDA1 -ngld 99 --draft-max 3"),
+    ],
+)
+def test_a_draft_is_named_with_its_device(engine, words):
+    drafting = Drafting("d.gguf", "d", "b", 0, 0)
+    drafted = replace(export(WHOLE), drafting=drafting, names=("a", "b"))
+    assert words in ENGINES[engine](drafted)
+
+
+def test_a_draft_on_the_host_has_no_layers_on_gpus():
+    drafting = Drafting("d.gguf", "d", "cpu", 0, 0)
+    drafted = replace(export(WHOLE), drafting=drafting, names=("a", "b"))
+    assert "-md d.gguf -ngld 0 " in ENGINES["llamacpp"](drafted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,17 +13,22 @@ from situate.language.cache import CacheOptions
 from situate.language.layout import HOST, Layout
 from situate.language.model import LanguageModel
 from situate.language.planning.flags import DEFAULT_BATCH
+from situate.language.planning.workload import Drafting
 
 OUTPUT = r"^output\.weight"
 
 
-def _device_names(layout: Layout, backend: str = "CUDA") -> list[str]:
-    """The backend's names of the GPUs in use."""
-    return [f"{backend}{gpu}" for gpu in layout.order]
+VISIBLE = {
+    "CUDA": "CUDA_VISIBLE_DEVICES",
+    "ROCm": "HIP_VISIBLE_DEVICES",
+    "Vulkan": "GGML_VK_VISIBLE_DEVICES",
+    "SYCL": "ZE_AFFINITY_MASK",
+}
+"""Variables that restrict the GPUs of a backend."""
 
 
 def flags(
-    layout: Layout, options: CacheOptions, model: LanguageModel, gpus: int, backend: str = "CUDA"
+    layout: Layout, options: CacheOptions, model: LanguageModel, devices: Sequence[str]
 ) -> list[str]:
     """A layout as flags of llama.cpp, which `flags.parse_flags` reads back.
 
@@ -30,23 +36,22 @@ def flags(
         layout: where everything is.
         options: of the cache.
         model: its layers.
-        gpus: number of GPUs of the machine.
-        backend: the beginning of GPUs' names in llama.cpp.
+        devices: (GPUs,) names in llama.cpp of the machine's GPUs, such as `CUDA0`.
     """
     return [
-        *_devices(layout, gpus, backend),
+        *_devices(layout, devices),
         *_split(layout),
-        *_experts(layout, model, backend),
-        *_output(layout, backend),
+        *_experts(layout, model, devices),
+        *_output(layout, devices),
         *_cache(layout, options),
         *(() if layout.op_offload else ("--no-op-offload",)),
     ]
 
 
-def _devices(layout: Layout, gpus: int, backend: str) -> list[str]:
-    if layout.order == tuple(range(gpus)):
+def _devices(layout: Layout, devices: Sequence[str]) -> list[str]:
+    if layout.order == tuple(range(len(devices))):
         return []
-    return ["-dev", ",".join(_device_names(layout, backend)) or "none"]
+    return ["-dev", ",".join(devices[gpu] for gpu in layout.order) or "none"]
 
 
 def _split(layout: Layout) -> list[str]:
@@ -71,13 +76,13 @@ def _split_output(layout: Layout) -> int:
     return layout.output if layout.output in behind else last
 
 
-def _output(layout: Layout, backend: str) -> list[str]:
+def _output(layout: Layout, devices: Sequence[str]) -> list[str]:
     if layout.output == _split_output(layout):
         return []
-    return ["-ot", f"{OUTPUT}={_buffer(layout.output, backend)}"]
+    return ["-ot", f"{OUTPUT}={_buffer(layout.output, devices)}"]
 
 
-def _experts(layout: Layout, model: LanguageModel, backend: str) -> list[str]:
+def _experts(layout: Layout, model: LanguageModel, devices: Sequence[str]) -> list[str]:
     """Flags for experts away from their layers."""
     away: dict[int, list[int]] = {}
     mixtures = [i for i, layer in enumerate(model.layers) if layer.experts is not None]
@@ -93,7 +98,7 @@ def _experts(layout: Layout, model: LanguageModel, backend: str) -> list[str]:
             words += ["-cmoe"] if everything else ["-ncmoe", str(numbers[-1] + 1)]
         else:
             layers = "|".join(map(str, numbers))
-            words += ["-ot", rf"blk\.({layers})\.ffn_.*_exps={_buffer(device, backend)}"]
+            words += ["-ot", rf"blk\.({layers})\.ffn_.*_exps={_buffer(device, devices)}"]
     return words
 
 
@@ -112,8 +117,8 @@ def _cache(layout: Layout, options: CacheOptions) -> list[str]:
     return words + [flag for flag, on in switches if on]
 
 
-def _buffer(device: int, backend: str) -> str:
-    return "CPU" if device == HOST else f"{backend}{device}"
+def _buffer(device: int, devices: Sequence[str]) -> str:
+    return "CPU" if device == HOST else devices[device]
 
 
 @dataclass(frozen=True)
@@ -121,28 +126,51 @@ class Export:
     """A layout to write for an engine.
 
     Attributes:
-        layout, options, model: as in `flags`.
-        gpus: number of GPUs of the machine.
+        layout, options, model, devices: as in `flags`.
         path: of the model's file.
         memory: (GPUs,) bytes to use of each GPU.
-        more: further flags of llama.cpp.
-        backend: the beginning of GPUs' names in llama.cpp.
+        drafting: a smaller model; None without one.
+        names: (GPUs,) in the cluster file.
     """
 
     layout: Layout
     options: CacheOptions
     model: LanguageModel
-    gpus: int
+    devices: Sequence[str]
     path: str
     memory: Sequence[float]
-    more: tuple[str, ...] = ()
-    backend: str = "CUDA"
+    drafting: Drafting | None = None
+    names: Sequence[str] = ()
 
     @property
     def flags(self) -> list[str]:
         """Flags of llama.cpp."""
-        line = flags(self.layout, self.options, self.model, self.gpus, self.backend)
-        return [*line, *self.more]
+        line = flags(self.layout, self.options, self.model, self.devices)
+        return [*line, *self._draft_flags("--spec-type", "draft-simple", "--spec-draft-n-max")]
+
+    @property
+    def ik_flags(self) -> list[str]:
+        """Flags of ik_llama.cpp, by llama.cpp's names."""
+        line = flags(self.layout, self.options, self.model, self.devices)
+        return [*line, *self._draft_flags("--draft-max")]
+
+    def _draft_flags(self, *words: str) -> list[str]:
+        """The draft model with its device; the words precede its number of guesses."""
+        drafting = self.drafting
+        if drafting is None:
+            return []
+        place = ["-ngld", "0"]
+        if drafting.device in self.names:
+            place = ["-devd", self.devices[list(self.names).index(drafting.device)], "-ngld", "99"]
+        return ["-md", drafting.model, *place, *words, str(drafting.tokens)]
+
+    @property
+    def visible(self) -> str:
+        """The variable that shows an engine the GPUs in use, such as `CUDA_VISIBLE_DEVICES=0,1`."""
+        pairs = [re.fullmatch(r"(.*?)(\d*)", self.devices[gpu]) for gpu in self.layout.order]
+        backends = {pair[1]: VISIBLE.get(pair[1], VISIBLE["CUDA"]) for pair in pairs if pair}
+        variable = next(iter(backends.values()), VISIBLE["CUDA"])
+        return f"{variable}={','.join(pair[2] for pair in pairs if pair)}"
 
     @property
     def host_parts(self) -> bool:
@@ -163,7 +191,7 @@ def _ik_llamacpp(export: Export) -> str:
     """
     if export.layout.split == "tensor":
         raise PlanError("ik_llama.cpp divides matrices by -sm graph, which situate does not plan")
-    words = [word for word in export.flags if word not in ("-kvu", "--swa-full")]
+    words = [word for word in export.ik_flags if word not in ("-kvu", "--swa-full")]
     long = {"-ncmoe": ["--n-cpu-moe"], "-cmoe": ["--cpu-moe"], "--no-op-offload": ["-op", "-1,0"]}
     return shlex.join(
         ["llama-server", "-m", export.path, *(w for word in words for w in long.get(word, [word]))]
@@ -194,7 +222,7 @@ def _ollama(export: Export) -> str:
         )
     offloaded = sum(device != HOST for device in (*layout.layers, layout.output))
     lines = [
-        f"# CUDA_VISIBLE_DEVICES={','.join(map(str, layout.order))}",
+        f"# {export.visible}",
         f"FROM {export.path}",
         f"PARAMETER num_ctx {options.cells}",
         f"PARAMETER num_gpu {offloaded}",
@@ -212,7 +240,7 @@ def _vllm(export: Export) -> str:
         PlanError: some weights are in host memory.
     """
     layout = _on_gpus(export, "vLLM")
-    environment = [f"CUDA_VISIBLE_DEVICES={','.join(map(str, layout.order))}"]
+    environment = [export.visible]
     words = ["vllm", "serve", export.path, "--max-model-len", str(export.options.cells)]
     words += ["--max-num-batched-tokens", str(layout.ubatch)]
     words += ["--max-num-seqs", str(export.options.slots)]
@@ -232,7 +260,7 @@ def _exllama(export: Export) -> str:
         PlanError: some weights are in host memory.
     """
     layout = _on_gpus(export, "exllamav3")
-    shares = [round(export.memory[i] / 2**30, 2) for i in range(export.gpus)]
+    shares = [round(export.memory[i] / 2**30, 2) for i in range(len(export.devices))]
     split = [share if i in layout.order else 0 for i, share in enumerate(shares)]
     lines = [
         "model:",

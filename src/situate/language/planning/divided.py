@@ -49,7 +49,7 @@ def _layouts(capacity: Capacity, kinds: Sequence[int], ubatches: Sequence[int]) 
     """Layouts on all sets of GPUs that hold the weights."""
     count = len(capacity.model.layers)
     loads = capacity.loads(min(ubatches), False)
-    for group in _groups(kinds):
+    for group in groups(kinds):
         share = (loads.trunk + loads.experts).sum() / len(group)
         if share > min(capacity.memory[gpu] for gpu in group):
             continue
@@ -61,7 +61,7 @@ def _layouts(capacity: Capacity, kinds: Sequence[int], ubatches: Sequence[int]) 
             yield Layout(group, layers, layers, places[-1], False, "tensor", ubatch)
 
 
-def _groups(kinds: Sequence[int]) -> Iterator[tuple[int, ...]]:
+def groups(kinds: Sequence[int]) -> Iterator[tuple[int, ...]]:
     """Sets of at least two GPUs, of those that are alike the first ones."""
     for bits in range(1 << len(kinds)):
         group = tuple(gpu for gpu in range(len(kinds)) if bits >> gpu & 1)

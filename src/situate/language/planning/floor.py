@@ -29,7 +29,8 @@ STEPS = 200
 def floor_seconds(planner: Planner) -> float:
     """Seconds of the objective that no placement is below, with the best of the ubatches."""
     prices = PriceList(planner.times, planner.work)
-    return min(_floor(planner, prices, ubatch) for ubatch in planner.ubatches)
+    least = min(_floor(planner, prices, ubatch) for ubatch in planner.ubatches)
+    return least + planner.work.drafting_seconds
 
 
 def _floor(planner: Planner, price_list: PriceList, ubatch: int) -> float:

@@ -15,6 +15,7 @@ from situate.language.memory import DeviceMemory
 from situate.language.model import LanguageModel
 from situate.language.planning.capacity import Capacity, alike, free_bytes, memory_of
 from situate.language.planning.divided import best_divided
+from situate.language.planning.pipelines import best_pipeline
 from situate.language.planning.search import ROUNDING, Search
 from situate.language.planning.workload import Speed, Workload, speed_of
 
@@ -135,17 +136,27 @@ class Planner:
     def _search(self) -> tuple[Layout | None, float]:
         """The best layout, and a lower bound of the seconds of any."""
         best, limit = None, inf
+        work, outside = self._work_of_model()
+        arguments = (self.capacity, self.times, work, self.kinds, self.ubatches)
         if self.divided:
-            best, limit = best_divided(
-                self.capacity, self.times, self.work, self.kinds, self.ubatches
-            )
+            best, limit = best_divided(*arguments)
+        pipeline, seconds = (None, inf) if self.required else best_pipeline(*arguments)
+        if seconds < limit:
+            best, limit = pipeline, seconds
         in_turn, bound = self._layouts_in_turn().best(limit)
-        return in_turn or best, min(bound, limit)
+        return in_turn or best, min(bound, limit) + outside
+
+    def _work_of_model(self) -> tuple[Workload, float]:
+        """The work of the model alone, and the seconds of the one that drafts."""
+        work, drafting = self.work, self.work.drafting
+        if drafting is None:
+            return work, 0.0
+        instant = replace(drafting, seconds=0.0, prefill=0.0)
+        return replace(work, drafting=instant), work.drafting_seconds
 
     def _layouts_in_turn(self) -> Search:
-        return Search(
-            self.capacity, self.times, self.work, self.kinds, self.ubatches, self.required
-        )
+        work, _ = self._work_of_model()
+        return Search(self.capacity, self.times, work, self.kinds, self.ubatches, self.required)
 
     @cached_property
     def kinds(self) -> list[int]:

@@ -49,8 +49,9 @@ class PriceList:
     def prices(self, ubatch: int, host_cache: bool, first: int | None, stages: int = 1) -> Prices:
         """Prices of a setting; with several stages, less than their sum is never spent.
 
-        With pipeline parallelism each full ubatch but the first costs the slowest stage alone,
-        which takes at least the mean of all stages.
+        With pipeline parallelism each full ubatch but the first costs the slowest stage alone. It
+        takes at least any weighted mean of all stages; weights in proportion to the speeds of GPUs
+        make it that of equal stages.
 
         Args:
             ubatch: tokens at once.
@@ -61,7 +62,9 @@ class PriceList:
         home, away, crossing, output = (np.zeros(()) for _ in range(4))
         for count, t, offloads in self.tables(ubatch):
             overlapping = stages > 1 and offloads and count > 1
-            weight = 1 + (count - 1) / stages if overlapping else count
+            weight: Floats | float = count
+            if overlapping:
+                weight = 1 + (count - 1) * _stage_weights(t, stages)
             leader = first if offloads else None
             home = home + weight * _home(t, host_cache, leader)
             away = away + weight * _away(t, host_cache, leader)
@@ -80,6 +83,13 @@ class PriceList:
             )
             for entry in self.work.passes(ubatch)
         ]
+
+
+def _stage_weights(t: LayerSeconds, stages: int) -> Floats:
+    """(devices,) weights whose sum over so many GPUs is at most 1; 1 for the host."""
+    speeds = 1 / np.maximum(t.whole[:, :HOST].sum(axis=0), 1e-300)
+    weights = speeds / np.sort(speeds)[-stages:].sum()
+    return np.append(weights, 1.0)
 
 
 def _trunk(t: LayerSeconds, host_cache: bool, first: int | None) -> Floats:

@@ -11,7 +11,10 @@ from situate.errors import SituateError
 LANGUAGE_OBJECTIVES = ("request", "decode", "prefill", "context")
 """Objectives of plans of language models."""
 
-TYPED = ("quant", "context", "prompt", "reply", "slots", "cache_type", "draft")
+TYPED = (
+    *("quant", "context", "prompt", "reply", "slots", "cache_type"),
+    *("draft", "draft_tokens", "draft_acceptance"),
+)
 """Options of language models by their fields."""
 
 Quant = Annotated[
@@ -75,8 +78,27 @@ class LanguageOptions:
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Of a language model: a smaller one that guesses tokens; its memory is reserved "
-            "on the first GPU.",
+            help="Of a language model: a smaller one that guesses tokens, placed beside it.",
+        ),
+    ] = None
+    draft_tokens: Annotated[
+        int | None,
+        typer.Option(
+            "--draft-tokens",
+            min=1,
+            max=64,
+            metavar="N",
+            help="Guesses of the draft before each pass of the model. Default: 3.",
+        ),
+    ] = None
+    draft_acceptance: Annotated[
+        float | None,
+        typer.Option(
+            "--draft-acceptance",
+            min=0.0,
+            max=1.0,
+            metavar="P",
+            help="Probability that a guess of the draft is right. Default: 0.7.",
         ),
     ] = None
 

@@ -96,6 +96,39 @@ def test_plans_are_exported_to_engines(situate, request_, tmp_path, engine):
     assert "config.json" in (tmp_path / "out.txt").read_text()
 
 
+# Drafts: planned beside the model, in the file, and in the exports.
+@pytest.fixture
+def draft(tmp_path):
+    (tmp_path / "draft").mkdir()
+    values = DENSE | {"num_hidden_layers": 1}
+    (tmp_path / "draft" / "config.json").write_text(json.dumps(values))
+    return ("--draft", "draft", "--draft-acceptance", "0.8", "--draft-tokens", "4")
+
+
+def test_a_plan_with_a_draft_says_what_it_gains(situate, request_, draft, tmp_path):
+    content = situate("plan", *request_, *draft, "--json", "--out", "plan.json").json
+    drafting = content["request"]["drafting"]
+    assert (drafting["tokens"], drafting["acceptance"]) == (4, 0.8)
+    assert "-md draft -devd CUDA0" in content["command"]
+    assert content["undrafted_decode_tokens_per_second"] > 0
+    options = ("--cluster", "home.toml", "--quant", "Q4_K_M", "--to", "llama-swap")
+    situate("export", "config.json", "plan.json", *options, "--out", "swap.yaml")
+    assert "--spec-draft-n-max 4" in (tmp_path / "swap.yaml").read_text()
+    explained = situate("explain", "config.json", "plan.json", *request_[1:5])
+    assert "draft on fast" in explained.out
+
+
+def test_the_longest_context_leaves_room_for_a_draft(situate, request_, draft):
+    run = situate("plan", *request_, *draft, "--objective", "context", "--json")
+    assert run.json["cache"]["context"] == MIXTURE["max_position_embeddings"]
+
+
+def test_a_plan_has_a_picture(situate, request_, tmp_path):
+    pytest.importorskip("matplotlib")
+    assert situate("plan", *request_, "--picture", "plan.svg").status == 0
+    assert "<svg" in (tmp_path / "plan.svg").read_text()
+
+
 # Bad inputs take one line each.
 @pytest.mark.parametrize(
     ("command", "options", "message"),
@@ -105,6 +138,10 @@ def test_plans_are_exported_to_engines(situate, request_, tmp_path, engine):
         ("plan", ["--objective", "throughput"], "unknown objective 'throughput'"),
         ("plan", ["--method", "heft"], "--method: has no meaning for a language model"),
         ("plan", ["--cache-type", "q9"], "cache type 'q9'"),
+        ("plan", ["--draft-tokens", "4"], "--draft-tokens: needs a smaller model: give --draft"),
+        ("plan", ["--draft-acceptance", "0.5"], "--draft-acceptance: needs a smaller model"),
+        ("plan", ["--picture", "plan.pdf"], "must end in .svg or .png"),
+        ("compare", ["--picture", "plan.svg"], "--picture: has no meaning"),
         ("compare", ["--flags", "--bogus"], "--flags: unknown flag '--bogus'"),
         ("compare", ["--flags", "-dev CUDA5"], "unknown device 'CUDA5'"),
     ],
