@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 
+from benchmarks.homes.drafts import gains
 from benchmarks.homes.gguf_parser import estimates, gguf_parser_plan
 from benchmarks.homes.peers import by_rule, random_home, ratios
 from benchmarks.homes.rigs import card_names, rig_cluster
@@ -92,3 +93,20 @@ def test_rules_that_do_not_fit_are_counted_apart():
     table = [row for row in by_rule(rows) if row["rule"] == "--fit"]
     assert [row["median"] for row in table] == [2.5, 2.0]
     assert not [row for row in by_rule(rows) if row["rule"] == "gguf-parser"]
+
+
+# Drafts: runs with and without guesses make a pair.
+def test_gains_of_drafts_are_of_runs_with_both_speeds():
+    fields = ("quant", "n_ctx", "ubatch", "cache_type", "flags", "notes")
+    common = dict.fromkeys(fields, "") | {
+        "source": "s", "model": "Qwen3.8 27B", "quant": "Q4_K_M", "devices": "RTX 3090 24 GB",
+        "flags": "-ngl 999",
+    }  # fmt: skip
+    rows = [
+        common | {"measured_kind": kind, "measured_value": value}
+        for kind, value in (("tg", "40"), ("tg_spec", "60"))
+    ]
+    [(gain, predicted)] = list(gains(rows))
+    assert gain == 1.5
+    assert 1 < predicted[0.6] < predicted[0.8] < 3
+    assert list(gains(rows[:1])) == []

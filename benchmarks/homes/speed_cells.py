@@ -55,35 +55,52 @@ class Speed:
 def speeds(rows: Sequence[Row]) -> list[Speed]:
     """The rows with speeds that are covered."""
     about: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        about[row["source"]].add(row["devices"])
+    return [speed for run in runs_of(rows) for speed in _run_speeds(run, about)]
+
+
+def runs_of(rows: Sequence[Row]) -> list[list[Row]]:
+    """The rows of each run: those of one setting in one source."""
     runs: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     fields = ("source", "model", "quant", "n_ctx", "ubatch", "cache_type", "devices", "flags")
     for row in rows:
-        about[row["source"]].add(row["devices"])
         notes = re.sub(
             r"; sum of \d+ buffers|, N_KV \d+|; (sweep-bench|server timing).*", "", row["notes"]
         )
         runs[(*(row[field] for field in fields), notes)].append(row)
-    return [speed for run in runs.values() for speed in _run_speeds(run, about)]
+    return list(runs.values())
 
 
 def _run_speeds(run: Sequence[Row], about: Mapping[str, set[str]]) -> list[Speed]:
     timed = [row for row in run if re.fullmatch(r"(pp|tg)\d+(@\d+)?|tg", row["measured_kind"])]
     if not timed:
         return []
-    try:
-        setting = _setting(run, tuple(sorted(about[run[0]["source"]])))
-    except SituateError:
-        return []
+    setting = run_setting(run, tuple(sorted(about[run[0]["source"]])))
     if setting is None:
         return []
     model, layout, home, options, rig = setting
     return [_speed(row, run, model, layout, home, options, rig) for row in timed]
 
 
+def run_setting(
+    run: Sequence[Row], about: tuple[str, ...]
+) -> tuple[LanguageModel, Layout, Home, CacheOptions, str] | None:
+    """Model, layout, home, options and rig of a run; None if one of them is not published.
+
+    Args:
+        run: the rows of one setting.
+        about: the devices of all rows of the source.
+    """
+    try:
+        return _setting(run, about)
+    except SituateError:
+        return None
+
+
 def _setting(
     run: Sequence[Row], about: tuple[str, ...]
 ) -> tuple[LanguageModel, Layout, Home, CacheOptions, str] | None:
-    """Model, layout, home, options and rig of a run; None if one of them is not published."""
     row = run[0]
     sizes = sizes_of(row["model"])
     model = None if sizes is None else _model(row)
