@@ -99,7 +99,7 @@ def layer_seconds(
     links = np.array(home.bandwidth)[-1]
     dense_bytes = np.array([_size(layer, False) for layer in model.layers])
     expert_bytes = np.array(
-        [_size(layer, True) * _read_share(layer, ubatch) for layer in model.layers]
+        [_size(layer, True) * read_share(layer, ubatch) for layer in model.layers]
     )
     matrices = model.embedding if model.tied else ()
     output = sum(w.size for w in (*model.output, *matrices))
@@ -125,7 +125,7 @@ def _size(layer: Layer, experts: bool) -> float:
     return sum(w.size for w in layer.weights if (w.role == "experts") == experts)
 
 
-def _read_share(layer: Layer, ubatch: int) -> float:
+def read_share(layer: Layer, ubatch: int) -> float:
     """Share of a layer's experts that a ubatch reads, if routing is uniform."""
     e = layer.experts
     return 1.0 if e is None else 1 - (1 - e.used / e.count) ** ubatch
@@ -155,7 +155,7 @@ def _experts(layer: Layer, device: Processor, ubatch: int) -> float:
     if e is None:
         return 0.0
     weights = (w for w in layer.weights if w.role == "experts")
-    tokens, share = ubatch * e.used / e.count, _read_share(layer, ubatch)
+    tokens, share = ubatch * e.used / e.count, read_share(layer, ubatch)
     # A batch of few tokens an expert fills only a part of a matrix unit's tile.
     fill = tokens / (tokens + TILE) if device.cores == 0 and ubatch > SHORT_BATCH else 1.0
     return device.launch + sum(_weight_seconds(w, device, tokens / fill, share) for w in weights)
@@ -177,23 +177,28 @@ def _attention(
     cache = layer.cache
     if cache.attention == "none":
         return 0.0
-    cells = depth + ubatch
-    if cache.window:
-        cells = min(cells, cache.window + ubatch)
-    reading = _cell_bytes(layer, options) * cells / device.bandwidth
-    operations, heads = _cell_operations(sizes, layer, options, ubatch)
+    cells = attended_cells(layer, ubatch, depth)
+    reading = cell_bytes(layer, options) * cells / device.bandwidth
+    operations, heads = cell_operations(sizes, layer, options, ubatch)
     rows = heads * ubatch
     fill = min((rows / 128) ** 0.6, 1.0) if device.cores == 0 else 1.0
     seconds = max(reading, operations * cells / (device.attention * fill))
     return seconds / DECODE_ATTENTION if ubatch <= SHORT_BATCH else seconds
 
 
-def _cell_bytes(layer: Layer, options: CacheOptions) -> float:
+def attended_cells(layer: Layer, ubatch: int, depth: int) -> int:
+    """Cached tokens that the attention of a ubatch reads."""
+    cells, window = depth + ubatch, layer.cache.window
+    return min(cells, window + ubatch) if window else cells
+
+
+def cell_bytes(layer: Layer, options: CacheOptions) -> float:
+    """Bytes of keys and values of one cached token."""
     one = replace(options, context=256, slots=1, unified=True, full_window=True)
     return layer.cache.bytes(one) / 256
 
 
-def _cell_operations(
+def cell_operations(
     sizes: Hyperparameters, layer: Layer, options: CacheOptions, ubatch: int
 ) -> tuple[float, int]:
     """Operations of a ubatch for each cached token, and the query heads that share keys."""

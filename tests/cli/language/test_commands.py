@@ -185,3 +185,36 @@ def test_options_of_language_models_are_for_them_alone(situate, model):
     run = situate("plan", model, "--context", "100")
     assert run.status == 2
     assert "--context is for language models" in run.err
+
+
+# Passes as graphs, which other commands read.
+def test_a_pass_is_a_graph_that_can_be_planned(situate, request_, tmp_path):
+    options = ("--quant", "Q4_K_M", "--phase", "decode", "--depth", "1000")
+    assert situate("convert", "config.json", "decode.json", *options).status == 0
+    text = HOME.replace("flops.float32", "flops.float16")
+    (tmp_path / "machine.toml").write_text(text)
+    run = situate("plan", "decode.json", "--cluster", "machine.toml", "--method", "heft")
+    assert run.status == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--ubatch", "64"], "--ubatch: is for --phase prefill"),
+        (["--phase", "train"], "unknown phase 'train'"),
+        (["--depth", "9000"], "--depth: 9,000 and 1 tokens, and .* ends at 8,192"),
+        (["--depth", "1000", "--context", "100"], "do not fit a context of 100"),
+    ],
+)
+def test_passes_that_cannot_be_are_refused(situate, request_, options, message):
+    import re
+
+    run = situate("convert", "config.json", "decode.json", "--quant", "Q4_K_M", *options)
+    assert run.status == 2
+    assert re.search(message, run.err)
+
+
+def test_passes_are_of_language_models(situate, model, tmp_path):
+    run = situate("convert", model, str(tmp_path / "x.json"), "--phase", "decode")
+    assert run.status == 2
+    assert "--phase is for language models" in run.err

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from situate.cli.answer import print_json, print_table
-from situate.cli.language.options import LanguageOptions
+from situate.cli.language.options import LanguageOptions, PassOptions
 from situate.cli.language.request import check_options, read_request
 from situate.cli.outputs import check_outputs
 from situate.cli.terminal import INFEASIBLE, note, working
 from situate.data.cluster import Cluster
+from situate.data.graph import Graph
 from situate.errors import PlanError, SituateError
 from situate.files.atomic import write_bytes
 from situate.language import read_language_model
+from situate.language.cache import CacheOptions, cache_type
 from situate.language.home import Home, home_of
 from situate.language.model import LanguageModel
+from situate.language.phase_graph import PassSize, phase_graph
 from situate.language.planning.advice import changes, idle_gpus, phase_shares
 from situate.language.planning.command_lines import ENGINES, Export
 from situate.language.planning.drafting import home_beside
@@ -37,6 +40,10 @@ from situate.report import language_plan as report
 
 if TYPE_CHECKING:
     from situate.cli.search_options import OutputOptions, ProblemOptions
+
+
+UBATCH = 512
+"""Tokens of a prefill, llama.cpp's default."""
 
 
 def plan_language_model(
@@ -239,3 +246,20 @@ def export_language_plan(
     note(f"wrote {out}")
     if not plan.feasible:
         note("warning: the plan does not fit")
+
+
+def language_graph(model: str, passes: PassOptions) -> Graph:
+    """A pass of a language model as a graph, for `situate convert`.
+
+    Raises:
+        SituateError: the model cannot be read, or the pass cannot be.
+    """
+    network = read_language_model(model, passes.quant)
+    phase: Any = passes.phase or "decode"
+    tokens = 1 if phase == "decode" else passes.ubatch or UBATCH
+    if phase == "decode" and passes.ubatch is not None:
+        raise SituateError("--ubatch: is for --phase prefill; decode passes one token")
+    size = PassSize(phase, tokens, passes.depth or 0)
+    kind = "F16" if passes.cache_type is None else cache_type(passes.cache_type).name
+    context = passes.context or size.depth + size.tokens
+    return phase_graph(network, CacheOptions(context, kind, kind, ubatch=tokens), size)

@@ -112,3 +112,55 @@ class LanguageOptions:
             if value is not None:
                 option = name.replace("_", "-")
                 raise SituateError(f"--{option} is for language models (GGUF, config.json)")
+
+
+@option_class
+class PassOptions:
+    """The pass of a language model to convert, as typed; None where it is not typed."""
+
+    phase: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PHASE",
+            help="Of a language model: decode (one token) or prefill (a ubatch). Default: decode.",
+        ),
+    ] = None
+    depth: Annotated[
+        int | None,
+        typer.Option(
+            min=0, metavar="TOKENS", help="Of a language model: tokens in the cache. Default: 0."
+        ),
+    ] = None
+    ubatch: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="TOKENS", help="Of a language model: tokens of a prefill. Default: 512."
+        ),
+    ] = None
+    context: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="TOKENS",
+            help="Of a language model: tokens that its cache holds. Default: those of the pass.",
+        ),
+    ] = None
+    cache_type: Annotated[
+        str | None,
+        typer.Option(
+            "--cache-type",
+            metavar="TYPE",
+            help="Of a language model: type of its cache, such as q8_0. Default: f16.",
+        ),
+    ] = None
+    quant: Quant = None
+
+    def refuse(self) -> None:
+        """
+        Raises:
+            SituateError: an option for language models was typed for another model.
+        """
+        for name in ("phase", "depth", "ubatch", "context", "cache_type", "quant"):
+            if getattr(self, name) is not None:
+                option = name.replace("_", "-")
+                raise SituateError(f"--{option} is for language models (GGUF, config.json)")
