@@ -23,8 +23,8 @@ from situate.language.home import Home, home_of
 from situate.language.model import LanguageModel
 from situate.language.phase_graph import PassSize, phase_graph
 from situate.language.planning.advice import changes, idle_gpus, phase_shares
-from situate.language.planning.command_lines import ENGINES, Export
 from situate.language.planning.drafting import home_beside
+from situate.language.planning.exports import ENGINES, Export
 from situate.language.planning.flags import parse_flags
 from situate.language.planning.floor import floor_seconds
 from situate.language.planning.longest import longest_context
