@@ -121,8 +121,8 @@ def home_of(cluster: Cluster, computing: float = cards.CPU_COMPUTING) -> Home:
     order = [i for i in range(len(cluster.devices)) if i != hosts[0]] + hosts
     processors = [_processor(cluster.devices[i], cluster.name, computing) for i in order]
     makers = {_backend(device) for device in cluster.devices if device.kind != "cpu"}
-    named = any(device.kind.lower() in BACKENDS for device in cluster.devices)
-    if len(makers) > 1 and not named:
+    explicit = any(device.kind.lower() in BACKENDS for device in cluster.devices)
+    if len(makers) > 1 and not explicit:
         # One backend knows the cards of all makers.
         processors = [replace(processor, backend="Vulkan") for processor in processors]
     return Home(

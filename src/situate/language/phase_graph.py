@@ -113,10 +113,10 @@ def phase_graph(model: LanguageModel, options: CacheOptions, size: PassSize) -> 
     for layer in model.layers:
         inputs = _add_layer(builder, model, layer, options, size, inputs)
     matrices = (*model.output, *(model.embedding if model.tied else ()))
-    held = sum(weight.size for weight in matrices)
+    weight_bytes = sum(weight.size for weight in matrices)
     # Logits are of the last token of each sequence.
     flops = 2 * sum(weight.elements for weight in matrices if len(weight.shape) > 1)
-    last = builder.op(_op("output", "output", flops, held + stream, held), inputs)
+    last = builder.op(_op("output", "output", flops, weight_bytes + stream, weight_bytes), inputs)
     builder.tensor(last, F32 * model.sizes.vocabulary, output=True)
     return builder.graph(f"{model.name} {size.phase} at {size.depth}")
 
@@ -132,19 +132,21 @@ def _add_layer(
     """Add the ops of a layer; the tensors that the next one reads."""
     stream = F32 * model.sizes.width * size.tokens
     name = f"blk.{layer.number}"
-    kept = layer.cache.bytes(options) + layer.cache.state_bytes(options.slots)
+    cache_bytes = layer.cache.bytes(options) + layer.cache.state_bytes(options.slots)
     reads = list(inputs)
-    flops, cached = 0.0, layer.cache.state_bytes(options.slots)
+    flops, read_bytes = 0.0, layer.cache.state_bytes(options.slots)
     if layer.cache.attention != "none":
         cells = attended_cells(layer, size.tokens, size.depth)
         flops = cell_operations(model.sizes, layer, options, size.tokens)[0] * cells
-        cached += round(cell_bytes(layer, options) * cells)
-    if kept:
-        cache = builder.op(_op(f"{name}.cache", "cache", persistent=kept))
-        reads.append(builder.tensor(cache, min(cached, kept), resident=True))
+        read_bytes += round(cell_bytes(layer, options) * cells)
+    if cache_bytes:
+        cache = builder.op(_op(f"{name}.cache", "cache", persistent=cache_bytes))
+        reads.append(builder.tensor(cache, min(read_bytes, cache_bytes), resident=True))
     groups = _parts(layer)
     attention = builder.op(
-        _part(f"{name}.attention", "attention", groups["attention"], size.tokens, flops, cached),
+        _part(
+            f"{name}.attention", "attention", groups["attention"], size.tokens, flops, read_bytes
+        ),
         reads,
     )
     hidden = builder.tensor(attention, stream)
@@ -182,9 +184,11 @@ def _part(
     share: float = 1.0,
 ) -> Op:
     """An op with its weights, of which a share is read."""
-    held = sum(weight.size for weight in weights)
+    weight_bytes = sum(weight.size for weight in weights)
     products = 2 * tokens * sum(weight.elements for weight in weights if len(weight.shape) > 1)
-    return _op(name, kind, round(products + flops), round(held * share) + traffic, held)
+    return _op(
+        name, kind, round(products + flops), round(weight_bytes * share) + traffic, weight_bytes
+    )
 
 
 def _op(name: str, kind: str, flops: int = 0, traffic: int = 0, persistent: int = 0) -> Op:

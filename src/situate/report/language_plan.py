@@ -40,7 +40,7 @@ class Answer:
         better: changes of the home that help.
         idle: GPUs left out.
         command: to run the plan.
-        undrafted: seconds of a token of the best plan without a draft, None if unknown.
+        decode_alone: seconds of a token of the best plan without a draft, None if unknown.
     """
 
     planner: Planner
@@ -50,7 +50,7 @@ class Answer:
     better: Sequence[Change]
     idle: Sequence[Change]
     command: str
-    undrafted: float | None = None
+    decode_alone: float | None = None
 
 
 def plan_table(answer: Answer) -> RenderableType:
@@ -80,7 +80,7 @@ def _facts(answer: Answer) -> Iterator[tuple[str, str]]:
         (f"{_rate_text(1 / speed.decode)} at a depth of {work.depth:,}, {_error(DECODE_ERROR)}"),
     )
     if work.drafting is not None:
-        yield "draft", _draft_text(work.drafting, answer.undrafted)
+        yield "draft", _draft_text(work.drafting, answer.decode_alone)
     if plan.gap is not None:
         yield "gap", f"{gap_text(plan.gap)} to the best plan that flags can say"
     if answer.floor is not None:
@@ -109,7 +109,7 @@ def _facts(answer: Answer) -> Iterator[tuple[str, str]]:
         yield "would help", f"{change.name}: {change.gain:.2f} times as fast"
 
 
-def _draft_text(drafting: Drafting, undrafted: float | None) -> str:
+def _draft_text(drafting: Drafting, decode_alone: float | None) -> str:
     """A draft model with its device and memory, and the decoding without it."""
     size = f"{(drafting.bytes + drafting.host_bytes) / 2**20:,.0f} MiB"
     text = (
@@ -117,7 +117,7 @@ def _draft_text(drafting: Drafting, undrafted: float | None) -> str:
         f"{time_text(drafting.seconds)} each; with {share_text(drafting.acceptance)} of them right "
         f"a pass yields {drafting.tokens_a_pass:.2f} tokens"
     )
-    return text if undrafted is None else f"{text}; without it {_rate_text(1 / undrafted)}"
+    return text if decode_alone is None else f"{text}; without it {_rate_text(1 / decode_alone)}"
 
 
 def _with(change: Change) -> str:
@@ -222,7 +222,7 @@ def _short(planner: Planner, plan: HomePlan) -> str:
 
 def plan_figures(answer: Answer) -> dict[str, Any]:
     """The same figures as plain values; sizes in bytes, times in seconds."""
-    planner, plan, undrafted = answer.planner, answer.plan, answer.undrafted
+    planner, plan, decode_alone = answer.planner, answer.plan, answer.decode_alone
     return row_figures(planner.model, planner, plan) | {
         "gap": plan.gap,
         "floor_seconds": answer.floor,
@@ -230,7 +230,7 @@ def plan_figures(answer: Answer) -> dict[str, Any]:
         "would_help": [asdict(change) for change in answer.better],
         "left_out": [asdict(change) for change in answer.idle],
         "command": answer.command,
-        "undrafted_decode_tokens_per_second": undrafted and 1 / undrafted,
+        "decode_tokens_per_second_without_draft": decode_alone and 1 / decode_alone,
     }
 
 

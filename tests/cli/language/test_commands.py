@@ -110,7 +110,7 @@ def test_a_plan_with_a_draft_says_what_it_gains(situate, request_, draft, tmp_pa
     drafting = content["request"]["drafting"]
     assert (drafting["tokens"], drafting["acceptance"]) == (4, 0.8)
     assert "-md draft -devd CUDA0" in content["command"]
-    assert content["undrafted_decode_tokens_per_second"] > 0
+    assert content["decode_tokens_per_second_without_draft"] > 0
     options = ("--cluster", "home.toml", "--quant", "Q4_K_M", "--to", "llama-swap")
     situate("export", "config.json", "plan.json", *options, "--out", "swap.yaml")
     assert "--spec-draft-n-max 4" in (tmp_path / "swap.yaml").read_text()

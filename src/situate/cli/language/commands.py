@@ -58,7 +58,7 @@ def plan_language_model(
     outputs.check([model, problem.cluster, language.draft])
     request = read_request(model, problem, language)
     with working(f"planning {request.planner.model.name}"):
-        planner, plan = _best(request.drafted())
+        planner, plan = _best(request.with_draft())
         alone = request.planner if request.draft else None
         _show(planner, plan, model, outputs.as_json, outputs.out, outputs.picture, alone)
     return 0
@@ -78,7 +78,7 @@ def _show(
     as_json: bool,
     out: str | None = None,
     picture: str | None = None,
-    undrafted: Planner | None = None,
+    alone: Planner | None = None,
 ) -> None:
     """Print a plan, and write its file and its picture.
 
@@ -88,7 +88,7 @@ def _show(
         path: of the model's file.
         as_json: print JSON.
         out, picture: files to write.
-        undrafted: the planner without a draft, for comparison.
+        alone: the planner without a draft, for comparison.
     """
     shares = {}
     if plan.layout.split == "layer":
@@ -101,7 +101,7 @@ def _show(
         changes(planner, plan),
         idle_gpus(planner, plan),
         _command_line(planner, plan, path, "llamacpp"),
-        _decode_seconds(undrafted),
+        _decode_seconds(alone),
     )
     if out is not None:
         write_plan(language_plan(plan, planner.model, planner.home), out)
@@ -156,9 +156,9 @@ def compare_language_model(
     for line in flags:
         _of_flags(request.planner, line)
     with working(f"planning {request.planner.model.name}"):
-        drafted = request.drafted()
-        rows = [(line, _of_flags(drafted, line)) for line in flags]
-        planner, best = _best(drafted)
+        with_draft = request.with_draft()
+        rows = [(line, _of_flags(with_draft, line)) for line in flags]
+        planner, best = _best(with_draft)
         rows = [("situate", best), *rivals(planner), *rows]
     for name, plan in rows:
         for text in plan.notes:
@@ -202,7 +202,7 @@ def explain_language_model(
     check_options(context, "explain")
     request = read_request(model, problem, language)
     if path is None:
-        planner, plan = _best(request.drafted())
+        planner, plan = _best(request.with_draft())
     else:
         planner, plan = _of_file(request.planner.model, request.planner.home, path)
     _show(planner, plan, model, as_json)

@@ -62,7 +62,7 @@ class Request:
     planner: Planner
     draft: Draft | None = None
 
-    def drafted(self) -> Planner:
+    def with_draft(self) -> Planner:
         """The planner with the draft on the home, if there is one.
 
         Raises:

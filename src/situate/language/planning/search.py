@@ -217,8 +217,8 @@ class Search:
         beside = self.capacity.beside(layout)
         price = self._seconds(layout) / max(self.capacity.model.size, 1) / 4
         for _ in range(PENALTY_STEPS):
-            taken = beside[HOST] + self.capacity.layer_bytes(layout)[HOST]
-            if taken <= self.capacity.memory[HOST]:
+            host_bytes = beside[HOST] + self.capacity.layer_bytes(layout)[HOST]
+            if host_bytes <= self.capacity.memory[HOST]:
                 return layout, beside
             cut = self._cutter(setting, room, price=price).best()
             if cut is None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH, LANE, TOP, BOTTOM, LEFT, RIGHT = 11.0, 0.72, 0.95, 0.75, 1.9, 2.1
+WIDTH, LANE, MARGIN_TOP, MARGIN_BOTTOM, MARGIN_LEFT, MARGIN_RIGHT = 11.0, 0.72, 0.95, 0.75, 1.9, 2.1
 """Inches of the picture: its width, a bar with its space, and the margins."""
 
 DOTS_PER_INCH, TITLE, LABEL = 150, 13.0, 8.0
@@ -111,10 +111,15 @@ def _figure(planner: Planner, plan: HomePlan) -> Figure:
     except ImportError:
         raise MissingExtra("matplotlib", "report") from None
     rows = device_parts(planner, plan)
-    height = TOP + LANE * len(rows) + BOTTOM
+    height = MARGIN_TOP + LANE * len(rows) + MARGIN_BOTTOM
     figure = Figure(figsize=(WIDTH, height), facecolor="white")
     axes = figure.add_axes(
-        (LEFT / WIDTH, BOTTOM / height, 1 - (LEFT + RIGHT) / WIDTH, LANE * len(rows) / height)
+        (
+            MARGIN_LEFT / WIDTH,
+            MARGIN_BOTTOM / height,
+            1 - (MARGIN_LEFT + MARGIN_RIGHT) / WIDTH,
+            LANE * len(rows) / height,
+        )
     )
     for i, row in enumerate(rows):
         _bar(axes, planner, plan, i, row)
@@ -131,15 +136,15 @@ def _bar(
 ) -> None:
     """One device: its memory is the whole width, or if it has no limit, the memory in use."""
     processor, used = planner.home.processors[number], sum(row.values())
-    drafted = row["draft"]
+    draft_bytes = row["draft"]
     limited = isfinite(processor.memory)
-    memory = processor.memory + drafted if limited else used
+    memory = processor.memory + draft_bytes if limited else used
     scale, begin = max(memory, used, 1.0), 0.0
     for name, size in row.items():
         share = size / scale
         if share > 0:
             axes.barh(number, share, left=begin, height=0.6, color=COLORS[name], linewidth=0)
-        points = share * (WIDTH - LEFT - RIGHT) * 72
+        points = share * (WIDTH - MARGIN_LEFT - MARGIN_RIGHT) * 72
         text = size_text(size)
         if len(text) * LABEL * 0.55 < points - 6:
             color = INK if COLORS[name] in {*LIGHT, "#E8EAED", "#9AA0A6"} else "white"
@@ -154,7 +159,12 @@ def _bar(
     free = memory - used
     state = f"{size_text(abs(free))} {'free' if free >= 0 else 'short'}" if limited else "no limit"
     lines = (
-        (-0.02, "right", fitting(processor.name, 40, 10.0, LEFT * 72 - 20), _place(plan, number)),
+        (
+            -0.02,
+            "right",
+            fitting(processor.name, 40, 10.0, MARGIN_LEFT * 72 - 20),
+            _place(plan, number),
+        ),
         (1.02, "left", f"{size_text(used)} in use", state),
     )
     for x, align, first, second in lines:
@@ -190,12 +200,11 @@ def _headline(figure: Figure, planner: Planner, plan: HomePlan, height: float) -
         f"{1 / speed.decode:,.1f} tokens/s of a reply of {work.reply:,}{guesses}; "
         f"context {plan.options.context:,}, ubatch {plan.layout.ubatch}"
     )
-    left = 0.02
     for y, line, size, weight, color in (
         (0.3, title, TITLE, "bold", INK), (0.58, text, 9.0, "normal", PALE),
     ):  # fmt: skip
         figure.text(
-            left, 1 - y / height, line, fontsize=size, fontweight=weight, color=color,
+            0.02, 1 - y / height, line, fontsize=size, fontweight=weight, color=color,
             parse_math=False,
         )  # fmt: skip
 
