@@ -10,6 +10,7 @@ import pytest
 from benchmarks.homes.drafts import gains
 from benchmarks.homes.gguf_parser import estimates, gguf_parser_plan
 from benchmarks.homes.peers import by_rule, random_home, ratios
+from benchmarks.homes.planning import homes, planning_times
 from benchmarks.homes.rigs import card_names, rig_cluster
 from benchmarks.homes.speed import best_configurations, rank_correlations
 from benchmarks.homes.speed_cells import Speed
@@ -110,3 +111,13 @@ def test_gains_of_drafts_are_of_runs_with_both_speeds():
     assert gain == 1.5
     assert 1 < predicted[0.6] < predicted[0.8] < 3
     assert list(gains(rows[:1])) == []
+
+
+# Planning times: rigs by their cards, and eight different cards.
+def test_every_set_of_cards_is_planned_once():
+    texts = ("2x RTX 3090", "RTX 3090 + RTX 3090", "16x RTX 3090", "CPU only", "MI300X")
+    sizes = [len(home.accelerators) for home in homes([{"devices": text} for text in texts])]
+    assert sizes == [2, 8]
+    [first, *_] = planning_times([home_with((40, 400, 25), host=(512, 50))])
+    assert first["homes"] == 1
+    assert first["longest_seconds"] == first["median_seconds"] > 0
