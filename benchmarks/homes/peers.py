@@ -4,7 +4,8 @@
 
 A home is one to four cards of `CARDS` in slots of several widths, with a host; a model is one of
 `MODELS` that the home's memory holds. The rules are `--fit` (which fills memory in the order of the
-devices), layers in proportion to memory, and all experts on the CPU. Each row is a home.
+devices), layers in proportion to memory, the same by gguf-parser's formulas of memory, and all
+experts on the CPU. Each row is a home.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from benchmarks.lib.record import Row, record
+from benchmarks.homes.gguf_parser import gguf_parser_plan
+from benchmarks.lib.record import Row, Target, record
 from situate.data.cluster import Cluster, Device, Link
 from situate.errors import SituateError
 from situate.language.cache import CacheOptions
@@ -65,10 +67,11 @@ MODELS: tuple[tuple[str, dict[str, Any]], ...] = (
     }),
 )  # fmt: skip
 QUANTS = ("Q4_K_M", "Q8_0")
+RULES = ("--fit", "by memory", "gguf-parser", "experts on CPU")
 
 
-def random_home(rng: random.Random) -> Home:
-    """One to four cards in slots, and a host."""
+def random_home(rng: random.Random) -> tuple[Home, list[str]]:
+    """One to four cards in slots and a host, and the models of the cards."""
     cards = [rng.choice(CARDS) for _ in range(rng.choice([1, 1, 2, 2, 3, 4]))]
     slots = [rng.choice(SLOTS) for _ in cards]
     size, bandwidth, flops = rng.choice(HOSTS)
@@ -81,12 +84,13 @@ def random_home(rng: random.Random) -> Home:
         for i in range(len(cards))
         for j in range(i)
     ]
-    return home_of(Cluster("home", (*devices, host), tuple(links)))
+    return home_of(Cluster("home", (*devices, host), tuple(links))), cards
 
 
 def row(rng: random.Random, models: Sequence[LanguageModel]) -> Row | None:
     """One home with a model; None if the model does not fit."""
-    home, model = random_home(rng), rng.choice(models)
+    home, cards = random_home(rng)
+    model = rng.choice(models)
     planner = Planner(model, home, CacheOptions(16384), Workload(2000, 500))
     start = perf_counter()
     try:
@@ -94,16 +98,19 @@ def row(rng: random.Random, models: Sequence[LanguageModel]) -> Row | None:
     except SituateError:
         return None
     seconds = perf_counter() - start
-    names = [gpu.name for gpu in home.accelerators]
+    others = dict(rivals(planner))
+    if (estimated := gguf_parser_plan(planner)) is not None:
+        others["gguf-parser"] = estimated
     return {
         "model": f"{model.name} {model.file_type}",
-        "gpus": names,
+        "gpus": cards,
         "unequal": len(set(planner.kinds)) > 1,
         "seconds": plan.seconds,
         "gap": plan.gap,
-        "idle_gpus": len(names) - len(plan.layout.order),
+        "idle_gpus": len(cards) - len(plan.layout.order),
         "planning_seconds": seconds,
-        "rivals": {name: other.seconds for name, other in rivals(planner)},
+        "rivals": {name: other.seconds for name, other in others.items() if other.feasible},
+        "overfull": [name for name, other in others.items() if not other.feasible],
     }
 
 
@@ -114,13 +121,14 @@ def ratios(rows: Sequence[Row], rule: str) -> list[float]:
 
 def by_rule(rows: Sequence[Row]) -> Iterator[Row]:
     """Medians and extremes by rule, over all homes and over those with unequal cards."""
-    for rule in ("--fit", "by memory", "experts on CPU"):
+    for rule in RULES:
         for homes, group in (("all", rows), ("unequal", [r for r in rows if r["unequal"]])):
             if values := ratios(group, rule):
                 yield {
                     "rule": rule,
                     "homes": homes,
                     "count": len(values),
+                    "overfull": sum(rule in r["overfull"] for r in group),
                     "least": values[0],
                     "median": median(values),
                     "most": values[-1],
@@ -131,11 +139,32 @@ def of_plans(rows: Sequence[Row]) -> Row:
     """Gaps and planning times over all homes."""
     return {
         "homes": len(rows),
-        "median_gap": median(r["gap"] or 0.0 for r in rows),
+        "median_gap": median(r["gap"] for r in rows),
         "proved": sum(r["gap"] == 0 for r in rows),
         "with_idle_gpus": sum(r["idle_gpus"] > 0 for r in rows),
         "median_planning_seconds": median(r["planning_seconds"] for r in rows),
+        "longest_planning_seconds": max(r["planning_seconds"] for r in rows),
     }
+
+
+def targets(rows: Sequence[Row]) -> list[Target]:
+    """The figures that plans are to reach against `--fit`, and their gaps."""
+    every = ratios(rows, "--fit")
+    unequal = ratios([r for r in rows if r["unequal"]], "--fit")
+    plans = of_plans(rows)
+    floors = (
+        ("seconds of --fit over those of the plan, least", 0.99, every[0]),
+        ("the same, median", 1.15, median(every)),
+        ("the same, median of homes with unequal cards or slots", 1.5, median(unequal)),
+    )
+    ceilings = (
+        ("gap to the best plan that flags can say, median", 0.02, plans["median_gap"]),
+        ("seconds of planning, longest", 30.0, plans["longest_planning_seconds"]),
+    )
+    return [
+        *(Target(what, f">= {goal}", f"{x:.3f}", x >= goal) for what, goal, x in floors),
+        *(Target(what, f"<= {goal}", f"{x:.3f}", x <= goal) for what, goal, x in ceilings),
+    ]
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -160,7 +189,7 @@ def main(arguments: list[str] | None = None) -> None:
     record(
         "homes_peers",
         {"rules": list(by_rule(rows)), "plans": [of_plans(rows)], "homes": rows},
-        [],
+        targets(rows),
         options=options,
     )
 

@@ -1,7 +1,6 @@
 """`python -m benchmarks.homes.speed CELLS.csv [--record]`: tokens/s as predicted and as published.
 
-Predictions of a rig use factors of the parts of a pass that are fitted to all other rigs. A row is
-covered if its model, its layout and, where the host has weights, its CPU are published.
+Predictions of a rig use factors of the parts of a pass that are fitted to all other rigs.
 """
 
 from __future__ import annotations
@@ -9,191 +8,22 @@ from __future__ import annotations
 import argparse
 import csv
 import hashlib
-import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from benchmarks.homes.memory import Load, Row, load_layout, read_load, read_options
-from benchmarks.homes.models import Cell, model_of, sizes_of
-from benchmarks.homes.rigs import card_names, rig_cluster
+from benchmarks.homes.speed_cells import Floats, Speed, speeds
 from benchmarks.lib.record import Row as RecordRow
 from benchmarks.lib.record import record
-from situate.errors import SituateError
-from situate.language.cache import CacheOptions
-from situate.language.cards import CPU_COMPUTING, PAGEABLE_UPLOAD, REPACKED_COMPUTING, find_card
-from situate.language.home import Home, home_of
-from situate.language.layout import HOST, Layout
-from situate.language.model import LanguageModel
-from situate.language.speed import PARTS, phase_parts
+from situate.language.speed import PARTS
 
-Floats = NDArray[np.float64]
 FACTORS = np.exp(np.linspace(-1.2, 1.2, 25))
 """Factors of a part that a fit tries."""
 
-
-@dataclass(frozen=True)
-class Speed:
-    """A published speed with the seconds of a token by the part of a pass.
-
-    Attributes:
-        row: the measurement.
-        rig: the machine, as the source describes it.
-        phase: `decode` or `prefill`.
-        depth: tokens before it.
-        parts: (parts,) predicted seconds a token.
-        measured: seconds a token.
-    """
-
-    row: Row
-    rig: str
-    phase: str
-    depth: int
-    parts: Floats
-    measured: float
-
-
-def speeds(rows: Sequence[Row]) -> list[Speed]:
-    """The rows with speeds that are covered."""
-    about: dict[str, set[str]] = defaultdict(set)
-    runs: dict[tuple[str, ...], list[Row]] = defaultdict(list)
-    fields = ("source", "model", "quant", "n_ctx", "ubatch", "cache_type", "devices", "flags")
-    for row in rows:
-        about[row["source"]].add(row["devices"])
-        notes = re.sub(
-            r"; sum of \d+ buffers|, N_KV \d+|; (sweep-bench|server timing).*", "", row["notes"]
-        )
-        runs[(*(row[field] for field in fields), notes)].append(row)
-    return [speed for run in runs.values() for speed in _run_speeds(run, about)]
-
-
-def _run_speeds(run: Sequence[Row], about: Mapping[str, set[str]]) -> list[Speed]:
-    timed = [row for row in run if re.fullmatch(r"(pp|tg)\d+(@\d+)?|tg", row["measured_kind"])]
-    if not timed:
-        return []
-    try:
-        setting = _setting(run, tuple(sorted(about[run[0]["source"]])))
-    except SituateError:
-        return []
-    if setting is None:
-        return []
-    model, layout, home, options, rig = setting
-    return [_speed(row, run, model, layout, home, options, rig) for row in timed]
-
-
-def _setting(
-    run: Sequence[Row], about: tuple[str, ...]
-) -> tuple[LanguageModel, Layout, Home, CacheOptions, str] | None:
-    """Model, layout, home, options and rig of a run; None if one of them is not published."""
-    row = run[0]
-    sizes = sizes_of(row["model"])
-    model = None if sizes is None else _model(row)
-    if sizes is None or model is None:
-        return None
-    cards = card_names(row["devices"])
-    load = _load(run, sizes.layers, len(cards))
-    if load is None or len(load.accelerators) > len(cards):
-        return None
-    cluster, host = rig_cluster(row["devices"], about)
-    fast = "ik_llama" in row["notes"]
-    home = home_of(cluster, REPACKED_COMPUTING if fast else CPU_COMPUTING)
-    # ik_llama.cpp uploads from memory that is not pinned.
-    home = replace(home, upload=PAGEABLE_UPLOAD if fast else home.upload)
-    ubatch = int(row["ubatch"] or 512)
-    options = read_options(row) or CacheOptions(max(int(row["n_ctx"] or 0), 4096), ubatch=ubatch)
-    layout = load_layout(model, load, options, row)
-    if HOST in (*layout.layers, *layout.experts) and not host:
-        return None
-    # Machines with the same cards and CPU are one rig, whoever wrote of them.
-    kinds = [card.name for name in cards for card in [find_card(name)] if card]
-    return model, layout, home, options, " + ".join([*sorted(kinds), host])
-
-
-def _model(row: Row) -> LanguageModel | None:
-    match = re.search(r"types ([^;]*)", row["notes"])
-    pairs = (entry.rsplit(":", 1) for entry in match[1].split()) if match else ()
-    quant = row["quant"]
-    if not match:
-        label = re.search(r"I?Q\d\w*", quant) or re.search("Q.*", "Q4_K_M")
-        name = label[0] if label else ""
-        quant = (
-            re.sub(r"_K_XL|_K$|_XL", "_K_M", name)
-            .replace("Q2_K_M", "Q2_K")
-            .replace("Q8_K_M", "Q8_0")
-        )
-    counts = tuple((name, int(count)) for name, count in pairs)
-    return _identified(row["model"], quant, counts)
-
-
-@cache
-def _identified(name: str, quant: str, counts: tuple[tuple[str, int], ...]) -> LanguageModel | None:
-    return model_of(Cell(name, quant, dict(counts)))
-
-
-def _load(run: Sequence[Row], layers: int, cards: int) -> Load | None:
-    row = run[0]
-    offloaded = re.search(r"(\d+)/\d+ layers to GPU", row["notes"])
-    if offloaded or re.search(r"ik_llama|^llama.cpp;", row["notes"]):
-        buffers = [r for r in run if r["measured_kind"].endswith("_buffer")]
-        if buffers:
-            return read_load(buffers, layers)
-        names = tuple(f"CUDA{i}" for i in range(cards))
-        if offloaded and offloaded[1] != "0" and not names:
-            return None
-        overrides = re.findall(r"(?:-ot|--override-tensor) \"?(\S+?)=(\w+)\"?(?= |$)", row["flags"])
-        count = min(int(offloaded[1]) if offloaded else 0, layers + 1)
-        return Load(names if count else (), count, tuple(overrides), "ik_llama" not in row["notes"])
-    if re.search(
-        r"-ot|-sm row|n_cpu_moe|CPU|spill|streamed|ollama|exllama|-fit",
-        f"{row['flags']} {row['devices']} {row['notes']}",
-    ):
-        return None
-    if not cards:
-        return None
-    listed = re.search(r"-ngl (\d+)", row["flags"])
-    count = min(int(listed[1]) if listed else layers + 1, layers + 1)
-    return Load(tuple(f"CUDA{i}" for i in range(cards)), count, (), True)
-
-
-def _speed(
-    row: Row,
-    run: Sequence[Row],
-    model: LanguageModel,
-    layout: Layout,
-    home: Home,
-    options: CacheOptions,
-    rig: str,
-) -> Speed:
-    match = re.fullmatch(r"(pp|tg)(\d*)(?:@(\d+))?", row["measured_kind"])
-    assert match is not None
-    tokens, prompt = int(match[2] or 128), match[1] == "pp"
-    before = 0
-    if match[3] is None and not prompt:
-        before = max(
-            (
-                int(r["measured_kind"][2:])
-                for r in run
-                if re.fullmatch(r"pp\d+", r["measured_kind"])
-            ),
-            default=0,
-        )
-    depth = int(match[3]) if match[3] else before
-    if prompt:
-        ubatch = min(layout.ubatch, tokens)
-        mean = depth + (tokens - ubatch) // 2
-        mean = mean if match[3] or "perplexity" not in row["flags"] else 0
-        parts = phase_parts(model, layout, home, options, ubatch, mean)
-        seconds = np.array([parts[part] for part in PARTS]) / ubatch
-    else:
-        parts = phase_parts(model, layout, home, options, 1, depth + tokens // 2)
-        seconds = np.array([parts[part] for part in PARTS])
-    phase = "prefill" if prompt else "decode"
-    return Speed(row, rig, phase, depth, seconds, 1 / float(row["measured_value"]))
+NEAR_BEST = 0.95
+"""Share of the best measured speed from which on a configuration counts as the best."""
 
 
 def fit(cells: Sequence[Speed]) -> Floats:
@@ -243,17 +73,49 @@ def rank_correlations(cells: Sequence[Speed], ratio: Floats) -> list[float]:
     for members in groups.values():
         speed = np.array([1 / cells[i].measured for i in members])
         if len(set(speed)) >= 3:
-            ranks = [
-                np.argsort(np.argsort(v)).astype(np.float64)
-                for v in (speed, speed * ratio[members])
-            ]
+            ranks = [_ranks(values) for values in (speed, speed * ratio[members])]
             result.append(float(np.corrcoef(ranks[0], ranks[1]).item(1)))
     return result
+
+
+def _ranks(values: Floats) -> Floats:
+    """Ranks from 0; values that differ by rounding alone share the mean of theirs."""
+    rounded = np.array([float(f"{value:.9e}") for value in values])
+    below = (rounded[:, None] > rounded).sum(axis=1)
+    equal = (rounded[:, None] == rounded).sum(axis=1)
+    ranks: Floats = below + (equal - 1) / 2
+    return ranks
+
+
+def best_configurations(cells: Sequence[Speed], ratio: Floats) -> list[float]:
+    """Speed of the configuration that the prediction calls best, over that of the best one.
+
+    One figure for each rig, model and measurement with three configurations or more. A
+    configuration is a layout with its settings, file type and engine; the fastest run counts. Of
+    equal predictions the slowest run counts.
+    """
+    groups: dict[tuple[str, ...], dict[tuple[str, ...], tuple[float, float]]] = defaultdict(dict)
+    for cell, share in zip(cells, ratio, strict=True):
+        row, speed = cell.row, 1 / cell.measured
+        setting = (
+            *(row[field] for field in ("quant", "n_ctx", "ubatch", "cache_type", "flags")),
+            cell.layout,
+            "ik_llama" if "ik_llama" in row["notes"] else "llama",
+        )
+        group = groups[cell.rig, row["model"], row["measured_kind"]]
+        group[setting] = max(group.get(setting, (0.0, 0.0)), (speed, speed * float(share)))
+    results = []
+    for group in groups.values():
+        if len(group) >= 3:
+            choice = max(group.values(), key=lambda pair: (float(f"{pair[1]:.9e}"), -pair[0]))
+            results.append(choice[0] / max(speed for speed, _ in group.values()))
+    return results
 
 
 def summary(cells: Sequence[Speed], ratio: Floats) -> dict[str, float]:
     """Medians and shares of one phase."""
     error = errors(ratio)
+    best = best_configurations(cells, ratio)
     return {
         "rows": len(cells),
         "rigs": len({cell.rig for cell in cells}),
@@ -261,6 +123,9 @@ def summary(cells: Sequence[Speed], ratio: Floats) -> dict[str, float]:
         "within_30_percent": float(np.mean(error <= 0.3)),
         "median_ratio": float(np.median(ratio)),
         "median_spearman": float(np.median(rank_correlations(cells, ratio))),
+        "choices": len(best),
+        "best_named": sum(share >= NEAR_BEST for share in best),
+        "worst_choice": min(best, default=1.0),
     }
 
 

@@ -77,3 +77,24 @@ def test_an_unknown_card_multiplies_8_bit_numbers_twice_as_fast_as_16_bit_ones()
 def test_bad_homes_are_refused_in_one_line(devices: tuple[Device, ...], message: str) -> None:
     with pytest.raises(ClusterError, match=message):
         home_of(cluster(*devices))
+
+
+# Names in llama.cpp: by the maker, or by the kind that the file gives.
+@pytest.mark.parametrize(
+    ("devices", "names"),
+    [
+        ([{"model": "RTX 3090"}, {"model": "RTX 4090"}], ("CUDA0", "CUDA1")),
+        ([{"model": "RX 7900 XTX"}, {"model": "MI50"}], ("ROCm0", "ROCm1")),
+        ([{"model": "Arc A770"}], ("SYCL0",)),
+        ([{"model": "RX 9999", "bandwidth": 1e11}], ("ROCm0",)),
+        ([{"model": "RTX 3090"}, {"model": "RX 7900 XTX"}], ("Vulkan0", "Vulkan1")),
+        ([{"model": "RX 7900 XTX", "kind": "vulkan"}], ("Vulkan0",)),
+        (
+            [{"model": "RX 6800", "kind": "rocm"}, {"model": "RTX 3090"}, {"model": "RX 6800"}],
+            ("ROCm0", "CUDA0", "ROCm1"),
+        ),
+    ],
+)
+def test_gpus_have_the_names_of_their_backends(devices, names) -> None:
+    gpus = [Device(f"gpu{i}", **values) for i, values in enumerate(devices)]
+    assert home_of(cluster(*gpus, CPU)).device_names == names

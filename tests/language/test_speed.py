@@ -11,14 +11,10 @@ from benchmarks.homes.models import Cell, model_of
 from situate.data.cluster import Cluster, Device, Link
 from situate.language.cache import CacheOptions
 from situate.language.home import Home, home_of
+from situate.language.layer_seconds import Timetable, layer_seconds
 from situate.language.layout import HOST, Layout
 from situate.language.model import LanguageModel
-from situate.language.speed import (
-    decode_seconds,
-    layer_seconds,
-    phase_parts,
-    prefill_seconds,
-)
+from situate.language.speed import decode_seconds, phase_parts, prefill_seconds
 
 OPTIONS = CacheOptions(32768)
 
@@ -41,6 +37,10 @@ def home() -> Home:
     return home_of(Cluster("mine", (*cards, cpu), (Link("*", "*", 25e9, 1e-5),)))
 
 
+def times_of(model: LanguageModel, home: Home) -> Timetable:
+    return Timetable(model, home, OPTIONS)
+
+
 def layout(model: LanguageModel, cut: int, experts: int | None = None) -> Layout:
     n = model.sizes.layers
     layers = (0,) * cut + (1,) * (n - cut)
@@ -55,8 +55,8 @@ def test_a_dense_model_decodes_near_the_bandwidth_of_its_card() -> None:
     card = Device("gpu", model="RTX 3090 Ti")
     home = home_of(Cluster("mine", (card, cpu), (Link("*", "*", 25e9),)))
     place = layout(dense, dense.sizes.layers)
-    assert 1 / decode_seconds(dense, place, home, OPTIONS, 0) == pytest.approx(38.3, rel=0.15)
-    prefill = 512 / prefill_seconds(dense, place, home, OPTIONS, 512)
+    assert 1 / decode_seconds(times_of(dense, home), place, 0) == pytest.approx(38.3, rel=0.15)
+    prefill = 512 / prefill_seconds(times_of(dense, home), place, 512)
     assert prefill == pytest.approx(1366, rel=0.3)
 
 
@@ -66,7 +66,7 @@ def test_decode_is_the_sum_of_layers_crossings_and_output(model: LanguageModel, 
     t = layer_seconds(model, home, OPTIONS, 1, 1000)
     total = t.whole[:20, 0].sum() + t.whole[20:, 1].sum() + t.output[1]
     total += t.crossing[HOST, 0] + t.crossing[0, 1]
-    assert decode_seconds(model, place, home, OPTIONS, 1000) == pytest.approx(total)
+    assert decode_seconds(times_of(model, home), place, 1000) == pytest.approx(total)
 
 
 def test_arrays_have_a_column_a_device_with_the_host_last(model: LanguageModel, home: Home) -> None:
@@ -82,41 +82,41 @@ def test_arrays_have_a_column_a_device_with_the_host_last(model: LanguageModel, 
 def test_experts_in_host_memory_decode_slower_and_cross(model: LanguageModel, home: Home) -> None:
     n = model.sizes.layers
     near, far = layout(model, n), layout(model, n, HOST)
-    assert decode_seconds(model, far, home, OPTIONS, 0) > 1.5 * decode_seconds(
-        model, near, home, OPTIONS, 0
+    assert decode_seconds(times_of(model, home), far, 0) > 1.5 * decode_seconds(
+        times_of(model, home), near, 0
     )
-    assert phase_parts(model, near, home, OPTIONS, 1, 0)["host weights"] == 0
-    assert phase_parts(model, far, home, OPTIONS, 1, 0)["host weights"] > 0
+    assert phase_parts(times_of(model, home), near, 1, 0)["host weights"] == 0
+    assert phase_parts(times_of(model, home), far, 1, 0)["host weights"] > 0
 
 
 def test_long_batches_upload_experts_only_with_op_offload(model: LanguageModel, home: Home) -> None:
     away = layout(model, model.sizes.layers, HOST)
     stay = replace(away, op_offload=False)
-    assert phase_parts(model, away, home, OPTIONS, 512, 0)["upload"] > 0
-    assert phase_parts(model, stay, home, OPTIONS, 512, 0)["upload"] == 0
-    assert phase_parts(model, away, home, OPTIONS, 16, 0)["upload"] == 0
-    assert phase_parts(model, stay, home, OPTIONS, 512, 0)["host weights"] > 0
+    assert phase_parts(times_of(model, home), away, 512, 0)["upload"] > 0
+    assert phase_parts(times_of(model, home), stay, 512, 0)["upload"] == 0
+    assert phase_parts(times_of(model, home), away, 16, 0)["upload"] == 0
+    assert phase_parts(times_of(model, home), stay, 512, 0)["host weights"] > 0
 
 
 def test_longer_ubatches_share_an_upload(model: LanguageModel, home: Home) -> None:
     away = layout(model, model.sizes.layers, HOST)
-    short = prefill_seconds(model, away, home, OPTIONS, 4096)
-    long = prefill_seconds(model, replace(away, ubatch=4096), home, OPTIONS, 4096)
+    short = prefill_seconds(times_of(model, home), away, 4096)
+    long = prefill_seconds(times_of(model, home), replace(away, ubatch=4096), 4096)
     assert long < 0.6 * short
 
 
 def test_depth_costs(model: LanguageModel, home: Home) -> None:
     place = layout(model, 20)
-    times = [decode_seconds(model, place, home, OPTIONS, d) for d in (0, 8192, 32000)]
+    times = [decode_seconds(times_of(model, home), place, d) for d in (0, 8192, 32000)]
     assert times == sorted(set(times))
     host = replace(place, host_cache=True)
-    assert decode_seconds(model, host, home, OPTIONS, 8192) > times[1]
+    assert decode_seconds(times_of(model, home), host, 8192) > times[1]
 
 
 def test_a_split_of_tensors_reads_in_parallel(model: LanguageModel, home: Home) -> None:
     turns, together = layout(model, 20), replace(layout(model, 20), split="tensor")
     weights = [
-        phase_parts(model, place, home, OPTIONS, 1, 0)["accelerator weights"]
+        phase_parts(times_of(model, home), place, 1, 0)["accelerator weights"]
         for place in (turns, together)
     ]
     assert weights[1] == pytest.approx(weights[0] / 2, rel=0.2)
@@ -124,5 +124,5 @@ def test_a_split_of_tensors_reads_in_parallel(model: LanguageModel, home: Home) 
 
 def test_a_pipeline_of_ubatches_overlaps_devices(model: LanguageModel, home: Home) -> None:
     place = layout(model, 24)
-    one, ten = (prefill_seconds(model, place, home, OPTIONS, 512 * k) for k in (1, 10))
+    one, ten = (prefill_seconds(times_of(model, home), place, 512 * k) for k in (1, 10))
     assert ten < 7.5 * one

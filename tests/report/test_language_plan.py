@@ -8,7 +8,7 @@ from io import StringIO
 from rich.console import Console
 
 from situate.language.planning.rivals import rivals
-from situate.report.language_plan import comparison_table, plan_figures, plan_table
+from situate.report.language_plan import Answer, comparison_table, plan_figures, plan_table
 from tests.language.planning.homes import home_with, planner_of, small_model
 
 
@@ -26,7 +26,7 @@ def planned():
 # Text and plain values show the same plan.
 def test_a_plan_has_its_devices_rates_and_command():
     planner, plan = planned()
-    text = text_of(plan_table(planner, plan, {}, None, [], [], "llama-server -m m"))
+    text = text_of(plan_table(Answer(planner, plan, {}, None, [], [], "llama-server -m m")))
     assert "small on home" in text
     assert f"{1 / plan.speed.decode:,.0f} tokens/s" in text
     assert "gpu0 0-3" in text
@@ -35,7 +35,7 @@ def test_a_plan_has_its_devices_rates_and_command():
 
 def test_figures_are_those_of_the_plan():
     planner, plan = planned()
-    figures = plan_figures(planner, plan, {}, 0.5 * plan.seconds, [], [], "command")
+    figures = plan_figures(Answer(planner, plan, {}, 0.5 * plan.seconds, [], [], "command"))
     assert figures["seconds"] == plan.seconds
     assert figures["decode_tokens_per_second"] == 1 / plan.speed.decode
     assert figures["layers"] == ["gpu0"] * 4
@@ -44,7 +44,7 @@ def test_figures_are_those_of_the_plan():
 def test_names_are_shown_without_control_characters():
     planner, plan = planned()
     home = replace(planner.home, name="a\x1b[31mb\nc")
-    text = text_of(plan_table(replace(planner, home=home), plan, {}, None, [], [], ""))
+    text = text_of(plan_table(Answer(replace(planner, home=home), plan, {}, None, [], [], "")))
     assert "\x1b[31mb" not in text
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from situate.cli import names
-from situate.cli.language_options import LANGUAGE_OBJECTIVES
+from situate.cli.language.options import LANGUAGE_OBJECTIVES
 from situate.cli.option_groups import OMITTED, After, option_class
 from situate.cli.options import (
     Cluster,

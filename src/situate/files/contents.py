@@ -148,7 +148,7 @@ _KINDS = {
     ),
     b"\x28\xb5\x2f\xfd": "is compressed by zstd: unpack it first (zstd -dk FILE)",
     b"\x04\x22\x4d\x18": "is compressed by lz4: unpack it first (lz4 -dk FILE)",
-    b"GGUF": "is a language model in GGUF: situate info and situate plan read it",
+    b"GGUF": "is a language model in GGUF: situate info, plan and convert read it",
     b"\x1f\x9d": "is compressed by compress: unpack it first (uncompress -k FILE)",
 }
 """By the first bytes of a file. GGUF files would be too large to be read whole."""

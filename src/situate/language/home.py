@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from situate.data.cluster import Cluster, Device
 from situate.errors import ClusterError
@@ -26,6 +27,15 @@ HOST_ATTENTION = 0.5
 USUAL_CORES = 8
 """Cores of a CPU whose file has neither threads nor flops."""
 
+BACKENDS = {
+    "cuda": "CUDA", "rocm": "ROCm", "hip": "ROCm", "vulkan": "Vulkan", "sycl": "SYCL",
+    "metal": "MTL",
+}  # fmt: skip
+"""llama.cpp's backends by the kind of a device."""
+
+MAKERS = (("rdna|cdna|radeon|amd|instinct|rx", "ROCm"), ("arc|intel", "SYCL"))
+"""Backends by words of a card's architecture or model; CUDA is that of all others."""
+
 PRODUCTS_A_BYTE = 300.0
 """8-bit operations for a byte of bandwidth, on a GPU without a rate in the file or the table."""
 
@@ -44,6 +54,7 @@ class Processor:
         attention: effective operations/s of attention in long batches.
         context: bytes that the driver takes beside all buffers.
         cores: of a CPU; 0 on a GPU.
+        backend: the beginning of its name in llama.cpp.
     """
 
     name: str
@@ -55,6 +66,7 @@ class Processor:
     attention: float = math.inf
     context: int = 0
     cores: int = 0
+    backend: str = "CUDA"
 
 
 @dataclass(frozen=True)
@@ -81,6 +93,12 @@ class Home:
         """The GPUs, and the host last."""
         return (*self.accelerators, self.host)
 
+    @property
+    def device_names(self) -> tuple[str, ...]:
+        """(GPUs,) names in llama.cpp, such as `CUDA0`: each backend counts its GPUs from 0."""
+        backends = [gpu.backend for gpu in self.accelerators]
+        return tuple(f"{name}{backends[:i].count(name)}" for i, name in enumerate(backends))
+
 
 def home_of(cluster: Cluster, computing: float = cards.CPU_COMPUTING) -> Home:
     """The home that a cluster describes.
@@ -102,6 +120,11 @@ def home_of(cluster: Cluster, computing: float = cards.CPU_COMPUTING) -> Home:
         )
     order = [i for i in range(len(cluster.devices)) if i != hosts[0]] + hosts
     processors = [_processor(cluster.devices[i], cluster.name, computing) for i in order]
+    makers = {_backend(device) for device in cluster.devices if device.kind != "cpu"}
+    explicit = any(device.kind.lower() in BACKENDS for device in cluster.devices)
+    if len(makers) > 1 and not explicit:
+        # One backend knows the cards of all makers.
+        processors = [replace(processor, backend="Vulkan") for processor in processors]
     return Home(
         cluster.name,
         tuple(processors[:-1]),
@@ -156,7 +179,19 @@ def _accelerator(device: Device, cluster: str) -> Processor:
         cards.TYPE_SHARES,
         products * shares.attention,
         CONTEXT_BYTES,
+        backend=_backend(device),
     )
+
+
+def _backend(device: Device) -> str:
+    """llama.cpp's backend of a GPU, by its kind or else by its maker."""
+    if (kind := device.kind.lower()) in BACKENDS:
+        return BACKENDS[kind]
+    model = device.model or device.name
+    card = cards.find_card(model)
+    text = f"{card.architecture} {card.name}" if card else model
+    words = f" {text.lower()} "
+    return next((name for maker, name in MAKERS if re.search(rf"\b({maker})", words)), "CUDA")
 
 
 def _products(device: Device, card: cards.Card | None, bandwidth: float) -> float:

@@ -66,6 +66,6 @@ def recognise(data: bytes) -> str:
         raise ReadError("is a plan, not a model: give it to situate explain, export, run or verify")
     if "model_type" in keys:
         raise ReadError(
-            "is the configuration of a language model: situate info and situate plan read it"
+            "is the configuration of a language model: situate info, plan and convert read it"
         )
     raise ReadError(f"is in no format that situate reads; these are {', '.join(READERS)}")

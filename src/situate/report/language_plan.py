@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -15,6 +15,7 @@ from situate.language.model import LanguageModel
 from situate.language.planning.advice import Change
 from situate.language.planning.plan_file import language_plan
 from situate.language.planning.planner import HomePlan, Planner
+from situate.language.planning.workload import Drafting
 from situate.language.speed import DECODE_ERROR, PREFILL_ERROR
 from situate.report.tables import name_cell, table
 from situate.report.text import plural, printable
@@ -27,18 +28,11 @@ MIN_SHARE = 0.05
 """Smaller shares of a phase are left out."""
 
 
-def plan_table(
-    planner: Planner,
-    plan: HomePlan,
-    shares: Mapping[str, Mapping[str, float]],
-    floor: float | None,
-    better: Sequence[Change],
-    idle: Sequence[Change],
-    command: str,
-) -> RenderableType:
-    """A plan.
+@dataclass(frozen=True)
+class Answer:
+    """A plan with all that is said of it.
 
-    Args:
+    Attributes:
         planner: with model and home.
         plan: its best plan.
         shares: of each phase's seconds, by the part that takes them.
@@ -46,22 +40,32 @@ def plan_table(
         better: changes of the home that help.
         idle: GPUs left out.
         command: to run the plan.
+        decode_alone: seconds of a token of the best plan without a draft, None if unknown.
     """
+
+    planner: Planner
+    plan: HomePlan
+    shares: Mapping[str, Mapping[str, float]]
+    floor: float | None
+    better: Sequence[Change]
+    idle: Sequence[Change]
+    command: str
+    decode_alone: float | None = None
+
+
+def plan_table(answer: Answer) -> RenderableType:
+    """A plan, its memory and its command."""
+    planner = answer.planner
     grid = Table.grid(padding=(0, 2))
-    for label, value in _facts(planner, plan, shares, floor, better, idle):
+    for label, value in _facts(answer):
         grid.add_row(Text(label, "dim"), Text(printable(value)))
     title = f"{printable(planner.model.name, 60)} on {printable(planner.home.name, 40)}"
-    return Group(Text(title, "bold"), grid, Text(), _memory(planner, plan), Text(), Text(command))
+    memory = _memory(planner, answer.plan)
+    return Group(Text(title, "bold"), grid, Text(), memory, Text(), Text(answer.command))
 
 
-def _facts(
-    planner: Planner,
-    plan: HomePlan,
-    shares: Mapping[str, Mapping[str, float]],
-    floor: float | None,
-    better: Sequence[Change],
-    idle: Sequence[Change],
-) -> Iterator[tuple[str, str]]:
+def _facts(answer: Answer) -> Iterator[tuple[str, str]]:
+    planner, plan, shares = answer.planner, answer.plan, answer.shares
     work, speed, layout = plan.work, plan.speed, plan.layout
     yield (
         "request",
@@ -75,10 +79,13 @@ def _facts(
         "decode",
         (f"{_rate_text(1 / speed.decode)} at a depth of {work.depth:,}, {_error(DECODE_ERROR)}"),
     )
+    if work.drafting is not None:
+        yield "draft", _draft_text(work.drafting, answer.decode_alone)
     if plan.gap is not None:
-        yield "gap", f"{gap_text(plan.gap)} to the best layout with layers in turn"
-    if floor is not None:
-        yield "bound", f"no placement at all is more than {plan.seconds / floor:.2f} times as fast"
+        yield "gap", f"{gap_text(plan.gap)} to the best plan that flags can say"
+    if answer.floor is not None:
+        times = plan.seconds / answer.floor
+        yield "bound", f"no placement at all is more than {times:.2f} times as fast"
     yield "layers", _layers_text(planner, plan)
     yield (
         "settings",
@@ -96,10 +103,21 @@ def _facts(
         )
     if full := _fullest(planner, plan):
         yield "memory limit", full
-    for change in idle:
+    for change in answer.idle:
         yield "left out", f"{change.name}: {_with(change)}"
-    for change in better:
+    for change in answer.better:
         yield "would help", f"{change.name}: {change.gain:.2f} times as fast"
+
+
+def _draft_text(drafting: Drafting, decode_alone: float | None) -> str:
+    """A draft model with its device and memory, and the decoding without it."""
+    size = f"{(drafting.bytes + drafting.host_bytes) / 2**20:,.0f} MiB"
+    text = (
+        f"{drafting.name} on {drafting.device}, {size}, {drafting.tokens} guesses of "
+        f"{time_text(drafting.seconds)} each; with {share_text(drafting.acceptance)} of them right "
+        f"a pass yields {drafting.tokens_a_pass:.2f} tokens"
+    )
+    return text if decode_alone is None else f"{text}; without it {_rate_text(1 / decode_alone)}"
 
 
 def _with(change: Change) -> str:
@@ -202,23 +220,17 @@ def _short(planner: Planner, plan: HomePlan) -> str:
     )
 
 
-def plan_figures(
-    planner: Planner,
-    plan: HomePlan,
-    shares: Mapping[str, Mapping[str, float]],
-    floor: float | None,
-    better: Sequence[Change],
-    idle: Sequence[Change],
-    command: str,
-) -> dict[str, Any]:
+def plan_figures(answer: Answer) -> dict[str, Any]:
     """The same figures as plain values; sizes in bytes, times in seconds."""
+    planner, plan, decode_alone = answer.planner, answer.plan, answer.decode_alone
     return row_figures(planner.model, planner, plan) | {
         "gap": plan.gap,
-        "floor_seconds": floor,
-        "shares": shares,
-        "would_help": [asdict(change) for change in better],
-        "left_out": [asdict(change) for change in idle],
-        "command": command,
+        "floor_seconds": answer.floor,
+        "shares": answer.shares,
+        "would_help": [asdict(change) for change in answer.better],
+        "left_out": [asdict(change) for change in answer.idle],
+        "command": answer.command,
+        "decode_tokens_per_second_without_draft": decode_alone and 1 / decode_alone,
     }
 
 

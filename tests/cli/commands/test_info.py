@@ -9,6 +9,8 @@ import pytest
 
 from situate.data import graph_json
 from situate.data.graph import Graph, Op, Tensor
+from situate.errors import ReadError
+from situate.readers import read
 from tests.cli.conftest import diamond
 from tests.language.files import (
     LLAMA,
@@ -127,7 +129,7 @@ def test_warnings_of_a_language_model_go_to_stderr(situate, config):
     assert run.json["source"] == "safetensors"
 
 
-def test_other_commands_say_who_reads_language_models(situate, gguf, config, tmp_path):
+def test_readers_of_graphs_say_who_reads_language_models(gguf, config):
     for model in (gguf, config):
-        err = situate("convert", model, tmp_path / "graph.json").err
-        assert "situate info and situate plan read it" in err
+        with pytest.raises(ReadError, match="situate info, plan and convert read it"):
+            read(model)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from situate.language.cache import CacheOptions
 from situate.language.layout import HOST, Layout
-from situate.language.planning.capacity import alike, free_bytes, layer_loads, memory_of
+from situate.language.planning.capacity import Capacity, alike, free_bytes, layer_loads, memory_of
 from tests.language.planning.homes import all_layouts, home_with, homes, small_model
 
 OPTIONS = CacheOptions(1024)
@@ -48,6 +50,23 @@ def test_a_gpu_that_is_left_out_has_no_context():
     assert second.weights > 0
     assert host.weights > 0  # the embedding
     assert HOST == -1
+
+
+# Two layers of each kind stand for all of them.
+@settings(max_examples=10)
+@given(home=homes(most=2), data=st.data())
+def test_few_layers_have_the_buffers_of_all(home, data):
+    model = small_model(layers=5)
+    layouts = list(all_layouts(small_model(layers=3), len(home.accelerators), (512,)))
+    layout = data.draw(st.sampled_from(layouts))
+    layout = replace(
+        layout,
+        layers=(layout.layers[0],) * 2 + layout.layers,
+        experts=(layout.experts[0],) * 2 + layout.experts,
+    )
+    capacity = Capacity(model, home, OPTIONS)
+    memory = memory_of(model, layout, OPTIONS, home)
+    assert capacity.beside(layout) == pytest.approx(capacity.exactly_beside(layout, memory))
 
 
 # GPUs are alike if they may change places.

@@ -1,25 +1,19 @@
-"""Layouts as command lines: read back they are the same, and each engine gets its own words."""
+"""Layouts as flags: read back they are the same."""
 
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from situate.errors import PlanError
 from situate.language.cache import CacheOptions
 from situate.language.layout import HOST, Layout
-from situate.language.planning.command_lines import ENGINES, Export, flags
+from situate.language.planning.command_lines import flags
 from situate.language.planning.flags import parse_flags
 from tests.language.planning.homes import small_model
 
 MODEL = small_model(layers=6)
-DENSE = small_model(mixture=False)
-WHOLE = Layout((0, 1), (0, 0, 1, 1), (0, 0, 1, 1), 1)
-PARTIAL = Layout((0,), (HOST, 0, 0, 0), (HOST, 0, 0, 0), 0, ubatch=1024)
 
 
 @st.composite
@@ -59,63 +53,9 @@ def layouts(draw):
 def test_flags_say_the_layout(drawn, slots, kind, unified):
     gpus, layout = drawn
     options = CacheOptions(8192, kind, kind, layout.ubatch, slots, unified)
-    line = shlex.join(flags(layout, options, MODEL, gpus))
+    line = shlex.join(flags(layout, options, MODEL, [f"CUDA{i}" for i in range(gpus)]))
     names = [f"card{i}" for i in range(gpus)]
     launch = parse_flags(line, MODEL, names, [1.0] * gpus, CacheOptions(1))
     assert launch.layout == layout
     assert launch.options == options
     assert launch.notes == ()
-
-
-def export(layout, model=DENSE, **options):
-    return Export(layout, CacheOptions(4096, **options), model, 2, "m.gguf", [8 * 2**30] * 2)
-
-
-@pytest.mark.parametrize(
-    ("engine", "text"),
-    [
-        ("llamacpp", "llama-server -m m.gguf -ngl 5 -ts 2,3 -c 4096 -np 1 -ub 512"),
-        ("ik_llamacpp", "llama-server -m m.gguf -ngl 5 -ts 2,3 -c 4096 -np 1 -ub 512"),
-        ("llama-swap", 'cmd: "llama-server -m m.gguf -ngl 5 -ts 2,3 -c 4096'),
-        ("ollama", "PARAMETER num_gpu 5"),
-        ("vllm", "VLLM_PP_LAYER_PARTITION=2,2 vllm serve m.gguf --max-model-len 4096"),
-        ("exllama", "gpu_split: [8.0, 8.0]"),
-    ],
-)
-def test_engines_have_their_own_words(engine, text):
-    assert text in ENGINES[engine](export(WHOLE))
-
-
-def test_ik_llama_cpp_spells_some_flags_otherwise():
-    model = small_model()
-    layout = replace(PARTIAL, experts=(HOST,) * 4, op_offload=False)
-    text = ENGINES["ik_llamacpp"](export(layout, model))
-    assert "--cpu-moe" in text
-    assert "-op -1,0" in text
-
-
-@pytest.mark.parametrize(
-    ("engine", "layout"),
-    [
-        ("vllm", PARTIAL),
-        ("exllama", PARTIAL),
-        ("ollama", replace(WHOLE, split="tensor")),
-        ("ollama", replace(WHOLE, host_cache=True)),
-        ("ik_llamacpp", replace(WHOLE, split="tensor")),
-    ],
-)
-def test_engines_without_a_setting_for_the_plan_are_refused(engine, layout):
-    with pytest.raises(PlanError, match=r"export to llamacpp|-sm graph"):
-        ENGINES[engine](export(layout))
-
-
-def test_a_divided_model_runs_in_tensor_parallel():
-    text = ENGINES["vllm"](export(replace(WHOLE, split="tensor")))
-    assert "--tensor-parallel-size 2" in text
-    assert "tensor_parallel: true" in ENGINES["exllama"](export(replace(WHOLE, split="tensor")))
-
-
-def test_ollama_names_the_cache_in_a_comment():
-    text = ENGINES["ollama"](export(PARTIAL, key_type="Q8_0", value_type="Q8_0"))
-    assert "# OLLAMA_KV_CACHE_TYPE=q8_0" in text
-    assert "PARAMETER num_gpu 4" in text

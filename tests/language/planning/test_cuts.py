@@ -1,37 +1,12 @@
-"""Packing of experts, against all subsets."""
+"""Cuts of equal layers over a fast and a slow GPU."""
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from situate.language.layout import HOST
-from situate.language.planning.cuts import Cutter, Loads, Room, knapsack
+from situate.language.planning.cuts import Cutter, Loads, Room
 from situate.language.planning.prices import Prices
-
-
-@given(
-    items=st.lists(st.sampled_from([(3, 2.0), (5, 4.0), (7, 4.5), (2, -1.0)]), max_size=8),
-    room=st.integers(0, 30),
-)
-def test_no_subset_that_fits_is_worth_more(items, room):
-    sizes, values = [size for size, _ in items], [value for _, value in items]
-    chosen = knapsack(sizes, values, room)
-    best = max(
-        sum(itertools.compress(values, subset))
-        for subset in itertools.product([False, True], repeat=len(items))
-        if sum(itertools.compress(sizes, subset)) <= room
-    )
-    assert sum(itertools.compress(sizes, chosen)) <= room
-    assert sum(itertools.compress(values, chosen)) == pytest.approx(best)
-
-
-def test_of_equal_layers_the_later_ones_keep_their_experts():
-    assert knapsack([4, 4, 4], [1.0, 1.0, 1.0], 9) == [False, True, True]
 
 
 def cutter(gpus=2, layers=4, **values):
@@ -86,3 +61,8 @@ def test_the_first_gpu_may_hold_no_layer():
     slow = cutter(first=1)
     assert slow.best().lead == 1
     assert {gpu for gpu, _ in slow.best().route} == {HOST, 0}
+
+
+def test_equal_gpus_are_used_in_their_order():
+    cut = cutter(room=[20.0, 20.0], kinds=[0, 0], host_parts=False).best()
+    assert [gpu for gpu, _ in cut.route] == [HOST, 0, 1]

@@ -104,3 +104,30 @@ def test_bad_lines_are_refused_in_one_line(line, message):
     with pytest.raises(SituateError, match=message) as error:
         launch(line)
     assert "\n" not in str(error.value)
+
+
+# Devices have the names of their backends.
+@pytest.mark.parametrize(
+    ("devices", "name", "gpu"),
+    [
+        (("ROCm0", "ROCm1"), "ROCm1", 1),
+        (("CUDA0", "ROCm0"), "ROCm0", 1),
+        (("ROCm0", "ROCm1"), "CUDA1", 1),
+        (("SYCL0", "SYCL1"), "card1", 1),
+    ],
+)
+def test_gpus_are_known_by_the_names_of_their_backends(devices, name, gpu):
+    names = ["card0", "card1"]
+    result = parse_flags(f"-dev {name}", small_model(), names, [1, 1], OPTIONS, devices)
+    assert result.layout.order == (gpu,)
+
+
+def test_a_backend_has_no_more_gpus_than_the_home():
+    devices = ("CUDA0", "ROCm0")
+    with pytest.raises(SituateError, match="unknown device 'CUDA1'"):
+        parse_flags("-dev CUDA1", small_model(), ["a", "b"], [1, 1], OPTIONS, devices)
+
+
+def test_a_draft_has_no_part_in_the_layout():
+    line = "-md d.gguf -devd CUDA1 -ngld 99 --spec-type draft-simple --spec-draft-n-max 3"
+    assert launch(line).layout == launch("").layout

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from situate.errors import PlanError, SituateError
 from situate.language.cache import CacheOptions
+from situate.language.layer_seconds import Timetable
 from situate.language.layout import HOST
 from situate.language.planning.capacity import memory_of
 from situate.language.planning.planner import Planner
@@ -22,14 +23,14 @@ from tests.language.planning.homes import all_layouts, home_with, homes, planner
 def least_seconds(planner):
     """The seconds of the fastest of all layouts that fit, priced without the planner."""
     model, home, work = planner.model, planner.home, planner.work
-    best = float("inf")
+    best, times = float("inf"), Timetable(model, home, planner.options)
     for layout in all_layouts(model, len(home.accelerators), planner.ubatches):
         options = replace(planner.options, ubatch=layout.ubatch)
         prefill = decode = 0.0
         if work.objective != "decode":
-            prefill = prefill_seconds(model, layout, home, options, work.prompt)
+            prefill = prefill_seconds(times, layout, work.prompt)
         if work.objective != "prefill":
-            decode = decode_seconds(model, layout, home, options, work.prompt + work.reply // 2)
+            decode = decode_seconds(times, layout, work.prompt + work.reply // 2)
         seconds = work.seconds(prefill, decode)
         if seconds >= best:
             continue

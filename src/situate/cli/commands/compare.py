@@ -8,7 +8,7 @@ import typer
 
 from situate.cli import names
 from situate.cli.config_file import with_config
-from situate.cli.language_options import LanguageOptions, is_language
+from situate.cli.language.options import LanguageOptions, is_language
 from situate.cli.learning_options import ComparisonLearningOptions
 from situate.cli.option_groups import After, with_options
 from situate.cli.options import Model
@@ -56,7 +56,7 @@ def compare(
     from situate.cli.answer import result_status, show_comparison
     from situate.cli.comparison import best_result, method_names, run_methods
     from situate.cli.hardware import machine_for, with_measurements
-    from situate.cli.language import compare_language_model
+    from situate.cli.language.commands import compare_language_model
     from situate.cli.outputs import draw_curves, write_outputs
     from situate.cli.step import print_slice_summary, read_step, whole_problem
     from situate.cli.terminal import BAD_INPUT

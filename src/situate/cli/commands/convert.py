@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from situate.cli.language.options import PassOptions, is_language
 from situate.cli.option_groups import with_options
 from situate.cli.options import Model
 from situate.cli.step_options import FixedStepOptions
@@ -17,11 +18,13 @@ def convert(
     out: Annotated[str, typer.Argument(metavar="OUT", help="A .json or .json.gz file.")],
     *,
     step: FixedStepOptions,
+    passes: PassOptions,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Capture a network of the zoo again, with PyTorch.")
     ] = False,
 ) -> None:
-    """Write a model as situate's own JSON, compressed if OUT ends in .gz."""
+    """Write a model as situate's own JSON, compressed if OUT ends in .gz; of a language model one
+    pass."""
     from dataclasses import replace
 
     from situate.cli.inputs import read_model
@@ -31,6 +34,12 @@ def convert(
 
     check_graph(out)
     check_outputs([model], [out])
-    graph = read_model(model, replace(step.capture(), fresh=fresh))
+    if is_language(model):
+        from situate.cli.language.commands import language_graph
+
+        graph = language_graph(model, passes)
+    else:
+        passes.refuse()
+        graph = read_model(model, replace(step.capture(), fresh=fresh))
     graph_json.write(graph, out)
     note(f"wrote {out}: {len(graph.ops)} ops, {len(graph.tensors)} tensors")

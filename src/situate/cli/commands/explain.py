@@ -8,7 +8,7 @@ import typer
 
 from situate.cli import names
 from situate.cli.config_file import with_config
-from situate.cli.language_options import LanguageOptions, is_language
+from situate.cli.language.options import LanguageOptions, is_language
 from situate.cli.option_groups import with_options
 from situate.cli.search_options import (
     ExplainedProblemOptions,
@@ -69,7 +69,7 @@ def explain(
 
     from situate.cli.answer import fit_status, print_json, print_table
     from situate.cli.inputs import model_and_plan, read_planned
-    from situate.cli.language import explain_language_model
+    from situate.cli.language.commands import explain_language_model
     from situate.cli.names import check_method
     from situate.cli.outputs import draw_picture, write_schedule
     from situate.report.explain import explain as explanation_of

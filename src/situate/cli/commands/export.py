@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from situate.cli import names
-from situate.cli.language_options import Quant
+from situate.cli.language.options import Quant
 from situate.cli.options import Costs, Dim, PlanFile, PlannedCluster, PlannedModel, PlannedOptimizer
 from situate.errors import PlanError, SituateError
 
@@ -68,7 +68,7 @@ def export(
     import importlib
 
     from situate.cli.inputs import model_and_plan, read_planned
-    from situate.cli.language import export_language_plan
+    from situate.cli.language.commands import export_language_plan
     from situate.cli.names import check_name
     from situate.cli.outputs import check_outputs
     from situate.cli.step_options import parse_dims

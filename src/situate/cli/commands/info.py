@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from situate.cli.language_options import Quant, is_language
+from situate.cli.language.options import Quant, is_language
 from situate.cli.option_groups import with_options
 from situate.cli.options import Json, Model
 from situate.cli.step_options import FixedStepOptions

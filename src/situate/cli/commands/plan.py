@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from situate.cli.config_file import with_config
-from situate.cli.language_options import LanguageOptions, is_language
+from situate.cli.language.options import LanguageOptions, is_language
 from situate.cli.learning_options import LearningOptions
 from situate.cli.option_groups import with_options
 from situate.cli.options import Model
@@ -39,7 +39,7 @@ def plan(
 
     from situate.cli.answer import result_status, show_forecast, show_result
     from situate.cli.hardware import machine_for, with_measurements
-    from situate.cli.language import plan_language_model
+    from situate.cli.language.commands import plan_language_model
     from situate.cli.names import check_method
     from situate.cli.outputs import draw_curves, write_outputs
     from situate.cli.search import interruptible, resumption

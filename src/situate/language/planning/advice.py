@@ -52,12 +52,10 @@ def phase_shares(planner: Planner, plan: HomePlan, phase: Objective) -> dict[str
         plan: a plan without divided matrices.
         phase: `prefill` or `decode`.
     """
-    layout, home = plan.layout, planner.home
+    layout = plan.layout
     work = replace(plan.work, objective=phase)
     first = layout.order[0] if layout.op_offload and layout.order else None
-    prices = PriceList(planner.model, home, plan.options, work).prices(
-        layout.ubatch, layout.host_cache, first
-    )
+    prices = PriceList(planner.times, work).prices(layout.ubatch, layout.host_cache, first)
     parts = _parts(planner, plan, prices)
     total = sum(parts.values())
     return {name: part / total for name, part in sorted(parts.items(), key=lambda x: -x[1])}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
 from situate.language.cache import CacheOptions
 from situate.language.home import Home
+from situate.language.layer_seconds import Floats, layer_kinds
 from situate.language.layout import HOST, Layout
 from situate.language.memory import DeviceMemory, device_memory
 from situate.language.model import LanguageModel
@@ -46,131 +48,180 @@ def layer_loads(model: LanguageModel, options: CacheOptions, host_cache: bool) -
     return Loads(np.array(trunk), np.array(experts))
 
 
-def first_room(
-    model: LanguageModel,
-    home: Home,
-    options: CacheOptions,
-    probe: Layout,
-    host_parts: bool,
-    first: int | None,
-    several: bool,
-) -> Room:
-    """The most room that layouts of a kind leave on each GPU beside their buffers.
+class Capacity:
+    """The room of a home for the layers of a model, beside buffers that depend on the layout.
+
+    Buffers depend on the kinds of layers on a device, and not on their number. So they are computed
+    for a model with at most two layers of each kind on each device.
+    """
+
+    def __init__(self, model: LanguageModel, home: Home, options: CacheOptions) -> None:
+        self.model, self.home, self.options = model, home, options
+        self._kinds = layer_kinds(model)
+        self._loads: dict[tuple[int, bool], Loads] = {}
+        self._probes: dict[object, list[float]] = {}
+
+    @cached_property
+    def memory(self) -> Floats:
+        """(GPUs + 1,) bytes of each GPU, and of the host last."""
+        return np.array([processor.memory for processor in self.home.processors], float)
+
+    def loads(self, ubatch: int, host_cache: bool) -> Loads:
+        """Bytes of each layer on its device."""
+        key = ubatch, host_cache
+        if key not in self._loads:
+            options = replace(self.options, ubatch=ubatch)
+            self._loads[key] = layer_loads(self.model, options, host_cache)
+        return self._loads[key]
+
+    def layer_bytes(self, layout: Layout) -> Floats:
+        """(GPUs + 1,) bytes of the layers on each device, their cache included."""
+        loads = self.loads(layout.ubatch, layout.host_cache)
+        return _sums(layout, loads, self.loads(layout.ubatch, False), len(self.memory))
+
+    def beside(self, layout: Layout) -> Floats:
+        """(GPUs + 1,) bytes of each device beside layers: output, buffers, context and margin."""
+        model, small = self._condensed(layout)
+        memory = memory_of(model, small, self.options, self.home)
+        options = replace(self.options, ubatch=layout.ubatch)
+        loads, whole = (layer_loads(model, options, on) for on in (layout.host_cache, False))
+        beside: Floats = _totals(memory) - _sums(small, loads, whole, len(self.memory))
+        return beside
+
+    def exactly_beside(self, layout: Layout, memory: Sequence[DeviceMemory]) -> Floats:
+        """The same bytes, by the memory of the whole layout."""
+        beside: Floats = _totals(memory) - self.layer_bytes(layout)
+        return beside
+
+    def _condensed(self, layout: Layout) -> tuple[LanguageModel, Layout]:
+        """The first and the last layer of each kind on each device."""
+        ends: dict[tuple[int, int, int], list[int]] = {}
+        for i, key in enumerate(zip(self._kinds, layout.layers, layout.experts, strict=True)):
+            ends.setdefault(key, [i, i])[1] = i
+        members = sorted({i for pair in ends.values() for i in pair})
+        small = replace(
+            layout,
+            layers=tuple(layout.layers[i] for i in members),
+            experts=tuple(layout.experts[i] for i in members),
+        )
+        return replace(self.model, layers=tuple(self.model.layers[i] for i in members)), small
+
+    def first_room(self, probe: Layout, host_parts: bool, first: int | None, several: bool) -> Room:
+        """The most room that layouts of a kind leave on each GPU beside their buffers.
+
+        Args:
+            probe: ubatch, place of the cache and op offload.
+            host_parts: some experts or layers are on the host.
+            first: the GPU that leads the order; None for any.
+            several: layers are on more than one GPU.
+        """
+        whole = np.array([gpu.memory - gpu.context for gpu in self.home.accelerators], float)
+        single = self._least(probe, host_parts, 1)
+        alone = self._least(probe, host_parts, 1, HOST)
+        leading_last, leading, inner, final = single[0], alone[0], alone[0], single[0]
+        if several:
+            first_of_three, inner, final = self._least(probe, host_parts, 3)
+            leading = min(leading, first_of_three)
+            if first is None:
+                leading = inner = min(leading, inner)
+                leading_last = final = min(leading_last, final)
+        leads = np.array([first in (None, gpu) for gpu in range(len(whole))], bool)
+        return Room(
+            whole - np.where(leads, leading, inner),
+            whole - np.where(leads, leading_last, final),
+            whole - self._least(probe, True, 1, 0, empty=True)[0],
+            whole - self._least(probe, True, 1, HOST, empty=True)[0],
+        )
+
+    def _least(
+        self,
+        probe: Layout,
+        host_parts: bool,
+        gpus: int,
+        output: int | None = None,
+        empty: bool = False,
+    ) -> list[float]:
+        """The fewest bytes of each of some GPUs beside layers: buffers, margin, and on the last one
+        the output.
+
+        Buffers depend on the kinds of layers on a GPU, and on the place of their experts.
+        """
+        output = gpus - 1 if output is None else output
+        key = (probe.ubatch, probe.host_cache, probe.op_offload, host_parts, gpus, output, empty)
+        if key not in self._probes:
+            layouts = _probes(self.model, probe, host_parts, gpus, output, empty)
+            overheads = [self._overheads(layout, gpus) for layout in layouts]
+            self._probes[key] = [min(sizes) for sizes in zip(*overheads, strict=True)]
+        return self._probes[key]
+
+    def _overheads(self, layout: Layout, gpus: int) -> list[float]:
+        """Bytes of each of some GPUs beside layers and context, in one layout."""
+        model, small = self._condensed(layout)
+        options = replace(self.options, ubatch=layout.ubatch)
+        loads = layer_loads(model, options, layout.host_cache)
+        memory = _totals(device_memory(model, small, options, gpus))
+        beside: list[float] = (memory - _sums(small, loads, loads, gpus + 1))[:gpus].tolist()
+        return beside
+
+    def measured_room(self, layout: Layout, beside: Floats, room: Room) -> Room:
+        """The room with the buffers of a layout, on the GPUs that it uses."""
+        inner, last, output, lead = (
+            table.copy() for table in (room.inner, room.last, room.output, room.lead)
+        )
+        for gpu in layout.order:
+            rest = self.memory[gpu] - beside[gpu]
+            if gpu in layout.layers:
+                (last if gpu == layout.output else inner)[gpu] = rest
+            else:
+                (output if gpu == layout.output else lead)[gpu] = rest
+        return Room(inner, last, output, lead)
+
+
+def _totals(memory: Sequence[DeviceMemory]) -> Floats:
+    """(devices,) bytes with the margin."""
+    return np.array([part.total + part.margin for part in memory], float)
+
+
+def _sums(layout: Layout, loads: Loads, whole: Loads, devices: int) -> Floats:
+    """(devices,) bytes of the layers on each device.
 
     Args:
-        model, home, options: as in a plan.
-        probe: ubatch, place of the cache and op offload.
-        host_parts: some experts or layers are on the host.
-        first: the GPU that leads the order; None for any.
-        several: layers are on more than one GPU.
+        layout: where they lie.
+        loads: of the layers where they lie.
+        whole: the same with their caches, which may be in host memory.
+        devices: with the host.
     """
-    whole = np.array([gpu.memory - gpu.context for gpu in home.accelerators], float)
-    single = _least(model, options, probe, host_parts, 1)
-    alone = _least(model, options, probe, host_parts, 1, HOST)
-    leading_last, leading, inner, final = single[0], alone[0], alone[0], single[0]
-    if several:
-        first_of_three, inner, final = _least(model, options, probe, host_parts, 3)
-        leading = min(leading, first_of_three)
-        if first is None:
-            leading = inner = min(leading, inner)
-            leading_last = final = min(leading_last, final)
-    leads = np.array([first in (None, gpu) for gpu in range(len(whole))], bool)
-    return Room(
-        whole - np.where(leads, leading, inner),
-        whole - np.where(leads, leading_last, final),
-        whole - _of_one(model, options, probe, 0),
-        whole - _of_one(model, options, probe, HOST),
-    )
+    totals = np.zeros(devices)
+    np.add.at(totals, np.array(layout.layers), loads.trunk)
+    np.add.at(totals, np.array(layout.experts), loads.experts)
+    totals[HOST] += (whole.trunk - loads.trunk).sum()
+    return totals
 
 
-def _of_one(model: LanguageModel, options: CacheOptions, probe: Layout, output: int) -> float:
-    """Bytes of a GPU without layers, which may hold the output."""
-    layers = (HOST,) * len(model.layers)
-    layout = replace(probe, order=(0,), layers=layers, experts=layers, output=output)
-    memory = device_memory(model, layout, replace(options, ubatch=probe.ubatch), 1)[0]
-    return memory.total + memory.margin
-
-
-def _least(
-    model: LanguageModel,
-    options: CacheOptions,
-    probe: Layout,
-    host_parts: bool,
-    gpus: int,
-    output: int | None = None,
-) -> list[float]:
-    """The fewest bytes of each of some GPUs beside layers: buffers, margin, and on the last one the
-    output. Buffers depend on the kinds of layers on a GPU, and on the place of their experts."""
-    output = gpus - 1 if output is None else output
+def _probes(
+    model: LanguageModel, probe: Layout, host_parts: bool, gpus: int, output: int, empty: bool
+) -> list[Layout]:
+    """Layouts on some GPUs: even cuts with and without experts, or no layers at all."""
     count = len(model.layers)
     even = [min(i * gpus // count, gpus - 1) for i in range(count)]
     mixed = host_parts and any(layer.experts for layer in model.layers)
-    overheads = []
-    for layers in (even, even[::-1]):
+    pairs: list[tuple[Sequence[int], Sequence[int]]] = []
+    for layers in [[HOST] * count] if empty else [even, even[::-1]]:
         layers = [HOST, *layers[1:]] if host_parts and count > 1 else layers
-        overheads.append(_overheads(model, options, probe, layers, layers, gpus, output))
-        if mixed:
-            pairs = zip(model.layers, layers, strict=True)
-            away = [HOST if layer.experts else place for layer, place in pairs]
-            overheads.append(_overheads(model, options, probe, layers, away, gpus, output))
-    return [min(bytes_) for bytes_ in zip(*overheads, strict=True)]
-
-
-def _overheads(
-    model: LanguageModel,
-    options: CacheOptions,
-    probe: Layout,
-    layers: Sequence[int],
-    experts: Sequence[int],
-    gpus: int,
-    output: int,
-) -> list[float]:
-    """Bytes of each of some GPUs beside layers, in one layout."""
-    layout = replace(
-        probe,
-        order=tuple(range(gpus)),
-        layers=tuple(layers),
-        experts=tuple(experts),
-        output=output,
-    )
-    memory = device_memory(model, layout, replace(options, ubatch=probe.ubatch), gpus)
-    loads = _loads_of(model, options, layout, gpus)
-    return [m.total + m.margin - load for m, load in zip(memory[:gpus], loads, strict=True)]
-
-
-def _loads_of(
-    model: LanguageModel, options: CacheOptions, layout: Layout, gpus: int
-) -> list[float]:
-    """Bytes of the layers on each GPU."""
-    loads = layer_loads(model, replace(options, ubatch=layout.ubatch), layout.host_cache)
-    totals = np.zeros(gpus + 1)
-    np.add.at(totals, np.array(layout.layers), loads.trunk)
-    np.add.at(totals, np.array(layout.experts), loads.experts)
-    return [float(total) for total in totals[:gpus]]
-
-
-def measured_room(
-    model: LanguageModel,
-    home: Home,
-    options: CacheOptions,
-    layout: Layout,
-    memory: tuple[DeviceMemory, ...],
-    room: Room,
-) -> Room:
-    """The room with the buffers of a layout, on the GPUs that it uses."""
-    gpus = len(home.accelerators)
-    loads = _loads_of(model, options, layout, gpus)
-    inner, last, output, lead = (
-        table.copy() for table in (room.inner, room.last, room.output, room.lead)
-    )
-    for gpu in layout.order:
-        beside = memory[gpu].total + memory[gpu].margin - loads[gpu]
-        rest = home.accelerators[gpu].memory - beside
-        if gpu in layout.layers:
-            (last if gpu == layout.output else inner)[gpu] = rest
-        else:
-            (output if gpu == layout.output else lead)[gpu] = rest
-    return Room(inner, last, output, lead)
+        pairs.append((layers, layers))
+        if mixed and not empty:
+            places = zip(model.layers, layers, strict=True)
+            pairs.append((layers, [HOST if layer.experts else place for layer, place in places]))
+    return [
+        replace(
+            probe,
+            order=tuple(range(gpus)),
+            layers=tuple(layers),
+            experts=tuple(experts),
+            output=output,
+        )
+        for layers, experts in pairs
+    ]
 
 
 def alike(home: Home) -> list[int]:

@@ -6,17 +6,15 @@ with it or on the host. Seconds are sums over layers, and memory is limited on e
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from situate.language.layout import HOST
+from situate.language.planning.packing import Floats, Ints, knapsack, savings_of_spans, spans
 from situate.language.planning.prices import Prices
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -53,6 +51,10 @@ class Room:
         mine, others = vars(self).values(), vars(other).values()
         return Room(*(np.minimum(a, b) for a, b in zip(mine, others, strict=True)))
 
+    def within(self, other: Room) -> bool:
+        """True if no GPU has more room than in another one."""
+        return self.least(other).same(self)
+
     def same(self, other: Room) -> bool:
         """True if both leave the same bytes."""
         mine, others = vars(self).values(), vars(other).values()
@@ -78,34 +80,21 @@ class Cut:
     lead: int = HOST
 
 
-State = tuple[int, int]
-"""The GPUs in use, as bits, and the last of them; `HOST` if no layer is on a GPU yet."""
-
-
 @dataclass
 class _Table:
-    """The least seconds of the first layers, with the way there.
+    """The least seconds of the first layers, if certain GPUs are in use.
 
     Attributes:
-        least: (layers + 2,) by number of layers; the last entry has all layers, with the output on
-            the last GPU.
-        sources: states before this one.
-        origin: (layers + 2,) the best source.
-        begin: (layers + 2,) the first layer of the last GPU.
+        least: (layers + 1,) by number of layers.
+        final: all layers, with the output on the last GPU.
     """
 
     least: Floats
-    sources: list[State]
-    origin: Ints
-    begin: Ints
+    final: float = np.inf
 
-    def merge(self, other: _Table) -> None:
-        """Take the better one of two ways for each number of layers."""
-        better = other.least < self.least
-        self.origin = np.where(better, len(self.sources), self.origin)
-        self.begin = np.where(better, other.begin, self.begin)
-        self.least = np.minimum(other.least, self.least)
-        self.sources += other.sources
+
+Tables = Mapping[int, Mapping[int, _Table]]
+"""Tables by the GPUs in use, as bits, and the last of them; `HOST` if it has no layer yet."""
 
 
 @dataclass
@@ -134,9 +123,8 @@ class Cutter:
     most: int = 8
     exact: bool = True
     required: int = 0
-    _inner: dict[int, Floats] = field(default_factory=dict)
-    _last: dict[int, Floats] = field(default_factory=dict)
     proves: bool = True
+    _seconds: dict[object, Floats] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
@@ -146,20 +134,20 @@ class Cutter:
     def best(self) -> Cut | None:
         """The fastest cut; None if none fits."""
         tables = self._tables()
-        ends = (
-            (seconds, state, output)
-            for state, table in tables.items()
-            for seconds, output in self._endings(state, table)
-            if np.isfinite(seconds) and not self.required & ~_bits(state[0], output)
-        )
-        best = min(ends, default=None)
-        return None if best is None else self._traced(tables, *best)
+        least, choice = np.inf, None
+        for used, group in tables.items():
+            for last, table in group.items():
+                if min(table.final, table.least[-1]) >= least:
+                    continue
+                for seconds, output in self._endings(used, last, table):
+                    if seconds < least and not self.required & ~_bits(used, output):
+                        least, choice = seconds, (used, last, output)
+        return None if choice is None else self._traced(tables, least, *choice)
 
-    def _endings(self, state: State, table: _Table) -> Iterator[tuple[float, int]]:
+    def _endings(self, used: int, last: int, table: _Table) -> Iterator[tuple[float, int]]:
         """Seconds of all layers with each place of the output."""
-        used, last = state
         if last != HOST:
-            yield float(table.least[-1] + self.prices.output[last]), last
+            yield table.final + float(self.prices.output[last]), last
         # Without a GPU nothing computes for the host, as the prices of a first GPU have it.
         computing = bool(used) or self.first is None
         others = [HOST] if self.host_parts and computing else []
@@ -167,7 +155,7 @@ class Cutter:
         if last == HOST and used and self.room.output[used.bit_length() - 1] >= 0:
             others.append(used.bit_length() - 1)
         for output in others:
-            seconds = table.least[self.count] + self.prices.crossing[last, output]
+            seconds = table.least[-1] + self.prices.crossing[last, output]
             yield float(seconds + self.prices.output[output]), output
 
     def _next(self, used: int) -> Iterator[int]:
@@ -183,107 +171,101 @@ class Cutter:
                 kinds.add(kind)
                 yield gpu
 
-    def _tables(self) -> dict[State, _Table]:
+    def _tables(self) -> Tables:
         start = self._start()
-        tables = {(0, HOST): start}
+        tables: dict[int, dict[int, _Table]] = {0: {HOST: start}}
         if self.first is not None and not self.required and self.room.lead[self.first] >= 0:
             # The first GPU may hold no layers, and compute for the host alone.
-            tables[1 << self.first, HOST] = start
+            tables[1 << self.first] = {HOST: start}
         for size in range(len(self.kinds)):
-            for state in [key for key in tables if key[0].bit_count() == size]:
-                for gpu in self._next(state[0]):
-                    key = (state[0] | 1 << gpu, gpu)
-                    table = self._extended(tables[state], state, gpu)
-                    if key in tables:
-                        tables[key].merge(table)
-                    elif np.isfinite(table.least).any():
-                        tables[key] = table
+            # All sets of one size that a GPU follows are extended by it at once.
+            sets: dict[int, list[int]] = defaultdict(list)
+            for used in [used for used in tables if used.bit_count() == size]:
+                for gpu in self._next(used):
+                    sets[gpu].append(used)
+            for gpu, members in sets.items():
+                before = np.array([self._before(tables[used], gpu) for used in members])
+                for used, table in zip(members, self._extended(before, gpu), strict=True):
+                    if np.isfinite(table.least).any() or np.isfinite(table.final):
+                        tables.setdefault(used | 1 << gpu, {})[gpu] = table
         return tables
 
     def _start(self) -> _Table:
         """Layers on the host alone."""
-        least = np.full(self.count + 2, np.inf)
+        least = np.full(self.count + 1, np.inf)
         least[0] = 0.0
         if self.host_parts:
-            least[1:-1] = np.cumsum(self.prices.home[:, HOST])
-        nowhere = np.zeros(len(least), np.int64)
-        return _Table(least, [], nowhere, nowhere)
+            least[1:] = np.cumsum(self.prices.home[:, HOST])
+        return _Table(least)
 
-    def _extended(self, table: _Table, state: State, gpu: int) -> _Table:
-        before = table.least[:-1] + self.prices.crossing[state[1], gpu]
-        totals = before[:, None] + self._segments(gpu)
-        begin = totals.argmin(axis=0)
-        least = np.take_along_axis(totals, begin[None], axis=0)[0]
-        lasting = before[:-1] + self._segments_with_output(gpu)
-        final = int(lasting.argmin())
-        least, begin = np.append(least, lasting[final]), np.append(begin, final)
-        return _Table(least, [state], np.zeros(len(least), np.int64), begin)
+    def _before(self, group: Mapping[int, _Table], gpu: int) -> Floats:
+        """(layers + 1,) the least seconds up to a GPU, whichever device is the last before it."""
+        ways = np.array(
+            [table.least + self.prices.crossing[last, gpu] for last, table in group.items()]
+        )
+        least: Floats = ways.min(axis=0)
+        return least
+
+    def _extended(self, before: Floats, gpu: int) -> Iterator[_Table]:
+        """The tables of sets that a GPU follows, from (sets, layers + 1) seconds before it."""
+        segments, lasting = self._segments(gpu), self._segments_with_output(gpu)
+        least = (before[:, :, None] + segments).min(axis=1)
+        finals = (before[:, :-1] + lasting).min(axis=1)
+        return map(_Table, least, map(float, finals))
 
     def _segments(self, gpu: int) -> Floats:
         """(layers + 1, layers + 1) seconds of layers from the first number up to the second."""
-        if gpu not in self._inner:
-            self._inner[gpu] = self._priced(gpu, float(self.room.inner[gpu]))
-        return self._inner[gpu]
+        return self._priced(gpu, float(self.room.inner[gpu]), slice(None))
 
     def _segments_with_output(self, gpu: int) -> Floats:
         """(layers,) seconds of layers from a number on to the end, beside the output."""
-        if gpu not in self._last:
-            self._last[gpu] = self._priced(gpu, float(self.room.last[gpu]))[:-1, -1]
-        return self._last[gpu]
+        return self._priced(gpu, float(self.room.last[gpu]), slice(self.count, None))[:-1, 0]
 
-    def _priced(self, gpu: int, room: float) -> Floats:
+    def _priced(self, gpu: int, room: float, ends: slice) -> Floats:
+        """(layers + 1, ends) seconds of spans of layers on a GPU; infinite if they do not fit."""
+        # The leading GPU is nearer to the host's experts than others of its kind.
+        key = self.kinds[gpu], gpu == self.first, room, ends.start
+        if key not in self._seconds:
+            self._seconds[key] = self._span_seconds(gpu, room, ends)
+        return self._seconds[key]
+
+    def _span_seconds(self, gpu: int, room: float, ends: slice) -> Floats:
         home, away = self.prices.home[:, gpu], self.prices.away[:, gpu]
         mixed = self.loads.experts > 0
         trunk = self.loads.trunk.astype(float)
         if self.host_parts:
-            free = room - _spans(trunk)
-            saved = self._saved(np.where(mixed, away - home, 0.0), free)
-            seconds = _spans(np.where(mixed, away, home)) - saved
+            free = room - spans(trunk, ends)
+            savings = np.where(mixed, away - home, 0.0)
+            saved, proves = savings_of_spans(self.loads.experts, savings, free, ends, self.exact)
+            seconds = spans(np.where(mixed, away, home), ends) - saved
+            self.proves &= proves
         else:
-            free = room - _spans(trunk + self.loads.experts)
-            seconds = _spans(home)
+            free = room - spans(trunk + self.loads.experts, ends)
+            seconds = spans(home, ends)
         seconds[free < 0] = np.inf
-        seconds[np.tril_indices(len(seconds))] = np.inf
+        begins, numbers = np.arange(self.count + 1)[:, None], np.arange(self.count + 1)[ends]
+        seconds[begins >= numbers] = np.inf
         return seconds
 
-    def _saved(self, savings: Floats, free: Floats) -> Floats:
-        """Seconds saved by the experts that fit beside the other tensors of each span."""
-        kinds = [
-            (size, saving, _spans(members))
-            for size, saving, members in _classes(self.loads.experts, savings)
-        ]
-        if not self.exact or len(kinds) != 2:
-            self.proves &= not self.exact or len(kinds) < 2
-            return _filled(kinds, free, self.exact)
-        # The rarer kind is counted out, the other one fills the room.
-        rare, frequent = sorted(kinds, key=lambda entry: entry[2].max())
-        best = np.zeros_like(free)
-        for count in range(int(rare[2].max()) + 1):
-            rest = free - count * rare[0]
-            total = count * rare[1] + _filled([frequent], rest, True)
-            valid = (rest >= 0) & (count <= rare[2])
-            best = np.where(valid, np.maximum(best, total), best)
-        return best
-
-    def _traced(
-        self, tables: Mapping[State, _Table], seconds: float, state: State, output: int
-    ) -> Cut:
-        """The cut that ends in a state."""
+    def _traced(self, tables: Tables, seconds: float, used: int, last: int, output: int) -> Cut:
+        """The cut that ends with a last GPU and a place of the output."""
         route: list[tuple[int, int]] = []
         away: set[int] = set()
-        place = self.count + 1 if output == state[1] != HOST else self.count
-        lead = HOST
-        while state[1] != HOST:
-            table = tables[state]
-            begin, end = int(table.begin[place]), min(place, self.count)
-            room = self.room.inner if place <= self.count else self.room.last
-            away |= self._away(state[1], begin, end, float(room[state[1]]))
-            route.append((state[1], end))
-            state, place = table.sources[int(table.origin[place])], begin
-        if state[0]:
-            lead = state[0].bit_length() - 1
-        route.append((HOST, min(place, self.count)))
-        return Cut(seconds, tuple(reversed(route)), output, frozenset(away), lead)
+        end, final = self.count, output == last != HOST
+        while last != HOST:
+            group, used = tables[used ^ 1 << last], used ^ 1 << last
+            before = self._before(group, last)
+            lasting = self._segments_with_output(last) if final else self._segments(last)[:end, end]
+            begin = int((before[: len(lasting)] + lasting).argmin())
+            room = self.room.last if final else self.room.inner
+            away |= self._away(last, begin, end, float(room[last]))
+            route.append((last, end))
+            gpu, end, final = last, begin, False
+            last = min(
+                group, key=lambda one: group[one].least[end] + self.prices.crossing[one, gpu]
+            )
+        lead = used.bit_length() - 1 if used else HOST
+        return Cut(seconds, ((HOST, end), *reversed(route)), output, frozenset(away), lead)
 
     def _away(self, gpu: int, begin: int, end: int, room: float) -> set[int]:
         """Layers of a span whose experts are on the host."""
@@ -300,73 +282,3 @@ class Cutter:
 def _bits(used: int, output: int) -> int:
     """The GPUs in use, with that of the output."""
     return used if output == HOST else used | 1 << output
-
-
-def _spans(values: Floats) -> Floats:
-    """(n + 1, n + 1) sums of values from the first index up to the second."""
-    ends = np.concatenate([[0.0], np.cumsum(values)])
-    sums: Floats = ends[None, :] - ends[:, None]
-    return sums
-
-
-def _classes(sizes: Ints, savings: Floats) -> Iterator[tuple[int, float, Floats]]:
-    """Layers with experts of one size and saving: both, and (layers,) 1 for each member.
-
-    Savings that differ by rounding alone are one; a saving below zero is none.
-    """
-    groups: dict[tuple[int, float], list[int]] = {}
-    for i, (size, saving) in enumerate(zip(sizes.tolist(), savings.tolist(), strict=True)):
-        if size and saving > 0:
-            groups.setdefault((size, float(f"{saving:.9e}")), []).append(i)
-    for (size, _), members in groups.items():
-        flags = np.zeros(len(sizes))
-        flags[members] = 1.0
-        yield size, float(max(savings[members])), flags
-
-
-def _filled(sizes: Sequence[tuple[int, float, Floats]], free: Floats, whole: bool) -> Floats:
-    """Seconds saved by filling the room with the densest savings first."""
-    saved, rest = np.zeros_like(free), np.maximum(free, 0.0)
-    for size, saving, members in sorted(sizes, key=lambda entry: -entry[1] / entry[0]):
-        fitting = rest / size
-        number = np.clip(np.floor(fitting) if whole else fitting, 0.0, np.maximum(members, 0.0))
-        saved += number * saving
-        rest = rest - number * size
-    return saved
-
-
-def knapsack(sizes: Sequence[int], values: Sequence[float], room: float) -> list[bool]:
-    """The items of the largest total value that fit, exactly for up to three kinds of items.
-
-    Of equal items it takes the later ones.
-    """
-    kinds: dict[tuple[int, float], list[int]] = {}
-    for i, (size, value) in enumerate(zip(sizes, values, strict=True)):
-        if value > 0:
-            kinds.setdefault((size, float(f"{value:.9e}")), []).append(i)
-    order = sorted(kinds, key=lambda kind: -kind[1] / kind[0])
-    counts = _counts(order, [len(kinds[kind]) for kind in order], room)
-    selection = [False] * len(sizes)
-    for kind, count in zip(order, counts, strict=True):
-        for i in kinds[kind][len(kinds[kind]) - count :]:
-            selection[i] = True
-    return selection
-
-
-def _counts(
-    kinds: Sequence[tuple[int, float]], most: Sequence[int], room: float
-) -> tuple[int, ...]:
-    """The number of each kind to take; beyond three kinds, the densest first."""
-    if not kinds:
-        return ()
-    size, value = kinds[0]
-    largest = min(most[0], int(max(room, 0.0) // size))
-    if len(kinds) == 1 or len(kinds) > 3:
-        return (largest, *_counts(kinds[1:], most[1:], room - largest * size))
-    best, total = (0,) * len(kinds), -1.0
-    for count in range(largest, -1, -1):
-        rest = _counts(kinds[1:], most[1:], room - count * size)
-        saved = count * value + sum(n * k[1] for n, k in zip(rest, kinds[1:], strict=True))
-        if saved > total:
-            best, total = (count, *rest), saved
-    return best

@@ -7,68 +7,24 @@ Rules: `src/llama-model.cpp` (`load_tensors`: layers, output), `src/llama-model-
 from __future__ import annotations
 
 import re
-import shlex
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from situate.errors import SituateError, nearest
+from situate.errors import SituateError
 from situate.language.cache import CacheOptions
 from situate.language.layout import HOST, Layout
 from situate.language.model import LanguageModel, Layer
+from situate.language.planning.flag_words import Words, read_words
 
 EXPERTS = r"\.ffn_(up|down|gate|gate_up)_(ch|)exps"
 """The pattern by which `--cpu-moe` finds the tensors of experts."""
 
 DEFAULT_UBATCH, DEFAULT_BATCH = 512, 2048
 
-ALIASES: Mapping[str, tuple[str, ...]] = {
-    "-ngl": ("--gpu-layers", "--n-gpu-layers"),
-    "-ts": ("--tensor-split",),
-    "-sm": ("--split-mode",),
-    "-mg": ("--main-gpu",),
-    "-dev": ("--device",),
-    "-ot": ("--override-tensor",),
-    "-ncmoe": ("--n-cpu-moe",),
-    "-c": ("--ctx-size",),
-    "-ub": ("--ubatch-size",),
-    "-b": ("--batch-size",),
-    "-np": ("--parallel",),
-    "-ctk": ("--cache-type-k",),
-    "-ctv": ("--cache-type-v",),
-}
-"""Flags with a value that a layout depends on."""
-
-SWITCHES: Mapping[str, tuple[str, ...]] = {
-    "-cmoe": ("--cpu-moe",),
-    "-nkvo": ("--no-kv-offload",),
-    "-kvo": ("--kv-offload",),
-    "--no-op-offload": (),
-    "--op-offload": (),
-    "-kvu": ("--kv-unified",),
-    "--no-kv-unified": ("-no-kvu",),
-    "--swa-full": (),
-}
-"""Flags without a value that a layout depends on."""
-
-OTHER_VALUES = (
-    *("-m", "--model", "-t", "--threads", "-tb", "--threads-batch", "--host", "--port", "-a"),
-    *("--alias", "-fa", "--flash-attn", "-fit", "--fit", "-fitt", "--fit-target", "--temp", "-n"),
-    *("--top-k", "--top-p", "--min-p", "-s", "--seed", "--api-key", "--chat-template", "-hf"),
-    *("--reasoning-format", "--numa", "--prio", "--poll", "--rope-scaling", "--rope-scale"),
-    *("-p", "--prompt", "-f", "--file", "--predict", "--n-predict", "-to", "--timeout"),
-)
-"""Flags with a value that has no part in a layout."""
-
-OTHER_SWITCHES = (
-    *("--no-mmap", "--mmap", "--mlock", "--jinja", "--no-warmup", "--metrics", "-v", "--verbose"),
-    *("--no-webui", "-cb", "--cont-batching", "--repack", "--no-repack", "-nr", "--no-host"),
-)
-"""Flags without a value that has a part in a layout."""
-
-DEVICE_NAME = re.compile(r"(?:CUDA|ROCm|HIP|Vulkan|SYCL|Metal|MTL|GPU|RPC)(\d+)", re.IGNORECASE)
+DEVICE_NAME = re.compile(r"(CUDA|ROCm|HIP|Vulkan|SYCL|Metal|MTL|GPU|RPC)(\d+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -87,20 +43,35 @@ class Launch:
 
 
 @dataclass(frozen=True)
-class _Words:
-    """The flags of a command line by their short names."""
+class _Machine:
+    """The GPUs by their names.
 
-    values: Mapping[str, str]
-    switches: frozenset[str]
-    overrides: tuple[tuple[str, str], ...]
+    Attributes:
+        names: (GPUs,) in the cluster file.
+        devices: (GPUs,) in llama.cpp; none if numbers alone count.
+    """
 
-    def number(self, name: str, default: int, least: int = 0) -> int:
-        text = self.values.get(name)
-        if text is None:
-            return default
-        if not re.fullmatch(r"-?\d{1,9}", text) or int(text) < least:
-            raise SituateError(f"--flags: {name} {text!r}: must be a number from {least} on")
-        return int(text)
+    names: tuple[str, ...]
+    devices: tuple[str, ...]
+
+    def number(self, name: str) -> int:
+        """A device's number by one of its names, or `HOST`.
+
+        Raises:
+            SituateError: no device has that name.
+        """
+        if name.upper() in ("CPU", "CUDA_HOST", "HOST"):
+            return HOST
+        for names in (self.names, self.devices):
+            if name in names:
+                return names.index(name)
+        match = DEVICE_NAME.fullmatch(name)
+        # Names of another backend stand for the same GPUs.
+        own = match and any(device.startswith(match[1]) for device in self.devices)
+        if match and not own and int(match[2]) < len(self.names):
+            return int(match[2])
+        count = f"the cluster has {len(self.names)} GPUs"
+        raise SituateError(f"--flags: unknown device {name!r}: {count}: {', '.join(self.names)}")
 
 
 def parse_flags(
@@ -109,6 +80,7 @@ def parse_flags(
     names: Sequence[str],
     memory: Sequence[float],
     defaults: CacheOptions,
+    devices: Sequence[str] = (),
 ) -> Launch:
     """The layout that llama.cpp would make of a command line.
 
@@ -118,16 +90,18 @@ def parse_flags(
         names: of the GPUs; `CUDA0` and the like also name them, by their numbers.
         memory: (GPUs,) free bytes, by which llama.cpp divides layers without `-ts`.
         defaults: context, slots and types of the cache, where the flags do not say.
+        devices: (GPUs,) their names in llama.cpp; without any, the numbers in names count.
 
     Raises:
         SituateError: a flag is unknown, or its value cannot be.
     """
-    words = _read(text)
-    gpus = _devices(words, names)
+    words = read_words(text)
+    machine = _Machine(tuple(names), tuple(devices))
+    gpus = _devices(words, machine)
     ubatch = words.number("-ub", DEFAULT_UBATCH, 1)
     options = _options(words, ubatch, defaults)
     layers, output = _layers(words, model, gpus, memory)
-    experts, output, notes = _overridden(words, model, layers, output, names)
+    experts, output, notes = _overridden(words, model, layers, output, machine)
     layout = Layout(
         order=tuple(gpus),
         layers=tuple(layers),
@@ -141,7 +115,7 @@ def parse_flags(
     return Launch(layout, options, tuple(notes))
 
 
-def _options(words: _Words, ubatch: int, defaults: CacheOptions) -> CacheOptions:
+def _options(words: Words, ubatch: int, defaults: CacheOptions) -> CacheOptions:
     return CacheOptions(
         words.number("-c", 0) or defaults.context,
         words.values.get("-ctk", defaults.key_type).upper(),
@@ -153,85 +127,12 @@ def _options(words: _Words, ubatch: int, defaults: CacheOptions) -> CacheOptions
     )
 
 
-def _read(text: str) -> _Words:
-    """
-    Raises:
-        SituateError: quotes are open, a flag is unknown, or its value is missing.
-    """
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise SituateError(f"--flags: {error}") from None
-    groups = (*ALIASES.items(), *SWITCHES.items())
-    short = {alias: name for name, others in groups for alias in others}
-    values: dict[str, str] = {}
-    switches: set[str] = set()
-    overrides: list[tuple[str, str]] = []
-    if words and not words[0].startswith("-"):
-        words.pop(0)  # the program
-    while words:
-        word, sign, value = words.pop(0).partition("=")
-        name = short.get(word, word)
-        if name in SWITCHES or word in OTHER_SWITCHES:
-            switches.add(name)
-        elif name in ALIASES or word in OTHER_VALUES:
-            if not sign and not words:
-                raise SituateError(f"--flags: {word} has no value")
-            value = value if sign else words.pop(0)
-            values[name] = value
-            if name == "-ot":
-                overrides += _patterns(value)
-        else:
-            raise SituateError(f"--flags: unknown flag {word!r}{_hint(word)}")
-    return _Words(values, frozenset(switches), tuple(overrides))
-
-
-def _hint(word: str) -> str:
-    names = [*ALIASES, *SWITCHES, *(name for group in ALIASES.values() for name in group)]
-    hint = nearest(word, names)
-    return hint if "did you mean" in hint else ""
-
-
-def _patterns(text: str) -> Iterator[tuple[str, str]]:
-    """The pairs of a pattern and a buffer in `-ot`.
-
-    Raises:
-        SituateError: an entry has no buffer, or its pattern is no regular expression.
-    """
-    for entry in text.split(","):
-        pattern, sign, buffer = entry.rpartition("=")
-        if not sign or not pattern:
-            raise SituateError(f"--flags: -ot {entry!r}: must be PATTERN=BUFFER, as in exps=CPU")
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            raise SituateError(f"--flags: -ot {pattern!r}: {error}") from None
-        yield pattern, buffer
-
-
-def _device(name: str, names: Sequence[str]) -> int:
-    """A device's number by a backend's name for it or by its own, or `HOST`.
-
-    Raises:
-        SituateError: no device has that name.
-    """
-    if name.upper() in ("CPU", "CUDA_HOST", "HOST"):
-        return HOST
-    if name in names:
-        return list(names).index(name)
-    match = DEVICE_NAME.fullmatch(name)
-    if match and int(match[1]) < len(names):
-        return int(match[1])
-    count = f"the cluster has {len(names)} GPUs"
-    raise SituateError(f"--flags: unknown device {name!r}: {count}: {', '.join(names)}")
-
-
-def _devices(words: _Words, names: Sequence[str]) -> list[int]:
+def _devices(words: Words, machine: _Machine) -> list[int]:
     """GPUs in the order of `-dev`, or the main one alone with `-sm none`."""
     text = words.values.get("-dev")
-    gpus = list(range(len(names)))
+    gpus = list(range(len(machine.names)))
     if text is not None:
-        gpus = [] if text == "none" else [_device(name, names) for name in text.split(",")]
+        gpus = [] if text == "none" else [machine.number(name) for name in text.split(",")]
     if HOST in gpus or len({*gpus}) < len(gpus):
         raise SituateError(f"--flags: -dev {text!r}: must name GPUs, each of them once")
     mode = words.values.get("-sm", "layer")
@@ -246,7 +147,7 @@ def _devices(words: _Words, names: Sequence[str]) -> list[int]:
 
 
 def _layers(
-    words: _Words, model: LanguageModel, gpus: Sequence[int], memory: Sequence[float]
+    words: Words, model: LanguageModel, gpus: Sequence[int], memory: Sequence[float]
 ) -> tuple[list[int], int]:
     """The device of each layer, and of the output, which counts as one more layer."""
     count = model.sizes.layers
@@ -263,7 +164,7 @@ def _layers(
     return devices[:-1], devices[-1]
 
 
-def _shares(words: _Words, gpus: Sequence[int], memory: Sequence[float]) -> list[float]:
+def _shares(words: Words, gpus: Sequence[int], memory: Sequence[float]) -> list[float]:
     """
     Raises:
         SituateError: shares are no numbers, negative, all zero or too many.
@@ -285,10 +186,10 @@ def _shares(words: _Words, gpus: Sequence[int], memory: Sequence[float]) -> list
 
 
 def _overridden(
-    words: _Words, model: LanguageModel, layers: Sequence[int], output: int, names: Sequence[str]
+    words: Words, model: LanguageModel, layers: Sequence[int], output: int, machine: _Machine
 ) -> tuple[list[int], int, list[str]]:
     """The devices of experts and of the output after `-ot`, and what a layout cannot say."""
-    rules = [(re.compile(p), _device(buffer, names)) for p, buffer in words.overrides]
+    rules = [(re.compile(p), machine.number(buffer)) for p, buffer in words.overrides]
     if "-cmoe" in words.switches:
         rules.append((re.compile(EXPERTS), HOST))
     rules += [

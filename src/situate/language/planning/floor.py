@@ -13,13 +13,10 @@ Any weights y (of sum 1) and prices p of memory give a lower bound of it, by wea
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
 from situate.language.layout import HOST
-from situate.language.planning.capacity import layer_loads
 from situate.language.planning.planner import Planner
 from situate.language.planning.prices import PriceList
 
@@ -31,12 +28,13 @@ STEPS = 200
 
 def floor_seconds(planner: Planner) -> float:
     """Seconds of the objective that no placement is below, with the best of the ubatches."""
-    prices = PriceList(planner.model, planner.home, planner.options, planner.work)
-    return min(_floor(planner, prices, ubatch) for ubatch in planner.ubatches)
+    prices = PriceList(planner.times, planner.work)
+    least = min(_floor(planner, prices, ubatch) for ubatch in planner.ubatches)
+    return least + planner.work.drafting_seconds
 
 
 def _floor(planner: Planner, price_list: PriceList, ubatch: int) -> float:
-    loads = layer_loads(planner.model, replace(planner.options, ubatch=ubatch), False)
+    loads = planner.capacity.loads(ubatch, False)
     trunk, experts, output = (
         sum(parts, np.float64(0))
         for parts in zip(

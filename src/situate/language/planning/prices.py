@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from situate.language.cache import CacheOptions
-from situate.language.home import Home
+from situate.language.layer_seconds import Floats, LayerSeconds, Timetable
 from situate.language.layout import HOST, Layout
 from situate.language.memory import OFFLOAD_BATCH
-from situate.language.model import LanguageModel, Layer
-from situate.language.planning.workload import Pass, Workload
-from situate.language.speed import LayerSeconds, layer_seconds
-
-Floats = NDArray[np.float64]
-
-
-BY_LAYER = ("dense", "attention", "experts", "dense_upload", "expert_upload")
-"""Tables of `LayerSeconds` with one row a layer."""
+from situate.language.planning.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -52,19 +41,17 @@ class Prices:
 
 
 class PriceList:
-    """Prices of a workload for any ubatch; the tables of a ubatch are made once."""
+    """Prices of a workload for any ubatch."""
 
-    def __init__(
-        self, model: LanguageModel, home: Home, options: CacheOptions, work: Workload
-    ) -> None:
-        self.model, self.home, self.options, self.work = model, home, options, work
-        self._tables: dict[Pass, LayerSeconds] = {}
+    def __init__(self, times: Timetable, work: Workload) -> None:
+        self.times, self.work = times, work
 
     def prices(self, ubatch: int, host_cache: bool, first: int | None, stages: int = 1) -> Prices:
         """Prices of a setting; with several stages, less than their sum is never spent.
 
-        With pipeline parallelism each full ubatch but the first costs the slowest stage alone,
-        which takes at least the mean of all stages.
+        With pipeline parallelism each full ubatch but the first costs the slowest stage alone. It
+        takes at least any weighted mean of all stages; weights in proportion to the speeds of GPUs
+        make it that of equal stages.
 
         Args:
             ubatch: tokens at once.
@@ -72,48 +59,37 @@ class PriceList:
             first: the GPU that computes with the host's weights in long batches; None without.
             stages: GPUs that work on ubatches one behind another.
         """
-        parts = [
-            (1 + (c - 1) / stages if offloads and c > 1 else c, t, first if offloads else None)
-            for c, t, offloads in self.tables(ubatch)
-        ]
-        return Prices(
-            sum((c * _home(t, host_cache, f) for c, t, f in parts), np.zeros(())),
-            sum((c * _away(t, host_cache, f) for c, t, f in parts), np.zeros(())),
-            sum((c * t.crossing for c, t, _ in parts), np.zeros(())),
-            sum((c * t.output for c, t, _ in parts), np.zeros(())),
-        )
+        home, away, crossing, output = (np.zeros(()) for _ in range(4))
+        for count, t, offloads in self.tables(ubatch):
+            overlapping = stages > 1 and offloads and count > 1
+            weight: Floats | float = count
+            if overlapping:
+                weight = 1 + (count - 1) * _stage_weights(t, stages)
+            leader = first if offloads else None
+            home = home + weight * _home(t, host_cache, leader)
+            away = away + weight * _away(t, host_cache, leader)
+            crossing = crossing + (1 if overlapping else count) * t.crossing
+            output = output + weight * t.output
+        return Prices(home, away, crossing, output)
 
     def tables(self, ubatch: int) -> list[tuple[float, LayerSeconds, bool]]:
         """The passes of a workload: their number, seconds, and whether they are long enough for
         GPUs to compute with the host's weights."""
         return [
-            (entry.count, self._table(entry), entry.tokens >= OFFLOAD_BATCH)
+            (
+                entry.count,
+                self.times.seconds(entry.tokens, entry.depth),
+                entry.tokens >= OFFLOAD_BATCH,
+            )
             for entry in self.work.passes(ubatch)
         ]
 
-    def _table(self, entry: Pass) -> LayerSeconds:
-        key = replace(entry, count=1)
-        if key not in self._tables:
-            model, rows = self._distinct
-            table = layer_seconds(model, self.home, self.options, entry.tokens, entry.depth)
-            by_layer = {name: getattr(table, name)[rows] for name in BY_LAYER}
-            self._tables[key] = replace(table, **by_layer)
-        return self._tables[key]
 
-    @cached_property
-    def _distinct(self) -> tuple[LanguageModel, list[int]]:
-        """The model with one layer of each kind, and the kind of each layer."""
-        kinds: dict[object, int] = {}
-        rows: list[int] = []
-        layers: list[Layer] = []
-        for layer in self.model.layers:
-            weights = tuple((w.type.name, w.shape, w.role) for w in layer.weights)
-            kind = (weights, layer.cache, layer.experts)
-            if kind not in kinds:
-                kinds[kind] = len(layers)
-                layers.append(layer)
-            rows.append(kinds[kind])
-        return replace(self.model, layers=tuple(layers)), rows
+def _stage_weights(t: LayerSeconds, stages: int) -> Floats:
+    """(devices,) weights whose sum over so many GPUs is at most 1; 1 for the host."""
+    speeds = 1 / np.maximum(t.whole[:, :HOST].sum(axis=0), 1e-300)
+    weights = speeds / np.sort(speeds)[-stages:].sum()
+    return np.append(weights, 1.0)
 
 
 def _trunk(t: LayerSeconds, host_cache: bool, first: int | None) -> Floats:

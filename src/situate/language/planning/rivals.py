@@ -22,7 +22,7 @@ def rivals(planner: Planner) -> Iterator[tuple[str, HomePlan]]:
         return
     rules = (
         ("--fit", _fit_layout(planner)),
-        ("by memory", _proportional_layout(planner)),
+        ("by memory", proportional_layout(planner)),
         ("experts on CPU", _experts_on_cpu(planner)),
     )
     for name, layout in rules:
@@ -50,10 +50,15 @@ def _fit_layout(planner: Planner) -> Layout | None:
     return _forwards(planner, fits, layers)
 
 
-def _proportional_layout(planner: Planner) -> Layout | None:
-    """As many layers on GPUs as fit, in proportion to their memory (llama.cpp's default `-ts`)."""
-    fits = _with_margin(planner, 0)
+def proportional_layout(planner: Planner, fits: Fits | None = None) -> Layout | None:
+    """As many layers on GPUs as fit, in proportion to their memory (llama.cpp's default `-ts`).
+
+    Args:
+        planner: with the model and the home.
+        fits: whether a layout fits; by default by the planner's estimate of memory.
+    """
     count = len(planner.model.layers) + 1
+    fits = fits or _with_margin(planner, 0)
     return _most(lambda offloaded: _proportional(planner, offloaded), count, fits)
 
 

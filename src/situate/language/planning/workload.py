@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 from situate.errors import SituateError, nearest
-from situate.language.cache import CacheOptions
-from situate.language.home import Home
+from situate.language.layer_seconds import Timetable
 from situate.language.layout import Layout
-from situate.language.model import LanguageModel
 from situate.language.speed import decode_seconds, prefill_seconds
 
 Objective = Literal["request", "decode", "prefill", "context"]
+MAX_GUESSES = 64
+
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 
 
@@ -33,6 +33,51 @@ class Pass:
 
 
 @dataclass(frozen=True)
+class Drafting:
+    """A smaller model that guesses tokens, which the large one checks in one pass.
+
+    Attributes:
+        model: path of the file.
+        name: of the model.
+        device: name of its device, which holds all of it.
+        bytes: on that device.
+        host_bytes: in host memory beside it.
+        tokens: guesses before each pass of the large model.
+        acceptance: probability that a guess is right.
+        seconds: of a guess.
+        prefill: seconds of the prompt in the small model.
+
+    Raises:
+        SituateError: a number is out of range.
+    """
+
+    model: str
+    name: str
+    device: str
+    bytes: int
+    host_bytes: int
+    tokens: int = 3
+    acceptance: float = 0.7
+    seconds: float = 0.0
+    prefill: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.tokens <= MAX_GUESSES:
+            raise SituateError(f"draft tokens: must be 1 to {MAX_GUESSES}, got {self.tokens}")
+        if not 0 <= self.acceptance <= 1:
+            raise SituateError(f"draft acceptance: must be 0 to 1, got {self.acceptance}")
+
+    @property
+    def tokens_a_pass(self) -> float:
+        """Tokens that a pass of the large model yields, in the mean.
+
+        The sum of a^i for i from 0 to the number of guesses (Leviathan, Kalman and Matias 2023,
+        arXiv:2211.17192, Eq. 1).
+        """
+        return sum(self.acceptance**i for i in range(self.tokens + 1))
+
+
+@dataclass(frozen=True)
 class Workload:
     """A request: a prompt and a reply.
 
@@ -40,6 +85,7 @@ class Workload:
         prompt, reply: tokens.
         objective: `request` counts the seconds of both, `decode` those of a token of the reply,
             `prefill` those of the prompt; `context` is planned as a request.
+        drafting: guesses of a smaller model; None without one.
 
     Raises:
         SituateError: the objective does not exist, or the request has no tokens.
@@ -48,6 +94,7 @@ class Workload:
     prompt: int = 2000
     reply: int = 500
     objective: Objective = "request"
+    drafting: Drafting | None = None
 
     def __post_init__(self) -> None:
         if self.objective not in OBJECTIVES:
@@ -61,6 +108,24 @@ class Workload:
     def depth(self) -> int:
         """Tokens in the cache in the middle of the reply."""
         return self.prompt + self.reply // 2
+
+    @property
+    def checked(self) -> int:
+        """Tokens of a pass while the model decodes: one, and the guesses."""
+        return 1 if self.drafting is None else 1 + self.drafting.tokens
+
+    @property
+    def tokens_a_pass(self) -> float:
+        """Tokens of the reply that a pass yields, in the mean."""
+        return 1 if self.drafting is None else self.drafting.tokens_a_pass
+
+    @property
+    def drafting_seconds(self) -> float:
+        """The part of the objective in which the smaller model runs."""
+        if self.drafting is None:
+            return 0.0
+        guesses = self.drafting.tokens * self.drafting.seconds / self.tokens_a_pass
+        return self.seconds(self.drafting.prefill, guesses)
 
     def seconds(self, prefill: float, decode: float) -> float:
         """The objective, from the seconds of the prompt and of one token of the reply."""
@@ -78,7 +143,8 @@ class Workload:
                 if count and tokens:
                     yield Pass(count, tokens, max(self.prompt - ubatch, 0) // 2)
         if self.objective != "prefill":
-            yield Pass(1 if self.objective == "decode" else self.reply, 1, self.depth)
+            count = 1 if self.objective == "decode" else self.reply
+            yield Pass(count / self.tokens_a_pass, self.checked, self.depth)
 
 
 class Speed(NamedTuple):
@@ -95,10 +161,11 @@ class Speed(NamedTuple):
     objective: float
 
 
-def speed_of(
-    model: LanguageModel, layout: Layout, home: Home, options: CacheOptions, work: Workload
-) -> Speed:
+def speed_of(times: Timetable, layout: Layout, work: Workload) -> Speed:
     """The seconds of a workload on a layout."""
-    prefill = prefill_seconds(model, layout, home, options, work.prompt)
-    decode = decode_seconds(model, layout, home, options, work.depth)
+    prefill = prefill_seconds(times, layout, work.prompt)
+    decode = decode_seconds(times, layout, work.depth, work.checked) / work.tokens_a_pass
+    if work.drafting is not None:
+        prefill += work.drafting.prefill
+        decode += work.drafting.tokens * work.drafting.seconds / work.tokens_a_pass
     return Speed(prefill, decode, work.seconds(prefill, decode))

@@ -96,6 +96,39 @@ def test_plans_are_exported_to_engines(situate, request_, tmp_path, engine):
     assert "config.json" in (tmp_path / "out.txt").read_text()
 
 
+# Drafts: planned beside the model, in the file, and in the exports.
+@pytest.fixture
+def draft(tmp_path):
+    (tmp_path / "draft").mkdir()
+    values = DENSE | {"num_hidden_layers": 1}
+    (tmp_path / "draft" / "config.json").write_text(json.dumps(values))
+    return ("--draft", "draft", "--draft-acceptance", "0.8", "--draft-tokens", "4")
+
+
+def test_a_plan_with_a_draft_says_what_it_gains(situate, request_, draft, tmp_path):
+    content = situate("plan", *request_, *draft, "--json", "--out", "plan.json").json
+    drafting = content["request"]["drafting"]
+    assert (drafting["tokens"], drafting["acceptance"]) == (4, 0.8)
+    assert "-md draft -devd CUDA0" in content["command"]
+    assert content["decode_tokens_per_second_without_draft"] > 0
+    options = ("--cluster", "home.toml", "--quant", "Q4_K_M", "--to", "llama-swap")
+    situate("export", "config.json", "plan.json", *options, "--out", "swap.yaml")
+    assert "--spec-draft-n-max 4" in (tmp_path / "swap.yaml").read_text()
+    explained = situate("explain", "config.json", "plan.json", *request_[1:5])
+    assert "draft on fast" in explained.out
+
+
+def test_the_longest_context_leaves_room_for_a_draft(situate, request_, draft):
+    run = situate("plan", *request_, *draft, "--objective", "context", "--json")
+    assert run.json["cache"]["context"] == MIXTURE["max_position_embeddings"]
+
+
+def test_a_plan_has_a_picture(situate, request_, tmp_path):
+    pytest.importorskip("matplotlib")
+    assert situate("plan", *request_, "--picture", "plan.svg").status == 0
+    assert "<svg" in (tmp_path / "plan.svg").read_text()
+
+
 # Bad inputs take one line each.
 @pytest.mark.parametrize(
     ("command", "options", "message"),
@@ -105,6 +138,10 @@ def test_plans_are_exported_to_engines(situate, request_, tmp_path, engine):
         ("plan", ["--objective", "throughput"], "unknown objective 'throughput'"),
         ("plan", ["--method", "heft"], "--method: has no meaning for a language model"),
         ("plan", ["--cache-type", "q9"], "cache type 'q9'"),
+        ("plan", ["--draft-tokens", "4"], "--draft-tokens: needs a smaller model: give --draft"),
+        ("plan", ["--draft-acceptance", "0.5"], "--draft-acceptance: needs a smaller model"),
+        ("plan", ["--picture", "plan.pdf"], "must end in .svg or .png"),
+        ("compare", ["--picture", "plan.svg"], "--picture: has no meaning"),
         ("compare", ["--flags", "--bogus"], "--flags: unknown flag '--bogus'"),
         ("compare", ["--flags", "-dev CUDA5"], "unknown device 'CUDA5'"),
     ],
@@ -148,3 +185,36 @@ def test_options_of_language_models_are_for_them_alone(situate, model):
     run = situate("plan", model, "--context", "100")
     assert run.status == 2
     assert "--context is for language models" in run.err
+
+
+# Passes as graphs, which other commands read.
+def test_a_pass_is_a_graph_that_can_be_planned(situate, request_, tmp_path):
+    options = ("--quant", "Q4_K_M", "--phase", "decode", "--depth", "1000")
+    assert situate("convert", "config.json", "decode.json", *options).status == 0
+    text = HOME.replace("flops.float32", "flops.float16")
+    (tmp_path / "machine.toml").write_text(text)
+    run = situate("plan", "decode.json", "--cluster", "machine.toml", "--method", "heft")
+    assert run.status == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--ubatch", "64"], "--ubatch: is for --phase prefill"),
+        (["--phase", "train"], "unknown phase 'train'"),
+        (["--depth", "9000"], "--depth: 9,000 and 1 tokens, and .* ends at 8,192"),
+        (["--depth", "1000", "--context", "100"], "do not fit a context of 100"),
+    ],
+)
+def test_passes_that_cannot_be_are_refused(situate, request_, options, message):
+    import re
+
+    run = situate("convert", "config.json", "decode.json", "--quant", "Q4_K_M", *options)
+    assert run.status == 2
+    assert re.search(message, run.err)
+
+
+def test_passes_are_of_language_models(situate, model, tmp_path):
+    run = situate("convert", model, str(tmp_path / "x.json"), "--phase", "decode")
+    assert run.status == 2
+    assert "--phase is for language models" in run.err

@@ -11,7 +11,10 @@ from situate.errors import SituateError
 LANGUAGE_OBJECTIVES = ("request", "decode", "prefill", "context")
 """Objectives of plans of language models."""
 
-TYPED = ("quant", "context", "prompt", "reply", "slots", "cache_type", "draft")
+TYPED = (
+    *("quant", "context", "prompt", "reply", "slots", "cache_type"),
+    *("draft", "draft_tokens", "draft_acceptance"),
+)
 """Options of language models by their fields."""
 
 Quant = Annotated[
@@ -75,8 +78,27 @@ class LanguageOptions:
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Of a language model: a smaller one that guesses tokens; its memory is reserved "
-            "on the first GPU.",
+            help="Of a language model: a smaller one that guesses tokens, placed beside it.",
+        ),
+    ] = None
+    draft_tokens: Annotated[
+        int | None,
+        typer.Option(
+            "--draft-tokens",
+            min=1,
+            max=64,
+            metavar="N",
+            help="Guesses of the draft before each pass of the model. Default: 3.",
+        ),
+    ] = None
+    draft_acceptance: Annotated[
+        float | None,
+        typer.Option(
+            "--draft-acceptance",
+            min=0.0,
+            max=1.0,
+            metavar="P",
+            help="Probability that a guess of the draft is right. Default: 0.7.",
         ),
     ] = None
 
@@ -88,5 +110,57 @@ class LanguageOptions:
         values = {name: getattr(self, name) for name in TYPED} | {"flags": flags or None}
         for name, value in values.items():
             if value is not None:
+                option = name.replace("_", "-")
+                raise SituateError(f"--{option} is for language models (GGUF, config.json)")
+
+
+@option_class
+class PassOptions:
+    """The pass of a language model to convert, as typed; None where it is not typed."""
+
+    phase: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PHASE",
+            help="Of a language model: decode (one token) or prefill (a ubatch). Default: decode.",
+        ),
+    ] = None
+    depth: Annotated[
+        int | None,
+        typer.Option(
+            min=0, metavar="TOKENS", help="Of a language model: tokens in the cache. Default: 0."
+        ),
+    ] = None
+    ubatch: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="TOKENS", help="Of a language model: tokens of a prefill. Default: 512."
+        ),
+    ] = None
+    context: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="TOKENS",
+            help="Of a language model: tokens that its cache holds. Default: those of the pass.",
+        ),
+    ] = None
+    cache_type: Annotated[
+        str | None,
+        typer.Option(
+            "--cache-type",
+            metavar="TYPE",
+            help="Of a language model: type of its cache, such as q8_0. Default: f16.",
+        ),
+    ] = None
+    quant: Quant = None
+
+    def refuse(self) -> None:
+        """
+        Raises:
+            SituateError: an option for language models was typed for another model.
+        """
+        for name in ("phase", "depth", "ubatch", "context", "cache_type", "quant"):
+            if getattr(self, name) is not None:
                 option = name.replace("_", "-")
                 raise SituateError(f"--{option} is for language models (GGUF, config.json)")
