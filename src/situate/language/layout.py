@@ -26,6 +26,7 @@ class Layout:
         split: `layer` or `tensor` (`-sm`): devices in turn, or every matrix divided.
         ubatch: tokens of a prompt that pass through the model at once (`-ub`).
         op_offload: True if a GPU computes with the host's weights in long batches.
+        moved: (name, GPU or `HOST`) of tensors away from the rest of their part.
     """
 
     order: tuple[int, ...]
@@ -36,3 +37,4 @@ class Layout:
     split: Literal["layer", "tensor"] = "layer"
     ubatch: int = 512
     op_offload: bool = True
+    moved: tuple[tuple[str, int], ...] = ()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from situate.language.activations.blocks import PassOptions
+from situate.language.activations.replay import can_replay, replayed_peaks
 from situate.language.cache import PAD, CacheOptions
 from situate.language.compute_buffers import (
     F32,
@@ -98,20 +100,29 @@ def device_memory(
 
 def is_pipelined(layout: Layout) -> bool:
     """True if llama.cpp has several ubatches under way: all layers whole on several GPUs."""
-    whole = layout.experts == layout.layers and HOST not in (*layout.layers, layout.output)
-    return whole and len(layout.order) > 1 and layout.split == "layer" and not layout.host_cache
+    return (
+        layout.experts == layout.layers
+        and not layout.moved
+        and HOST not in (*layout.layers, layout.output)
+        and len(layout.order) > 1
+        and layout.split == "layer"
+        and not layout.host_cache
+        and layout.order.index(layout.output) >= layout.order.index(layout.layers[-1])
+    )
 
 
 def _weights(model: LanguageModel, layout: Layout, gpus: int) -> list[int]:
-    sums = [0] * (gpus + 1)
+    sums, moved = [0] * (gpus + 1), dict(layout.moved)
     for layer, place, expert_place in zip(model.layers, layout.layers, layout.experts, strict=True):
         for weight in layer.weights:
-            _add(sums, layout, expert_place if weight.role == "experts" else place, weight.size)
-    embedding = sum(weight.size for weight in model.embedding)
-    sums[HOST] += embedding
-    _add(sums, layout, layout.output, sum(weight.size for weight in model.output))
-    if model.tied and layout.output != HOST:
-        _add(sums, layout, layout.output, embedding)
+            home = expert_place if weight.role == "experts" else place
+            _add(sums, layout, moved.get(weight.name, home), weight.size)
+    for weight in model.embedding:
+        _add(sums, layout, moved.get(weight.name, HOST), weight.size)
+        if model.tied and layout.output != HOST:
+            _add(sums, layout, layout.output, weight.size)
+    for weight in model.output:
+        _add(sums, layout, moved.get(weight.name, layout.output), weight.size)
     return sums
 
 
@@ -135,6 +146,21 @@ def _add(sums: list[int], layout: Layout, place: int, size: int) -> None:
 def _compute(
     model: LanguageModel, layout: Layout, options: CacheOptions, gpus: int, build: Build
 ) -> list[int]:
+    if build.engine == "llama.cpp" and can_replay(model, layout):
+        peaks = [0] * (gpus + 1)
+        settings = PassOptions(
+            options,
+            min(build.outputs or options.ubatch, options.ubatch),
+            build.flash,
+            build.mask == F32,
+            layout.host_cache,
+            build.converts,
+            len(layout.order),
+        )
+        found = replayed_peaks(model, layout, settings, build.pipeline, build.dry)
+        for device, peak in zip((*layout.order, gpus), found, strict=True):
+            peaks[device] = peak
+        return peaks
     sizes, head = model.sizes, layout.output
     uploading = layout.op_offload and bool(layout.order) and options.ubatch >= OFFLOAD_BATCH
     gate, down = _largest_uploads(model, layout) if uploading else (0, 0)

@@ -127,7 +127,7 @@ def parse_flags(
     ubatch = words.number("-ub", DEFAULT_UBATCH, 1)
     options = _options(words, ubatch, defaults)
     layers, output = _layers(words, model, gpus, memory)
-    experts, output, notes = _overridden(words, model, layers, output, names)
+    experts, output, moved = _overridden(words, model, layers, output, names)
     layout = Layout(
         order=tuple(gpus),
         layers=tuple(layers),
@@ -137,8 +137,10 @@ def parse_flags(
         split="tensor" if words.values.get("-sm") == "tensor" else "layer",
         ubatch=min(ubatch, words.number("-b", DEFAULT_BATCH, 1)),
         op_offload="--no-op-offload" not in words.switches,
+        moved=tuple(moved),
     )
-    return Launch(layout, options, tuple(notes))
+    note = f"speeds are as if {len(moved)} tensors moved by -ot lay with most of their layer"
+    return Launch(layout, options, (note,) if moved else ())
 
 
 def _options(words: _Words, ubatch: int, defaults: CacheOptions) -> CacheOptions:
@@ -286,8 +288,8 @@ def _shares(words: _Words, gpus: Sequence[int], memory: Sequence[float]) -> list
 
 def _overridden(
     words: _Words, model: LanguageModel, layers: Sequence[int], output: int, names: Sequence[str]
-) -> tuple[list[int], int, list[str]]:
-    """The devices of experts and of the output after `-ot`, and what a layout cannot say."""
+) -> tuple[list[int], int, list[tuple[str, int]]]:
+    """The devices of experts and of the output after `-ot`, and the tensors that lie elsewhere."""
     rules = [(re.compile(p), _device(buffer, names)) for p, buffer in words.overrides]
     if "-cmoe" in words.switches:
         rules.append((re.compile(EXPERTS), HOST))
@@ -301,24 +303,36 @@ def _overridden(
     def device(name: str, default: int) -> int:
         return next((there for rule, there in rules if rule.search(name)), default)
 
-    experts, elsewhere = [], 0
+    experts: list[int] = []
+    moved: list[tuple[str, int]] = []
     for layer, home in zip(model.layers, layers, strict=True):
         place, others = _of_layer(layer, home, device)
         experts.append(place)
-        elsewhere += others
-    notes = [f"priced as if {elsewhere} tensors moved by -ot lay with most of their layer"]
+        moved += others
+    for weight in model.embedding:
+        if (place := device(weight.name, HOST)) != HOST and not model.tied:
+            moved.append((weight.name, place))
     for weight in model.output:
         if weight.role == "output":
             output = device(weight.name, output)
-    return experts, output, notes if elsewhere else []
+    for weight in model.output:
+        if (place := device(weight.name, output)) != output:
+            moved.append((weight.name, place))
+    return experts, output, moved
 
 
-def _of_layer(layer: Layer, home: int, device: Callable[[str, int], int]) -> tuple[int, int]:
-    """The device of most of a layer's experts, and the number of tensors that lie elsewhere."""
+def _of_layer(
+    layer: Layer, home: int, device: Callable[[str, int], int]
+) -> tuple[int, list[tuple[str, int]]]:
+    """The device of most of a layer's experts, and the tensors that lie elsewhere."""
     sizes: Counter[int] = Counter()
     for weight in layer.weights:
         if weight.role == "experts":
             sizes[device(weight.name, home)] += weight.size
     place = sizes.most_common(1)[0][0] if sizes else home
-    here = {w.name: place if w.role == "experts" else home for w in layer.weights}
-    return place, sum(device(name, home) != there for name, there in here.items())
+    return place, [
+        (weight.name, there)
+        for weight in layer.weights
+        for there in [device(weight.name, home)]
+        if there != (place if weight.role == "experts" else home)
+    ]

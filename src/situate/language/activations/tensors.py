@@ -1,0 +1,134 @@
+"""The tensors of a pass through a language model, in the order in which llama.cpp computes them.
+
+After ggml (`ggml.c`): an op's inputs come before it, left to right, and stored tensors and inputs
+of the graph are leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+F16, F32, I32, I64 = 2, 4, 4, 8
+"""Bytes of an element."""
+
+STRIDED = ("strided",)
+"""Layout of a view whose rows are not next to each other; no other tensor has it."""
+
+
+class Tensor:
+    """A tensor of a graph.
+
+    Attributes:
+        size: bytes, of a view those of the elements that it shows.
+        shape: elements by dimension, those of a row first.
+        sources: tensors that are read.
+        root: the tensor whose memory a view shares; None for a tensor with memory of its own.
+        in_place: the op may write over an input of the same shape.
+        view: an op that only renames memory, and runs nowhere.
+        dependency: True for a reader that the scheduler adds, so that its source stays until then.
+        permanent: True for memory that no later tensor gets.
+        device: number in the scheduler's list; -1 until it is assigned.
+        weight: True for a matrix of the model.
+        stored: True for weights and caches, which have memory of their own.
+        entry: True for an input of the graph.
+        free_choice: True for ops whose weights do not choose the device (rotary positions,
+            attention).
+        batch: tokens by which llama.cpp decides on op offload.
+        children, views: numbers of readers and of views that are still to come.
+        address: (device, offset) in a compute buffer; None without memory there.
+    """
+
+    __slots__ = (
+        "address",
+        "batch",
+        "children",
+        "dependency",
+        "device",
+        "entry",
+        "free_choice",
+        "in_place",
+        "layout",
+        "permanent",
+        "root",
+        "shape",
+        "size",
+        "sources",
+        "stored",
+        "view",
+        "views",
+        "weight",
+    )
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        sources: Sequence[Tensor] = (),
+        element: int = F32,
+        in_place: bool = False,
+        batch: int | None = None,
+        size: int | None = None,
+    ) -> None:
+        self.shape = shape
+        self.size = element * prod(shape) if size is None else size
+        self.sources = list(sources)
+        self.root: Tensor | None = None
+        self.in_place = in_place
+        self.layout: tuple[object, ...] = (element, _stripped(shape))
+        self.view = self.weight = self.stored = self.entry = self.free_choice = False
+        self.dependency = self.permanent = False
+        self.device = -1
+        self.batch = prod(shape[1:]) if batch is None else batch
+        self.children = self.views = 0
+        self.address: tuple[int, int] | None = None
+
+
+def _stripped(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape without trailing ones."""
+    end = len(shape)
+    while end > 1 and shape[end - 1] == 1:
+        end -= 1
+    return shape[:end]
+
+
+def view(tensor: Tensor, shape: tuple[int, ...], contiguous: bool = True) -> Tensor:
+    """The memory of a tensor in another shape, or a part of it."""
+    whole = tensor.size * prod(shape) // max(prod(tensor.shape), 1)
+    result = Tensor(shape, (tensor,), size=whole)
+    result.layout = (tensor.layout[0], _stripped(shape)) if contiguous else STRIDED
+    result.root = tensor.root or tensor
+    result.view = True
+    return result
+
+
+class Graph:
+    """Ops in the order of their computation, and leaves in the order of their first use."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Tensor] = []
+        self.leaves: list[Tensor] = []
+        self._visited: set[int] = set()
+
+    def expand(self, tensor: Tensor) -> Tensor:
+        """Append a tensor behind everything that it reads."""
+        if id(tensor) in self._visited:
+            return tensor
+        self._visited.add(id(tensor))
+        for source in tensor.sources:
+            self.expand(source)
+        (self.nodes if tensor.sources else self.leaves).append(tensor)
+        return tensor
+
+
+def entry(shape: tuple[int, ...], element: int = F32) -> Tensor:
+    """An input of the graph, which lies in host memory."""
+    tensor = Tensor(shape, (), element)
+    tensor.entry = True
+    return tensor
+
+
+def stored(shape: tuple[int, ...], size: int, device: int, weight: bool) -> Tensor:
+    """A weight or a cache on a device."""
+    tensor = Tensor(shape, (), size=size)
+    tensor.stored, tensor.weight, tensor.device = True, weight, device
+    return tensor
