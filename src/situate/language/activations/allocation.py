@@ -102,17 +102,15 @@ class Allocator:
     def _inherit(self, tensor: Tensor) -> bool:
         """Take over the memory of an input; False if there is none that nobody else needs."""
         for source in tensor.sources:
-            owner = source.root or source
-            if owner.address is None or owner.permanent or source.layout != tensor.layout:
+            # A view has no memory of its own to give.
+            if source.address is None or source.permanent or source.layout != tensor.layout:
                 continue
             if source.children != 1 or source.views:
                 continue
-            if source.root is not None and (owner.views != 1 or owner.children):
-                continue
-            device, offset = owner.address
-            size, whole = _aligned(tensor.size), _aligned(owner.size)
+            device, offset = source.address
+            size, whole = _aligned(tensor.size), _aligned(source.size)
             self.buffers[device].release(offset + size, whole - size)
-            tensor.address, owner.address = owner.address, None
+            tensor.address, source.address = source.address, None
             return True
         return False
 
