@@ -127,7 +127,7 @@ def _write(name: str, path: Path) -> None:
     sizes = architecture.sizes({f"{name}.{key}": value for key, value in values.items()})
     part = path.with_suffix(".part")
     writer = gguf.GGUFWriter(part, name)
-    writer.add_name(f"random {name}")
+    writer.add_name("random weights")
     for key, value in values.items():
         _add(writer, f"{name}.{key}", value)
     _add_vocabulary(writer)

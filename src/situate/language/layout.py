@@ -38,3 +38,13 @@ class Layout:
     ubatch: int = 512
     op_offload: bool = True
     moved: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def split_output(self) -> int:
+        """The device that a split by layers (`-ts`) gives the output, which follows the last layer;
+        the output's matrix is elsewhere if a flag of its own moves it."""
+        last = self.layers[-1]
+        if last == HOST:
+            return self.output
+        behind = self.order[self.order.index(last) :]
+        return self.output if self.output in behind else last

@@ -107,7 +107,7 @@ def is_pipelined(layout: Layout) -> bool:
         and len(layout.order) > 1
         and layout.split == "layer"
         and not layout.host_cache
-        and layout.order.index(layout.output) >= layout.order.index(layout.layers[-1])
+        and layout.output == layout.split_output
     )
 
 

@@ -18,6 +18,7 @@ from situate.language.activations.tensors import (
     Graph,
     Tensor,
     entry,
+    part,
     stored,
     view,
 )
@@ -80,11 +81,17 @@ class Traits:
 
     Attributes:
         parallel: attention and network read the same normalised input.
+        residual_first: the residual stream is the first term of the sum behind a network.
+        centred: normalisations subtract the mean, and are not computed in place.
+        window_positions: layers that see the whole context have no rotary positions.
         scaled_embedding, scaled_queries: a factor.
         rows_last: tokens without logits are left out behind the last layer, not inside it.
     """
 
     parallel: bool = False
+    residual_first: bool = False
+    centred: bool = False
+    window_positions: bool = False
     scaled_embedding: bool = False
     scaled_queries: bool = False
     rows_last: bool = False
@@ -99,13 +106,13 @@ PASS: Mapping[str, Traits] = {
     "gpt-oss": Traits(rows_last=True),
     "gemma2": Traits(scaled_embedding=True, scaled_queries=True),
     "gemma3": Traits(scaled_embedding=True, scaled_queries=True),
-    "phi3": Traits(scaled_queries=True),
+    "phi3": Traits(scaled_queries=True, residual_first=True),
     "deepseek2": Traits(),
     "glm4": Traits(),
     "glm4moe": Traits(),
-    "command-r": Traits(parallel=True),
-    "cohere2": Traits(parallel=True),
-    "starcoder2": Traits(),
+    "command-r": Traits(parallel=True, centred=True),
+    "cohere2": Traits(parallel=True, centred=True, window_positions=True),
+    "starcoder2": Traits(centred=True),
 }
 """Architectures whose passes are replayed, by the name that GGUF has for them."""
 
@@ -179,13 +186,16 @@ class PassBuilder:
         result = self._network(self._norm(middle, name))
         if self._has("post_ffw_norm.weight"):
             result = self._norm(result, "post_ffw_norm", free=True)
-        self.stream = self._in_place(result, middle)
+        terms = (middle, result) if self.traits.residual_first else (result, middle)
+        self.stream = self._in_place(*terms)
 
     def end(self, norm: Tensor, matrix: Tensor) -> Graph:
         """The last normalisation and the logits; returns the whole graph."""
         if self.traits.rows_last:
+            # The last layer's result stays for models that guess further tokens.
+            self.stream.permanent = True
             self.stream = self._rows(self.stream)
-        normed = self._in_place(self._in_place(self.stream), norm)
+        normed = self._in_place(self._normalised(self.stream), norm)
         logits = self._op((self.sizes.vocabulary, *normed.shape[1:]), matrix, normed)
         logits.permanent = True
         self.graph.expand(logits)
@@ -224,12 +234,13 @@ class PassBuilder:
 
     def _norm(self, x: Tensor, name: str, free: bool = False) -> Tensor:
         """A normalisation with its weights; `free` if nothing pins it to the layer's device."""
-        normed = self._in_place(x)
-        # Only the root mean square is computed in place.
-        normed.in_place = not self._has(f"{name}.bias") and not self.traits.parallel
+        normed = self._normalised(x)
         if self._pinned and not free:
             normed.device = self._block.place
         return self._biased(name, self._in_place(normed, self._weight(f"{name}.weight")))
+
+    def _normalised(self, x: Tensor) -> Tensor:
+        return self._op(x.shape, x) if self.traits.centred else self._in_place(x)
 
     def _rows(self, x: Tensor) -> Tensor:
         """The tokens with logits."""
@@ -279,7 +290,7 @@ class PassBuilder:
         ]
         if self._has("attn_qkv.weight"):
             joint = self._product("attn_qkv", x)
-            parts = [view(joint, shape, contiguous=False) for shape in shapes]
+            parts = [part(joint, shape) for shape in shapes]
         else:
             parts = [
                 view(self._product(f"attn_{part}", x), shape)
@@ -291,7 +302,8 @@ class PassBuilder:
         """Heads with their normalisation and rotary positions."""
         if self._has(f"{norm}.weight"):
             x = self._norm(x, norm)
-        return self._rope(x)
+        without = self.traits.window_positions and not self._block.window
+        return x if without else self._rope(x)
 
     def _rope(self, x: Tensor) -> Tensor:
         turned = self._in_place(x, self.positions)
@@ -424,13 +436,13 @@ class PassBuilder:
             q = self._product("attn_q", x)
         q = view(q, (mla.key, heads, tokens))
         joint = self._product("attn_kv_a_mqa", x)
-        compressed = view(joint, (mla.cache_rank, tokens), contiguous=False)
-        turned = self._rope(view(joint, (mla.rope, 1, tokens), contiguous=False))
+        compressed = part(joint, (mla.cache_rank, tokens))
+        turned = self._rope(part(joint, (mla.rope, 1, tokens)))
         compressed = self._norm(compressed, "attn_kv_a_norm")
         if self._has("attn_kv_b.weight"):
             return self._decompressed_attention(q, compressed, turned)
-        plain = view(q, (mla.key - mla.rope, heads, tokens), contiguous=False)
-        rotary = self._rope(view(q, (mla.rope, heads, tokens), contiguous=False))
+        plain = part(q, (mla.key - mla.rope, heads, tokens))
+        rotary = self._rope(part(q, (mla.rope, heads, tokens)))
         plain = view(plain, (mla.key - mla.rope, tokens, heads), contiguous=False)
         weight = self._weight("attn_k_b.weight")
         absorbed = self._op((mla.cache_rank, tokens, heads), weight, plain, batch=tokens)
@@ -452,12 +464,12 @@ class PassBuilder:
         heads, tokens, plain = max(self.sizes.heads), self.tokens, mla.key - mla.rope
         joint = self._product("attn_kv_b", compressed)
         values = self._op(
-            (mla.value, heads, tokens), view(joint, (mla.value, heads, tokens), contiguous=False)
+            (mla.value, heads, tokens), part(joint, (mla.value, heads, tokens))
         )
         queries = self._rope(q)
         repeated = self._op((mla.rope, heads, tokens), turned)
         keys = self._op(
-            (mla.key, heads, tokens), view(joint, (plain, heads, tokens), contiguous=False), repeated
+            (mla.key, heads, tokens), part(joint, (plain, heads, tokens)), repeated
         )
         for tensor in (queries, values, keys):
             self.graph.expand(tensor)
@@ -490,7 +502,7 @@ class PassBuilder:
         elif self._weights[f"ffn_down{suffix}.weight"].shape[0] < up.shape[0]:
             shape = (up.shape[0] // 2, *up.shape[1:])
             if self.options.early:
-                halves = [self._op(shape, view(up, shape, contiguous=False)) for _ in range(2)]
+                halves = [self._op(shape, part(up, shape)) for _ in range(2)]
                 hidden = self._gated(*halves)
             else:
                 hidden = self._op(shape, up)
@@ -514,7 +526,7 @@ class PassBuilder:
         if self._has("exp_probs_b.bias"):
             selection = self._in_place(probabilities, self._weight("exp_probs_b.bias"))
         order = self._op(selection.shape, selection, element=I32)
-        chosen = view(order, (e.used, tokens), contiguous=False)
+        chosen = part(order, (e.used, tokens))
         weights = self._op((1, e.used, tokens), view(probabilities, (1, e.count, tokens)), chosen)
         weights = self._in_place(view(weights, (e.used, tokens)))
         self.graph.expand(weights)
@@ -529,7 +541,7 @@ class PassBuilder:
         experts = self._expert_product("ffn_down_exps", hidden, chosen)
         experts = self.graph.expand(self._in_place(experts, weights))
         members = [
-            self.graph.expand(view(experts, (width, tokens), contiguous=e.used == 1))
+            self.graph.expand(part(experts, (width, tokens)))
             for _ in range(e.used)
         ]
         total = members[0]

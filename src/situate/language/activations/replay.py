@@ -40,7 +40,7 @@ def replayed_peaks(
     `dry` is that of a build.
     """
     numbers = _numbers(layout)
-    moved = dict(layout.moved)
+    moved, width = dict(layout.moved), model.sizes.width
     matrices = [
         Matrix(weight.shape, weight.size, numbers[moved.get(weight.name, place)])
         for weights, place in ((model.embedding, HOST), (model.output, layout.output))
@@ -55,6 +55,7 @@ def replayed_peaks(
             model.sizes,
             _shortened(_blocks(model, layout)),
             embedding,
+            Matrix((width,), F32 * width, numbers[layout.split_output]),
             head,
             options,
             Setting(
@@ -143,6 +144,7 @@ def _replay(
     sizes: Hyperparameters,
     blocks: tuple[Block, ...],
     embedding: Matrix,
+    norm: Matrix,
     head: Matrix,
     options: PassOptions,
     setting: Setting,
@@ -151,7 +153,6 @@ def _replay(
     builder.begin(embedding.tensor())
     for i, block in enumerate(blocks):
         builder.layer(block, setting.pinned, last=i == len(blocks) - 1)
-    norm = Matrix((sizes.width,), F32 * sizes.width, head.place)
     graph = builder.end(norm.tensor(), head.tensor())
     leaves, nodes = Scheduler(setting.gpus, setting.op_offload, setting.pipeline).run(graph)
     return tuple(Allocator(setting.gpus + 1).run(leaves, nodes))

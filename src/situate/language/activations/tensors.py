@@ -92,12 +92,20 @@ def _stripped(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def view(tensor: Tensor, shape: tuple[int, ...], contiguous: bool = True) -> Tensor:
-    """The memory of a tensor in another shape, or a part of it."""
-    whole = tensor.size * prod(shape) // max(prod(tensor.shape), 1)
-    result = Tensor(shape, (tensor,), size=whole)
+    """The memory of a tensor in another shape."""
+    result = Tensor(shape, (tensor,), size=tensor.size)
     result.layout = (tensor.layout[0], _stripped(shape)) if contiguous else STRIDED
     result.root = tensor.root or tensor
     result.view = True
+    return result
+
+
+def part(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A part of each row of a tensor, whose last row ends the memory that it spans."""
+    result = view(tensor, shape, contiguous=False)
+    rows = shape[-1] if len(shape) < 4 else shape[-1] * shape[-2]
+    row = prod(shape) // rows * F32
+    result.size = min(tensor.size // rows * (rows - 1) + row, tensor.size)
     return result
 
 

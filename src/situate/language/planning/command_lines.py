@@ -35,7 +35,7 @@ def flags(
     """
     return [
         *_devices(layout, gpus, backend),
-        *_split(layout),
+        *_split(layout, model),
         *_experts(layout, model, backend),
         *_output(layout, backend),
         *_cache(layout, options),
@@ -49,10 +49,12 @@ def _devices(layout: Layout, gpus: int, backend: str) -> list[str]:
     return ["-dev", ",".join(_device_names(layout, backend)) or "none"]
 
 
-def _split(layout: Layout) -> list[str]:
+def _split(layout: Layout, model: LanguageModel) -> list[str]:
     """Layers are divided in proportion to `-ts`; integers of their sum give exact counts."""
-    last = _split_output(layout)
-    places = [device for device in (*layout.layers, last) if device != HOST]
+    last = layout.split_output
+    # llama.cpp counts layers for guesses at further tokens too, which it loads on request only.
+    drafts = (last,) * model.sizes.draft_layers
+    places = [device for device in (*layout.layers, *drafts, last) if device != HOST]
     words = ["-ngl", str(len(places))]
     if len(layout.order) > 1 and places:
         shares = [places.count(gpu) for gpu in layout.order]
@@ -62,17 +64,8 @@ def _split(layout: Layout) -> list[str]:
     return words
 
 
-def _split_output(layout: Layout) -> int:
-    """The device that `-ts` gives the output, which follows the last layer."""
-    last = layout.layers[-1]
-    if last == HOST:
-        return layout.output
-    behind = layout.order[layout.order.index(last) :]
-    return layout.output if layout.output in behind else last
-
-
 def _output(layout: Layout, backend: str) -> list[str]:
-    if layout.output == _split_output(layout):
+    if layout.output == layout.split_output:
         return []
     return ["-ot", f"{OUTPUT}={_buffer(layout.output, backend)}"]
 

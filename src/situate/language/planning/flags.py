@@ -251,7 +251,8 @@ def _layers(
     words: _Words, model: LanguageModel, gpus: Sequence[int], memory: Sequence[float]
 ) -> tuple[list[int], int]:
     """The device of each layer, and of the output, which counts as one more layer."""
-    count = model.sizes.layers
+    # llama.cpp counts layers for guesses at further tokens too.
+    count = model.sizes.all_layers
     text = words.values.get("-ngl", "all")
     offloaded = count + 1 if text in ("all", "auto", "-1") else words.number("-ngl", 0)
     if not gpus:
@@ -262,7 +263,7 @@ def _layers(
     ends[-1:] = [1.0] if ends else []
     devices = [HOST] * (count + 1 - active)
     devices += [gpus[bisect_right(ends, i / active)] for i in range(active)]
-    return devices[:-1], devices[-1]
+    return devices[: model.sizes.layers], devices[-1]
 
 
 def _shares(words: _Words, gpus: Sequence[int], memory: Sequence[float]) -> list[float]:
