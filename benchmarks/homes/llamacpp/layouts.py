@@ -26,7 +26,9 @@ def cases(model: LanguageModel, context: int = 4096) -> Iterator[Case]:
     yield "three GPUs, other order", Layout((2, 0, 1), _cut(count, (2, 0, 1)), _cut(count, (2, 0, 1)), 1), plain
     yield "layers on the host", Layout((0, 1), partial, partial, 1), plain
     yield "cache on the host", Layout((0, 1), two, two, 1, host_cache=True), plain
-    yield "output on the first GPU", Layout((0, 1, 2), three, three, 0), plain
+    if not model.tied:
+        yield "output on the first GPU", Layout((0, 1, 2), three, three, 0), plain
+    yield "output on the host", Layout((0, 1, 2), three, three, HOST), plain
     short = (HOST,) * (count - 1) + (0,)
     yield "one layer on a GPU", Layout((0,), short, short, 0), plain
     long = CacheOptions(4 * context, "Q8_0", "Q8_0", ubatch=1024)

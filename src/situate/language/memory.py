@@ -154,10 +154,11 @@ def _compute(
             build.flash,
             build.mask == F32,
             layout.host_cache,
-            build.converts,
+            build.converts and build.mask != F32,
+            not build.dry,
             len(layout.order),
         )
-        found = replayed_peaks(model, layout, settings, build.pipeline, build.dry)
+        found = replayed_peaks(model, layout, settings, build.pipeline)
         for device, peak in zip((*layout.order, gpus), found, strict=True):
             peaks[device] = peak
         return peaks

@@ -63,6 +63,7 @@ class PassOptions:
         early: as builds of 2025 did: masks are 32-bit, and converted where they are used.
         cache_on_host: all keys and values are in host memory.
         converts: GPUs convert quantised keys and values to 16 bits before attention, as CUDA does.
+        enforced: llama.cpp chooses the devices of some ops itself.
         host: number of the host among the devices.
     """
 
@@ -72,6 +73,7 @@ class PassOptions:
     early: bool
     cache_on_host: bool
     converts: bool
+    enforced: bool
     host: int
 
 
@@ -421,7 +423,7 @@ class PassBuilder:
             width = weight.shape[1]
             result = self._op((width, per, heads, streams), weight, result, batch=per)
         result = self._op((width * heads, self.tokens), view(result, result.shape, contiguous=False))
-        if self.options.cache_on_host:
+        if self.options.cache_on_host and self.options.enforced:
             result.device = self.options.host
         return result
 

@@ -33,12 +33,9 @@ def can_replay(model: LanguageModel, layout: Layout) -> bool:
 
 
 def replayed_peaks(
-    model: LanguageModel, layout: Layout, options: PassOptions, pipeline: bool, dry: bool = False
+    model: LanguageModel, layout: Layout, options: PassOptions, pipeline: bool
 ) -> list[int]:
-    """Bytes of the compute buffer of each device of `layout.order`, and of the host last.
-
-    `dry` is that of a build.
-    """
+    """Bytes of the compute buffer of each device of `layout.order`, and of the host last."""
     numbers = _numbers(layout)
     moved, width = dict(layout.moved), model.sizes.width
     matrices = [
@@ -62,7 +59,7 @@ def replayed_peaks(
                 len(layout.order),
                 layout.op_offload,
                 pipeline,
-                HOST not in layout.layers and not dry,
+                options.enforced and HOST not in layout.layers,
             ),
         )
     )

@@ -13,7 +13,8 @@ from situate.language.layout import HOST, Layout
 from situate.language.model import LanguageModel
 from situate.language.planning.flags import DEFAULT_BATCH
 
-OUTPUT = r"^output\.weight"
+OUTPUT, EMBEDDING = r"^output\.weight", r"^token_embd\.weight"
+"""Patterns of the output's matrix, which in a tied model is the embedding."""
 
 
 def _device_names(layout: Layout, backend: str = "CUDA") -> list[str]:
@@ -37,7 +38,7 @@ def flags(
         *_devices(layout, gpus, backend),
         *_split(layout, model),
         *_experts(layout, model, backend),
-        *_output(layout, backend),
+        *_output(layout, model, backend),
         *_cache(layout, options),
         *(() if layout.op_offload else ("--no-op-offload",)),
     ]
@@ -64,10 +65,11 @@ def _split(layout: Layout, model: LanguageModel) -> list[str]:
     return words
 
 
-def _output(layout: Layout, backend: str) -> list[str]:
+def _output(layout: Layout, model: LanguageModel, backend: str) -> list[str]:
     if layout.output == layout.split_output:
         return []
-    return ["-ot", f"{OUTPUT}={_buffer(layout.output, backend)}"]
+    pattern = EMBEDDING if model.tied else OUTPUT
+    return ["-ot", f"{pattern}={_buffer(layout.output, backend)}"]
 
 
 def _experts(layout: Layout, model: LanguageModel, backend: str) -> list[str]:

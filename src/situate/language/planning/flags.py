@@ -311,10 +311,10 @@ def _overridden(
         experts.append(place)
         moved += others
     for weight in model.embedding:
-        if (place := device(weight.name, HOST)) != HOST and not model.tied:
+        if (place := device(weight.name, HOST)) != HOST:
             moved.append((weight.name, place))
-    for weight in model.output:
-        if weight.role == "output":
+    for weight in model.embedding if model.tied else model.output:
+        if weight.role in ("embedding", "output"):
             output = device(weight.name, output)
     for weight in model.output:
         if (place := device(weight.name, output)) != output:
