@@ -60,6 +60,7 @@ def device_memory(
     gpus: int,
     context: int = 0,
     build: Build | None = None,
+    growth: bool = True,
 ) -> tuple[DeviceMemory, ...]:
     """The memory of each GPU and, last, of the host.
 
@@ -71,19 +72,24 @@ def device_memory(
         options: context, types of the cache, slots.
         gpus: number of GPUs of the home, in use or not.
         context: bytes that the driver takes on a GPU in use.
-        build: of the engine; by default llama.cpp with flash attention.
+        build: of the engine; by default llama-server with flash attention, which reserves logits
+            of one token a slot.
+        growth: False to leave `per_token` at 0, in half the time.
     """
     options = replace(options, ubatch=min(layout.ubatch, options.context))
-    build = build or Build(pipeline=is_pipelined(layout))
+    build = build or Build(pipeline=is_pipelined(layout), outputs=options.slots)
     weights, cache = _weights(model, layout, gpus), _caches(model, layout, options, gpus)
-    # A cache holds a multiple of 256 tokens.
-    longer = replace(options, context=options.context + PAD * options.slots)
-    growth = [b - a for a, b in zip(cache, _caches(model, layout, longer, gpus), strict=True)]
     compute = _compute(model, layout, options, gpus, build)
-    slope = [
-        b - a for a, b in zip(compute, _compute(model, layout, longer, gpus, build), strict=True)
-    ]
     output = F32 * model.sizes.vocabulary * options.slots
+    slopes = [0.0] * (gpus + 1)
+    if growth:
+        # A cache holds a multiple of 256 tokens.
+        step = PAD * options.slots
+        longer = replace(options, context=options.context + step)
+        grown = (_caches(model, layout, longer, gpus), _compute(model, layout, longer, gpus, build))
+        slopes = [
+            (c + d - a - b) / step for a, b, c, d in zip(cache, compute, *grown, strict=True)
+        ]
     return tuple(
         DeviceMemory(
             weights[d],
@@ -92,7 +98,7 @@ def device_memory(
             output if d == gpus else 0,
             context if d in layout.order else 0,
             round(MARGIN_SHARE * compute[d]) + (MARGIN_BYTES if compute[d] else 0),
-            (growth[d] + slope[d]) / (PAD * options.slots),
+            slopes[d],
         )
         for d in range(gpus + 1)
     )
@@ -147,21 +153,36 @@ def _compute(
     model: LanguageModel, layout: Layout, options: CacheOptions, gpus: int, build: Build
 ) -> list[int]:
     if build.engine == "llama.cpp" and can_replay(model, layout):
-        peaks = [0] * (gpus + 1)
-        settings = PassOptions(
-            options,
-            min(build.outputs or options.ubatch, options.ubatch),
-            build.flash,
-            build.mask == F32,
-            layout.host_cache,
-            build.converts and build.mask != F32,
-            not build.dry,
-            len(layout.order),
-        )
-        found = replayed_peaks(model, layout, settings, build.pipeline)
-        for device, peak in zip((*layout.order, gpus), found, strict=True):
-            peaks[device] = peak
-        return peaks
+        return _replayed(model, layout, options, gpus, build)
+    return _estimated(model, layout, options, gpus, build)
+
+
+def _replayed(
+    model: LanguageModel, layout: Layout, options: CacheOptions, gpus: int, build: Build
+) -> list[int]:
+    """Compute buffers as llama.cpp reserves them, by a replay of its graph."""
+    early = build.mask == F32
+    settings = PassOptions(
+        options,
+        min(build.outputs or options.ubatch, options.ubatch),
+        build.flash,
+        early,
+        layout.host_cache,
+        build.converts and not early,
+        not build.dry,
+        len(layout.order),
+    )
+    sizes = [0] * (gpus + 1)
+    peaks = replayed_peaks(model, layout, settings, build.pipeline)
+    for device, peak in zip((*layout.order, gpus), peaks, strict=True):
+        sizes[device] = peak
+    return sizes
+
+
+def _estimated(
+    model: LanguageModel, layout: Layout, options: CacheOptions, gpus: int, build: Build
+) -> list[int]:
+    """Compute buffers by the largest moments of a graph that is not replayed."""
     sizes, head = model.sizes, layout.output
     uploading = layout.op_offload and bool(layout.order) and options.ubatch >= OFFLOAD_BATCH
     gate, down = _largest_uploads(model, layout) if uploading else (0, 0)

@@ -103,7 +103,7 @@ class Allocator:
         """Take over the memory of an input; False if there is none that nobody else needs."""
         for source in tensor.sources:
             # A view has no memory of its own to give.
-            if source.address is None or source.permanent or source.layout != tensor.layout:
+            if source.address is None or source.permanent or not source.like(tensor):
                 continue
             if source.children != 1 or source.views:
                 continue

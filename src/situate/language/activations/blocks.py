@@ -329,7 +329,7 @@ class PassBuilder:
         for n in x.shape:
             count *= n
         flat = (side, count // side)
-        rows = self._op(flat, x) if x.layout[0] == "strided" else view(x, flat)
+        rows = self._op(flat, x) if x.strided else view(x, flat)
         product = self._op(flat, self.rotations[key], rows)
         return view(product, x.shape)
 
@@ -468,7 +468,11 @@ class PassBuilder:
         values = self._op(
             (mla.value, heads, tokens), part(joint, (mla.value, heads, tokens))
         )
-        queries = self._rope(q)
+        if self.options.early:
+            rotary = self._rope(part(q, (mla.rope, heads, tokens)))
+            queries = self._op(q.shape, part(q, (plain, heads, tokens)), rotary)
+        else:
+            queries = self._rope(q)
         repeated = self._op((mla.rope, heads, tokens), turned)
         keys = self._op(
             (mla.key, heads, tokens), part(joint, (plain, heads, tokens)), repeated

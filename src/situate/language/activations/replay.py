@@ -16,10 +16,10 @@ from situate.language.activations.scheduling import Scheduler
 from situate.language.activations.tensors import F32
 from situate.language.hyperparameters import Hyperparameters
 from situate.language.layout import HOST, Layout
-from situate.language.model import LanguageModel
+from situate.language.model import LanguageModel, LayerKind, gguf_layer
 
 LONGEST_PERIOD, REPEATS = 8, 3
-"""Longest pattern of layers that is recognised, and how often it stays."""
+"""Longest pattern of layers that is recognised, and how often it stays at least."""
 
 
 def can_replay(model: LanguageModel, layout: Layout) -> bool:
@@ -87,38 +87,56 @@ def _numbers(layout: Layout) -> dict[int, int]:
 
 
 def _blocks(model: LanguageModel, layout: Layout) -> list[Block]:
-    numbers, moved = _numbers(layout), dict(layout.moved)
-    blocks: list[list[tuple[str, Matrix]]] = []
-    largest: dict[tuple[str, int], int] = {}
-    for layer, place, experts in zip(model.layers, layout.layers, layout.experts, strict=True):
-        start, matrices = len(f"blk.{layer.number}."), []
-        for weight in layer.weights:
-            home = experts if weight.role == "experts" else place
-            name, number = weight.name[start:], numbers[moved.get(weight.name, home)]
-            matrices.append((name, Matrix(weight.shape, weight.size, number)))
-            key = name, number
-            largest[key] = max(largest.get(key, 0), weight.size)
-        blocks.append(matrices)
-    # Layers whose matrices differ in their types alone count as equal.
-    return [
-        Block(
-            numbers[place],
-            layer.cache.attention == "window",
-            tuple((name, m._replace(size=largest[name, m.place])) for name, m in matrices),
+    """The layers; those whose matrices differ in their types alone are equal, of the largest."""
+    numbers = _numbers(layout)
+    moved: dict[int, list[tuple[str, int]]] = {}
+    for name, place in layout.moved:
+        if (layer := gguf_layer(name)) is not None:
+            moved.setdefault(layer, []).append((name[len(f"blk.{layer}.") :], numbers[place]))
+    kinds, templates = model.layer_kinds
+    keys = [
+        (kind, numbers[place], numbers[experts], tuple(moved.get(i, ())))
+        for i, (kind, place, experts) in enumerate(
+            zip(kinds, layout.layers, layout.experts, strict=True)
         )
-        for layer, place, matrices in zip(model.layers, layout.layers, blocks, strict=True)
     ]
+    blocks = {key: _block(templates[key[0]], *key[1:]) for key in dict.fromkeys(keys)}
+    largest: dict[tuple[str, int], int] = {}
+    for block in blocks.values():
+        for name, matrix in block.weights:
+            found = name, matrix.place
+            largest[found] = max(largest.get(found, 0), matrix.size)
+    for key, block in blocks.items():
+        weights = tuple(
+            (name, matrix._replace(size=largest[name, matrix.place]))
+            for name, matrix in block.weights
+        )
+        blocks[key] = block._replace(weights=weights)
+    distinct = {block: block for block in blocks.values()}
+    return [distinct[blocks[key]] for key in keys]
+
+
+def _block(
+    kind: LayerKind, place: int, experts: int, moved: Sequence[tuple[str, int]]
+) -> Block:
+    places = dict(moved)
+    weights = tuple(
+        (name, Matrix(shape, size, places.get(name, experts if of_experts else place)))
+        for name, shape, size, of_experts in kind.weights
+    )
+    return Block(place, kind.window, weights)
 
 
 def _shortened(blocks: Sequence[Block]) -> tuple[Block, ...]:
     """The layers without the repetitions of a pattern beyond the first few."""
-    numbers: dict[Block, int] = {}
-    keys = [numbers.setdefault(block, len(numbers)) for block in blocks]
+    keys = [id(block) for block in blocks]
     result: list[Block] = []
     i = 0
     while i < len(keys):
         period, repeats = _pattern(keys, i)
-        result += blocks[i : i + period * min(repeats, REPEATS)]
+        # What is alive may alternate, so that an even number is left out.
+        kept = min(repeats, REPEATS + (repeats - REPEATS) % 2)
+        result += blocks[i : i + period * kept]
         i += period * repeats
     return tuple(result)
 

@@ -64,7 +64,7 @@ class Scheduler:
             return -1
         for source in node.sources:
             if source.weight:
-                if self.op_offload and source.device == self.host and node.batch >= OFFLOAD_BATCH:
+                if self.op_offload and source.device == self.host and node.offload_batch() >= OFFLOAD_BATCH:
                     return 0
                 return source.device
         return -1
@@ -135,8 +135,8 @@ class Scheduler:
     def _copies(self, source: Tensor, device: int) -> list[Tensor]:
         result = []
         for _ in range(self.copies):
-            copy = Tensor(source.shape, size=source.size)
-            copy.layout, copy.device = source.layout, device
+            copy = Tensor(source.shape, element=source.element, size=source.size)
+            copy.strided, copy.device = source.strided, device
             copy.permanent = self.copies > 1
             result.append(copy)
         return result

@@ -12,19 +12,17 @@ from math import prod
 F16, F32, I32, I64 = 2, 4, 4, 8
 """Bytes of an element."""
 
-STRIDED = ("strided",)
-"""Layout of a view whose rows are not next to each other; no other tensor has it."""
-
-
 class Tensor:
     """A tensor of a graph.
 
     Attributes:
         size: bytes, of a view those of the elements that it shows.
         shape: elements by dimension, those of a row first.
+        element: bytes of an element.
         sources: tensors that are read.
         root: the tensor whose memory a view shares; None for a tensor with memory of its own.
         in_place: the op may write over an input of the same shape.
+        strided: a view whose rows are not next to each other.
         view: an op that only renames memory, and runs nowhere.
         dependency: True for a reader that the scheduler adds, so that its source stays until then.
         permanent: True for memory that no later tensor gets.
@@ -35,6 +33,7 @@ class Tensor:
         free_choice: True for ops whose weights do not choose the device (rotary positions,
             attention).
         batch: tokens by which llama.cpp decides on op offload.
+        visited: True once the tensor is in the graph.
         children, views: numbers of readers and of views that are still to come.
         address: (device, offset) in a compute buffer; None without memory there.
     """
@@ -45,18 +44,20 @@ class Tensor:
         "children",
         "dependency",
         "device",
+        "element",
         "entry",
         "free_choice",
         "in_place",
-        "layout",
         "permanent",
         "root",
         "shape",
         "size",
         "sources",
         "stored",
+        "strided",
         "view",
         "views",
+        "visited",
         "weight",
     )
 
@@ -69,18 +70,30 @@ class Tensor:
         batch: int | None = None,
         size: int | None = None,
     ) -> None:
-        self.shape = shape
+        self.shape, self.element = shape, element
         self.size = element * prod(shape) if size is None else size
         self.sources = list(sources)
         self.root: Tensor | None = None
         self.in_place = in_place
-        self.layout: tuple[object, ...] = (element, _stripped(shape))
-        self.view = self.weight = self.stored = self.entry = self.free_choice = False
-        self.dependency = self.permanent = False
+        self.strided = self.view = self.weight = self.stored = False
+        self.entry = self.free_choice = self.dependency = self.permanent = self.visited = False
         self.device = -1
-        self.batch = prod(shape[1:]) if batch is None else batch
+        self.batch = batch
         self.children = self.views = 0
         self.address: tuple[int, int] | None = None
+
+    def offload_batch(self) -> int:
+        """The batch by which llama.cpp decides on op offload: by default all rows."""
+        return prod(self.shape[1:]) if self.batch is None else self.batch
+
+    def like(self, other: Tensor) -> bool:
+        """True if both have elements of one size in the same places."""
+        return (
+            self.size == other.size
+            and self.element == other.element
+            and not (self.strided or other.strided)
+            and _stripped(self.shape) == _stripped(other.shape)
+        )
 
 
 def _stripped(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -93,8 +106,8 @@ def _stripped(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def view(tensor: Tensor, shape: tuple[int, ...], contiguous: bool = True) -> Tensor:
     """The memory of a tensor in another shape."""
-    result = Tensor(shape, (tensor,), size=tensor.size)
-    result.layout = (tensor.layout[0], _stripped(shape)) if contiguous else STRIDED
+    result = Tensor(shape, (tensor,), tensor.element, size=tensor.size)
+    result.strided = not contiguous
     result.root = tensor.root or tensor
     result.view = True
     return result
@@ -115,16 +128,15 @@ class Graph:
     def __init__(self) -> None:
         self.nodes: list[Tensor] = []
         self.leaves: list[Tensor] = []
-        self._visited: set[int] = set()
 
     def expand(self, tensor: Tensor) -> Tensor:
         """Append a tensor behind everything that it reads."""
-        if id(tensor) in self._visited:
-            return tensor
-        self._visited.add(id(tensor))
-        for source in tensor.sources:
-            self.expand(source)
-        (self.nodes if tensor.sources else self.leaves).append(tensor)
+        if not tensor.visited:
+            tensor.visited = True
+            for source in tensor.sources:
+                if not source.visited:
+                    self.expand(source)
+            (self.nodes if tensor.sources else self.leaves).append(tensor)
         return tensor
 
 

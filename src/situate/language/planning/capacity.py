@@ -16,11 +16,11 @@ from situate.language.planning.cuts import Loads, Room
 
 
 def memory_of(
-    model: LanguageModel, layout: Layout, options: CacheOptions, home: Home
+    model: LanguageModel, layout: Layout, options: CacheOptions, home: Home, growth: bool = True
 ) -> tuple[DeviceMemory, ...]:
-    """The memory of each GPU of the home, and of its host last."""
+    """The memory of each GPU of the home, and of its host last; without `growth`, that is 0."""
     options = replace(options, ubatch=layout.ubatch)
-    memory = device_memory(model, layout, options, len(home.accelerators))
+    memory = device_memory(model, layout, options, len(home.accelerators), growth=growth)
     contexts = [gpu.context if i in layout.order else 0 for i, gpu in enumerate(home.accelerators)]
     return tuple(
         replace(part, context=context) for part, context in zip(memory, [*contexts, 0], strict=True)
@@ -87,7 +87,8 @@ def _of_one(model: LanguageModel, options: CacheOptions, probe: Layout, output: 
     """Bytes of a GPU without layers, which may hold the output."""
     layers = (HOST,) * len(model.layers)
     layout = replace(probe, order=(0,), layers=layers, experts=layers, output=output)
-    memory = device_memory(model, layout, replace(options, ubatch=probe.ubatch), 1)[0]
+    options = replace(options, ubatch=probe.ubatch)
+    memory = device_memory(model, layout, options, 1, growth=False)[0]
     return memory.total + memory.margin
 
 
@@ -133,7 +134,8 @@ def _overheads(
         experts=tuple(experts),
         output=output,
     )
-    memory = device_memory(model, layout, replace(options, ubatch=probe.ubatch), gpus)
+    options = replace(options, ubatch=probe.ubatch)
+    memory = device_memory(model, layout, options, gpus, growth=False)
     loads = _loads_of(model, options, layout, gpus)
     return [m.total + m.margin - load for m, load in zip(memory[:gpus], loads, strict=True)]
 

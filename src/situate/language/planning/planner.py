@@ -145,6 +145,7 @@ class Planner:
         best, bound = self._search()
         if best is None:
             raise PlanError(self._misfit())
+        best = self.priced(best.layout)
         if best.layout.split == "layer":
             best = replace(best, bound=min(bound, best.seconds))
         return best
@@ -164,8 +165,14 @@ class Planner:
 
     def priced(self, layout: Layout, notes: tuple[str, ...] = ()) -> HomePlan:
         """The figures of a layout, whether it fits or not."""
+        return self._priced(layout, notes, growth=True)
+
+    def _priced(
+        self, layout: Layout, notes: tuple[str, ...] = (), growth: bool = False
+    ) -> HomePlan:
+        """The figures of a layout; its memory's growth takes as long as all others."""
         options = replace(self.options, ubatch=layout.ubatch)
-        memory = memory_of(self.model, layout, options, self.home)
+        memory = memory_of(self.model, layout, options, self.home, growth)
         speed = speed_of(self.model, layout, self.home, options, self.work)
         free = tuple(free_bytes(memory, self.home))
         return HomePlan(layout, options, self.work, speed, memory, free, notes=notes)
@@ -184,7 +191,7 @@ class Planner:
             bounds.append(max(relaxed, bound))
             best = _better(best, plan)
         for layout in self._tensor_layouts() if self.divided else ():
-            plan = self.priced(layout)
+            plan = self._priced(layout)
             best = _better(best, plan if plan.feasible else None)
         return best, min(bounds, default=inf)
 
@@ -273,7 +280,7 @@ class Planner:
             if cut is None:
                 break
             bound = min(bound, cut.seconds if cutter.proves else -inf)
-            plan = self._within_host(setting, room, self.priced(self._layout(setting, cut)))
+            plan = self._within_host(setting, room, self._priced(self._layout(setting, cut)))
             best = _better(best, plan if plan.feasible else None)
             following = measured_room(
                 self.model, self.home, self.options, plan.layout, plan.memory, room
@@ -294,7 +301,7 @@ class Planner:
             cut = self._cutter(setting, room, price=price).best()
             if cut is None:
                 break
-            plan, price = self.priced(self._layout(setting, cut)), 4 * price
+            plan, price = self._priced(self._layout(setting, cut)), 4 * price
         return plan
 
     def _layout(self, setting: Setting, cut: Cut) -> Layout:
