@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from situate.errors import SituateError
 
@@ -23,9 +24,9 @@ def rpc_servers(programs: Path, count: int) -> Iterator[list[str]]:
     Raises:
         SituateError: a server does not start.
     """
-    processes: list[subprocess.Popen[bytes]] = []
+    processes: list[subprocess.Popen[Any]] = []
     try:
-        ports = _free_ports(count)
+        ports = free_ports(count)
         for port in ports:
             command = [str(programs / "ggml-rpc-server"), "-H", HOST, "-p", str(port), "-t", "1"]
             processes.append(
@@ -38,7 +39,7 @@ def rpc_servers(programs: Path, count: int) -> Iterator[list[str]]:
         end(processes)
 
 
-def end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+def end(processes: Sequence[subprocess.Popen[Any]]) -> None:
     """End processes, first politely."""
     for process in processes:
         process.terminate()
@@ -50,7 +51,8 @@ def end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
             process.wait()
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports of this machine that nobody listens on."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for one in sockets:
@@ -61,7 +63,7 @@ def _free_ports(count: int) -> list[int]:
             one.close()
 
 
-def _wait(port: int, process: subprocess.Popen[bytes]) -> None:
+def _wait(port: int, process: subprocess.Popen[Any]) -> None:
     """Wait until a server accepts connections.
 
     Raises:

@@ -21,6 +21,11 @@ from situate.language.home import Home, home_of
 from situate.language.model import LanguageModel
 from situate.language.planning.advice import changes, idle_gpus, phase_shares
 from situate.language.planning.command_lines import ENGINES, Export
+from situate.language.planning.fit_params import (
+    Comparison,
+    compare_with_engine,
+    find_fit_params,
+)
 from situate.language.planning.flags import parse_flags
 from situate.language.planning.floor import floor_seconds
 from situate.language.planning.longest import longest_context
@@ -179,7 +184,8 @@ def _show(
         shares = {phase: phase_shares(planner, plan, phase) for phase in ("prefill", "decode")}
     better, idle = changes(planner, plan), idle_gpus(planner, plan)
     command = _command_line(planner, plan, path, "llamacpp", request.drafting)
-    figures = (planner, plan, shares, floor_seconds(planner), better, idle, command)
+    engine = _engine_memory(planner, plan, path)
+    figures = (planner, plan, shares, floor_seconds(planner), better, idle, command, engine)
     if out is not None:
         write_plan(language_plan(plan, planner.model, planner.home), out)
         note(f"wrote {out}")
@@ -187,6 +193,18 @@ def _show(
         print_json(report.plan_figures(*figures))
     else:
         print_table(report.plan_table(*figures))
+
+
+def _engine_memory(planner: Planner, plan: HomePlan, path: str) -> list[Comparison]:
+    """The plan's memory by llama.cpp itself; empty if it is not installed or cannot say."""
+    program = find_fit_params()
+    if program is None or not (planner.model.source == "gguf" and planner.model.complete):
+        return []
+    try:
+        return compare_with_engine(program, planner, plan, path)
+    except SituateError as error:
+        note(f"memory not checked by llama.cpp: {error}")
+        return []
 
 
 def _command_line(

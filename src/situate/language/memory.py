@@ -87,9 +87,7 @@ def device_memory(
         step = PAD * options.slots
         longer = replace(options, context=options.context + step)
         grown = (_caches(model, layout, longer, gpus), _compute(model, layout, longer, gpus, build))
-        slopes = [
-            (c + d - a - b) / step for a, b, c, d in zip(cache, compute, *grown, strict=True)
-        ]
+        slopes = [(c + d - a - b) / step for a, b, c, d in zip(cache, compute, *grown, strict=True)]
     return tuple(
         DeviceMemory(
             weights[d],

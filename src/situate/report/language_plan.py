@@ -13,6 +13,7 @@ from rich.text import Text
 from situate.language.layout import HOST
 from situate.language.model import LanguageModel
 from situate.language.planning.advice import Change
+from situate.language.planning.fit_params import Comparison
 from situate.language.planning.plan_file import language_plan
 from situate.language.planning.planner import HomePlan, Planner
 from situate.language.speed import DECODE_ERROR, PREFILL_ERROR
@@ -35,6 +36,7 @@ def plan_table(
     better: Sequence[Change],
     idle: Sequence[Change],
     command: str,
+    engine: Sequence[Comparison] = (),
 ) -> RenderableType:
     """A plan.
 
@@ -46,12 +48,14 @@ def plan_table(
         better: changes of the home that help.
         idle: GPUs left out.
         command: to run the plan.
+        engine: memory by llama.cpp itself, empty if it was not asked.
     """
     grid = Table.grid(padding=(0, 2))
     for label, value in _facts(planner, plan, shares, floor, better, idle):
         grid.add_row(Text(label, "dim"), Text(printable(value)))
     title = f"{printable(planner.model.name, 60)} on {printable(planner.home.name, 40)}"
-    return Group(Text(title, "bold"), grid, Text(), _memory(planner, plan), Text(), Text(command))
+    tables = [_memory(planner, plan), *([_engine(engine)] if engine else [])]
+    return Group(Text(title, "bold"), grid, Text(), *tables, Text(), Text(command))
 
 
 def _facts(
@@ -163,6 +167,15 @@ def _memory(planner: Planner, plan: HomePlan) -> Table:
     return grid
 
 
+def _engine(rows: Sequence[Comparison]) -> Table:
+    """Weights, cache and compute buffers by both, with logits of a whole ubatch."""
+    grid = table("memory by llama-fit-params", "device|situate|llama.cpp|difference", range(1, 4))
+    for row in rows:
+        sizes = (row.predicted, row.printed, row.difference)
+        grid.add_row(name_cell(row.device), *(_mib_text(size) for size in sizes))
+    return grid
+
+
 def _mib_text(size: float) -> str:
     """Bytes in MiB, as llama.cpp prints them."""
     return f"{size / 2**20:,.0f} MiB" if abs(size) < 2**60 else "unlimited"
@@ -210,6 +223,7 @@ def plan_figures(
     better: Sequence[Change],
     idle: Sequence[Change],
     command: str,
+    engine: Sequence[Comparison] = (),
 ) -> dict[str, Any]:
     """The same figures as plain values; sizes in bytes, times in seconds."""
     return row_figures(planner.model, planner, plan) | {
@@ -219,6 +233,7 @@ def plan_figures(
         "would_help": [asdict(change) for change in better],
         "left_out": [asdict(change) for change in idle],
         "command": command,
+        "llama_fit_params": [asdict(row) for row in engine],
     }
 
 

@@ -46,8 +46,6 @@ class Buffer:
 
     def release(self, offset: int, size: int) -> None:
         """Free bytes again, and join them with the holes beside them."""
-        if not size:
-            return
         offsets, sizes = self._offsets, self._sizes
         i = bisect_left(offsets, offset)
         if i and offsets[i - 1] + sizes[i - 1] == offset:
@@ -107,9 +105,6 @@ class Allocator:
                 continue
             if source.children != 1 or source.views:
                 continue
-            device, offset = source.address
-            size, whole = _aligned(tensor.size), _aligned(source.size)
-            self.buffers[device].release(offset + size, whole - size)
             tensor.address, source.address = source.address, None
             return True
         return False

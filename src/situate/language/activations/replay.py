@@ -11,7 +11,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from situate.language.activations.allocation import Allocator
-from situate.language.activations.blocks import PASS, Block, Matrix, PassBuilder, PassOptions
+from situate.language.activations.blocks import PASS, Block, Matrix, PassOptions
+from situate.language.activations.passes import PassBuilder
 from situate.language.activations.scheduling import Scheduler
 from situate.language.activations.tensors import F32
 from situate.language.hyperparameters import Hyperparameters
@@ -116,9 +117,7 @@ def _blocks(model: LanguageModel, layout: Layout) -> list[Block]:
     return [distinct[blocks[key]] for key in keys]
 
 
-def _block(
-    kind: LayerKind, place: int, experts: int, moved: Sequence[tuple[str, int]]
-) -> Block:
+def _block(kind: LayerKind, place: int, experts: int, moved: Sequence[tuple[str, int]]) -> Block:
     places = dict(moved)
     weights = tuple(
         (name, Matrix(shape, size, places.get(name, experts if of_experts else place)))

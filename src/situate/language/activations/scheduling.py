@@ -64,7 +64,11 @@ class Scheduler:
             return -1
         for source in node.sources:
             if source.weight:
-                if self.op_offload and source.device == self.host and node.offload_batch() >= OFFLOAD_BATCH:
+                if (
+                    self.op_offload
+                    and source.device == self.host
+                    and node.offload_batch() >= OFFLOAD_BATCH
+                ):
                     return 0
                 return source.device
         return -1
@@ -82,7 +86,8 @@ class Scheduler:
         copies: dict[tuple[int, int], list[Tensor]] = {}
         leaves, nodes = self._entry_copies(graph, copies), []
         inputs: list[Tensor] = []
-        device, members = -1, []
+        members: list[Tensor] = []
+        device = -1
         for node in graph.nodes:
             if not node.view:
                 crossing = any(s.weight and s.device != node.device for s in node.sources)

@@ -12,6 +12,7 @@ from math import prod
 F16, F32, I32, I64 = 2, 4, 4, 8
 """Bytes of an element."""
 
+
 class Tensor:
     """A tensor of a graph.
 

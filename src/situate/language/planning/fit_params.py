@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from situate.errors import SituateError
+from situate.files.contents import one_line
 from situate.language.compute_buffers import Build
 from situate.language.memory import device_memory, is_pipelined
 from situate.language.planning.command_lines import flags
@@ -25,6 +26,9 @@ SECONDS = 20.0
 
 ROW = re.compile(r"(\S+) (\d+) (\d+) (\d+) ?$")
 """A device with MiB of weights, cache and compute buffer."""
+
+DEVICE = re.compile(r" +(\S+): .*\(\d+ MiB, \d+ MiB free\)")
+"""A device in llama.cpp's list."""
 
 MIB = 2**20
 
@@ -61,8 +65,8 @@ def compare_with_engine(
 ) -> list[Comparison]:
     """The memory of each device in use and of the host, by both.
 
-    llama-fit-params reserves logits of every token of a ubatch, as llama-server no longer does, so
-    that the prediction is made for that.
+    llama-fit-params reserves logits of every token of a ubatch, as llama-server no longer does, and
+    forgets the devices that llama.cpp enforces. So the prediction is made for that.
 
     Raises:
         SituateError: the program fails, takes too long, or sees other devices.
@@ -70,8 +74,9 @@ def compare_with_engine(
     model, layout, gpus = planner.model, plan.layout, planner.home.accelerators
     if plan.options.unified:
         raise SituateError("llama-fit-params has no flag for one cache of all slots")
-    rows = ask(program, path, flags(layout, plan.options, model, len(gpus)))
-    build = Build(pipeline=is_pipelined(layout))
+    words = flags(layout, plan.options, model, len(gpus))
+    rows = ask(program, path, renamed(words, listed_devices(program)))
+    build = Build(pipeline=is_pipelined(layout), dry=True)
     memory = device_memory(model, layout, plan.options, len(gpus), build=build)
     places = (*layout.order, len(gpus))
     if len(rows) != len(places):
@@ -96,10 +101,41 @@ def ask(program: Path, path: str, words: Sequence[str]) -> list[tuple[int, int, 
     Raises:
         SituateError: the program fails or takes too long.
     """
-    command = [str(program), "-m", path, *words, "--fit-print", "on"]
+    return read_rows(_answer(program, ["-m", path, *words, "--fit-print", "on"]))
+
+
+def listed_devices(program: Path) -> list[str]:
+    """The names of llama.cpp's devices on this machine, without the CPU.
+
+    Raises:
+        SituateError: the program fails or takes too long.
+    """
+    matches = map(DEVICE.match, _answer(program, ["--list-devices"]))
+    return [match[1] for match in matches if match]
+
+
+def renamed(words: Sequence[str], devices: Sequence[str]) -> list[str]:
+    """Flags with the names of this machine's devices in place of CUDA's."""
+
+    def name(match: re.Match[str]) -> str:
+        number = int(match[1])
+        return devices[number] if number < len(devices) else match[0]
+
+    return [
+        re.sub(r"\bCUDA(\d+)\b", name, word) if i and words[i - 1] in ("-dev", "-ot") else word
+        for i, word in enumerate(words)
+    ]
+
+
+def _answer(program: Path, words: Sequence[str]) -> list[str]:
+    """The lines that the program prints.
+
+    Raises:
+        SituateError: it fails or takes too long.
+    """
     try:
         answer = subprocess.run(
-            command,
+            [str(program), *words],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -110,11 +146,16 @@ def ask(program: Path, path: str, words: Sequence[str]) -> list[tuple[int, int, 
         raise SituateError(f"{PROGRAM} gave no answer in {SECONDS:.0f} s") from None
     except OSError as error:
         raise SituateError(f"{program}: {error.strerror}") from None
-    rows = read_rows(answer.stdout.splitlines())
-    if answer.returncode or not rows:
-        lines = [line.strip() for line in answer.stderr.splitlines() if line.strip()]
-        raise SituateError(f"{PROGRAM} failed: {lines[-1][:200] if lines else 'no output'}")
-    return rows
+    if answer.returncode:
+        raise SituateError(f"{PROGRAM} failed: {_reason(answer.stderr)}")
+    return answer.stdout.splitlines()
+
+
+def _reason(text: str) -> str:
+    """The line of an answer that says what went wrong."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = [line for line in lines if re.search("error|fail", line)]
+    return one_line((telling or lines or ["no output"])[0])[:200]
 
 
 def read_rows(lines: Iterable[str]) -> list[tuple[int, int, int]]:
