@@ -39,13 +39,13 @@ def rpc_servers(programs: Path, count: int) -> Iterator[list[str]]:
         end(processes)
 
 
-def end(processes: Sequence[subprocess.Popen[Any]]) -> None:
-    """End processes, first politely."""
+def end(processes: Sequence[subprocess.Popen[Any]], seconds: float = END_SECONDS) -> None:
+    """End processes, and kill those that still run after so many seconds."""
     for process in processes:
         process.terminate()
     for process in processes:
         try:
-            process.wait(END_SECONDS)
+            process.wait(seconds)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -103,18 +103,31 @@ def _least(
     """The fewest bytes of each of some GPUs beside layers: buffers, margin, and on the last one the
     output. Buffers depend on the kinds of layers on a GPU, and on the place of their experts."""
     output = gpus - 1 if output is None else output
-    count = len(model.layers)
-    even = [min(i * gpus // count, gpus - 1) for i in range(count)]
     mixed = host_parts and any(layer.experts for layer in model.layers)
     overheads = []
-    for layers in (even, even[::-1]):
-        layers = [HOST, *layers[1:]] if host_parts and count > 1 else layers
+    for layers in _spreads(len(model.layers), gpus, host_parts):
         overheads.append(_overheads(model, options, probe, layers, layers, gpus, output))
         if mixed:
             pairs = zip(model.layers, layers, strict=True)
             away = [HOST if layer.experts else place for layer, place in pairs]
             overheads.append(_overheads(model, options, probe, layers, away, gpus, output))
     return [min(bytes_) for bytes_ in zip(*overheads, strict=True)]
+
+
+def _spreads(count: int, gpus: int, host_parts: bool) -> Iterator[list[int]]:
+    """Layers in equal shares, in either order, and so that each GPU has a single layer once: few
+    layers need the smallest buffers, the last one above all."""
+    even = [min(i * gpus // count, gpus - 1) for i in range(count)]
+    for layers in (even, even[::-1]) if gpus > 1 else (even,):
+        yield [HOST, *layers[1:]] if host_parts and count > 1 else layers
+    if count <= gpus:
+        return
+    singles = list(range(gpus))
+    if host_parts:
+        yield [HOST] * (count - gpus) + singles
+    elif gpus > 1:
+        yield [0] * (count - gpus) + singles
+        yield singles + [gpus - 1] * (count - gpus)
 
 
 def _overheads(
