@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import argparse
 import re
+import signal
+import sys
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from statistics import median
 
@@ -50,12 +53,14 @@ GOAL_MIB = 2.0
 NAMES = [f"RPC{i}" for i in range(GPUS)]
 
 
-def run_rows(binaries: Path, name: str, path: Path, endpoints: Sequence[str]) -> Iterator[Row]:
-    """A row for each layout of a model that llama-server runs."""
+def run_rows(
+    binaries: Path, name: str, path: Path, endpoints: Sequence[str], most: int
+) -> Iterator[Row]:
+    """A row for each of the first layouts of a model, as llama-server runs it."""
     model = read_language_model(path)
     devices = {f"RPC0[{endpoint}]": NAMES[i] for i, endpoint in enumerate(endpoints)}
     devices |= {f"RPC{i}": NAMES[i] for i in range(GPUS)}
-    for title, layout, options in (planned(model), *cases(model)):
+    for title, layout, options in islice((planned(model), *cases(model)), most):
         layout = rpc_layout(layout)
         words = rpc_flags(model, layout, options, endpoints)
         flags = " ".join(re.sub(r"RPC0\[127\.0\.0\.1:\d+\]", "RPC", word) for word in words[2:])
@@ -159,15 +164,20 @@ def main(arguments: list[str] | None = None) -> None:
     )
     parser.add_argument("--models", default=",".join((REAL, *MODELS)), help="of the small ones")
     parser.add_argument("--full-size", default=",".join(FULL_SIZE), help="of the large ones")
+    parser.add_argument(
+        "--layouts", type=int, default=100, help="at most so many of each small one"
+    )
     parser.add_argument("--build", action="store_true", help="build llama.cpp where it is missing")
     options = parser.parse_args(arguments)
+    # A terminated benchmark ends its processes too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     binaries = programs(options.build)
     runs: list[Row] = []
     dry: list[Row] = []
     with rpc_servers(binaries, GPUS) as endpoints:
         for name in filter(None, options.models.split(",")):
             path = real_model() if name == REAL else random_model(name, FOLDER)
-            for row in run_rows(binaries, name, path, endpoints):
+            for row in run_rows(binaries, name, path, endpoints, options.layouts):
                 runs.append(row)
                 print(name, row["layout"], f"{row['worst_mib']:.2f}", flush=True)
         for name in filter(None, options.full_size.split(",")):

@@ -72,7 +72,12 @@ def planned(model: LanguageModel) -> Case:
     """situate's own plan for two cards that together hold most of the model."""
     buffers = CONTEXT_BYTES + 400 * MIB
     cards = [
-        Device(f"gpu{i}", memory=int(share * model.size) + buffers, bandwidth=rate, flops={"int8": 1e14})
+        Device(
+            f"gpu{i}",
+            memory=int(share * model.size) + buffers,
+            bandwidth=rate,
+            flops={"int8": 1e14},
+        )
         for i, (share, rate) in enumerate(((0.5, 9e11), (0.3, 4e11)))
     ]
     host = Device("cpu", kind="cpu", memory=64 * 2**30, bandwidth=5e10, threads=8)

@@ -31,8 +31,7 @@ class Report:
 
 
 def read_report(lines: Iterable[str]) -> Report:
-    """The report in a log. A buffer that is named twice counts as often, except compute buffers,
-    of which the last size counts."""
+    """The report of the last load in a log; buffers of one kind on a device are added up."""
     report = Report()
     for line in lines:
         if match := BUFFER.search(line):
@@ -41,7 +40,8 @@ def read_report(lines: Iterable[str]) -> Report:
             report.buffers[key] += size
         elif match := LAYER.search(line):
             if int(match[1]) == 0:
-                report.layers = []
+                # A load of its own; one before it may have been a dry run.
+                report = Report()
             report.layers.append(_device(match[2]))
         elif "pipeline parallelism enabled" in line:
             report.pipeline = True

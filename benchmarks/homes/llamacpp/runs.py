@@ -22,7 +22,7 @@ from situate.language.planning.command_lines import flags
 
 MIB = 2**20
 RUN_SECONDS = 300.0
-READY = "server is listening"
+READY = "listening on http"
 LAST_LINES = 5
 
 
@@ -60,7 +60,17 @@ def run_server(programs: Path, path: Path, words: Sequence[str], port: int) -> R
     Raises:
         SituateError: it refuses the flags, fails or takes too long.
     """
-    command = [str(programs / "llama-server"), "-m", str(path), *words, "-v", "--no-mmap"]
+    command = [
+        str(programs / "llama-server"),
+        "-m",
+        str(path),
+        *words,
+        "-v",
+        "-fit",
+        "off",
+        "-lm",
+        "none",
+    ]
     command += ["--host", HOST, "--port", str(port)]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
