@@ -25,6 +25,10 @@ MARGIN_SHARE, MARGIN_BYTES = 0.1, 48 * 2**20
 """Margin of compute buffers: 95 of 100 published ones are below the prediction with it."""
 
 
+LEAST_MARGIN = 16 * 2**20
+"""Margin of a compute buffer that is replayed and larger than the rules say."""
+
+
 @dataclass(frozen=True)
 class DeviceMemory:
     """Bytes on one device.
@@ -35,7 +39,7 @@ class DeviceMemory:
         compute: activations, masks, logits and uploaded weights.
         output: logits that the program reads (host only).
         context: that the driver takes beside all buffers.
-        margin: by which the compute buffer may be larger, in 95 of 100 runs.
+        margin: by which the compute buffer may be larger, in 95 of 100 runs of any build.
         per_token: growth of the cache and of the mask with a token of context.
     """
 
@@ -60,7 +64,7 @@ def device_memory(
     gpus: int,
     context: int = 0,
     build: Build | None = None,
-    growth: bool = True,
+    final: bool = True,
 ) -> tuple[DeviceMemory, ...]:
     """The memory of each GPU and, last, of the host.
 
@@ -72,22 +76,30 @@ def device_memory(
         options: context, types of the cache, slots.
         gpus: number of GPUs of the home, in use or not.
         context: bytes that the driver takes on a GPU in use.
-        build: of the engine; by default llama-server with flash attention, which reserves logits
-            of one token a slot.
-        growth: False to leave `per_token` at 0, in half the time.
+        build: of the engine. By default llama-server with flash attention, which reserves logits
+            of one token a slot; margins are for builds that reserve them for every token.
+        final: False for a search: compute buffers by rules alone, which depend on the kinds of
+            layers on a device, and no `per_token`.
     """
     options = replace(options, ubatch=min(layout.ubatch, options.context))
-    build = build or Build(pipeline=is_pipelined(layout), outputs=options.slots)
+    pipeline = is_pipelined(layout)
     weights, cache = _weights(model, layout, gpus), _caches(model, layout, options, gpus)
-    compute = _compute(model, layout, options, gpus, build)
-    output = F32 * model.sizes.vocabulary * options.slots
-    slopes = [0.0] * (gpus + 1)
-    if growth:
+    estimate = _estimated(model, layout, options, gpus, build or Build(pipeline=pipeline))
+    margins = [round(MARGIN_SHARE * e) + (MARGIN_BYTES if e else 0) for e in estimate]
+    compute, slopes = estimate, [0.0] * (gpus + 1)
+    if final:
+        build = build or Build(pipeline=pipeline, outputs=options.slots)
+        compute = _compute(model, layout, options, gpus, build)
+        margins = [
+            max(e + m - c, LEAST_MARGIN if c else 0)
+            for e, m, c in zip(estimate, margins, compute, strict=True)
+        ]
         # A cache holds a multiple of 256 tokens.
         step = PAD * options.slots
         longer = replace(options, context=options.context + step)
         grown = (_caches(model, layout, longer, gpus), _compute(model, layout, longer, gpus, build))
         slopes = [(c + d - a - b) / step for a, b, c, d in zip(cache, compute, *grown, strict=True)]
+    output = F32 * model.sizes.vocabulary * options.slots
     return tuple(
         DeviceMemory(
             weights[d],
@@ -95,7 +107,7 @@ def device_memory(
             compute[d],
             output if d == gpus else 0,
             context if d in layout.order else 0,
-            round(MARGIN_SHARE * compute[d]) + (MARGIN_BYTES if compute[d] else 0),
+            margins[d],
             slopes[d],
         )
         for d in range(gpus + 1)

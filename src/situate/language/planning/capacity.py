@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,11 +16,11 @@ from situate.language.planning.cuts import Loads, Room
 
 
 def memory_of(
-    model: LanguageModel, layout: Layout, options: CacheOptions, home: Home, growth: bool = True
+    model: LanguageModel, layout: Layout, options: CacheOptions, home: Home, final: bool = False
 ) -> tuple[DeviceMemory, ...]:
-    """The memory of each GPU of the home, and of its host last; without `growth`, that is 0."""
+    """The memory of each GPU of the home, and of its host last; `final` as in `device_memory`."""
     options = replace(options, ubatch=layout.ubatch)
-    memory = device_memory(model, layout, options, len(home.accelerators), growth=growth)
+    memory = device_memory(model, layout, options, len(home.accelerators), final=final)
     contexts = [gpu.context if i in layout.order else 0 for i, gpu in enumerate(home.accelerators)]
     return tuple(
         replace(part, context=context) for part, context in zip(memory, [*contexts, 0], strict=True)
@@ -88,7 +88,7 @@ def _of_one(model: LanguageModel, options: CacheOptions, probe: Layout, output: 
     layers = (HOST,) * len(model.layers)
     layout = replace(probe, order=(0,), layers=layers, experts=layers, output=output)
     options = replace(options, ubatch=probe.ubatch)
-    memory = device_memory(model, layout, options, 1, growth=False)[0]
+    memory = device_memory(model, layout, options, 1, final=False)[0]
     return memory.total + memory.margin
 
 
@@ -103,31 +103,18 @@ def _least(
     """The fewest bytes of each of some GPUs beside layers: buffers, margin, and on the last one the
     output. Buffers depend on the kinds of layers on a GPU, and on the place of their experts."""
     output = gpus - 1 if output is None else output
+    count = len(model.layers)
+    even = [min(i * gpus // count, gpus - 1) for i in range(count)]
     mixed = host_parts and any(layer.experts for layer in model.layers)
     overheads = []
-    for layers in _spreads(len(model.layers), gpus, host_parts):
+    for layers in (even, even[::-1]):
+        layers = [HOST, *layers[1:]] if host_parts and count > 1 else layers
         overheads.append(_overheads(model, options, probe, layers, layers, gpus, output))
         if mixed:
             pairs = zip(model.layers, layers, strict=True)
             away = [HOST if layer.experts else place for layer, place in pairs]
             overheads.append(_overheads(model, options, probe, layers, away, gpus, output))
     return [min(bytes_) for bytes_ in zip(*overheads, strict=True)]
-
-
-def _spreads(count: int, gpus: int, host_parts: bool) -> Iterator[list[int]]:
-    """Layers in equal shares, in either order, and so that each GPU has a single layer once: few
-    layers need the smallest buffers, the last one above all."""
-    even = [min(i * gpus // count, gpus - 1) for i in range(count)]
-    for layers in (even, even[::-1]) if gpus > 1 else (even,):
-        yield [HOST, *layers[1:]] if host_parts and count > 1 else layers
-    if count <= gpus:
-        return
-    singles = list(range(gpus))
-    if host_parts:
-        yield [HOST] * (count - gpus) + singles
-    elif gpus > 1:
-        yield [0] * (count - gpus) + singles
-        yield singles + [gpus - 1] * (count - gpus)
 
 
 def _overheads(
@@ -148,7 +135,7 @@ def _overheads(
         output=output,
     )
     options = replace(options, ubatch=probe.ubatch)
-    memory = device_memory(model, layout, options, gpus, growth=False)
+    memory = device_memory(model, layout, options, gpus, final=False)
     loads = _loads_of(model, options, layout, gpus)
     return [m.total + m.margin - load for m, load in zip(memory[:gpus], loads, strict=True)]
 

@@ -31,6 +31,7 @@ from situate.language.planning.capacity import (
 )
 from situate.language.planning.cuts import Cut, Cutter, Loads, Room
 from situate.language.planning.prices import PriceList
+from situate.language.planning.repair import fitting_neighbour
 from situate.language.planning.workload import Speed, Workload, speed_of
 
 UBATCHES = (512, 1024, 2048, 4096, 256, 128)
@@ -145,10 +146,24 @@ class Planner:
         best, bound = self._search()
         if best is None:
             raise PlanError(self._misfit())
-        best = self.priced(best.layout)
+        best = self._final(best.layout)
         if best.layout.split == "layer":
             best = replace(best, bound=min(bound, best.seconds))
         return best
+
+    def _final(self, layout: Layout) -> HomePlan:
+        """A layout with exact buffers, or where they do not fit, the closest layout that does.
+
+        Raises:
+            PlanError: none does.
+        """
+        host_parts = HOST in (*layout.layers, *layout.experts, layout.output)
+        plan = self.priced(layout)
+        result = fitting_neighbour(plan, host_parts, self.priced)
+        result = result or fitting_neighbour(plan, True, self.priced)
+        if result is None:
+            raise PlanError(self._misfit())
+        return result
 
     def check(self) -> None:
         """
@@ -165,14 +180,12 @@ class Planner:
 
     def priced(self, layout: Layout, notes: tuple[str, ...] = ()) -> HomePlan:
         """The figures of a layout, whether it fits or not."""
-        return self._priced(layout, notes, growth=True)
+        return self._priced(layout, notes, final=True)
 
-    def _priced(
-        self, layout: Layout, notes: tuple[str, ...] = (), growth: bool = False
-    ) -> HomePlan:
-        """The figures of a layout; its memory's growth takes as long as all others."""
+    def _priced(self, layout: Layout, notes: tuple[str, ...] = (), final: bool = False) -> HomePlan:
+        """The figures of a layout, `final` ones with exact buffers."""
         options = replace(self.options, ubatch=layout.ubatch)
-        memory = memory_of(self.model, layout, options, self.home, growth)
+        memory = memory_of(self.model, layout, options, self.home, final)
         speed = speed_of(self.model, layout, self.home, options, self.work)
         free = tuple(free_bytes(memory, self.home))
         return HomePlan(layout, options, self.work, speed, memory, free, notes=notes)
