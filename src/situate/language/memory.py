@@ -25,10 +25,6 @@ MARGIN_SHARE, MARGIN_BYTES = 0.1, 48 * 2**20
 """Margin of compute buffers: 95 of 100 published ones are below the prediction with it."""
 
 
-LEAST_MARGIN = 16 * 2**20
-"""Margin of a compute buffer that is replayed and larger than the rules say."""
-
-
 @dataclass(frozen=True)
 class DeviceMemory:
     """Bytes on one device.
@@ -64,7 +60,8 @@ def device_memory(
     gpus: int,
     context: int = 0,
     build: Build | None = None,
-    final: bool = True,
+    exact: bool = True,
+    growth: bool = True,
 ) -> tuple[DeviceMemory, ...]:
     """The memory of each GPU and, last, of the host.
 
@@ -78,8 +75,8 @@ def device_memory(
         context: bytes that the driver takes on a GPU in use.
         build: of the engine. By default llama-server with flash attention, which reserves logits
             of one token a slot; margins are for builds that reserve them for every token.
-        final: False for a search: compute buffers by rules alone, which depend on the kinds of
-            layers on a device, and no `per_token`.
+        exact: False for compute buffers by rules, which depend on the kinds of layers on a device.
+        growth: False to leave `per_token` at 0.
     """
     options = replace(options, ubatch=min(layout.ubatch, options.context))
     pipeline = is_pipelined(layout)
@@ -87,18 +84,19 @@ def device_memory(
     estimate = _estimated(model, layout, options, gpus, build or Build(pipeline=pipeline))
     margins = [round(MARGIN_SHARE * e) + (MARGIN_BYTES if e else 0) for e in estimate]
     compute, slopes = estimate, [0.0] * (gpus + 1)
-    if final:
+    if exact:
         build = build or Build(pipeline=pipeline, outputs=options.slots)
         compute = _compute(model, layout, options, gpus, build)
-        margins = [
-            max(e + m - c, LEAST_MARGIN if c else 0)
-            for e, m, c in zip(estimate, margins, compute, strict=True)
-        ]
-        # A cache holds a multiple of 256 tokens.
-        step = PAD * options.slots
-        longer = replace(options, context=options.context + step)
-        grown = (_caches(model, layout, longer, gpus), _compute(model, layout, longer, gpus, build))
-        slopes = [(c + d - a - b) / step for a, b, c, d in zip(cache, compute, *grown, strict=True)]
+        margins = [max(e + m - c, 0) for e, m, c in zip(estimate, margins, compute, strict=True)]
+        if growth:
+            # A cache holds a multiple of 256 tokens.
+            step = PAD * options.slots
+            longer = replace(options, context=options.context + step)
+            sizes = _compute(model, layout, longer, gpus, build)
+            grown = (_caches(model, layout, longer, gpus), sizes)
+            slopes = [
+                (c + d - a - b) / step for a, b, c, d in zip(cache, compute, *grown, strict=True)
+            ]
     output = F32 * model.sizes.vocabulary * options.slots
     return tuple(
         DeviceMemory(

@@ -16,11 +16,19 @@ from situate.language.planning.cuts import Loads, Room
 
 
 def memory_of(
-    model: LanguageModel, layout: Layout, options: CacheOptions, home: Home, final: bool = False
+    model: LanguageModel,
+    layout: Layout,
+    options: CacheOptions,
+    home: Home,
+    exact: bool = False,
+    growth: bool = False,
 ) -> tuple[DeviceMemory, ...]:
-    """The memory of each GPU of the home, and of its host last; `final` as in `device_memory`."""
+    """The memory of each GPU of the home, and of its host last; `exact` and `growth` as in
+    `device_memory`."""
     options = replace(options, ubatch=layout.ubatch)
-    memory = device_memory(model, layout, options, len(home.accelerators), final=final)
+    memory = device_memory(
+        model, layout, options, len(home.accelerators), exact=exact, growth=growth
+    )
     contexts = [gpu.context if i in layout.order else 0 for i, gpu in enumerate(home.accelerators)]
     return tuple(
         replace(part, context=context) for part, context in zip(memory, [*contexts, 0], strict=True)
@@ -54,6 +62,7 @@ def first_room(
     host_parts: bool,
     first: int | None,
     several: bool,
+    exact: bool = False,
 ) -> Room:
     """The most room that layouts of a kind leave on each GPU beside their buffers.
 
@@ -63,13 +72,14 @@ def first_room(
         host_parts: some experts or layers are on the host.
         first: the GPU that leads the order; None for any.
         several: layers are on more than one GPU.
+        exact: as in `device_memory`.
     """
     whole = np.array([gpu.memory - gpu.context for gpu in home.accelerators], float)
-    single = _least(model, options, probe, host_parts, 1)
-    alone = _least(model, options, probe, host_parts, 1, HOST)
+    single = _least(model, options, probe, host_parts, 1, None, exact)
+    alone = _least(model, options, probe, host_parts, 1, HOST, exact)
     leading_last, leading, inner, final = single[0], alone[0], alone[0], single[0]
     if several:
-        first_of_three, inner, final = _least(model, options, probe, host_parts, 3)
+        first_of_three, inner, final = _least(model, options, probe, host_parts, 3, None, exact)
         leading = min(leading, first_of_three)
         if first is None:
             leading = inner = min(leading, inner)
@@ -78,17 +88,19 @@ def first_room(
     return Room(
         whole - np.where(leads, leading, inner),
         whole - np.where(leads, leading_last, final),
-        whole - _of_one(model, options, probe, 0),
-        whole - _of_one(model, options, probe, HOST),
+        whole - _of_one(model, options, probe, 0, exact),
+        whole - _of_one(model, options, probe, HOST, exact),
     )
 
 
-def _of_one(model: LanguageModel, options: CacheOptions, probe: Layout, output: int) -> float:
+def _of_one(
+    model: LanguageModel, options: CacheOptions, probe: Layout, output: int, exact: bool
+) -> float:
     """Bytes of a GPU without layers, which may hold the output."""
     layers = (HOST,) * len(model.layers)
     layout = replace(probe, order=(0,), layers=layers, experts=layers, output=output)
     options = replace(options, ubatch=probe.ubatch)
-    memory = device_memory(model, layout, options, 1, final=False)[0]
+    memory = device_memory(model, layout, options, 1, exact=exact, growth=False)[0]
     return memory.total + memory.margin
 
 
@@ -98,7 +110,8 @@ def _least(
     probe: Layout,
     host_parts: bool,
     gpus: int,
-    output: int | None = None,
+    output: int | None,
+    exact: bool,
 ) -> list[float]:
     """The fewest bytes of each of some GPUs beside layers: buffers, margin, and on the last one the
     output. Buffers depend on the kinds of layers on a GPU, and on the place of their experts."""
@@ -109,11 +122,11 @@ def _least(
     overheads = []
     for layers in (even, even[::-1]):
         layers = [HOST, *layers[1:]] if host_parts and count > 1 else layers
-        overheads.append(_overheads(model, options, probe, layers, layers, gpus, output))
+        overheads.append(_overheads(model, options, probe, layers, layers, gpus, output, exact))
         if mixed:
             pairs = zip(model.layers, layers, strict=True)
             away = [HOST if layer.experts else place for layer, place in pairs]
-            overheads.append(_overheads(model, options, probe, layers, away, gpus, output))
+            overheads.append(_overheads(model, options, probe, layers, away, gpus, output, exact))
     return [min(bytes_) for bytes_ in zip(*overheads, strict=True)]
 
 
@@ -125,6 +138,7 @@ def _overheads(
     experts: Sequence[int],
     gpus: int,
     output: int,
+    exact: bool,
 ) -> list[float]:
     """Bytes of each of some GPUs beside layers, in one layout."""
     layout = replace(
@@ -135,7 +149,7 @@ def _overheads(
         output=output,
     )
     options = replace(options, ubatch=probe.ubatch)
-    memory = device_memory(model, layout, options, gpus, final=False)
+    memory = device_memory(model, layout, options, gpus, exact=exact, growth=False)
     loads = _loads_of(model, options, layout, gpus)
     return [m.total + m.margin - load for m, load in zip(memory[:gpus], loads, strict=True)]
 

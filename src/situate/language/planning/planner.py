@@ -125,6 +125,7 @@ class Planner:
         ubatches: to choose from.
         divided: also try layouts that divide every matrix over GPUs.
         required: GPUs that a plan must use, as bits.
+        exact: search with exact compute buffers too, which takes several times as long.
     """
 
     model: LanguageModel
@@ -134,6 +135,7 @@ class Planner:
     ubatches: tuple[int, ...] = UBATCHES
     divided: bool = True
     required: int = 0
+    exact: bool = False
 
     def plan(self) -> HomePlan:
         """The best plan.
@@ -146,21 +148,22 @@ class Planner:
         best, bound = self._search()
         if best is None:
             raise PlanError(self._misfit())
-        best = self._final(best.layout)
-        if best.layout.split == "layer":
-            best = replace(best, bound=min(bound, best.seconds))
-        return best
+        final = self.priced(best.layout)
+        if not final.feasible:
+            return self._repaired(final)
+        if final.layout.split == "layer":
+            final = replace(final, bound=min(bound, final.seconds))
+        return final
 
-    def _final(self, layout: Layout) -> HomePlan:
-        """A layout with exact buffers, or where they do not fit, the closest layout that does.
+    def _repaired(self, plan: HomePlan) -> HomePlan:
+        """The best plan with exact buffers, where they do not fit in one.
 
         Raises:
-            PlanError: none does.
+            PlanError: no layout fits.
         """
-        host_parts = HOST in (*layout.layers, *layout.experts, layout.output)
-        plan = self.priced(layout)
-        result = fitting_neighbour(plan, host_parts, self.priced)
-        result = result or fitting_neighbour(plan, True, self.priced)
+        if not self.exact:
+            return replace(self, exact=True).plan()
+        result = fitting_neighbour(plan, True, self.priced)
         if result is None:
             raise PlanError(self._misfit())
         return result
@@ -180,12 +183,18 @@ class Planner:
 
     def priced(self, layout: Layout, notes: tuple[str, ...] = ()) -> HomePlan:
         """The figures of a layout, whether it fits or not."""
-        return self._priced(layout, notes, final=True)
+        return self._priced(layout, notes, True, True)
 
-    def _priced(self, layout: Layout, notes: tuple[str, ...] = (), final: bool = False) -> HomePlan:
-        """The figures of a layout, `final` ones with exact buffers."""
+    def _priced(
+        self,
+        layout: Layout,
+        notes: tuple[str, ...] = (),
+        exact: bool = False,
+        growth: bool = False,
+    ) -> HomePlan:
+        """The figures of a layout; `exact` and `growth` as in `device_memory`."""
         options = replace(self.options, ubatch=layout.ubatch)
-        memory = memory_of(self.model, layout, options, self.home, final)
+        memory = memory_of(self.model, layout, options, self.home, exact or self.exact, growth)
         speed = speed_of(self.model, layout, self.home, options, self.work)
         free = tuple(free_bytes(memory, self.home))
         return HomePlan(layout, options, self.work, speed, memory, free, notes=notes)
@@ -252,6 +261,7 @@ class Planner:
             setting.host_parts,
             setting.first,
             setting.most > 1,
+            self.exact,
         )
 
     def _cutter(
