@@ -8,15 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol, TypeVar
 
 from situate.language.layout import HOST, Layout
-
-if TYPE_CHECKING:
-    from situate.language.planning.planner import HomePlan
+from situate.language.memory import DeviceMemory
 
 
-def overflow(plan: HomePlan) -> float:
+class Priced(Protocol):
+    """A layout with its figures, as a plan has them."""
+
+    @property
+    def layout(self) -> Layout: ...
+    @property
+    def memory(self) -> tuple[DeviceMemory, ...]: ...
+    @property
+    def free(self) -> tuple[float, ...]: ...
+    @property
+    def feasible(self) -> bool: ...
+    @property
+    def seconds(self) -> float: ...
+
+
+Plan = TypeVar("Plan", bound=Priced)
+
+
+def overflow(plan: Priced) -> float:
     """Bytes that all devices lack together."""
     return sum(
         max(-free, 0.0)
@@ -25,9 +41,7 @@ def overflow(plan: HomePlan) -> float:
     )
 
 
-def fitting_neighbour(
-    plan: HomePlan, host_parts: bool, price: Callable[[Layout], HomePlan]
-) -> HomePlan | None:
+def fitting_neighbour(plan: Plan, host_parts: bool, price: Callable[[Layout], Plan]) -> Plan | None:
     """A plan that fits, by steps that each leave less overflow; None if they lead nowhere.
 
     Args:
