@@ -101,7 +101,9 @@ def ask(program: Path, path: str, words: Sequence[str]) -> list[tuple[int, int, 
     Raises:
         SituateError: the program fails or takes too long.
     """
-    return read_rows(_answer(program, ["-m", path, *words, "--fit-print", "on"]))
+    # Weights that the CPU would repack are not counted.
+    options = ["--no-repack", "--fit-print", "on"]
+    return read_rows(_answer(program, ["-m", path, *words, *options]))
 
 
 def listed_devices(program: Path) -> list[str]:
