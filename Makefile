@@ -9,7 +9,7 @@ CORE := pyproject.toml CMakeLists.txt $(CPP_FILES)
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile
 STUBS := $(BIN)/python -m nanobind.stubgen -q -r -m situate._core
 
-.PHONY: demo test bench lint format stubs sanitize build clean FORCE
+.PHONY: demo test bench homes lint format stubs sanitize build clean FORCE
 .DEFAULT_GOAL := build
 
 build: $(VENV)/.core
@@ -51,6 +51,11 @@ test: $(VENV)/.core $(VENV)/.dev
 
 bench: $(VENV)/.core $(VENV)/.dev
 	$(BIN)/python -m benchmarks $(BENCH)
+
+# llama.cpp is compiled from its source on the package index, and runs on this machine's loopback.
+homes: $(VENV)/.core $(VENV)/.dev
+	$(INSTALL) gguf
+	nice $(BIN)/python -m benchmarks.homes.llamacpp --build $(HOMES)
 
 lint: $(VENV)/.core $(VENV)/.dev
 	$(BIN)/ruff check

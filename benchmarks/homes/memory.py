@@ -113,6 +113,13 @@ def load_layout(model: LanguageModel, load: Load, options: CacheOptions, row: Ro
     ]
     layers = tuple(index.get(place, HOST_PLACE) for place in places)
     expert_places = tuple(index.get(place, HOST_PLACE) for place in experts)
+    moved = tuple(
+        (weight.name, index.get(there, HOST_PLACE))
+        for layer, place, other in zip(model.layers, places, experts, strict=False)
+        for weight in layer.weights
+        for there in [_override(weight.name, load, place)]
+        if there != (other if weight.role == "experts" else place)
+    )
     return Layout(
         tuple(range(len(index))) if load.on_accelerators else (),
         layers[:-1],
@@ -121,6 +128,7 @@ def load_layout(model: LanguageModel, load: Load, options: CacheOptions, row: Ro
         split="tensor" if re.search(r"-sm (tensor|graph)", row["flags"]) else "layer",
         ubatch=options.ubatch,
         op_offload=_offloads(model, expert_places, options, row),
+        moved=moved,
     )
 
 

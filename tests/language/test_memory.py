@@ -91,4 +91,5 @@ def test_pipeline_parallelism_needs_all_layers_on_several_gpus(model: LanguageMo
         device_memory(model, place, OPTIONS, 2)[-1].compute
         for place in (layout(model, cut=20), layout(model))
     )
-    assert piped - plain == 3 * 2 * 512 * 8192
+    copied = 2 * 512 * 8192 + 4 * 512 * model.sizes.width
+    assert piped - plain == pytest.approx(3 * copied, rel=0.01)

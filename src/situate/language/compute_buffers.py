@@ -40,6 +40,8 @@ class Build:
         pipeline: several ubatches are under way at once.
         scores: bytes of attention scores at once (`-amb`).
         outputs: tokens of a ubatch with logits; 0 for all of them.
+        dry: as llama-fit-params counts, which forgets the devices that llama.cpp enforces.
+        converts: GPUs convert quantised keys and values to 16 bits before attention, as CUDA does.
     """
 
     engine: Engine = "llama.cpp"
@@ -48,6 +50,8 @@ class Build:
     pipeline: bool = False
     scores: int = LATENT_BLOCK
     outputs: int = 0
+    dry: bool = False
+    converts: bool = True
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ class Layout:
         split: `layer` or `tensor` (`-sm`): devices in turn, or every matrix divided.
         ubatch: tokens of a prompt that pass through the model at once (`-ub`).
         op_offload: True if a GPU computes with the host's weights in long batches.
+        moved: (name, GPU or `HOST`) of tensors away from the rest of their part.
     """
 
     order: tuple[int, ...]
@@ -36,3 +37,14 @@ class Layout:
     split: Literal["layer", "tensor"] = "layer"
     ubatch: int = 512
     op_offload: bool = True
+    moved: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def split_output(self) -> int:
+        """The device that a split by layers (`-ts`) gives the output, which follows the last layer;
+        the output's matrix is elsewhere if a flag of its own moves it."""
+        last = self.layers[-1]
+        if last == HOST:
+            return self.output
+        behind = self.order[self.order.index(last) :]
+        return self.output if self.output in behind else last

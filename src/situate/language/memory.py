@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from situate.language.activations.blocks import PassOptions
+from situate.language.activations.replay import can_replay, replayed_peaks
 from situate.language.cache import PAD, CacheOptions
 from situate.language.compute_buffers import (
     F32,
@@ -33,7 +35,7 @@ class DeviceMemory:
         compute: activations, masks, logits and uploaded weights.
         output: logits that the program reads (host only).
         context: that the driver takes beside all buffers.
-        margin: by which the compute buffer may be larger, in 95 of 100 runs.
+        margin: by which the compute buffer may be larger, in 95 of 100 runs of any build.
         per_token: growth of the cache and of the mask with a token of context.
     """
 
@@ -58,6 +60,8 @@ def device_memory(
     gpus: int,
     context: int = 0,
     build: Build | None = None,
+    exact: bool = True,
+    growth: bool = True,
 ) -> tuple[DeviceMemory, ...]:
     """The memory of each GPU and, last, of the host.
 
@@ -69,18 +73,30 @@ def device_memory(
         options: context, types of the cache, slots.
         gpus: number of GPUs of the home, in use or not.
         context: bytes that the driver takes on a GPU in use.
-        build: of the engine; by default llama.cpp with flash attention.
+        build: of the engine. By default llama-server with flash attention, which reserves logits
+            of one token a slot; margins are for builds that reserve them for every token.
+        exact: False for compute buffers by rules, which depend on the kinds of layers on a device.
+        growth: False to leave `per_token` at 0.
     """
     options = replace(options, ubatch=min(layout.ubatch, options.context))
-    build = build or Build(pipeline=is_pipelined(layout))
+    pipeline = is_pipelined(layout)
     weights, cache = _weights(model, layout, gpus), _caches(model, layout, options, gpus)
-    # A cache holds a multiple of 256 tokens.
-    longer = replace(options, context=options.context + PAD * options.slots)
-    growth = [b - a for a, b in zip(cache, _caches(model, layout, longer, gpus), strict=True)]
-    compute = _compute(model, layout, options, gpus, build)
-    slope = [
-        b - a for a, b in zip(compute, _compute(model, layout, longer, gpus, build), strict=True)
-    ]
+    estimate = _estimated(model, layout, options, gpus, build or Build(pipeline=pipeline))
+    margins = [round(MARGIN_SHARE * e) + (MARGIN_BYTES if e else 0) for e in estimate]
+    compute, slopes = estimate, [0.0] * (gpus + 1)
+    if exact:
+        build = build or Build(pipeline=pipeline, outputs=options.slots)
+        compute = _compute(model, layout, options, gpus, build)
+        margins = [max(e + m - c, 0) for e, m, c in zip(estimate, margins, compute, strict=True)]
+        if growth:
+            # A cache holds a multiple of 256 tokens.
+            step = PAD * options.slots
+            longer = replace(options, context=options.context + step)
+            sizes = _compute(model, layout, longer, gpus, build)
+            grown = (_caches(model, layout, longer, gpus), sizes)
+            slopes = [
+                (c + d - a - b) / step for a, b, c, d in zip(cache, compute, *grown, strict=True)
+            ]
     output = F32 * model.sizes.vocabulary * options.slots
     return tuple(
         DeviceMemory(
@@ -89,8 +105,8 @@ def device_memory(
             compute[d],
             output if d == gpus else 0,
             context if d in layout.order else 0,
-            round(MARGIN_SHARE * compute[d]) + (MARGIN_BYTES if compute[d] else 0),
-            (growth[d] + slope[d]) / (PAD * options.slots),
+            margins[d],
+            slopes[d],
         )
         for d in range(gpus + 1)
     )
@@ -98,20 +114,29 @@ def device_memory(
 
 def is_pipelined(layout: Layout) -> bool:
     """True if llama.cpp has several ubatches under way: all layers whole on several GPUs."""
-    whole = layout.experts == layout.layers and HOST not in (*layout.layers, layout.output)
-    return whole and len(layout.order) > 1 and layout.split == "layer" and not layout.host_cache
+    return (
+        layout.experts == layout.layers
+        and not layout.moved
+        and HOST not in (*layout.layers, layout.output)
+        and len(layout.order) > 1
+        and layout.split == "layer"
+        and not layout.host_cache
+        and layout.output == layout.split_output
+    )
 
 
 def _weights(model: LanguageModel, layout: Layout, gpus: int) -> list[int]:
-    sums = [0] * (gpus + 1)
+    sums, moved = [0] * (gpus + 1), dict(layout.moved)
     for layer, place, expert_place in zip(model.layers, layout.layers, layout.experts, strict=True):
         for weight in layer.weights:
-            _add(sums, layout, expert_place if weight.role == "experts" else place, weight.size)
-    embedding = sum(weight.size for weight in model.embedding)
-    sums[HOST] += embedding
-    _add(sums, layout, layout.output, sum(weight.size for weight in model.output))
-    if model.tied and layout.output != HOST:
-        _add(sums, layout, layout.output, embedding)
+            home = expert_place if weight.role == "experts" else place
+            _add(sums, layout, moved.get(weight.name, home), weight.size)
+    for weight in model.embedding:
+        _add(sums, layout, moved.get(weight.name, HOST), weight.size)
+        if model.tied and layout.output != HOST:
+            _add(sums, layout, layout.output, weight.size)
+    for weight in model.output:
+        _add(sums, layout, moved.get(weight.name, layout.output), weight.size)
     return sums
 
 
@@ -135,6 +160,37 @@ def _add(sums: list[int], layout: Layout, place: int, size: int) -> None:
 def _compute(
     model: LanguageModel, layout: Layout, options: CacheOptions, gpus: int, build: Build
 ) -> list[int]:
+    if build.engine == "llama.cpp" and can_replay(model, layout):
+        return _replayed(model, layout, options, gpus, build)
+    return _estimated(model, layout, options, gpus, build)
+
+
+def _replayed(
+    model: LanguageModel, layout: Layout, options: CacheOptions, gpus: int, build: Build
+) -> list[int]:
+    """Compute buffers as llama.cpp reserves them, by a replay of its graph."""
+    early = build.mask == F32
+    settings = PassOptions(
+        options,
+        min(build.outputs or options.ubatch, options.ubatch),
+        build.flash,
+        early,
+        layout.host_cache,
+        build.converts and not early,
+        not build.dry,
+        len(layout.order),
+    )
+    sizes = [0] * (gpus + 1)
+    peaks = replayed_peaks(model, layout, settings, build.pipeline)
+    for device, peak in zip((*layout.order, gpus), peaks, strict=True):
+        sizes[device] = peak
+    return sizes
+
+
+def _estimated(
+    model: LanguageModel, layout: Layout, options: CacheOptions, gpus: int, build: Build
+) -> list[int]:
+    """Compute buffers by the largest moments of a graph that is not replayed."""
     sizes, head = model.sizes, layout.output
     uploading = layout.op_offload and bool(layout.order) and options.ubatch >= OFFLOAD_BATCH
     gate, down = _largest_uploads(model, layout) if uploading else (0, 0)

@@ -94,6 +94,18 @@ class Layer:
         return sum(weight.size for weight in self.weights)
 
 
+class LayerKind(NamedTuple):
+    """What layers with equal tensors have in common.
+
+    Attributes:
+        window: their attention sees a sliding window.
+        weights: (name in the layer, shape, bytes, whether it is of the experts) of each tensor.
+    """
+
+    window: bool
+    weights: tuple[tuple[str, tuple[int, ...], int, bool], ...]
+
+
 @dataclass(frozen=True)
 class LanguageModel:
     """A language model, of which only sizes and types are known.
@@ -127,6 +139,21 @@ class LanguageModel:
         """All tensors, without those for guesses."""
         inner = (weight for layer in self.layers for weight in layer.weights)
         return (*self.embedding, *inner, *self.output)
+
+    @cached_property
+    def layer_kinds(self) -> tuple[tuple[int, ...], tuple[LayerKind, ...]]:
+        """(layers,) the number of each layer's kind, and the kinds."""
+        numbers: dict[LayerKind, int] = {}
+        kinds = []
+        for layer in self.layers:
+            start = len(f"blk.{layer.number}.")
+            weights = tuple(
+                (weight.name[start:], weight.shape, weight.size, weight.role == "experts")
+                for weight in layer.weights
+            )
+            kind = LayerKind(layer.cache.attention == "window", weights)
+            kinds.append(numbers.setdefault(kind, len(numbers)))
+        return tuple(kinds), tuple(numbers)
 
     @property
     def tied(self) -> bool:

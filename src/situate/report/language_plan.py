@@ -13,6 +13,7 @@ from rich.text import Text
 from situate.language.layout import HOST
 from situate.language.model import LanguageModel
 from situate.language.planning.advice import Change
+from situate.language.planning.fit_params import Comparison
 from situate.language.planning.plan_file import language_plan
 from situate.language.planning.planner import HomePlan, Planner
 from situate.language.planning.workload import Drafting
@@ -41,6 +42,7 @@ class Answer:
         idle: GPUs left out.
         command: to run the plan.
         decode_alone: seconds of a token of the best plan without a draft, None if unknown.
+        engine: memory by llama.cpp itself, empty if it was not asked.
     """
 
     planner: Planner
@@ -51,6 +53,7 @@ class Answer:
     idle: Sequence[Change]
     command: str
     decode_alone: float | None = None
+    engine: Sequence[Comparison] = ()
 
 
 def plan_table(answer: Answer) -> RenderableType:
@@ -60,8 +63,8 @@ def plan_table(answer: Answer) -> RenderableType:
     for label, value in _facts(answer):
         grid.add_row(Text(label, "dim"), Text(printable(value)))
     title = f"{printable(planner.model.name, 60)} on {printable(planner.home.name, 40)}"
-    memory = _memory(planner, answer.plan)
-    return Group(Text(title, "bold"), grid, Text(), memory, Text(), Text(answer.command))
+    tables = [_memory(planner, answer.plan), *([_engine(answer.engine)] if answer.engine else [])]
+    return Group(Text(title, "bold"), grid, Text(), *tables, Text(), Text(answer.command))
 
 
 def _facts(answer: Answer) -> Iterator[tuple[str, str]]:
@@ -181,6 +184,15 @@ def _memory(planner: Planner, plan: HomePlan) -> Table:
     return grid
 
 
+def _engine(rows: Sequence[Comparison]) -> Table:
+    """Weights, cache and compute buffers by both, with logits of a whole ubatch."""
+    grid = table("memory by llama-fit-params", "device|situate|llama.cpp|difference", range(1, 4))
+    for row in rows:
+        sizes = (row.predicted, row.printed, row.difference)
+        grid.add_row(name_cell(row.device), *(_mib_text(size) for size in sizes))
+    return grid
+
+
 def _mib_text(size: float) -> str:
     """Bytes in MiB, as llama.cpp prints them."""
     return f"{size / 2**20:,.0f} MiB" if abs(size) < 2**60 else "unlimited"
@@ -231,6 +243,7 @@ def plan_figures(answer: Answer) -> dict[str, Any]:
         "left_out": [asdict(change) for change in answer.idle],
         "command": answer.command,
         "decode_tokens_per_second_without_draft": decode_alone and 1 / decode_alone,
+        "llama_fit_params": [asdict(row) for row in answer.engine],
     }
 
 

@@ -25,6 +25,11 @@ from situate.language.phase_graph import PassSize, phase_graph
 from situate.language.planning.advice import changes, idle_gpus, phase_shares
 from situate.language.planning.drafting import home_beside
 from situate.language.planning.exports import ENGINES, Export
+from situate.language.planning.fit_params import (
+    Comparison,
+    compare_with_engine,
+    find_fit_params,
+)
 from situate.language.planning.flags import parse_flags
 from situate.language.planning.floor import floor_seconds
 from situate.language.planning.longest import longest_context
@@ -102,6 +107,7 @@ def _show(
         idle_gpus(planner, plan),
         _command_line(planner, plan, path, "llamacpp"),
         _decode_seconds(alone),
+        _engine_memory(planner, plan, path),
     )
     if out is not None:
         write_plan(language_plan(plan, planner.model, planner.home), out)
@@ -115,6 +121,19 @@ def _show(
         print_json(report.plan_figures(answer))
     else:
         print_table(report.plan_table(answer))
+
+
+def _engine_memory(planner: Planner, plan: HomePlan, path: str) -> list[Comparison]:
+    """The plan's memory by llama.cpp itself; empty if it is not installed or cannot say."""
+    program = find_fit_params()
+    is_file = planner.model.source == "gguf" and planner.model.complete
+    if program is None or not is_file or plan.work.drafting is not None:
+        return []
+    try:
+        return compare_with_engine(program, planner, plan, path)
+    except SituateError as error:
+        note(f"memory not checked by llama.cpp: {error}")
+        return []
 
 
 def _decode_seconds(planner: Planner | None) -> float | None:

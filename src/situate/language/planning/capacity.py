@@ -18,11 +18,19 @@ from situate.language.planning.cuts import Loads, Room
 
 
 def memory_of(
-    model: LanguageModel, layout: Layout, options: CacheOptions, home: Home
+    model: LanguageModel,
+    layout: Layout,
+    options: CacheOptions,
+    home: Home,
+    exact: bool = False,
+    growth: bool = False,
 ) -> tuple[DeviceMemory, ...]:
-    """The memory of each GPU of the home, and of its host last."""
+    """The memory of each GPU of the home, and of its host last; `exact` and `growth` as in
+    `device_memory`."""
     options = replace(options, ubatch=layout.ubatch)
-    memory = device_memory(model, layout, options, len(home.accelerators))
+    memory = device_memory(
+        model, layout, options, len(home.accelerators), exact=exact, growth=growth
+    )
     contexts = [gpu.context if i in layout.order else 0 for i, gpu in enumerate(home.accelerators)]
     return tuple(
         replace(part, context=context) for part, context in zip(memory, [*contexts, 0], strict=True)
@@ -51,12 +59,17 @@ def layer_loads(model: LanguageModel, options: CacheOptions, host_cache: bool) -
 class Capacity:
     """The room of a home for the layers of a model, beside buffers that depend on the layout.
 
-    Buffers depend on the kinds of layers on a device, and not on their number. So they are computed
-    for a model with at most two layers of each kind on each device.
+    Buffers by rules depend on the kinds of layers on a device, and not on their number. So they are
+    computed for a model with at most two layers of each kind on each device.
+
+    Args:
+        exact: with exact compute buffers, as in `device_memory`, of all layers.
     """
 
-    def __init__(self, model: LanguageModel, home: Home, options: CacheOptions) -> None:
-        self.model, self.home, self.options = model, home, options
+    def __init__(
+        self, model: LanguageModel, home: Home, options: CacheOptions, exact: bool = False
+    ) -> None:
+        self.model, self.home, self.options, self.exact = model, home, options, exact
         self._kinds = layer_kinds(model)
         self._loads: dict[tuple[int, bool], Loads] = {}
         self._probes: dict[object, list[float]] = {}
@@ -82,7 +95,7 @@ class Capacity:
     def beside(self, layout: Layout) -> Floats:
         """(GPUs + 1,) bytes of each device beside layers: output, buffers, context and margin."""
         model, small = self._condensed(layout)
-        memory = memory_of(model, small, self.options, self.home)
+        memory = memory_of(model, small, self.options, self.home, self.exact)
         options = replace(self.options, ubatch=layout.ubatch)
         loads, whole = (layer_loads(model, options, on) for on in (layout.host_cache, False))
         beside: Floats = _totals(memory) - _sums(small, loads, whole, len(self.memory))
@@ -95,6 +108,8 @@ class Capacity:
 
     def _condensed(self, layout: Layout) -> tuple[LanguageModel, Layout]:
         """The first and the last layer of each kind on each device."""
+        if self.exact:
+            return self.model, layout
         ends: dict[tuple[int, int, int], list[int]] = {}
         for i, key in enumerate(zip(self._kinds, layout.layers, layout.experts, strict=True)):
             ends.setdefault(key, [i, i])[1] = i
@@ -159,7 +174,7 @@ class Capacity:
         model, small = self._condensed(layout)
         options = replace(self.options, ubatch=layout.ubatch)
         loads = layer_loads(model, options, layout.host_cache)
-        memory = _totals(device_memory(model, small, options, gpus))
+        memory = _totals(device_memory(model, small, options, gpus, exact=self.exact, growth=False))
         beside: list[float] = (memory - _sums(small, loads, loads, gpus + 1))[:gpus].tolist()
         return beside
 

@@ -9,7 +9,8 @@ from situate.language.layout import HOST, Layout
 from situate.language.model import LanguageModel
 from situate.language.planning.flags import DEFAULT_BATCH
 
-OUTPUT = r"^output\.weight"
+OUTPUT, EMBEDDING = r"^output\.weight", r"^token_embd\.weight"
+"""Patterns of the output's matrix, which in a tied model is the embedding."""
 
 
 def flags(
@@ -25,9 +26,9 @@ def flags(
     """
     return [
         *_devices(layout, devices),
-        *_split(layout),
+        *_split(layout, model),
         *_experts(layout, model, devices),
-        *_output(layout, devices),
+        *_output(layout, model, devices),
         *_cache(layout, options),
         *(() if layout.op_offload else ("--no-op-offload",)),
     ]
@@ -39,10 +40,12 @@ def _devices(layout: Layout, devices: Sequence[str]) -> list[str]:
     return ["-dev", ",".join(devices[gpu] for gpu in layout.order) or "none"]
 
 
-def _split(layout: Layout) -> list[str]:
+def _split(layout: Layout, model: LanguageModel) -> list[str]:
     """Layers are divided in proportion to `-ts`; integers of their sum give exact counts."""
-    last = _split_output(layout)
-    places = [device for device in (*layout.layers, last) if device != HOST]
+    last = layout.split_output
+    # llama.cpp counts layers for guesses at further tokens too, which it loads on request only.
+    drafts = (last,) * model.sizes.draft_layers
+    places = [device for device in (*layout.layers, *drafts, last) if device != HOST]
     words = ["-ngl", str(len(places))]
     if len(layout.order) > 1 and places:
         shares = [places.count(gpu) for gpu in layout.order]
@@ -52,19 +55,11 @@ def _split(layout: Layout) -> list[str]:
     return words
 
 
-def _split_output(layout: Layout) -> int:
-    """The device that `-ts` gives the output, which follows the last layer."""
-    last = layout.layers[-1]
-    if last == HOST:
-        return layout.output
-    behind = layout.order[layout.order.index(last) :]
-    return layout.output if layout.output in behind else last
-
-
-def _output(layout: Layout, devices: Sequence[str]) -> list[str]:
-    if layout.output == _split_output(layout):
+def _output(layout: Layout, model: LanguageModel, devices: Sequence[str]) -> list[str]:
+    if layout.output == layout.split_output:
         return []
-    return ["-ot", f"{OUTPUT}={_buffer(layout.output, devices)}"]
+    pattern = EMBEDDING if model.tied else OUTPUT
+    return ["-ot", f"{pattern}={_buffer(layout.output, devices)}"]
 
 
 def _experts(layout: Layout, model: LanguageModel, devices: Sequence[str]) -> list[str]:

@@ -101,7 +101,7 @@ def parse_flags(
     ubatch = words.number("-ub", DEFAULT_UBATCH, 1)
     options = _options(words, ubatch, defaults)
     layers, output = _layers(words, model, gpus, memory)
-    experts, output, notes = _overridden(words, model, layers, output, machine)
+    experts, output, moved = _overridden(words, model, layers, output, machine)
     layout = Layout(
         order=tuple(gpus),
         layers=tuple(layers),
@@ -111,8 +111,10 @@ def parse_flags(
         split="tensor" if words.values.get("-sm") == "tensor" else "layer",
         ubatch=min(ubatch, words.number("-b", DEFAULT_BATCH, 1)),
         op_offload="--no-op-offload" not in words.switches,
+        moved=tuple(moved),
     )
-    return Launch(layout, options, tuple(notes))
+    note = f"speeds are as if {len(moved)} tensors moved by -ot lay with most of their layer"
+    return Launch(layout, options, (note,) if moved else ())
 
 
 def _options(words: Words, ubatch: int, defaults: CacheOptions) -> CacheOptions:
@@ -150,7 +152,8 @@ def _layers(
     words: Words, model: LanguageModel, gpus: Sequence[int], memory: Sequence[float]
 ) -> tuple[list[int], int]:
     """The device of each layer, and of the output, which counts as one more layer."""
-    count = model.sizes.layers
+    # llama.cpp counts layers for guesses at further tokens too.
+    count = model.sizes.all_layers
     text = words.values.get("-ngl", "all")
     offloaded = count + 1 if text in ("all", "auto", "-1") else words.number("-ngl", 0)
     if not gpus:
@@ -161,7 +164,7 @@ def _layers(
     ends[-1:] = [1.0] if ends else []
     devices = [HOST] * (count + 1 - active)
     devices += [gpus[bisect_right(ends, i / active)] for i in range(active)]
-    return devices[:-1], devices[-1]
+    return devices[: model.sizes.layers], devices[-1]
 
 
 def _shares(words: Words, gpus: Sequence[int], memory: Sequence[float]) -> list[float]:
@@ -187,8 +190,8 @@ def _shares(words: Words, gpus: Sequence[int], memory: Sequence[float]) -> list[
 
 def _overridden(
     words: Words, model: LanguageModel, layers: Sequence[int], output: int, machine: _Machine
-) -> tuple[list[int], int, list[str]]:
-    """The devices of experts and of the output after `-ot`, and what a layout cannot say."""
+) -> tuple[list[int], int, list[tuple[str, int]]]:
+    """The devices of experts and of the output after `-ot`, and the tensors that lie elsewhere."""
     rules = [(re.compile(p), machine.number(buffer)) for p, buffer in words.overrides]
     if "-cmoe" in words.switches:
         rules.append((re.compile(EXPERTS), HOST))
@@ -202,24 +205,36 @@ def _overridden(
     def device(name: str, default: int) -> int:
         return next((there for rule, there in rules if rule.search(name)), default)
 
-    experts, elsewhere = [], 0
+    experts: list[int] = []
+    moved: list[tuple[str, int]] = []
     for layer, home in zip(model.layers, layers, strict=True):
         place, others = _of_layer(layer, home, device)
         experts.append(place)
-        elsewhere += others
-    notes = [f"priced as if {elsewhere} tensors moved by -ot lay with most of their layer"]
-    for weight in model.output:
-        if weight.role == "output":
+        moved += others
+    for weight in model.embedding:
+        if (place := device(weight.name, HOST)) != HOST:
+            moved.append((weight.name, place))
+    for weight in model.embedding if model.tied else model.output:
+        if weight.role in ("embedding", "output"):
             output = device(weight.name, output)
-    return experts, output, notes if elsewhere else []
+    for weight in model.output:
+        if (place := device(weight.name, output)) != output:
+            moved.append((weight.name, place))
+    return experts, output, moved
 
 
-def _of_layer(layer: Layer, home: int, device: Callable[[str, int], int]) -> tuple[int, int]:
-    """The device of most of a layer's experts, and the number of tensors that lie elsewhere."""
+def _of_layer(
+    layer: Layer, home: int, device: Callable[[str, int], int]
+) -> tuple[int, list[tuple[str, int]]]:
+    """The device of most of a layer's experts, and the tensors that lie elsewhere."""
     sizes: Counter[int] = Counter()
     for weight in layer.weights:
         if weight.role == "experts":
             sizes[device(weight.name, home)] += weight.size
     place = sizes.most_common(1)[0][0] if sizes else home
-    here = {w.name: place if w.role == "experts" else home for w in layer.weights}
-    return place, sum(device(name, home) != there for name, there in here.items())
+    return place, [
+        (weight.name, there)
+        for weight in layer.weights
+        for there in [device(weight.name, home)]
+        if there != (place if weight.role == "experts" else home)
+    ]

@@ -16,6 +16,7 @@ from situate.language.model import LanguageModel
 from situate.language.planning.capacity import Capacity, alike, free_bytes, memory_of
 from situate.language.planning.divided import best_divided
 from situate.language.planning.pipelines import best_pipeline
+from situate.language.planning.repair import fitting_neighbour
 from situate.language.planning.search import ROUNDING, Search
 from situate.language.planning.workload import Speed, Workload, speed_of
 
@@ -83,6 +84,7 @@ class Planner:
         ubatches: to choose from.
         divided: also try layouts that divide every matrix over GPUs.
         required: GPUs that a plan must use, as bits.
+        exact: search with exact compute buffers too, which takes several times as long.
     """
 
     model: LanguageModel
@@ -92,6 +94,7 @@ class Planner:
     ubatches: tuple[int, ...] = UBATCHES
     divided: bool = True
     required: int = 0
+    exact: bool = False
 
     def plan(self) -> HomePlan:
         """The best plan.
@@ -105,7 +108,22 @@ class Planner:
         if layout is None:
             raise PlanError(self._misfit())
         best = self.priced(layout)
+        if not best.feasible:
+            return self._repaired(best)
         return replace(best, bound=min(bound, best.seconds))
+
+    def _repaired(self, plan: HomePlan) -> HomePlan:
+        """The best plan with exact buffers, where they do not fit in one.
+
+        Raises:
+            PlanError: no layout fits.
+        """
+        if not self.exact:
+            return replace(self, exact=True).plan()
+        result = fitting_neighbour(plan, True, self.priced)
+        if result is None:
+            raise PlanError(self._misfit())
+        return result
 
     def check(self) -> None:
         """
@@ -128,7 +146,7 @@ class Planner:
     def priced(self, layout: Layout, notes: tuple[str, ...] = ()) -> HomePlan:
         """The figures of a layout, whether it fits or not."""
         options = replace(self.options, ubatch=layout.ubatch)
-        memory = memory_of(self.model, layout, options, self.home)
+        memory = memory_of(self.model, layout, options, self.home, exact=True, growth=True)
         speed = speed_of(self.times, layout, self.work)
         free = tuple(free_bytes(memory, self.home))
         return HomePlan(layout, options, self.work, speed, memory, free, notes=notes)
@@ -171,7 +189,7 @@ class Planner:
     @cached_property
     def capacity(self) -> Capacity:
         """Memory of the home."""
-        return Capacity(self.model, self.home, self.options)
+        return Capacity(self.model, self.home, self.options, self.exact)
 
     def _misfit(self) -> str:
         """The reason why no layout fits."""

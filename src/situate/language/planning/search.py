@@ -147,7 +147,7 @@ class Search:
 
     def _exactly_beside(self, layout: Layout) -> Floats:
         capacity = self.capacity
-        memory = memory_of(capacity.model, layout, capacity.options, capacity.home)
+        memory = memory_of(capacity.model, layout, capacity.options, capacity.home, capacity.exact)
         return capacity.exactly_beside(layout, memory)
 
     def _fits(self, layout: Layout, beside: Floats) -> bool:
