@@ -1,4 +1,5 @@
-"""Scripts of benchmarks import what the package has: most of them take too long to run here."""
+"""Scripts of benchmarks import names that the package has: most of them take too long to run
+here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The collection of public packages' models: its list, its rows and what they come to."""
+"""The collection of public packages' models: its list, its rows and their sums."""
 
 from __future__ import annotations
 

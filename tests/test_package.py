@@ -1,4 +1,4 @@
-"""`import situate`: the names it gives, and what it does not load."""
+"""`import situate`: the names it gives, and the modules that it does not load."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 It is used elsewhere where another file of the repository imports it or takes it from its module, or
 where a string or a page names it by its module's path, as the table of methods does. Commands are
-found by their decorator, and a class is used by those who hold what is annotated with it.
+found by their decorator, and a class is used by those who hold values that are annotated with it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The searches for `tuned` settings: candidates are what they say, scores are hand-made ones."""
+"""The searches for `tuned` settings: candidates have the settings of their names, scores are
+hand-made ones."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ SCORE = "best, % above"
 
 
 def recorded(name: str) -> dict[str, dict[str, Any]]:
-    """By candidate, what a search for settings found."""
+    """By candidate, the result of a search for settings."""
     found = read_record(RESULTS / f"{name}.json")
     return {row["candidate"]: row for row in found["tables"]["candidates"]}
 

@@ -40,8 +40,8 @@ def output(command: str) -> str:
 
 
 def without_figures(text: str) -> str:
-    """The text with a sign for each number and its unit, and without warnings: what is measured
-    differs, and a busy machine is warned of."""
+    """The text with a sign for each number and its unit, and without warnings: measurements differ,
+    and a busy machine is warned of."""
     lines = (line for line in text.splitlines() if not line.startswith("warning: "))
     return re.sub(r"\b\d[\d.,]*( ?(s|ms|µs|%|[KMG]iB|B)(?!\w))?", "#", "\n".join(lines))
 

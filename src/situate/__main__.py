@@ -1,4 +1,4 @@
-"""The command `situate`, which `python -m situate` is too."""
+"""The command `situate`, also as `python -m situate`."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from types import FrameType
 
 from situate.host.streams import open_closed, say
 
-SOON = 0.01
-"""Seconds in which Python is done with what cannot be raised."""
+RETRY_SECONDS = 0.01
+"""Seconds until an interrupt is sent again; code that cannot raise it has then ended."""
 
 
 def run() -> int:
-    """The exit status of the command line, also where it is interrupted while it loads or ends,
-    however often."""
+    """The exit status of the command line, even if it is interrupted repeatedly, or while it loads
+    or ends."""
     open_closed()
-    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if ours:  # whoever starts it in the background may have it ignored
+    # A shell that starts the command in the background makes it ignore SIGINT.
+    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if is_default:
         signal.signal(signal.SIGINT, _interrupt)
     sys.unraisablehook = _unraisable
     try:
@@ -27,7 +28,8 @@ def run() -> int:
         say("interrupted")
         return 130
     finally:
-        if ours:  # Python puts the system's own handler back as it ends, which would kill it
+        # Python restores the system's handler as it ends, and that would kill the process.
+        if is_default:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -45,16 +47,16 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
         frame = frame.f_back
 
 
-def _unraisable(found: sys.UnraisableHookArgs) -> None:
-    """An interrupt where nothing can be raised, such as the end of an object, comes soon after."""
-    if isinstance(found.exc_value, KeyboardInterrupt):
-        # A signal also ends what waits in the system, such as a sleep.
+def _unraisable(error: sys.UnraisableHookArgs) -> None:
+    """Repeat an interrupt that came where Python cannot raise it, such as in a destructor."""
+    if isinstance(error.exc_value, KeyboardInterrupt):
+        # A signal also ends a system call that waits, such as a sleep.
         main = threading.main_thread().ident or 0
-        again = threading.Timer(SOON, signal.pthread_kill, (main, signal.SIGINT))
+        again = threading.Timer(RETRY_SECONDS, signal.pthread_kill, (main, signal.SIGINT))
         again.daemon = True
         again.start()
     else:
-        sys.__unraisablehook__(found)
+        sys.__unraisablehook__(error)
 
 
 if __name__ == "__main__":

@@ -7,12 +7,12 @@ import heapq
 from collections.abc import Iterable
 from itertools import takewhile
 
-FEW = 200
-"""Up to so many names are compared letter by letter with one that is misspelt."""
+MAX_COMPARISONS = 200
+"""Most names that a misspelt one is compared with letter by letter."""
 
 
 class SituateError(ValueError):
-    """Anything the user can mend: bad input, an impossible request, a missing extra."""
+    """Anything that the user can mend: bad input, an impossible request, a missing extra."""
 
 
 class GraphError(SituateError):
@@ -24,7 +24,7 @@ class ClusterError(SituateError):
 
 
 class ReadError(SituateError):
-    """A file that cannot be read as what it claims to be."""
+    """A file that cannot be read as a file of its format."""
 
 
 class PlanError(SituateError):
@@ -39,17 +39,18 @@ class MissingExtra(SituateError):
     """An optional dependency is not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(package, extra)  # what pickle makes it of again
+        # Pickle makes an exception again from the arguments of its base class.
+        super().__init__(package, extra)
 
     def __str__(self) -> str:
         package, extra = self.args
         return f"this needs {package}, which is not installed: pip install 'situate[{extra}]'"
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?` for the known name closest to `name`, else the list of known names;
-    empty where none is known."""
-    names = sorted(known)
+def nearest(name: str, candidates: Iterable[str]) -> str:
+    """`; did you mean 'x'?` for the candidate closest to `name`, else the list of candidates; empty
+    without any."""
+    names = sorted(candidates)
     if not names:
         return ""
     close = difflib.get_close_matches(name, _likely(name, names), n=1, cutoff=0.5)
@@ -59,11 +60,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _likely(name: str, names: list[str]) -> list[str]:
-    """All of a few names; of many those that begin and end most like `name`, for comparing it with
-    each of a large graph's names takes minutes."""
-    if len(names) <= FEW:
+    """All names if they are few, else those that begin and end most like `name`. Comparing it with
+    every name of a large graph would take minutes."""
+    if len(names) <= MAX_COMPARISONS:
         return names
-    return heapq.nlargest(FEW, names, key=lambda other: _shared(name, other))
+    return heapq.nlargest(MAX_COMPARISONS, names, key=lambda other: _shared(name, other))
 
 
 def _shared(a: str, b: str) -> int:

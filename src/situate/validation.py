@@ -1,4 +1,4 @@
-"""Validation of arguments against their declared types: one line names what is amiss."""
+"""Validation of arguments against their declared types: one line names the fault."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ KINDS: dict[Any, Kind] = {
     NoneType: Kind((NoneType,), "None"),
     Callable: Kind((Callable,), "a function"),  # type: ignore[arg-type]
 }
-"""numpy's numbers are as good as Python's own, and lists as good as tuples."""
+"""The values of each annotation: numpy's numbers count as Python's, and lists as tuples."""
 
 REMEDIES = {
     "Cluster": "situate.Cluster.find finds one by its name or file",
@@ -48,32 +48,32 @@ REMEDIES = {
 
 
 def check(
-    given: object, declared: Any, what: str, error: type[SituateError] = SituateError
+    value: object, annotation: Any, noun: str, error: type[SituateError] = SituateError
 ) -> None:
     """
     Raises:
-        SituateError: it is nothing of the declared type; the line begins with `what`.
+        SituateError: the value is not of the annotated type; the line begins with `noun`.
     """
-    _check_types([given], _kind(declared), lambda _: what, error)
+    _check_types([value], _kind(annotation), lambda _: noun, error)
 
 
 def check_items(
     items: Sequence[Any],
-    declared: type,
+    item_type: type,
     where: Where,
     error: type[SituateError] = SituateError,
     but: Collection[str] = (),
 ) -> None:
     """
     Args:
-        but: fields that are left to other checks.
+        but: fields that have other checks.
 
     Raises:
-        SituateError: an item is no `declared`, or something else than is declared stands in a field
-            of one; the line begins with `where` of its index.
+        SituateError: an item is not of the type, or one of its fields is not of the annotated type;
+            the line begins with `where` of its index.
     """
-    _check_types(items, _kind(declared), where, error)
-    for name, kind in _fields(declared).items():
+    _check_types(items, _kind(item_type), where, error)
+    for name, kind in _fields(item_type).items():
         if name not in but:
             values = [getattr(item, name) for item in items]
             _check_types(values, kind, lambda i: f"{where(i)}: {name}", error)  # noqa: B023
@@ -81,40 +81,46 @@ def check_items(
 
 def check_parts(
     parts: Sequence[Sequence[Any]],
-    declared: Any,
+    annotation: Any,
     where: Where,
     error: type[SituateError] = SituateError,
 ) -> None:
-    """As `check_items`, of each of the collections `parts`."""
-    whole = _kind(declared)
-    if not _wrong(chain.from_iterable(parts), whole):
+    """Check the types of the elements of several collections; errors are as of `check_items`."""
+    kind = _kind(annotation)
+    # One pass over all types first, because nearly all graphs are valid.
+    if not _wrong_types(chain.from_iterable(parts), kind):
         return
     for i, part in enumerate(parts):
-        _check_types(part, whole, lambda _: where(i), error)  # noqa: B023
+        _check_types(part, kind, lambda _: where(i), error)  # noqa: B023
 
 
 def _check_types(
     values: Sequence[Any], kind: Kind, where: Where, error: type[SituateError]
 ) -> None:
-    wrong = _wrong(values, kind)
+    wrong = _wrong_types(values, kind)
     if wrong:
         i, value = next((i, value) for i, value in enumerate(values) if type(value) in wrong)
-        raise error(f"{where(i)}: must be {kind.name}, got {_shown(value)}{_remedy(kind)}")
+        raise error(f"{where(i)}: must be {kind.name}, got {_value_text(value)}{_remedy(kind)}")
 
 
-def _wrong(values: Iterable[Any], kind: Kind) -> set[type]:
-    """A graph has hundreds of thousands of values, of few types."""
-    return {found for found in set(map(type, values)) if not issubclass(found, kind.types)}
+def _wrong_types(values: Iterable[Any], kind: Kind) -> set[type]:
+    """The types of values that the kind does not accept."""
+    # A graph has hundreds of thousands of values of few types, so each type is checked once.
+    return {
+        value_type
+        for value_type in set(map(type, values))
+        if not issubclass(value_type, kind.types)
+    }
 
 
 @cache
-def _fields(declared: type) -> dict[str, Kind]:
-    """But for those of a few names, which are refused with the nearest."""
-    hints = get_type_hints(declared).items()
-    return {name: _kind(hint) for name, hint in hints if not _is_of_names(hint)}
+def _fields(item_type: type) -> dict[str, Kind]:
+    """The kinds of fields, except for those of literals, whose errors name the nearest literal."""
+    hints = get_type_hints(item_type).items()
+    return {name: _kind(hint) for name, hint in hints if not _is_literal(hint)}
 
 
-def _is_of_names(hint: Any) -> bool:
+def _is_literal(hint: Any) -> bool:
     return Literal in (get_origin(hint), *map(get_origin, get_args(hint)))
 
 
@@ -127,7 +133,7 @@ def _kind(hint: Any) -> Kind:
     return KINDS.get(origin) or Kind((origin,), f"a situate.{origin.__name__}")
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, str | bytes | Real | NoneType):
         return repr(value)[:80]
     return f"an object of type {type(value).__name__!r}"

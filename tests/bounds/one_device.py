@@ -1,4 +1,4 @@
-"""Problems of least memory, and what every bound on the order of one device has to hold."""
+"""Problems of least memory, and the properties of every bound on the order of one device."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def two_parts() -> Graph:
 
 
 def assert_devices_hold_no_less(bytes_of: Bytes, small: Graph, seed: int, brief: float) -> None:
-    """Between them, one device to three hold what is bounded in every plan. Ops take from half a
+    """Between them, one device to three hold the bounded bytes in every plan. Ops take from half a
     second to two, and none at all with probability `brief`."""
     draw, shares = np.random.default_rng(seed), [brief, *[(1 - brief) / 3] * 3]
     ops = tuple(

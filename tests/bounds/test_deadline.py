@@ -1,4 +1,4 @@
-"""Steps that are refuted by what they force on ops."""
+"""Steps that are refuted by their constraints on ops."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def unlike(seed: int, rules: str) -> Problem:
 
 @pytest.mark.parametrize("rules", ["situate", "regal"])
 def test_no_plan_of_a_tiny_problem_is_faster(rules: str) -> None:
-    """From what paths, joins, load and parts say, and from a third of it."""
+    """From the bounds of paths, joins, load and parts, and from a third of them."""
     raised = 0
     for seed in (0, 1, 2, 38, 125):
         problem = unlike(seed, rules)

@@ -66,7 +66,7 @@ def test_a_resident_tensor_takes_nothing_at_home() -> None:
 
 # Ops confined to some devices.
 def test_ops_that_are_confined_hold_what_they_make_and_what_they_read() -> None:
-    """Ops 1 and 3 of a chain: 3 receives what 2 makes and makes an output of its own."""
+    """Ops 1 and 3 of a chain: 3 receives the output of 2 and makes one of its own."""
     problem = on_one(chain(5, size=7, workspace=2))
     assert live(problem, 1, 3) == 16
     assert live(problem, 1) == 16
@@ -82,7 +82,7 @@ def test_what_confined_ops_hand_one_another_is_live_on_the_way() -> None:
 
 
 def test_less_work_gives_fewer_bytes() -> None:
-    """The first op that is looked at still counts what is live whatever has ended."""
+    """The first op that is looked at still counts the bytes that are live whatever has ended."""
     problem = on_one(fork(30, size=7))
     assert 0 < live(problem, work=1) <= live(problem) == 7 * 28
 
@@ -101,7 +101,7 @@ def test_what_is_shorter_than_the_last_digit_of_a_clock_takes_no_time() -> None:
 # The bound holds for every order of tiny graphs; the core checks its input.
 @pytest.mark.parametrize("chunk", range(4))
 def test_some_op_needs_as_much_in_the_best_of_all_states(chunk: int) -> None:
-    """Against the least over all orders of what is live while one op runs, for every op."""
+    """Against the least live bytes over all orders while one op runs, for every op."""
     comparisons = 0
     for seed in range(chunk, 400, 4):
         problem = random_problem(seed)

@@ -33,7 +33,7 @@ def test_memory_forces_work_onto_the_slow_device() -> None:
 
 
 def test_times_near_the_longest_overflow_in_silence() -> None:
-    """Their memory has no price that a number can hold; what is a bound stays one."""
+    """Their memory has no price that a number can hold; a bound stays one."""
     ops = tuple(Op(f"op{i}", seconds={"*": 1e297}, persistent=2**53) for i in range(9))
     machine = (Device("full", memory=2**53), Device("cpu", kind="cpu"), Device("roomy"))
     cluster = Cluster("c", machine, (Link("*", "*", 1e9),))

@@ -105,7 +105,7 @@ def test_no_schedule_holds_less() -> None:
 
 @pytest.mark.parametrize("chunk", range(4))
 def test_no_plan_of_a_tiny_problem_holds_less(chunk: int) -> None:
-    """Under all rules, with devices that most often hold a part of what there is."""
+    """Under all rules, with devices that most often hold a part of all bytes."""
     comparisons = met = 0
     for seed in range(chunk, 160, 4):
         sample = small_problem(seed)

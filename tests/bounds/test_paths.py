@@ -201,7 +201,7 @@ def test_looking_ends_and_what_is_known_by_then_holds(monkeypatch: pytest.Monkey
 
 def detour(size: int = 100) -> Problem:
     """Two results meet. All transfers to and from a third device are short, but it takes fifty
-    seconds for what the others do in one."""
+    seconds for ops that take the others one."""
     ops = tuple(Op(f"op{j}", seconds={"x1": 1.0, "x50": 50.0}) for j in range(3))
     small = Graph("g", ops, (Tensor("t", 0, size, (2,)), Tensor("u", 1, size, (2,))))
     short = (Link("d2", "*", float("inf")), *devices(1).links)

@@ -1,4 +1,4 @@
-"""Longest paths, and what lies in the middle of them."""
+"""Longest paths, and the ops in the middle of them."""
 
 from __future__ import annotations
 

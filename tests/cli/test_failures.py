@@ -79,7 +79,7 @@ import resource, sys
 import situate._core
 from situate.cli import main
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (used + 2**24, resource.RLIM_INFINITY))
+resource.setrlimit(resource.RLIMIT_AS, (used + 2**25, resource.RLIM_INFINITY))
 sys.exit(main(sys.argv[1:]))
 """
 

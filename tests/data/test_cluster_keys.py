@@ -1,4 +1,4 @@
-"""A cluster's file is read in the units that it is meant in; each error says what to write."""
+"""A cluster's file is read in the units that it is meant in; each error has a remedy."""
 
 from __future__ import annotations
 

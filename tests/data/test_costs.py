@@ -1,4 +1,4 @@
-"""Cost files come back as they were, and what is none is refused by name."""
+"""Cost files come back as they were, and other files are refused by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A problem is its graph and cluster as arrays, and rejects what no device could run."""
+"""A problem is its graph and cluster as arrays, and rejects ops that no device could run."""
 
 from __future__ import annotations
 

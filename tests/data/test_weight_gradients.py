@@ -17,7 +17,7 @@ def gradient_names(problem: Problem) -> set[str]:
 
 
 def backward(*reads: tuple[str, str]) -> Problem:
-    """A slice's backward pass by pairs of producer and reader; what is named `x` is forward, and
+    """A slice's backward pass by pairs of producer and reader; an op named `x` is forward, and
     `sum` runs once a step."""
     names = list(dict.fromkeys(name for pair in reads for name in pair))
     ops = tuple(

@@ -1,4 +1,4 @@
-"""Files of arrays: what is written is read, and what is hostile is refused."""
+"""Files of arrays come back as they were written, and hostile ones are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON is exactly what was asked for, or the error names the place."""
+"""JSON has exactly the requested type, or the error names the place."""
 
 from __future__ import annotations
 

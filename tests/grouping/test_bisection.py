@@ -85,7 +85,7 @@ def test_the_same_graph_gives_the_same_parts() -> None:
 
 @needs_metis
 def test_nothing_is_printed_when_parts_are_left_empty() -> None:
-    """In a process of its own, since C keeps what it prints until the process ends."""
+    """In a process of its own, since C keeps its output until the process ends."""
     program = (
         "import numpy as np\n"
         "from tests.grouping.test_bisection import weighted, partition\n"

@@ -104,7 +104,7 @@ def test_no_two_convolutions_of_a_network_are_one_group(captured):
 
 
 def graph(*ops: tuple[str, str], reads: dict[int, tuple[int, ...]], module: str = "net") -> Graph:
-    """Ops of one module, by kind and phase, and what each reads."""
+    """Ops of one module, by kind and phase, and the inputs of each."""
     consumers: dict[int, list[int]] = {}
     for op, producers in reads.items():
         for producer in producers:

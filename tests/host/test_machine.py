@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from situate.host import machine
-from situate.host.machine import cpu_name, usable_cpus, usable_memory
+from situate.host.machine import at_most, cpu_name, thread_limit, usable_cpus, usable_memory
 
 Limit = Callable[[str, dict[str, str]], None]
 
@@ -84,3 +84,15 @@ def test_this_machine_has_a_name_a_processor_and_memory() -> None:
     assert 1 <= usable_cpus() <= (os.cpu_count() or 1)
     memory = usable_memory()
     assert memory is None or memory > 2**27
+
+
+def test_the_smallest_limit_around_holds():
+    assert thread_limit(8) == 8
+    with at_most(3):
+        assert (thread_limit(8), thread_limit(2)) == (3, 2)
+        with at_most(5):
+            assert thread_limit(8) == 3
+        with at_most(1):
+            assert thread_limit(8) == 1
+        assert thread_limit(8) == 3
+    assert thread_limit(8) == 8

@@ -12,7 +12,7 @@ from situate.data.problem import Problem
 
 @dataclass(frozen=True)
 class Move:
-    """A transfer that has to be made: what, between which devices, how long, how urgent."""
+    """A transfer that has to be made: its tensor, its devices, its duration and its urgency."""
 
     tensor: int
     source: int

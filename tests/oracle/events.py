@@ -11,7 +11,7 @@ class Events:
     """The state of devices, channels and tensors at the instant `now`.
 
     Args:
-        case: what to run.
+        case: the step to run.
         sequence: the order in which devices must take their ops; None lets them choose.
     """
 

@@ -43,7 +43,7 @@ def random_problem(seed: int) -> Problem:
 
 
 def small_problem(seed: int) -> Problem:
-    """A problem of 2 to 7 ops on 1 to 3 devices, of which most hold only a part of what there is.
+    """A problem of 2 to 7 ops on 1 to 3 devices, of which most hold only a part of all bytes.
 
     All objectives and all named rules take turns from seed to seed.
     """
@@ -92,7 +92,7 @@ def _blocking_rules(rng: Generator) -> Rules:
 
 
 def random_decision(problem: Problem, seed: int) -> Decision:
-    """A placement that respects units and what may run where, and priorities with many ties."""
+    """A placement that respects units and the devices of ops, and priorities with many ties."""
     rng = np.random.default_rng(seed)
     of_unit = [int(rng.choice(np.flatnonzero(may))) for may in problem.allowed]
     if rng.random() < 0.1:

@@ -119,7 +119,7 @@ class Model:
 
     def runtime(self, order: Sequence[Item]) -> float:
         """Step by step: an op takes its time on its device; a transfer begins when sender and
-        receiver have completed what they did before, and keeps both until it ends."""
+        receiver have completed their work before it, and keeps both until it ends."""
         done = [0.0] * len(self.cluster.devices)
         for item in order:
             if isinstance(item, Send):

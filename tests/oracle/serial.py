@@ -54,7 +54,7 @@ def most_urgent(case: Case, ops: list[int], moves: list[Move]) -> int | Move:
 
 
 def blocking_times(case: Case) -> Times:
-    """Every item starts when its devices, its channel and what it depends on allow."""
+    """Every item starts when its devices, its channel and its dependencies allow."""
     times = Times(case)
     device_free = dict.fromkeys(case.devices, 0.0)
     channel_free = dict.fromkeys([move.channel for move in case.moves], 0.0)

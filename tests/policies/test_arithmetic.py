@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.host.thread_limit import at_most  # noqa: E402
+from situate.host.machine import at_most  # noqa: E402
 from situate.policies.arithmetic import (  # noqa: E402
     MAX_THREADS,
     arithmetic,

@@ -1,4 +1,4 @@
-"""A model that does what a function says, and its captured step."""
+"""A model that calls a function, and its captured step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def mean(model: nn.Module, x: Tensor) -> Tensor:
 
 
 class Calls(nn.Module):
-    """A layer, a norm, and what a function does with them."""
+    """A layer, a norm, and a function that uses them."""
 
     def __init__(self, function: Callable[[Any, Tensor], Tensor]) -> None:
         super().__init__()
@@ -33,5 +33,5 @@ class Calls(nn.Module):
 
 
 def of(function: Callable[[Any, Tensor], Tensor], training: bool = True) -> Graph:
-    """The step of a model that does what `function` says."""
+    """The step of a model that calls `function`."""
     return capture(lambda: (Calls(function), X, mean), training=training, name="m")

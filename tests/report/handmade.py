@@ -115,7 +115,7 @@ def schedule(problem: Problem, placement: Sequence[int]) -> Schedule:
 
 
 def _sequence(problem: Problem, start: np.ndarray, moves: list[Sequence[float]]) -> np.ndarray:
-    """Ops and transfers by start, at one instant producers before what depends on them."""
+    """Ops and transfers by start, at one instant producers before their readers."""
     place = np.empty(problem.n)
     place[list(problem.graph.order)] = np.arange(problem.n)
     behind = place[problem.producer[np.array(moves[0], np.int32)]] + 0.5

@@ -1,4 +1,4 @@
-"""Results of no search, for what shows results."""
+"""Results of no search, for reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contents of memory at the peak, by what they are for."""
+"""The contents of memory at the peak, by their role."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The expected time of a step includes what devices cost one another."""
+"""The expected time of a step includes the slowdown that devices cause one another."""
 
 from __future__ import annotations
 

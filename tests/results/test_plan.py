@@ -1,4 +1,4 @@
-"""Plans survive their file, and refuse what they were not made for."""
+"""Plans survive their file, and refuse other problems than their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which items occupy what, and in which order they are taken."""
+"""The resources that items occupy, and the order in which they are taken."""
 
 from __future__ import annotations
 

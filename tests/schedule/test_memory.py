@@ -1,4 +1,4 @@
-"""Memory in use, swept from a schedule's times, equals what the oracle counts."""
+"""Memory in use, swept from a schedule's times, equals the oracle's."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ def test_only_persistent_bytes_count() -> None:
 
 
 def test_the_makespan_is_the_last_end_to_the_last_bit() -> None:
-    """A load is another sum than the ends of what it consists of."""
+    """A load is another sum than the ends of its parts."""
     ops = tuple(Op(f"op{i}", seconds={"*": taken}) for i, taken in enumerate((0.1, 0.1, 0.7)))
     graph = Graph("g", ops, (Tensor("t", 0, 1, (1,), seconds=0.1),), control=((1, 2),))
     cluster = Cluster("c", (Device("x"), Device("y")), (Link("*", "*", 10.0, 0.25),))

@@ -23,7 +23,7 @@ MANY = 20_000
 
 def optimum(problem: Problem) -> float:
     """The smallest value of the objective over all feasible placements, orders and decoders, also
-    orders in which an op stands before what it reads; infinite where nothing fits.
+    orders in which an op stands before its inputs; infinite where nothing fits.
 
     Placements that are no better than the best in any order are passed over.
     """
@@ -58,7 +58,7 @@ def _least(problem: Problem, simulator: Simulator, placement: NDArray[np.int32])
 def _beside(
     problem: Problem, placement: NDArray[np.int32], op: int, held: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """(d,) held, and where an op that takes time runs also what it reads, makes and works with."""
+    """(d,) held, and where an op that takes time runs also its inputs, outputs and workspace."""
     if problem.rules.memory == "persistent" or problem.seconds[op].min() < 1e-9:
         return held
     touched = [t for t in range(len(problem.size)) if _touches(problem, op, t)]

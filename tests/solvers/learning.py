@@ -1,4 +1,4 @@
-"""Problems worth learning on, and what is said of every sequence model as a method.
+"""Problems worth learning on, and the statements about every sequence model as a method.
 
 One has blocks of four branches of ops of 30 to 90 ms on three devices and a
 slow one, a millisecond between any two; a step takes about a second, as in the papers. The other is

@@ -1,4 +1,4 @@
-"""A placement that was made elsewhere is worth what the solvers say."""
+"""A placement from elsewhere has the value that the solvers give it."""
 
 from __future__ import annotations
 

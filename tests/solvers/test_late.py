@@ -46,7 +46,7 @@ def _stages(problem: Problem, count: int) -> np.ndarray:
 # Ops that depend on weights alone run when it is first needed.
 @pytest.mark.parametrize("source", ["input", "op"])
 def test_what_weights_alone_make_follows_its_first_reader(source: str) -> None:
-    """Data enters by inputs; in a graph without any by what reads and holds nothing."""
+    """Data enters by inputs; in a graph without any by ops that read and hold nothing."""
     problem = _problem(devices(1), source=source)
     late = Lateness(problem)
     names = [op.name for op in problem.graph.ops]

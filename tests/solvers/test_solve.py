@@ -189,7 +189,7 @@ def test_pins_and_groups_hold(method: str) -> None:
 
 
 def extremes() -> dict[str, Problem]:
-    """Problems at the edge of what there is."""
+    """Problems at the edge of all that are valid."""
     one, two = devices(1), devices(1, 2)
     pinned = tuple(Op(f"op{j}", seconds={"*": 1.0}, device=f"d{j % 2}") for j in range(6))
     grouped = tuple(Op(f"op{j}", seconds={"*": 1.0}, group="all") for j in range(6))

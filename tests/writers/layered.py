@@ -23,7 +23,7 @@ def network(
 ) -> Problem:
     """A chain of ops, one a path, that hold 10 bytes each; devices are called `gpu0` and so on.
 
-    `#` and what follows it tells ops of one path apart.
+    `#` and the text behind it tell ops of one path apart.
     """
     sizes = persistent or [10] * len(paths)
     ops = tuple(

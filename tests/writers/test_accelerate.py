@@ -23,7 +23,7 @@ from tests.writers.dispatched.fake_devices import run_on_fake_devices
 def problem_of(
     sizes: dict[str, int], kinds: tuple[str, ...] = ("gpu", "gpu"), memory: int | None = None
 ) -> Problem:
-    """One op a module, which holds so many bytes; `#` and what follows tells ops apart."""
+    """One op a module, which holds so many bytes; `#` and the text behind it tell ops apart."""
     ops = tuple(
         Op(name or "root", seconds={"*": 1.0}, persistent=size, module=name.partition("#")[0])
         for name, size in sizes.items()
@@ -70,7 +70,7 @@ def test_a_split_module_goes_where_most_bytes_are_and_is_named(tmp_path: Path) -
 
 
 def test_a_map_that_does_not_fit_says_so_with_what_it_comes_to(tmp_path: Path) -> None:
-    """The halves of what goes whole fit, and the whole on no device."""
+    """The halves of a module that goes whole fit, and the whole on no device."""
     problem = problem_of({"a#w": 6, "a#v": 5, "b": 1}, memory=9)
     plan = schedule(problem, [0, 1, 0])
     assert plan.feasible(problem)

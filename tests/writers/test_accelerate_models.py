@@ -51,7 +51,7 @@ def model_of(name: str) -> Any:
 
 
 def problem_of(graph: Graph, devices: int, share: float | None = None) -> Problem:
-    """Devices that hold a share of what one would need for all, or anything."""
+    """Devices that hold a share of the bytes that one would need for all, or anything."""
     one = Cluster("one", (Device("gpu0"),))
     need = solve(Problem(graph, one), "single").schedule.peak[0]
     memory = None if share is None else int(share * need)
@@ -104,8 +104,8 @@ def test_any_plan_becomes_a_map_that_runs(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_dispatched_model_computes_the_same(name: str, tmp_path: Path) -> None:
-    """Dispatched as docs/exports.md says; what is on the second device is on the disk here, but
-    for what accelerate cannot have there, tied parameters and those of split modules."""
+    """Dispatched as docs/exports.md says; modules on the second device are on the disk here, except
+    for tied parameters and those of split modules, which accelerate cannot have there."""
     from accelerate import dispatch_model
     from accelerate.utils import set_module_tensor_to_device
 

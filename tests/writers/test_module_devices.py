@@ -11,7 +11,7 @@ from tests.report.handmade import schedule
 
 
 class Net:
-    """A graph in the making: ops with their module, device and what they read."""
+    """A graph in the making: ops with their module, device and inputs."""
 
     def __init__(self, memories: tuple[int | None, ...] = (None, None, None)) -> None:
         self.memories = memories
@@ -79,7 +79,7 @@ def test_where_that_exceeds_a_memory_all_go_where_their_parameters_lie():
 
 # Results that meet bring their modules to one device.
 def test_what_a_module_adds_of_its_parts_brings_those_together():
-    """And leaves what follows them where it is."""
+    """And leaves modules that follow them where they are."""
     net = Net()
     words, device_names = net.linear("body.words", 0, size=30), net.linear("body.places", 1)
     net.linear("body.layer", 2, net.op("body", 0, words, device_names))
@@ -94,7 +94,7 @@ def test_residuals_of_the_outermost_module_bring_its_parts_together():
 
 
 def test_inputs_of_the_model_are_on_the_first_device_of_the_map():
-    """Where accelerate brings them; so what is masked with one has to be there."""
+    """Where accelerate brings them; so a tensor that is masked with one has to be there."""
     net = Net()
     mask = net.op("", 2, kind="input")
     x = net.linear("b", 2, net.linear("a", 1))

@@ -39,7 +39,7 @@ def test_other_models_keep_their_names(tmp_path: Path):
 
 @pytest.mark.parametrize("path", ["transformer.h", "bert.encoder.layer", "decoder.layers"])
 def test_layers_that_torchtitan_would_leave_out_are_refused(path: str, tmp_path: Path):
-    """And taken from a model without what is around them."""
+    """And taken from a model without the modules around them."""
     outer, _, own = path.rpartition(".")
     problem = network((f"{path}.0", f"{path}.1", "head"))
     with pytest.raises(PlanError, match=rf"layers are '{path}'.*'{own}'.*without '{outer}'"):

@@ -71,7 +71,7 @@ class BestKnown:
     """A table of best-known values, by the hash of the problem.
 
     Raises:
-        SituateError: a value that is no number from zero on, or one below a bound.
+        SituateError: a value that is negative or not finite, or one below a bound.
     """
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
@@ -95,12 +95,12 @@ class BestKnown:
             raise ReadError(f"{path}: not a table of best-known values: {error}") from None
 
     def learn_all(self, entries: Iterable[Entry]) -> None:
-        """Keep what any of the entries knows better; raises as `learn` does."""
+        """Keep every better value of the entries; raises as `learn` does."""
         for entry in entries:
             self.learn(entry)
 
     def write(self, path: str | Path) -> None:
-        """Write the table, whole or not at all, after learning what another process may have
+        """Write the table, whole or not at all, after learning values that another process may have
         written there.
 
         Raises:
@@ -117,10 +117,10 @@ class BestKnown:
         return self._entries
 
     def learn(self, entry: Entry) -> bool:
-        """Keep what an entry knows better; True where that is anything.
+        """Keep the better values of an entry; True if it has any.
 
         Raises:
-            SituateError: a value that is no number from zero on; a value below a bound: one of the
+            SituateError: a value that is negative or not finite; a value below a bound: one of the
                 two is wrong, and neither is kept.
         """
         _check_numbers(entry)
@@ -149,6 +149,7 @@ def _larger(before: Finding | None, new: Finding | None) -> Finding | None:
 
 def _tolerance(*findings: Finding) -> float:
     """The relative difference below which two findings are equal."""
+    # Without a version a finding is from print, where values are rounded.
     return EQUAL if all(finding.version for finding in findings) else ROUNDED
 
 

@@ -1,4 +1,4 @@
-"""Problems by name, and what others have found or proved of them."""
+"""Problems by name, and values that others have found or proved."""
 
 from __future__ import annotations
 

@@ -60,6 +60,7 @@ def _gaps_at(row_gap: RowGap, at: Floats) -> Floats:
     gaps = np.full(len(at), np.inf)
     last = row_gap.row.value
     for seconds, value in row_gap.row.history:
+        # The gap is of the last value: value / best = value / last * last / best.
         ratio = value / last if last else 1.0
         gaps[at >= seconds] = ratio * (1 + row_gap.gap) - 1
     return gaps
@@ -108,7 +109,7 @@ def _about(rows: Sequence[RowGap]) -> str:
 
 
 def _over_time(rows: Sequence[RowGap]) -> dict[str, Line]:
-    """Curves over time, with what is too small for a logarithm at the picture's edge."""
+    """Curves over time, with gaps too small for a logarithm at the picture's edge."""
     curves = gaps_over_time(rows)
     return {name: (at, np.maximum(gaps, LEAST_GAP)) for name, (at, gaps) in curves.items()}
 

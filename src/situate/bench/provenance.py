@@ -51,7 +51,7 @@ class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def provenance() -> Provenance:
-    """That of this process."""
+    """The origin of this process's measurements."""
     return Provenance(_program(), VERSION, _own_commit(), machine(), versions())
 
 
@@ -80,7 +80,7 @@ def machine() -> Machine:
 
 
 def versions() -> dict[str, str | None]:
-    """Versions by name, None of what is not installed."""
+    """Versions by name; None for packages that are not installed."""
     return {
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -93,6 +93,7 @@ def _own_commit() -> str:
     """The commit of the checkout that holds this package, not of one that it was installed into."""
     try:
         _git(PACKAGE, "ls-files", "--error-unmatch", "__init__.py")
+        # Benchmarks write the table of best values themselves.
         return commit(PACKAGE, (":/src", ":/cpp", ":!*/best_known.json"))
     except (OSError, subprocess.CalledProcessError):
         return ""

@@ -1,4 +1,4 @@
-"""Rows of measurements in a file of JSON lines, to which each is added as it is made."""
+"""Rows of measurements in a file of JSON lines; each is written at once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         bounded_by: the bound's name.
         seconds: wall time that it took.
         history: (seconds, value) at each improvement.
-        refused: why the method has no plan; empty where it has one.
+        refused: the reason that the method has no plan; empty if it has one.
     """
 
     family: str
@@ -62,9 +62,9 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RowFile:
-    """A file of rows, a line each; without a path they are kept in memory alone.
+    """A file of rows, one per line; without a path, rows stay in memory.
 
-    A last row that was not finished, as a killed process leaves it, is cut off.
+    An incomplete last row, which a killed process leaves, is cut off.
 
     Raises:
         ReadError: the file holds something else; names the line.
@@ -78,7 +78,7 @@ class RowFile:
             self.rows += _read(self._path)
 
     def add(self, row: Row) -> None:
-        """Keep a row, and write it to the disk before anything else is done.
+        """Add a row, and write it to the disk at once.
 
         Raises:
             SituateError: the file cannot be written.
@@ -89,10 +89,11 @@ class RowFile:
 
 
 def _read(path: Path) -> list[Row]:
-    """The rows of a file, which is made where it is not there."""
+    """The rows of a file, which is created if it is missing."""
     if path.exists() and not path.is_file():
         raise SituateError(f"cannot write {str(path)!r}: rows are read again, so it must be a file")
     try:
+        # Opened to append, so that a file that cannot be written fails before hours of runs.
         with path.open("a+b") as file:
             file.seek(0)
             data = file.read()

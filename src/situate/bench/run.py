@@ -231,6 +231,7 @@ def _improvements(result: Result) -> list[tuple[float, float]]:
     steps = [(seconds, value) for seconds, _, value in reversed(result.history)]
     falling = takewhile(lambda pair: pair[0][1] < pair[1][1], pairwise(steps))
     improvements = [*steps[:1], *(later for _, later in falling)]
+    # From the last one on, so that the final value is always among them.
     return improvements[:: -(-len(improvements) // MOST_HISTORY) or 1][::-1]
 
 

@@ -23,11 +23,11 @@ Label = TypeVar("Label", bound=Hashable)
 # Gaps of rows to the best known and to the bound, and their means by method.
 @dataclass(frozen=True)
 class RowGap:
-    """A row beside what is known of its problem.
+    """A row beside the known values of its problem.
 
     Attributes:
-        gap: how far its value is above the best known, as a fraction of it; infinite for a plan
-            that does not fit, and where there is none.
+        gap: relative distance of its value above the best known; infinite for a plan that does not
+            fit, and without a plan.
         bound_gap: the same to the largest bound; infinite where there is none, too.
     """
 
@@ -42,9 +42,9 @@ class Means:
 
     Attributes:
         method: its name.
-        runs: how many there are, `refused` of which the method did not apply to.
-        fit: how many have a plan that fits; of these alone are the gaps.
-        reached: how many are as good as the best known, to the rounding of printed values.
+        runs: their number; to `refused` of them the method did not apply.
+        fit: number of runs with a plan that fits; the gaps are of these alone.
+        reached: number of runs as good as the best known, to the rounding of printed values.
         mean, median, worst: gap to the best known, as a fraction; NaN where nothing fits.
         bound_mean: mean gap to the largest bound, where that is above zero.
         seconds: mean wall time.
@@ -89,7 +89,7 @@ def _gap(value: float, reference: float | None) -> float:
 
 
 def group_rows(rows: Iterable[RowGap], group: Callable[[Row], Label]) -> dict[Label, list[RowGap]]:
-    """Rows by what they have in common, in the order of the first of each."""
+    """Rows by a common label, in the order of the first of each."""
     groups: dict[Label, list[RowGap]] = {}
     for row_gap in rows:
         groups.setdefault(group(row_gap.row), []).append(row_gap)
@@ -124,7 +124,7 @@ COLUMNS = "method|runs|fit|reach best|mean gap|median|worst|to the bound|seconds
 
 
 def families() -> RenderableType:
-    """All families and what is in them, or which folder of `--data` it comes from."""
+    """All families, and the number of their problems or their folder in `--data`."""
     grid = table("", "family|problems|what they are", (1,))
     for family in FAMILIES.values():
         count = f"{family.folder}/" if family.folder else str(len(family.instances()))

@@ -52,8 +52,10 @@ def distinct(rows: Floats) -> tuple[Floats, Indices]:
 def _rising(rows: Floats) -> Indices:
     """Indices of rows in lexicographic order."""
     if len(rows) > FEW_ROWS:
+        # The last key of lexsort counts first, so the columns are reversed.
         return np.lexsort(rows.T[::-1])
 
+    # Few rows may be very long: a comparison stops at the first difference.
     def compare(a: int, b: int) -> int:
         differing = np.flatnonzero(rows[a] != rows[b])
         return (

@@ -46,6 +46,7 @@ class Live:
         problem = self._problem
         counts = confined[problem.producer] & (problem.resident == 0) & (problem.size > 0)
         reads = counts[self._tensor] & confined[problem.consumers]
+        # (m,) new number of a tensor among those that count; only read for these.
         number = np.cumsum(counts, dtype=np.int32) - 1
         tensors = _core.bounds.HeldTensors(
             size=problem.size[counts],

@@ -27,8 +27,8 @@ def rounding(problem: Problem) -> float:
 def gap(problem: Problem, value: float, bound: float) -> float:
     """The distance of the value above the bound, as a fraction of the bound.
 
-    It is exactly zero if only rounding is between the two: then no plan is better by more. The
-        bound is lowered by `rounding`, so an optimal value may be twice that above it.
+    It is exactly zero if only rounding separates the two: then no plan is better by more. The bound
+    is lowered by `rounding`, so an optimal value may lie twice that above it.
     """
     if abs(value - bound) <= 2 * rounding(problem) * bound:
         return 0.0

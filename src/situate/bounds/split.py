@@ -113,9 +113,13 @@ class _Ascent:
         shifted = matrix - np.diag(point)
         eigenvalues, vectors = np.linalg.eigh(shifted)
         units = len(point)
+        # The computed eigenvalues err by a small multiple of the norm. Less that error, the dual is
+        # units * smallest eigenvalue + sum(point), a bound at any point.
         error = 10 * units * EPSILON * float(np.linalg.norm(shifted))
         dual = units * (float(eigenvalues[0]) - error) + float(point.sum())
         self._keep(dual, price, point)
+        # A soft minimum of the eigenvalues, because the smallest has no gradient where it is
+        # multiple.
         weight = np.exp((eigenvalues[0] - eigenvalues) / width)
         total = float(weight.sum())
         smooth = units * (float(eigenvalues[0]) - width * math.log(total)) + float(point.sum())
@@ -127,6 +131,7 @@ class _Ascent:
         if dual <= 0:
             return
         slope = price * self._d**2
+        # The positive root of e + slope e^2 = dual, written without cancellation.
         value = 2 * dual / (1 + math.sqrt(1 + 4 * slope * dual))
         if value > self._best:
             self._best, self._point = value, point
@@ -187,6 +192,7 @@ def minimise(function: _Function, start: Floats, first: float, steps: int) -> Fl
         else:
             return point
         step, change = moved - point, new_gradient - gradient
+        # Only positive curvature keeps the inverse Hessian positive definite.
         if step @ change > 0:
             pairs.append((step, change))
         point, value, gradient = moved, new_value, new_gradient
@@ -201,6 +207,7 @@ def _by_inverse_hessian(gradient: Floats, pairs: _Pairs, first: float) -> Floats
     for step, change in reversed(pairs):
         along.append(float(step @ direction) / float(step @ change))
         direction -= along[-1] * change
+    # The initial inverse Hessian is the identity times s'y / y'y of the last pair.
     step, change = pairs[-1]
     direction *= float(step @ change) / float(change @ change)
     for (step, change), forth in zip(pairs, reversed(along), strict=True):

@@ -60,7 +60,8 @@ def least_together(problem: Problem, paths: Paths) -> float:
             high = middle
         else:
             low = middle + 1
-    # Of all numbers of pairs, the larger of both is least where they cross.
+    # The first rises with the number of pairs, the second falls: the larger of both is smallest
+    # where they cross.
     least = max(crossed(low), float(lengths[low]))
     return min(least, float(lengths[low - 1])) if low else least
 
@@ -83,6 +84,7 @@ def busiest(problem: Problem) -> float:
     """Lower bound on the busiest device: the largest unit, an even share, or two units that share a
     device. Infinite if no device may run all of a unit."""
     loads = np.sort(seconds_of_units(problem).min(axis=1))[::-1]
+    # Of the d + 1 largest units two share a device; they take at least as long as the two smallest.
     two = loads[problem.d - 1 : problem.d + 1].sum() if len(loads) > problem.d else 0.0
     return float(max(loads[0], loads.sum() / problem.d, two))
 
@@ -93,6 +95,7 @@ def united(problem: Problem, pairs: NDArray[np.int32]) -> Ints:
 
     def part(unit: int) -> int:
         while into[unit] != unit:
+            # Path halving keeps the trees of the union-find flat.
             into[unit] = into[into[unit]]
             unit = into[unit]
         return unit

@@ -62,6 +62,7 @@ def print_json(content: object) -> None:
     """
     # msgspec writes infinite numbers and NaN as null, json would write words that are no JSON.
     text = msgspec.json.format(msgspec.json.encode(content), indent=2).decode()
+    # `lookup` knows every spelling of an encoding's name.
     print(text if codecs.lookup(sys.stdout.encoding).name == "utf-8" else _escaped(text))
 
 

@@ -46,6 +46,7 @@ def run_bench(families: list[str], options: BenchOptions, outputs: BenchOutputs)
     _check(outputs)
     table = _best_known(outputs.best_known)
     bench = Bench(runs, RowFile(outputs.out), table, outputs.best_known)
+    # A copy, because the runs improve the table.
     before = dict(table.entries)
     rows, complete = _rows(bench)
     _note_improvements(table, before, outputs.best_known is not None)

@@ -139,11 +139,11 @@ def _release(error: BaseException) -> None:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    seen: set[int] = set()
+    visited: set[int] = set()
     cause: BaseException | None = error
     # A cause may be raised again from its own effect, which makes a circle.
-    while cause is not None and id(cause) not in seen:
-        seen.add(id(cause))
+    while cause is not None and id(cause) not in visited:
+        visited.add(id(cause))
         yield cause
         cause = cause.__cause__ or cause.__context__
 

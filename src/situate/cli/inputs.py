@@ -209,6 +209,7 @@ def read_planned(
         SituateError: an input cannot be read.
     """
     plan = Plan.read(path)
+    # Before the model is read, which may take minutes.
     plan.check_costs(None if costs is None else Costs.read(costs))
     name = cluster or plan.named_cluster
     if name is None and plan.cluster != OWN_MACHINE:

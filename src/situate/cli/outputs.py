@@ -95,6 +95,7 @@ def check_folder(path: str | None) -> None:
         folder = Path(os.path.realpath(path))
         while not _exists(str(folder)):
             folder = folder.parent
+        # Permissions alone do not show a full or read-only file system.
         tempfile.TemporaryFile(dir=folder).close()
     except (OSError, ValueError) as error:
         raise SituateError(f"cannot write into {path!r}: {write_failure(path, error)}") from None

@@ -117,6 +117,7 @@ def _controllers(progress: Progress) -> str:
 
 def sparkline(values: Sequence[float], width: int = SPARKLINE_WIDTH) -> str:
     """Values as a row of at most `width` blocks of their height; a dot for NaN."""
+    # Evenly spaced places, with the first and the last value among them.
     columns = np.linspace(0, len(values) - 1, min(width, len(values))).astype(int)
     heights = np.array(values, np.float64)[columns]
     # A constant curve has no span: it is drawn at the lowest height.

@@ -90,6 +90,7 @@ def pipeline(problem: Problem) -> str:
 def _pipeline(problem: Problem, method: str) -> Schedule | None:
     """The schedule of a method's plan as a pipeline; None if it cannot be one."""
     with warnings.catch_warnings():
+        # Writers warn of differences from the plan, but nothing is written here.
         warnings.simplefilter("ignore")
         try:
             plan = solve(problem, method, time_limit=TIME_LIMIT).schedule

@@ -109,7 +109,7 @@ class Cluster:
     """Devices and links, validated.
 
     Args:
-        name: what to call it in reports.
+        name: in reports.
         devices: at least one; names are unique.
         links: where two match the same pair of devices, the later one holds.
         transfers: `overlapped` or `blocking`, see the execution model.
@@ -216,9 +216,11 @@ class Cluster:
                 [j for j, name in enumerate(self.names) if fnmatchcase(name, pattern)]
                 for pattern in (link.source, link.target)
             ]
+            # `ix_` selects all pairs of a source and a target; a later link replaces earlier ones.
             link_index[np.ix_(*ends)] = i
             if link.both:
                 link_index[np.ix_(*ends[::-1])] = i
+        # No link goes from a device to itself; any index hides these pairs from the search below.
         np.fill_diagonal(link_index, 0)
         for a, b in np.argwhere(link_index < 0)[:1]:
             self._fail_unlinked(self.names[a], self.names[b])
@@ -320,6 +322,8 @@ class Cluster:
         text = os.fspath(text)
         check(text, str, "cluster", ClusterError)
         if match := re.fullmatch(r"identical:(-?\d+)", text):
+            # Nine digits are too many devices anyway, and Python refuses to parse thousands of
+            # digits.
             return cls.identical(_device_count(int(match[1][:9])))
         if text.endswith(".toml") or os.path.isfile(text):
             return cls.read(text)
@@ -367,6 +371,8 @@ def _bytes(value: object, where: str, unitless: bool) -> int:
     if isinstance(value, str):
         match = re.fullmatch(r"\s*(-?\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value)
         if match and match[2] in UNITS:
+            # Limited before the product: digits beyond a double's range are infinite, and `int`
+            # raises.
             return int(min(float(match[1]), 2.0 * BYTES_LIMIT) * UNITS[match[2]])
     raise ClusterError(f"{where}: must be bytes or a text such as '24 GiB', got {value!r}")
 

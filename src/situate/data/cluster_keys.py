@@ -20,10 +20,10 @@ class Scale(NamedTuple):
 
 
 class Key(NamedTuple):
-    """The types of TOML that a key takes, what they mean, and an example.
+    """The types of TOML that a key takes, their meaning, and an example.
 
     Attributes:
-        each: of a table, what stands under each of its names.
+        each: of a table, the key of each of its values.
     """
 
     types: tuple[type, ...]

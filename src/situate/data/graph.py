@@ -103,7 +103,7 @@ class Graph:
     """An immutable, validated computation graph.
 
     Args:
-        name: what to call it in reports.
+        name: in reports.
         ops: operations; names are unique.
         tensors: data edges; names are unique.
         control: pairs (before, after) of op indices.
@@ -113,13 +113,13 @@ class Graph:
         source: the format the graph was read from.
         optimizer: the update of the parameters, as `situate.capture` takes it (`adamw:clip=1.0`);
             empty where the step updates none, None where the format does not say.
-        warnings: what to know about the file, a line each.
+        warnings: remarks on the file, a line each.
         slices: the samples of each slice of the batch; None where the step takes it whole.
         recompute: paths of the modules that run their forward pass again before their backward
             pass.
 
     Raises:
-        GraphError: names the op or tensor at fault and what is wrong with it.
+        GraphError: names the op or tensor at fault, and the fault.
     """
 
     name: str
@@ -196,6 +196,7 @@ class Graph:
 
     def _a_cycle(self, sorted_ops: set[int]) -> str:
         """One cycle among the ops that no topological order reaches, as `a -> b -> a`."""
+        # Each of these ops has a predecessor among them, so a walk backwards comes to an op twice.
         before: dict[int, int] = {}
         for producer, consumer in self.edges():
             if producer not in sorted_ops and consumer not in sorted_ops:
@@ -366,6 +367,7 @@ def _topological(n: int, edges: Iterator[tuple[int, int]]) -> tuple[list[int], b
         successors[before].append(after)
         missing[after] += 1
         is_program &= before < after
+    # The list is the queue: it grows while the loop below reads it.
     order = [op for op in range(n) if not missing[op]]
     for op in order:
         for after in successors[op]:

@@ -1,4 +1,4 @@
-"""Placements and orders that come from outside, checked against the problem they are of."""
+"""Checks of placements and orders from users against their problem."""
 
 from __future__ import annotations
 
@@ -109,6 +109,7 @@ class Restrictions:
     def __init__(self, problem: Problem, allowed: NDArray[np.bool_] | None = None) -> None:
         self._problem = problem
         self._allowed = problem.allowed if allowed is None else allowed
+        # (units,) the first op of each unit; its other members must be on the same device.
         first = np.unique(problem.unit, return_index=True)[1]
         everywhere = np.asarray(self._allowed.all(axis=1))
         self._restricted = np.flatnonzero(~everywhere[problem.unit])

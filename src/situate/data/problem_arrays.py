@@ -150,6 +150,7 @@ class ProblemArrays:
 
     def _slowest(self, size: NDArray[np.int64]) -> NDArray[np.float64]:
         """Seconds that tensors of these sizes take over the worst of all links."""
+        # On the diagonals latency is zero and bandwidth infinite, which is never the worst.
         return np.asarray(self.cluster.latency.max() + size / self.cluster.bandwidth.min())
 
 

@@ -40,6 +40,7 @@ def recomputed_modules(graph: Graph) -> tuple[Recomputed, ...]:
             ops[_around(op.module, ops)].append(j)
     for tensor in graph.tensors:
         maker = graph.ops[tensor.producer]
+        # Outputs of the second run that others read would otherwise be kept from the first.
         if maker.recompute and any(not graph.ops[c].recompute for c in tensor.consumers):
             freed[_around(maker.module, freed)] += tensor.size
     return tuple(Recomputed(path, tuple(ops[path]), freed[path]) for path in graph.recompute)

@@ -27,8 +27,8 @@ from situate.errors import SituateError
 def op_seconds(graph: Graph, cluster: Cluster, costs: Costs | None = None) -> Floats:
     """Seconds of every op on every device, shape (ops, devices); infinite where it cannot run.
 
-    An op's own `seconds` hold where it has them, just as they are; else what `costs` has measured
-    of ops of its signature. Any other op that does work (has `flops` or `traffic`) takes
+    An op's own `seconds` hold where it has them, just as they are; else the seconds that `costs`
+    has for ops of its signature. Any other op that does work (has `flops` or `traffic`) takes
 
         launch + max(flops / (peak[dtype] * efficiency), traffic / (bandwidth * efficiency))
 
@@ -86,6 +86,7 @@ def estimated_seconds(
     for d, device in enumerate(devices):
         measured_device = measured_as(device, costs) if costs else None
         own = rates(device, costs)
+        # As text, because rates hold dictionaries, which have no hash.
         key = repr((own, measured_device and measured_device.name))
         if key not in columns:
             columns[key] = _column(ops, work, seconds_of(ops, device, costs), device, own)
@@ -119,6 +120,7 @@ def _column(
         _check_rates(ops[int(j)], device, rates)
     reached = np.array([rates.reached[op_class(kind)] for kind, _ in work.sorts])
     peaks = np.array([peak(rates.flops, dtype) for _, dtype in work.sorts])[work.sort]
+    # (3, ops): each op has the fractions of its sort; without ops there still are three rows.
     arithmetic, memory, launches = reached.reshape(-1, 3).T[:, work.sort]
     with np.errstate(over="ignore"):
         estimate = np.maximum(

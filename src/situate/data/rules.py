@@ -18,7 +18,7 @@ class Rules(msgspec.Struct, frozen=True):
 
     Raises:
         SituateError: unknown transfers or memory; atomic transfers with a memory other than
-            `persistent`, for nobody knows when in a call a tensor lives.
+            `persistent`, because the lives of tensors within a call are unknown.
     """
 
     name: str

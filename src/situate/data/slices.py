@@ -23,10 +23,10 @@ Sums = Literal["chain", "tree", "auto"]
 neighbours; or a choice of planning."""
 
 MOST = 4096
-"""Slices of a step."""
+"""Largest number of slices of a step."""
 
 AUTO = "auto"
-"""The word for slices, or parameters that are there once, that are to be chosen."""
+"""The word for a choice by planning, of slices or of parameters with a single copy."""
 
 
 class Slices(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -96,7 +96,10 @@ class Slices(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
         """
         counts = self.replicas or (len(self.shares),)
         turns = (
-            (Fraction(turn, count), r) for r, count in enumerate(counts) for turn in range(count)
+            # Exact fractions: equal positions tie, and the lower replica goes first.
+            (Fraction(turn, count), r)
+            for r, count in enumerate(counts)
+            for turn in range(count)
         )
         return tuple(r for _, r in sorted(turns))
 

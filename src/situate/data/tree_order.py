@@ -84,6 +84,7 @@ def _parents(problem: Problem) -> Order:
     """(n,) the first reader of each op, depth first; n if there is none."""
     place = np.full(problem.n, problem.n)
     np.minimum.at(place, edge_producers(problem), places(problem.depth_first)[problem.consumers])
+    # Place n, of an op that nothing reads, has n in place of an op.
     return np.asarray(np.append(problem.depth_first, problem.n)[place], np.int32)
 
 
@@ -105,6 +106,7 @@ def _in_turn(parts: list[list[_Segment]]) -> list[_Segment]:
     """Merge sequences into one; the segment with the largest drop goes first."""
     if len(parts) == 1:
         return parts[0]
+    # Drops fall along every sequence, see `_append`, so the sort keeps the order of each.
     return sorted(chain.from_iterable(parts), key=lambda segment: -segment.drop)
 
 
@@ -112,6 +114,7 @@ def _append(segments: list[_Segment], segment: _Segment) -> None:
     """Add a segment; merge it with earlier ones that end higher or peak lower."""
     while segments:
         before = segments[-1]
+        # Liu's hills and valleys: along the list, peaks fall and ends rise.
         fuller = before.change + segment.rise
         if fuller < before.rise and segment.change > 0:
             break

@@ -193,11 +193,12 @@ def _check_arrays(evaluator: Evaluator, answer: Measurements) -> None:
 
 
 def _check_values(evaluator: Evaluator, answer: Measurements) -> None:
-    # One by one: on the few of a message numpy would take several times as long.
+    # In Python: for the few values of a message NumPy takes several times as long.
     for seconds, outcome in zip(answer.seconds.tolist(), answer.outcome.tolist(), strict=True):
         if not 0 <= outcome < len(OUTCOMES):
             names = ", ".join(f"{i} {name}" for i, name in enumerate(OUTCOMES))
             raise SituateError(f"{_named(evaluator)} gave outcome {outcome}; known: {names}")
+        # `not >=` is true of NaN as well.
         if not seconds >= 0 or (outcome == 0 and isinf(seconds)):
             raise SituateError(
                 f"{_named(evaluator)} measured {seconds} seconds; a step that was completed takes "

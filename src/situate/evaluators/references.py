@@ -81,6 +81,7 @@ def _balanced_stretches(problem: Problem) -> Placement:
     # A unit goes to the device whose share of the work holds the unit's middle.
     middle = np.cumsum(work[line]) - work[line] / 2
     of_unit = np.empty(problem.units, np.int32)
+    # Every unit has work, so each middle lies before the end and the index below k.
     of_unit[line] = devices[(middle / work.sum() * len(devices)).astype(int)]
     return _allowed(problem, of_unit)
 

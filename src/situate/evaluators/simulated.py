@@ -106,6 +106,7 @@ class SimulatedMachine:
         if not self._noise:
             return np.ones(count)
         # (count, steps)
+        # A generator per sample, so that its noise depends on no other sample of the batch.
         draws = [
             np.random.default_rng(
                 np.random.SeedSequence(self._seed, spawn_key=(NOISE_STREAM, i))

@@ -39,13 +39,14 @@ def write_failure(path: str | Path, error: Exception) -> str:
 
 
 def _write_stream(target: Path, data: bytes) -> None:
-    """A pipe or a terminal such as /dev/stdout has no file to rename over, and where its links lead
-    need not be a path."""
+    """Write to a pipe or a terminal such as /dev/stdout, which no file can replace. Its links need
+    not lead to a path."""
     with target.open("wb") as stream:
         stream.write(data)
 
 
 def _replace(target: Path, data: bytes) -> None:
+    # File systems take names of up to 255 bytes, so a long name is cut before the random part.
     begin = os.fsencode(target.name)[:100].decode(sys.getfilesystemencoding(), "ignore")
     temporary = target.with_name(f".{begin}.{secrets.token_hex(8)}")
     try:

@@ -21,7 +21,7 @@ LIMIT = 2**31 - 1
 CHUNK = 2**20
 
 LONGEST_LINE = 2**24
-"""Bytes of a line at most."""
+"""Largest number of bytes in a line."""
 
 _LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 
@@ -95,8 +95,8 @@ def lines(data: bytes) -> Iterator[str]:
 
 
 def graph_name(path: Path) -> str:
-    """The file's name without the suffixes that only say what format it is; bytes of it that are
-    not UTF-8 as escapes, so that the name can be written again."""
+    """The file's name without the suffixes of its format; bytes of it that are not UTF-8 as
+    escapes, so that the name can be written again."""
     name = path.name
     while (suffix := os.path.splitext(name)[1]).lower() in SUFFIXES:
         name = name.removesuffix(suffix)
@@ -129,9 +129,9 @@ def _read_limited(file: BinaryIO | gzip.GzipFile, limit: int) -> bytes:
     return data.getvalue()
 
 
-# Archives and compressed files other than gzip: named, with how to unpack them.
+# Archives and compressed files other than gzip, with their remedies.
 HEAD = 1024
-"""First bytes of a file that are looked at."""
+"""Number of first bytes that decide a file's format."""
 
 _TAR = "is a tar archive: unpack it (tar -xf FILE) and give the file in it"
 

@@ -1,5 +1,5 @@
-"""Arrays of 32-bit floats by name, with texts about them, as safetensors files; nothing in such a
-file is run. The library comes with the extra `torch`.
+"""Arrays of 32-bit floats by name, with texts about them, as safetensors files; reading one runs no
+code. The library comes with the extra `torch`.
 
 https://huggingface.co/docs/safetensors
 """

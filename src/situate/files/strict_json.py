@@ -1,4 +1,4 @@
-"""JSON read without surprises (no unknown or duplicate keys, no NaN), and JSON to write."""
+"""Strict reading of JSON (no unknown or duplicate keys, no NaN), and writing of JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 """Bytes that text never holds; a protocol buffer may begin with a brace."""
 
 BYTES_OF_A_CHARACTER = 8
-"""Bytes of memory that a graph's objects take at least for each character of its file."""
+"""Least bytes of memory of a graph's objects for each character of its file."""
 
 
 def top_level(data: bytes) -> dict[str, msgspec.Raw]:
@@ -43,7 +43,7 @@ def decode(data: bytes, kind: type[T], unique: bool = True) -> T:
     """The content as an object of type `kind`.
 
     Raises:
-        ReadError: names the place of what is wrong.
+        ReadError: names the place of the fault.
         OSError: there is no memory for it.
     """
     document = text(data)
@@ -51,20 +51,22 @@ def decode(data: bytes, kind: type[T], unique: bool = True) -> T:
     with _readable():
         value = msgspec.json.decode(document, type=kind)
         if unique:
+            # msgspec takes the last of two equal keys silently, and only the standard parser shows
+            # both.
             content = json.loads(document, object_pairs_hook=_check_keys)
             _check_format(content, kind)
     return value
 
 
 def _check_memory(size: int) -> None:
-    """Raise OSError where the system does not give this process so much memory: msgspec would end
-    the process without a word. Pages that nobody writes to take none."""
+    """Raise OSError if the system does not give this process so much memory; msgspec would end the
+    process silently. Pages that are never written take no memory."""
     mmap.mmap(-1, max(size, 1)).close()
 
 
 def _check_format(value: dict[str, Any], kind: Any) -> None:
-    """A format or version that is left out is none that msgspec minds: only one format could stand
-    there, and the version has a default."""
+    """Refuse a missing format or version. msgspec accepts it, because there is only one format, and
+    the version has a default."""
     config = getattr(kind, "__struct_config__", None)
     if config and config.tag_field:
         versions = [field for field in kind.__struct_fields__ if field == "version"]
@@ -116,9 +118,9 @@ def json_bytes(value: object) -> bytes:
     return text.replace(b"</", rb"<\/") + b"\n"
 
 
-# Numbers out of numpy arrays, in what is hashed or written.
+# Numbers of numpy arrays, for hashes and files.
 def plain(value: object) -> object:
-    """A numpy scalar as a number of Python's: the `enc_hook` of msgspec, which encodes no others.
+    """A numpy scalar as a Python number: the `enc_hook` of msgspec, which encodes only these.
 
     Raises:
         NotImplementedError: it is something else; msgspec asks for this error.

@@ -1,9 +1,9 @@
 """`colocation`: groups by hand, as ColocRL makes them.
 
-A. Mirhoseini et al., *Device Placement Optimization with Reinforcement Learning*, ICML 2017: what
-the framework colocates is together, and so are an op and its gradients; an LSTM cell is a group at
-every step; and where the output of an op is consumed by one other op alone, the two are together,
-and so on with the groups until none is left to merge.
+A. Mirhoseini et al., *Device Placement Optimization with Reinforcement Learning*, ICML 2017: ops
+that the framework colocates are together, and so are an op and its gradients; an LSTM cell is a
+group at every step; and where the output of an op is consumed by one other op alone, the two are
+together, and so on with the groups until none is left to merge.
 """
 
 from __future__ import annotations

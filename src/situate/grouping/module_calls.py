@@ -44,6 +44,7 @@ def _times(ops: Sequence[Op]) -> dict[str, int]:
     times: dict[str, int] = {}
     for (module, _), count in counts.items():
         for path in _paths(module):
+            # A call may run several ops of one type, so the number of calls divides each count.
             times[path] = gcd(times.get(path, 0), count)
     running = {module for module, _ in counts}
     return {path: count for path, count in times.items() if count > 1 and path in running}
@@ -85,6 +86,7 @@ def _between(
     nearest one after it. Op types with more ops in one call than in others have none."""
     numbers = [call_numbers.get(j) for j in backward]
     last = list(accumulate(numbers, _latest))
+    # From the end: the nearest number after each op.
     following = list(accumulate(reversed(numbers), _latest))[::-1]
     for j, a, b in zip(backward, last, following, strict=True):
         first, second = (a if a is not None else b), (b if b is not None else a)

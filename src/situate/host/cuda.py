@@ -28,14 +28,15 @@ class Gpu:
 def visible_gpus() -> list[Gpu]:
     """Number i is `cuda:i`; none without a driver.
 
-    The driver itself is asked: which GPUs it shows, and in which order, follows from
-    `CUDA_VISIBLE_DEVICES`, from `CUDA_DEVICE_ORDER` and from how fast they are.
+    The driver itself decides: the GPUs and their order depend on `CUDA_VISIBLE_DEVICES`, on
+    `CUDA_DEVICE_ORDER` and on their speed.
     """
     try:
         driver = ctypes.CDLL(DRIVER)
     except OSError:
         return []
     count = ctypes.c_int()
+    # Functions of the driver return 0 for success.
     if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)):
         return []
     return [_gpu(driver, number) for number in range(count.value)]
@@ -47,5 +48,6 @@ def _gpu(driver: Any, number: int) -> Gpu:
     driver.cuDeviceGet(ctypes.byref(device), number)
     driver.cuDeviceGetName(name, len(name), device)
     driver.cuDeviceGetPCIBusId(bus, len(bus), device)
+    # The first version of this function counts in 32 bits.
     driver.cuDeviceTotalMem_v2(ctypes.byref(memory), device)
     return Gpu(name.value.decode(errors="replace"), bus.value.decode(), memory.value)

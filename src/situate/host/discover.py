@@ -35,7 +35,7 @@ PCIE_LANE = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9
 """Nominal bytes/s of one lane and direction, by PCIe generation."""
 
 PCIE_REACHED = 0.8
-"""Fraction of the nominal PCIe rate that copies are taken to reach."""
+"""Assumed fraction of the nominal PCIe rate that copies reach."""
 
 CUDA_LANES = {
     (3, 5): (192, 64), (3, 7): (192, 64), (5, 0): (128, 4), (5, 2): (128, 4), (6, 0): (64, 32),
@@ -75,8 +75,10 @@ def discover(cpus: int | None = None) -> Cluster:
     devices = [*(device for device, _ in gpus), *hosts]
     links = [link for device, rate in gpus for link in _host_links(device.name, hosts, rate)]
     if len(hosts) > 1:
+        # The rate of a copy counts bytes read and bytes written.
         links.append(Link("cpu:*", "cpu:*", cpu.bandwidth / 2, HANDOVER_LATENCY))
     if len(gpus) > 1:
+        # Copies between GPUs pass through main memory, so the slower link decides.
         staged = min(rate for _, rate in gpus)
         links.insert(0, Link("gpu*", "gpu*", staged, COPY_LATENCY, "{from} up", both=False))
     name = platform.node() or "this-machine"
@@ -84,8 +86,8 @@ def discover(cpus: int | None = None) -> Cluster:
 
 
 def to_toml(cluster: Cluster) -> str:
-    """The text of a cluster file that `Cluster.read` reads back as the same cluster, where its
-    rates are such as machines have."""
+    """The text of a cluster file that `Cluster.read` reads back as the same cluster, if its rates
+    are those of real machines."""
     head = {
         "name": cluster.name,
         "description": cluster.description,
@@ -102,7 +104,8 @@ def _table(name: str, content: object) -> str:
 
 
 def _pairs(content: object) -> list[str]:
-    """The entries that say something; memory with its unit, which little of it needs."""
+    """The entries with a value. Memory has its unit, because a small number without one is
+    refused."""
     entries: dict[str, Any] = msgspec.to_builtins(content, enc_hook=plain)
     if entries.get("memory") is not None:
         entries["memory"] = f"{entries['memory']} B"
@@ -151,7 +154,7 @@ def _shares(cpu: Device, count: int) -> list[Device]:
 
 
 def _cpu_model(threads: int) -> str:
-    """The processor's name and how many of its threads a device has."""
+    """The processor's name and the number of a device's threads."""
     return f"{cpu_name()} ({threads} thread{'s' * (threads != 1)})"
 
 
@@ -168,8 +171,8 @@ def _copy_rate(size: int = 1 << 26) -> float:
 
 
 def _fastest(work: Callable[[], object], seconds: float = 0.15, least: int = 5) -> float:
-    """Seconds of the fastest repetition within these seconds, after one to warm up: on a machine
-    that is busy with something else most are slow."""
+    """Seconds of the fastest repetition within these seconds, after one to warm up. On a busy
+    machine most repetitions are slow."""
     work()
     until = time.perf_counter() + seconds
     durations: list[float] = []
@@ -181,7 +184,7 @@ def _fastest(work: Callable[[], object], seconds: float = 0.15, least: int = 5) 
 
 
 def _two_digits(rate: float) -> float:
-    """Two significant digits: a short measurement on a shared machine knows no more."""
+    """Two significant digits: a short measurement on a shared machine is no more precise."""
     return float(f"{rate:.1e}")
 
 
@@ -222,10 +225,12 @@ def _cuda_flops(nvml: Any, handle: Any) -> dict[str, float]:
     single, double = CUDA_LANES.get(capability, (128, 2))
     cores = nvml.nvmlDeviceGetNumGpuCores(handle)
     clock = nvml.nvmlDeviceGetMaxClockInfo(handle, nvml.NVML_CLOCK_SM) * 1e6
+    # A core starts one fused multiply-add a cycle, which is two operations.
     float32 = 2.0 * cores * clock
     rates = {"float32": float32, "float64": float32 * double / single}
     if capability in TENSOR_RATE:
         rates["float16"] = float32 * TENSOR_RATE[capability]
+        # Ampere and later: bfloat16 at the rate of float16, TF32 at half of it.
         if capability >= (8, 0):
             rates |= {"bfloat16": rates["float16"], "tfloat32": rates["float16"] / 2}
     return {dtype: _two_digits(rate) for dtype, rate in rates.items()}
@@ -245,7 +250,7 @@ def _pcie_rate(nvml: Any, handle: Any) -> float:
 
 
 def _host_links(gpu: str, hosts: Sequence[Device], rate: float) -> Iterator[Link]:
-    """Up and down between a GPU and the CPUs; what a card sends shares its upstream lanes."""
+    """Up and down between a GPU and the CPUs; all that a card sends shares its upstream lanes."""
     for host in hosts:
         yield Link(gpu, host.name, rate, COPY_LATENCY, "{from} up", both=False)
         yield Link(host.name, gpu, rate, COPY_LATENCY, "{to} down", both=False)

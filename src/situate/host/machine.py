@@ -1,5 +1,5 @@
-"""The processors and memory of this machine that this process may use, less what a container or a
-batch system withholds."""
+"""The processors and memory of this machine that this process may use, within the limits of a
+container or a batch system; and the threads that a caller allows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import math
 import os
 import platform
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 CGROUPS = Path("/sys/fs/cgroup")
@@ -31,6 +33,7 @@ def usable_cpus() -> int:
 
 def usable_memory() -> int | None:
     """Bytes of main memory, or None (unlimited) where the system does not say."""
+    # Version 1 writes no limit as a number near 2^63, which is never the least.
     limits = [*_control("memory", "memory.max"), *_control("memory", "memory.limit_in_bytes")]
     limits_in_bytes = [int(limit) for limit in limits if limit != "max"]
     return min([*limits_in_bytes, *_main_memory()], default=None)
@@ -53,6 +56,7 @@ def _quotas() -> Iterator[float]:
             yield int(quota) / int(period)
     quotas, periods = _control("cpu", "cpu.cfs_quota_us"), _control("cpu", "cpu.cfs_period_us")
     for quota, period in zip(quotas, periods, strict=True):
+        # A quota of -1 is none.
         if int(quota) > 0:
             yield int(quota) / int(period)
 
@@ -62,6 +66,7 @@ def _control(controller: str, file: str) -> Iterator[str]:
     control groups or version 1."""
     for line in _lines(MEMBERSHIP):
         _, controllers, path = line.split(":", 2)
+        # A line of version 2 names no controllers: its one hierarchy has them all.
         if controllers and controller not in controllers.split(","):
             continue
         root = CGROUPS / controller if controllers else CGROUPS
@@ -76,3 +81,25 @@ def _lines(path: Path) -> list[str]:
         return path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return []
+
+
+# The limit of threads, for code that takes no number of them.
+# A context variable, because searches in several threads have a limit each.
+_limit: ContextVar[int | None] = ContextVar("_limit", default=None)
+
+
+@contextmanager
+def at_most(threads: int) -> Iterator[None]:
+    """Within the block, `thread_limit` is no more than this."""
+    outside = _limit.get()
+    token = _limit.set(threads if outside is None else min(threads, outside))
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
+def thread_limit(threads: int) -> int:
+    """This number of threads, or fewer if the caller allows no more."""
+    limit = _limit.get()
+    return threads if limit is None else min(threads, limit)

@@ -1,4 +1,4 @@
-"""The standard streams of the command: one that is closed, or that nobody reads, is as good as
+"""The standard streams of the command. Closed streams, and streams that nobody reads, become
 /dev/null."""
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ def open_closed() -> None:
 
 
 def discard(stream: TextIO) -> None:
-    """Let everything that is still written to a stream which fails go nowhere."""
+    """Send all further output of a failing stream to /dev/null."""
     with contextlib.suppress(OSError, ValueError):
         _nullify(stream.fileno())
 
 
 def say(line: str) -> None:
-    """Print a line on stderr, where that can be printed to."""
+    """Print a line on stderr, if that is possible."""
     try:
         print(line, file=sys.stderr, flush=True)
     except OSError:
@@ -39,7 +39,7 @@ def say(line: str) -> None:
 
 
 def _nullify(number: int) -> None:
-    """Make a descriptor one of /dev/null, which processes that are started inherit."""
+    """Make a descriptor refer to /dev/null, also in child processes."""
     descriptor = os.open(os.devnull, os.O_RDWR)
     if descriptor == number:
         os.set_inheritable(number, True)

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from situate.host.thread_limit import thread_limit
+from situate.host.machine import thread_limit
 
 THREADED_MULTIPLICATIONS = 2**26
 """Multiplications of a matrix product, about a millisecond, from which a second thread pays."""
@@ -104,6 +104,7 @@ def _set_up_thread() -> None:
 
 
 def _denormals_are_zero() -> bool:
+    # 1e-40 is denormal in single precision.
     return not torch.full((1,), 1e-40).mul_(1.0).item()
 
 

@@ -1,7 +1,7 @@
 """A graph network that scores edges, written once for numpy and for PyTorch.
 
 Messages pass along edges and against them, as in REGAL (A. Paliwal et al., ICLR 2020, Eq. 1). They
-are divided by the square root of their number, and what a node adds to its representation is of
+are divided by the square root of their number, and a node's additions to its representation are of
 layer-normalised inputs (Ba, Kiros and Hinton, arXiv:1607.06450). So representations stay of one
 size at nodes of a thousand edges. Inference needs no PyTorch, whose start takes longer than most
 searches for a plan.
@@ -141,6 +141,7 @@ def edge_logits(parameters: Parameters, graph: EdgeGraph, operations: Operations
     """(e,) the logit of each edge."""
     net = _Network(parameters, operations)
     nodes, edges = net.perceptron("node", graph.nodes), net.perceptron("edge", graph.edges)
+    # Each update network has four parameters: two matrices and two biases.
     for i in range(sum(name.startswith("update.") for name in parameters) // 4):
         ends = operations.join([nodes[graph.source], nodes[graph.target], edges])
         n = len(nodes)

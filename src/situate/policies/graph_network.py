@@ -104,6 +104,7 @@ class _Direction:
     def __init__(self, network: nn.Sequential, edges: Tensor, receiver: Tensor, n: int) -> None:
         self._first, self._last = network[0], network[2]
         width = edges.shape[1]
+        # W [h_s, h_t, h_e] = W_s h_s + W_t h_t + W_e h_e, from W (width, 3 width).
         of_source, of_target, of_edge = self._first.weight.split(width, dim=1)  # type: ignore[operator]
         self._of_nodes = torch.cat([of_source, of_target]).t()
         self._of_edges = torch.addmm(self._first.bias, edges, of_edge.t())  # type: ignore[arg-type]
@@ -121,6 +122,7 @@ class _Direction:
             total, count = total / self._count.clamp(min=1), self._count.clamp(max=1)
         else:
             count = self._count
+        # The sum of c messages W h + b is W sum(h) + c b; in a mean c is 1, or 0 without messages.
         return torch.as_tensor(total @ self._last.weight.t() + count * self._last.bias)  # type: ignore[operator]
 
 

@@ -92,6 +92,7 @@ class Baseline(nn.Module):
     def forward(self, batch: GraphBatch) -> Tensor:
         """(graphs,): MLP_b of the mean over nodes of MLP_g."""
         sums = batch.sums(self.of_node(self.network(batch)))
+        # (graphs, 1) the number of nodes of each graph.
         sizes = batch.sums(sums.new_ones(len(batch.graph), 1))
         return torch.as_tensor(self.of_graph(sums / sizes)[:, 0])
 
@@ -104,5 +105,6 @@ def _network(features: tuple[int, int], shape: GraphShape, generator: Generator)
 
 def _sample_categories(log_probs: Tensor, samples: int, generator: Generator) -> Tensor:
     """(samples, n) draws from distributions (n, categories), by Gumbel noise."""
+    # The largest of log p + g, with Gumbel noise g = -log(-log u), is a draw from p.
     uniform = torch.rand(samples, *log_probs.shape, generator=generator)
     return (log_probs - torch.log(-torch.log(uniform))).argmax(dim=2)

@@ -35,6 +35,7 @@ def released_unit_features(problem: Problem, ops: OpFeatures) -> Array:
 def _shapes(ops: OpFeatures) -> Array:
     """(n, 25) log2(1 + bytes) of each of five outputs, then four zeros."""
     result = np.zeros((len(ops.kind), MAX_OUTPUTS * DIMENSIONS), np.float32)
+    # `OpFeatures` divides logarithms by 32, and the release scales nothing.
     result[:, ::DIMENSIONS] = 32 * ops.outputs[:, :MAX_OUTPUTS]
     return result
 

@@ -124,6 +124,7 @@ class ReleasedPlacer(Placer):
         hidden, cell = (torch.cat(parts, 2) for parts in zip(*states, strict=True))
         keys = self.attention.keys(both)
         own = both.new_zeros(1, both.shape[1], 1)
+        # The release's attention sums its unscaled keys, not the encoder's outputs.
         return Memory(keys / TANH_SCALE, keys, own, (hidden, cell))
 
 
@@ -222,6 +223,7 @@ class ReleasedHierarchy(Hierarchy):
         )
         of_placement = log_p.gather(2, sample.devices.unsqueeze(2)).sum((1, 2))
         of_units = self._grouper.log_probs(grouper_noise).gather(1, sample.groups.t())
+        # All samples share one grouping, which has the weight of all of them.
         return of_units.sum() * weights.sum() + of_placement @ weights
 
 

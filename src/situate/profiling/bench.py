@@ -64,6 +64,7 @@ class Bench:
             for size in dict.fromkeys(trip.size for trip in self._trips)
         }
         # All round trips of a size share a slot, as they run one after the other.
+        # Two channels per trip, there and back.
         slots = tuple(by_size[trip.size] for trip in self._trips for _ in range(2))
         flags = layout.place((len(slots) + 1,), (1,), torch.int32)
         return [
@@ -99,6 +100,7 @@ class Bench:
     def _share(self, number: int, device: RealDevice) -> Share:
         placed_program, program = self._program, self._subject.program
         names = placed_program.names
+        # Last, so that the numbers of the program's kernels stay.
         kernels = (*names.kernels, ONES_KERNEL)
         clock = worker_clock(device.threads)
         return Share(

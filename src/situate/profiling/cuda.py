@@ -85,6 +85,8 @@ def _copy_seconds(source: str, target: str, size: int) -> float:
     def seconds() -> float:
         start = target_clock()
         slot.copy_(tensor, non_blocking=True)
+        # The clock of a GPU waits for its queue: the tensor must be in host memory before it goes
+        # on.
         source_clock()
         slot.to(target, non_blocking=True)
         return target_clock() - start

@@ -82,7 +82,7 @@ class InSitu:
     def _run_steps(
         self, workers: ProfilingWorkers, everyone: Sequence[int], sorts: Sequence[int]
     ) -> None:
-        workers.run(everyone, timed=True)  # the first to touch its memory, which takes long
+        workers.run(everyone, timed=True)  # the first touch of its memory takes long
         self._steps = {i: _repeat_steps(workers, [i]) for i in sorts}
         self._allocated = workers.run(sorts[:1], timed=True, memory=True)
         if len(everyone) > 1:

@@ -94,7 +94,7 @@ def _profile_cpus(
     """The model, captured while the processes start, and their measurements."""
     pairs = list(cpus)
     with ProfilingWorkers([real for _, real in pairs]) as workers:
-        import torch  # noqa: F401 - which takes a core as long as each of them does
+        import torch  # noqa: F401 - takes a core here, as in each worker
 
         workers.start_others()
         subject = find_subject(model, optimizer, slices)

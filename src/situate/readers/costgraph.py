@@ -99,6 +99,7 @@ def _op(node: Any, name: str) -> Op:
     temporary = node.temporary_memory_size or node.device_temp_memory_size
     if node.compute_cost < 0:
         raise ReadError(f"{where}: compute_cost: must not be negative, got {node.compute_cost}")
+    # The last part of a name is the kind, with a number if there are several: `add_1`, `add#2`.
     return Op(
         name,
         kind=f"tf.{re.sub(r'(_[0-9]+)?(#[0-9]+)?$', '', last) or 'op'}",

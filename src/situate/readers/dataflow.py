@@ -98,6 +98,7 @@ class Dataflow:
     def _read(self, reader: int, name: str) -> None:
         value = self._value_of(name, reader)
         if value.view_of is not None:
+            # A view's op makes no tensor of its own that its readers could wait for.
             self.control[value.producer, reader] = None
         self._memory(name).readers[reader] = None
 
@@ -111,6 +112,7 @@ class Dataflow:
             self._value_of(of, self._values[name].producer)
             name = of
         for view in path:
+            # A later look-up of these views takes one step.
             self._values[view].view_of = name
         return self._values[name]
 
@@ -120,11 +122,13 @@ class Dataflow:
         return self._values[name]
 
     def _join(self, a: int, b: int) -> None:
+        # The lower number becomes the root, whose op gives the group its name.
         a, b = self._root(a), self._root(b)
         self._parent[max(a, b)] = min(a, b)
 
     def _root(self, op: int) -> int:
         while (parent := self._parent.get(op, op)) != op:
+            # Path halving keeps the trees of the union-find flat.
             self._parent[op] = self._parent.get(parent, parent)
             op = parent
         return op

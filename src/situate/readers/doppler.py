@@ -39,6 +39,7 @@ def read(data: bytes, name: str) -> Graph:
     nodes = whole(head[0].strip(), "line 1: number of nodes")
     inputs = _ids(head[1], 2, nodes)
     count = nodes - len(inputs)
+    # There are at most as many edges as pairs of ops.
     sources, targets = (_ids(line, i, count**2) for i, line in enumerate(head[2:], start=3))
     costs = _all_costs(rows, count)
     if len(costs) != count:
@@ -64,6 +65,7 @@ def read(data: bytes, name: str) -> Graph:
 
 def _ids(line: str, number: int, most: int) -> list[int]:
     """The numbers of a line, at most `most`."""
+    # One more than allowed is enough to refuse the line.
     tokens = islice(re.finditer(r"[^\s,]+", line), min(most, len(line)) + 1)
     ids = [whole(token[0], f"line {number}: id") for token in tokens]
     if len(ids) > most:

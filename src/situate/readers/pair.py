@@ -30,6 +30,7 @@ def files(text: str) -> tuple[Path, Path] | None:
             return pair
     for pair, exist in zip(pairs, exists, strict=True):
         if any(exist):
+            # If the first exists, index 1 is that of the missing one, else 0.
             raise ReadError(f"{pair[exist[0]]}: no such file")
     return None
 
@@ -46,6 +47,7 @@ def read(first: Path, second: Path) -> Graph:
     if sorted(formats.values()) != PAIR_FORMATS:
         names = " and ".join(formats[path] for path in (first, second))
         raise ReadError(f"must be an execution trace and its Kineto trace, got {names}")
+    # `execution-trace` comes after `chrome-trace`, so it is first in reverse.
     trace, times = sorted((first, second), key=lambda path: formats[path], reverse=True)
     return execution_trace.read(data[trace], graph_name(trace), data[times])
 

@@ -79,6 +79,7 @@ def _layers(content: Iterable[str]) -> dict[str, _Layer]:
                 raise ReadError(f"line {number}: two layers are called {layer.node!r}")
         elif columns[0]:
             raise ReadError(f"line {number}: is neither a layer nor an edge: {line[:60]!r}")
+    # Last, because an edge may stand before its layers.
     for (before, after), number in edges.items():
         _connect(layers, before, after, f"line {number}")
     return layers
@@ -92,6 +93,7 @@ def _layer(columns: list[str], where: str) -> _Layer:
     """
     if columns[-1].startswith("stage_id="):
         columns = columns[:-1]
+    # A figure is a number or, of a layer with several outputs, a list in brackets.
     figures = dict(re.findall(r"\b(\w+)=(\[[^\]]*\]|[^,]*)", columns[-1]))
     if missing := FIGURES - set(figures):
         raise ReadError(f"{where}: has no {', '.join(sorted(missing))}")

@@ -42,6 +42,7 @@ def _sum_and_matrix_vector(_total: Shaped, a: Shaped, *_: Any, **__: Any) -> int
 
 def grouped_product(a: Shaped, b: Shaped, *_: Any, **__: Any) -> int:
     """The groups share the rows or columns of one matrix, or the summed dimension."""
+    # a (groups, rows, inner) and b (inner, columns): each column belongs to one group.
     of_one = len(b.shape) == 2 < len(a.shape)
     return 2 * math.prod(a.shape[1:] if of_one else a.shape) * b.shape[-1]
 
@@ -58,6 +59,7 @@ def _trilinear(*arguments: Any, **_: Any) -> int:
 def _convolution(image: Shaped, weight: Shaped, *settings: Any, out_val: Shaped, **_: Any) -> int:
     """Every element of the output, or of a transposed convolution's input, meets the weights of
     one channel."""
+    # `settings`: bias, stride, padding, dilation, transposed, ...
     meets = image if settings[4] is True else out_val
     return 2 * math.prod(meets.shape) * math.prod(weight.shape[1:])
 
@@ -69,6 +71,7 @@ def convolution_backward(
 
     The weights hold the channels of one group.
     """
+    # `settings`: bias sizes, stride, padding, dilation, transposed, output padding, groups, mask.
     meets = image if settings[4] is True else gradient
     gradients = sum(map(bool, settings[7][:2]))
     return 2 * gradients * math.prod(meets.shape) * math.prod(weight.shape[1:])

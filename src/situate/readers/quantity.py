@@ -27,6 +27,7 @@ def amount(token: str, where: str) -> float:
         ReadError: it is anything else.
     """
     try:
+        # `float` would accept underscores between digits.
         value = float(token) if "_" not in token else math.nan
     except ValueError:
         value = math.nan

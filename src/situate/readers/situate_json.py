@@ -50,7 +50,7 @@ def read(data: bytes, name: str) -> Graph:
     """The graph, under the name that the file itself gives it.
 
     Raises:
-        ReadError: the file is not what docs/graph-format.md describes.
+        ReadError: the file does not have the form that docs/graph-format.md describes.
         GraphError: the graph breaks its own rules.
     """
     file = strict_json.decode(data, File)

@@ -18,6 +18,7 @@ Line = tuple[int, list[str]]
 
 def recognises(data: bytes, keys: Keys) -> bool:
     """True if the content is a count alone on its line, then lines of three or more columns."""
+    # Empty lines and comments may stand before every line.
     blank = rb"(?:\s|#[^\n]*\n)*"
     head = blank + rb"\d+[ \t]*(?:#[^\n]*)?\r?\n" + blank + rb"\d+[ \t]+[\d.]+[ \t]+\d+"
     return bool(re.match(head, data[:65536]))

@@ -17,6 +17,7 @@ def shape(data: bytes | memoryview) -> dict[int, int] | None:
     types: dict[int, int] = {}
     try:
         for number, kind, _ in first_fields(data):
+            # A repeated number may be packed into bytes in one place and not in another.
             if types.setdefault(number, kind) != kind and BYTES not in (types[number], kind):
                 return None
     except ValueError:

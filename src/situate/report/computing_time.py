@@ -25,6 +25,7 @@ def covered(start: NDArray[np.float64], end: NDArray[np.float64]) -> float:
     order = np.argsort(start, kind="stable")
     start, end = start[order], end[order]
     reach = np.maximum.accumulate(end)
+    # An interval adds the part of it behind the latest end before it.
     fresh = np.maximum(start[1:], reach[:-1])
     return float(end[0] - start[0] + np.maximum(end[1:] - fresh, 0).sum())
 

@@ -270,6 +270,7 @@ def _relaxation_lines(relaxation: Relaxation) -> list[str]:
     needs = [
         f"{enough_text(size)} on {printable(name)}" for name, size in relaxation.memory.items()
     ]
+    # Rounded up, because with a smaller factor the plan would not fit.
     factor = math.ceil(1000 * relaxation.factor - ROUNDING) / 1000
     lines = [
         f"This plan would fit with {' and '.join(needs)}, "

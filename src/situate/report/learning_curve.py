@@ -57,6 +57,8 @@ class Curve:
 
 def _sums(values: Floats) -> Floats:
     """(n,) the sum of each value and the `WINDOW` - 1 before it."""
+    # Zeros ahead of the first value, so that its window is full; the window of zeros alone is left
+    # out.
     padded = np.concatenate((np.zeros(WINDOW), values))
     windows = np.lib.stride_tricks.sliding_window_view(padded, WINDOW)[1:]
     return np.asarray(windows.sum(axis=1))

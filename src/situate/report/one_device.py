@@ -73,9 +73,11 @@ def _makespan_alone(problem: Problem, device: int) -> float:
 def _peak_alone(problem: Problem, schedule: Schedule) -> int:
     """Peak bytes of a single device that runs all ops in the order of their starts."""
     rank = places(problem.graph.order)
+    # Of ops that start together, one without duration ends first and may feed the others.
     order = np.lexsort((rank, schedule.end, schedule.start)).astype(np.int32)
     start = places(order).astype(np.float64)
     none = np.empty(0, np.int32)
+    # Each op takes one unit of time, because the peak on one device depends on the order alone.
     alone = Schedule(
         placement=np.zeros(problem.n, np.int32),
         start=start,

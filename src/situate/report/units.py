@@ -48,6 +48,7 @@ def enough_text(value: int) -> str:
     """Bytes as `9.82 GiB`, rounded up: so much memory is enough."""
     scale, name = _size_scale(value)
     decimals = _decimals(value / scale) if scale > 1 else 0
+    # `-(-a // b)` rounds up, exactly, because all numbers are integers.
     steps = -(-value * 10**decimals // int(scale))
     return f"{steps / 10**decimals:,.{decimals}f} {name}"
 

@@ -44,6 +44,7 @@ def expected_schedule(problem: Problem, schedule: Schedule) -> Schedule:
     seconds, channels = problem.seconds.copy(), problem.transfer_seconds.copy()
     seconds[ops, schedule.placement] *= _longer(problem, schedule)
     np.add.at(seconds, (problem.producer, schedule.placement[problem.producer]), send_seconds)
+    # The copy is work of the CPU now, and must not count twice.
     channels[send_seconds > 0] = 0.0
     return rescheduled(_SlowerProblem(problem, seconds, channels), schedule)
 
@@ -52,6 +53,7 @@ class _SlowerProblem(Problem):
     """A problem with other times of ops (n, d) and of tensors (m,), and all else as it was."""
 
     def __init__(self, problem: Problem, seconds: Floats, transfer_seconds: Floats) -> None:
+        # Not `Problem.__init__`, which would repeat all checks and warnings.
         ProblemParts.__init__(
             self, problem.graph, problem.cluster, problem.objective, problem.rules, problem.costs
         )
@@ -78,6 +80,7 @@ def _longer(problem: Problem, schedule: Schedule) -> Floats:
     for d, device in enumerate(problem.cluster.devices):
         here = np.flatnonzero(schedule.placement == d)
         others = [busy[e] for e in range(problem.d) if e != d]
+        # An op without duration overlaps with nothing: 0 / tiny is 0, and 0 / 0 is not.
         length = np.maximum(schedule.end[here] - schedule.start[here], 1e-300)
         beside = np.zeros(len(here))
         for worked in others:
@@ -92,6 +95,7 @@ def _busy_until(schedule: Schedule, device: int) -> tuple[Floats, Floats]:
     ops = np.flatnonzero(schedule.placement == device)
     # Ops without duration come before ops that begin at the same time, so that instants rise.
     ops = ops[np.lexsort((schedule.end[ops], schedule.start[ops]))]
+    # Starts at even places and ends at odd ones; work grows linearly between the two of an op.
     times = np.stack((schedule.start[ops], schedule.end[ops]), axis=1).ravel()
     worked = np.repeat(np.cumsum(schedule.end[ops] - schedule.start[ops]), 2)
     worked[::2] -= schedule.end[ops] - schedule.start[ops]

@@ -49,7 +49,7 @@ PlannedTransfer = tuple[str | ControlEdges, str, Annotated[int, NOT_NEGATIVE]]
 class Plan(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="format", tag="situate-plan"
 ):
-    """Where every op goes, and what that was predicted to give.
+    """The device of every op, and the predicted figures of the step.
 
     `placement` maps op names to device names, the most urgent op first: its order is the priority
     that `decoder` turns into a schedule. `transfers` has the most urgent transfer first; where it
@@ -287,6 +287,7 @@ def _transfer_order(
             f"the plan's transfers leave out that of {_tensor_label(names[first])} to "
             f"{problem.cluster.names[target]!r}: plan again, or leave 'transfers' out"
         )
+    # The shape is given for the sake of no rows, which still are three columns.
     columns = np.array(rows, np.int32).reshape(-1, 3).T
     return TransferOrder(*columns)
 

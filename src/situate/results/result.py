@@ -231,6 +231,7 @@ class Result:
         in_use = np.zeros(problem.d, bool)
         seconds = problem.seconds[np.arange(problem.n), self.placement]
         in_use[self.placement[(seconds > 0) | (problem.persistent > 0)]] = True
+        # A step without any work still has its devices.
         if not in_use.any():
             in_use[self.placement] = True
         return [

@@ -209,7 +209,7 @@ def compare(
     before = {} if copy_optimizer is None else _optimizer_state(model_copy, copy_optimizer)
     tensors, separate = reference.tensors, reference.separate
     left_out = tuple(environment.new_tensors())
-    # All that the unplaced step holds goes before the placed one needs memory.
+    # Free the memory of the unplaced step before the placed one needs it.
     del copy_optimizer, reference, environment
     decomposed = (
         *decomposed_modules(model_copy, optimizer is not None),
@@ -218,6 +218,7 @@ def compare(
         *masks,
     )
     losses = [finite_loss(results[0], k)[0] for k, results in enumerate(expected, 1) if optimizer]
+    # `model` still has its initial state here: the placed steps run below.
     changed = sum(difference > 0 for difference in _state_differences(model_copy, model).values())
     with step(model, optimizer(list(model.parameters())) if optimizer else None) as placed_step:
         returned = [
@@ -340,6 +341,7 @@ def _input_differences(
 ) -> dict[int, float]:
     """By number, the differences of the inputs that steps overwrote; `ones` were fresh copies."""
     pairs = enumerate(zip(ones, others, strict=True))
+    # PyTorch counts the writes into a tensor in `_version`.
     differences = {k: (one._version > 0, difference(one, other)) for k, (one, other) in pairs}
     return {k: size for k, (was_written, size) in differences.items() if size or was_written}
 

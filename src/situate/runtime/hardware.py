@@ -32,12 +32,14 @@ class RealDevice:
 def real_devices(cluster: Cluster) -> list[RealDevice]:
     """The real devices of a cluster: CPU devices share the cores, GPU number i is `cuda:i`."""
     cpus = sum(device.kind == "cpu" for device in cluster.devices)
+    # A single CPU device may use all cores.
     even = max(1, usable_cpus() // cpus) if cpus > 1 else None
     devices, gpus = [], 0
     for device in cluster.devices:
         if device.kind == "cpu":
             devices.append(RealDevice(device.name, "cpu", device.threads or even))
         else:
+            # One thread suffices to launch kernels.
             devices.append(RealDevice(device.name, f"cuda:{gpus}", 1, mirrored=True))
             gpus += 1
     return devices
@@ -65,6 +67,7 @@ def check_devices(devices: list[RealDevice], cluster: Cluster) -> None:
         number, model = int(gpu.torch.partition(":")[2]), models.get(gpu.name)
         if number >= count:
             _refuse_device(gpu, cluster, f"this machine has {count} CUDA devices")
+        # `model` may be any text in a cluster file; only the name of a GPU here can contradict.
         if model in here and here[number] != model:
             _refuse_device(gpu, cluster, f"that is a {here[number]!r} and not a {model!r}")
 

@@ -91,6 +91,7 @@ class Lockstep:
             self._check(len(self._contributions) == len(self._places))
             self._meeting_result, self._meetings = combine(self._contributions), meetings + 1
             self._contributions = []
+        # The turn passes through all later slices, and returns once the last one has combined.
         self._end(s)
         self._begin(s)
         self._check(self._meetings == meetings + 1)
@@ -149,6 +150,8 @@ def batch_norm_over_slices(
     by_itself = torch.batch_norm
 
     def norm(x: torch.Tensor, *arguments: Any) -> Any:
+        # torch.batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps,
+        # cudnn)
         trains = arguments[4]
         return _norm().apply(lockstep, x, *arguments) if trains else by_itself(x, *arguments)
 
@@ -203,6 +206,8 @@ def _norm() -> Any:
                 part if has else None
                 for part, has in zip(parts, (weight is not None, ctx.has_bias), strict=True)
             )
+            # One gradient for each argument of `forward`: lockstep, x, weight, bias, and six
+            # others.
             return None, own, of_weight, of_bias, *[None] * 6
 
     return Norm

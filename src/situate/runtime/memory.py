@@ -63,7 +63,7 @@ def aligned_alike(tensor: torch.Tensor) -> torch.Tensor:
     there = place.shifted(begin)
     with torch.no_grad():
         there.view(raw).copy_(tensor)
-    # A tensor of its own: nobody has written over this one, as its version says.
+    # A new view, because the version of this one counts the write above.
     return there.view(raw)
 
 
@@ -107,6 +107,7 @@ class Layout:
     def dense(self, tensor: torch.Tensor) -> Place:
         """A place for a tensor like this one, with equal alignment; a tensor with gaps or overlaps
         becomes contiguous."""
+        # As many addresses as numbers: no gaps and no overlaps.
         if extent(tuple(tensor.shape), tensor.stride()) == tensor.numel():
             shift = misalignment(tensor)
             place = self._shiftable(tensor) if shift else self.like(tensor)

@@ -45,7 +45,7 @@ def apply_settings(target: Settings) -> None:
     import torch
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the caller has read that a way to set them is old
+        warnings.simplefilter("ignore")  # the caller has seen PyTorch's warnings already
         for name, value in target.items():
             if value == _current(name):
                 continue

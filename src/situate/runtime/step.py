@@ -78,7 +78,7 @@ class PlacedStep:
         tensors = state_values(program.program, program.names, model)
         self._keep = keep
         mirrored = any(device.mirrored for _, device in self._used)
-        # The state of such devices runs ahead of the model, which has it back only when it is read.
+        # The state of such devices runs ahead of the model until somebody reads it.
         self._ahead = mirrored and not keep
         # One device in this process needs no copies to undo an update from: it computes all
         # gradients first, and its updates are not interrupted.
@@ -161,7 +161,7 @@ class PlacedStep:
         finally:
             for entry in self._common.state:
                 entry.undo(step)
-            # Its number is given again, so that it draws the same: no flag may have it.
+            # The next call repeats the number, so that its draws are the same: no flag may hold it.
             self._common.flags.fill(0)
 
     def memory(self, *inputs: Any, **inputs_by_name: Any) -> list[int]:
@@ -224,6 +224,7 @@ class PlacedStep:
                     raise
 
     def _sync_where_read(self) -> None:
+        # The hooks belong to the model and the optimiser, which may outlive the step.
         this = weakref.ref(self)
 
         def sync(*_: object) -> None:

@@ -97,6 +97,7 @@ def _subject(
     recompute: Sequence[str],
 ) -> Subject:
     named_devices = NamedDevices()
+    # Output of the user's program must not mix with the command's results.
     with contextlib.redirect_stdout(sys.stderr):
         model, inputs, loss = build_real(build, name, named_devices)
         program = capture_program(

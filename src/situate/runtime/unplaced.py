@@ -34,7 +34,7 @@ class Accumulation:
     def __init__(self, model: torch.nn.Module, slices: Slices) -> None:
         self._model, self._sums = model, slices.sums
         replicas = max(1, len(slices.replicas))
-        # What slices that meet in batch norms write into the model, they write together.
+        # Slices that meet in batch norms write the model's buffers together.
         alone = replicas == 1 or slices.batch_norm == "batch"
         self._buffers = [_BufferState(model, alone) for _ in range(replicas)]
         # By replica, the sum that PyTorch makes slice by slice, or the gradients of each slice.
@@ -238,7 +238,7 @@ class UnplacedStep:
         returned: list[Any] = []
         hook = self._model.register_forward_hook(lambda *arguments: returned.append(arguments[-1]))
         try:
-            # In inference mode, kernels would be others where something records their names.
+            # Not `inference_mode`, in which a mode that records kernels would see other ones.
             with torch.no_grad():
                 value = self._parts.call(self._model, *tensors)
         finally:

@@ -118,6 +118,7 @@ def compare_with_batch(
         using(threads),
         cpu_device_names(named_devices),
     ):
+        # In double precision rounding explains little, so that other differences show.
         return in_precision(torch.float64, compare_in)
 
 
@@ -141,6 +142,7 @@ class _Run:
     ) -> None:
         self.model = model
         self.gradients: dict[str, torch.Tensor] = {}
+        # `UnplacedStep` needs `step` and `zero_grad` of its optimiser alone.
         recorder: Any = self
         self._step = UnplacedStep(
             model, inputs, loss, recorder, seed=seed, name=name, slices=slices

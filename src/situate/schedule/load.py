@@ -27,6 +27,7 @@ def device_seconds(schedule: ScheduleArrays, problem: Problem) -> Floats:
     if problem.transfers == "blocking":
         moves = ~problem.signal[schedule.tensor]
         durations = move_seconds(schedule, problem)[moves]
+        # A blocking transfer stops sender and receiver.
         busy += np.bincount(schedule.source[moves], durations, minlength=d)
         busy += np.bincount(schedule.target[moves], durations, minlength=d)
     return np.asarray(busy, np.float64)

@@ -49,6 +49,7 @@ def peaks(schedule: ScheduleArrays, problem: Problem) -> Ints:
         by_step = problem.rules.memory == "step"
         clock = steps(schedule, problem) if by_step else seconds(schedule)
         changes = sweep(lives(schedule, problem, clock))
+        # The right side is evaluated first: persistent bytes plus the live bytes at each change.
         np.maximum.at(peak, changes.device, peak[changes.device] + changes.use)
     return peak
 

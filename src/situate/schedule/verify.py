@@ -70,7 +70,7 @@ def _check_decoder(s: ScheduleArrays, problem: Problem) -> None:
 
 def _check_groups(replay: Replay) -> None:
     p, placement = replay.problem, replay.schedule.placement
-    # Of ops that share a unit the assignment that counts is the last, so backwards the first op's.
+    # NumPy keeps the last of several assignments to a unit; backwards, that is the first op's.
     first = np.empty(p.units, np.int64)
     first[p.unit[::-1]] = np.arange(p.n)[::-1]
     for j in np.flatnonzero(placement != placement[first[p.unit]]):
@@ -106,6 +106,7 @@ def _check_needed(replay: Replay) -> None:
     crosses = target != s.placement[p.producer[tensor]]
     if p.cluster.synchronisation == 0:
         crosses &= ~p.signal[tensor]
+    # Tensor and receiver as one number, so that sets of transfers can be compared.
     needed = tensor[crosses] * p.d + target[crosses]
     pairs = s.tensor.astype(np.int64) * p.d + s.target
     for key in np.setdiff1d(needed, pairs):
@@ -149,7 +150,7 @@ def _check_inputs(replay: Replay) -> None:
 
 def _check_overlap(replay: Replay, noun: str, items: Indices, places: Indices) -> None:
     """A device or channel serves one item at a time."""
-    # Device by device in the order of time, only neighbours can overlap first.
+    # Sorted by device and time, two neighbours overlap if any items do.
     order = np.lexsort((replay.end[items], replay.start[items], places))
     items, places = items[order], places[order]
     clash = (places[1:] == places[:-1]) & (replay.start[items[1:]] < replay.end[items[:-1]])
@@ -199,6 +200,7 @@ def _check_turns(replay: Replay) -> None:
     if p.transfers == "blocking":
         items, places = device_items(s, p)
     else:
+        # One lane for all items: they start in the decoder's order, on whatever device.
         items, places = s.sequence.astype(np.int64), np.zeros(len(s.sequence), np.int64)
     order = np.lexsort((turn[items], places))
     items, places = items[order], places[order]
@@ -229,7 +231,7 @@ def _first_come(replay: Replay, request: Floats) -> Floats:
     s, p = replay.schedule, replay.problem
     items, channel = channel_items(s, p)
     k = items - p.n
-    # Channel by channel in the order of service; ties go by what was requested first.
+    # Sorted by channel in the order of service; ties go by request.
     order = np.lexsort((request[k], s.transfer_end[k], s.transfer_start[k], channel))
     k, channel = k[order], channel[order]
     same = channel[1:] == channel[:-1]

@@ -46,6 +46,7 @@ def _check_rows(replay: Replay) -> None:
     pays = p.accelerators
     tensor, source, target, is_longest = crossings(p, s.placement)
     rows = tensor * p.d + target
+    # A transfer between two accelerators is in both lists, because each spends time on it.
     needed = np.concatenate(
         (rows[pays[target]], rows[is_longest & pays[source]], _signalled(replay))
     )
@@ -64,6 +65,7 @@ def _signalled(replay: Replay) -> Indices:
     tensor, target = replay.edges()
     crosses = p.signal[tensor] & (target != s.placement[p.producer[tensor]])
     none = p.cluster.synchronisation == 0
+    # Signals that take no time are not listed.
     return np.unique(tensor[crosses] * p.d + target[crosses])[: 0 if none else None]
 
 
@@ -126,6 +128,7 @@ def _check_inputs(replay: Replay, begin: Floats, finish: Floats) -> None:
     tensor, device = replay.edges()
     producer, op = p.producer[tensor], p.consumers
     source = s.placement[producer]
+    # An op reads a result of its own call at once, and that of another call when the call is over.
     within = (source == device) & pays[device]
     ready = np.where(pays[source] & ~within, finish[source], s.end[producer])
     ready += np.where(p.signal[tensor] & (source != device), p.cluster.synchronisation, 0.0)

@@ -31,8 +31,8 @@ def schedule_calls(
 
     A device that pays for its transfers receives, computes and sends in turn within its call. A
     tensor between two such devices is listed twice: for the sender and for the receiver. A signal
-        that takes time is listed once, outside all calls. Ops on a CPU run in any number at once.
-        If calls wait for one another, the makespan and all times are infinite.
+    that takes time is listed once, outside all calls. A CPU runs any number of ops at once. If
+    calls wait for one another, the makespan and all times are infinite.
 
     Args:
         problem, placement: of the schedule.
@@ -91,15 +91,15 @@ def _in_turn(begin: float, *parts: Floats) -> list[tuple[Floats, Floats]]:
 
 
 def _ready(problem: Problem, placement: Indices, op_end: Floats) -> Floats:
-    """(n,) times when all that an op reads is there; what a call makes is made when the call ends,
-    and a signal takes its time to other devices."""
+    """(n,) times from which all inputs of an op exist. Outputs of a call exist when the call ends,
+    and a signal to another device takes time."""
     ready = np.zeros(problem.n)
     # (m,) -> (edges,): the tensor of each entry of `consumers`.
     tensor = edge_tensors(problem)
     producer = problem.producer[tensor]
     crosses = placement[producer] != placement[problem.consumers]
     delay = np.where(problem.signal[tensor] & crosses, problem.cluster.synchronisation, 0.0)
-    # (edges,) -> (n,): the latest of all that an op reads.
+    # (edges,) -> (n,): the latest input of an op.
     np.maximum.at(ready, problem.consumers, op_end[producer] + delay)
     return ready
 

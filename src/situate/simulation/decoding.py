@@ -24,8 +24,8 @@ DecoderName = Literal["eager", "serial", "calls"]
 
 
 def decoders_for(problem: Problem, objective: str) -> tuple[DecoderName, ...]:
-    """The decoders that may make a schedule for an objective: under atomic rules calls alone tell
-    the time of a step, and all else is the simulator's."""
+    """The decoders that may make a schedule for an objective. Under atomic rules only calls time a
+    step; the simulator serves all other cases."""
     if problem.transfers == "atomic" and objective == "time":
         return ("calls",)
     return ("eager", "serial")
@@ -37,13 +37,13 @@ def decode(
     order: NDArray[np.int32],
     decoder: DecoderName,
 ) -> Schedule:
-    """The one schedule that a placement (n,) and an order (n,), most urgent first, stand for.
+    """The schedule of a placement (n,) and an order (n,), the most urgent op first.
 
-    `calls` is the decoder of the atomic rules, where the order plays no part.
+    `calls`, the decoder of atomic rules, ignores the order.
 
     Raises:
-        SituateError: arrays of another shape or not of integers, an unknown device, an order in
-            which not every op is once, an unknown decoder.
+        SituateError: arrays of another shape or type, an unknown device or decoder, or an order
+            without every op exactly once.
     """
     if decoder not in get_args(DecoderName):
         raise SituateError(
@@ -61,10 +61,10 @@ def scheduled(
     decoder: DecoderName,
     transfers: TransferOrder | None = None,
 ) -> Schedule:
-    """The schedule of a decision, as by `decode`, that was checked where it entered.
+    """The schedule of a decision that has been checked already; otherwise as `decode`.
 
     Args:
-        transfers: of the placement; None for the urgency of the most urgent consumer.
+        transfers: of the placement; None gives each the urgency of its most urgent consumer.
 
     Raises:
         ValueError: a placement of another shape or on an unknown device; see `naming`.
@@ -80,13 +80,13 @@ def scheduled(
 def rescheduled(
     problem: Problem, schedule: Schedule, placement: NDArray[np.int32] | None = None
 ) -> Schedule:
-    """The schedule of a problem whose ops and transfers are taken in the order of another schedule,
-    by the decoder of that one.
+    """The schedule of a problem in the order of another schedule's ops and transfers, by that
+    schedule's decoder.
 
     Args:
-        problem: of the schedule's graph and devices; what they take may differ.
+        problem: of the schedule's graph and devices; durations may differ.
         schedule: of the same rules.
-        placement: (n,) where ops run; None for where they run in the schedule.
+        placement: (n,) devices of ops; None for those of the schedule.
     """
     devices = schedule.placement if placement is None else placement
     simulator = Simulator(problem)
@@ -123,8 +123,8 @@ def step_times(
 
 @contextlib.contextmanager
 def naming(problem: Problem, placements: NDArray[Any], where: Where) -> Iterator[None]:
-    """A block whose error names the row and the op of placements (k, n) on an unknown device: the
-    core refuses those and names neither, so placements that are right are looked at once.
+    """A block whose errors name the row and the op of placements (k, n) on an unknown device.
+    The core's own errors name neither. Valid placements are checked by the core alone.
 
     Raises:
         SituateError: in place of the core's error.
@@ -139,6 +139,7 @@ def naming(problem: Problem, placements: NDArray[Any], where: Where) -> Iterator
 def priority_of(order: NDArray[np.int32]) -> NDArray[np.float32]:
     """Priorities (n,) that rank ops as `order` does: the first op's is n, the last one's 1."""
     n = len(order)
+    # The core takes 32-bit floats, which are exact for integers up to 2^24.
     priority = np.empty(n, np.float32)
     priority[order] = np.arange(n, 0, -1, dtype=np.float32)
     return priority
@@ -147,8 +148,8 @@ def priority_of(order: NDArray[np.int32]) -> NDArray[np.float32]:
 def order_of(problem: Problem, schedule: Schedule) -> NDArray[np.int32]:
     """Ops by start time, producers before consumers: a topological order.
 
-    That of the graph where calls decide, which may wait for one another. At one instant the graph's
-    order decides, or the schedule's where memory is counted in it.
+    Under calls, which may wait for one another, it is the graph's order. Ops that start at one
+    instant keep the graph's order, or the schedule's if memory is counted per step.
     """
     if schedule.decoder == "calls":
         return np.array(problem.graph.order, np.int32)
@@ -159,7 +160,7 @@ def order_of(problem: Problem, schedule: Schedule) -> NDArray[np.int32]:
 
 
 def is_topological(problem: Problem, order: NDArray[np.int32]) -> bool:
-    """True where every op of an order (n,) comes after all that it reads."""
+    """True if every op of an order (n,) follows the producers of its inputs."""
     place = places(order)
     readers = np.diff(problem.consumer_start)
     producers = np.repeat(problem.producer, readers)  # (edges,)
@@ -167,5 +168,5 @@ def is_topological(problem: Problem, order: NDArray[np.int32]) -> bool:
 
 
 def rising(problem: Problem, key: NDArray[np.float64]) -> NDArray[np.int32]:
-    """Ops, the one with the least key (n,) first; where keys are equal, in the graph's order."""
+    """Ops in rising order of a key (n,); equal keys keep the graph's order."""
     return np.lexsort((places(problem.graph.order), key)).astype(np.int32)

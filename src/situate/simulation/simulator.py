@@ -29,7 +29,7 @@ class Simulator:
         self.core = core_problem(problem)
 
     def __reduce__(self) -> tuple[type[Simulator], tuple[Problem]]:
-        """Pickled as its problem, of which another process makes its core."""
+        """Pickle the problem alone; the process that loads it makes the core again."""
         return type(self), (self.problem,)
 
     def evaluate(
@@ -64,8 +64,7 @@ class Simulator:
         decoder: Decoder = "eager",
         threads: int | None = None,
     ) -> NDArray[np.float64]:
-        """Makespans (k,) in seconds of k decisions, as `evaluate` has them, without the peaks,
-        which take their time too: for problems in which all fits.
+        """Makespans (k,) in seconds of k decisions, as in `evaluate`, without the work for peaks.
 
         Args, Raises:
             As `evaluate`.
@@ -92,15 +91,15 @@ class Simulator:
         transfer_priority: NDArray[np.float32] | None = None,
         decoder: Decoder = "eager",
     ) -> Schedule:
-        """The one schedule that a placement (n,) and priorities (n,), (m, d) decode to."""
+        """The schedule of a placement (n,) and priorities (n,) of ops and (m, d) of transfers."""
         transfers = None if transfer_priority is None else transfer_priority[None]
         devices, priorities, transfers = self._decisions([placement], priority, transfers)
         result = _core.simulation.schedule(self.core, devices[0], priorities, transfers, decoder)
         return Schedule(devices[0], *result, decoder)
 
     def as_devices(self, placements: object) -> NDArray[np.int32]:
-        """Placements (k, n) as 32-bit integers. The core checks the devices of those that are, so
-        only others are looked at here, which a cast could turn into devices."""
+        """Placements (k, n) as 32-bit integers. The core checks the devices of such integers; other
+        numbers are checked here, because a cast could turn them into valid devices."""
         devices = rows(placements, self.problem.n, "placements")
         if devices.dtype == np.int32:
             return np.ascontiguousarray(devices)

@@ -14,7 +14,7 @@ from situate.schedule.schedule import Schedule
 
 @dataclass(frozen=True, eq=False)
 class TransferOrder:
-    """All transfers of a placement but signals, the most urgent first.
+    """All transfers of a placement except signals, the most urgent first.
 
     Attributes:
         tensor: (k,) tensor of each transfer.
@@ -45,6 +45,7 @@ class TransferOrder:
         # (n,) transfers before the op at each place of the order.
         ahead = np.searchsorted(self.place, np.arange(problem.n), side="right")
         of_ops = np.empty(problem.n, np.float32)
+        # `total` minus the number of more urgent items, ops and transfers alike.
         of_ops[order] = total - (np.arange(problem.n) + ahead)
         of_transfers = np.zeros((len(problem.size), problem.d), np.float32)
         of_transfers[self.tensor, self.target] = total - (np.arange(len(self)) + self.place)
@@ -54,16 +55,18 @@ class TransferOrder:
 def transfer_pairs(
     problem: Problem, placement: Placement
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Tensors (k,) and targets (k,) of a placement's transfers but signals, each once."""
+    """Tensors (k,) and targets (k,) of a placement's transfers except signals, each once."""
     tensor = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
     target = placement[problem.consumers]
     leaves = (target != placement[problem.producer[tensor]]) & ~problem.signal[tensor]
+    # A pair is one number, of which `unique` leaves one each, in rising order.
     pairs = np.unique(tensor[leaves] * problem.d + target[leaves])
     return (pairs // problem.d).astype(np.int32), (pairs % problem.d).astype(np.int32)
 
 
 def instant(problem: Problem) -> NDArray[np.bool_]:
     """(m,) true if transfers of a tensor take no time on any devices; false for signals."""
+    # The diagonal is no transfer, although its latency is zero.
     between = ~np.eye(problem.d, dtype=bool)
     unlimited = bool(np.isinf(problem.bandwidth[between]).all())
     by_links = ((problem.size == 0) | unlimited) & (not problem.latency[between].any())
@@ -108,6 +111,7 @@ def by_sequence(
     of_transfers = np.zeros((len(problem.size), problem.d), np.float32)
     tensor = np.repeat(np.arange(len(problem.size)), np.diff(problem.consumer_start))
     consumers = problem.consumers
+    # All possible transfers first; those of the schedule then get the urgency that they had.
     np.maximum.at(of_transfers, (tensor, placement[consumers]), of_ops[consumers])
     of_transfers[schedule.tensor, schedule.target] = of_sent
     return by_priority(problem, placement, of_ops, of_transfers)

@@ -12,7 +12,7 @@ from typing import Any
 from situate.bounds.lower_bound import bound_in_time
 from situate.data.problem import Problem
 from situate.errors import SituateError, nearest
-from situate.host.thread_limit import at_most
+from situate.host.machine import at_most
 from situate.results.result import Progress, Result
 from situate.solvers.budget import Budget, OutOfTime
 from situate.solvers.learned.checks import custom_name

@@ -122,6 +122,7 @@ def shared_out(seconds: NDArray[np.float64]) -> Ints:
     start = _starts(seconds, device)
     for size in np.unique(seconds, axis=0):
         (alike,) = np.nonzero((seconds == size).all(axis=1))
+        # Slices of one size are interchangeable, so the set of their devices stays as it is.
         device[alike] = device[alike[np.argsort(start[alike], kind="stable")]]
     return device
 
@@ -157,6 +158,7 @@ def homes(
     room = problem.capacity[devices].astype(np.float64)
     own = replica_devices(problem, device)
     home, load = np.full(problem.units, NOWHERE), load.copy()
+    # The last key counts first, and False sorts before True.
     for unit in np.lexsort((-persistent, own < 0)).tolist():
         if not persistent[unit]:
             continue
@@ -240,6 +242,7 @@ def _places_in_slices(slices: Ints, order: Order) -> Ints:
     place = np.zeros(len(slices), np.int64)
     # Ops without a slice come first, then slice after slice.
     ops = order[np.argsort(slices[order], kind="stable")]
+    # Where each op's slice begins among the sorted ones.
     begin = np.searchsorted(slices[ops], slices[ops])
     place[ops] = np.arange(len(ops)) - begin
     return place
@@ -276,6 +279,7 @@ def _place(
     if of_unit[unit] >= 0:
         return
     anchors = [
+        # Ties go to the op of the lowest number.
         (size, -other)
         for size, other in neighbours
         if size >= least and of_unit[problem.unit[other]] >= 0

@@ -55,6 +55,7 @@ def with_recompute(problem_of: ProblemOf, threads: int | None = None) -> Problem
         plans[count] = _best_plan(problem_of(order[:count]), threads)
     best = min(plans, key=lambda count: (_rank(plans[count]), count))
     below = max((count for count in plans if count < best), default=best)
+    # Only counts above the largest worse one may be better with fewer modules.
     while best - below > 1:
         middle = (below + best) // 2
         plans[middle] = _best_plan(problem_of(order[:middle]), threads)

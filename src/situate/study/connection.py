@@ -42,6 +42,7 @@ def one_line(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
+        # The lower byte of an extended code is the primary one.
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         family, line = _LINES.get(code, (ReadError, "not readable as a study ({error})"))
         message = str(error).encode("unicode_escape").decode()  # it may quote the file
@@ -91,9 +92,11 @@ def _check_file(path: Path, status: os.stat_result, write: bool) -> None:
     # SQLite takes a file shorter than its shortest page for an empty one, and overwrites it.
     if 0 < status.st_size < 512:
         raise ReadError(f"{path}: {_NOT_A_STUDY}")
+    # SQLite makes its journals beside the file, so the folder has to be writable too.
     if write and not (_writable(path) and _writable(path.parent)):
         raise SituateError(f"{path}: {_NO_WRITING}")
 
 
 def _writable(path: Path) -> bool:
+    # By default `access` asks for the real user, and files are opened as the effective one.
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)

@@ -240,5 +240,6 @@ def _sample_from_row(row: Row) -> Sample | None:
 def _checksum(
     number: int, batch: int, seconds: float, outcome: str, packed: bytes, worker: int | None
 ) -> int:
+    # Little-endian with fixed widths, so that checksums hold on any machine.
     numbers = struct.pack("<qqdq", number, batch, seconds, -1 if worker is None else worker)
     return zlib.crc32(packed, zlib.crc32(outcome.encode(), zlib.crc32(numbers)))

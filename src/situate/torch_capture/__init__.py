@@ -154,6 +154,7 @@ def step_of(
 def _step_of(traces: Traces, training: bool, slices: Slices | None) -> tuple[Trace, Separate]:
     fake = traces.fake
     if slices is None:
+        # Clipping and recomputation change a trace, and the next graph begins from the same one.
         traced = copied(traces.whole) if training else joint(fake, False, traces.name)
         return traced, fake.separate
     if not training:
@@ -217,7 +218,7 @@ def capture_function(
         if cache:
             resolved = graph.slices, graph.recompute
             loading.keep(text, optimizer, module, graph, slices, recompute)
-            if resolved != (slices, tuple(recompute)):  # by which plans name what was found out
+            if resolved != (slices, tuple(recompute)):
                 loading.keep(text, optimizer, module, graph, *resolved)
         return graph
 

@@ -59,6 +59,8 @@ def fold(step: Flow) -> Folded:
 
 def is_buffer(node: fx.Node) -> bool:
     """True for a node that is state without a gradient, or a constant."""
+    # Descriptors are told apart by class name, here and elsewhere: their module is private to
+    # AOTAutograd.
     return node.op == "get_attr" or type(node.meta.get("desc")).__name__ == "BufferAOTInput"
 
 
@@ -66,6 +68,7 @@ def _single_users(step: Flow) -> dict[fx.Node, fx.Node]:
     """Buffers that exactly one op reads and, if any op does, overwrites; with that op."""
     users = {}
     for (node, _), ops in step.readers.items():
+        # A buffer that is only read passes the test below as if its reader wrote it.
         new = step.mutations.get(names.state_name(node), (ops[0], 0))
         if is_buffer(node) and len(ops) == 1 and new[0] is ops[0]:
             users[node] = ops[0]
@@ -101,6 +104,8 @@ def _counters(step: Flow) -> dict[fx.Node, None]:
     for op in step.ops:
         if all(len(step.readers[storage]) == 1 for storage in step.reads[op]):
             before = [source for source, _ in step.reads[op] if not is_buffer(source)]
+            # A count passes from slice to slice. Within a slice, an op that reads another's result
+            # computes more than a count.
             if all(source in chains and _slice(source) != _slice(op) for source in before):
                 chains[op] = (*(counter for source in before for counter in chains[source]), op)
     ends = [op for op in chains if _only_updates_buffer(op, step)]

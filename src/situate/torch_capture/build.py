@@ -181,6 +181,7 @@ def _checked(
             "tuples, lists and dicts in it: dataclasses and other objects are not looked into"
         )
     result = _result(loss)
+    # A function owns no parameters, as an empty module does.
     owner = loss if isinstance(loss, torch.nn.Module) else torch.nn.Module()
     names = trees.tensor_names(inputs)
 
@@ -278,6 +279,8 @@ CRITERION_LINE = "_situate_line"
 def criteria_located() -> Iterator[None]:
     """A block in which loss modules of PyTorch keep the user's line that made them. They are called
     by situate, so that their ops have no line of the user's."""
+    # All loss modules of PyTorch derive from `_Loss`, whose constructor runs while the user's line
+    # is on the stack.
     from torch.nn.modules.loss import _Loss
 
     make = _Loss.__init__

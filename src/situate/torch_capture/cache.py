@@ -61,6 +61,7 @@ def slices_key(slices: Slices | None) -> dict[str, str]:
     """The part of a key that names the slices of a step's batch, if there are any."""
     if slices is None:
         return {}
+    # Shares of 2 and 2 cut a batch where 1 and 1 do, so they share a key.
     common = math.gcd(*slices.shares)
     reduced = msgspec.structs.replace(slices, shares=tuple(s // common for s in slices.shares))
     return {"slices": msgspec.json.encode(reduced).decode()}
@@ -116,6 +117,7 @@ def _digest(key: Key) -> str:
     """A digest of the key and of the versions of situate, its file format and its captures."""
     versions = {"situate": VERSION, "format": str(FORMAT_VERSION), "captures": CAPTURES}
     content = {**key, **versions}
+    # Names and values hold no zero byte, so different keys are different texts.
     text = "\0".join(f"{name}={content[name]}" for name in sorted(content))
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 

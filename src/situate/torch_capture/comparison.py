@@ -100,6 +100,7 @@ NEGLIGIBLE = 1e-5
 
 def tolerance(bits: int) -> float:
     """The relative difference that rounding explains if the shortest numbers have `bits` bits."""
+    # From the longest numbers down; those of 8 bits have the limit of 16.
     return next(limit for size, limit in TOLERANCES.items() if bits >= size or size == 16)
 
 
@@ -137,6 +138,7 @@ def _largest(gradient: torch.Tensor) -> float:
         return 0.0
     # Without a copy of the absolute values, which takes ten times as long.
     low, high = (gradient.abs() if gradient.is_complex() else gradient).aminmax()
+    # `aminmax` returns NaN if any number is NaN.
     size = max(-float(low), float(high))
     return math.inf if math.isnan(size) else size
 

@@ -84,6 +84,7 @@ def dtype(inputs: list[object], value: object) -> str:
 def product_dtype(kind: str, inputs: list[object], value: object) -> str:
     """The dtype of a product's factors, whatever dtype the sum has: that of the first factor that
     is floating-point or has 8 bits."""
+    # True as an index is 1: a sum's first input is the addend, not a factor.
     factors = inputs[kind.rpartition(".")[2] in SUMS :]
     factor = next(filter(_is_multiplied, factors), None)
     return dtype(inputs, value) if factor is None else dtype([factor], None)
@@ -152,6 +153,7 @@ def _missing() -> dict[object, Callable[..., int]]:
 
 def _grouped_products_backward(a: torch.Tensor, b: torch.Tensor, *_: Any, out_val: object) -> int:
     """FLOPs of the gradients of both factors: rows, and one matrix per group of rows."""
+    # a (rows, in), b (groups, in, out): both gradients take rows * in * out multiply-adds.
     return 2 * 2 * a.numel() * b.shape[2]
 
 

@@ -64,6 +64,7 @@ def tensors_of(model: torch.nn.Module) -> Iterator[torch.Tensor]:
 
 def needs_values(error: Exception) -> bool:
     """True if a model cannot be built on fake tensors, since its code reads or loads values."""
+    # Most of these errors are plain RuntimeErrors or TypeErrors, which only their text tells apart.
     types = ("DataDependentOutputException", "DynamicOutputShapeException")
     words = ("numpy", "storage", "FakeTensor", "data pointer")
     return type(error).__name__ in types or any(word in str(error) for word in words)
@@ -81,7 +82,7 @@ def make_fake(model: torch.nn.Module, mode: FakeTensorMode) -> torch.nn.Module:
 
 
 def to_cpu(model: torch.nn.Module, mode: FakeTensorMode) -> Replace:
-    """Move what the model holds on the device `meta` to the CPU, as fake tensors.
+    """Move the model's tensors on the device `meta` to the CPU, as fake tensors.
 
     Returns:
         A function that does the same with any tensor, and returns all other values unchanged.

@@ -65,6 +65,7 @@ def flow(trace: Trace) -> Flow:
     live = [*results, *mutations.values(), *(g for gs in gradients.values() for g in gs)]
     reads: dict[fx.Node, tuple[Storage, ...]] = {}
     pending = [node for node, _ in live]
+    # Backwards from the results, so that dead code is never reached.
     while pending:
         node = pending.pop()
         if node.op == "call_function" and node not in reads:
@@ -99,6 +100,7 @@ def base(node: fx.Node) -> Any:
     aten = torch.ops.aten
     source: Any = node.args[0] if node.args else None
     if node.target is operator.getitem:
+        # Operators such as `split` return a list of views: if the list is an alias, each item is.
         shares = base(source) is not None
     elif node.target is aten.clone.default:
         # Functionalisation leaves no writes, so a clone of equal layout is indistinguishable from
@@ -134,6 +136,7 @@ def keep_apart(trace: Trace) -> None:
                 copies
                 and trace.canonical.get(state_name(origin), state_name(origin)) in overwritten
             ):
+                # The copy nearest to the state separates all later aliases from it.
                 copies[-1].meta[APART] = True
 
 
@@ -186,6 +189,7 @@ def _outputs(
                 mutations[name] = storage[node]
             case "InputMutationAOTOutput":
                 results.append(storage[node])
+    # All replicas of a parameter are updated by the same gradients.
     gradients |= {copy: gradients[name] for copy, name in trace.copies.items() if name in gradients}
     return tuple(results), {name: tuple(gs) for name, gs in gradients.items()}, mutations
 

@@ -25,6 +25,7 @@ def current_directory() -> Iterator[None]:
     built."""
     here = str(Path.cwd())
     sys.path.insert(0, here)
+    # Import finders remember the files of a folder, and this one may have new files.
     importlib.invalidate_caches()
     try:
         yield

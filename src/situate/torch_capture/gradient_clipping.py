@@ -40,6 +40,8 @@ def clip_gradients(trace: Trace, max_norm: float) -> None:
         name = _parameter(trace, descriptor)
         if name is None:
             returned.append((node, descriptor))
+        # A tied parameter has an output for each name. The first returns the clipped sum; the
+        # others go.
         elif name in clipped:
             returned.append((clipped.pop(name), descriptor))
     output.args = (tuple(node for node, _ in returned),)
@@ -80,6 +82,7 @@ def _laid_out(trace: Trace, name: str, gradient: fx.Node, parameter: fx.Node) ->
     like: torch.Tensor = parameter.meta["val"]
     if gradient.meta["val"].stride() == like.stride():
         return gradient
+    # Autograd stores the gradient of a dense parameter in the parameter's layout.
     formats = (torch.contiguous_format, torch.channels_last, torch.channels_last_3d)
     dimensions = (like.dim(), 4, 5)
     for layout, dim in zip(formats, dimensions, strict=True):
@@ -110,6 +113,7 @@ def _factor(trace: Trace, gradients: dict[str, fx.Node], max_norm: float) -> fx.
     stacked = add_call(trace.graph, where, "stack.default", norms)
     norm = add_call(trace.graph, where, "linalg_vector_norm.default", stacked)
     longer = add_call(trace.graph, where, "add.Tensor", norm, TINY)
+    # PyTorch computes `max_norm / norm` as `norm.reciprocal() * max_norm`, which rounds twice.
     inverse = add_call(trace.graph, where, "reciprocal.default", longer)
     factor = add_call(trace.graph, where, "mul.Tensor", inverse, max_norm)
     return add_call(trace.graph, where, "clamp.default", factor, None, 1.0)

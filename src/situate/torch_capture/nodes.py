@@ -32,8 +32,10 @@ def add_operator(
 
     node = graph.call_function(op, args, kwargs)
     values, options = torch.fx.node.map_arg((args, kwargs), lambda source: source.meta["val"])
+    # On fake tensors an operator only derives shape, strides and dtype.
     with torch.no_grad():
         node.meta["val"] = op(*values, **options)
+    # The keys by which nodes of AOTAutograd name their module and the backward pass.
     node.meta["nn_module_stack"] = {"": (module, "")}
     node.meta["partitioner_tag"] = "is_backward"
     return node

@@ -83,6 +83,7 @@ def sources(step: Step) -> Iterator[Draft]:
 def _source_kind(node: fx.Node) -> str:
     if buffers.is_buffer(node):
         return "buffer"
+    # The tangent of the loss is its derivative by itself, a constant of ones.
     kinds = {
         "ParamAOTInput": "parameter",
         "PlainAOTInput": "input",
@@ -221,6 +222,8 @@ def _update(
         distinct = (total,)
     states, arithmetic = OPTIMIZERS[step.optimizer]
     count = int(node.meta["val"].numel())
+    # Traffic: parameter and gradient are read, the parameter is written, and each state is read and
+    # written.
     op = _update_op(step, node, step.optimizer, arithmetic * count, (3 + 2 * states) * size)
     yield Draft(op, node, place, distinct, overwrites=parameter)
 

@@ -199,6 +199,7 @@ def _step(fake: FakeStep, training: bool, values: InputValues) -> Any:
         def forward(self, *tensors: torch.Tensor) -> Any:
             returned: list[Any] = []
             values.begin(tensors)
+            # Inference returns the model's result, whatever the user's function makes of it.
             hook = self.model.register_forward_hook(lambda *call: returned.append(call[-1]))
             try:
                 with assigned.write_back(), values.model_called(self.model):
@@ -286,6 +287,7 @@ def _joint(
         stack.enter_context(regions_in_line())
         stack.enter_context(compiled_modules_called())
         stack.enter_context(cache_as_written())
+        # These runs call custom functions as they are; only export needs them as operators.
         check_effects(step, tensors, environment, training, mode)
         stack.enter_context(function_operators())
         exported = _exported(step, tensors)
@@ -327,6 +329,8 @@ def _exported(step: Any, tensors: tuple[torch.Tensor, ...]) -> ExportedProgram:
     import torch
 
     try:
+        # Non-strict export runs the program in Python; Dynamo would analyse its bytecode and refuse
+        # more.
         exported = torch.export.export(step, tensors, strict=False)
     except Assigned:
         return _exported(step, tensors)

@@ -83,6 +83,7 @@ def names(value: Any) -> list[str]:
 
     leaf_names: list[str] = []
     for path, leaf in tree_flatten_with_path(value)[0]:
+        # `keystr` writes a key as `['mask']` or `[0]`; the brackets fall away.
         first = keystr(path[:1])[1:-1]
         attributes = names(dict(vars(leaf))) if _is_cache(leaf) else [""]
         leaf_names += [first + keystr(path[1:]) + (name and f".{name}") for name in attributes]

@@ -67,6 +67,9 @@ class _Dispatch:
             elif op.kind != "input":
                 here = self._runs(op)
                 if here is None and inputs[j]:
+                    # A computed input says where the values are; a given one, such as a mask, is
+                    # moved to its readers, and a parameter may lie on another device than its
+                    # reader.
                     rank = {k: (_is_given(ops[k]), ops[k].name in lies) for k in inputs[j]}
                     here = placement[min(inputs[j], key=rank.__getitem__)]
                 placement[j] = self.main if here is None else here
@@ -83,6 +86,8 @@ class _Dispatch:
         """The device to which the hooks move an op's module; None without hooks."""
         device = None if is_outside(op) else self.below(op.module)
         offloaded = device is not None and self.accelerators and device not in self.accelerators
+        # Hooks bring offloaded weights to `main` for the time of a call, so the module computes
+        # there.
         return self.main if offloaded else device
 
     def _below(self, module: str) -> int | None:

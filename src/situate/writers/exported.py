@@ -50,6 +50,7 @@ def exported(problem: Problem, plan: Schedule, placement: Sequence[int]) -> Sche
         replanned = rescheduled(problem, plan, devices)
         if replanned.decoder == "calls" or replanned.feasible(problem):
             return replanned
+        # Serial decoding keeps the given order on each device, as a program without a planner does.
         other = decode(problem, devices, program, "serial")
     except SituateError:
         return None
@@ -120,6 +121,7 @@ def distance(problem: Problem, plan: Schedule, replanned: Schedule) -> float:
         for part in (problem.persistent, seconds)
         if (whole := float(part.sum()))
     ]
+    # A schedule that is better than the plan's is no nearer to it, so only losses count.
     before = objective_value(problem, plan)
     worse = objective_value(problem, replanned) / before - 1 if before else 0.0
     return sum(shares) + max(0.0, worse)

@@ -84,6 +84,7 @@ class _Use:
         """The device with most bytes held, or needed; forward seconds break ties."""
         size = (self.persistent if by_bytes else self.needed).get
         among = self.persistent.keys() | self.needed.keys()
+        # `-d` makes the result independent of the order of a set: of equal devices, the first.
         return max(among, key=lambda d: (size(d, 0), self.seconds.get(d, 0.0), -d))
 
     def part(self, path: str, by_bytes: bool) -> Part:

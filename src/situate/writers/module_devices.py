@@ -102,6 +102,7 @@ class _Search:
         """The best devices: by seconds, else by bytes, else after moves, else all on one."""
         drafts: list[tuple[ModuleDevices, Groups, Assigned]] = []
         for by_bytes in (False, True):
+            # The second round, by bytes, takes the groups of the first.
             groupings = [groups for _, groups, _ in drafts] or self._groupings(with_inputs)
             for groups in groupings:
                 assigned = self._assigned(groups, by_bytes)
@@ -156,6 +157,7 @@ class _Search:
         return {
             first: max(
                 one[first].keys() | other[first].keys(),
+                # `-d` prefers the first of equal devices, whatever the order of a set.
                 key=lambda d: (one[first].get(d, 0.0), other[first].get(d, 0.0), -d),
             )
             for first in one.keys() | other.keys()
@@ -182,6 +184,7 @@ class _Search:
 
     def _candidate(self, groups: Groups, assigned: Assigned) -> ModuleDevices:
         devices = self._devices(groups, assigned)
+        # Folded as in the file, so that modules without an entry go where they would.
         schedule = exported(self.problem, self.plan, placement_of(self.problem, folded(devices)))
         excess, far = float("inf"), float("inf")
         if schedule is not None:

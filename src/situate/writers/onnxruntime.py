@@ -127,6 +127,7 @@ def _nodes(graph: Any, maker: Mapping[str, str], kinds: Mapping[str, str]) -> It
     """All nodes that are ops, and every `If` that the plan replaces by one of its branches."""
     for node in graph.node:
         yield node
+        # Another kind than the node's: the graph has the ops of a branch in place of its `If`.
         if kinds.get(_op(node, maker)) != f"onnx.{node.op_type}":
             for body in bodies_of(node):
                 yield from _nodes(body, maker, kinds)

@@ -171,6 +171,7 @@ class _Trace:
     def _event(self, time: float, track: int, kind: int) -> Any:
         packet = self.builder.add_packet()
         packet.timestamp = round(time * self.scale)
+        # Track events without a sequence are dropped by Perfetto's importer.
         packet.trusted_packet_sequence_id = SEQUENCE
         packet.track_event.type = kind
         packet.track_event.track_uuid = track

@@ -105,6 +105,7 @@ def visible(cluster: Cluster, devices: Sequence[int]) -> dict[str, str]:
     already. Devices of other kinds do not count."""
     kinds = [device.kind for device in cluster.devices]
     same_kind = [device for device, kind in enumerate(kinds) if kind in {kinds[d] for d in devices}]
+    # CUDA numbers the GPUs that it sees, whatever other devices the cluster lists between them.
     ranks = [same_kind.index(device) for device in devices]
     if ranks == list(range(len(ranks))):
         return {}

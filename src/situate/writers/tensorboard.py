@@ -78,6 +78,7 @@ class Scalars:
         end = self._file.tell()
         try:
             while record:
+                # An unbuffered file may take a part of the bytes only.
                 record = record[self._file.write(record) :]
         except OSError:
             self._file.truncate(end)

@@ -111,4 +111,5 @@ def _renamed(stage: list[str]) -> list[str]:
 
 def _quoted(text: str) -> str:
     """A basic string of TOML."""
+    # JSON and TOML share their escapes, but TOML forbids a bare DEL, which JSON allows.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -69,6 +69,8 @@ class Modules:
         if op.module not in self._inner:
             return op.module if op.persistent or (op.module and runs(op)) else None
         if op.kind not in ("parameter", "buffer"):
+            # A graph without parameter ops keeps bytes on ops that compute, and their only path is
+            # their module's.
             return op.module if op.persistent and not self._captured else None
         return op.name if op.persistent else None
 

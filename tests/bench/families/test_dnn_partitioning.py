@@ -1,4 +1,4 @@
-"""dnn-partitioning's graphs with what its authors found."""
+"""dnn-partitioning's graphs with its authors' results."""
 
 from __future__ import annotations
 

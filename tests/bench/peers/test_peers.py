@@ -52,7 +52,7 @@ def test_packages_that_are_there_are_no_error():
 
 
 def test_a_peer_has_the_bound_of_a_method_with_the_same_time():
-    """Both leave out what takes long, here the joins, where time is short."""
+    """Both leave out bounds that take long, here the joins, where time is short."""
     problem = Problem(sums(size=100), devices(*[1] * 8))
     peer = Peer("heft", "situate.solvers.heuristics.list_rules:heft", (), "", "")
     for limit in (0.1, 60.0):

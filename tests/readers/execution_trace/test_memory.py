@@ -31,7 +31,7 @@ def test_a_reader_follows_the_last_writer():
 
 
 def test_memory_that_is_given_away_again_is_new():
-    """The allocator hands out the memory of what nobody needs any more."""
+    """The allocator hands out the memory of tensors that nobody needs any more."""
     memory = Memory()
     memory.run(Op("a"), [], [value(1)], [])
     memory.run(Op("b"), [], [value(1)], [])

@@ -69,7 +69,7 @@ def test_what_the_other_branch_holds_is_no_matter():
 
 
 def test_names_stay_unique_where_a_branch_stands_in_place_of_its_op():
-    """The values of two branches have the names of one another, and of what is around them."""
+    """The values of two branches have the names of one another, and of values around them."""
     branch = graph(
         [node("Add", "r k", "h", name="add"), node("Mul", "h k", "r2", name="add")],
         [],

@@ -200,7 +200,7 @@ def test_a_body_that_does_not_fit_its_loop_is_named(inputs, inner, message):
 
 
 def scanning(version: int = 18, **attributes: Any) -> bytes:
-    """A Scan that adds up rows, with what was added up so far; of (3, 5, 4) numbers."""
+    """A Scan that adds up rows, with the sums so far; of (3, 5, 4) numbers."""
     inner = graph(
         [node("Add", "s row", "s2"), node("Relu", "s2", "seen")],
         [value("s", None), value("row", None)],

@@ -116,7 +116,7 @@ def test_a_stated_shape_that_contradicts_inference_is_not_believed(shape):
 
 
 def nonzero_model(*outputs: object) -> bytes:
-    """Places of what is not zero, as float."""
+    """Places of numbers that are not zero, as float."""
     nodes = [node("NonZero", "x", "i"), node("Cast", "i", "y", to=TensorProto.FLOAT)]
     return model(nodes, [value("x", [4, 8])], list(outputs) or [value("y", [2, "found"])])
 

@@ -1,4 +1,4 @@
-"""Names of what a plan of slices is."""
+"""Names of the parallelism of plans of slices."""
 
 from __future__ import annotations
 

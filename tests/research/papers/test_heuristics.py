@@ -1,4 +1,4 @@
-"""The papers' cases without learning: what the page says of them follows from the results."""
+"""The papers' cases without learning: the page's sentences about them follow from the results."""
 
 from __future__ import annotations
 

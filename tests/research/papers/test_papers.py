@@ -1,4 +1,4 @@
-"""The papers' experiments: the page is what the results say, and the checks say what holds."""
+"""The papers' experiments: the page follows from the results, and the checks from the claims."""
 
 from __future__ import annotations
 
@@ -105,7 +105,8 @@ def results(**best: float) -> Results:
 
 
 def claimed(**best: float) -> dict[str, str]:
-    """By what would confirm it, the verdict on each claim of Post's that these means bear on."""
+    """The verdict on each claim of Post's that these means bear on, by the condition that confirms
+    it."""
     return {each.confirmed: each.verdict for each in post_claims.claims(results(**best))}
 
 

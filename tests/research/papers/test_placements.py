@@ -1,4 +1,4 @@
-"""Placements by hand, and the figures of who computes and what is copied."""
+"""Placements by hand, and the figures of their computing and copying."""
 
 from __future__ import annotations
 

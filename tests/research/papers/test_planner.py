@@ -1,4 +1,5 @@
-"""The ablation of the planner's settings: candidates are what they say, verdicts are hand-made."""
+"""The ablation of the planner's settings: candidates have the settings of their names, verdicts are
+hand-made."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_the_best_of_all_decisions_is_found_and_bounded(first: int) -> None:
 
 
 def test_a_bound_that_is_better_is_the_results() -> None:
-    """Three devices share no work here, for what they send takes longer; only CP-SAT sees it."""
+    """Three devices share no work here, because transfers take longer; only CP-SAT sees it."""
     shared = problem("fork", "throughput", "regal")
     result = _solved(shared, evaluations=3000)
     assert lower_bound(shared) < 12

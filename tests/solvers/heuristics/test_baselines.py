@@ -69,7 +69,7 @@ def test_a_cpu_is_no_accelerator_even_with_equal_seconds() -> None:
 
 
 def test_ops_run_in_the_order_of_the_program() -> None:
-    """Breadth first would read what two branches reuse in turns."""
+    """Breadth first would read the tensors that two branches reuse in turns."""
     ops = tuple(Op(name, seconds={"*": 1.0}) for name in "abcd")
     graph = Graph("g", ops, control=((0, 1), (2, 3)))
     result = solve(Problem(graph, devices(1)), "single")

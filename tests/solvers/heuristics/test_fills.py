@@ -29,7 +29,7 @@ def test_along_a_chain_no_device_is_returned_to(seed: int) -> None:
 
 
 def test_shares_follow_the_memory_where_equal_ones_do_not_fit() -> None:
-    """Each op makes 10 bytes, which stay: equal shares of what is held are more than d1 has."""
+    """Each op makes 10 bytes, which stay: equal shares of these bytes are more than d1 has."""
     ops = tuple(Op(f"op{j}", seconds={"*": 1.0}, persistent=10) for j in range(12))
     made = tuple(Tensor(f"t{j}", j, 10, output=True) for j in range(12))
     accelerators = (Device("d0", "x1", memory=210), Device("d1", "x1", memory=90))

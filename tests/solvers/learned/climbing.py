@@ -15,7 +15,7 @@ from situate.solvers.learned.learner import Learning, MakeLearner, State
 
 
 class Climber:
-    """Moves one unit of the best placement so far; `spoil` changes what it asks for."""
+    """Moves one unit of the best placement so far; `spoil` changes its placements."""
 
     batch: Any = 4
 

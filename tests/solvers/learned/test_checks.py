@@ -55,7 +55,7 @@ def solved(method: Any, study: Path | None = None, evaluator: Any = None) -> Res
 
 
 class Answering:
-    """A machine that answers what it is told to."""
+    """A machine with the answers that it is given."""
 
     name = "answering"
     at_once: Any = None

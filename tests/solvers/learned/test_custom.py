@@ -14,7 +14,7 @@ from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.evaluators.measurements import Measurements
 from situate.evaluators.simulated import SimulatedMachine
-from situate.host.thread_limit import thread_limit
+from situate.host.machine import thread_limit
 from situate.results.result import Result
 from situate.solvers import solve
 from situate.solvers.learned.learner import Learning

@@ -318,7 +318,7 @@ def test_a_placement_that_failed_is_not_the_best() -> None:
 
 
 class Writing:
-    """A learner that spoils what it is told of."""
+    """A learner that spoils the arrays that it is told of."""
 
     def __init__(self, problem: Problem, *_: object) -> None:
         self.learner = learner(problem, Learning(), SAMPLES, 3)
@@ -340,7 +340,7 @@ def test_a_learner_that_writes_into_what_it_is_told_does_not_spoil_the_plan() ->
 
 
 class Overwriting(SimulatedMachine):
-    """A machine that spoils what it is given."""
+    """A machine that spoils the placements that it is given."""
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
         found = super().measure(placements, first)
@@ -355,7 +355,7 @@ def test_a_machine_that_writes_into_what_it_is_given_does_not_spoil_the_plan() -
 
 
 class Remembering(SimulatedMachine):
-    """A machine that is as long as what it remembers: false while that is nothing."""
+    """A machine whose length is that of its memory: false while that is empty."""
 
     def __len__(self) -> int:
         return 0

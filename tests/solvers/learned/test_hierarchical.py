@@ -1,4 +1,4 @@
-"""The Hierarchical Planner as a learner: what it learns, and what must never happen to it."""
+"""The Hierarchical Planner as a learner: its learning, and faults that it must never have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Algorithm 1 step by step, what must never happen to it, and that its four methods learn."""
+"""Algorithm 1 step by step, faults that it must never have, and that its four methods learn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spotlight: its update, line by line of Algorithm 1, and what it learns."""
+"""Spotlight: its update, line by line of Algorithm 1, and its learning."""
 
 from __future__ import annotations
 

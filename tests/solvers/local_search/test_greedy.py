@@ -1,4 +1,4 @@
-"""`local_search` moves one op at a time and takes what is no worse."""
+"""`local_search` moves one op at a time and takes plans that are no worse."""
 
 from __future__ import annotations
 

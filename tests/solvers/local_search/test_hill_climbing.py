@@ -1,4 +1,4 @@
-"""A climber climbs, from what runs, and goes on where it was."""
+"""A climber climbs from a placement that runs, and goes on where it was."""
 
 from __future__ import annotations
 

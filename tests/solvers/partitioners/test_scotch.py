@@ -234,7 +234,8 @@ def test_what_cannot_be_run_is_named(stand_in: Callable[[str], None], tmp_path: 
 @needs_scotch
 @pytest.mark.parametrize("gpus", [2, 4])
 def test_gpus_and_cpu_take_equally_long(gpus: int) -> None:
-    """Loads are those of units on their fastest device, so by what the CPU takes only nearly."""
+    """Loads are those of units on their fastest device, so they are only nearly those of the
+    CPU."""
     problem = Problem(load("resnet50"), Cluster.preset(f"k80-{gpus}"))
     assert busy(problem, "scotch") == pytest.approx([1 / (gpus + 1)] * (gpus + 1), abs=0.05)
 

@@ -20,8 +20,8 @@ def run_on_fake_devices(
 ) -> Any:
     """The model's output, or that of a step of it, as fake tensors.
 
-    What a split module holds itself is first sent where the map has it, as docs/exports.md says:
-    the hooks send only what the outermost module holds.
+    A split module's own tensors are first sent where the map has them, as docs/exports.md says: the
+    hooks send only those of the outermost module.
 
     Raises:
         RuntimeError: an op's inputs are on different devices.

@@ -253,7 +253,7 @@ class Up(nn.Module):
 
 
 class UNet(nn.Module):
-    """Blocks are handed what earlier ones kept, as in diffusers."""
+    """Blocks are handed tensors that earlier ones kept, as in diffusers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -280,7 +280,7 @@ def unet() -> ModelInputs:
 
 
 class SkippingUNet(nn.Module):
-    """The outermost module itself puts what earlier blocks made beside what later ones do."""
+    """The outermost module itself puts results of earlier blocks beside those of later ones."""
 
     def __init__(self) -> None:
         super().__init__()

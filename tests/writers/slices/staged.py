@@ -106,7 +106,7 @@ def staged_plan(
 
 
 def backward_first(op: Op) -> float:
-    """1F1B: of what a device may run, backward passes go first."""
+    """1F1B: of the passes that a device may run, backward ones go first."""
     return 0.0 if op.phase == "backward" else 1.0
 
 

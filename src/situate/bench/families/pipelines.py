@@ -115,7 +115,7 @@ def _graph(stages: int, batches: int, seconds: Callable[[str, int], float], spli
 
 
 def _tensors(stage: int, batch: int) -> list[tuple[str, int, list[str]]]:
-    """Producer, bytes and consumers of what a stage makes of a micro-batch."""
+    """Producer, bytes and consumers of the tensors that a stage makes of a micro-batch."""
     forward, backward = f"F{stage}.{batch}", f"B{stage}.{batch}"
     weights = f"W{stage}.{batch}"
     return [

@@ -3,7 +3,7 @@
 Four models of random graphs, their edges turned along a random order of the nodes; an op makes no
 tensor, one or two; a tensor has about 50 units, an op takes as long as all its tensors have units,
 give or take a tenth. The page of the published graphs says that outputs alone count, the paper that
-inputs and outputs do. What the paper filters out is not filtered out here.
+inputs and outputs do. The paper's filters are not applied.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ def _erdos_renyi(nodes: int, draw: random.Random) -> Edges:
 def _barabasi_albert(nodes: int, draw: random.Random) -> Edges:
     """Each node to two before it, by how many edges these have."""
     edges: Edges = {(0, 2), (1, 2)}
+    # A node stands here once for each of its edges, so a draw prefers nodes with many.
     ends = [0, 1, 2, 2]
     for v in range(3, nodes):
         targets: set[int] = set()
@@ -124,6 +125,7 @@ def synthetic(
         count_rule: see `CountRule`.
     """
     draw = random.Random(f"{model} {nodes} {seed}")
+    # Op 0 is the source and op `nodes + 1` the sink.
     place = list(range(1, nodes + 1))
     draw.shuffle(place)
     edges = sorted(_pair(place[u], place[v]) for u, v in MODELS[model](nodes, draw))

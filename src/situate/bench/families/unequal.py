@@ -1,8 +1,8 @@
 """Random layered graphs on 2 to 16 unequal devices, with tight memory or a shared medium.
 
 A device is up to four times as fast as another. Where memory is tight, all d devices together have
-1 + d / 8 times what the graph takes on one device, in unequal parts: each holds copies of what it
-reads.
+1 + d / 8 times the bytes that the graph takes on one device, in unequal parts: each holds copies of
+its inputs.
 """
 
 from __future__ import annotations

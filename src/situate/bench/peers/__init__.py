@@ -23,8 +23,8 @@ class Peer:
 
     Attributes:
         name: as `situate bench --methods` takes it.
-        function: runs it, `run(search)`, behind its module and a colon.
-        packages: what it imports.
+        function: its module and, behind a colon, its function `run(search)`.
+        packages: those that it imports.
         install: the command that installs them.
         summary: the peer in a line.
     """

@@ -1,7 +1,7 @@
 """The placement that accelerate makes of a network of the zoo: `infer_auto_device_map`.
 
-It knows the bytes of modules and nothing of time or activations: no rival scheduler, but what
-`from_pretrained(device_map="auto")` uses.
+It is no rival scheduler: `from_pretrained(device_map="auto")` uses it, and it knows the bytes of
+modules but neither time nor activations.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ def device_map(problem: Problem) -> DeviceMap:
     from accelerate import infer_auto_device_map
     from accelerate.utils import get_balanced_memory
 
+    # Sizes are enough, so no weights take memory.
     with torch.device("meta"):
         model = zoo.build(network)[0]
     whole: dict[str, Any] = {"no_split_module_classes": getattr(model, "_no_split_modules", None)}
@@ -66,7 +67,7 @@ def placement(problem: Problem, devices: DeviceMap) -> NDArray[np.int32]:
 
 
 def _memory(problem: Problem) -> dict[int | str, int]:
-    """Bytes by what accelerate calls a device; the problem's accelerators count from 0."""
+    """Bytes by accelerate's name of a device; the problem's accelerators count from 0."""
     capacity = problem.capacity.tolist()
     return {name: capacity[device] for name, device in _names(problem).items()}
 

@@ -44,7 +44,8 @@ class RandomKeys:
         self._unfit = problem.serial_seconds + 1.0 if problem.objective == "time" else 2.0**62
 
     def values(self, keys: Keys) -> Keys:
-        """The values (k,) of chromosomes (k, count); whatever does not fit is above what fits.
+        """The values (k,) of chromosomes (k, count); plans that do not fit are above those that
+        fit.
 
         Raises:
             BudgetExhausted: the search's time is over.
@@ -119,6 +120,7 @@ def algorithm(value: Callable[[Keys], float], count: int, seed: int) -> Any:
     parameters.num_elite_parents, parameters.total_parents = 1, 2
     parameters.num_independent_populations = 1
     brkga = BrkgaMpIpr(Decoder(), Sense.MINIMIZE, seed, count, parameters)
+    # Rank 1 is the elite parent, rank 2 the other.
     brkga.set_bias_custom_function(lambda rank: settings.bias if rank == 1 else 1 - settings.bias)
     return brkga
 

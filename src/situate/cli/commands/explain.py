@@ -124,6 +124,7 @@ def _check_no_search(context: typer.Context) -> None:
     """
     for name in SEARCH_OPTIONS:
         source = context.get_parameter_source(name)
+        # `DEFAULT_MAP` has the options of a file that --config names.
         if source is not None and source.name in ("COMMANDLINE", "DEFAULT_MAP"):
             option = name.replace("_", "-")
             raise SituateError(f"--{option}: the plan is already made: leave out one of the two")

@@ -97,10 +97,12 @@ def export(
             f"the plan runs {problem.graph.recompute[0]} again before its backward pass, which "
             f"{to} cannot do: export it to {' or '.join(DRAWINGS)}, or plan without --recompute"
         )
+    # Checked again with the second file, which the plan's slices decide.
     files = [out, *_beside(problem.graph.slices, to, out)]
     check_outputs([model, plan, cluster, costs], files)
     source = {"model": model} if to == "onnxruntime" else {}
     try:
+        # A target has the name of its writer's module, see `TARGETS`.
         importlib.import_module(f"situate.writers.{to}").write(problem, schedule, out, **source)
     except (NotAPipeline, SeveralOfAKind) as error:
         from situate.cli.remedy import remedy

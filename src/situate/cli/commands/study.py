@@ -52,6 +52,7 @@ def plot(
     check_picture(out, "curves")
     files = [_read(path) for path in studies]
     header = files[0].header
+    # The header has each name with a hash behind it.
     title = f"{header['graph'].rsplit(' ', 1)[0]} on {header['cluster'].rsplit(' ', 1)[0]}"
     draw(curves(files), {}, out, title, header["unit"])
     note(f"wrote {out}")

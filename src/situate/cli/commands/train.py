@@ -196,6 +196,7 @@ def _train_linkage(training: TrainingOptions, machine: "Machine", as_json: bool)
 def _line(point: "Point") -> str:
     from situate.report.text import plural
 
+    # NaN, the value without graphs for validation, differs from itself.
     is_nan = point.validation != point.validation
     validation = "" if is_nan else f", in validation {point.validation:.4f}"
     return f"{plural(point.steps, 'step')}: reward {point.reward:.4f}{validation}"

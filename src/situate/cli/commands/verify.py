@@ -84,6 +84,7 @@ def verify(
                 name=name,
                 named_devices=prepared.placed.program.named_devices,
             )
+    # The model may print, and stdout is for the answer.
     with working(f"running {name} placed and unplaced"), contextlib.redirect_stdout(sys.stderr):
         result = compare(
             loaded.model,

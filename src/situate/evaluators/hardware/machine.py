@@ -93,6 +93,7 @@ class RealMachine:
         self._devices = real_devices(problem.cluster)
         check_devices(self._devices, problem.cluster)
         cpus = all(device.torch == "cpu" for device in self._devices)
+        # A CUDA context keeps cached memory, and is unusable after a failed kernel.
         self._fresh = not cpus if fresh is None else fresh
         self._workers = HardwareWorkers(limit, _defining_modules(problem.graph.name))
         self._simulator = Simulator(problem)
@@ -150,9 +151,11 @@ class RealMachine:
         try:
             seconds = self._times(placement, order)
         except StepFailed as failure:
+            # The failure's outcome is a plain string; the one in `OUTCOMES` has the literal type.
             outcome = next(name for name in OUTCOMES if name == failure.outcome)
             measurement = Measurement(np.inf, outcome, failure=str(failure))
         except BaseException:
+            # Ctrl-C within a step leaves workers that wait for one another.
             self._workers.close()
             raise
         else:

@@ -122,6 +122,7 @@ class MachinePerWorker:
         else:
             placement, order = row
             self._machine.run_in(placement, order.tolist())
+        # The process that receives the measurement keeps the log; here it would only grow.
         return self._machine.log.pop()
 
 

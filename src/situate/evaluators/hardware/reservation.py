@@ -45,6 +45,7 @@ class Reservation:
             self.gpus = self._claim("GPU", gpus)
             if len(self.cores) == cores and len(self.gpus) == gpus:
                 break
+            # Two workers that each kept a part would wait for each other forever.
             self.close()
             if not attempts_left:
                 raise Unfit(self._too_few(cores, gpus))

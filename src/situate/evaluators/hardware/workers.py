@@ -81,7 +81,7 @@ class HardwareWorkers:
         Raises:
             StepFailed: a worker does not become ready.
         """
-        if self._expired:  # which nobody may have waited for
+        if self._expired:  # perhaps while nobody waited
             self.close()
         self._kills = memory_kills()
         self._allow(START_LIMIT_SECONDS, "its devices were not ready")
@@ -113,7 +113,7 @@ class HardwareWorkers:
         Raises:
             TimedOut: too late.
         """
-        late = perf_counter() > self._deadline  # of which the timer may be told late itself
+        late = perf_counter() > self._deadline  # the timer itself may run late
         self._stop()
         if self._expired or late:
             self.close()
@@ -149,6 +149,7 @@ class HardwareWorkers:
     def _stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+            # An expiring timer could otherwise kill the workers of the next placement.
             self._timer.join()
         self._deadline = inf
 

@@ -187,6 +187,7 @@ class Dispatch:
                         yield attempt.number, value
                 batch.grow()
         finally:
+            # The caller may have stopped early: later answers to these tasks do not count.
             batch.unanswered.clear()
 
     def close(self) -> None:
@@ -236,7 +237,7 @@ class Dispatch:
                 self._assign(worker, _Attempt(batch, number, inf))
 
     def _assign(self, worker: int, attempt: _Attempt) -> None:
-        self._workers.give(worker, attempt.task)  # where it raises, nothing was given
+        self._workers.give(worker, attempt.task)  # if this raises, the worker has no task
         queue = self._attempts.setdefault(worker, deque())
         queue.append(attempt)
         self._update_with_one_task(worker)
@@ -250,7 +251,7 @@ class Dispatch:
 
     def _next_task(self, batch: _Batch, worker: int) -> int | None:
         """An unassigned task that the worker may take, or None."""
-        # One that a worker failed at may meanwhile be answered by another, which had it too.
+        # A task that failed at one worker may have been answered by another since.
         while batch.waiting and batch.waiting[0] not in batch.unanswered:
             batch.waiting.popleft()
         for position, number in enumerate(batch.waiting):
@@ -279,6 +280,7 @@ class Dispatch:
         )
         for attempt in chain.from_iterable(late):
             open_task = attempt.batch is batch and attempt.is_unanswered
+            # At most two workers have a task at the same time.
             if open_task and numbers[attempt.number] == 1 and self._may_take(worker, attempt.task):
                 self.counts.again += 1
                 return attempt.number
@@ -319,7 +321,7 @@ class Dispatch:
         self._workers.equip(worker)
 
     def _accept(self, worker: int, answer: Answer) -> tuple[_Attempt, Any] | None:
-        if worker not in self._attempts:  # it cannot unpack what it was given, or not open it
+        if worker not in self._attempts:  # it could not unpack or open its evaluator
             assert answer.error is not None
             raise answer.error
         attempt = self._finish_task(worker)
@@ -383,6 +385,7 @@ class Dispatch:
         self.counts.failures[worker] = self.counts.failures.get(worker, 0) + 1
         queue = self._attempts.pop(worker, deque())
         while queue:
+            # From the last task to the first, each put in front, so that their order stays.
             attempt = queue.pop()
             # Only the first task of the queue was running, so the failure counts against it alone.
             if attempt.is_unanswered and queue:

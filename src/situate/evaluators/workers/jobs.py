@@ -43,6 +43,7 @@ class Function:
         name = getattr(function, "__qualname__", type(function).__name__)
         module = function.__module__
         if module == "__main__":
+            # `python -m` leaves the module's real name in its spec; a script has no spec.
             spec = sys.modules[module].__spec__
             module = "" if spec is None else spec.name
         if not module or not isinstance(function, FunctionType) or "<" in name:

@@ -168,6 +168,7 @@ class _Pickler(pickle.Pickler):
             spec = sys.modules["__main__"].__spec__
             if spec is not None:
                 return _import_attribute, (spec.name, value.__qualname__)
+        # pickle then proceeds as usual.
         return NotImplemented
 
 
@@ -180,6 +181,7 @@ def decode(message: bytes) -> Any:
     parts = pickle.loads(message)  # noqa: S301
     if not isinstance(parts, tuple):
         return parts
+    # An answer has two parts and a task five.
     return _answer_from_bytes(*parts) if len(parts) == 2 else _task_from_bytes(*parts)
 
 

@@ -50,6 +50,7 @@ class Place:
         text = str(workers)
         if re.fullmatch(r"ray://\S+:\d+", text):
             return cls(None, True, text)
+        # `(?(1):)` requires a colon before the number exactly after `ray`.
         match = re.fullmatch(r"(ray)?(?:(?(1):)(\d{1,9}))?", text, re.ASCII)
         count = int(match[2]) if match and match[2] else None
         if not match or not text or not 1 <= (1 if count is None else count) <= MAX_WORKERS:

@@ -60,7 +60,7 @@ class ProcessWorkers:
 
     def _launch(self, worker: int) -> tuple[subprocess.Popen[bytes], Connection]:
         own_end, worker_end = Pipe()
-        with worker_end:  # the worker alone holds its end, or nobody would hear that it hung up
+        with worker_end:  # only the worker holds its end, so that its hang-up is noticed
             process = self._processes.start(
                 PROGRAM,
                 (str(worker_end.fileno()),),
@@ -106,7 +106,7 @@ class ProcessWorkers:
     def _send_next(self, worker: int) -> None:
         """Send a task that was too large while the worker was busy."""
         tasks = self._tasks[worker]
-        if tasks:  # else it greeted
+        if tasks:  # none after a greeting
             tasks.popleft()
         if tasks and tasks[0] is not None:
             message, tasks[0] = tasks[0], None

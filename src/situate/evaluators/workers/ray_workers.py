@@ -78,12 +78,12 @@ class RayWorkers:
         awaited = list(self._awaited)
         with self._connected():
             ready, _ = self._ray.wait(awaited, num_returns=1, timeout=seconds)
-            if ready:  # and all others that are
+            if ready:  # and all other answers that are ready
                 ready, _ = self._ray.wait(awaited, num_returns=len(awaited), timeout=0)
             messages = []
             for reference in ready:
                 worker = self._awaited.pop(reference, None)
-                if worker is not None:  # else it was lost with the task before it
+                if worker is not None:  # None if its worker was lost with an earlier task
                     messages.append((worker, self._receive(reference, worker)))
             return messages
 
@@ -95,7 +95,7 @@ class RayWorkers:
             NoWorkers: the cluster is lost.
         """
         try:
-            if not self._ray.is_initialized():  # what is called then connects to any other cluster
+            if not self._ray.is_initialized():  # Ray would connect to any other cluster
                 raise ConnectionError
             yield
         except ConnectionError:
@@ -226,7 +226,7 @@ def _connect(ray: Any, address: str | None, count: int | None) -> None:
             os.environ.setdefault(*NICENESS_SETTING)
             quiet |= {"include_dashboard": False, "_node_ip_address": LOOPBACK}
             ray.init("local", num_cpus=count, **quiet)
-    except Exception as error:  # Ray raises nothing more special where its start takes too long
+    except Exception as error:  # Ray has no error of its own for a slow start
         raise SituateError(
             f"workers: no Ray cluster answers at {address or LOOPBACK} ({_first_line(error)}): "
             f"start it, and put the token that it wants into {TOKEN_FILE}; or give a number of "

@@ -32,8 +32,8 @@ def arrows(
     """Pairs (before, after) of different spans that a flow connects.
 
     A flow leaves (`s`) and passes (`t`) the innermost span around it and ends (`f`) in the next
-    span of its track that begins, or with `bp` `e` in the one around it. What has no span there,
-    or no beginning, is left out.
+    span of its track that begins, or with `bp` `e` in the one around it. Ends without a span there,
+    or without a beginning, are left out.
     """
     starts = {track: [span.start for span in spans] for track, spans in tracks.items()}
     under_way: dict[tuple[str, str, int | str], Span] = {}
@@ -93,6 +93,7 @@ def read(data: bytes, name: str) -> Graph:
     ordered = sorted(timed, key=kineto.place)
     index = {span.number: j for j, span in enumerate(ordered)}
     flows = [(index[a.number], index[b.number]) for a, b in arrows(events, by_track)]
+    # A graph has no cycles, so flows against the order of spans are left out, with a warning.
     edges = [edge for edge in (*_edges(by_track, index), *flows) if edge[0] < edge[1]]
     names = unique(span.name for span in ordered)
     label = labels(events)

@@ -58,6 +58,7 @@ def _with_phases(calls: Sequence[Call]) -> list[Call]:
     first: dict[int, str] = {}
     for call in calls:
         first.setdefault(call.node.thread, call.phase)
+    # A thread that autograd starts begins with an op of the backward pass.
     usual = {t: "backward" if phase == "backward" else "forward" for t, phase in first.items()}
     return [replace(call, phase=call.phase or usual[call.node.thread]) for call in calls]
 
@@ -91,6 +92,7 @@ def _updates(nodes: Sequence[Node], calls: Sequence[Call]) -> int:
     groups: list[tuple[set[int], int]] = []
     for memory in _overwritten(nodes, calls):
         for place, (group, count) in enumerate(groups):
+            # Mostly the same memory means the same optimiser again.
             if 2 * len(group & memory) > len(memory):
                 groups[place] = group | memory, count + 1
                 break

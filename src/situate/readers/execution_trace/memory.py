@@ -107,6 +107,7 @@ def overwritten_storages(schema: str, name: str, inputs: Sequence[Value]) -> lis
     """
     arguments = _arguments(schema)
     marked = {place for place, argument in enumerate(arguments) if "!" in argument}
+    # `aten::add_` writes over its first argument, `aten::__and__` does not.
     if not marked and re.search(r"[^_]_$", name.partition(".")[0]):
         marked = {0}
     return [value.storage for value in inputs if value.argument in marked]

@@ -137,6 +137,7 @@ def nodes(data: bytes) -> list[Node]:
     if not file.schema.startswith("1."):
         raise ReadError(f"schema: must be 1.0 or 1.1, got {file.schema[:40]!r}")
     by_id: dict[int, Node] = {}
+    # Ids count the beginnings of nodes.
     for node in sorted(file.nodes, key=lambda node: node.id):
         if node.id in by_id:
             raise ReadError(f"nodes: two have the id {node.id}")
@@ -147,6 +148,7 @@ def nodes(data: bytes) -> list[Node]:
 def _node(node: _Node, before: Mapping[int, Node]) -> Node:
     where = f"node {node.id}"
     attributes = {attribute.name: attribute.value for attribute in node.attrs}
+    # The older layout has `parent`, the newer one `ctrl_deps`.
     parent = node.parent if node.parent is not None else node.ctrl_deps
     if parent is None or parent not in before:
         if parent is not None and parent > node.id:
@@ -188,6 +190,7 @@ def _values(side: _Side, where: str) -> Iterator[Value]:
         for entry, (tensor, dtype) in enumerate(
             zip_longest(_tensors(value, f"{where}[{argument}]"), dtypes, fillvalue=None)
         ):
+            # Tensors without elements carry no data.
             if tensor is not None and tensor[3]:
                 yield _value(tensor, dtype or "float", argument, entry if is_list else None)
 

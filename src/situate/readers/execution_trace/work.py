@@ -41,6 +41,7 @@ def flops(node: Node, inside: Iterable[Node]) -> int:
     total = 0
     counted_ids = set[int]()
     for call in (node, *inside):
+        # Nodes inside a counted node would be counted twice.
         if call.parent in counted_ids and call is not node:
             counted_ids.add(call.id)
         elif formula := _formula(call.name):
@@ -53,6 +54,7 @@ def _evaluated(formula: Callable[..., int], node: Node) -> int:
     arguments = starmap(_argument, zip_longest(node.values, node.shapes))
     output = _Tensor((node.outputs[0].elements if node.outputs else 0,))
     try:
+        # A file may hold arguments of any form, on which formulas fail in one of these ways.
         return formula(*arguments, out_val=output)
     except (AttributeError, LookupError, TypeError, ValueError):
         return 0

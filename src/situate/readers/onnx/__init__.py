@@ -17,6 +17,7 @@ from situate.readers.onnx.walk import infer
 def recognises(data: bytes, keys: Keys) -> bool:
     """True if the content is a protocol buffer with a model's version number and graph."""
     message = wire.shape(data)
+    # Fields of a `ModelProto`: 1 is `ir_version`, 7 is `graph`.
     return message is not None and message.get(1) == wire.VARINT and message.get(7) == wire.BYTES
 
 

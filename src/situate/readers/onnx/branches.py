@@ -68,6 +68,7 @@ def inlined(
         if outer and inner.name in produced and names.get(inner.name) not in outputs:
             names[inner.name] = outer
         elif outer:
+            # The body hands out a value from outside, or one value twice.
             passed.append((inner.name, outer))
     for value in (*branch.value_info, *branch.output):
         scope.stated.setdefault(names.get(value.name, value.name), value.type)
@@ -94,6 +95,7 @@ def _rename(graph: Any, names: Mapping[str, str]) -> None:
         for values in (node.input, node.output):
             values[:] = [names.get(name, name) for name in values]
         for inner in bodies_of(node):
+            # Names of an inner body hide outer names.
             own = constant_names(inner) | {name for n in inner.node for name in n.output}
             outside = {old: new for old, new in names.items() if old not in own}
             _rename(inner, outside)

@@ -99,6 +99,7 @@ def sizes(graph: Any, dims: Mapping[str, int]) -> Sizes:
     for key, size in dims.items():
         _check_size(key, size)
         name, _, last = str(key).rpartition(".")
+        # Nine digits are more than any axis, and Python refuses to parse thousands of digits.
         axis = int(last[:9]) if last.isascii() and last.isdecimal() else None
         if key in symbols:
             result.symbols[key] = size
@@ -188,9 +189,11 @@ def _fix(value: Any, fixed: Sizes) -> Iterator[tuple[str, str]]:
             dim.dim_value = fixed.symbols[dim.dim_param]
     open_axes = _open(value.type)
     for axis in open_axes:
+        # Some exporters write 0 or -1 for an open dimension.
         kind.shape.dim[axis].ClearField("dim_value")
     shape = fixed.fill(value.name, shape_of(value.type) or ())
     for dim, size in zip(_dims(value), shape, strict=True):
+        # A size that nobody gives is 1, with a warning.
         dim.dim_value = size or 1
     if default_axes := [axis for axis in open_axes if axis not in fixed.axes.get(value.name, {})]:
         options = " ".join(option(value.name, axis) for axis in default_axes)

@@ -111,6 +111,7 @@ def graph_of(model: Inferred, name: str) -> Graph:
         flow.carry(value)
     sizes = dict(constants)
     for node, values in zip(nodes, reads, strict=True):
+        # The first reader holds a constant; the copies of other readers are small and do not count.
         size = sum(sizes.pop(value, 0) for value in values)
         _add(flow, node, next(names), [v for v in values if v not in constants], size, shapes)
     for output in model.graph.output:
@@ -142,6 +143,7 @@ def check_flow(graph: Any) -> None:
             raise ReadError(f"op {names[op]!r} reads {value!r}, which no op makes")
     early = [(value, op) for value, op in reads if makers[value] >= op]
     if early:
+        # If a cycle is the reason, the constructor raises an error that names it.
         Graph(graph.name, tuple(map(Op, names)), control=tuple((makers[v], op) for v, op in reads))
         value, op = early[0]
         maker = names[makers[value]]

@@ -109,6 +109,7 @@ def scan(node: Any, scope: Scope, follow: Follow, version: int) -> dict[str, Any
     Raises:
         ReadError: the body and the node differ in their numbers of inputs or outputs.
     """
+    # Before version 9, input 0 holds lengths of sequences, and the first axis is the batch.
     inner, batched = scope.inner(), version < 9
     graph = body(node, "body", len(node.output))
     _check_inputs(node, graph, node.input[batched:], 0)
@@ -170,6 +171,7 @@ def _check_inputs(node: Any, graph: Any, outer_inputs: Sequence[str], own: int) 
 
 
 def _note(node: Any, count: int) -> int:
+    # Nodes are protocol buffers without room for attributes; metadata survives their copies.
     properties = [entry for entry in node.metadata_props if entry.key != TRIPS]
     del node.metadata_props[:]
     node.metadata_props.extend(properties)
@@ -219,6 +221,7 @@ def unrolled(
     if fixed is not None:
         _check_trips(op, fixed, _most_trips(op, scope))
     count = _count(op, scope) if fixed is None else fixed
+    # An iteration adds two constants: its number and its condition.
     if count is None or count * (2 + len(inner.node)) > MOST_UNROLLED:
         raise _endless(op, dim_sizes)
     moved_names = moved(inner, graph, scope, maker.fresh)

@@ -128,6 +128,7 @@ def _feeds(node: Any, kinds: Mapping[str, Any], values: Mapping[str, Any]) -> di
     if node.op_type == "Constant":
         return {}
     if node.op_type in ("Shape", "Size") and node.input:
+        # An array of this shape without its memory, since neither op reads numbers.
         return {node.input[0]: np.broadcast_to(np.float32(0), sizes_of(kinds[node.input[0]]))}
     inputs = [name for name in node.input if name]
     if node.op_type not in ARITHMETIC or not inputs or any(values.get(n) is None for n in inputs):

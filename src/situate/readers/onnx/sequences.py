@@ -86,6 +86,7 @@ def _erase(op: Any, scope: Scope, _maker: Maker) -> list[Any]:
 def _at(op: Any, scope: Scope, _maker: Maker) -> list[Any]:
     content = scope.lists[op.input[0]]
     source = content[_place(op, scope, 1, 0, len(content))]
+    # Later ops read the output by its own name, which becomes another name of the tensor.
     return [node("Identity", [source], op.output[:1], name=op.name)]
 
 
@@ -104,6 +105,7 @@ def _place(op: Any, scope: Scope, place: int, default: int, length: int) -> int:
         )
     if not -length <= position < length:
         raise ReadError(f"op {node_name(op)!r}: takes place {position} of a sequence of {length}")
+    # A negative place counts from the end.
     return position % length
 
 
@@ -144,6 +146,7 @@ def _split(op: Any, scope: Scope, maker: Maker) -> list[Any]:
     _check_length(op, len(sizes))
     nodes, content = maker.split(node_name(op), op.input[0], sizes, axis)
     views: list[Any] = []
+    # ONNX ignores `keepdims` if sizes are given.
     if content and not split_input and not _number(op, "keepdims", 1):
         views, content = maker.views("Squeeze", content, axis)
     _hold(op, scope, content)

@@ -29,6 +29,7 @@ class Settler:
         Raises:
             ReadError: a shape cannot be inferred, contradicts a given size, or is of no tensor.
         """
+        # Types that follow from an assumed one are assumed, too.
         if not self.notes.assumed.isdisjoint(node.input):
             self.notes.assumed.update(node.output)
         for place, name in enumerate(node.output):

@@ -94,6 +94,7 @@ class Info:
     @property
     def bytes(self) -> int:
         """Rounded up; a text counts as a pointer."""
+        # The first number in the name of a type is its bits, as in float8e4m3fn.
         bits = re.search(r"\d+", self.dtype.replace("string", "64").replace("bool", "8"))
         return -(-self.elements * int(bits[0] if bits else 8) // 8)
 

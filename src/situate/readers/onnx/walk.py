@@ -105,6 +105,8 @@ class _Walk:
         scope.stated |= {v.name: v.type for v in (*graph.value_info, *graph.output)}
         nodes = [op for node in graph.node for op in self._visit(node, graph, scope)]
         _spread_outputs(graph, scope)
+        # Some of the nodes belong to the graph, which destroys those that it drops: copy them
+        # first.
         fresh = type(graph)()
         fresh.node.extend(nodes)
         del graph.node[:], graph.value_info[:]

@@ -62,6 +62,7 @@ def draw_failures(axes: Axes, curves: Sequence[Curve]) -> None:
 def _plot(axes: Axes, values: Floats, **style: Any) -> Line2D:
     """Plot values against the number of samples, thinned to `MAX_POINTS` with the last one."""
     step = -(-len(values) // MAX_POINTS) or 1
+    # Counted from the end, so that the last sample is always among the points.
     at = np.arange(len(values) - 1, -1, -step)[::-1]
     finite = np.where(np.isfinite(values), values, np.nan)
     return axes.plot(at + 1, finite[at], **style)[0]

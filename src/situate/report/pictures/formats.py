@@ -34,6 +34,7 @@ def format_of(path: str | Path, content: str = "picture") -> str:
 def image(figure: Figure, form: str, dots: int) -> bytes:
     """The figure as a file of the format; a `png` has `dots` per inch."""
     stream = io.BytesIO()
+    # Without dates and versions, equal plans give equal files.
     metadata = {"Date": None} if form == "svg" else {"Software": "situate"}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")

@@ -57,6 +57,7 @@ def _curve(
     instants = memory.time(instants)
     if len(instants) <= 2 * pixels:
         return instants, use
+    # A step of no time still needs pixels of some width.
     return _thinned(instants, use, max(schedule.makespan, np.nextafter(0, 1)) / pixels)
 
 
@@ -66,6 +67,7 @@ def _thinned(
     """The largest use within each pixel of `width` seconds, then the last use at its end."""
     pixel, first = np.unique(np.floor(instants / width), return_index=True)
     end = np.minimum((pixel + 1) * width, instants[-1])
+    # The last instant of a pixel is just before the first of the next.
     last = use[np.append(first[1:], len(use)) - 1]
     heights = np.stack((np.maximum.reduceat(use, first), last), -1)
     return np.stack((instants[first], end), -1).ravel(), heights.ravel()

@@ -188,6 +188,7 @@ def _frame(axes: Axes, problem: Problem, schedule: Schedule, rows: list[int]) ->
 
     span = _span(schedule)
     scale, _ = time_scale(span, problem.graph.unit)
+    # Ticks at round numbers of the unit that is shown, not of the graph's.
     ticks = [tick * scale for tick in MaxNLocator(10).tick_values(0, span / scale)]
     axes.set_xlim(0, span)
     axes.set_ylim(len(rows), 0)

@@ -71,6 +71,7 @@ def _bands(schedule: Schedule, colors: OpColors, device_ops: Indices) -> list[tu
     height is divided between the classes in proportion to their work.
     """
     start, seconds = schedule.start[device_ops], (schedule.end - schedule.start)[device_ops]
+    # Seconds add up to the covered time unless ops overlap; sums may differ by rounding.
     if seconds.sum() <= covered(start, schedule.end[device_ops]) * (1 + 1e-9):
         return [(UPPER, LOWER)] * len(colors.colors)
     work = np.bincount(colors.of[device_ops], seconds, len(colors.colors))
@@ -89,6 +90,7 @@ def _boxes(
     """Draw boxes of one colour; boxes too close to tell apart become one."""
     order = np.argsort(start, kind="stable")
     start, end = merged(start[order], end[order], pixel / 4)
+    # Wide boxes give up a pixel, so that a gap separates neighbours of one colour.
     _rectangles(axes, start, np.where(end - start > 4 * pixel, end - pixel, end), color, span)
 
 
@@ -121,6 +123,7 @@ def _rectangles(
     for i in range(0, len(start), BOXES_PER_PATH):
         a, b = start[i : i + BOXES_PER_PATH], end[i : i + BOXES_PER_PATH]
         top, bottom = np.full(len(a), span[0]), np.full(len(a), span[1])
+        # (boxes, 4, 2): the corners of each box, clockwise.
         corners = np.stack(
             [np.stack(p, -1) for p in ((a, top), (b, top), (b, bottom), (a, bottom))], axis=1
         )
@@ -169,5 +172,6 @@ def _lines(axes: Axes, schedule: Schedule, row: dict[int, int]) -> None:
     leave = np.stack([schedule.transfer_start, source + np.where(down, LOWER, UPPER)], -1)
     arrive = np.stack([schedule.transfer_end, target + np.where(down, UPPER, LOWER)], -1)
     lines = list(np.stack([leave, arrive], axis=1))
+    # The more lines there are, the paler, so that crossing ones can be told apart.
     alpha = float(np.clip(8 / np.sqrt(len(lines)), 0.35, 0.9))
     axes.add_collection(LineCollection(lines, colors=WIRE, linewidths=0.7, alpha=alpha, zorder=1.5))

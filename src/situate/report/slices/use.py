@@ -165,6 +165,7 @@ def _spans(schedule: Schedule, ops: Ints, part: Ints) -> tuple[Floats, Floats]:
 
 def _most_at_once(begin: Floats, end: Floats) -> int:
     """Most intervals that overlap; one that ends as another begins does not."""
+    # The number changes only as intervals begin or end, so its maximum is at a beginning.
     started_count = np.searchsorted(np.sort(begin), begin, side="right")
     ended_count = np.searchsorted(np.sort(end), begin, side="right")
     return int((started_count - ended_count).max())

@@ -99,6 +99,7 @@ def _model_tensor(program: Program, path: str, model: torch.nn.Module) -> torch.
         value = getattr(value, name, None)
     if value is None:
         constant = program.step.trace.constants.get(path)
+        # A fake tensor has its known values in `constant`.
         value = getattr(constant, "constant", constant)
     if not isinstance(value, torch.Tensor):
         raise SituateError(f"the model has no tensor {path!r}: register it as a buffer")
@@ -190,6 +191,7 @@ class Bindings:
                 _check_type(path, tensor, view)
                 view.copy_(tensor.detach())
                 tensor.data = view
+                # A tensor without a recorded version counts as changed.
                 self._versions.pop((number, 0), None)
         for number in self.groups.keys() - self._copies.keys():
             self._refresh_optimizer_state(number)

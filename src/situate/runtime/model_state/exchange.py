@@ -113,6 +113,8 @@ class Exchange:
         sources = self._common.results if results is None else results
         overwritten = self._program.overwritten
         with torch.inference_mode():
+            # The results end with the new values of overwritten inputs, often none: then [-0:] is
+            # unused.
             for number, result in zip(overwritten, sources[-len(overwritten) :], strict=False):
                 inputs[number].copy_(result)
 

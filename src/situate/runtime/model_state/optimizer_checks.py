@@ -109,6 +109,7 @@ class ParameterGroups:
 
 
 def _same(some: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> bool:
+    # By identity: `==` compares the numbers of tensors, element by element.
     return len(some) == len(others) and all(map(is_, some, others))
 
 

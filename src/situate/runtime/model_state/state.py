@@ -139,7 +139,7 @@ class Entry:
     def keep(self, step: int) -> None:
         """Copy everything, before step number `step` changes it."""
         self.begin(step)
-        # There are no copies of what no step changes.
+        # State that no step changes has no copies.
         for copy, part in zip(self.copies, self.parts, strict=False):
             copy.copy_(part)
         self.copied(self.value.numel())
@@ -149,11 +149,11 @@ class Entry:
         if self._mark[0] != step or not self.copies:
             return
         elements = int(self._mark[1])
-        # Only what was copied can have changed: the rest of the copy is of an earlier step.
+        # Only copied elements can have changed; the rest of the copy is from an earlier step.
         for copy, part in zip(self.copies, self.parts, strict=True):
             flat(part)[:elements].copy_(flat(copy)[:elements])
         self.count.copy_(self._count_copy)
-        self._mark[0] = 0  # its number is given again
+        self._mark[0] = 0  # the next call repeats the number
 
 
 def flat(tensor: torch.Tensor) -> torch.Tensor:
@@ -237,6 +237,7 @@ class Common:
     def __init__(self, places: Places, raw: torch.Tensor) -> None:
         self.raw = raw
         self.state = [Entry.at(entry, raw) for entry in places.state]
+        # The core's flags are unsigned; PyTorch has hardly any operators for uint32.
         self.flags = places.flags.view(raw).numpy().view("uint32")
         self.slots = [place.view(raw) for place in places.slots]
         self._places = places.inputs

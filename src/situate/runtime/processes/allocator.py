@@ -44,6 +44,7 @@ MemoryChange = tuple[float, int]
 
 def keep_freed_memory() -> None:
     """Let this process keep freed memory for later allocations (glibc's malloc)."""
+    # No allocation gets a mapping of its own, and the heap never shrinks.
     _set(0, INT_MAX)
 
 

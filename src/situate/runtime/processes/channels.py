@@ -135,7 +135,7 @@ def _lock(device: torch.device, slots: Sequence[torch.Tensor]) -> Callable[[], N
     def unlock() -> None:
         with torch.cuda.device(device):
             cuda.cudaHostUnregister(begin)
-        memory.clear()  # which was mapped until now
+        memory.clear()  # mapped until here
 
     return unlock
 
@@ -197,7 +197,7 @@ class Channels:
                 if wait(ABORT_FLAG, self.step, 0.0):
                     raise Aborted
                 if copies is not None:
-                    copies.check()  # what this waits for may wait for what was not sent
+                    copies.check()  # the awaited tensor may depend on a failed copy
             self.waited += time.perf_counter() - began
             return slot if copies is None else copies.read(slot)
 

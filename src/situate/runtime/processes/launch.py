@@ -149,6 +149,7 @@ def _die_with_parent() -> None:
 
 def _watch(parent: int) -> None:
     _wait_for_end(parent)
+    # After a wait by pidfd the parent is gone, or will be in a moment.
     while os.getppid() == parent:
         time.sleep(POLL_SECONDS)
     os._exit(1)

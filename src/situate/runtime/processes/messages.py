@@ -114,6 +114,7 @@ def failure_report(error: Exception) -> FailureReport:
 
     if isinstance(error, torch.OutOfMemoryError):
         return FailureReport("out_of_memory", str(error))
+    # PyTorch's allocator for CPUs raises a RuntimeError with these words.
     memory = isinstance(error, MemoryError) or "can't allocate memory" in str(error)
     return FailureReport("out_of_memory" if memory else "error", f"{type(error).__name__}: {error}")
 

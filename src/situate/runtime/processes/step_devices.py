@@ -74,6 +74,7 @@ class LocalDevice:
         commit: Commit,
     ) -> None:
         self._name, self._threads, self._commit = name, count, commit
+        # In the caller's process, draws must leave PyTorch's generator as it was.
         self._generator_guard = kept_generator if assignment.share.seeds else contextlib.nullcontext
         self._work = Work(assignment, raw, commit.begin)
 

@@ -143,6 +143,7 @@ class Work:
         self._device.close()
 
     def _writer(self, result: int) -> Callable[[torch.Tensor], object]:
+        # Looked up at each call, because an order may bring results of its own.
         return lambda value: self._results[result].copy_(value)
 
     def _store_state(self, order: Store) -> str:

@@ -33,6 +33,8 @@ def defining_modules(kernels: Iterable[str]) -> tuple[str, ...]:
     from torch._library.custom_ops import OPDEFS
 
     packets = {kernel.partition(".")[0] for kernel in kernels}
+    # `OPDEFS` holds every custom_op with its decorated function. A worker cannot import the
+    # caller's `__main__`, since its own has that name.
     modules = {OPDEFS[name]._init_fn.__module__ for name in packets if name in OPDEFS}
     return tuple(sorted(modules - {"__main__"}))
 

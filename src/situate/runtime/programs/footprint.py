@@ -79,8 +79,8 @@ class _Rooms:
             self._over[name] = self._room(executed.over)
         room = self._room(name)
         if room not in self._names:
-            # What is written into a channel lies in the room for received tensors, which is counted
-            # apart.
+            # A result written into a channel lies in the memory for received tensors, which is
+            # counted separately.
             self._nbytes[room] = 0 if executed.direct else self._source.nbytes.get(room, 0)
             self.nbytes += self._nbytes[room]
         self._names.setdefault(room, set()).add(name)

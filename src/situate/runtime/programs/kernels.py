@@ -44,6 +44,7 @@ def kernel(name: str, device: torch.device) -> Callable[..., Any]:
     namespace, _, rest = name.partition("::")
     packet, _, overload = rest.partition(".")
     operator = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
+    # The bound C++ function, without the Python layer of `OpOverload` around it.
     operator_call: Callable[..., Any] = operator._op
     return operator_call
 

@@ -52,13 +52,15 @@ def completed_ops(
         senders: by op, the ops whose tensors it receives.
     """
     devices = int(placement.max(initial=0)) + 1
-    # Row d of `now` is what device d knows: how many ops of each device, its own too, have ended.
+    # Row d of `now` is the knowledge of device d: the number of ops of each device, its own
+    # included, that have ended.
     clock = np.zeros((len(placement), devices), np.int32)
     now = np.zeros((devices, devices), np.int32)
     for op in order:
         device = placement[op]
         for sender in senders.get(op, ()):
-            # Who sends a tensor has ended the op that made it, and all that this op knew of.
+            # The sender has ended the op that made the tensor, and all ops that this op knew to
+            # have ended.
             knowledge = clock[sender].copy()
             knowledge[placement[sender]] += 1
             np.maximum(now[device], knowledge, out=now[device])
@@ -76,7 +78,7 @@ def offsets(
     blocks = [_Block(devices) for _ in range(devices)]
     rank = {op: i for i, op in enumerate(order)}
     offset_of = [0] * len(crossings)
-    # In the order of sending, so that a place is given on only to tensors that are sent later.
+    # In the order of sending, so that only tensors sent later reuse a place.
     for k in sorted(range(len(crossings)), key=lambda k: rank[crossings[k].sender]):
         crossing = crossings[k]
         offset_of[k] = blocks[crossing.home].reserve(crossing, clock[crossing.sender])
@@ -114,9 +116,8 @@ class _Block:
         # (tensors, devices) -> (tensors,): one device that may still read keeps a place taken.
         unread = (self._readers > completed).any(axis=1)
         begin, end = self._begin[unread], self._end[unread]
-        # Places that are taken may overlap places given on before them, so what ends a gap on the
-        # left is the largest end so far: (taken,) -> (taken + 1,) starts of gaps, the last without
-        # an end.
+        # A reserved place may overlap an older one that it reuses, so a gap starts at the largest
+        # end so far: (reserved,) -> (reserved + 1,) starts of gaps, the last without an end.
         free = np.concatenate(([0], np.maximum.accumulate(end)))
         wide = np.flatnonzero(free[:-1] + size <= begin)
         return int(free[wide[0]] if len(wide) else free[-1])
@@ -203,7 +204,7 @@ def place(
         sources[placement[op]].write(op)
     for source in sources:
         source.write_results()
-    # What crosses is known only now that all devices have said what they receive.
+    # The tensors that cross are known once the sources of all devices are written.
     for storage in names.channels:
         sources[placement[roles.owner[storage]]].send(storage)
     channels, nbytes = _channels(roles, names, sources, placement, order)

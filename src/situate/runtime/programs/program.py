@@ -136,6 +136,7 @@ def _outputs(
     gradients: dict[str, tuple[fx.Node, ...]] = {}
     mutations: dict[str, fx.Node] = {}
     for node, descriptor in described_outputs(trace.graph):
+        # By name, because the module of AOTAutograd's descriptors is private to PyTorch.
         match type(descriptor).__name__:
             case "PlainAOTOutput":
                 results.append(node)

@@ -61,8 +61,8 @@ def attention_backward(
     gradient, factor = grad_out.to(scores.dtype), _factor(query, scale)
     keys, values = (_of_heads(tensor.to(scores.dtype), query) for tensor in (key, value))
     weights = torch.exp(scores - logsumexp.unsqueeze(3))
-    # (b, h, l, s): back through the softmax, which takes from the gradient of each weight their
-    # mean under the weights, and that is the product of output and gradient, summed over e.
+    # (b, h, l, s): the softmax subtracts from each weight's gradient their mean under the weights,
+    # which equals the sum of output times gradient over e.
     of_weights = gradient @ values.mT - (gradient * out).sum(3, keepdim=True)
     of_scores = weights * of_weights * factor
     # (b, h, l, s) @ (b, h, s, e) -> queries (b, h, l, e); transposed @ (b, h, l, e) -> keys (b, h,
@@ -94,7 +94,7 @@ def lstm(
     import torch
     from torch.nn.functional import linear
 
-    # (t, b, f) -> (t, b, 4 h) at once: what the gates take of the inputs waits for no step before.
+    # (t, b, f) -> (t, b, 4 h) at once: the inputs' part of the gates depends on no earlier step.
     gate_inputs = linear(inputs, of_inputs, bias_of_inputs + bias_of_hidden)
     h, c = hidden.reshape(-1, hidden.shape[-1]), cell.reshape(-1, cell.shape[-1])
     outputs = torch.empty_like(gate_inputs[..., : h.shape[1]])

@@ -206,6 +206,7 @@ class DeviceSource:
             for name in {n for line in block.lines(timed=False) for n in local_names(line.text)}:
                 if (channel := self._received.get(self.memory[name])) is not None:
                     last[channel] = i
+                    # Reads through views come after a read of the tensor itself.
                     if name in self._received and block.op is not None:
                         waiting.setdefault(channel, []).append(block.op)
         return {channel: (waiting.get(channel, []), i) for channel, i in last.items()}
@@ -245,6 +246,7 @@ class DeviceSource:
             for name, value in zip(names, values, strict=True)
             if name != "_" and is_dense(value)
         )
+        # The comma also unpacks a list with a single output.
         text = f"{', '.join(names)}, = {call}"
         self._block.body.append(Line(text, op=self._block.op, strides=strides))
         if "_" in names:

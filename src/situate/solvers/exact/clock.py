@@ -75,6 +75,7 @@ class Ticking:
         if exact and total / exact <= LARGEST_SUM:
             return cls(exact, 0.0, int(end / exact))
         # A power of two, because division by it is exact; at least the smallest float.
+        # frexp writes 2^28 as 0.5 * 2^29. The sum of all durations is at most 2^28 ticks.
         exponent = math.ceil(math.log2(total)) - math.frexp(LARGEST_SUM)[1] + 1
         unit = 2.0 ** max(exponent, SMALLEST_EXPONENT)
         # Half an EPSILON of `end` for the schedule's sum, one for the subtraction below.

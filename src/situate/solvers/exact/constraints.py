@@ -144,6 +144,7 @@ class Timing:
     def _wait_for_inputs(self) -> None:
         """An op starts when its inputs exist and those from other devices have arrived."""
         problem, model, on = self._problem, self._model, self._placing.on
+        # This order holds on any devices; without literals it propagates at once.
         for tensor, producer in enumerate(problem.producer.tolist()):
             self._placing.go_on()
             for op in consumers_of(problem, tensor):
@@ -167,6 +168,7 @@ class Timing:
                 unit = int(problem.unit[op])
                 later = self.end[producer] + self._delay
                 for device in self._placing.devices(unit) if unit != home else []:
+                    # A producer that may not run on the device is elsewhere in any case.
                     elsewhere = [~on[home, device]] if (home, device) in on else []
                     waits = self._model.add(self.start[op] >= later)
                     waits.only_enforce_if(on[unit, device], *elsewhere)
@@ -240,6 +242,7 @@ class Calls:
                             self._begin[op] >= self.output_time[producer] + delay
                         )
                         waits.only_enforce_if(*apart)
+                    # A call contains all its ops, so within one an op waits for no other.
                     if also is not None and not problem.accelerators[device]:
                         local = self._model.add(self._begin[op] >= self.output_time[producer])
                         local.only_enforce_if(here, also)

@@ -245,6 +245,7 @@ def _items_by_start(
     starts = np.concatenate((start, np.array([sent_at[arrival] for arrival in arrivals], np.int64)))
     rank = np.concatenate((2 * place, 2 * place[problem.producer[tensor]] + 1))
     priority = np.empty(len(starts), np.float32)
+    # The last key counts first: by start, then by rank.
     priority[np.lexsort((rank, starts))] = np.arange(len(starts), 0, -1)
     of_transfers = np.zeros((len(problem.size), problem.d), np.float32)
     of_transfers[tensor, target] = priority[problem.n :]

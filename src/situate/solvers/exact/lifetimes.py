@@ -97,6 +97,7 @@ class Lifetimes:
         return (self._timing.start if self._until_start else self._timing.end)[op]
 
     def _live(self, device: int, begin: Any, death: Any, present: Any, size: int) -> None:
+        # CP-SAT's intervals need a length, too; it adds begin + lasts = death itself.
         lasts = self._timing.instant()
         life = self._model.new_optional_interval_var(begin, lasts, death, present, "")
         self._demands[device].append((life, size))

@@ -49,11 +49,13 @@ class Model:
 
     def forbid(self, device: Ints) -> None:
         """Exclude the placement of units on these devices (units,)."""
+        # At least one unit must run elsewhere.
         here = [self.placing.on[unit, where] for unit, where in enumerate(device.tolist())]
         self.model.add_bool_or(~literal for literal in here)
 
     def limit(self, value: float) -> None:
         """Exclude solutions worse than a value of the objective, in seconds or bytes."""
+        # Rounded up, so that no plan of this value is excluded.
         self.model.add(self.objective.expression <= math.ceil(value / self.unit))
 
 

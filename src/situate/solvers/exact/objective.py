@@ -84,6 +84,7 @@ def _end(problem: Problem, incumbent: Candidate) -> float:
 
 def _at_least(placing: Placing, objective: Objective, bound: float) -> Objective:
     """The objective, limited from below by a bound in seconds."""
+    # The quotient may have been rounded up.
     least = math.floor(bound / objective.unit * (1 - 2 * EPSILON))
     placing.model.add(objective.expression >= least)
     return objective
@@ -113,6 +114,7 @@ def _period(placing: Placing, incumbent: Candidate, goal: Goal, bound: float) ->
 def _turns(placing: Placing) -> Turns:
     """The clock of a model in which only bytes count."""
     problem = placing.problem
+    # At most one turn for each op and each transfer.
     horizon = problem.n + len(placing.received)
     return Turns(EPSILON * problem.serial_seconds, horizon)
 

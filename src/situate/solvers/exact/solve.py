@@ -71,11 +71,13 @@ class Run:
         self._cp, self._model = cp, model
         self._solver = cp.CpSolver()
         parameters = self._solver.parameters
+        # CP-SAT's seed is a signed number of 32 bits.
         parameters.random_seed = seed & 0x7FFFFFFF
         parameters.num_workers = min(threads, MOST_WORKERS) if effort is None else 1
         # The solver's own handler would leave the process without Python's.
         parameters.catch_sigint_signal = False
         if parameters.num_workers == 1:
+            # One thread takes turns at the strategies that several would run side by side.
             parameters.interleave_search = True
         if effort is not None:
             parameters.max_deterministic_time = effort

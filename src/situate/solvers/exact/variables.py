@@ -67,6 +67,7 @@ def size_of_model(problem: Problem) -> int:
     for tensor in np.flatnonzero(~problem.signal).tolist():
         sources = problem.allowed[problem.unit[problem.producer[tensor]]]
         targets = problem.allowed[remote_units(problem, tensor)].any(axis=0)
+        # All pairs of different devices.
         count += int(sources.sum() * targets.sum() - (sources & targets).sum())
     return count
 
@@ -145,12 +146,14 @@ class Placing:
             present = [received] if there is None else [received, there]
             for unit in remote_units(self.problem, tensor):
                 if (unit, target) in self.on:
+                    # on => received or there, as a clause.
                     self.model.add_bool_or(~self.on[unit, target], *present)
         for move, occurs in zip(self.moves, self.occurs, strict=True):
             received, here = (
                 self.received[move.arrival],
                 self.on[self.home(move.tensor), move.source],
             )
+            # received and here <=> occurs
             self.model.add_bool_or(~received, ~here, occurs)
             self.model.add_implication(occurs, received)
             self.model.add_implication(occurs, here)

@@ -44,6 +44,7 @@ def offer_on(search: Search, among: Sequence[int]) -> None:
     of_slice = slice_seconds(slices, seconds)
     for device in _assignments(problem, of_slice):
         busy = np.zeros(len(devices))
+        # `add.at` adds for repeated devices too, which `busy[device] +=` would add once.
         np.add.at(busy, device, of_slice[np.arange(len(device)), device])
         home = homes(problem, slices, device, devices, seconds, busy)
         offer_slices(search, slices, devices[device], home)

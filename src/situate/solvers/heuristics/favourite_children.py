@@ -72,6 +72,7 @@ class FavouriteProgram:
         self._add_one_favourite(rows, self.consumer)
         self._add_ends(rows, unit)
         lp = highspy.HighsLp()
+        # Columns: x of the edges, then the starts of the ops, then the makespan.
         lp.num_col_, lp.num_row_ = edges + ops + 1, rows.count
         lp.col_cost_ = np.append(np.zeros(edges + ops), 1.0)
         lp.col_lower_ = np.zeros(edges + ops + 1)
@@ -96,6 +97,7 @@ class FavouriteProgram:
         """At most one free edge of each op at this end has x = 0."""
         edge = np.flatnonzero(self.free)
         _, row, count = np.unique(end[edge], return_inverse=True, return_counts=True)
+        # Of k edges with x between 0 and 1 and a sum of at least k - 1, one at most is below 1/2.
         rows.add(row, edge, np.ones(len(edge)), np.asarray(count - 1, np.float64))
 
     def _add_ends(self, rows: _Rows, unit: float) -> None:
@@ -172,6 +174,7 @@ def critical_children(problem: Problem, rank: Floats) -> Order:
     behind = program.transfer + rank[program.consumer]
     favourite = np.full(problem.n, -1, np.int32)
     has_parent = np.zeros(problem.n, np.bool_)
+    # Ops of high rank choose first, each the child with the longest path.
     for edge in np.lexsort((-behind, -rank[program.producer])).tolist():
         op, child = program.producer[edge], program.consumer[edge]
         if program.free[edge] and favourite[op] < 0 and not has_parent[child]:

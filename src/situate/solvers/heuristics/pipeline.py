@@ -21,6 +21,7 @@ def run(search: Search) -> None:
     between stages as long as the plan gets better."""
     problem = search.problem
     line, devices = folded_order(problem), accelerators(problem)
+    # One accelerator has one order only.
     for turn in (devices, devices[::-1])[: len(devices)]:
         # Per cut, the stage of each unit (units,) and the lengths of the stages (stages,).
         cuts = [segment_of_places(line, *by) for by in _cuts(problem, turn)]
@@ -34,6 +35,7 @@ def _cuts(problem: Problem, turn: list[int]) -> list[tuple[NDArray[np.float64], 
     """(weights of units, shares of devices) by work and speed, then by bytes and memory."""
     # (units, stages) seconds on the device of each stage; zero if a unit cannot run there.
     seconds = np.where(np.isfinite(problem.unit_seconds), problem.unit_seconds, 0)[:, turn]
+    # A device that can run nothing has a finite speed, so shares stay numbers.
     speed = 1 / np.maximum(seconds.sum(axis=0), 1e-300)
     return [
         (seconds.mean(axis=1), speed),

@@ -55,6 +55,7 @@ def _least_cut(search: Search, mapping: Mapping) -> Ints:
 def _cut(graph: UnitGraph, part: Ints) -> float:
     """Bytes between units of different parts."""
     row = np.repeat(np.arange(len(graph)), np.diff(graph.start))
+    # Each edge is listed at both of its ends.
     return float(graph.bytes[part[row] != part[graph.neighbour]].sum(dtype=np.float64)) / 2
 
 
@@ -107,6 +108,7 @@ def depth_first_order(problem: Problem) -> Order:
     for producer, consumer in problem.graph.control:
         before[consumer].append(producer)
     weight = _weights(problem)
+    # `post_order` visits inputs by falling rank; -op lets the lower number go first among equals.
     return post_order(problem.graph.order, before, rank=lambda op: (*weight[op], -op))
 
 

@@ -44,6 +44,8 @@ def source_file(mapping: Mapping) -> str:
     load = as_integers(mapping.load).tolist()
     weight = as_integers(graph.bytes, LARGEST_SUM // FARTHEST).tolist()
     neighbour, start = graph.neighbour.tolist(), graph.start.tolist()
+    # Format version 0; numbers of vertices and arcs; indices from 0, and the flags 011: no labels,
+    # but loads of edges and of vertices.
     lines = ["0", f"{len(load)} {len(weight)}", "0 011"]
     for vertex, (first, last) in enumerate(pairwise(start)):
         edges = " ".join(f"{weight[e]} {neighbour[e]}" for e in range(first, last))
@@ -78,6 +80,7 @@ def distances(mapping: Mapping) -> NDArray[np.int64]:
     both = there + there.T
     nearest = both[away & (both > 0)].min(initial=np.inf)
     with np.errstate(over="ignore"):
+        # If no link takes time, `nearest` is infinite and all ratios are 0, which clip to 1.
         ratio = np.rint(both / nearest)
     return np.asarray(np.clip(ratio, 1, FARTHEST), np.int64)
 

@@ -81,6 +81,8 @@ class _Pipeline:
         decoder = "serial" if "serial" in search.decoders else search.decoders[0]
         beyond = np.zeros(self._problem.d)
         for _ in range(TRIES):
+            # The chunks of a device share its memory equally, because the cut sees each stage
+            # alone.
             room = np.maximum(0, self._problem.capacity - beyond)[devices] / self._chunks
             weights = weights_of(self._line, devices, self._in_flight, room)
             borders = cut(self._line, weights, slack)
@@ -90,6 +92,8 @@ class _Pipeline:
             if not excess or decoder == "calls" or search.finished():
                 break
             expected = np.bincount(devices, weights.stage_bytes(borders), self._problem.d)
+            # The cut expects parameters and activations alone; decoding also counts, for one,
+            # workspaces.
             beyond = np.maximum(beyond, _peaks(search, placement, order) - expected)
         return placement
 

@@ -90,6 +90,7 @@ def _starts(turns: Turns, slices: int, stages: int) -> Iterator[tuple[float, int
                 start = free[device]
                 leg = one_pass.stage if one_pass.kind == "F" else 2 * stages - 1 - one_pass.stage
                 if one_pass.kind != "W":
+                    # W waits for its I alone, which is earlier on the same device.
                     start = max(start, ready[one_pass.slice, leg])
                 if np.isinf(start):
                     break
@@ -128,6 +129,7 @@ class OpOrders:
         """
         line = self._line
         stage = np.searchsorted(borders, line.place, "right")
+        # Ops of no slice keep the first forward pass of their stage; the loops replace all others.
         rank = ranks["F"].min(axis=0)[stage]
         for kind, ops in self._ops.items():
             rank[ops] = ranks[kind][line.slices[ops], stage[ops]]

@@ -77,11 +77,13 @@ class _Places:
         reads the same parameter, or else to its inputs.
         """
         spans, least = self._spans(), dict[int, int]()
+        # Readers first: an op may not be before any of them.
         for op in reversed(ops):
             begin, end = spans.get(self._ops[op].module, (NOWHERE, self._last))
             own = max((self.place[other] for other in self._forward_producers(op)), default=begin)
             after = [least[other] for other in self._readers[op] if other in least]
             least[op] = max([min(max(own, begin), end), *after])
+        # Inputs first: they bound the place of an op from behind.
         for op in ops:
             before = [self.place[other] for other in self._producers[op] if other in least]
             most = min(before, default=self._last)

@@ -109,6 +109,8 @@ def _crossing(problem: Problem, slices: Ints, place: Ints, length: int) -> Float
     np.minimum.at(begin, tensor, place[problem.consumers[edges]])
     np.maximum.at(end, tensor, place[problem.consumers[edges]])
     apart = end > begin
+    # Differences: a tensor opens behind its first place and closes behind its last, so running sums
+    # have the bytes of those open at each border.
     opened = _sums(begin[apart] + 1, problem.size[apart], length + 1)
     closed = _sums(end[apart] + 1, problem.size[apart], length + 1)
     return np.cumsum(opened - closed)
@@ -150,6 +152,7 @@ class Weights:
         seconds, size = self.seconds[stage], self.bytes[stage]
         by_time = np.searchsorted(seconds, seconds[begin] + limit, "right") - 1
         by_size = np.searchsorted(size, size[begin] + self.room[stage], "right") - 1
+        # A stage may be empty if not even its first place fits.
         return int(max(begin, min(by_time, by_size)))
 
     def earliest(self, stage: int, end: int, limit: float) -> int:
@@ -191,6 +194,7 @@ def cut(line: Line, weights: Weights, slack: float) -> Ints:
         # Sums from the line's end may round differently from those from its beginning.
         first = min(max(begin, starts[stage + 1]), last)
         seconds = weights.seconds[stage]
+        # Where the border would be if this stage and all later ones took equal seconds.
         even = seconds[begin] + (seconds[-1] - seconds[begin]) / (weights.stages - stage)
         window = np.arange(first, last + 1)
         uneven = np.abs(seconds[window] - even)
@@ -217,6 +221,7 @@ def _least(weights: Weights) -> float:
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         low, high = (low, middle) if _fits(weights, middle) else (middle, high)
+    # Later sums in another order must not exceed the optimum by a rounding error.
     return high * (1 + ROUNDING)
 
 

@@ -97,6 +97,8 @@ class _Call:
 
     def __call__(self, *tensors: torch.Tensor) -> list[torch.Tensor]:
         """The tensors that the function returns."""
+        # An operator returns a flat list; `returned` restores the structure of the function's
+        # result.
         results, self._fill_results = split_tensors(self._function(*self._fill(tensors)))
         return list(results)
 

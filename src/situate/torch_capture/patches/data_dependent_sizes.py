@@ -85,6 +85,7 @@ def _replace(module: fx.GraphModule, node: fx.Node, name: str, value: torch.Tens
 
 
 def _erase_calls(module: fx.GraphModule) -> None:
+    # Backwards: a call with several outputs loses its last user when its items are erased.
     for node in reversed(module.graph.nodes):
         if not node.users and (_is_made(node) or _is_sized(node)):
             module.graph.erase_node(node)
@@ -162,6 +163,7 @@ def _storages(value: Any) -> Iterator[int]:
 
     for leaf in tree_leaves(value):
         if isinstance(leaf, torch.Tensor):
+            # The address of PyTorch's own object of the memory, which all views of it share.
             yield leaf.untyped_storage()._cdata
 
 

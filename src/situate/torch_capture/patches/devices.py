@@ -109,6 +109,7 @@ def _named_here(kwargs: Mapping[str, Any] | None, devices: NamedDevices) -> dict
     if "device" in arguments:
         arguments["device"] = devices.here(arguments["device"])
     if arguments.get("pin_memory"):
+        # Pinning needs the driver of an accelerator.
         del arguments["pin_memory"]
     return arguments
 

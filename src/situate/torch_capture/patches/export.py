@@ -57,6 +57,7 @@ def compiled_modules_called() -> Iterator[None]:
     call = OptimizedModule.__call__
 
     def call_module(wrapper: Any, *inputs: Any, **options: Any) -> Any:
+        # Hooks on the wrapper run only in its own call.
         if wrapper._forward_hooks or wrapper._forward_pre_hooks:
             return call(wrapper, *inputs, **options)
         return wrapper._orig_mod(*inputs, **options)

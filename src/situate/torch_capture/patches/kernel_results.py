@@ -88,6 +88,7 @@ def _strides(
         # The CPU kernel keeps a compact format only if gradient and input agree on it.
         alike = _compact(gradient) and _suggested_format(gradient) == _suggested_format(x)
         return [_formatted(x, (alike and _compact(x)) or _suggested_format(x))]
+    # PyTorch derives the strides of these two operators correctly, so they provide the others'.
     if name in PRODUCTS:
         return [run(aten.mul.Tensor, (args[0], args[PRODUCTS[name]]), {}).stride()]
     if name in ALIKE:

@@ -43,6 +43,8 @@ def is_here(device: Any) -> bool:
     import torch
 
     if isinstance(device, int):
+        # PyTorch takes a number as the index of an accelerator. Booleans are integers, too, but no
+        # index.
         return isinstance(device, bool)
     if isinstance(device, torch.device):
         return device.type in HERE

@@ -33,6 +33,7 @@ def tensors_unchecked() -> Iterator[None]:
     truth = tensor.__bool__
 
     def holds(question: Any) -> bool:
+        # The loss itself writes `if torch.any(var < 0)`, so it is the calling frame.
         if _checks_variance(sys._getframe(1).f_code):
             return False
         answer = getattr(question, ANSWER, None)

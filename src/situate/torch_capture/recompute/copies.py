@@ -56,6 +56,7 @@ class _Step:
         """Write the ops of a part once more."""
         self._repeated |= part.values
         for node in part.ops:
+            # An op that reads no recomputed value could start long before its result is needed.
             begins = part.values.isdisjoint(map(self._of, node.all_input_nodes))
             copied = self._copied(node, self._source)
             _without_running_statistics(copied)
@@ -72,6 +73,7 @@ class _Step:
 
     def _again_or_view(self, node: fx.Node) -> fx.Node:
         """A recomputed node, or a view of one."""
+        # Views are not among the ops of a part, so each is copied when it is first read.
         copied = self._again.get(node)
         return self._copied(node, self._again_or_view) if copied is None else copied
 
@@ -90,6 +92,8 @@ def _without_running_statistics(node: fx.Node) -> None:
     if node.target is aten._native_batch_norm_legit_functional.default and node.args[5]:
         # The first run has already written the running statistics; a second write would average
         # twice.
+        # Arguments 3 and 4 are the running statistics, 5 is `training`; outputs 3 and 4 are new
+        # statistics.
         node.target = aten._native_batch_norm_legit.no_stats
         node.args = (*node.args[:3], *node.args[5:])
         node.meta["val"] = node.meta["val"][:3]

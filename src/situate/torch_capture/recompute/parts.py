@@ -70,6 +70,7 @@ def _makers(saved: Saved, inner_values: set[Storage]) -> tuple[fx.Node, ...]:
 
 def _dependent(saved: Saved, values: frozenset[Storage]) -> Iterator[fx.Node]:
     """The nodes of the backward pass that need values, in order."""
+    # A heap of places in the graph visits the nodes in order without a look at unrelated ones.
     nodes = list(saved.number)
     nodes_of_values = {node for value in values for node in saved.nodes_of[value]}
     pending = sorted(
@@ -96,6 +97,8 @@ def _gradients(saved: Saved) -> frozenset[fx.Node]:
             loss.add(node)
         if is_backward(node) and any(source in loss for source in sources):
             loss.add(node)
+            # A factor such as 1 / n of a mean depends on the loss's gradient alone and may run at
+            # any time.
             if any(source in late or saved.storage[source][0] in forward for source in sources):
                 late.add(node)
     return frozenset(late)

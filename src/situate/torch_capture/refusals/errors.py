@@ -51,6 +51,7 @@ def explained(name: str, doing: str, signature: str = CALL, criterion: str = "")
     try:
         yield
     except SituateError as error:
+        # An inner block has already named the graph.
         if type(error) is SituateError and str(error).startswith(f"{name}: "):
             raise
         raise SituateError(f"{name}: {error}") from None

@@ -137,6 +137,7 @@ def function_remedy(kind: type) -> str:
 
 def _remedy(frame: FrameSummary) -> str:
     line = frame.lineno or 0
+    # The line itself comes first, so that the nearest match wins.
     lines = (linecache.getline(frame.filename, k) for k in range(line, line - 1 - BEFORE, -1))
     code = [text.partition("#")[0] for text in lines]
     by_file = (remedy for part, remedy in BY_FILE if part in frame.filename)

@@ -27,6 +27,7 @@ def user_line(error: BaseException) -> str:
 def user_line_in(text: str) -> str:
     """The same line of a traceback as text, among the frames that situate calls."""
     for match in reversed([*_ORIGINAL.finditer(text)]):
+        # Frames above situate's belong to the program that calls it, not to the step.
         if match["file"].startswith(SITUATE):
             break
         if is_users(match["file"]):

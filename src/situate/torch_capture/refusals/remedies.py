@@ -202,6 +202,7 @@ def _remedy(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     if any(frame.name == "_detect_is_causal_mask" for frame in frames):
         return MASK
+    # By name, because the modules of these classes are private to PyTorch.
     for kind in type(error).__mro__:
         if kind.__name__ in _KINDS:
             text = _KINDS[kind.__name__]

@@ -30,6 +30,7 @@ def backward_is_autograds(training: bool) -> Iterator[None]:
         yield
         return
     tensor, hooks = torch.Tensor, torch.autograd.graph.saved_tensors_hooks
+    # A partial method is given the hooks as `self`, as the method in its place is.
     enter = partialmethod(_refuse_packing, hooks.__enter__)
     gradients = replaced(torch.autograd, "grad", _refuse_gradients)
     with gradients, contextlib.ExitStack() as stack:

@@ -149,11 +149,13 @@ class _Checks:
     def _check_draws(self, outcome: Outcome, *states: dict[str, State]) -> None:
         """Refuse random numbers of Python or NumPy, unless they decide nothing."""
         before, between, after = states
+        # Generators that both runs advance; a first run alone may draw to set something up once.
         modules = [m for m in after if before.get(m) != between.get(m) != after[m]]
         for module in modules:
             if not self._draws_idly(outcome):
                 start = numbers_of_python()[module]
 
+                # Bound as defaults, since the loop changes both variables.
                 def look(_: str, module: str = module, start: State = start) -> None:
                     if numbers_of_python()[module] != start:
                         raise Unsupported(PYTHON_NUMBERS.format(module=module))
@@ -174,6 +176,8 @@ class _Checks:
     def _why(self) -> str:
         import torch
 
+        # Attributes that PyTorch gives every module, such as `_buffers`, would tell the user
+        # nothing.
         own = vars(torch.nn.Module())
         changed = self._environment.changed()
         places = [repr(place) for place in changed if place.rpartition(".")[2] not in own]
@@ -191,6 +195,7 @@ def check_apart(state: Mapping[str, torch.Tensor], changed: Collection[str]) -> 
             spans.setdefault(tensor.untyped_storage()._cdata, []).append((*_span(tensor), name))
     for shared in spans.values():
         reached, last = 0, ""
+        # By first byte: only the tensor that reaches farthest so far can overlap the next one.
         for begin, end, name in sorted(shared):
             apart = begin >= reached or state[name] is state[last]
             if not apart and not {name, last}.isdisjoint(changed):

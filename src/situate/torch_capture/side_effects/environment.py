@@ -211,6 +211,7 @@ class _Walk:
         elif isinstance(value, np.random.RandomState):
             self._watch(name, value.get_state, value.set_state)
         else:
+            # Other arrays, too large or of objects, are not searched as objects either.
             return isinstance(value, np.ndarray)
         return True
 
@@ -229,6 +230,7 @@ class _Walk:
         )
         self._pending.append((type(value), name))
         for key, content in attributes.items():
+            # Modules are named as the program names them, without `_modules` in between.
             inner = isinstance(value, torch.nn.Module) and key == "_modules"
             if inner:
                 self._watch(name, partial(entries, content), partial(refill, content))

@@ -15,6 +15,8 @@ KINDS: tuple[type, ...] = (OrderedDict, dict, list, set, deque, tuple)
 def entries(container: Any) -> dict[Any, Any] | list[Any]:
     """A copy of a container's contents: by key, or in order."""
     if isinstance(container, dict):
+        # Methods of the base class, here and below: those of a subclass may have effects of their
+        # own.
         return dict(dict.items(container))
     kind: Any = _kind(container)
     return list(kind.__iter__(container))

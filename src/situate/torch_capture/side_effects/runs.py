@@ -139,6 +139,8 @@ def _gradients(
     for function in pending:
         following = [target for target, _ in function.next_functions if target is not None]
         for target in following:
+            # Only a new function gets the next free number, which is the length of the list being
+            # walked.
             if order.setdefault(target, len(order)) == len(pending):
                 pending.append(target)
         leaf = names.get(id(getattr(function, "variable", None)), "")
@@ -158,6 +160,7 @@ def invariants(model: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> dict[s
         values[f"whether {of} trains (train or eval)"] = module.training
     for name, p in model.named_parameters():
         grad = p.grad
+        # A write in place keeps the identity but raises the version.
         values[f"the gradient of parameter {name!r}"] = grad is None or (id(grad), grad._version)
         values[f"whether parameter {name!r} takes a gradient"] = p.requires_grad
         values[f"the memory of parameter {name!r}"] = (

@@ -60,6 +60,7 @@ def content(tensor: torch.Tensor) -> str:
         return digest("real", key(memory))
     # Fake modes would otherwise intercept the read of real memory.
     with no_dispatch():
+        # A tensor of bytes over the whole storage, whatever part of it `tensor` shows.
         contents = torch.empty(0, dtype=torch.uint8).set_(memory).numpy()
     return digest("real", hashlib.blake2b(contents.tobytes(), digest_size=16).hexdigest())
 

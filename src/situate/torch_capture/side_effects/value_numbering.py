@@ -100,7 +100,9 @@ class Values:
                 computed from it, from inputs or from randomness get other numbers than this run's.
         """
         self.run = run
+        # The contents of real tensors may have changed since the last run.
         self._values = {key: value for key, value in self._values.items() if not value.real}
+        # A value is listed once for each of its storages, and renamed once.
         for value in {id(value): value for value in self._values.values()}.values():
             if value.depends is None or not value.depends.isdisjoint(changed):
                 value.number, value.depends = digest("earlier", value.number), None
@@ -166,6 +168,7 @@ class Values:
                 self._hold(tensor, digest(number, k), depends)
         for k, tensor in enumerate(overwritten):
             value = self.value_of(tensor)
+            # A write may cover a part of the storage alone, so the old number enters the new one.
             value.number = digest(number, "written", k, value.number, *geometry(tensor))
             value.depends, value.is_overwritten = _joined((value.depends, depends)), True
         return result
@@ -186,6 +189,7 @@ class Values:
         depends = _joined(self.value_of(tensor).depends for tensor in tensors)
         draw = ""
         if torch.Tag.nondeterministic_seeded in getattr(func, "tags", ()):
+            # The k-th draw has the same number in every run, and two draws of a run never do.
             draw, depends = f"draw {self.run.draws}", None
             self.run.draws += 1
         parts = (self.of(g) if isinstance(g, torch.Tensor) else _text(g) for g in arguments)

@@ -46,6 +46,7 @@ def sliced(traces: Traces, slices: Slices) -> tuple[Trace, Cut]:
     whole, parts = traces.whole, traces.parts(cut)
     is_over_batch = slices.batch_norm == "batch"
     norms = over_batch(Sizes(parts[0], whole), parts, cut) if is_over_batch else OverBatch()
+    # Slices of one size share a trace, which is analysed once.
     distinct = list({id(part): part for part in parts}.values())
     steps = [
         dependence(part, whole, cut.axes, _cutting(cut, parts, part), norms.nodes)

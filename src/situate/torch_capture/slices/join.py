@@ -110,6 +110,7 @@ class _Step:
             elif norm := self._norms.begin(self.graph, node, nodes, s):
                 if norm.meets:
                     yield norm
+                    # Other slices have been added to in the meantime.
                     self._slice = s
             elif node.op == "call_function" and node not in nodes:
                 nodes[node] = self._copied(node, nodes)
@@ -133,11 +134,13 @@ class _Step:
             case "PlainAOTInput":
                 return self._input(node, descriptor)
             case "TangentAOTInput":
+                # The derivative of loss / divisor begins with 1 / divisor.
                 one = self._copied(node, {})
                 return self._divided(one, divisor)
         name = path(descriptor)
         if name in part.constants:
             return self._constant(part, node, name)
+        # A buffer continues with the value that the slice before wrote.
         buffer = self._buffer_values.get(self._replicas.writes(name, self._slice))
         if buffer is not None:
             return buffer
@@ -201,6 +204,8 @@ class _Step:
                     loss.meta["partitioner_tag"] = "is_forward"
                 self._loss = descriptor, loss
             case "InputMutationAOTOutput" if path(descriptor.mutated_input) in self._norms.buffers:
+                # All slices compute the same averages over the batch; the first slice's stand for
+                # them.
                 self._new_values.setdefault(path(descriptor.mutated_input), (descriptor, node))
             case "InputMutationAOTOutput" if name := path(descriptor.mutated_input):
                 buffer = self._replicas.writes(name, self._slice)

@@ -41,6 +41,7 @@ def batch_norm_statistics(
         total += count
         share, apart = count / total, other - mean
         mean = torch.add(mean, apart, alpha=share)
+        # With the new slice's share s: (1 - s) variance + s its_variance + s (1 - s) apart^2.
         variance = torch.lerp(variance, its_variance, share)
         variance = torch.addcmul(variance, apart, apart, value=share * (1 - share))
     # Running variances are those of a sample.
@@ -89,6 +90,8 @@ def batch_norm_gradients(
         eps: is added to the variance.
         count: numbers of a channel in the batch.
     """
+    # dx = w / sqrt(v + eps) (dy - (x' sum(dy x') + sum(dy)) / n). The kernel of inference computes
+    # the first term; the sums are the gradients of weight and bias.
     scale = torch.rsqrt(variance + eps) / -count
     if weight is not None:
         scale = scale * weight

@@ -60,6 +60,7 @@ class _Pass:
         self._graph, self._node, self._nodes, self._number = graph, node, nodes, number
         self.arguments = fx.map_arg(bound_arguments(node), nodes.__getitem__)
         shape = self.arguments["input"].meta["val"].shape
+        # Dimension 1 has the channels, and a channel's statistics are over all others.
         self.count = shape.numel() // shape[1]
 
     def call(self, op: Any, *args: Any, **kwargs: Any) -> fx.Node:
@@ -100,6 +101,7 @@ class _Pass:
     def _in_place(self, node: fx.Node) -> fx.Node:
         """The node, attributed to the module and the pass of the norm."""
         own = self._node.meta
+        # A node of the backward pass names the module of its forward node by the second key.
         node.meta["nn_module_stack"] = own.get("nn_module_stack") or own.get("fwd_nn_module_stack")
         node.meta["partitioner_tag"] = own.get("partitioner_tag")
         return node
@@ -152,6 +154,8 @@ class Backward(_Pass):
         super().__init__(graph, node, nodes, number)
         own, output_mask = self.arguments, self.arguments["output_mask"]
         self._statistics = own["save_mean"], own["save_invstd"]
+        # As in inference: the statistics stand for running averages, at which the gradient stops.
+        # All slices need both sums, even if weight and bias are not trained.
         self._parts = self.call(
             torch.ops.aten.native_batch_norm_backward.default,
             *(own[name] for name in ("grad_out", "input", "weight")),

@@ -46,6 +46,7 @@ class Sizes:
 
 
 def _forward(trace: Trace) -> list[fx.Node]:
+    # Tracing of a training step tags the nodes of its backward pass.
     tags = ((node, node.meta.get("partitioner_tag")) for node in trace.graph.nodes)
     return [node for node, tag in tags if node.op != "output" and tag != "is_backward"]
 
@@ -149,6 +150,8 @@ def _norms_over_batch(part: Trace, has_statistics: Sequence[bool]) -> Iterator[f
 def _gradients(part: Trace, norms: frozenset[fx.Node]) -> Iterator[fx.Node]:
     for node in part.graph.nodes:
         if node.op == "call_function" and operator_name(node) == GRADIENT:
+            # The mean is one of the norm's outputs: a `getitem` node, whose first argument is the
+            # norm.
             mean = bound_arguments(node)["save_mean"]
             if mean is not None and mean.args[0] in norms:
                 yield node

@@ -125,6 +125,7 @@ def real(fake: FakeStep, form: SmallForm) -> torch.nn.Module:
     from torch._subclasses.fake_tensor import FakeTensor
     from torch.utils._pytree import tree_leaves
 
+    # `deepcopy` takes the copies in its memo as they are, and copies all else.
     memo: dict[int, Any] = {}
     for module in fake.model.modules():
         stores = (module._parameters, module._buffers, vars(module))

@@ -27,6 +27,7 @@ class GradientSums:
 
     def __init__(self, graph: fx.Graph, replica: Sequence[int], order: Sums) -> None:
         self._graph, self._replica, self._order = graph, replica, order
+        # The last slice of each replica, since later entries replace earlier ones.
         self._last = {r: s for s, r in enumerate(replica)}
         self._descriptor: dict[str, Any] = {}
         # By parameter: the sum of each replica that is not in the total yet, and the total.
@@ -85,7 +86,7 @@ class _Sum:
 
     def __init__(self, plus: Plus, order: Sums) -> None:
         self._plus, self._order = plus, order
-        # Parts that are not added up yet with how many summands each has, fewer and fewer.
+        # Parts (number of summands, node) still to be added, in falling order of the number.
         self._parts: list[tuple[int, fx.Node]] = []
 
     def add(self, node: fx.Node) -> None:
@@ -101,6 +102,7 @@ class _Sum:
         return self._parts[0][1]
 
     def _is_due(self) -> bool:
+        # A tree works like a binary counter: two parts of 2^k summands become one of 2^(k + 1).
         (before, _), (last, _) = self._parts[-2:]
         return self._order == "chain" or before == last
 

@@ -30,10 +30,11 @@ class Traces:
         self.fake = fake
         self.name = name
         self.check = check
+        # In a tuple, because None is a result as well.
         self._witness: tuple[Witness | None] | None = None
         # By the dimensions that are cut, and the samples of a slice.
         self._parts: dict[tuple[tuple[int | None, ...], int], Trace] = {}
-        # Those of slices with numbers of their own, by the cut and the slice.
+        # Traces of slices with sequences of their own, by cut and slice.
         self._own: dict[tuple[Cut, int], Trace] = {}
 
     @cached_property

@@ -75,10 +75,12 @@ def _proved_reduction(step: Dependence) -> Reduction | None:
 
 def _reduction(step: Dependence) -> Reduction:
     loss, relation = step.loss, step.relation(step.loss).summed()
+    # Zeros fit any power; a mean is the usual reduction.
     power = 1 if relation.power is None else relation.power
     if relation.kind != "reduced":
         raise _unknown(loss, "it takes in all samples")
     if power not in POWERS:
+        # With k equal slices W = k r^p v = k^(1 - p) v.
         raise _unknown(loss, f"it grows with the batch's size to the power of {1 - power}")
     return POWERS[power]
 

@@ -129,6 +129,7 @@ def _cut(fake: FakeStep, axes: Sequence[int | None], affordable: float) -> Cut |
     """A small batch in two slices; None if it would have fewer than two samples."""
     sizes = (t.shape[axis] for t, axis in zip(fake.tensors, axes, strict=True) if axis is not None)
     samples = int(min(*sizes, SAMPLES, affordable))
+    # Equal slices would hide a loss that weighs them equally instead of by their samples.
     last = max(samples // 3, 1)
     return Cut((samples - last, last), tuple(axes)) if samples >= 2 else None
 

@@ -78,6 +78,7 @@ def _is_draw(func: Any, result: Any) -> bool:
     """True for a random operator that makes a small tensor from randomness alone."""
     from torch._subclasses.fake_tensor import FakeTensor
 
+    # Operators such as dropout also read a tensor, whose values may be unknown.
     alone = not any("Tensor" in str(argument.type) for argument in func._schema.arguments)
     return alone and isinstance(result, FakeTensor) and result.numel() <= MAX_DRAWN
 

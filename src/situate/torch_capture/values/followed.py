@@ -107,6 +107,8 @@ class Followed:
         from torch.utils._mode_utils import no_dispatch
 
         if self.of(tensor) is None:
+            # A fake tensor keeps small constants of a program as real tensors. PyTorch drops all
+            # constants of a memory once an operator writes into it.
             memory = tensor.constant.untyped_storage()
             sharing = tensor.fake_mode.fake_tensor_converter.constant_storage_mapping
             with no_dispatch():
@@ -156,6 +158,7 @@ class Followed:
 
         results, overwritten = tree_leaves(result), list(tensors_written_by(func, *args))
         sizes = [tensor.numel() for tensor in _tensors(result)]
+        # Real values of large tensors would take the memory and time that fake ones save.
         if sum(sizes) > self._budget or max(sizes, default=0) > MAX_KEPT_NUMBERS:
             self.lose(func, *args)
             return
@@ -211,6 +214,7 @@ def data_forgotten() -> Iterator[None]:
     values."""
     import torch
 
+    # `getattr` on the class would call the descriptor instead of returning it.
     before = inspect.getattr_static(torch.Tensor, "data")
 
     def assign(tensor: Any, value: torch.Tensor) -> None:
@@ -261,6 +265,7 @@ def copied(tensor: torch.Tensor) -> torch.Tensor:
     from torch.utils._mode_utils import no_dispatch
 
     with no_dispatch():
+        # The whole memory, so that offset and strides stay the same.
         return _view(tensor, tensor.untyped_storage().clone())  # type: ignore[no-untyped-call]
 
 
@@ -281,4 +286,5 @@ def _fake_kind() -> type:
 
 
 def _key(real: torch.Tensor) -> int:
+    # The address of PyTorch's own object of the memory, which all views of it share.
     return int(real.untyped_storage()._cdata)

@@ -103,6 +103,7 @@ def _options(problem: Problem, plan: DataParallel, devices: Sequence[int]) -> li
             f"device {problem.cluster.names[outside[0]]!r} is no accelerator, and DDP and FSDP "
             "take devices of one kind"
         )
+    # Without one of these flags, `accelerate launch` reads the user's saved configuration instead.
     return [*count, *(FSDP if plan.sharded else ("--multi_gpu",))]
 
 

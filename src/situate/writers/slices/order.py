@@ -55,6 +55,7 @@ def middles(schedule: Schedule, of_op: Sequence[Pass | None]) -> dict[Pass, floa
     for step, start, end in zip(of_op, schedule.start.tolist(), schedule.end.tolist(), strict=True):
         if step is not None and end > start:
             seconds[step] += end - start
+            # The mean is weighted by time: a short op at the edge of a pass hardly moves it.
             moment[step] += (end - start) * (start + end) / 2
     return {step: moment[step] / seconds[step] for step in seconds}
 
@@ -115,7 +116,10 @@ def one_f_one_b(ranks: int, slices: int, chunks: int = 1) -> list[list[Pass]]:
 def _row(rank: int, ranks: int, slices: int, chunks: int) -> list[Pass]:
     forward = _forward_passes(ranks, slices, chunks)
     steps = [Pass(chunk * ranks + rank, "F", part) for chunk, part in forward]
+    # Gradients meet the last chunk of a rank first, and slices in the same order as forward.
     back = [Pass((chunks - 1 - chunk) * ranks + rank, "B", part) for chunk, part in forward]
+    # Forward passes before the first backward pass: as many as there are ranks behind; interleaved,
+    # twice as many, after a whole group through every chunk but the last.
     ahead = ranks - rank - 1
     if chunks > 1:
         ahead = 2 * ahead + (chunks - 1) * ranks
@@ -128,6 +132,7 @@ def _row(rank: int, ranks: int, slices: int, chunks: int) -> list[Pass]:
 
 def _forward_passes(ranks: int, slices: int, chunks: int) -> list[tuple[int, int]]:
     """Chunk and slice of each forward pass in turn."""
+    # One chunk has no other to alternate with, so all slices are one group.
     group = ranks if chunks > 1 else slices
     return [
         (chunk, part)

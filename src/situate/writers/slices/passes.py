@@ -67,6 +67,7 @@ def _fill(
         same_direction = [
             stages[k] for k in neighbours_in_parts if runs_forward(graph.ops[k]) == forward
         ]
+        # The last input or the first reader in time; backward passes go through stages in reverse.
         last = max if forward == reads or not same_direction else min
         stages[j] = last(same_direction or [stages[k] for k in neighbours_in_parts], default=ONCE)
 
@@ -164,6 +165,8 @@ def _apart(schedule: Schedule, halves: Sequence[Pass | None]) -> set[tuple[int, 
     for j, half in enumerate(halves):
         if half is not None and half.kind == "W" and (half.stage, half.slice) in handed_on:
             place = half.stage, half.slice
+            # The sum is late seconds less `LATE` times all seconds of W; it is positive if the
+            # share is larger.
             behind = (1 - LATE) if start[j] >= handed_on[place] else -LATE
             late[place] += behind * (end[j] - start[j])
     return {place for place, seconds in late.items() if seconds > 0}

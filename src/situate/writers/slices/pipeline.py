@@ -133,6 +133,7 @@ def _with_joined_passes(row: Sequence[Pass]) -> list[Pass]:
     """
     joined_row: list[Pass] = []
     for step in row:
+        # A W comes after its I in any order of passes, so a row never begins with one.
         if step.kind == "W" and not step.stage and joined_row[-1] == step._replace(kind="I"):
             joined_row[-1] = step._replace(kind="B")
         else:
@@ -156,7 +157,7 @@ def warn_of_one_f_one_b(problem: Problem, schedule: Schedule, pipeline: SlicePip
 def _warn_of_jumps(problem: Problem, stage: Sequence[int]) -> None:
     """
     Raises:
-        NotAPipeline: an op reads what a later stage makes.
+        NotAPipeline: an op reads a tensor of a later stage.
     """
     if far := jumps(problem.graph, stage):
         names = _list_text(problem.graph.ops[producer].name for producer, _ in far)

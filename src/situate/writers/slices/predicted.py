@@ -56,10 +56,10 @@ def _op_order(problem: Problem, of_op: Sequence[Pass | None], order: Sequence[Pa
     follow their inputs."""
     place = {step: i for i, step in enumerate(order)}
     key = np.array([-1 if step is None else place[step] for step in of_op])
-    readers, _ = neighbours(problem.graph)
+    inputs, _ = neighbours(problem.graph)
     for j in problem.graph.order:
         if of_op[j] is None:
-            key[j] = max((key[k] for k in readers[j]), default=-1)
+            key[j] = max((key[k] for k in inputs[j]), default=-1)
     program = places(problem.graph.program_order)
     return np.lexsort((program, key)).astype(np.int32)
 

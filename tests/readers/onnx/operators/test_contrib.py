@@ -1,4 +1,4 @@
-"""Types of what operators make that onnx does not know, as ONNX Runtime makes them."""
+"""Types of the outputs of operators that onnx does not know, as ONNX Runtime makes them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def model_of(op: str, inputs: str, outputs: int = 1, **attributes: Any) -> bytes
 
 
 def outputs_of(op: str, inputs: str, outputs: int = 1, **attributes: Any) -> list[tuple[Any, str]]:
-    """Shapes and types of what an op makes."""
+    """Shapes and types of an op's outputs."""
     shapes = Shapes.of(infer(loaded(model_of(op, inputs, outputs, **attributes)), {}).graph)
     infos = [shapes.get(f"o{place}") or Info((), "") for place in range(outputs)]
     return [(info.shape, info.dtype) for info in infos]

@@ -1,4 +1,4 @@
-"""Operators of ONNX Runtime make what their standard twins make."""
+"""Operators of ONNX Runtime make the same outputs as their standard twins."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ def _projected(call: Call, past_place: int) -> list[Shape]:
     """Output shapes of `Attention` and `QAttention`: (batch, positions, width of values), (2,
     batch, heads, positions of past and present, width of a head)."""
     (batch, positions, _), weights = call.shape(0), call.shape(1)
+    # By default, one weight matrix makes queries, keys and values of one width, side by side.
     widths = call.numbers("qkv_hidden_sizes") or [weights[1] // 3] * 3
     heads, past = call.required("num_heads"), call.shape(past_place)
     return [
@@ -28,8 +29,10 @@ def _multi_head(call: Call, past_place: int) -> list[Shape]:
     query, key, value = call.shape(0), call.shape(1), call.shape(2)
     heads = call.required("num_heads")
     batch, positions = query[:2]
+    # Packed queries, keys and values: (batch, positions, heads, 3, width of a head).
     width = query[2] * query[4] if len(query) == 5 else query[2]
     values = width if not value else value[-1] * (heads if len(value) == 4 else 1)
+    # (batch, heads, positions, width of a head) or (batch, positions, width).
     keys = positions if not key else key[2] if len(key) == 4 else key[1]
     present = batch, heads, _present(call, call.shape(past_place), keys)
     return [
@@ -44,6 +47,7 @@ def _grouped(call: Call) -> list[Shape]:
     """As `_multi_head`, with fewer heads of keys and values, and perhaps all three in one input."""
     (batch, positions, width), heads = call.shape(0), call.required("num_heads")
     fewer = call.required("kv_num_heads")
+    # Without keys of its own, input 0 has the heads of queries, keys and values side by side.
     head = width // (heads if call.has(1) else heads + 2 * fewer)
     total = _present(call, call.shape(3), positions)
     present = (batch, fewer, total, head)
@@ -177,6 +181,7 @@ def _normalised(call: Call) -> list[Shape]:
 
 def _embedded(call: Call) -> list[Shape]:
     ids, width = call.shape(0), call.shape(2)[1]
+    # The normalised sum of embeddings, the length of each sequence, and the sum itself.
     return [(*ids, width), ids[:1], (*ids, width)]
 
 
@@ -198,6 +203,7 @@ def _expanded(call: Call) -> list[Shape]:
         return []
     shape = list(call.shape(0))
     axis = int(onnx.numpy_helper.to_array(call.contents[1]).reshape(()))
+    # A negative axis counts from the end of the result, which has one axis more.
     shape.insert(axis + len(shape) + 1 if axis < 0 else axis, 1)
     return [tuple(shape)]
 

@@ -21,6 +21,7 @@ class Schemas:
     def __init__(self, model: Any) -> None:
         self._imports = list(model.opset_import)
         imported = {opset.domain: int(opset.version) for opset in self._imports}
+        # A model may import the standard domain by either of its names.
         imported.setdefault("", imported.pop(STANDARD, 1))
         self.opsets = imported
 
@@ -108,6 +109,7 @@ class Schemas:
             schema = onnx.defs.get_schema(node.op_type, version, node.domain)
             if not schema.deprecated:
                 return schema if schema.has_type_and_shape_inference_function else None
+            # An operator that is deprecated now may have a valid older version.
             version = schema.since_version - 1
         return None
 

@@ -60,12 +60,15 @@ def twin_shapes(call: Call) -> list[Shape]:
     """Output shapes of a node with a twin; an exception if they cannot be inferred."""
     twin = TWINS.get(call.node.op_type)
     if call.node.op_type == "QLinearConcat":
+        # Inputs: scale and zero point of the output, then three of each part: tensor, scale, zero
+        # point.
         twin = Twin("Concat", range(2, len(call.kinds), 3))
     if twin is None:
         return []
     shapes = [call.shape(place) for place in twin.places]
     last = twin.channels_last or bool(call.number("channels_last"))
     if last:
+        # (n, ..., channels) -> (n, channels, ...), as the standard operator takes it.
         shapes[0] = (shapes[0][0], shapes[0][-1], *shapes[0][1:-1])
     if twin.kind == "MatMul":
         shapes = [_transposed(call, shape, side) for shape, side in zip(shapes, "AB", strict=True)]

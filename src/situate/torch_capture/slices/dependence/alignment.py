@@ -79,6 +79,7 @@ class _Copy:
         sources = [self._standing(*pair) for pair in zip(ours, theirs, strict=True)]
         if None in sources:
             return False
+        # `node_copy` asks for sources in the order in which `map_arg` visits the arguments.
         following = iter(sources)
         copied = self.graph.node_copy(node, lambda _: next(following))
         self.whole[copied], self.standing[node] = other, [copied]

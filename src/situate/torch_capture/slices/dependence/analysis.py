@@ -221,6 +221,7 @@ def _is_consequence(call: Call, finding: Finding) -> bool:
     if finding.backward and finding.reason is Reason.STATISTICS:
         return True
     sources = call.node.all_input_nodes
+    # After a matrix of all pairs of samples, every finding is a consequence.
     if any(call.relation(n).assumed and len(call.growing_of(n)) > 1 for n in sources):
         return True
     follows = any(relation.assumed for relation in call.inputs)

@@ -124,6 +124,7 @@ def constant_relation(ours: torch.Tensor, theirs: torch.Tensor, cutting: Cutting
     if ours.shape[axis] * cutting.ratio != theirs.shape[axis]:
         return UNKNOWN
     entries = Fraction(ours.shape[axis], cutting.samples)
+    # The first entry of each slice along the axis, if slices begin at whole entries.
     starts = [start * entries for start in cutting.starts]
     if any(start.denominator != 1 for start in starts):
         return UNKNOWN
@@ -174,6 +175,7 @@ def _step_of_integers(whole: torch.Tensor, axis: int, entries: int) -> int:
         return 0
     rows = whole.movedim(axis, 0)
     steps = torch.unique(rows[entries:] - rows[:-entries])
+    # The integers of the first sample lie in its own range, so none names another sample.
     own = bool(((rows[:entries] >= 0) & (rows[:entries] < max(int(steps[0]), 1))).all())
     return int(steps[0]) if len(steps) == 1 and own else 0
 
@@ -199,6 +201,7 @@ def _along(
             return UNKNOWN
         if start:
             scales.add(Fraction(int(offsets), start))
+    # W = v_s + scale m_s must hold with one scale for all slices.
     if len(scales) != 1 or (scale := scales.pop()).denominator != 1:
         return UNKNOWN
     # A place below zero, or behind those of the slice, is that of another sample in the batch.
@@ -216,6 +219,7 @@ def _power(whole: torch.Tensor, part: torch.Tensor, ratio: Fraction) -> int | No
         return None
     one, other = whole.double(), part.double()
     for power in (p for p in range(-MAX_POWER, MAX_POWER + 1) if p):
+        # r = 1 / ratio, so r^p = ratio^-p.
         if torch.allclose(one, other * float(ratio) ** -power, RELATIVE_ROUNDING, 0.0):
             return power
     return None

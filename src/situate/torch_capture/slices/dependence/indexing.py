@@ -64,6 +64,7 @@ def _embedding(call: Call) -> Relation:
         raise Unrelated(Reason.PAIRS)
     if table.kind == "reduced" or indices.kind == "reduced":
         raise Unrelated(Reason.LOSS)
+    # Frequencies are counted over the samples of a slice.
     if call.arguments.get("scale_grad_by_freq"):
         raise Unrelated(Reason.TOGETHER)
     return replace(indices, power=table.power)
@@ -108,7 +109,7 @@ def _indexed(call: Call, source: Relation, indices: Sequence[fx.Node | None]) ->
     if not axes:
         return source
     by_samples = (r for r in (source, *relations) if r is not None and r.kind == "by_sample")
-    # Whichever dimensions these have their samples along, `axes` says where they come to lie.
+    # `axes` holds the samples' dimension in the result; those in the operands do not matter.
     batch = common((replace(relation, axis=0) for relation in by_samples), otherwise=by_sample(0))
     return call.check_grows(by_sample(axes.pop(), source.power, batch.blocks))
 
@@ -201,6 +202,7 @@ def _scattered(
         return call.check_grows(replace(batch, power=power, uniform=False))
     if own.kind == "shared" == entry.kind:
         return target.with_power(power)
+    # Every sample adds its entries to zeros, so the slices' results add up to the batch's.
     if adds and target.power is None and own.kind == "by_sample" and own.axis == dim:
         common((own, entry))
         return reduced(entry.power)
@@ -239,6 +241,7 @@ def _check_axes(
     if values.kind == "by_sample":
         ranks = [len(call.shape(node)) for node in indices if node is not None]
         rank = max(ranks, default=0) + call.rank("self") - len(ranks)
+        # Values are broadcast to `self[indices]`, whose dimensions they match from the last one.
         axes.add(rank - len(call.shape(call.arguments["values"])) + values.axis)
     if len(axes) > 1:
         raise Unrelated(Reason.PAIRS)
@@ -263,6 +266,7 @@ def bag(call: Call) -> Relations:
     )
     entries = call.shape(call.arguments["indices"])[0]
     weights = call.operand("per_sample_weights") or indices
+    # Bags of equally many entries: each bag holds entries of one sample.
     own = offsets.kind == "places" and common((indices, weights)).blocks == 1
     if not own or table.kind != "shared" or offsets.scale * call.shape()[0] != entries:
         raise Unrelated(Reason.PLACE)

@@ -121,6 +121,7 @@ def _result(call: Call, k: int, batch: Relation, reduction: int) -> Relation:
         return call.check_grows(by_sample(axis, 0, batch.blocks), k)
     if k and call.name in OF_CLASSES:
         return reduced(0)  # the weights of all labels, in sum
+    # A mean over n samples is sum_s r_s mean_s; a sum has no factor r_s.
     return reduced(int(reduction == MEAN))
 
 

@@ -126,6 +126,7 @@ class Call:
         if dims is None or dims == []:
             return set(range(rank))
         listed = dims if isinstance(dims, (list, tuple)) else [dims]
+        # Negative dimensions count from the last one; a number has none.
         return {i % max(rank, 1) for i in listed}
 
     def same(self, *names: str) -> bool:

@@ -149,11 +149,13 @@ def _power(call: Call, operands: Sequence[Relation]) -> int | None:
         return reduce(_times, powers)
     if name in ("div", "true_divide"):
         return _quotient(call, powers)
+    # r^p x + r^p y = r^p (x + y), and f(r^p x) = r^p f(x) since r > 0.
     if name in SUMS or name in SCALED or name == "copy":
         return one_power(powers)
     if name in CHOICES:
         return _choice(call, powers)
     if name in COMPARISONS:
+        # A positive factor common to both sides changes no comparison.
         one_power(powers)
         return 0
     # A gradient is linear in its first input, the gradient of the output.
@@ -170,6 +172,7 @@ def _power(call: Call, operands: Sequence[Relation]) -> int | None:
 
 def _quotient(call: Call, powers: Sequence[int | None]) -> int | None:
     if call.arguments.get("rounding_mode") is not None:
+        # floor(r x) differs from r floor(x).
         return one_power([*powers, 0])
     if powers[0] is None:
         return None
@@ -177,6 +180,7 @@ def _quotient(call: Call, powers: Sequence[int | None]) -> int | None:
 
 
 def _choice(call: Call, powers: Sequence[int | None]) -> int | None:
+    # The place of the condition among the operands.
     at = 0 if call.name == "where" else 1
     if powers[at]:
         raise Unrelated(Reason.NUMBER)
@@ -188,9 +192,11 @@ def _root(call: Call, power: int | None) -> int | None:
     exponents = {"square": 2, "sqrt": 0.5, "rsqrt": -0.5, "reciprocal": -1}
     exponent = exponents.get(call.name) or call.arguments.get("exponent")
     if power is None:
+        # 0^e is 0 for e > 0, and zeros fit any power; for other e it is 1 or infinite.
         return None if isinstance(exponent, (int, float)) and exponent > 0 else 0
     if power == 0:
         return 0
+    # Powers are integers, so sqrt(r x) has none.
     if not isinstance(exponent, (int, float)) or not float(power * exponent).is_integer():
         raise Unrelated(Reason.NUMBER)
     if not math.isclose(exponent, call.whole_arguments.get("exponent", exponent)):
@@ -202,6 +208,7 @@ def _of_reduced(call: Call, operands: Sequence[Relation]) -> Relation:
     """The relation of a result computed from sums over samples, which pass through linear
     operators."""
     name = call.name
+    # Beside sums, samples may only be zeros, which fit any relation.
     if any(r.kind == "by_sample" and not (r.uniform and r.power is None) for r in operands):
         raise Unrelated(Reason.TOGETHER)
     if call.growing[0] != ():
@@ -218,6 +225,7 @@ def _of_reduced(call: Call, operands: Sequence[Relation]) -> Relation:
     if name in ("mul", "div", "true_divide"):
         raise Unrelated(Reason.PRODUCT)
     if name in SUMS:
+        # A shared addend counts once a batch, so each slice adds its share r_s of it.
         return reduced(one_power((relation.summed().power for relation in operands), Reason.POWERS))
     if name in CHOICES:
         at = 0 if name == "where" else 1

@@ -52,6 +52,7 @@ def _product(
     powers = [factor.power for factor in factors]
     power = None if None in powers else sum(p for p in powers if p is not None)
     if "reduced" in kinds:
+        # A product is linear in each factor, so it passes a sum on if all other factors are shared.
         if kinds.count("shared") == len(kinds) - 1 and call.growing[0] == ():
             return reduced(power)
         raise Unrelated(Reason.TOGETHER if "by_sample" in kinds else Reason.PRODUCT)
@@ -70,6 +71,7 @@ def _product(
     # The samples' label remains in the result, or the product sums over it.
     if label in result:
         return call.check_grows(by_sample(result.index(label), power, blocks))
+    # A shared factor along the samples would weigh each sample by its place.
     if any(f.kind == "shared" and label in own for f, own in zip(factors, labels, strict=True)):
         raise Unrelated(Reason.PLACE)
     return reduced(power)

@@ -51,7 +51,7 @@ def reduction(call: Call) -> Relations:
     if source.kind in ("places", "unknown"):
         raise Unrelated(Reason.PLACE)
     if source.kind == "by_sample" and kept_labels(call.node) is not None:
-        # As many as there are labels; where some are left out, a note says so.
+        # A count of labels is n, so W = v_s / r_s; `label_notes` warns if some are left out.
         return SHARED.with_power(-1)
     if source.kind == "reduced":
         if call.name in ADDING and call.has_equal_arguments:
@@ -104,6 +104,7 @@ def _over_samples(call: Call, source: Relation) -> Relation:
     if source.uniform and call.name in ("mean", "amax", "amin", "sum"):
         # A value that all samples share; a sum counts it once a sample.
         power = source.power
+        # W = n x and v_s = n_s x, so W = v_s / r_s.
         if call.name == "sum" and power is not None:
             power -= 1
         return Relation("shared", power)
@@ -112,6 +113,7 @@ def _over_samples(call: Call, source: Relation) -> Relation:
         raise Unrelated(Reason.TOGETHER)
     if source.power is None or call.name != "mean":
         return reduced(source.power)
+    # W = sum_s r_s mean_s.
     return reduced(source.power + 1)
 
 

@@ -161,6 +161,8 @@ def _of_no_schema(call: Call) -> Relations:
 
 
 def _filled(call: Call) -> Relation:
+    # Uninitialised numbers are written over before they are read, so they fit any relation as zeros
+    # do.
     power = None if call.name in ZEROS or "empty" in call.name else _fill_power(call)
     if call.growing[0] == ():
         return Relation("shared", power)
@@ -223,6 +225,7 @@ def _random_relation(call: Call) -> Relations:
         if call.growing[0] == ():
             raise Unrelated(Reason.RANDOM)
         return UNKNOWN
+    # Dropout multiplies its first input by a draw; other operators read only the shape of theirs.
     scales = call.name in DROPOUTS
     if any(source.power for source in call.inputs[scales:]):
         raise Unrelated(Reason.NUMBER)

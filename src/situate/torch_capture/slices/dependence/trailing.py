@@ -122,6 +122,7 @@ def grouped(call: Call) -> Relations:
             if relation.kind != "by_sample" or (relation.axis, relation.blocks) != (axis, 1):
                 raise Unrelated(Reason.PAIRS)
     power = _power(call)
+    # The backward pass returns gradients of the input, the kernels and the bias.
     axes = (1,) if call.name == "convolution" else (1, 0, 0)
     return tuple(
         call.check_grows(Relation("by_sample", power, axis), k)

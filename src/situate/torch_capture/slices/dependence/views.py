@@ -65,6 +65,7 @@ def joined(call: Call) -> Relation:
         return _concatenated(call, sources, batch)
     if any(source.kind == "shared" and source.power not in (0, None) for source in sources):
         raise Unrelated(Reason.NUMBER)
+    # A stack adds its dimension at `axis`, which moves later dimensions by one.
     moved = batch.axis + (stacked and axis <= batch.axis)
     return call.check_grows(replace(batch, axis=moved, uniform=False))
 
@@ -157,6 +158,7 @@ def _permuted(call: Call, source: Relation) -> Relation:
 
 
 def _repeated(call: Call, source: Relation) -> Relation:
+    # Both operators add new dimensions in front; each repetition is a block with all samples.
     added = len(call.shape()) - len(call.shape(call.first))
     axis = source.axis + added
     times = call.shape()[axis] // call.shape(call.first)[source.axis]
@@ -257,6 +259,7 @@ def _kept_along(call: Call, source: Relation) -> Relation:
 
 def _padded(call: Call, source: Relation) -> Relation:
     pad = call.arguments["pad"]
+    # `pad` holds a pair of lengths for each dimension, beginning with the last.
     from_end = len(call.shape()) - 1 - source.axis
     if any(pad[2 * from_end : 2 * from_end + 2]):
         raise Unrelated(Reason.PLACE)
@@ -286,6 +289,7 @@ def _unfolded(call: Call, source: Relation) -> Relation:
 def _gradient(call: Call, source: Relation) -> Relation:
     """The relation of the gradient of a range or a diagonal, which is zero elsewhere."""
     axes = call.growing[0]
+    # The gradient has the input's dimensions, some of which the output lacks.
     if call.name == "select_backward":
         dim = call.arguments["dim"] % len(call.shape())
         source = replace(source, axis=source.axis + (dim <= source.axis))
@@ -304,6 +308,7 @@ def _gradient(call: Call, source: Relation) -> Relation:
 def _range_gradient(call: Call, source: Relation) -> Relation:
     size, whole_size = call.shape()[source.axis], next(shapes(call.whole))[source.axis]
     ours, theirs = _range(call.arguments, size), _range(call.whole_arguments, whole_size)
+    # The gradient of every step-th sample, as in `_part`.
     begins_alike = ours[2] == theirs[2] > ours[0] == theirs[0]
     if begins_alike and ours[1] == size and theirs[1] == whole_size and not size % ours[2]:
         return call.check_grows(source)
