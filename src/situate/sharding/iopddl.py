@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 import zlib
 from pathlib import Path
@@ -151,4 +150,5 @@ def _tables(edges: _Edges, costs: list[np.ndarray]) -> dict[tuple[int, int], np.
 
 def _sum(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """The sum of costs; above 2^62, which is forbidden anyhow, 2^62."""
-    return np.clip(one + other, -LARGEST, LARGEST)
+    total: np.ndarray = np.clip(one + other, -LARGEST, LARGEST)
+    return total
