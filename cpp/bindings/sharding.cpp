@@ -24,28 +24,34 @@ bool ascends(const Array<int64_t, 1>& sums, size_t last) {
 struct ShardingArrays {
   Array<int64_t, 1> first;
   Array<double, 1> cost;
-  Array<int64_t, 1> usage, begin, end, source, target, table;
+  Array<int64_t, 1> part, begin, end, usage, source, target, table;
   Array<double, 1> pair_cost;
   int64_t limit;
 
   void check_arrays() const {
-    const size_t ops = begin.size(), edges = source.size();
-    check(end.size() == ops && first.size() == ops + 1 && usage.size() == cost.size() &&
-              ascends(first, cost.size()),
-          "arrays over ops or strategies differ in length");
+    const size_t edges = source.size(), parts = begin.size();
+    check(first.size() > 0 && ascends(first, cost.size()) && part.size() == first.size() &&
+              ascends(part, parts) && end.size() == parts,
+          "arrays over ops, strategies or parts differ in length");
     check(target.size() == edges && table.size() == edges + 1 && ascends(table, pair_cost.size()),
           "arrays over edges differ in length");
-    for (size_t i = 0; i < ops; ++i) check(strategies(i) > 0, "every op needs a strategy");
+    int64_t bytes = 0;
+    const auto ops = static_cast<int64_t>(first.size() - 1);
+    for (int64_t i = 0; i < ops; ++i) {
+      check(strategies(i) > 0, "every op needs a strategy");
+      bytes += strategies(i) * (part.data()[i + 1] - part.data()[i]);
+    }
+    check(bytes == static_cast<int64_t>(usage.size()), "a part has bytes for each strategy");
     for (size_t k = 0; k < edges; ++k) {
       const int64_t a = source.data()[k], b = target.data()[k];
-      check(a >= 0 && a < b && b < static_cast<int64_t>(ops), "an edge joins two ops in order");
+      check(a >= 0 && a < b && b < ops, "an edge joins two ops in order");
       check(table.data()[k + 1] - table.data()[k] == strategies(a) * strategies(b),
             "a table has a cost for each pair of strategies");
     }
   }
-  int64_t strategies(size_t op) const { return first.data()[op + 1] - first.data()[op]; }
+  int64_t strategies(int64_t op) const { return first.data()[op + 1] - first.data()[op]; }
   sharding::Arrays arrays() const {
-    return {view(first),  view(cost),   view(usage), view(begin),     view(end),
+    return {view(first),  view(cost),   view(part),  view(begin),     view(end), view(usage),
             view(source), view(target), view(table), view(pair_cost), limit};
   }
 };
@@ -68,16 +74,18 @@ void bind_sharding(nb::module_& module) {
                              R"(A problem of n ops with s strategies and e edges.
 
 first: (n + 1,) strategies before each op.
-cost, usage: (s,) cost and bytes of a strategy.
-begin, end: (n,) times between which an op's strategy is in memory.
+cost: (s,) cost of a strategy.
+part: (n + 1,) parts of memory before each op.
+begin, end: (p,) times between which a part is in memory.
+usage: bytes of each part, for each strategy of its op.
 source, target: (e,) ops of an edge, source before target; each pair once.
 table: (e + 1,) numbers in pair_cost before each edge's table, which has a row for each strategy of
     the source.
 limit: bytes in memory at any time.)")
       .def(nb::init<Array<int64_t, 1>, Array<double, 1>, Array<int64_t, 1>, Array<int64_t, 1>,
                     Array<int64_t, 1>, Array<int64_t, 1>, Array<int64_t, 1>, Array<int64_t, 1>,
-                    Array<double, 1>, int64_t>(),
-           nb::kw_only(), "first"_a, "cost"_a, "usage"_a, "begin"_a, "end"_a, "source"_a,
+                    Array<int64_t, 1>, Array<double, 1>, int64_t>(),
+           nb::kw_only(), "first"_a, "cost"_a, "part"_a, "begin"_a, "end"_a, "usage"_a, "source"_a,
            "target"_a, "table"_a, "pair_cost"_a, "limit"_a);
   nb::class_<sharding::Solver>(module, "ShardingSolver",
                                "Rounds of lower bounds and search, side by side.")

@@ -34,7 +34,8 @@ void ForestSearch::restart(std::span<const int> start) {
   chosen_.assign(start.begin(), start.end());
   loads_ = Loads(instance_.times());
   for (int i = 0; i < instance_.ops(); ++i)
-    loads_.add(instance_.begin(i), instance_.end(i), instance_.usage(i)[chosen_[i]]);
+    for (const Part& part : instance_.parts(i))
+      loads_.add(part.begin, part.end, part.usage[chosen_[i]]);
   value_ = instance_.value(chosen_);
 }
 
@@ -134,10 +135,12 @@ void ForestSearch::weigh(double share) {
     const int op = branch.op, count = instance_.strategies(op);
     double* value = &value_of_[branch.start];
     const double* cost = instance_.cost(op);
-    const int64_t* usage = instance_.usage(op);
-    const double price = share * (price_sum_[instance_.end(op)] - price_sum_[instance_.begin(op)]);
-    for (int x = 0; x < count; ++x)
-      value[x] = cost[x] + price * static_cast<double>(usage[x]) + kTie * random_.unit();
+    for (int x = 0; x < count; ++x) value[x] = cost[x] + kTie * random_.unit();
+    for (const Part& part : instance_.parts(op)) {
+      const double price = share * (price_sum_[part.end] - price_sum_[part.begin]);
+      if (price == 0) continue;
+      for (int x = 0; x < count; ++x) value[x] += price * static_cast<double>(part.usage[x]);
+    }
     for (const Neighbour& n : instance_.neighbours(op)) {
       if (in_forest_[n.op] == mark_) continue;
       const Neighbour& other = instance_.neighbours(n.op)[n.reverse - instance_.row(n.op)];
@@ -204,8 +207,10 @@ void ForestSearch::apply(bool back) {
   for (const Branch& branch : forest_) {
     const int op = branch.op;
     if (chosen_[op] == next_[op]) continue;
-    const int64_t bytes = instance_.usage(op)[next_[op]] - instance_.usage(op)[chosen_[op]];
-    loads_.add(instance_.begin(op), instance_.end(op), back ? -bytes : bytes);
+    for (const Part& part : instance_.parts(op)) {
+      const int64_t bytes = part.usage[next_[op]] - part.usage[chosen_[op]];
+      loads_.add(part.begin, part.end, back ? -bytes : bytes);
+    }
   }
 }
 
@@ -231,8 +236,8 @@ void ForestSearch::set(int op, int strategy) {
     value_ += n.rows[static_cast<int64_t>(strategy) * far + chosen_[n.op]] -
               n.rows[static_cast<int64_t>(was) * far + chosen_[n.op]];
   }
-  loads_.add(instance_.begin(op), instance_.end(op),
-             instance_.usage(op)[strategy] - instance_.usage(op)[was]);
+  for (const Part& part : instance_.parts(op))
+    loads_.add(part.begin, part.end, part.usage[strategy] - part.usage[was]);
   chosen_[op] = strategy;
 }
 

@@ -18,17 +18,17 @@ std::vector<int64_t> distinct_starts(const Arrays& arrays) {
 }  // namespace
 
 Instance::Instance(const Arrays& arrays)
-    : ops_(static_cast<int>(arrays.begin.size())),
+    : ops_(static_cast<int>(arrays.first.size()) - 1),
       edges_(static_cast<int>(arrays.source.size())),
       limit_(arrays.limit),
       first_(arrays.first.begin(), arrays.first.end()),
+      part_(arrays.part.begin(), arrays.part.end()),
       usage_(arrays.usage.begin(), arrays.usage.end()),
       row_(ops_ + 1),
       cost_(arrays.cost.begin(), arrays.cost.end()),
       forward_(arrays.pair_cost.begin(), arrays.pair_cost.end()),
       backward_(forward_.size()),
-      begin_(ops_),
-      end_(ops_),
+      parts_(arrays.begin.size()),
       neighbours_(2 * static_cast<size_t>(edges_)) {
   // Larger sums would lose the digits of costs beside them.
   for (double& c : cost_) c = std::min(c, kForbidden);
@@ -38,10 +38,13 @@ Instance::Instance(const Arrays& arrays)
   auto place = [&](int64_t time) {
     return static_cast<int>(std::lower_bound(starts.begin(), starts.end(), time) - starts.begin());
   };
+  const int64_t* usage = usage_.data();
   for (int i = 0; i < ops_; ++i) {
-    begin_[i] = place(arrays.begin[i]);
-    end_[i] = std::max(begin_[i], place(arrays.end[i]));
     most_strategies_ = std::max(most_strategies_, strategies(i));
+    for (int64_t p = part_[i]; p < part_[i + 1]; ++p, usage += strategies(i)) {
+      const int begin = place(arrays.begin[p]);
+      parts_[p] = {begin, std::max(begin, place(arrays.end[p])), usage};
+    }
   }
   for (int k = 0; k < edges_; ++k) ++row_[arrays.source[k] + 1], ++row_[arrays.target[k] + 1];
   for (int i = 0; i < ops_; ++i) row_[i + 1] += row_[i];

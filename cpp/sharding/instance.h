@@ -15,12 +15,19 @@ inline constexpr double kForbidden = 1e15;
 struct Arrays {
   std::span<const int64_t> first;           // (n + 1,) strategies before each op
   std::span<const double> cost;             // (s,)
-  std::span<const int64_t> usage;           // (s,) bytes
-  std::span<const int64_t> begin, end;      // (n,) the time that an op's strategy is in memory
+  std::span<const int64_t> part;            // (n + 1,) parts of memory before each op
+  std::span<const int64_t> begin, end;      // (p,) the time that a part is in memory
+  std::span<const int64_t> usage;           // bytes of a part for each strategy of its op
   std::span<const int64_t> source, target;  // (e,) ops of an edge, source below target
   std::span<const int64_t> table;           // (e + 1,) numbers before each edge's table
   std::span<const double> pair_cost;        // tables, a row for each strategy of the source
   int64_t limit;                            // bytes
+};
+
+// What an op holds in memory for a time: bytes for each of its strategies.
+struct Part {
+  int begin, end;
+  const int64_t* usage;
 };
 
 // One direction of an edge, as the op at its near end sees it.
@@ -41,9 +48,9 @@ class Instance {
   int strategies(int op) const { return static_cast<int>(first_[op + 1] - first_[op]); }
   int64_t first(int op) const { return first_[op]; }
   const double* cost(int op) const { return &cost_[first_[op]]; }
-  const int64_t* usage(int op) const { return &usage_[first_[op]]; }
-  int begin(int op) const { return begin_[op]; }
-  int end(int op) const { return end_[op]; }
+  std::span<const Part> parts(int op) const {
+    return {parts_.data() + part_[op], static_cast<size_t>(part_[op + 1] - part_[op])};
+  }
   std::span<const Neighbour> neighbours(int op) const {
     return {neighbours_.data() + row_[op], static_cast<size_t>(row_[op + 1] - row_[op])};
   }
@@ -57,10 +64,10 @@ class Instance {
  private:
   int ops_, edges_, times_ = 0, most_strategies_ = 0;
   int64_t limit_;
-  std::vector<int64_t> first_, usage_, row_;
+  std::vector<int64_t> first_, part_, usage_, row_;
   std::vector<double> cost_, forward_, backward_;
-  // Times at which an op begins; the most memory is in use at one of them.
-  std::vector<int> begin_, end_;
+  // Of times only those at which a part begins count; the most memory is in use at one of them.
+  std::vector<Part> parts_;
   std::vector<Neighbour> neighbours_;
 };
 

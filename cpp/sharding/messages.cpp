@@ -44,10 +44,12 @@ Messages::Messages(const Instance& instance)
 // theta_: costs of an op's strategies, with the price of their memory and all messages.
 void Messages::reduced(int op) {
   const int count = instance_.strategies(op);
-  const double* cost = instance_.cost(op);
-  const int64_t* usage = instance_.usage(op);
-  const double price = sum_[instance_.end(op)] - sum_[instance_.begin(op)];
-  for (int x = 0; x < count; ++x) theta_[x] = cost[x] + price * static_cast<double>(usage[x]);
+  std::copy_n(instance_.cost(op), count, theta_.begin());
+  for (const Part& part : instance_.parts(op)) {
+    const double price = sum_[part.end] - sum_[part.begin];
+    if (price == 0) continue;
+    for (int x = 0; x < count; ++x) theta_[x] += price * static_cast<double>(part.usage[x]);
+  }
   const int64_t row = instance_.row(op);
   const int degree = static_cast<int>(instance_.neighbours(op).size());
   for (int k = 0; k < degree; ++k) {
@@ -133,9 +135,11 @@ void Messages::pass() {
 void Messages::step(double upper) {
   std::vector<double> load(instance_.times() + 1);
   for (int i = 0; i < instance_.ops(); ++i) {
-    const auto bytes = static_cast<double>(instance_.usage(i)[chosen_[i]]);
-    load[instance_.begin(i)] += bytes;
-    load[instance_.end(i)] -= bytes;
+    for (const Part& part : instance_.parts(i)) {
+      const auto bytes = static_cast<double>(part.usage[chosen_[i]]);
+      load[part.begin] += bytes;
+      load[part.end] -= bytes;
+    }
   }
   // A limit of zero has no shares.
   const double limit = std::max(1.0, static_cast<double>(instance_.limit()));

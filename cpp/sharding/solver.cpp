@@ -21,8 +21,10 @@ constexpr int kPolish = 3;
 std::vector<int> least_usage(const Instance& instance) {
   std::vector<int> chosen(instance.ops());
   for (int i = 0; i < instance.ops(); ++i) {
-    const int64_t* usage = instance.usage(i);
-    chosen[i] = static_cast<int>(std::min_element(usage, usage + instance.strategies(i)) - usage);
+    std::vector<int64_t> bytes(instance.strategies(i));
+    for (const Part& part : instance.parts(i))
+      for (size_t x = 0; x < bytes.size(); ++x) bytes[x] += part.usage[x];
+    chosen[i] = static_cast<int>(std::min_element(bytes.begin(), bytes.end()) - bytes.begin());
   }
   return chosen;
 }
@@ -56,7 +58,8 @@ void Solver::decode(Decoding& best) {
   const auto& chosen = messages_.chosen();
   Loads loads(instance_.times());
   for (int i = 0; i < instance_.ops(); ++i)
-    loads.add(instance_.begin(i), instance_.end(i), instance_.usage(i)[chosen[i]]);
+    for (const Part& part : instance_.parts(i))
+      loads.add(part.begin, part.end, part.usage[chosen[i]]);
   const int64_t excess = std::max<int64_t>(0, loads.most() - instance_.limit());
   const double value = instance_.value(chosen), limit = std::max(1.0, 1.0 * instance_.limit());
   const double rank = value * (1 + static_cast<double>(excess) / limit);

@@ -12,10 +12,9 @@ import math
 import time
 from dataclasses import dataclass
 
-import numpy as np
-
-from situate._core.sharding import ShardingArrays, ShardingSolver
+from situate._core.sharding import ShardingSolver
 from situate.errors import SituateError
+from situate.sharding.presolve import reduce_problem
 from situate.sharding.problem import FORBIDDEN, ShardingProblem
 
 ROUNDING = 1e-9
@@ -86,7 +85,8 @@ def solve_sharding(
     if (time_limit or 0) < 0 or (rounds or 0) < 0:
         raise SituateError("time_limit and rounds: must not be negative")
     begin, count, interrupted = time.monotonic(), 0, False
-    solver = ShardingSolver(_arrays(problem), seed=seed)
+    reduction = reduce_problem(problem)
+    solver = ShardingSolver(reduction.arrays, seed=seed)
     try:
         while rounds is None or count < rounds:
             if time_limit is not None and time.monotonic() - begin >= time_limit:
@@ -97,7 +97,7 @@ def solve_sharding(
                 break
     except KeyboardInterrupt:
         interrupted = True
-    strategies = tuple(solver.strategies().tolist())
+    strategies = reduction.expand(solver.strategies())
     cost = problem.cost(strategies)
     bound = min(_bound(solver), cost) if solver.excess == 0 else _bound(solver)
     seconds = time.monotonic() - begin
@@ -111,33 +111,3 @@ def _bound(solver: ShardingSolver) -> int:
     if not math.isfinite(bound):
         return -(2**63)
     return math.ceil(bound - ROUNDING * abs(bound))
-
-
-def _arrays(problem: ShardingProblem) -> ShardingArrays:
-    """The problem for the core, without edges whose table is one number for each row or column."""
-    costs = [cost.astype(float) for cost in problem.costs]
-    edges, tables = [], []
-    for (a, b), table in zip(problem.edges, problem.tables, strict=True):
-        if (table == table[:, :1]).all():
-            costs[a] += table[:, 0]
-        elif (table == table[:1]).all():
-            costs[b] += table[0]
-        else:
-            edges.append((a, b))
-            tables.append(table)
-    sizes = [len(cost) for cost in costs]
-    pairs = np.array(edges, np.int64).reshape(-1, 2)
-    return ShardingArrays(
-        first=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        cost=np.concatenate(costs),
-        usage=np.concatenate(problem.usages),
-        begin=np.ascontiguousarray(problem.intervals[:, 0]),
-        end=np.ascontiguousarray(problem.intervals[:, 1]),
-        source=np.ascontiguousarray(pairs[:, 0]),
-        target=np.ascontiguousarray(pairs[:, 1]),
-        table=np.concatenate([[0], np.cumsum([t.size for t in tables])]).astype(np.int64),
-        pair_cost=np.concatenate([t.ravel() for t in tables]).astype(float)
-        if tables
-        else np.zeros(0),
-        limit=problem.limit,
-    )
