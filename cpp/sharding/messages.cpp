@@ -11,10 +11,12 @@ namespace {
 // Shares of the gap that a step of prices hopes to close. After the shortest, long ones come again:
 // messages have changed since.
 constexpr double kLongest = 0.2, kShortest = 1e-3;
+// Progress of the bound, as a share of it, below which passes take another order.
+constexpr double kProgress = 1e-4;
 
 }  // namespace
 
-Messages::Messages(const Instance& instance)
+Messages::Messages(const Instance& instance, uint64_t seed)
     : instance_(instance),
       price_(instance.times()),
       best_price_(instance.times()),
@@ -24,21 +26,47 @@ Messages::Messages(const Instance& instance)
       theta_(instance.most_strategies()),
       part_(instance.most_strategies()),
       chosen_(instance.ops()),
+      random_(seed),
+      order_(instance.ops()),
+      place_(instance.ops()),
       bound_(-std::numeric_limits<double>::infinity()),
       best_(bound_),
+      best_before_(bound_),
       scale_(kLongest) {
   start_.reserve(2 * instance.edges());
   int64_t total = 0;
   for (int i = 0; i < instance.ops(); ++i) {
-    int before = 0, after = 0;
-    for (const Neighbour& n : instance.neighbours(i)) {
+    for (size_t k = 0; k < instance.neighbours(i).size(); ++k) {
       start_.push_back(total);
       total += instance.strategies(i);
-      ++(n.op < i ? before : after);
     }
-    share_[i] = 1.0 / std::max({before, after, 1});
   }
   message_.assign(total, 0);
+  std::iota(order_.begin(), order_.end(), 0);
+  order_ops();
+}
+
+// Messages may be stuck at a bound that they leave in another order. The first order, which is that
+// of the graph, carries them furthest.
+void Messages::change_order() {
+  if (std::is_sorted(order_.begin(), order_.end())) {
+    for (int k = instance_.ops() - 1; k > 0; --k)
+      std::swap(order_[k], order_[random_.below(k + 1)]);
+  } else {
+    std::iota(order_.begin(), order_.end(), 0);
+  }
+  order_ops();
+}
+
+// An op's number of neighbours on the fuller side is the number of chains through it.
+void Messages::order_ops() {
+  for (int k = 0; k < instance_.ops(); ++k) place_[order_[k]] = k;
+  for (int i = 0; i < instance_.ops(); ++i) {
+    int before = 0, after = 0;
+    for (const Neighbour& n : instance_.neighbours(i))
+      ++(place_[n.op] < place_[i] ? before : after);
+    share_[i] = 1.0 / std::max({before, after, 1});
+  }
 }
 
 // theta_: costs of an op's strategies, with the price of their memory and all messages.
@@ -81,7 +109,7 @@ void Messages::choose(int op) {
   std::copy_n(theta_.begin(), count, part_.begin());
   int64_t k = row;
   for (const Neighbour& n : instance_.neighbours(op)) {
-    if (n.op < op) {
+    if (place_[n.op] < place_[op]) {
       const double* message = &message_[start_[k]];
       const double* column = instance_.neighbours(n.op)[n.reverse - instance_.row(n.op)].rows +
                              static_cast<int64_t>(chosen_[n.op]) * count;
@@ -95,18 +123,18 @@ void Messages::choose(int op) {
 
 void Messages::pass() {
   std::partial_sum(price_.begin(), price_.end(), sum_.begin() + 1);
-  const int n = instance_.ops();
-  for (int i = 0; i < n; ++i) {
+  for (const int i : order_) {
     reduced(i);
     choose(i);
     int64_t k = instance_.row(i);
     for (const Neighbour& next : instance_.neighbours(i)) {
-      if (next.op > i) send(i, next, k, share_[i]);
+      if (place_[next.op] > place_[i]) send(i, next, k, share_[i]);
       ++k;
     }
   }
   double bound = -sum_.back() * static_cast<double>(instance_.limit());
-  for (int i = n - 1; i >= 0; --i) {
+  for (auto op = order_.rbegin(); op != order_.rend(); ++op) {
+    const int i = *op;
     reduced(i);
     const int count = instance_.strategies(i);
     const double least = *std::min_element(theta_.begin(), theta_.begin() + count);
@@ -114,7 +142,7 @@ void Messages::pass() {
     bound += least;
     int64_t k = instance_.row(i);
     for (const Neighbour& next : instance_.neighbours(i)) {
-      if (next.op < i) bound += send(i, next, k, share_[i]);
+      if (place_[next.op] < place_[i]) bound += send(i, next, k, share_[i]);
       ++k;
     }
   }
@@ -125,10 +153,15 @@ void Messages::pass() {
     stalls_ = 0;
   } else if (++stalls_ > 10) {
     // Too long a step: shorter ones from the best prices.
-    scale_ = scale_ < kShortest ? kLongest : 0.6 * scale_;
+    stalls_ = 0;
     price_ = best_price_;
     std::fill(slope_.begin(), slope_.end(), 0.0);
-    stalls_ = 0;
+    scale_ *= 0.6;
+    if (scale_ < kShortest) {
+      scale_ = kLongest;
+      if (best_ - best_before_ < kProgress * std::abs(best_)) change_order();
+      best_before_ = best_;
+    }
   }
 }
 

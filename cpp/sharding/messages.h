@@ -5,13 +5,14 @@
 #include <span>
 #include <vector>
 
+#include "random/splitmix64.h"
 #include "sharding/instance.h"
 
 namespace situate::sharding {
 
 class Messages {
  public:
-  explicit Messages(const Instance& instance);
+  Messages(const Instance& instance, uint64_t seed);
 
   // One pass forward, which chooses strategies, and one back, which gives the bound.
   void pass();
@@ -28,6 +29,8 @@ class Messages {
   void reduced(int op);
   double send(int op, const Neighbour& n, int64_t number, double share);
   void choose(int op);
+  void change_order();
+  void order_ops();
 
   const Instance& instance_;
   // Message to the near end of each direction of an edge, from its far end.
@@ -38,7 +41,9 @@ class Messages {
   std::vector<double> share_;
   std::vector<double> theta_, part_;
   std::vector<int> chosen_;
-  double bound_, best_, scale_;
+  random::SplitMix64 random_;
+  std::vector<int> order_, place_;  // of the ops in a pass
+  double bound_, best_, best_before_, scale_;
   int stalls_ = 0;
 };
 

@@ -33,7 +33,7 @@ std::vector<int> least_usage(const Instance& instance) {
 
 Solver::Solver(const Arrays& arrays, uint64_t seed)
     : instance_(arrays),
-      messages_(instance_),
+      messages_(instance_, seed),
       search_(instance_, least_usage(instance_), seed),
       best_(search_.chosen()),
       value_(search_.value()),
