@@ -3,8 +3,8 @@
     .venv/bin/python -m benchmarks.sharding.iopddl FOLDER BEST.csv [--share 1]
 
 FOLDER has the instances as NAME.json.gz. BEST.csv has a row an instance: `instance`, `timeout_s`
-(the contest's limit), `best_contest`, `later_best_cost`, `xla_cost` and `lower_bound`. Every
-instance gets its limit of the contest times --share.
+(the contest's limit), `best_contest`, `later_best_cost`, `xla_cost` (of XLA's own solver),
+`gurobi_best` and `lower_bound`. Every instance gets its limit of the contest times --share.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def measure(path: Path, known: dict[str, str], share: float, seed: int) -> Row:
     """The plan of an instance beside what is known of it."""
     problem = read_sharding_problem(path)
     plan = solve_sharding(problem, time_limit=share * float(known["timeout_s"]), seed=seed)
-    figures = ("best_contest", "later_best_cost", "xla_cost")
+    figures = ("best_contest", "later_best_cost", "xla_cost", "gurobi_best")
     best = min(float(known[figure]) for figure in figures if known[figure])
     published = float(known["lower_bound"])
     return {
@@ -37,6 +37,9 @@ def measure(path: Path, known: dict[str, str], share: float, seed: int) -> Row:
         "cost": plan.cost,
         "over best contest, %": 100 * (plan.cost / float(known["best_contest"]) - 1),
         "over best known, %": 100 * (plan.cost / best - 1),
+        "XLA over best known, %": 100 * (float(known["xla_cost"]) / best - 1)
+        if known["xla_cost"]
+        else None,
         "bound": plan.bound,
         "bound over published, %": 100 * (plan.bound / published - 1),
         "gap, %": 100 * plan.gap,

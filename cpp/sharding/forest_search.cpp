@@ -25,8 +25,7 @@ ForestSearch::ForestSearch(const Instance& instance, std::span<const int> start,
       in_tree_(instance.ops()),
       stamp_(instance.ops()),
       tree_(instance.ops()),
-      next_(instance.ops()),
-      place_(instance.ops()) {
+      next_(instance.ops()) {
   restart(start);
 }
 
@@ -111,7 +110,6 @@ void ForestSearch::root() {
     forest_.push_back({op, -1, nullptr, 0, 0});
     for (; done < forest_.size(); ++done) {
       const int parent = forest_[done].op;
-      place_[parent] = static_cast<int>(done);
       for (const Neighbour& n : instance_.neighbours(parent)) {
         if (in_forest_[n.op] != mark_ || in_tree_[n.op] == mark_) continue;
         in_tree_[n.op] = mark_;

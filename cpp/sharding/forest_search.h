@@ -61,11 +61,12 @@ class ForestSearch {
   Loads loads_;
   std::vector<double> price_sum_;
 
-  // Marks of this move: in the region, in the forest, and the union of trees.
+  // The number of the move, with which its marks are made: an op is in the region, in the forest,
+  // in a rooted tree. `tree_` is the union of trees.
   int64_t mark_ = 0;
   std::vector<int64_t> in_region_, in_forest_, in_tree_, stamp_;
   int64_t stamps_ = 0;
-  std::vector<int> tree_, region_, next_, place_;
+  std::vector<int> tree_, region_, next_;
   std::vector<Held> held_;
   std::vector<Branch> forest_;
   std::vector<double> value_of_;

@@ -9,7 +9,7 @@ namespace situate::sharding {
 
 class Loads {
  public:
-  explicit Loads(int times) : times_(times) {
+  explicit Loads(int times) {
     while (leaves_ < times) leaves_ *= 2;
     add_.assign(2 * leaves_, 0);
     most_.assign(2 * leaves_, 0);
@@ -46,7 +46,7 @@ class Loads {
     most_[node] = add_[node] + std::max(most_[2 * node], most_[2 * node + 1]);
   }
 
-  int times_, leaves_ = 1;
+  int leaves_ = 1;
   // By node of a binary tree over time: bytes added to all its times, and its largest sum.
   std::vector<int64_t> add_, most_;
 };
