@@ -21,6 +21,8 @@ NB_MODULE(_core, module) {
   bind_partition(partition);
   auto bounds = submodule("bounds", "Longest paths, joins and least live bytes.");
   bind_bounds(bounds);
+  auto sharding = submodule("sharding", "A sharding for every op, with lower bounds.");
+  bind_sharding(sharding);
   auto threads = submodule("threads", "Flags in shared memory, for processes that wait.");
   bind_threads(threads);
   auto nn = submodule("nn", "Layers of learned policies, with their gradients.");

@@ -6,6 +6,7 @@
 namespace situate::bindings {
 
 void bind_problem(nanobind::module_& module);
+void bind_sharding(nanobind::module_& module);
 void bind_simulation(nanobind::module_& module);
 void bind_search(nanobind::module_& module);
 void bind_memory_orders(nanobind::module_& module);

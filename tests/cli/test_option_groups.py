@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
+import pytest
 import typer
+from typer.testing import CliRunner
 
 import situate
-from situate.cli.option_groups import OMITTED, After, with_options
+from situate.cli.option_groups import OMITTED, After, refuse_others, with_options
 
 SOURCE = Path(situate.__file__).parent
 
@@ -43,6 +45,21 @@ def test_fields_become_parameters_in_place():
 def test_the_command_gets_objects():
     values = {"target": "t", "name": "n", "width": 5, "height": 6, "colour": "blue", "copies": 2}
     assert draw(**values) == ("t", Outer("n", Inner(5, 6), "blue"), 2)
+
+
+# A kind of model may lack some of a command's options.
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [([], None), (["--width", "3"], None), (["--as-json"], "--json: not here")],
+)
+def test_options_that_a_model_lacks_are_refused(options, message):
+    def command(context: typer.Context, *, width: int = 1, as_json: bool = False) -> None:
+        refuse_others(context, ["width"], "not here")
+
+    app = typer.Typer()
+    app.command()(command)
+    result = CliRunner().invoke(app, options)
+    assert (result.exception and str(result.exception)) == message
 
 
 # Only generated signatures are long.

@@ -4,6 +4,7 @@ from situate._core import (
     partition as partition,
     problem as problem,
     search as search,
+    sharding as sharding,
     simulation as simulation,
     threads as threads
 )

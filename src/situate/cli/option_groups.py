@@ -14,10 +14,15 @@ types and not strings.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from inspect import Parameter, Signature, signature
-from typing import Any, TypeVar, dataclass_transform, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform, get_args, get_type_hints
+
+from situate.errors import SituateError
+
+if TYPE_CHECKING:
+    import typer
 
 Options = TypeVar("Options")
 Status = TypeVar("Status")
@@ -113,3 +118,21 @@ def _sorted(parameters: list[Parameter]) -> list[Parameter]:
         start = [parameter.name for parameter in result].index(name) + 1
         result[start:start] = options
     return result
+
+
+def refuse_others(context: typer.Context, allowed: Collection[str], reason: str) -> None:
+    """Refuse options that a kind of model does not have.
+
+    Args:
+        allowed: fields of the command's options.
+        reason: ends the error, with a remedy.
+
+    Raises:
+        SituateError: another option was typed, or is in the file of --config.
+    """
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        typed = source is not None and source.name in ("COMMANDLINE", "DEFAULT_MAP")
+        if typed and name not in allowed:
+            option = {"as_json": "json"}.get(name, name.replace("_", "-"))
+            raise SituateError(f"--{option}: {reason}")

@@ -29,6 +29,9 @@ def plan(
 ) -> int:
     """Decide which device runs each op, and in which order.
 
+    A problem of the contest IOPDDL, one strategy for each op, takes the options --time-limit,
+    --evaluations (rounds), --seed, --threads, --out and --json.
+
     A language model (GGUF, config.json) is planned for a request: its options are those from
     --quant to --draft, and its objectives request, decode, prefill and context.
 
@@ -43,12 +46,16 @@ def plan(
     from situate.cli.names import check_method
     from situate.cli.outputs import draw_curves, write_outputs
     from situate.cli.search import interruptible, resumption
+    from situate.cli.sharding import plan_sharding
     from situate.cli.step import print_slice_summary, read_step, run_step, whole_problem
     from situate.cli.terminal import BAD_INPUT, note
     from situate.report.slices.choice import slicing_text
+    from situate.sharding import is_sharding_problem
 
     if is_language(model):
         return plan_language_model(call, model, problem, language, outputs)
+    if is_sharding_problem(model):
+        return plan_sharding(call, model, budget, outputs)
     language.refuse()
     check_method(method)
     learning.check([method], problem.objective)

@@ -1,0 +1,66 @@
+"""Plans of sharding problems: one strategy for each op."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import typer
+
+from situate.cli.answer import print_json, print_table
+from situate.cli.option_groups import refuse_others
+from situate.cli.outputs import check_outputs
+from situate.cli.terminal import INFEASIBLE, note, working
+from situate.files.atomic import write_bytes
+from situate.files.strict_json import json_bytes
+from situate.report.sharding import sharding_figures, sharding_table
+from situate.sharding import ShardingPlan, ShardingProblem, read_sharding_problem, solve_sharding
+
+if TYPE_CHECKING:
+    from situate.cli.search_options import OutputOptions, SearchBudget
+
+ALLOWED = ("model", "time_limit", "evaluations", "seed", "threads", "out", "as_json", "config")
+"""Options that sharding problems have."""
+
+REASON = "has no meaning for a sharding problem, whose costs are in its file: leave it out"
+
+SECONDS = 60.0
+"""The default time limit."""
+
+
+def plan_sharding(
+    context: typer.Context, path: str, budget: SearchBudget, outputs: OutputOptions
+) -> int:
+    """Choose the strategies of the problem in a file, and print them or write them.
+
+    Raises:
+        SituateError: an option of other models, or a file that cannot be read or written.
+    """
+    refuse_others(context, ALLOWED, REASON)
+    check_outputs([path], [outputs.out])
+    problem = read_sharding_problem(path)
+    limit = SECONDS if budget.time_limit is None and budget.evaluations is None else None
+    with working(f"choosing strategies of {problem.name}"):
+        plan = solve_sharding(
+            problem,
+            time_limit=limit if budget.time_limit is None else budget.time_limit,
+            rounds=budget.evaluations,
+            seed=budget.seed,
+            threads=budget.threads,
+        )
+    if plan.interrupted:
+        note("interrupted: these are the best strategies so far")
+    try:
+        if outputs.out is not None:
+            write_bytes(outputs.out, json_bytes(_file(problem, plan)))
+    finally:  # a full disk must not lose the answer
+        if outputs.as_json:
+            print_json(sharding_figures(problem, plan))
+        else:
+            print_table(sharding_table(problem, plan))
+    return 0 if plan.feasible else INFEASIBLE
+
+
+def _file(problem: ShardingProblem, plan: ShardingPlan) -> dict[str, object]:
+    figures = {key: value for key, value in asdict(plan).items() if key != "interrupted"}
+    return {"format": "situate-sharding", "version": 1, "problem": problem.name} | figures
