@@ -4,9 +4,8 @@
   They are as frequent as all other blocks together, and these are as frequent as without them.
 - `unsure`: annealing also moves single units as blocks, the more often, the less certain the
   linkage is about their edges.
-- `start`: BRKGA breeds parts of the linkage in a tenth of the budget after all other constructed
-  plans, and stops early if its plans are far from the best. With the constant linkage this is
-  `auto` as it comes; without it, `auto` without that part.
+- `start`: after all constructed plans, BRKGA breeds parts of the linkage in a tenth of the budget.
+  It stops early if its plans are far from the best one. For step time alone.
 
 Each way has the linkage of the network that comes with situate, and one probability for all edges,
 which needs no network. A network is worth something as far as it is better than `auto` without a
@@ -18,7 +17,8 @@ seconds. The lower bound, the features, inference and a cold start of the weight
 better use of a second can bring.
 
     python -m research.regal.in_auto REAL
-    python -m research.regal.in_auto REAL --name start --ways start --linkages constant --graphs 40
+    python -m research.regal.in_auto REAL --name start --ways start --linkages constant \
+        --families zoo overlapped blocking time --graphs 20 --seeds 1 --longer 0
 
 REAL is the folder of `research.regal.real`. Problems on which `auto` without a linkage meets the
 lower bound have no room, and are left out. The record is written after each problem, and the same
@@ -47,8 +47,7 @@ from situate.data.cluster import Link
 from situate.data.problem import Objective
 from situate.data.rules import Rules
 from situate.readers import read
-from situate.solvers.auto.construct.bred_parts import TOGETHER
-from situate.solvers.evolutionary.regal.linkage import Linker
+from situate.solvers.evolutionary.regal.linkage import ConstantLinkage, Linker
 from situate.solvers.evolutionary.regal.linkage import read as read_linkage
 from situate.solvers.evolutionary.regal.regal import WEIGHTS
 from situate.solvers.search import Search
@@ -59,6 +58,9 @@ LEARNT, CONSTANT = LINKAGES = ("learnt", "constant")
 FAMILIES = ("zoo", "overlapped", "blocking", "time", "memory")
 """Networks of the zoo on presets; captured networks whose transfers take time, on four devices that
 compute meanwhile and on two that stop; and under the rules of REGAL, for time and for memory."""
+
+TOGETHER = 0.5
+"""The constant's probability: the best of those of `research.regal.linkages` for step time."""
 
 LEAST_GAIN = 1e-6
 """Per cent above which a difference is more than rounding."""
@@ -193,7 +195,8 @@ def _of_regal(path: Path, objective: Objective) -> Problem:
 
 
 def _row(case: Case, seed: int, weights: Mapping[str, Weights], options: argparse.Namespace) -> Row:
-    """The values of all plans; None for those of ways if `auto` meets the lower bound without."""
+    """The values of all plans; None for ways that do not apply, and for all if `auto` without them
+    meets the lower bound."""
     problem = case.load()
     learnt = weights[problem.objective]
 
@@ -209,10 +212,11 @@ def _row(case: Case, seed: int, weights: Mapping[str, Weights], options: argpars
         "evaluations": alone.budget.evaluations,
         WITHOUT: value(alone),
     }
-    linkers = {LEARNT: learnt.linker, CONSTANT: TOGETHER}
+    linkers = {LEARNT: learnt.linker, CONSTANT: ConstantLinkage(TOGETHER)}
     for way in options.ways:
         for name in options.linkages:
-            row[f"{way}, {name}"] = None if alone.proved() else value(planned(way, linkers[name]))
+            applies = (way != "start" or problem.objective == "time") and not alone.proved()
+            row[f"{way}, {name}"] = value(planned(way, linkers[name])) if applies else None
     with_more = options.longer and seed == 0 and not alone.proved()
     row[LONGER] = value(planned(None, None, options.longer)) if with_more else None
     return row
@@ -242,22 +246,21 @@ def summary(rows: Sequence[Row]) -> Iterator[Row]:
     unproved = [row for row in rows if not row["proved"]]
     families = {family: [row for row in unproved if row["family"] == family] for family in FAMILIES}
     for family, chosen in (families | {"all": unproved}).items():
-        if not chosen:
-            continue
         for label in (f"{way}, {linkage}" for way in WAYS for linkage in LINKAGES):
-            if label not in chosen[0]:
-                continue
-            constant = f"{label.partition(',')[0]}, {CONSTANT}"
-            over_constant = gains(chosen, constant, label) if constant in chosen[0] else None
-            yield _gained(family, label, gains(chosen, WITHOUT, label), over_constant)
-        if longer := [row for row in chosen if row[LONGER] is not None]:
-            yield _gained(family, LONGER, gains(longer, WITHOUT, LONGER), None)
+            over = gains(chosen, WITHOUT, label)
+            over_constant = gains(chosen, f"{label.partition(',')[0]}, {CONSTANT}", label)
+            if len(over):
+                yield _gained(family, label, over, over_constant if len(over_constant) else None)
+        if len(over := gains(chosen, WITHOUT, LONGER)):
+            yield _gained(family, LONGER, over, None)
 
 
 def gains(rows: Sequence[Row], reference: str, label: str) -> Values:
-    """(problems,) per cent by which values are smaller, the mean over seeds."""
+    """(problems,) per cent by which values are smaller, the mean over seeds; both must be known."""
     by_problem: dict[tuple[str, str], list[float]] = {}
     for row in rows:
+        if row.get(label) is None or row.get(reference) is None:
+            continue
         gain = 100 * (1 - row[label] / row[reference])
         by_problem.setdefault((row["family"], row["problem"]), []).append(gain)
     return np.array([np.mean(gain) for gain in by_problem.values()])

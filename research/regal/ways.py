@@ -1,13 +1,13 @@
 """Three ways to use a linkage inside `auto`, and the CPU clock of their comparison.
 
-The start is a part of `auto` itself (`situate.solvers.auto.construct.bred_parts`). The other two
-ways add blocks to those of annealing while a plan is made.
+Two of them add blocks to those of annealing while a plan is made; the third offers a plan after
+the constructed ones.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
@@ -17,13 +17,14 @@ from unittest import mock
 import numpy as np
 from numpy.typing import NDArray
 
+from research.regal.bred_parts import offer_bred_parts
 from situate.bounds.lower_bound import bound_in_time
 from situate.data.arrays import Ints
 from situate.data.problem import Problem
 from situate.data.topology import edge_producers
 from situate.grouping.units import members
 from situate.solvers.auto import run as run_auto
-from situate.solvers.auto.construct.bred_parts import offer_bred_parts
+from situate.solvers.auto.construct import construct
 from situate.solvers.auto.improve import annealing
 from situate.solvers.auto.improve.blocks import Blocks, blocks
 from situate.solvers.budget import Budget, OutOfTime
@@ -32,8 +33,8 @@ from situate.solvers.search import Search
 
 Way = Literal["parts", "unsure", "start"]
 
-CONSTRUCT = import_module("situate.solvers.auto.construct")
-"""The module, whose name in its package is that of its function."""
+AUTO = import_module("situate.solvers.auto")
+"""The module that calls the phases of `auto`."""
 
 POWERS = (0.5, 1.0, 2.0, 4.0)
 """Exponents of the probabilities, which draws take in turn: from large parts to small ones."""
@@ -84,7 +85,7 @@ def plan(
     """The search of `auto` on one thread, after its end.
 
     Args:
-        way: to use the linkage; None for `auto` without any.
+        way: to use the linkage; None for `auto` as it comes.
         linker: of the way.
     """
     search = Search(problem, budget=budget, seed=seed, threads=1)
@@ -97,19 +98,24 @@ def plan(
 
 @contextmanager
 def _using(problem: Problem, seed: int, way: Way | None, linker: Linker | None) -> Iterator[None]:
-    """`auto` that uses the linkage in one way, and no start otherwise."""
-    if way == "start" and linker is not None:
-        start = partial(offer_bred_parts, linker=linker)
-        with mock.patch.object(CONSTRUCT, "offer_bred_parts", start):
+    """`auto` that uses the linkage in one way."""
+    if way is None or linker is None:
+        yield
+    elif way == "start":
+        with mock.patch.object(AUTO, "construct", partial(_constructed, linker=linker)):
             yield
-        return
-    with mock.patch.object(CONSTRUCT, "offer_bred_parts", return_value=None):
-        if way is None or linker is None:
-            yield
-            return
+    else:
         make = parts if way == "parts" else unsure
         with _more_blocks(make(problem, pairs(problem, linker), seed)):
             yield
+
+
+def _constructed(search: Search, on_start: Callable[[], None], linker: Linker) -> bool | None:
+    """See `construct`; if memory is not short, plans of bred parts are offered after its own."""
+    full = construct(search, on_start)
+    if full is False and not search.finished() and search.incumbent.feasible:
+        offer_bred_parts(search, linker)
+    return full
 
 
 @contextmanager

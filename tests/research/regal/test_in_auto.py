@@ -68,7 +68,7 @@ def test_a_run_at_the_same_commit_is_resumed(
 def test_gains_are_means_over_seeds_of_each_problem() -> None:
     rows = [
         {"family": "time", "problem": name, "a": 100.0, "b": value}
-        for name, value in (("x", 90.0), ("x", 80.0), ("y", 100.0))
+        for name, value in (("x", 90.0), ("x", 80.0), ("y", 100.0), ("z", None))
     ]
     assert in_auto.gains(rows, "a", "b").tolist() == pytest.approx([15, 0])
 

@@ -10,7 +10,6 @@ from situate import _core
 from situate.data.arrays import Placement
 from situate.data.topology import accelerators
 from situate.errors import SituateError
-from situate.solvers.auto.construct.bred_parts import offer_bred_parts
 from situate.solvers.auto.construct.cuts import offer_level_cuts, offer_proportional_cuts
 from situate.solvers.auto.construct.enumeration import look_at_all
 from situate.solvers.auto.construct.pipelines import offer_pipelines
@@ -108,8 +107,6 @@ def _offer_constructed(search: Search) -> bool:
     # If memory is short, lists end in local optima of single moves.
     if not full and not search.finished():
         justification.offer_start(search)
-    if not full and not search.finished() and search.incumbent.feasible:
-        offer_bred_parts(search)
     return full
 
 

@@ -7,20 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from research.regal.bred_parts import FIRST_EVALUATIONS, SHARE, offer_bred_parts
 from situate.data.problem import Problem
 from situate.data.rules import RULES
-from situate.solvers.auto.construct.bred_parts import (
-    FIRST_EVALUATIONS,
-    SHARE,
-    TOGETHER,
-    offer_bred_parts,
-)
 from situate.solvers.budget import Budget
 from situate.solvers.evolutionary.regal.linkage import ConstantLinkage
 from situate.solvers.search import Search
 from tests.solvers.families import chain, devices, fork, graph, layered
 
 EVALUATIONS = 5000
+
+HALF = ConstantLinkage(0.5)
 
 
 def ladders(count: int, length: int, bandwidth: float = 1.0) -> Problem:
@@ -51,7 +48,7 @@ def test_parts_find_what_single_ops_do_not() -> None:
 def test_annealing_can_go_on_from_the_offer(rules: str) -> None:
     problem = replace(ladders(8, 12, bandwidth=64.0), rules=RULES[rules])
     search = begun(problem)
-    offer_bred_parts(search)
+    offer_bred_parts(search, HALF)
     place = np.argsort(search.incumbent.order)
     assert search.incumbent.value < 96
     assert all(place[problem.producer[tensor]] < place[reader] for tensor, reader in edges(problem))
@@ -66,7 +63,7 @@ def edges(problem: Problem) -> list[tuple[int, int]]:
 # The budget.
 def test_it_takes_at_most_its_share_of_the_evaluations() -> None:
     search = begun(ladders(8, 12))
-    offer_bred_parts(search)
+    offer_bred_parts(search, HALF)
     assert FIRST_EVALUATIONS < search.budget.evaluations <= SHARE * EVALUATIONS + 4
 
 
@@ -74,7 +71,7 @@ def test_it_ends_early_if_plans_are_far_from_the_best() -> None:
     problem = Problem(fork(40, size=1000), devices(1, 1))
     search = begun(problem)
     before = search.incumbent
-    offer_bred_parts(search, TOGETHER)
+    offer_bred_parts(search, HALF)
     assert search.incumbent is before
     assert search.budget.evaluations <= FIRST_EVALUATIONS + 2
 
@@ -85,14 +82,14 @@ def test_it_does_not_begin_without_time_for_a_generation(limits: dict[str, float
     search.budget.record_offer(0.1)
     search.budget.record_offer(0.1)
     before = search.budget.evaluations
-    offer_bred_parts(search)
+    offer_bred_parts(search, HALF)
     assert search.budget.evaluations == before
 
 
 def test_threads_change_nothing() -> None:
     one, three = (begun(ladders(8, 12), threads) for threads in (1, 3))
-    offer_bred_parts(one)
-    offer_bred_parts(three)
+    offer_bred_parts(one, HALF)
+    offer_bred_parts(three, HALF)
     assert one.incumbent.placement.tolist() == three.incumbent.placement.tolist()
     assert one.budget.evaluations == three.budget.evaluations
 
@@ -111,5 +108,5 @@ def test_threads_change_nothing() -> None:
 def test_other_problems_are_left_alone(problem: Problem) -> None:
     search = begun(problem)
     before = search.budget.evaluations
-    offer_bred_parts(search)
+    offer_bred_parts(search, HALF)
     assert search.budget.evaluations == before

@@ -1,4 +1,4 @@
-"""A start by BRKGA whose ops are bred in parts, with one linkage for all edges."""
+"""A start for `auto` by BRKGA that breeds the parts of a linkage."""
 
 from __future__ import annotations
 
@@ -10,13 +10,10 @@ from situate.data.problem import Problem
 from situate.simulation.transfer_order import by_sequence
 from situate.solvers.budget import OutOfTime
 from situate.solvers.evolutionary.brkga import breed
-from situate.solvers.evolutionary.regal.linkage import ConstantLinkage, Linker, linkage_of
+from situate.solvers.evolutionary.regal.linkage import Linker, linkage_of
 from situate.solvers.evolutionary.regal.proposals import guided, proposals
 from situate.solvers.evolutionary.regal.settings import CONSTANTS
 from situate.solvers.search import Search
-
-TOGETHER = ConstantLinkage(0.5)
-"""Joins the ends of half of all edges in each chromosome; see research/regal.md."""
 
 SHARE = 0.1
 """Largest share of the remaining budget."""
@@ -35,9 +32,11 @@ OFFERS_FOR_FIRST = 60
 """Setup and the first chromosomes take less time than so many offers."""
 
 
-def offer_bred_parts(search: Search, linker: Linker = TOGETHER) -> None:
+def offer_bred_parts(search: Search, linker: Linker) -> None:
     """Offer the best plan of BRKGA in a share of the budget; stop early if its plans are far from
     the incumbent.
+
+    Only for step time on several devices, with time for some chromosomes.
 
     Args:
         search: with a plan that fits.
