@@ -136,7 +136,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--families", nargs="+", choices=FAMILIES, default=list(FAMILIES))
     parser.add_argument("--seconds", type=float, default=1.0, help="CPU seconds of a plan")
     parser.add_argument("--evaluations", type=int, help="of a plan; a limit beside the seconds")
-    parser.add_argument("--longer", type=float, default=4.0, help="times the seconds; 0 for none")
+    parser.add_argument("--longer", type=float, default=3.0, help="times the seconds; 0 for none")
     parser.add_argument("--graphs", type=int, default=10, help="problems of each family at most")
     parser.add_argument("--least", type=int, default=200, help="ops of a captured network")
     parser.add_argument("--part", default="test", help="folder of the captured networks")
