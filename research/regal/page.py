@@ -231,6 +231,15 @@ SECTIONS: dict[str, tuple[Part, ...]] = {
             )
         ),
     ),
+    "in_auto": (
+        Part("Three ways", "in_auto_ways", "in_auto REAL", tables.in_auto),
+        Part(
+            "The start with the constant, on more problems",
+            "in_auto_start",
+            "in_auto REAL --name start --ways start --linkages constant",
+            tables.in_auto,
+        ),
+    ),
 }
 """By text, the parts below it."""
 

@@ -308,6 +308,29 @@ def starts(content: Content) -> str:
     return markdown.table(head, lines, 2)
 
 
+def in_auto(content: Content) -> str:
+    """Ways to use a linkage inside `auto`, against `auto` without one."""
+    head = (
+        "problems", "way", "number", "over `auto` without, %", "better, % of problems", "worse",
+        "over the constant, %",
+    )  # fmt: skip
+    lines = [
+        (
+            row["family"],
+            row["way"],
+            str(row["problems"]),
+            spread(row["over_auto_%"], row["interval_%"], 2),
+            figure(row["better_%"]),
+            figure(row["worse_%"]),
+            markdown.NONE
+            if row["over_constant_%"] is None or row["way"].endswith("constant")
+            else spread(row["over_constant_%"], row["over_constant_interval_%"], 2),
+        )
+        for row in content["tables"]["ways"]
+    ]
+    return markdown.table(head, lines, 2)
+
+
 def figure(value: float | None, decimals: int = 1) -> str:
     """A number, or a dash where there is none."""
     return markdown.NONE if value is None else f"{value + 0.0:.{decimals}f}"

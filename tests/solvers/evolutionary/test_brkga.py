@@ -19,8 +19,17 @@ from situate.results.result import Progress
 from situate.simulation.decoding import priority_of
 from situate.simulation.simulator import Simulator
 from situate.solvers import solve
-from situate.solvers.evolutionary.brkga import BRKGA, TUNED_BRKGA, BrkgaSettings, Linkage, evolution
+from situate.solvers.budget import Budget
+from situate.solvers.evolutionary.brkga import (
+    BRKGA,
+    TUNED_BRKGA,
+    BrkgaSettings,
+    Linkage,
+    breed,
+    evolution,
+)
 from situate.solvers.learned.learner import Learning
+from situate.solvers.search import Search
 from tests.oracle.problems import random_problem
 from tests.oracle.simulator import simulate
 from tests.solvers.families import apart, chain, devices, layered, problem
@@ -79,6 +88,16 @@ def test_neither_threads_nor_pauses_change_anything(decoder: Any, populations: i
         paused.run(more, inf, 2)
     assert same(once, paused)
     assert once.evaluations == paused.evaluations == 333
+
+
+def test_a_population_that_is_bred_again_counts_its_evaluations_once() -> None:
+    of = Problem(layered(4, 4, 0), devices(1, 1))
+    search = Search(of, budget=Budget(evaluation_limit=1000), threads=1)
+    population = evolution(search.simulator, BrkgaSettings(), goal="time", seed=0)
+    breed(search, population, "serial", 150)
+    before = search.budget.evaluations
+    breed(search, population, "serial", 150)
+    assert search.budget.evaluations == population.evaluations == before + 150
 
 
 def test_the_seed_decides() -> None:

@@ -166,8 +166,9 @@ class _Breeding:
         self, search: Search, population: _core.search.Brkga, decoder: Decoder, evaluations: float
     ) -> None:
         self._search, self._population, self._decoder = search, population, decoder
-        self._before = search.budget.evaluations
-        limits = (search.budget.evaluation_limit, evaluations + self._before)
+        # A population may have been bred before.
+        self._before = search.budget.evaluations - population.evaluations
+        limits = (search.budget.evaluation_limit, evaluations + search.budget.evaluations)
         self._limit = min(limit for limit in limits if limit is not None)
         # One chromosome is evaluated whatever the budget, so that there is a plan.
         self._population.run(1, inf, 1)
