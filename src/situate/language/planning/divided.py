@@ -38,7 +38,7 @@ def best_divided(
         least = min(capacity.memory[gpu] for gpu in layout.order)
         if least < needs.get(key, 0.0):
             continue
-        memory = memory_of(capacity.model, layout, capacity.options, capacity.home)
+        memory = memory_of(capacity.model, layout, capacity.options, capacity.home, capacity.exact)
         if min(free_bytes(memory, capacity.home)[gpu] for gpu in (*layout.order, -1)) >= 0:
             return layout, seconds
         needs[key] = max(memory[gpu].total + memory[gpu].margin for gpu in layout.order)

@@ -46,7 +46,7 @@ def best_pipeline(
             continue
         finalists += 1
         layout, seconds = _improved(capacity, times, work, layout, seconds)
-        memory = memory_of(capacity.model, layout, capacity.options, capacity.home)
+        memory = memory_of(capacity.model, layout, capacity.options, capacity.home, capacity.exact)
         if seconds < best[1] and min(free_bytes(memory, capacity.home)) >= 0:
             best = layout, seconds
     return best
