@@ -70,10 +70,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     with options.best.open() as file:
-        known = {row["instance"]: row for row in csv.DictReader(file)}
+        published = {row["instance"]: row for row in csv.DictReader(file)}
     rows = []
     for path in sorted(options.folder.glob("*.json.gz")):
-        rows.append(measure(path, known[path.name.partition(".")[0]], options.share, options.seed))
+        rows.append(
+            measure(path, published[path.name.partition(".")[0]], options.share, options.seed)
+        )
         print(rows[-1], flush=True)
     record("iopddl", {"instances": rows}, targets(rows), options=options)
 

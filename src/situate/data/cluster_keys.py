@@ -23,7 +23,7 @@ class Key(NamedTuple):
     """The types of TOML that a key takes, their meaning, and an example.
 
     Attributes:
-        each: of a table, the key of each of its values.
+        value_key: of a table, the key of its values.
     """
 
     types: tuple[type, ...]
@@ -31,7 +31,7 @@ class Key(NamedTuple):
     example: str
     needed: bool = False
     scale: Scale | None = None
-    each: Key | None = None
+    value_key: Key | None = None
 
 
 NUMBER = (int, float)
@@ -64,11 +64,11 @@ DEVICE = {
     "kind": Key((str,), "a text", '"gpu"'),
     "model": Key((str,), "a text", '"RTX 3090"'),
     "memory": Key((int, float, str), "bytes or a text", '"24 GiB"'),
-    "flops": Key((dict,), "FLOP a second by dtype", "{ float32 = 35.6e12 }", each=RATE),
+    "flops": Key((dict,), "FLOP a second by dtype", "{ float32 = 35.6e12 }", value_key=RATE),
     "bandwidth": Key(NUMBER, "bytes a second", "936e9", scale=Scale("B/s", "936 GB/s", least=1e6)),
     "launch": Key(NUMBER, "seconds", "6e-6", scale=Scale("s", "6 us", below=1.0)),
     "efficiency": Key(
-        (dict,), "fractions of the peak by op class", "{ matmul = 0.7 }", each=FRACTION
+        (dict,), "fractions of the peak by op class", "{ matmul = 0.7 }", value_key=FRACTION
     ),
     "threads": Key((int,), "a whole number", "8"),
 }
@@ -121,9 +121,9 @@ def _check_entry(
 def _check_value(value: object, key: Key, where: str, times_alone: bool, unitless: bool) -> None:
     if type(value) not in key.types:
         raise ClusterError(_must_be(where, key, value))
-    if key.each and isinstance(value, dict):
+    if key.value_key and isinstance(value, dict):
         for name, one in value.items():
-            _check_value(one, key.each, f"{where}.{name}", times_alone, unitless)
+            _check_value(one, key.value_key, f"{where}.{name}", times_alone, unitless)
     if unitless:
         return
     if key.scale and isinstance(value, NUMBER) and not (times_alone and key.scale.unit == "s"):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from situate.cli.language.options import LanguageOptions
+from situate.cli.option_groups import refuse_others
 from situate.cli.terminal import note
 from situate.data.cluster import Cluster
 from situate.errors import SituateError
@@ -31,6 +32,8 @@ ALLOWED = {
 }
 """Options of a command that language models have."""
 
+REASON = "has no meaning for a language model, which is planned by one exact method: leave it out"
+
 PROMPT, REPLY, CONTEXT = 2000, 500, 4096
 
 
@@ -39,15 +42,7 @@ def check_options(context: typer.Context, command: str) -> None:
     Raises:
         SituateError: an option was typed that is for other models.
     """
-    for name in context.params:
-        source = context.get_parameter_source(name)
-        typed = source is not None and source.name in ("COMMANDLINE", "DEFAULT_MAP")
-        if typed and name not in (*ALLOWED[command], "config"):
-            option = {"as_json": "json"}.get(name, name.replace("_", "-"))
-            raise SituateError(
-                f"--{option}: has no meaning for a language model, which is planned by one exact "
-                "method: leave it out"
-            )
+    refuse_others(context, (*ALLOWED[command], "config"), REASON)
 
 
 @dataclass(frozen=True)

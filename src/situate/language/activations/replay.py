@@ -105,8 +105,8 @@ def _blocks(model: LanguageModel, layout: Layout) -> list[Block]:
     largest: dict[tuple[str, int], int] = {}
     for block in blocks.values():
         for name, matrix in block.weights:
-            found = name, matrix.place
-            largest[found] = max(largest.get(found, 0), matrix.size)
+            part = name, matrix.place
+            largest[part] = max(largest.get(part, 0), matrix.size)
     for key, block in blocks.items():
         weights = tuple(
             (name, matrix._replace(size=largest[name, matrix.place]))
@@ -134,8 +134,8 @@ def _shortened(blocks: Sequence[Block]) -> tuple[Block, ...]:
     while i < len(keys):
         period, repeats = _pattern(keys, i)
         # What is alive may alternate, so that an even number is left out.
-        kept = min(repeats, REPEATS + (repeats - REPEATS) % 2)
-        result += blocks[i : i + period * kept]
+        count = min(repeats, REPEATS + (repeats - REPEATS) % 2)
+        result += blocks[i : i + period * count]
         i += period * repeats
     return tuple(result)
 

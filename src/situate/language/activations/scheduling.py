@@ -131,10 +131,10 @@ class Scheduler:
         """The nodes of a split, behind the copies that it reads."""
         nodes: list[Tensor] = []
         for source in inputs:
-            made = copies[id(source), device]
+            on_device = copies[id(source), device]
             if self.copies > 1:
-                leaves += made
-            nodes += [_dependency(source), made[0]]
+                leaves += on_device
+            nodes += [_dependency(source), on_device[0]]
         return [*nodes, *members]
 
     def _copies(self, source: Tensor, device: int) -> list[Tensor]:

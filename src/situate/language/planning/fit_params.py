@@ -56,8 +56,8 @@ class Comparison:
 def find_fit_params() -> Path | None:
     """The program in the folder that `SITUATE_LLAMA_CPP` names, or on the path."""
     folder = os.environ.get(FOLDER)
-    found = shutil.which(PROGRAM, path=folder) if folder else shutil.which(PROGRAM)
-    return Path(found) if found else None
+    program = shutil.which(PROGRAM, path=folder) if folder else shutil.which(PROGRAM)
+    return Path(program) if program else None
 
 
 def compare_with_engine(
