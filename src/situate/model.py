@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from situate.data.capture_options import CaptureOptions
+from situate.data.cuts import Cuts
 from situate.data.graph import Graph
 from situate.data.slices import Slices
 from situate.errors import ReadError, SituateError, nearest
@@ -28,6 +29,7 @@ def find_model(
     signed: bool = False,
     slices: Slices | None = None,
     recompute: Sequence[str] = (),
+    cuts: Cuts | None = None,
     captures: Captures | None = None,
 ) -> Graph:
     """The graph that `text` names.
@@ -45,6 +47,7 @@ def find_model(
             them and are captured again.
         slices: how to cut the batch of a training step, as `situate.capture` takes them.
         recompute: modules that run their forward pass again, as `situate.capture` takes them.
+        cuts: of ops into parts, as `situate.capture` takes them.
         captures: earlier captures of the same model, which is then built only once.
 
     Raises:
@@ -53,7 +56,7 @@ def find_model(
     """
     text = os.fspath(text)
     check(text, str, "model")
-    options = CaptureOptions(optimizer, dims, fresh, signed, slices, recompute)
+    options = CaptureOptions(optimizer, dims, fresh, signed, slices, recompute, cuts)
     return load_graph(text, options, captures)
 
 
@@ -76,6 +79,7 @@ def load_graph(text: str, options: CaptureOptions, captures: Captures | None = N
         optimizer=options.optimizer,
         slices=options.slices,
         recompute=options.recompute,
+        cuts=options.cuts,
         captures=captures or Captures(options.slices is None or options.check_slices),
     )
 
@@ -175,6 +179,8 @@ def _read_file(path: str, options: CaptureOptions) -> Graph:
         raise _one_size(path)
     if options.recompute:
         raise _no_recompute(path)
+    if options.cuts is not None:
+        raise _no_recompute(path, "cuts change")
     try:
         return read(path, dims=options.dims)
     except ReadError:
@@ -189,9 +195,9 @@ def _one_size(path: str) -> SituateError:
     )
 
 
-def _no_recompute(path: str) -> SituateError:
+def _no_recompute(path: str, change: str = "recompute changes") -> SituateError:
     return SituateError(
-        f"{path}: a file holds a step as it was captured, and recompute changes the step: "
+        f"{path}: a file holds a step as it was captured, and {change} the step: "
         f"{NEEDS_MODEL}"
     )
 

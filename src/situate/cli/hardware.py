@@ -53,7 +53,9 @@ def _this_machine(
     from situate.runtime.subject import find_subject
 
     with working(f"building {model}"):
-        subject = find_subject(model, optimizer, problem.graph.slices, problem.graph.recompute)
+        subject = find_subject(
+            model, optimizer, problem.graph.slices, problem.graph.recompute, problem.graph.cuts
+        )
     with RealMachine(problem, subject, options.timeout or MEASUREMENT_LIMIT_SECONDS) as machine:
         yield machine
 

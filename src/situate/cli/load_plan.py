@@ -111,6 +111,7 @@ def load_plan(
             named_devices=devices,
             slices=file.cut,
             recompute=file.again,
+            cuts=file.op_cuts,
         )
     for warning in devices.warnings:
         note(f"warning: {warning}")

@@ -29,6 +29,11 @@ RECOMPUTE = (
     "again before their backward pass, which frees the memory of its results; all: the modules "
     "that save most"
 )
+CUTS = (
+    "Cut ops of a captured step into parts along a dimension: heads=4, features=3:1, "
+    "vocabulary=8, sequence=4, or all of a module, layers.*.mlp=4. An op that several cuts divide "
+    "follows the first. Repeat the option for more cuts"
+)
 FIT = "such as the one that auto chose"
 
 
@@ -207,6 +212,10 @@ class StepOptions:
             help=f"{RECOMPUTE}; auto: as many of these as memory needs.",
         ),
     ] = None
+    cuts: Annotated[
+        list[str] | None,
+        typer.Option("--cuts", metavar="NAME=N|NAME=A:B:...", help=f"{CUTS}."),
+    ] = None
 
     def __post_init__(self) -> None:
         self.capture()
@@ -219,6 +228,7 @@ class StepOptions:
     def capture(self) -> "CaptureOptions":
         """The options of the capture; without slices if planning chooses them."""
         from situate.data.capture_options import CaptureOptions
+        from situate.data.cuts import parse_cuts
         from situate.data.recompute import parse_modules
 
         return CaptureOptions(
@@ -226,6 +236,7 @@ class StepOptions:
             parse_dims(self.dim),
             slices=None if self.cut.slices == AUTO else self.cut.fixed_slices(),
             recompute=() if self.recompute is None else parse_modules(self.recompute),
+            cuts=parse_cuts(self.cuts) if self.cuts else None,
             check_slices=self.cut.check,
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from situate.data.cuts import Cuts
 from situate.data.recompute import checked_modules, is_auto
 from situate.data.slices import Slices
 from situate.data.update_rule import update_rule
@@ -25,6 +26,7 @@ class CaptureOptions:
         slices: how the batch of a training step is cut; None for the whole batch.
         recompute: paths of modules that run their forward pass again, or `all`. `auto` stands for
             modules that planning chooses, and must be resolved before the capture.
+        cuts: of ops into parts; None for whole ops.
         check_slices: compare slices with the whole batch on random numbers.
 
     Raises:
@@ -37,11 +39,13 @@ class CaptureOptions:
     signed: bool = False
     slices: Slices | None = None
     recompute: Sequence[str] = ()
+    cuts: Cuts | None = None
     check_slices: bool = True
 
     def __post_init__(self) -> None:
         check(self.dims, dict | None, "dims")
         check(self.slices, Slices | None, "slices")
+        check(self.cuts, Cuts | None, "cuts")
         if self.optimizer is not None:
             update_rule(self.optimizer)
         if not is_auto(self.recompute):

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
+from situate.data.cuts import Cuts
 from situate.data.slices import Slices
 from situate.data.update_rule import update_rule
 from situate.errors import GraphError, SituateError
@@ -71,6 +72,8 @@ class Op(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=
     gradients for; None for other ops."""
     recompute: bool = False
     """True for an op that runs an op of the forward pass again, before the backward pass."""
+    part: int | None = None
+    """Number, from 0, of the part that the op computes, holds or updates; None for a whole op."""
 
 
 class Tensor(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -117,6 +120,7 @@ class Graph:
         slices: the samples of each slice of the batch; None where the step takes it whole.
         recompute: paths of the modules that run their forward pass again before their backward
             pass.
+        cuts: of ops into parts; None where all ops are whole.
 
     Raises:
         GraphError: names the op or tensor at fault, and the fault.
@@ -134,11 +138,12 @@ class Graph:
     optimizer: str | None = None
     slices: Slices | None = None
     recompute: tuple[str, ...] = ()
+    cuts: Cuts | None = None
 
     def __post_init__(self) -> None:
         _check_types(self)
         _check_ops(self.ops)
-        _check_slices(self)
+        _check_numbers(self)
         _check_recompute(self)
         _check_tensors(self.tensors, len(self.ops), self.ops)
         _check_control(self.control, self.ops)
@@ -240,12 +245,14 @@ def _check_optimizer(graph: Graph) -> None:
         raise GraphError(f"graph {graph.name!r}: {error}") from None
 
 
-def _check_slices(graph: Graph) -> None:
+def _check_numbers(graph: Graph) -> None:
     slices = len(graph.slices.shares) if graph.slices else 0
     replicas = len(graph.slices.replicas) if graph.slices else 0
+    parts = max((len(cut.shares) for cut in graph.cuts.cuts), default=0) if graph.cuts else 0
     for op in graph.ops:
         _check_number(op, "slice", op.slice, slices)
         _check_number(op, "replica", op.replica, replicas)
+        _check_number(op, "part", op.part, parts)
 
 
 def _check_number(op: Op, role: str, number: int | None, count: int) -> None:

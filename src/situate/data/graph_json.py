@@ -62,6 +62,8 @@ def encode(graph: Graph) -> bytes:
         parts["slices"] = _json(graph.slices)
     if graph.recompute:
         parts["recompute"] = _json(graph.recompute)
+    if graph.cuts is not None:
+        parts["cuts"] = _json(graph.cuts)
     lines = (_json(key) + b": " + value for key, value in parts.items())
     return b"{\n" + b",\n".join(lines) + b"\n}\n"
 

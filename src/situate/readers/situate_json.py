@@ -39,6 +39,7 @@ class File(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     optimizer: str | None = None
     slices: Slices | None = None
     recompute: list[str] = []
+    cuts: Cuts | None = None
 
 
 def recognises(data: bytes, keys: Keys) -> bool:
@@ -71,6 +72,7 @@ def read(data: bytes, name: str) -> Graph:
         optimizer=file.optimizer,
         slices=file.slices,
         recompute=tuple(file.recompute),
+        cuts=file.cuts,
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from situate.data.arrays import Placement
 from situate.data.cluster import Cluster
 from situate.data.costs import Costs
+from situate.data.cuts import Cuts
 from situate.data.placements import Restrictions
 from situate.data.problem import Objective, Problem
 from situate.data.slices import Slices
@@ -57,8 +58,8 @@ class Plan(
     in bytes. The hashes name the graph, the cluster and the measured costs that the plan was made
     for; that of the costs is empty where there were none. `optimizer` is that of the graph: empty
     where the step updates no parameters, None where that is not known. `slices` is unset where the
-    step takes its batch whole, `recompute` where no module runs its forward pass again. A plan that
-    does not fit has no lower bound.
+    step takes its batch whole, `recompute` where no module runs its forward pass again, `cuts` where
+    all ops are whole. A plan that does not fit has no lower bound.
 
     Raises:
         PlanError: an unknown optimizer or decoder; a lower bound that is negative or above the
@@ -88,6 +89,7 @@ class Plan(
     optimizer: str | None = None
     slices: Slices | msgspec.UnsetType = msgspec.UNSET
     recompute: list[str] | msgspec.UnsetType = msgspec.UNSET
+    cuts: Cuts | msgspec.UnsetType = msgspec.UNSET
     version: int = 1
     made_by: str = f"situate {VERSION}"
 
@@ -173,6 +175,11 @@ class Plan(
         """Paths of the modules that run their forward pass again in the step that was planned."""
         return () if self.recompute is msgspec.UNSET else tuple(self.recompute)
 
+    @property
+    def op_cuts(self) -> Cuts | None:
+        """The cuts of ops in the step that was planned; None if all ops are whole."""
+        return None if self.cuts is msgspec.UNSET else self.cuts
+
     def schedule(self, problem: Problem) -> Schedule:
         """The schedule of this plan.
 
@@ -184,6 +191,7 @@ class Plan(
         check(problem, Problem, "problem", PlanError)
         self._check_slices(problem.graph)
         self._check_recompute(problem.graph)
+        self._check_cuts(problem.graph)
         self._check(problem)
         index = {op.name: j for j, op in enumerate(problem.graph.ops)}
         devices = {name: d for d, name in enumerate(problem.cluster.names)}
@@ -236,6 +244,16 @@ class Plan(
             raise PlanError(
                 f"the plan recomputes {of_plan}, and the graph {of_graph}: give the modules of the "
                 "plan (--recompute, recompute=) or plan again"
+            )
+
+    def _check_cuts(self, graph: Graph) -> None:
+        if self.op_cuts != graph.cuts:
+            of_plan, of_graph = (
+                f"cuts {cuts}" if cuts else "whole ops" for cuts in (self.op_cuts, graph.cuts)
+            )
+            raise PlanError(
+                f"the plan is of {of_plan}, and the graph of {of_graph}: give those of the plan "
+                "(--cuts, cuts=) or plan again"
             )
 
     def _check(self, problem: Problem) -> None:

@@ -267,6 +267,7 @@ class Result:
             transfers=self._transfers(),
             slices=self.problem.graph.slices or msgspec.UNSET,
             recompute=[*self.problem.graph.recompute] or msgspec.UNSET,
+            cuts=self.problem.graph.cuts or msgspec.UNSET,
         )
 
     def _transfers(self) -> list[PlannedTransfer] | msgspec.UnsetType:

@@ -133,6 +133,7 @@ def compile(
         named_devices=named_devices,
         slices=plan.cut,
         recompute=plan.again,
+        cuts=plan.op_cuts,
     )
     prepared = prepare(plan, program, cluster or cluster_of(plan), costs)
     if training and optimizer is None:

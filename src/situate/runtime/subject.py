@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from situate import zoo
+from situate.data.cuts import Cuts
 from situate.data.slices import Slices
 from situate.data.update_rule import update_rule
 from situate.errors import SituateError, nearest
@@ -47,6 +48,7 @@ def find_subject(
     optimizer: str | None = None,
     slices: Slices | None = None,
     recompute: Sequence[str] = (),
+    cuts: Cuts | None = None,
 ) -> Subject:
     """Build and capture a network of the zoo or `package.module:function`.
 
@@ -57,6 +59,7 @@ def find_subject(
         optimizer: of the training step.
         slices: of the training step's batch.
         recompute: modules whose forward pass runs again.
+        cuts: of its ops.
 
     Raises:
         MissingExtra: PyTorch is not installed.
@@ -71,8 +74,8 @@ def find_subject(
         network_entry, _ = network(base)
         check_installed(*network_entry.packages)
         update = optimizer or network_entry.optimizer
-        subject = _subject(text, network_entry.build, training, update, slices, recompute)
-        keep(network_key(text, network_entry, update, slices, recompute), subject.program.graph)
+        subject = _subject(text, network_entry.build, training, update, slices, recompute, cuts)
+        keep(network_key(text, network_entry, update, slices, recompute, cuts), subject.program.graph)
         return subject
     if not re.fullmatch(r"[\w.]+:\w+", base):
         raise SituateError(
@@ -83,8 +86,8 @@ def find_subject(
     with current_directory():
         loading = cache.Loading()
         function, module = find_function(base)
-        subject = _subject(text, function, training, optimizer or "sgd", slices, recompute)
-        loading.keep(text, optimizer or "sgd", module, subject.program.graph, slices, recompute)
+        subject = _subject(text, function, training, optimizer or "sgd", slices, recompute, cuts)
+        loading.keep(text, optimizer or "sgd", module, subject.program.graph, slices, recompute, cuts)
         return subject
 
 
@@ -95,6 +98,7 @@ def _subject(
     optimizer: str,
     slices: Slices | None,
     recompute: Sequence[str],
+    cuts: Cuts | None,
 ) -> Subject:
     named_devices = NamedDevices()
     # Output of the user's program must not mix with the command's results.
@@ -110,6 +114,7 @@ def _subject(
             named_devices=named_devices,
             slices=slices,
             recompute=recompute,
+            cuts=cuts,
         )
     caller_inputs = inputs if isinstance(inputs, (tuple, list, Mapping)) else (inputs,)
     return Subject(model, program.separate(inputs), caller_inputs, program)

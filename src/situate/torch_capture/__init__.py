@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from situate.data.cuts import Cuts
 from situate.data.graph import Graph
 from situate.data.recompute import checked_modules
 from situate.data.slices import Slices
@@ -18,6 +19,7 @@ from situate.data.update_rule import update_rule
 from situate.errors import MissingExtra, SituateError
 from situate.torch_capture.build import Build, build_fake
 from situate.torch_capture.cache import Loading, find_function_graph
+from situate.torch_capture.cuts import cut_ops
 from situate.torch_capture.function import current_directory, find_function
 from situate.torch_capture.graph import to_graph
 from situate.torch_capture.recompute import recomputed
@@ -51,6 +53,7 @@ def capture(
     name: str = "model",
     slices: Slices | None = None,
     recompute: Sequence[str] = (),
+    cuts: Cuts | None = None,
 ) -> Graph:
     """The graph of one step of a PyTorch model.
 
@@ -70,12 +73,13 @@ def capture(
         slices: of the batch, for a step that takes it slice by slice; see docs/slices.md.
         recompute: modules that run their forward pass again before their backward pass, by path,
             such as `layers.*`, or `all`; see docs/recompute.md.
+        cuts: of ops into parts; see docs/cuts.md.
 
     Raises:
         MissingExtra: PyTorch is not installed.
         SituateError: the optimizer is unknown; `build` fails or returns something else; the step
-            depends on values; its batch cannot be cut so; or a module is not there, or has nothing
-            to run again.
+            depends on values; its batch or its ops cannot be cut so; or a module is not there, or
+            has nothing to run again.
     """
     return Captures().capture(
         build,
@@ -84,6 +88,7 @@ def capture(
         name=name,
         slices=slices,
         recompute=recompute,
+        cuts=cuts,
     )
 
 
@@ -109,12 +114,13 @@ class Captures:
         name: str = "model",
         slices: Slices | None = None,
         recompute: Sequence[str] = (),
+        cuts: Cuts | None = None,
     ) -> Graph:
         """The graph of one step. Arguments and errors are those of the function `capture`."""
         update_rule(optimizer)
         check_installed()
         with quiet(), explained(name, "capturing the step"):
-            traced, _ = step_of(self._of(build, name), training, slices, recompute)
+            traced, _ = step_of(self._of(build, name), training, slices, recompute, cuts)
             return checked(to_graph(traced, name, optimizer), training, traced)
 
     def samples(self, build: Build, name: str, axes: Mapping[str, int | None]) -> int:
@@ -135,19 +141,25 @@ class Captures:
 
 
 def step_of(
-    traces: Traces, training: bool, slices: Slices | None, recompute: Sequence[str] = ()
+    traces: Traces,
+    training: bool,
+    slices: Slices | None,
+    recompute: Sequence[str] = (),
+    cuts: Cuts | None = None,
 ) -> tuple[Trace, Separate]:
-    """The trace of a step, in slices if there are any, and the function that takes its tensors out
-    of inputs.
+    """The trace of a step, in slices and in parts if there are any, and the function that takes its
+    tensors out of inputs.
 
     Raises:
-        SituateError: the step depends on values, its batch cannot be cut so, or its modules cannot
-            run again.
+        SituateError: the step depends on values, its batch or its ops cannot be cut so, or its
+            modules cannot run again.
     """
     modules = checked_modules(recompute)
     if modules and not training:
         raise SituateError("recompute is of a step that trains: leave it out for inference")
     traced, separate = _step_of(traces, training, slices)
+    if cuts is not None:
+        traced = cut_ops(traced, cuts)
     return recomputed(traced, modules) if modules else traced, separate
 
 
@@ -170,6 +182,7 @@ def capture_function(
     cache: bool = True,
     slices: Slices | None = None,
     recompute: Sequence[str] = (),
+    cuts: Cuts | None = None,
     captures: Captures | None = None,
 ) -> Graph:
     """The graph of the step that `package.module:function` builds.
@@ -183,7 +196,7 @@ def capture_function(
         optimizer: as in `capture`; `sgd` where it is None.
         cache: take the graph from disk unless its sources have changed: the function's module and
             all modules of the current directory that it loads.
-        slices, recompute: as in `capture`.
+        slices, recompute, cuts: as in `capture`.
         captures: earlier captures of the same function.
 
     Raises:
@@ -201,7 +214,7 @@ def capture_function(
     cache = cache and captures.check
     # The cache looks for modules on the path, so the current directory comes first.
     with current_directory():
-        if cache and (graph := find_function_graph(text, optimizer, slices, recompute)):
+        if cache and (graph := find_function_graph(text, optimizer, slices, recompute, cuts)):
             return graph
         loading = Loading()
         function, module = find_function(text.removesuffix(INFERENCE))
@@ -212,14 +225,15 @@ def capture_function(
             name=text,
             slices=slices,
             recompute=recompute,
+            cuts=cuts,
         )
         # Plans name the resolved slices and modules. A second key lets such a plan find the graph,
         # too.
         if cache:
             resolved = graph.slices, graph.recompute
-            loading.keep(text, optimizer, module, graph, slices, recompute)
+            loading.keep(text, optimizer, module, graph, slices, recompute, cuts)
             if resolved != (slices, tuple(recompute)):
-                loading.keep(text, optimizer, module, graph, *resolved)
+                loading.keep(text, optimizer, module, graph, *resolved, cuts)
         return graph
 
 

@@ -20,6 +20,7 @@ import msgspec
 from situate.data.graph import Graph
 from situate.data.graph_json import VERSION as FORMAT_VERSION
 from situate.data.graph_json import write
+from situate.data.cuts import Cuts
 from situate.data.slices import Slices
 from situate.errors import SituateError
 from situate.files.atomic import write_bytes
@@ -70,6 +71,11 @@ def slices_key(slices: Slices | None) -> dict[str, str]:
 def recompute_key(recompute: Sequence[str]) -> dict[str, str]:
     """The part of a key that names the modules that run again, if there are any."""
     return {"recompute": ",".join(recompute)} if recompute else {}
+
+
+def cuts_key(cuts: Cuts | None) -> dict[str, str]:
+    """The part of a key that names the cuts of ops, if there are any."""
+    return {} if cuts is None else {"cuts": msgspec.json.encode(cuts).decode()}
 
 
 def _find_graph(key: Key) -> Graph | None:
@@ -129,14 +135,18 @@ Source = tuple[str, str, str]
 
 
 def find_function_graph(
-    text: str, optimizer: str, slices: Slices | None = None, recompute: Sequence[str] = ()
+    text: str,
+    optimizer: str,
+    slices: Slices | None = None,
+    recompute: Sequence[str] = (),
+    cuts: Cuts | None = None,
 ) -> Graph | None:
     """The graph of `package.module:function`, if Python would still load the sources it was
     captured from.
 
     The current directory must be in `sys.path` if the function may lie there.
     """
-    key = _function_key(text, optimizer, slices, recompute)
+    key = _function_key(text, optimizer, slices, recompute, cuts)
     sources = find_note(key, list[Source])
     if not sources or any(_place(name) != place for name, _, place in sources):
         return None
@@ -161,6 +171,7 @@ class Loading:
         graph: Graph,
         slices: Slices | None = None,
         recompute: Sequence[str] = (),
+        cuts: Cuts | None = None,
     ) -> None:
         """Store a graph until its sources change: the function's module and all loaded modules of
         the current directory.
@@ -168,7 +179,7 @@ class Loading:
         The graph is not stored if a source was written after it was loaded, or cannot be read.
         """
         sources = _sources(module)
-        key = _function_key(text, optimizer, slices, recompute)
+        key = _function_key(text, optimizer, slices, recompute, cuts)
         try:
             full = _with_contents(key, sources)
             stale = any(os.path.getmtime(file) > self._loaded(name) for name, file, _ in sources)
@@ -184,7 +195,11 @@ class Loading:
 
 
 def _function_key(
-    text: str, optimizer: str, slices: Slices | None, recompute: Sequence[str]
+    text: str,
+    optimizer: str,
+    slices: Slices | None,
+    recompute: Sequence[str],
+    cuts: Cuts | None,
 ) -> Key:
     return {
         "function": text,
@@ -193,6 +208,7 @@ def _function_key(
         "folder": str(Path.cwd()),
         **slices_key(slices),
         **recompute_key(recompute),
+        **cuts_key(cuts),
     }
 
 

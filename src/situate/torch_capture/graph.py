@@ -83,6 +83,7 @@ def assemble(name: str, drafts: list[Draft], step: Step, optimizer: str) -> Grap
         optimizer=_applied(update_rule(optimizer), ops),
         slices=step.trace.slices,
         recompute=step.trace.recompute,
+        cuts=step.trace.cuts,
     )
 
 

@@ -18,6 +18,9 @@ SLICE = "slice"
 REPLICA = "replica"
 """Key in a node's `meta`: the number of its replica of the parameters."""
 
+PART = "part"
+"""Key in a node's `meta`: the number of its part of an op that is cut."""
+
 INPUT = "input"
 """Key in the `meta` of a slice's input: its number among the inputs of the whole step."""
 
@@ -80,9 +83,9 @@ def op_name(module_path: str, kind_name: str) -> str:
 
 
 def in_part(node: fx.Node, text: str) -> str:
-    """The name with prefixes for the node's slice and replica, as in `slice0/fc/addmm`, and for
+    """The name with prefixes for the node's slice, replica and part, as in `slice0/fc/addmm`, and for
     recomputation."""
-    parts = [f"{kind}{node.meta[kind]}" for kind in (SLICE, REPLICA) if kind in node.meta]
+    parts = [f"{kind}{node.meta[kind]}" for kind in (SLICE, REPLICA, PART) if kind in node.meta]
     again = ["recompute"] if AGAIN in node.meta else []
     return "/".join([*again, *parts, text])
 

@@ -107,6 +107,7 @@ def _source_op(step: Step, node: fx.Node, kind: str) -> Op:
         phase="backward" if kind == "aten.full" else "forward",
         slice=node.meta.get(names.SLICE),
         replica=node.meta.get(names.REPLICA),
+        part=node.meta.get(names.PART),
     )
 
 
@@ -176,6 +177,7 @@ def _op(
         signature=signature.of_node(node.meta.get(names.AGAIN, node)),
         slice=node.meta.get(names.SLICE),
         replica=node.meta.get(names.REPLICA),
+        part=node.meta.get(names.PART),
         recompute=names.AGAIN in node.meta,
     )
 
@@ -248,6 +250,7 @@ def _update_op(step: Step, node: fx.Node, how: str, flops: int, traffic: int) ->
         phase="update",
         signature=signature.call(f"update.{how}", (node.meta["val"],)),
         replica=node.meta.get(names.REPLICA),
+        part=node.meta.get(names.PART),
     )
 
 

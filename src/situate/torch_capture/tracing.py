@@ -60,7 +60,9 @@ if TYPE_CHECKING:
     from torch import fx
     from torch.export import ExportedProgram
 
+    from situate.data.cuts import Cuts
     from situate.data.slices import Slices
+    from situate.torch_capture.cuts.state import StatePart
 
 Joint = tuple["fx.Graph", "dict[str, torch.Tensor]"]
 
@@ -85,6 +87,8 @@ class Trace:
         copies: by name of a further copy of a parameter, the parameter. Both are updated with the
             same gradients.
         recompute: paths of the modules that run their forward pass again before their backward.
+        cuts: of the ops; None if all of them are whole.
+        parts: by name of a part of a parameter, its place there.
     """
 
     graph: fx.Graph
@@ -98,10 +102,13 @@ class Trace:
     notes: tuple[str, ...] = ()
     copies: Mapping[str, str] = field(default_factory=dict)
     recompute: tuple[str, ...] = ()
+    cuts: Cuts | None = None
+    parts: Mapping[str, StatePart] = field(default_factory=dict)
 
     def parameter(self, path: str) -> str:
-        """The name of the parameter that `path` is a copy of; other names are returned as they
-        are."""
+        """The name of the parameter that `path` is a copy or a part of; other names are returned
+        as they are."""
+        path = self.parts[path].of if path in self.parts else path
         return self.copies.get(path, path)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from situate.data.capture_options import CaptureOptions
+from situate.data.cuts import Cuts
 from situate.data.graph import Graph
 from situate.data.slices import Slices
 from situate.errors import SituateError
@@ -32,6 +33,7 @@ def load(
     signed: bool = False,
     slices: Slices | None = None,
     recompute: Sequence[str] = (),
+    cuts: Cuts | None = None,
     captures: Captures | None = None,
 ) -> Graph:
     """The graph of a network, such as `resnet50` (a training step) or `resnet50:inference`.
@@ -44,6 +46,7 @@ def load(
             cache or a capture.
         slices: how to cut the batch, as `situate.capture` takes them.
         recompute: modules that run their forward pass again, as `situate.capture` takes them.
+        cuts: of ops into parts, as `situate.capture` takes them.
         captures: earlier captures of the same model, which is then built only once.
 
     Raises:
@@ -51,7 +54,7 @@ def load(
             need it) is not installed.
         SituateError: the network or the optimizer does not exist.
     """
-    options = CaptureOptions(optimizer, None, fresh, signed, slices, recompute)
+    options = CaptureOptions(optimizer, None, fresh, signed, slices, recompute, cuts)
     return load_network(name, options, captures)
 
 
@@ -75,17 +78,18 @@ def load_network(name: str, options: CaptureOptions, captures: Captures | None =
         # Plans name the slices and modules that the capture resolved, so both keys find the graph.
         resolved = graph.slices, graph.recompute
         if resolved != (options.slices, tuple(options.recompute)):
-            keep(network_key(name, entry, update, *resolved), graph)
+            keep(network_key(name, entry, update, *resolved, options.cuts), graph)
         return graph
 
-    return cached(network_key(name, entry, update, options.slices, options.recompute), capture)
+    key = network_key(name, entry, update, options.slices, options.recompute, options.cuts)
+    return cached(key, capture)
 
 
 def _packaged_graph(name: str, options: CaptureOptions) -> Graph | None:
     """The graph in the package, if it is captured with these options."""
     entry, training = network(name)
     path = packaged(name)
-    if options.fresh or options.signed or options.slices or options.recompute:
+    if options.fresh or options.signed or options.slices or options.recompute or options.cuts:
         return None
     if options.optimizer not in (None, entry.optimizer) or not path.is_file():
         return None
@@ -105,9 +109,10 @@ def network_key(
     optimizer: str,
     slices: Slices | None = None,
     recompute: Sequence[str] = (),
+    cuts: Cuts | None = None,
 ) -> dict[str, str]:
     """The key of a network's graph in the cache."""
-    from situate.torch_capture.cache import recompute_key, slices_key
+    from situate.torch_capture.cache import cuts_key, recompute_key, slices_key
     from situate.torch_capture.function import versions
 
     return {
@@ -117,6 +122,7 @@ def network_key(
         "sources": _sources(),
         **slices_key(slices),
         **recompute_key(recompute),
+        **cuts_key(cuts),
     }
 
 
@@ -133,6 +139,7 @@ def captured(name: str, options: CaptureOptions, captures: Captures | None = Non
         name=name,
         slices=options.slices,
         recompute=options.recompute,
+        cuts=options.cuts,
     )
 
 

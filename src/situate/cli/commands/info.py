@@ -70,6 +70,7 @@ def _graph_figures(graph: Graph) -> dict[str, Any]:
         "optimizer": graph.optimizer,
         "slices": graph.slices,
         "recompute": graph.recompute,
+        "cuts": graph.cuts,
         "ops": len(ops),
         "tensors": len(tensors),
         "edges": sum(len(t.consumers) for t in tensors),

@@ -85,7 +85,9 @@ class MachinePerWorker:
         with contextlib.suppress(OSError):  # another machine may lack it
             os.chdir(self.folder)
         graph = self.problem.graph
-        subject = find_subject(self.model, self.optimizer, graph.slices, graph.recompute)
+        subject = find_subject(
+            self.model, self.optimizer, graph.slices, graph.recompute, graph.cuts
+        )
         self._machine = RealMachine(self.problem, subject, self.limit, steps=self.steps)
         self._origin = Origin(self._reservation.place, self._reference_seconds())
         return self._reservation.place

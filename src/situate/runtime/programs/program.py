@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from situate.data.cuts import Cuts
 from situate.data.graph import Graph
 from situate.data.slices import Slices
 from situate.data.update_rule import update_rule
@@ -90,6 +91,7 @@ def capture_program(
     named_devices: NamedDevices | None = None,
     slices: Slices | None = None,
     recompute: Sequence[str] = (),
+    cuts: Cuts | None = None,
 ) -> Program:
     """Capture the step of a real model, which stays unchanged.
 
@@ -103,7 +105,7 @@ def capture_program(
     check_installed()
     with quiet(), explained(name, "capturing the step"):
         real = from_real(model, inputs, loss, name, named_devices)
-        captured, separate = step_of(Traces(real, name), training, slices, recompute)
+        captured, separate = step_of(Traces(real, name), training, slices, recompute, cuts)
         step = to_step(captured, optimizer)
         check_functional(step.flow.ops)
         op_drafts = drafts(step)

@@ -31,15 +31,15 @@ class GradientSums:
         self._last = {r: s for s, r in enumerate(replica)}
         self._descriptor: dict[str, Any] = {}
         # By parameter: the sum of each replica that is not in the total yet, and the total.
-        self._sums: dict[str, dict[int, _Sum]] = {}
-        self._total: dict[str, _Sum] = {}
+        self._sums: dict[str, dict[int, Sum]] = {}
+        self._total: dict[str, Sum] = {}
 
     def add(self, name: str, descriptor: Any, s: int, gradient: fx.Node) -> None:
         """Add the gradient of a parameter in slice `s`."""
         self._descriptor[name] = descriptor
         sums, r = self._sums.setdefault(name, {}), self._replica[s]
         if r not in sums:
-            sums[r] = _Sum(self._plus(name, r if len(self._last) > 1 else None), self._order)
+            sums[r] = Sum(self._plus(name, r if len(self._last) > 1 else None), self._order)
         sums[r].add(gradient)
         if s == self._last[r]:
             self._add_complete(name, s)
@@ -55,7 +55,7 @@ class GradientSums:
     def _add_complete(self, name: str, s: int) -> None:
         """Add the sums of the first replicas to the total, up to one that has a slice after `s`."""
         sums = self._sums[name]
-        total = self._total.setdefault(name, _Sum(self._plus(name, None), self._order))
+        total = self._total.setdefault(name, Sum(self._plus(name, None), self._order))
         # In the order of replicas, so that the result does not depend on which one ends first.
         for r in sorted(self._last):
             if self._last[r] > s:
@@ -80,7 +80,7 @@ Plus = Callable[["fx.Node", "fx.Node"], "fx.Node"]
 """Returns the sum of two nodes."""
 
 
-class _Sum:
+class Sum:
     """A sum that grows. A chain adds any two parts at once; a tree adds parts with equally many
     summands."""
 

@@ -1,0 +1,101 @@
+"""Cuts of ops: the dimensions of a step that are divided, and the shares of the parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from situate.data.slices import Sums, shares_text
+from situate.errors import SituateError
+from situate.validation import check
+
+MOST = 512
+"""Largest number of parts of an op."""
+
+
+class Cut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A cut of some classes of dimensions.
+
+    Raises:
+        SituateError: no name, fewer than two parts, or a share that is not positive.
+    """
+
+    name: str
+    """A kind such as `heads`, or the path of a module or a pattern such as `layers.*.mlp`."""
+    shares: tuple[int, ...]
+    """The size of each part as a ratio to the others."""
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise SituateError("cuts: a name is empty: give a kind such as heads, or a module")
+        if not 2 <= len(self.shares) <= MOST:
+            raise SituateError(
+                f"cuts {self.name}: give 2 to {MOST:,} parts, got {len(self.shares):,}"
+            )
+        if min(self.shares) < 1:
+            raise SituateError(f"cuts {self}: every share must be positive")
+
+    def __str__(self) -> str:
+        return f"{self.name}={shares_text(self.shares)}"
+
+    def bounds(self, units: int) -> tuple[int, ...] | None:
+        """The begin of each part of these units, and the end of the last; None if the units are no
+        multiple of the shares."""
+        total, end, bounds = sum(self.shares), 0, [0]
+        if units % total:
+            return None
+        for share in self.shares:
+            end += share * (units // total)
+            bounds.append(end)
+        return tuple(bounds)
+
+
+class Cuts(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The cuts of a step. An op that several cuts divide follows the first of them.
+
+    Raises:
+        SituateError: no cut, or two of one name.
+    """
+
+    cuts: tuple[Cut, ...]
+    sums: Sums = "chain"
+    """The order in which partial results are added up."""
+
+    def __post_init__(self) -> None:
+        if not self.cuts:
+            raise SituateError("cuts: none: give at least one, such as heads=4")
+        names = [cut.name for cut in self.cuts]
+        for name in names:
+            if names.count(name) > 1:
+                raise SituateError(f"cuts: {name!r} is cut twice: give one number of parts")
+        if self.sums not in ("chain", "tree"):
+            raise SituateError(
+                f"cuts: partial results are added up in a chain or in a tree, got {self.sums!r}"
+            )
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.cuts))
+
+
+def parse_cuts(texts: Sequence[str], sums: str | None = None) -> Cuts:
+    """Cuts from texts such as `heads=4`, `layers.*.mlp:4` or `features=3:1`.
+
+    Raises:
+        SituateError: a text is none of these.
+    """
+    check(texts, list | tuple, "cuts")
+    return Cuts(tuple(map(_cut, texts)), sums or "chain")  # type: ignore[arg-type]
+
+
+def _cut(text: str) -> Cut:
+    check(text, str, "cuts")
+    mark = "=" if "=" in text else ":"
+    name, _, shares = text.partition(mark)
+    numbers = shares.split(":")
+    if not all(n.isascii() and n.isdecimal() and len(n) < 10 for n in numbers):
+        raise SituateError(
+            f"cuts {text!r}: must be NAME=PARTS, such as heads=4 or layers.*.mlp=3:1"
+        )
+    counts = tuple(map(int, numbers))
+    return Cut(name, (1,) * min(counts[0], MOST + 1) if len(counts) == 1 else counts)

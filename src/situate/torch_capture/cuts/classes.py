@@ -1,0 +1,215 @@
+"""Classes of letters: the dimensions of a step that are cut together.
+
+A letter of an op is joined with the letters of its producers and readers through the dimensions of
+their tensors, across forward pass, backward pass and update. A class ends where an op has no letter
+for a dimension, or sums over it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import gcd
+from os.path import commonprefix
+from typing import TYPE_CHECKING
+
+from situate.torch_capture.cuts.letters import Axis, Letter, operands, shape
+from situate.torch_capture.cuts.rules import letters
+from situate.torch_capture.names import state_name
+from situate.torch_capture.tracing import Trace
+
+if TYPE_CHECKING:
+    from torch import fx
+
+Output = tuple["fx.Node", int]
+"""A node, and the number of one of its outputs."""
+
+Dimension = tuple[Output, int, int]
+"""An output, one of its dimensions, and the number of ranges in which a class divides it."""
+
+KINDS = ("heads", "experts", "vocabulary", "sequence", "batch", "channels", "hidden", "features", "others")
+"""Kinds of classes by name; a class of several kinds has the first of them."""
+
+FIRST = ("attention", "embedding", "log_softmax", "nll_loss")
+"""Operators whose letters have more structure than those of a product, which follows them."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """An op of a class.
+
+    Attributes:
+        letter: along which the class cuts it.
+        ranges: in which the class divides the letter, each cut alike.
+    """
+
+    letter: Letter
+    ranges: int
+
+
+@dataclass
+class Class:
+    """A class of letters.
+
+    Attributes:
+        units: the number of units that parts divide among themselves, such as heads.
+        members: the ops.
+        dimensions: of tensors, with those of parameters and inputs.
+        kinds: of the letters, with the letters that have one.
+        kind: one of `KINDS`.
+        module: the path of the module that holds the class's parameters; empty for none.
+    """
+
+    units: int = 0
+    members: dict[fx.Node, list[Member]] = field(default_factory=dict)
+    dimensions: set[Dimension] = field(default_factory=set)
+    kinds: set[str] = field(default_factory=set)
+    kind: str = ""
+    module: str = ""
+
+
+def classes(trace: Trace) -> list[Class]:
+    """The classes of a step, in the order of their first op."""
+    return _Search(trace).classes()
+
+
+class _Search:
+    """A search over the ops of a step."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._letters = {
+            node: letters(node) for node in trace.graph.nodes if node.op == "call_function"
+        }
+        self._outputs: dict[fx.Node, Output] = {}
+        self._readers: dict[Output, list[tuple[fx.Node, int]]] = {}
+        self._covered: set[tuple[fx.Node, int]] = set()
+        for node in trace.graph.nodes:
+            self._outputs[node] = self._output(node)
+        self._join_tied()
+        for node, own in self._letters.items():
+            for position, operand in enumerate(operands(node) if own else ()):
+                self._readers.setdefault(self._outputs[operand], []).append((node, position))
+
+    def classes(self) -> list[Class]:
+        nodes = [node for node, own in self._letters.items() if own]
+        first = [node for node in nodes if any(name in str(node.target) for name in FIRST)]
+        result = []
+        for node in dict.fromkeys([*first, *filter(_is_product, nodes)]):
+            for k, letter in enumerate(self._letters[node]):
+                if (node, k) not in self._covered:
+                    result.append(self._class(node, letter))
+        large = [found for found in result if found.units > 1]
+        for found in large:
+            _name(found, self._trace)
+        for found in large:
+            found.kind = _kind(found, large)
+        return large
+
+    def _output(self, node: fx.Node) -> Output:
+        """The output that a node stands for; items are outputs of the op that computes them."""
+        if "getitem" in str(node.target) and hasattr(node.args[0], "op"):
+            return node.args[0], int(node.args[1])  # type: ignore[return-value, arg-type]
+        return node, 0
+
+    def _join_tied(self) -> None:
+        """Let all placeholders of a parameter stand for its first."""
+        first: dict[str, Output] = {}
+        for node in self._trace.graph.nodes:
+            name = self._trace.canonical.get(state_name(node))
+            if node.op == "placeholder" and name:
+                self._outputs[node] = first.setdefault(name, (node, 0))
+
+    def _class(self, node: fx.Node, letter: Letter) -> Class:
+        result = Class()
+        pending = list(self._join(result, node, letter, 1))
+        while pending:
+            dimension = pending.pop()
+            if dimension in result.dimensions:
+                continue
+            result.dimensions.add(dimension)
+            (owner, k), _, _ = dimension
+            for own in self._letters.get(owner, ()):
+                pending += self._follow(result, owner, own, own.outputs[k], dimension)
+            for reader, position in self._readers.get((owner, k), ()):
+                for own in self._letters[reader]:
+                    pending += self._follow(result, reader, own, own.inputs[position], dimension)
+        return result
+
+    def _follow(
+        self, found: Class, node: fx.Node, letter: Letter, axis: object, dimension: Dimension
+    ) -> Iterator[Dimension]:
+        """The further dimensions of an op that a class cuts along one of its letters."""
+        _, dim, outer = dimension
+        if isinstance(axis, Axis) and axis.dim == dim and outer % axis.outer == 0:
+            ranges = outer // axis.outer
+            if letter.size % ranges == 0 and letter.size > ranges:
+                yield from self._join(found, node, letter, ranges)
+
+    def _join(
+        self, found: Class, node: fx.Node, letter: Letter, ranges: int
+    ) -> Iterator[Dimension]:
+        member, members = Member(letter, ranges), found.members.setdefault(node, [])
+        if member in members:
+            return
+        members.append(member)
+        self._covered.add((node, self._letters[node].index(letter)))
+        found.units = gcd(found.units, letter.size // ranges)
+        if letter.kind:
+            found.kinds.add(letter.kind)
+        for operand, axis in zip(operands(node), letter.inputs, strict=True):
+            if axis is not None:
+                yield self._outputs[operand], axis.dim, axis.outer * ranges
+        for k, output in enumerate(letter.outputs):
+            if isinstance(output, Axis):
+                yield (node, k), output.dim, output.outer * ranges
+
+
+def _is_product(node: fx.Node) -> bool:
+    return any(name in str(node.target) for name in ("mm", "mv", "convolution"))
+
+
+def _name(found: Class, trace: Trace) -> None:
+    """Add the module of a class, and the kinds that its parameters and inputs say."""
+    parameters, inputs = [], []
+    for (node, _), dim, _ in found.dimensions:
+        if node.op == "placeholder":
+            if name := trace.canonical.get(state_name(node)):
+                parameters.append((name, dim, len(shape(node))))
+            elif type(node.meta["desc"]).__name__ == "PlainAOTInput":
+                inputs.append(dim)
+    found.module = _module([name for name, _, _ in parameters])
+    if not parameters:
+        found.kinds.add("sequence" if 1 in inputs else "batch")
+    elif any(dim == 0 and dims == 3 for _, dim, dims in parameters):
+        found.kinds.add("experts")
+
+
+def _kind(found: Class, others: Sequence[Class]) -> str:
+    """The kind of a class, one of `KINDS`."""
+    # The residual stream connects modules that have classes of their own.
+    within = [o for o in others if _is_inner(o) and _is_inside(o.module, found.module)]
+    inner = "hidden" if len(within) > 1 else "features"
+    own = found.kinds | {inner if _is_inner(found) else "others"}
+    return next(kind for kind in KINDS if kind in own)
+
+
+def _is_inside(path_: str, around: str) -> bool:
+    return path_ != around and (not around or path_.startswith(f"{around}."))
+
+
+def _is_inner(found: Class) -> bool:
+    """True for a class that some product makes and another one sums over, such as heads."""
+    forward = [
+        member
+        for node, members in found.members.items()
+        if _is_product(node) and node.meta.get("partitioner_tag") != "is_backward"
+        for member in members
+    ]
+    return len({member.letter.is_contracted for member in forward}) > 1
+
+
+def _module(parameters: Sequence[str]) -> str:
+    """The path of the innermost module with all these parameters."""
+    paths = [name.split(".")[:-1] for name in parameters]
+    return ".".join(commonprefix(paths)) if paths else ""

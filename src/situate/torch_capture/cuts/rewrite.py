@@ -1,0 +1,332 @@
+"""The trace of a step whose ops are cut."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from situate.data.slices import Sums
+from situate.torch_capture import names
+from situate.torch_capture.cuts.classes import Class, Member
+from situate.torch_capture.cuts.letters import Axis, Letter, Local, Piece, local, operands
+from situate.torch_capture.cuts.rules.views import LINEAR
+from situate.torch_capture.cuts.state import StatePart, part_name
+from situate.torch_capture.cuts.values import Division, Value
+from situate.torch_capture.cuts.writer import Writer
+from situate.torch_capture.flow import described_outputs, layout
+from situate.torch_capture.names import path, state_name
+from situate.torch_capture.nodes import operator_name
+from situate.torch_capture.tracing import Trace
+
+if TYPE_CHECKING:
+    from torch import fx
+
+Chosen = tuple[Class, tuple[int, ...]]
+"""A class, and the bounds of its parts in units."""
+
+
+def rewritten(trace: Trace, chosen: Sequence[Chosen], sums: Sums) -> Trace:
+    """The step in which the ops of these classes are cut.
+
+    An op of several classes is cut along the first of them. All other ops stay whole, and so do
+    buffers, inputs and results.
+    """
+    step = _Step(trace, chosen, sums)
+    for node in trace.graph.nodes:
+        step.add(node)
+    return step.finished()
+
+
+class _Step:
+    """A step that is written anew, op by op."""
+
+    def __init__(self, trace: Trace, chosen: Sequence[Chosen], sums: Sums) -> None:
+        from torch import fx
+
+        self._trace, self._sums = trace, sums
+        self._writer = Writer(fx.Graph())
+        self._values: dict[tuple[fx.Node, int], Value] = {}
+        # By op, its member of the first class that cuts it, and the bounds of its parts.
+        self._cuts: dict[fx.Node, tuple[Member, Class, tuple[int, ...]]] = {}
+        for found, bounds in chosen:
+            for node, members in found.members.items():
+                self._cuts.setdefault(node, (_best(members), found, bounds))
+        self._divisions = self._parameter_divisions(chosen)
+        self._parts: dict[str, StatePart] = {}
+        self._placeholders: dict[str, Value] = {}
+        self._live = _live(trace)
+
+    def add(self, node: fx.Node) -> None:
+        """Add an op, whole or in parts, or a placeholder."""
+        if node.op in ("placeholder", "get_attr"):
+            self._values[node, 0] = self._source(node)
+        elif node.op == "call_function" and node in self._live:
+            if _is_item(node):
+                return
+            if self._is_linear(node):
+                self._add_linear(node)
+            elif node in self._cuts:
+                self._add_parts(node, *self._cuts[node])
+            else:
+                self._add_whole(node)
+
+    def finished(self) -> Trace:
+        """The trace of the step."""
+        results: list[tuple[Any, Any]] = []
+        trace = self._trace
+        for node, descriptor in described_outputs(trace.graph):
+            value = self._value(node)
+            name = _gradient_of(descriptor, trace)
+            if name in self._divisions and name in self._placeholders:
+                results += self._part_gradients(value, name, descriptor)
+            else:
+                results.append((descriptor, value.whole()))
+        output = self._writer.graph.output(tuple(node for _, node in results))
+        output.meta["desc"] = [descriptor for descriptor, _ in results]
+        own = {name: name for name in self._parts}
+        trainable = {name for name, part in self._parts.items() if part.of in trace.trainable}
+        copies = {
+            name: part_name(trace.copies[part.of], int(name.partition("/")[0][4:]))
+            for name, part in self._parts.items()
+            if part.of in trace.copies
+        }
+        return dataclasses.replace(
+            trace,
+            graph=self._writer.graph,
+            canonical=trace.canonical | own,
+            trainable=trace.trainable | trainable,
+            copies={**trace.copies, **copies},
+            parts=self._parts,
+        )
+
+    def _value(self, node: fx.Node) -> Value:
+        if _is_item(node):
+            return self._values[node.args[0], node.args[1]]  # type: ignore[index]
+        return self._values[node, 0]
+
+    def _new(self, node: fx.Node, **form: Any) -> Value:
+        return Value(self._writer, node, self._sums, **form)
+
+    # Sources.
+
+    def _parameter_divisions(self, chosen: Sequence[Chosen]) -> dict[str, Division]:
+        """By parameter, the division by the first class that cuts it."""
+        divisions: dict[str, Division] = {}
+        for found, bounds in chosen:
+            for (node, _), dim, outer in sorted(found.dimensions, key=lambda d: d[1:]):
+                name = self._trace.canonical.get(state_name(node))
+                if node.op == "placeholder" and name and name in self._trace.trainable:
+                    size = node.meta["val"].shape[dim] // outer
+                    scaled = tuple(bound * size // found.units for bound in bounds)
+                    divisions.setdefault(name, Division(dim, outer, scaled))
+        return divisions
+
+    def _source(self, node: fx.Node) -> Value:
+        name = self._trace.canonical.get(state_name(node), "")
+        if name in self._placeholders:
+            return self._placeholders[name]
+        if name in self._divisions:
+            self._placeholders[name] = self._parameter(node, name, self._divisions[name])
+            return self._placeholders[name]
+        return self._new(node, whole=self._writer.graph.node_copy(node))
+
+    def _parameter(self, node: fx.Node, name: str, division: Division) -> Value:
+        """The parts of a parameter, each with a placeholder of its own."""
+        import torch
+
+        nodes = []
+        for i, (begin, end) in enumerate(pairwise(division.bounds)):
+            part = StatePart(name, division.dim, division.outer, begin, end)
+            own = part_name(name, i)
+            self._parts[own] = part
+            copy = self._writer.graph.node_copy(node)
+            descriptor: Any = node.meta["desc"]
+            copy.meta["desc"] = dataclasses.replace(descriptor, target=f"model.{own}")
+            copy.meta["val"] = part.view(node.meta["val"])
+            copy.meta[names.PART] = i
+            if division.outer > 1:
+                sizes = list(node.meta["val"].shape)
+                sizes[division.dim] = division.outer * (end - begin)
+                reshape = torch.ops.aten.reshape.default
+                copy = self._writer.call(node, reshape, (copy, sizes), i)
+            nodes.append(copy)
+        return self._new(node, parts=(division, nodes))
+
+    def _part_gradients(
+        self, value: Value, name: str, descriptor: Any
+    ) -> Iterator[tuple[Any, fx.Node]]:
+        """The gradients of the parts of a parameter."""
+        import torch
+
+        division = self._divisions[name]
+        for i in range(division.count):
+            own = part_name(name, i)
+            gradient = value.piece(division, i)
+            if division.outer > 1:
+                part = self._parts[own]
+                sizes = list(gradient.meta["val"].shape)
+                sizes[part.dim : part.dim + 1] = [part.outer, part.end - part.begin]
+                view = torch.ops.aten.reshape.default
+                gradient = self._writer.call(gradient, view, (gradient, sizes), i)
+            of = dataclasses.replace(descriptor.grad_of, target=f"model.{own}")
+            yield dataclasses.replace(descriptor, grad_of=of), gradient
+
+    # Ops.
+
+    def _add_whole(self, node: fx.Node) -> None:
+        from torch import fx
+
+        sources = operands(node)
+        own = [self._value(source).whole() for source in sources]
+        remaining = iter(own)
+        args, kwargs = fx.map_arg((node.args, node.kwargs), lambda _: next(remaining))
+        if all(_is_alike(one, source) for one, source in zip(own, sources, strict=True)):
+            copy = self._writer.graph.call_function(node.target, args, kwargs)
+            copy.meta |= node.meta
+        else:
+            copy = self._writer.call(node, node.target, args, None, kwargs)
+        self._keep_whole(node, copy)
+
+    def _keep_whole(self, node: fx.Node, copy: fx.Node) -> None:
+        for k in self._outputs(node):
+            item = copy if k is None else self._writer.item(copy, k)
+            self._values[node, k or 0] = self._new(node, whole=item)
+
+    def _outputs(self, node: fx.Node) -> list[int | None]:
+        """The numbers of the outputs that are used; None for an op with a single one."""
+        if not isinstance(node.meta["val"], (list, tuple)):
+            return [None]
+        items = {user.args[1] for user in node.users if _is_item(user) and user in self._live}
+        return sorted(items)  # type: ignore[type-var]
+
+    def _is_linear(self, node: fx.Node) -> bool:
+        """True for a view of partial results, or a sum of two values of as many partial results, so
+        that they can be added up later and together."""
+        sources = operands(node)
+        if not sources:
+            return False
+        values = [self._value(source) for source in sources]
+        counts = {len(value.partial) for value in values}
+        if len(counts) != 1 or counts == {0} or any(len(s.users) > 1 for s in sources):
+            return False
+        name = operator_name(node)
+        is_sum = name == "add" and len(values) == 2 and not node.kwargs
+        return is_sum or (name in LINEAR and len(values) == 1)
+
+    def _add_linear(self, node: fx.Node) -> None:
+        values = [self._value(source) for source in operands(node)]
+        nodes = []
+        for i in range(len(values[0].partial)):
+            own = iter([value.partial[i] for value in values])
+            nodes.append(self._same(node, own, i))
+        self._values[node, 0] = self._new(node, partial=nodes)
+
+    def _same(self, node: fx.Node, own: Iterator[fx.Node], part: int) -> fx.Node:
+        """The same call with other operands."""
+        from torch import fx
+
+        args, kwargs = fx.map_arg((node.args, node.kwargs), lambda _: next(own))
+        return self._writer.call(node, node.target, args, part, kwargs)
+
+    def _add_parts(
+        self, node: fx.Node, member: Member, found: Class, bounds: tuple[int, ...]
+    ) -> None:
+        letter, sources = member.letter, [self._value(source) for source in operands(node)]
+        units = letter.size // member.ranges
+        scaled = [bound * units // found.units for bound in bounds]
+        divisions = [
+            None if axis is None else _division(axis, member, value.shape, bounds, found.units)
+            for axis, value in zip(letter.inputs, sources, strict=True)
+        ]
+        parts = []
+        for i, (begin, end) in enumerate(pairwise(scaled)):
+            own = [
+                value.whole(i) if division is None else value.piece(division, i)
+                for value, division in zip(sources, divisions, strict=True)
+            ]
+            parts.append(local(node, letter, Piece(i, begin, end, units), own))
+        self._keep_parts(node, member, found, bounds, self._written(node, letter, parts))
+
+    def _written(
+        self, node: fx.Node, letter: Letter, parts: Sequence[Local]
+    ) -> Mapping[int, list[fx.Node]]:
+        """By output, the nodes of its parts."""
+        if letter.write is not None:
+            return dict(enumerate(letter.write(self._writer, node, parts)))
+        calls = [
+            self._writer.call(node, node.target, p.args, p.piece.number, p.kwargs) for p in parts
+        ]
+        return {
+            k or 0: calls if k is None else [self._writer.item(call, k) for call in calls]
+            for k in self._outputs(node)
+        }
+
+    def _keep_parts(
+        self,
+        node: fx.Node,
+        member: Member,
+        found: Class,
+        bounds: tuple[int, ...],
+        nodes: Mapping[int, list[fx.Node]],
+    ) -> None:
+        for k in self._outputs(node):
+            own, output = nodes[k or 0], member.letter.outputs[k or 0]
+            if isinstance(output, Axis):
+                value = node.meta["val"] if k is None else node.meta["val"][k]
+                division = _division(output, member, tuple(value.shape), bounds, found.units)
+                self._values[node, k or 0] = self._new(node, parts=(division, own))
+            elif output == "sum":
+                self._values[node, k or 0] = self._new(node, partial=own)
+            else:
+                self._values[node, k or 0] = self._new(node, whole=own[0])
+
+
+def _division(
+    axis: Axis, member: Member, sizes: tuple[int, ...], bounds: tuple[int, ...], units: int
+) -> Division:
+    """The division of a tensor's dimension by a class.
+
+    Args:
+        sizes: of the tensor.
+        bounds: of the parts, in units of the class.
+        units: of the class.
+    """
+    outer = axis.outer * member.ranges
+    span = sizes[axis.dim] // outer
+    return Division(axis.dim, outer, tuple(bound * span // units for bound in bounds))
+
+
+def _best(members: Sequence[Member]) -> Member:
+    """The member along which an op is cut: one without a sum, if there is one."""
+    return min(members, key=lambda member: member.letter.is_contracted)
+
+
+def _is_alike(node: fx.Node, source: fx.Node) -> bool:
+    """True for a node with the memory layout of the node it replaces."""
+    one, other = node.meta["val"], source.meta["val"]
+    return one is other or bool(layout(one) == layout(other))
+
+
+def _is_item(node: fx.Node) -> bool:
+    return "getitem" in str(node.target) and hasattr(node.args[0], "op")
+
+
+def _gradient_of(descriptor: object, trace: Trace) -> str:
+    """The parameter whose gradient an output is; empty for other outputs."""
+    if type(descriptor).__name__ != "GradAOTOutput":
+        return ""
+    return trace.canonical.get(path(descriptor.grad_of), "")  # type: ignore[attr-defined]
+
+
+def _live(trace: Trace) -> set[fx.Node]:
+    """The nodes on which results of the step depend."""
+    pending = [node for node, _ in described_outputs(trace.graph)]
+    live = set(pending)
+    while pending:
+        for source in pending.pop().all_input_nodes:
+            if source not in live:
+                live.add(source)
+                pending.append(source)
+    return live

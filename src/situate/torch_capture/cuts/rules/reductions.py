@@ -1,0 +1,105 @@
+"""Letters of sums and other reductions, of softmax, and of norms over the last dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from situate.torch_capture.cuts.letters import (
+    Axis,
+    Letter,
+    Output,
+    arguments,
+    operands,
+    shape,
+)
+
+if TYPE_CHECKING:
+    from torch import fx
+
+
+def reduced(node: fx.Node, sums: bool = False) -> list[Letter]:
+    """A letter for each dimension that stays, and of a sum also for each that goes."""
+    x, *others = operands(node)
+    if others or not shape(x):
+        return []
+    own, value = shape(x), node.meta["val"]
+    outputs = len(value) if isinstance(value, (list, tuple)) else 1
+    dims, keeps = _dims(node, len(own)), bool(arguments(node).get("keepdim", False))
+    left = [d for d in range(len(own)) if keeps or d not in dims]
+    result = [
+        Letter(own[d], (Axis(d),), (Axis(at),) * outputs)
+        for at, d in enumerate(left)
+        if d not in dims and own[d] > 1
+    ]
+    contracted = (Letter(own[d], (Axis(d),), ("sum",)) for d in sorted(dims) if own[d] > 1)
+    return [*result, *(contracted if sums else ())]
+
+
+def _dims(node: fx.Node, count: int) -> set[int]:
+    dims = arguments(node).get("dim")
+    if dims is None or dims == []:
+        return set(range(count))
+    return {d % count for d in ([dims] if isinstance(dims, int) else dims)}
+
+
+def softmax(node: fx.Node) -> list[Letter]:
+    """A letter for each dimension but that of the softmax; the same for its gradient."""
+    own, dim = shape(node), arguments(node)["dim"] % len(shape(node))
+    count = len(operands(node))
+    return [
+        Letter(size, (Axis(d),) * count, (Axis(d),))
+        for d, size in enumerate(own)
+        if d != dim and size > 1
+    ]
+
+
+def layer_norm(node: fx.Node) -> list[Letter]:
+    """A letter for each dimension that is not normalised; statistics keep these dimensions."""
+    x, *weights = operands(node)
+    own, count = shape(x), len(node.meta["val"])
+    outer = len(own) - len(arguments(node)["normalized_shape"])
+    return [
+        Letter(own[d], (Axis(d), *(None,) * len(weights)), (Axis(d),) * count)
+        for d in range(outer)
+        if own[d] > 1
+    ]
+
+
+def layer_norm_backward(node: fx.Node, statistics: int) -> list[Letter]:
+    """As the norm; gradients of weight and bias are sums over these dimensions.
+
+    Operands: the gradient, the input, the `statistics` of the norm, and its weights.
+    """
+    gradient, *rest = operands(node)
+    own, values = shape(gradient), node.meta["val"]
+    outer = len(own) - len(arguments(node)["normalized_shape"])
+    weights = (None,) * (len(rest) - 1 - statistics)
+    result = []
+    for d in range(outer):
+        outputs: list[Output] = [Axis(d), *("sum",) * (len(values) - 1)]
+        present = tuple(o if v is not None else None for o, v in zip(outputs, values, strict=True))
+        if own[d] > 1:
+            axes = (Axis(d),) * (2 + statistics)
+            result.append(Letter(own[d], (*axes, *weights), present))
+    return result
+
+
+Rule = Callable[[Any], list[Letter]]
+
+
+def _names(names: Sequence[str], rule: Rule) -> dict[str, Rule]:
+    return dict.fromkeys(names, rule)
+
+
+RULES: dict[str, Rule] = {
+    "sum": partial(reduced, sums=True),
+    **_names(("mean", "amax", "amin", "var", "var_mean", "std", "prod", "any", "all"), reduced),
+    **_names(("max", "min", "logsumexp", "linalg_vector_norm"), reduced),
+    **_names(("_softmax", "_log_softmax"), softmax),
+    **_names(("_softmax_backward_data", "_log_softmax_backward_data"), softmax),
+    **_names(("native_layer_norm", "_fused_rms_norm"), layer_norm),
+    "native_layer_norm_backward": partial(layer_norm_backward, statistics=2),
+    "_fused_rms_norm_backward": partial(layer_norm_backward, statistics=1),
+}

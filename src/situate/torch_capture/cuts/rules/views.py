@@ -1,0 +1,258 @@
+"""Letters of views, and of ops that only move entries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import accumulate
+from operator import mul
+from typing import TYPE_CHECKING, Any
+
+from situate.torch_capture.cuts.letters import (
+    Axis,
+    Letter,
+    Piece,
+    arguments,
+    operands,
+    shape,
+)
+
+if TYPE_CHECKING:
+    from torch import fx
+
+
+def reshape(node: fx.Node) -> list[Letter]:
+    """A letter for each common factor of the dimensions before and after."""
+    before, after = shape(operands(node)[0]), shape(node)
+    return [
+        Letter(size, (one,), (other,), partial(_local_sizes, "size", other, after))
+        for size, one, other in factors(before, after)
+        if size > 1
+    ]
+
+
+def factors(
+    before: Sequence[int], after: Sequence[int]
+) -> Iterator[tuple[int, Axis, Axis]]:
+    """The factors into which both shapes of the same entries divide: size, and axis in each.
+
+    (6, 4) and (2, 12) have the factors 2, 3 and 4: (2 3) (4) becomes (2) (3 4).
+    """
+    if 0 in before:
+        return
+    ends = [list(accumulate(sizes, mul, initial=1)) for sizes in (before, after)]
+    edges = sorted({*ends[0], *ends[1]})
+    for low, high in zip(edges, edges[1:], strict=False):
+        # Where the borders of one shape do not divide those of the other, there is no factor.
+        if high % low == 0:
+            axes = [_axis_at(sizes, end, low, high) for sizes, end in zip((before, after), ends, strict=True)]
+            if axes[0] is not None and axes[1] is not None:
+                yield high // low, axes[0], axes[1]
+
+
+def _axis_at(sizes: Sequence[int], ends: Sequence[int], low: int, high: int) -> Axis | None:
+    """The axis of the factor between two products of leading dimensions."""
+    for d, size in enumerate(sizes):
+        begin, end = ends[d], ends[d + 1]
+        if begin <= low and high <= end and size > 1 and low % begin == 0 and end % high == 0:
+            return Axis(d, low // begin, end // high)
+    return None
+
+
+def _local_sizes(
+    name: str, axis: Axis, whole: Sequence[int], named: Mapping[str, Any], piece: Piece
+) -> dict[str, Any]:
+    sizes = list(whole)
+    sizes[axis.dim] = piece.of(sizes[axis.dim])
+    return {name: sizes}
+
+
+def expand(node: fx.Node) -> list[Letter]:
+    """A letter for each dimension; operands of size 1 are read whole."""
+    own, out = shape(operands(node)[0]), shape(node)
+    result = []
+    for d, size in enumerate(out):
+        at = d - (len(out) - len(own))
+        axis = Axis(at) if at >= 0 and own[at] == size else None
+        if size > 1:
+            sizes = partial(_local_sizes, "size", Axis(d), out)
+            result.append(Letter(size, (axis,), (Axis(d),), sizes))
+    return result
+
+
+def permute(node: fx.Node) -> list[Letter]:
+    """A letter for each dimension of a permutation."""
+    own = shape(operands(node)[0])
+    order = _order(node, len(own))
+    return [
+        Letter(own[source], (Axis(source),), (Axis(d),))
+        for d, source in enumerate(order)
+        if own[source] > 1
+    ]
+
+
+def _order(node: fx.Node, dims: int) -> list[int]:
+    """By dimension of the result, that of the operand."""
+    named, order = arguments(node), list(range(dims))
+    if "dims" in named:
+        return [d % dims for d in named["dims"]]
+    if dims > 1:
+        one, other = (named.get(name, d) % dims for name, d in (("dim0", 0), ("dim1", 1)))
+        order[one], order[other] = order[other], order[one]
+    return order
+
+
+def squeeze(node: fx.Node) -> list[Letter]:
+    """A letter for each dimension of more than one entry; the others come and go."""
+    before, after = shape(operands(node)[0]), shape(node)
+    here, there = ([d for d, size in enumerate(sizes) if size > 1] for sizes in (before, after))
+    return [
+        Letter(before[one], (Axis(one),), (Axis(other),))
+        for one, other in zip(here, there, strict=True)
+    ]
+
+
+def split(node: fx.Node) -> list[Letter]:
+    """Letters of a split into several outputs, or of a selection of entries along one dimension.
+
+    Every other dimension is a letter. If all outputs are of one size, so is the split dimension,
+    with one range for each output.
+    """
+    x = operands(node)[0]
+    own, outs = shape(x), list(node.meta["val"])
+    dim = arguments(node).get("dim", 0) % len(own)
+    # `unbind` removes the dimension; the others keep it.
+    keeps = not outs or outs[0].dim() == len(own)
+    result = _others(own, dim, keeps, len(outs))
+    lengths = {int(out.shape[dim]) for out in outs} if keeps else set()
+    if len(lengths) == 1 and (length := lengths.pop()) > 1:
+        axis = Axis(dim, outer=len(outs))
+        sizes = partial(_local_split, length, len(outs))
+        result.append(Letter(length, (axis,), (Axis(dim),) * len(outs), sizes))
+    return result
+
+
+def _others(own: Sequence[int], dim: int, keeps: bool, outputs: int = 1) -> list[Letter]:
+    """A letter for each dimension but one, which the result keeps or lacks."""
+    return [
+        Letter(size, (Axis(d),), (Axis(d - (not keeps and d > dim)),) * outputs)
+        for d, size in enumerate(own)
+        if d != dim and size > 1
+    ]
+
+
+def _local_split(
+    length: int, count: int, named: Mapping[str, Any], piece: Piece
+) -> dict[str, Any]:
+    own = piece.of(length)
+    lengths = [own] * count
+    return {"split_size": own, "split_sizes": lengths, "split_size_or_sections": lengths}
+
+
+def along(node: fx.Node) -> list[Letter]:
+    """Letters of ops that work along one dimension, and on each of the others alike."""
+    result = shape(node, 0) if not hasattr(node.meta["val"], "shape") else shape(node)
+    x, count = operands(node)[0], _outputs(node)
+    own = shape(x)
+    if len(operands(node)) > 1 or not own:
+        return []
+    dim = arguments(node).get("dim", -1)
+    dim = dim % len(own) if isinstance(dim, int) else -1
+    return _others(own, dim, len(result) == len(own), count)
+
+
+def _outputs(node: fx.Node) -> int:
+    value = node.meta["val"]
+    return len(value) if isinstance(value, (list, tuple)) else 1
+
+
+def taken(node: fx.Node) -> list[Letter]:
+    """Letters of a slice: every dimension of which it takes all entries."""
+    before, after = shape(operands(node)[0]), shape(node)
+    dim = arguments(node).get("dim", 0) % len(before)
+    return _others(before, dim, len(before) == len(after))
+
+
+def returned(node: fx.Node) -> list[Letter]:
+    """Letters of the gradient of a slice or of one index: zeros but for the entries taken."""
+    out = shape(node)
+    dim = arguments(node)["dim"] % len(out)
+    own = shape(operands(node)[0])
+    keeps = len(own) == len(out)
+    return [
+        Letter(
+            size,
+            (Axis(d - (not keeps and d > dim)),),
+            (Axis(d),),
+            partial(_local_sizes, "input_sizes", Axis(d), out),
+        )
+        for d, size in enumerate(out)
+        if d != dim and size > 1
+    ]
+
+
+def cat(node: fx.Node) -> list[Letter]:
+    """Letters of a concatenation, or of a stack along a new dimension."""
+    parts, out = operands(node), shape(node)
+    is_stack = len(shape(parts[0])) < len(out)
+    dim = arguments(node).get("dim", 0) % len(out)
+    result = [
+        Letter(size, (Axis(d - (is_stack and d > dim)),) * len(parts), (Axis(d),))
+        for d, size in enumerate(out)
+        if d != dim and size > 1
+    ]
+    lengths = {shape(part)[dim] for part in parts} if not is_stack else set()
+    if len(lengths) == 1 and (length := lengths.pop()) > 1:
+        result.append(
+            Letter(length, (Axis(dim),) * len(parts), (Axis(dim, outer=len(parts)),))
+        )
+    return result
+
+
+def pad(node: fx.Node) -> list[Letter]:
+    """A letter for each dimension that is not padded."""
+    before, after = shape(operands(node)[0]), shape(node)
+    return [
+        Letter(size, (Axis(d),), (Axis(d),))
+        for d, (size, other) in enumerate(zip(before, after, strict=True))
+        if size == other and size > 1 and 2 * (len(before) - d) > len(arguments(node)["pad"])
+    ]
+
+
+def flip(node: fx.Node) -> list[Letter]:
+    """A letter for each dimension that is not reversed or rolled."""
+    own = shape(node)
+    moved = {d % len(own) for d in arguments(node).get("dims", range(len(own)))}
+    return [
+        Letter(size, (Axis(d),), (Axis(d),))
+        for d, size in enumerate(own)
+        if size > 1 and d not in moved
+    ]
+
+
+Rule = Callable[["fx.Node"], "list[Letter]"]
+
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(("view", "_unsafe_view", "reshape", "view_copy"), reshape),
+    **dict.fromkeys(("t", "transpose", "permute", "numpy_T"), permute),
+    **dict.fromkeys(("squeeze", "unsqueeze"), squeeze),
+    **dict.fromkeys(("split", "split_with_sizes", "unbind", "unsafe_split"), split),
+    **dict.fromkeys(("slice", "select"), taken),
+    **dict.fromkeys(("slice_backward", "select_backward"), returned),
+    **dict.fromkeys(("cat", "stack"), cat),
+    **dict.fromkeys(("flip", "roll"), flip),
+    **dict.fromkeys(("cumsum", "cumprod", "sort", "topk", "tril", "triu"), along),
+    **dict.fromkeys(("argmax", "argmin", "argsort", "cummax"), along),
+    "expand": expand,
+    "constant_pad_nd": pad,
+}
+
+LINEAR = frozenset(
+    {
+        *("view", "_unsafe_view", "reshape", "t", "transpose", "permute", "squeeze", "unsqueeze"),
+        *("expand", "slice", "select", "detach", "alias"),
+    }
+)
+"""Views of one operand, which move the parts of a sum as they move the sum."""
+
+

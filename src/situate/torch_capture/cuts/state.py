@@ -1,0 +1,43 @@
+"""Parts of parameters: each is held once, by the device that reads and updates it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class StatePart:
+    """A part of a parameter.
+
+    Attributes:
+        of: the name of the parameter.
+        dim: the dimension that is divided.
+        outer: the number of its ranges of equal length, each of which is divided alike.
+        begin, end: of the part within a range.
+    """
+
+    of: str
+    dim: int
+    outer: int
+    begin: int
+    end: int
+
+    def view(self, whole: torch.Tensor) -> torch.Tensor:
+        """The part, as a view of the whole.
+
+        With several ranges, the view has one more dimension, which counts them.
+        """
+        dim = self.dim
+        if self.outer > 1:
+            whole = whole.unflatten(dim, (self.outer, -1))
+            dim += 1
+        return whole.narrow(dim, self.begin, self.end - self.begin)
+
+
+def part_name(name: str, number: int) -> str:
+    """The name of a part of a parameter."""
+    return f"part{number}/{name}"
