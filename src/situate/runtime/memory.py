@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import torch
     from torch.fx import Node
 
+    from situate.torch_capture.cuts.state import StatePart
+
 ALIGNMENT = 64
 """PyTorch's alignment in bytes, so that kernels take the same paths."""
 
@@ -29,6 +31,15 @@ class Place:
     def shifted(self, nbytes: int) -> Place:
         """The place `nbytes` further on."""
         return replace(self, offset=self.offset + nbytes)
+
+    def of_part(self, part: StatePart) -> Place:
+        """The place of a part of the tensor."""
+        import torch
+
+        whole = torch.empty_strided(self.size, self.stride, dtype=self.dtype, device="meta")
+        own = part.view(whole)
+        offset = self.offset + own.storage_offset() * self.dtype.itemsize
+        return Place(offset, tuple(own.shape), own.stride(), self.dtype)
 
     def view(self, raw: torch.Tensor) -> torch.Tensor:
         """The tensor, in a block of bytes. PyTorch sees a storage of its own, so a state dict saves

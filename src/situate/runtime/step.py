@@ -75,7 +75,7 @@ class PlacedStep:
         self.records: list[StepRecord] = []
         self._program, self._seed = program, seed
         self._used = [(d, devices[d]) for d in program.used]
-        tensors = state_values(program.program, program.names, model)
+        tensors = state_values(program, model)
         self._keep = keep
         mirrored = any(device.mirrored for _, device in self._used)
         # The state of such devices runs ahead of the model until somebody reads it.
@@ -85,15 +85,7 @@ class PlacedStep:
         self._commits = keep and not mirrored and len(self._used) == 1 and start is None
         self._commit = Commit()
         self._share_memory(tensors)
-        self._bindings = Bindings(
-            model,
-            tensors,
-            program.names,
-            optimizer,
-            self._common.state,
-            program.updated,
-            program.copies,
-        )
+        self._bindings = Bindings(program, model, tensors, optimizer, self._common.state)
         self._hyperparameters: list[Hyperparameters] = []
         self._step = 0
         # Re-entrant: `memory` runs a step, and `close` runs `sync`, under the same lock.
@@ -193,9 +185,11 @@ class PlacedStep:
     def copies(self) -> dict[str, list[dict[str, torch.Tensor]]]:
         """By parameter, its copies from the second replica on: the `value` of each, and its
         optimiser state; as of the last step whose state was returned, see `sync`."""
-        paths = list(self._program.names.state)
+        paths, parts = self._program.paths, self._program.parts
         copies_by_name: dict[str, list[dict[str, torch.Tensor]]] = {}
         for number, source in self._program.copies.items():
+            if number in parts:
+                continue
             entry = self._common.state[number]
             parts = {"value": entry.value, **entry.moments}
             copies_by_name.setdefault(paths[source], []).append(parts)

@@ -216,7 +216,7 @@ def test_tensors_made_inside_the_model_are_held_too() -> None:
     values = dict(
         zip(
             bindings_found.names.state,
-            state_values(bindings_found.program, bindings_found.names, model),
+            state_values(bindings_found, model),
             strict=True,
         )
     )

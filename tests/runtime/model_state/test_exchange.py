@@ -37,7 +37,7 @@ def exchange(*, apart: bool) -> Exchanged:
     """The exchange of a training step, its common memory, and inputs for it."""
     values, (model, inputs, _) = program("towers"), MODELS["towers"]()
     placed_step = cut(values, 1)
-    tensors = state_values(values, placed_step.names, model)
+    tensors = state_values(placed_step, model)
     layout, places = shared_places(placed_step, tensors, frozenset())
     common = Common(places, torch.zeros(layout.nbytes, dtype=torch.uint8))
     return Exchange(values, common, apart), common, list(inputs)

@@ -20,8 +20,8 @@ from situate.runtime.model_state.state import (  # noqa: E402
     Common,
     Entry,
     Mirror,
-    flat,
     lay_out,
+    rows,
     shared_places,
 )
 from situate.runtime.processes.messages import (  # noqa: E402
@@ -85,7 +85,7 @@ def test_copied_state_is_undone() -> None:
 def test_only_what_was_copied_is_undone() -> None:
     entry_found = entry(torch.zeros(6))
     entry_found.begin(1)
-    flat(entry_found.copies[0])[:4].copy_(flat(entry_found.value)[:4])
+    rows(entry_found.copies[0])[:4].copy_(rows(entry_found.value)[:4])
     entry_found.copied(4)
     entry_found.value[:4] = 1.0
     entry_found.value[4:] = 5.0
@@ -308,7 +308,7 @@ def common(*, undone: bool) -> Common:
     """The places of a training step on two devices."""
     mapped_common, (model, *_) = program("towers", "adam"), MODELS["towers"]()
     placed_step = cut(mapped_common, 2)
-    tensors = state_values(mapped_common, placed_step.names, model)
+    tensors = state_values(placed_step, model)
     changed = frozenset(placed_step.updated) | placed_step.overwritten
     layout, places = shared_places(placed_step, tensors, changed if undone else frozenset())
     return Common(places, torch.zeros(layout.nbytes, dtype=torch.uint8))

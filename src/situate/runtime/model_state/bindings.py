@@ -2,48 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from situate.errors import SituateError
 from situate.runtime.memory import extent
 from situate.runtime.model_state.optimizer_checks import HookCheck, ParameterGroups
 from situate.runtime.model_state.state import Entry
+from situate.runtime.programs.placed import PlacedProgram
 from situate.runtime.programs.program import Program
-from situate.runtime.programs.source import Names
 from situate.torch_capture.names import state_name
+from situate.torch_capture.tracing import Trace
 
 if TYPE_CHECKING:
     import torch
 
 
-def state_values(program: Program, names: Names, model: torch.nn.Module) -> list[torch.Tensor]:
+def state_values(placed: PlacedProgram, model: torch.nn.Module) -> list[torch.Tensor]:
     """The tensors of the model that a program names, by number.
 
-    A copy of a parameter is a tensor of its own with the parameter's numbers.
+    A copy of a parameter is a tensor of its own with the parameter's numbers, and a part of one is
+    a view.
 
     Raises:
         SituateError: the model lacks a tensor, or one has another shape, is not on the CPU, or
             shares memory that the step changes.
     """
-    nodes = program.step.number
+    program = placed.program
+    nodes, trace = program.step.number, program.step.trace
     captured = {state_name(node): node.meta["val"] for node in nodes if "val" in node.meta}
-    trace = program.step.trace
-    paths = (trace.parameter(path) for path in names.state)
-    state = {path: _model_tensor(program, path, model) for path in paths}
-    for path, tensor in state.items():
+    owners = {path: trace.parameter(path) for path in placed.paths}
+    state = {path: _model_tensor(program, path, model) for path in dict.fromkeys(owners.values())}
+    for path, owner in owners.items():
+        tensor = _of_path(path, state[owner], trace)
         _check_type(path, tensor, captured.get(path, tensor))
+    for path, tensor in state.items():
         if tensor.device.type != "cpu":
             raise SituateError(
                 f"the model's {path!r} is on {tensor.device}: move the model to the CPU; devices "
                 "with memory of their own work on copies"
             )
-    _check_no_overlap(state, {*program.gradients, *program.mutations})
+    changed = (trace.parameter(path) for path in program.gradients)
+    _check_no_overlap(state, {*changed, *program.mutations})
     # A copy gets memory of its own, as every tensor does, when it is bound.
-    return [
-        state[trace.parameter(path)].data if path in trace.copies else state[path]
-        for path in names.state
-    ]
+    return [_of_path(path, state[owner], trace) for path, owner in owners.items()]
+
+
+def _of_path(path: str, owner: torch.Tensor, trace: Trace) -> torch.Tensor:
+    """The tensor of a path: the model's own, the numbers of a copy, or a part of them."""
+    if path in trace.parts:
+        return trace.parts[path].view(owner.data)
+    return owner.data if path in trace.copies else owner
 
 
 def _check_type(path: str, tensor: torch.Tensor, captured: torch.Tensor) -> None:
@@ -110,10 +119,9 @@ class Bindings:
     """The tensors of a model and its optimiser's state, as views of the devices' memory.
 
     Args:
+        placed: the program of the step.
         tensors: of the model, by number.
         state: the same in the devices' memory, by number.
-        updated: numbers of the parameters that the step updates.
-        copies: by number of a further copy of a parameter, the parameter's number.
 
     Attributes:
         groups: by number of an updated parameter, its group in the optimiser.
@@ -125,25 +133,24 @@ class Bindings:
 
     def __init__(
         self,
+        placed: PlacedProgram,
         model: torch.nn.Module,
         tensors: Sequence[torch.Tensor],
-        names: Names,
         optimizer: torch.optim.Optimizer | None,
         state: Sequence[Entry],
-        updated: Iterable[int],
-        copies: Mapping[int, int],
     ) -> None:
-        self._optimizer, self._state, self._copies = optimizer, state, copies
+        self._optimizer, self._state, self._copies = optimizer, state, placed.copies
+        self._wholes = {number: whole for number, (whole, _) in placed.parts.items()}
         self._tensors = list(zip(tensors, (entry.value for entry in state), strict=True))
         self._addresses = [entry.value.data_ptr() for entry in state]
-        self._owners = [(path, *_owner_dict(model, path)) for path in names.state]
+        self._owners = [(path, *_owner_dict(model, path)) for path in placed.paths]
         self._versions: dict[tuple[int, int], int] = {}
         self.groups: dict[int, int] = {}
         self._checks: list[Callable[[], None]] = []
         if optimizer is not None:
-            owners = (tensors[copies.get(number, number)] for number in range(len(tensors)))
+            owners = (tensors[self._owner(number)] for number in range(len(tensors)))
             groups = ParameterGroups(
-                optimizer, dict(zip(names.state, owners, strict=True)), updated
+                optimizer, dict(zip(placed.paths, owners, strict=True)), placed.updated
             )
             hooks = HookCheck(model, optimizer, groups.trained)
             self._checks, self.groups = [groups.check, hooks.check], groups.of
@@ -155,11 +162,16 @@ class Bindings:
         now = {
             (number, part): tensor._version
             for number in range(len(self._tensors))
-            for part, tensor in enumerate(self._caller_written(self._copies.get(number, number)))
+            for part, tensor in enumerate(self._caller_written(self._owner(number)))
         }
         # PyTorch counts the writes into a tensor; those of the devices go past this count.
         before, self._versions = self._versions, now
         return tuple(where for where, version in now.items() if before.get(where) != version)
+
+    def _owner(self, number: int) -> int:
+        """The number of the parameter that a tensor is a copy or a part of, or its own."""
+        number = self._wholes.get(number, number)
+        return self._copies.get(number, number)
 
     def _caller_written(self, number: int) -> tuple[torch.Tensor, ...]:
         """A tensor of the model and its optimiser state, as the caller sees and writes them."""
@@ -180,6 +192,9 @@ class Bindings:
             self._optimizer._opt_called = True  # type: ignore[attr-defined]
         bound = zip(self._owners, self._tensors, self._addresses, strict=True)
         for number, ((path, store, name), (tensor, view), address) in enumerate(bound):
+            # A part lies in the memory of its parameter.
+            if number in self._wholes:
+                continue
             if store.get(name, tensor) is not tensor:
                 raise SituateError(
                     f"the model's {path!r} was replaced since the step was made: change it in "
@@ -193,8 +208,12 @@ class Bindings:
                 tensor.data = view
                 # A tensor without a recorded version counts as changed.
                 self._versions.pop((number, 0), None)
-        for number in self.groups.keys() - self._copies.keys():
+        own = {self._wholes.get(number, number) for number in self.groups}
+        for number in own - self._copies.keys():
             self._refresh_optimizer_state(number)
+        for number, whole in self._wholes.items():
+            # Every part counts its own updates.
+            self._state[number].count.copy_(self._state[whole].count)
         for number, source in self._copies.items():
             self._state[number].match(self._state[source])
 

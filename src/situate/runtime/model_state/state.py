@@ -7,18 +7,23 @@ step to be undone. A device with memory of its own works on a mirror of the stat
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.runtime.memory import Layout, Place
+from situate.runtime.memory import Layout, Place, extent
 from situate.runtime.model_state.optimizers import MOMENTS
 from situate.runtime.programs.placed import PlacedProgram
 
 if TYPE_CHECKING:
     import torch
+
+    from situate.torch_capture.cuts.state import StatePart
+
+EMPTY: Mapping[int, tuple[int, StatePart]] = {}
+"""No parts of parameters."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class EntryPlaces:
         copies: of the parts; none if no step changes them.
         count: number of its updates.
         count_copy: copy of the count.
-        mark: the last step that began to copy, and the number of elements it has copied.
+        mark: the last step that began to copy, and the number of rows it has copied, see `rows`.
     """
 
     parts: dict[str, Place]
@@ -45,6 +50,7 @@ def lay_out(
     tensors: Sequence[torch.Tensor],
     updated: Mapping[int, str],
     changed: frozenset[int],
+    wholes: Mapping[int, tuple[int, StatePart]] = EMPTY,
 ) -> list[EntryPlaces]:
     """Places for the state of a step.
 
@@ -52,18 +58,33 @@ def lay_out(
         tensors: of the model, by number.
         updated: by number of an updated parameter, the kind of its optimiser.
         changed: numbers of the tensors that a failed step must undo.
+        wholes: by number of a part of a parameter, the number of the parameter, in whose memory it
+            lies, and its place there.
     """
     import torch
 
+    kinds = {whole: updated[k] for k, (whole, _) in wholes.items() if k in updated} | dict(updated)
+    names = [("value", *(MOMENTS[kinds[k]] if k in kinds else ())) for k in range(len(tensors))]
+    # Dense tensors: pieces of an update are ranges of elements in memory.
+    own = {
+        k: {name: layout.dense(tensor) for name in names[k]}
+        for k, tensor in enumerate(tensors)
+        if k not in wholes
+    }
     entries = []
     for number, tensor in enumerate(tensors):
-        moments = MOMENTS[updated[number]] if number in updated else ()
-        # Dense parts: pieces of an update are ranges of elements in memory.
-        parts = {name: layout.dense(tensor) for name in ("value", *moments)}
+        if number in wholes:
+            whole, part = wholes[number]
+            parts = {name: own[whole][name].of_part(part) for name in names[number]}
+        else:
+            parts = own[number]
         copies = tuple(layout.dense(tensor) for _ in (parts if number in changed else ()))
         count, count_copy = (layout.place((), (), torch.float32) for _ in range(2))
         mark = layout.place((2,), (1,), torch.int64)
         entries.append(EntryPlaces(parts, copies, count, count_copy, mark))
+    # The first part's updates are those of the parameter.
+    for number, (whole, _) in reversed(wholes.items()):
+        entries[whole] = replace(entries[whole], count=entries[number].count)
     return entries
 
 
@@ -132,9 +153,9 @@ class Entry:
         self._mark[1] = 0
         self._mark[0] = step
 
-    def copied(self, elements: int) -> None:
-        """Mark that the first `elements` of every part are copied and may change."""
-        self._mark[1] = elements
+    def copied(self, count: int) -> None:
+        """Mark that the first `count` rows of every part are copied and may change."""
+        self._mark[1] = count
 
     def keep(self, step: int) -> None:
         """Copy everything, before step number `step` changes it."""
@@ -142,22 +163,30 @@ class Entry:
         # State that no step changes has no copies.
         for copy, part in zip(self.copies, self.parts, strict=False):
             copy.copy_(part)
-        self.copied(self.value.numel())
+        self.copied(len(rows(self.value)))
 
     def undo(self, step: int) -> None:
         """Restore the state before step number `step`."""
         if self._mark[0] != step or not self.copies:
             return
-        elements = int(self._mark[1])
-        # Only copied elements can have changed; the rest of the copy is from an earlier step.
+        count = int(self._mark[1])
+        # Only copied rows can have changed; the rest of the copy is from an earlier step.
         for copy, part in zip(self.copies, self.parts, strict=True):
-            flat(part)[:elements].copy_(flat(copy)[:elements])
+            rows(part)[:count].copy_(rows(copy, part)[:count])
         self.count.copy_(self._count_copy)
         self._mark[0] = 0  # the next call repeats the number
 
 
-def flat(tensor: torch.Tensor) -> torch.Tensor:
-    """The elements of a dense tensor, in memory order."""
+def rows(tensor: torch.Tensor, like: torch.Tensor | None = None) -> torch.Tensor:
+    """The elements of a dense tensor, in memory order; a part of a parameter, which has gaps, as it
+    is.
+
+    Args:
+        like: a tensor of the same shape that decides; None for the tensor itself.
+    """
+    decisive = tensor if like is None else like
+    if extent(tuple(decisive.shape), decisive.stride()) != decisive.numel():
+        return tensor
     return tensor.as_strided((tensor.numel(),), (1,))
 
 
@@ -264,7 +293,7 @@ def shared_places(
     import torch
 
     layout, program = Layout(), placed_program.program
-    state = lay_out(layout, tensors, placed_program.updated, changed)
+    state = lay_out(layout, tensors, placed_program.updated, changed, placed_program.parts)
     slots = tuple(layout.block(placed_program.channels, sum(placed_program.channel_bytes)))
     inputs, results = layout.shiftable(program.inputs), layout.nodes(program.results)
     flags = layout.place((len(slots) + 1,), (1,), torch.int32)

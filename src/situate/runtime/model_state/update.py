@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from situate.runtime.model_state.optimizers import MOMENTS, Hyperparameters, owner_types
-from situate.runtime.model_state.state import Entry, flat
+from situate.runtime.model_state.state import Entry, rows
 
 if TYPE_CHECKING:
     import torch
@@ -38,8 +38,8 @@ class Update:
         self._entry, self._apply = entry, _APPLY[kind]
         self._hyperparameters = owner_types(hyperparameters)
         self._size = _size(entry.value)
-        self._parts = _cut(entry.parts, self._size)
-        self._copies = _cut(entry.copies, self._size) or [()] * len(self._parts)
+        self._parts = self._pieces(entry.parts)
+        self._copies = self._pieces(entry.copies) or [()] * len(self._parts)
         self._count = torch.zeros((), device="cpu")
 
     def tell(self, hyperparameters: Hyperparameters) -> None:
@@ -50,9 +50,8 @@ class Update:
         """Update in step number `step`, which `Entry.undo` can undo at any point."""
         entry = self._entry
         entry.begin(step)
-        pieces = zip(
-            self._parts, self._copies, _cut([self._like(gradient)], self._size), strict=True
-        )
+        gradients = self._pieces([self._like(gradient)])
+        pieces = zip(self._parts, self._copies, gradients, strict=True)
         for k, (parts, copies, (part,)) in enumerate(pieces, start=1):
             for copy, old in zip(copies, parts, strict=False):
                 copy.copy_(old)
@@ -63,12 +62,19 @@ class Update:
             self._apply(parts, part, self._count, self._hyperparameters)
         entry.count.copy_(self._count)
 
+    def _pieces(self, tensors: Tensors) -> list[tuple[torch.Tensor, ...]]:
+        """The pieces of tensors of the parameter's shape: by piece, one of each tensor."""
+        import torch
+
+        like = self._entry.value
+        return list(zip(*(torch.split(rows(t, like), self._size) for t in tensors), strict=True))
+
     def _like(self, gradient: torch.Tensor) -> torch.Tensor:
         """The gradient, with the parameter's layout."""
         import torch
 
         parameter = self._entry.parts[0]
-        if gradient.stride() == parameter.stride():
+        if gradient.stride() == parameter.stride() or rows(parameter) is parameter:
             return gradient
         return torch.empty_like(parameter).copy_(gradient)
 
@@ -85,15 +91,12 @@ def rehearse(kind: str, hyperparameters: Hyperparameters, dtype: torch.dtype) ->
 
 
 def _size(parameter: torch.Tensor) -> int:
-    """Elements of a piece. On a GPU a call costs more than the caches save, so one piece has
-    all."""
-    return PIECE_ELEMENTS if parameter.device.type == "cpu" else max(1, parameter.numel())
-
-
-def _cut(tensors: Tensors, size: int) -> list[tuple[torch.Tensor, ...]]:
-    import torch
-
-    return list(zip(*(torch.split(flat(tensor), size) for tensor in tensors), strict=True))
+    """Rows of a piece, see `rows`. On a GPU a call costs more than the caches save, so one piece
+    has all."""
+    count = max(1, len(rows(parameter)))
+    if parameter.device.type != "cpu":
+        return count
+    return max(1, PIECE_ELEMENTS * count // max(1, parameter.numel()))
 
 
 def _sgd(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from situate.runtime.memory import ALIGNMENT, Place, extent, strides
 from situate.runtime.programs.program import Program, Roles
 from situate.runtime.programs.source import DeviceSource, Names
+from situate.torch_capture.cuts.state import StatePart
 from situate.torch_capture.flow import Storage
 from situate.torch_capture.names import state_name
 
@@ -156,6 +158,24 @@ class PlacedProgram:
         """Bytes of a device's received tensors."""
         return self.channel_bytes[device] if device < len(self.channel_bytes) else 0
 
+    @cached_property
+    def paths(self) -> tuple[str, ...]:
+        """The tensors of the model's state by number: those in `names`, then the parameters that
+        are held in parts."""
+        parts = self.program.step.trace.parts
+        wholes = (parts[path].of for path in self.names.state if path in parts)
+        return (*self.names.state, *dict.fromkeys(wholes))
+
+    @cached_property
+    def parts(self) -> dict[int, tuple[int, StatePart]]:
+        """By number of a part of a parameter, the parameter's number and the place of the part."""
+        number, parts = {path: k for k, path in enumerate(self.paths)}, self.program.step.trace.parts
+        return {
+            k: (number[parts[path].of], parts[path])
+            for k, path in enumerate(self.paths)
+            if path in parts
+        }
+
     @property
     def updated(self) -> dict[int, str]:
         """The kind of optimiser of each updated parameter, by number."""
@@ -164,8 +184,10 @@ class PlacedProgram:
 
     @property
     def copies(self) -> dict[int, int]:
-        """By number of a further copy of a parameter, the parameter's number."""
-        numbers, copies = self.names.state, self.program.step.trace.copies
+        """By number of a further copy of a parameter, or of a part of one, the number of its
+        original."""
+        numbers = {path: k for k, path in enumerate(self.paths)}
+        copies = self.program.step.trace.copies
         return {numbers[c]: numbers[name] for c, name in copies.items() if c in numbers}
 
     @property

@@ -149,8 +149,8 @@ class _Step:
             if division.outer > 1:
                 sizes = list(node.meta["val"].shape)
                 sizes[division.dim] = division.outer * (end - begin)
-                reshape = torch.ops.aten.reshape.default
-                copy = self._writer.call(node, reshape, (copy, sizes), i)
+                view = torch.ops.aten.view.default
+                copy = self._writer.call(node, view, (copy, sizes), i)
             nodes.append(copy)
         return self._new(node, parts=(division, nodes))
 
@@ -168,7 +168,7 @@ class _Step:
                 part = self._parts[own]
                 sizes = list(gradient.meta["val"].shape)
                 sizes[part.dim : part.dim + 1] = [part.outer, part.end - part.begin]
-                view = torch.ops.aten.reshape.default
+                view = torch.ops.aten.view.default
                 gradient = self._writer.call(gradient, view, (gradient, sizes), i)
             of = dataclasses.replace(descriptor.grad_of, target=f"model.{own}")
             yield dataclasses.replace(descriptor, grad_of=of), gradient

@@ -189,7 +189,7 @@ class Value:
         for piece in pieces:
             sizes = tuple(piece.meta["val"].shape)
             ranges = (*sizes[:dim], outer, sizes[dim] // outer, *sizes[dim + 1 :])
-            split.append(self._call(aten.reshape.default, (piece, ranges), part))
+            split.append(self._call(aten.view.default, (piece, ranges), part))
         whole = self._call(aten.cat.default, (split, dim + 1), part)
         sizes = tuple(whole.meta["val"].shape)
         merged = (*sizes[:dim], outer * sizes[dim + 1], *sizes[dim + 2 :])

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from situate.torch_capture import names
+from situate.torch_capture.flow import APART
 from situate.torch_capture.patches.kernel_results import layouts_as_computed
 
 if TYPE_CHECKING:
     import torch
     from torch import fx
 
-NOT_COPIED = frozenset({"val", "tensor_meta", "desc", names.NAME, names.PART, names.AGAIN})
+NOT_COPIED = frozenset({"val", "tensor_meta", "desc", names.NAME, names.PART, names.AGAIN, APART})
 """Keys in the `meta` of a node that do not hold for other nodes in its place."""
 
 
@@ -70,7 +71,9 @@ class Writer:
         if _has_view(x.meta["val"], sizes):
             return args
         options = {"memory_format": torch.contiguous_format}
-        return self.call(like, aten.clone.default, (x,), part, options), sizes
+        copy = self.call(like, aten.clone.default, (x,), part, options)
+        copy.meta[APART] = True
+        return copy, sizes
 
     def _value(self, node: fx.Node) -> Any:
         """The fake result of a call, with the strides that its kernel gives it."""
