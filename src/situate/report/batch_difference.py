@@ -1,4 +1,5 @@
-"""The difference between steps of slices and steps of the whole batch, in a line."""
+"""The difference between steps of slices and steps of the whole batch, and between steps in parts
+and steps of whole ops, in a line."""
 
 from __future__ import annotations
 
@@ -40,6 +41,28 @@ def batch_text(difference: BatchDifference, warnings: Sequence[str]) -> Text:
     if not reasons:
         return Text(f"{text}; nothing that situate knows of explains it.", "bold red")
     return Text(f"{text}: {reasons}.", "yellow")
+
+
+def parts_text(difference: BatchDifference) -> Text:
+    """The differences between a step in parts and that of whole ops."""
+    if difference.is_rounding:
+        return Text("Parts against whole ops: equal but for rounding.", "green")
+    return Text(
+        f"Parts against whole ops: the results differ by {difference.loss:.3g}, gradients by up to "
+        f"{difference.gradient:.3g} of their largest number{_where(difference.name)}; this is a "
+        "fault of situate: please report it.",
+        "bold red",
+    )
+
+
+def parts_figures(difference: BatchDifference) -> dict[str, Any]:
+    """The same for JSON."""
+    return {
+        "parts_result_difference": difference.loss,
+        "parts_gradient_difference": difference.gradient,
+        "parts_parameter": difference.name or None,
+        "parts_equal": difference.is_rounding,
+    }
 
 
 def _count(steps: int) -> str:

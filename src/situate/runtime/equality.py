@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from situate.data.slices import Slices
 from situate.errors import SituateError
+from situate.runtime.loop_of_parts import LoopOfParts
 from situate.runtime.measure import arguments, finite_loss
 from situate.runtime.memory import aligned_alike, misalignment
 from situate.runtime.settings import use_threads as using
@@ -24,6 +25,7 @@ from situate.torch_capture.side_effects.environment import Environment
 if TYPE_CHECKING:
     import torch
 
+    from situate.runtime.programs.program import Program
     from situate.runtime.step import PlacedStep
 
 COMPARED_STEPS = 3
@@ -47,11 +49,13 @@ class UnplacedOptions:
         clip: the largest norm of the gradients, as in the placed step.
         named_devices: the devices that the step names, if any; the unplaced step runs on the CPU.
         slices: of the batch; the unplaced step runs them one by one and accumulates gradients.
+        program: the captured step in parts; the unplaced step is then the loop of these parts.
     """
 
     clip: float | None = None
     named_devices: NamedDevices | None = None
     slices: Slices | None = None
+    program: Program | None = None
 
 
 PLAIN = UnplacedOptions()
@@ -189,16 +193,7 @@ def compare(
     environment = Environment(model=model_copy, loss=loss)
     with explained(name, "running the unplaced step"), using(threads):
         copy_optimizer = optimizer(list(model_copy.parameters())) if optimizer else None
-        reference = UnplacedStep(
-            model_copy,
-            inputs,
-            loss,
-            copy_optimizer,
-            clip=unplaced.clip,
-            seed=seed,
-            name=name,
-            slices=unplaced.slices,
-        )
+        reference = _reference(model_copy, inputs, loss, copy_optimizer, seed, name, unplaced)
         with (
             (kernels := _kernel_recorder()),
             repeated() as heads,
@@ -217,6 +212,9 @@ def compare(
         *heads,
         *masks,
     )
+    # A loop of the captured parts runs the same kernels as the placed step.
+    if unplaced.program is not None:
+        decomposed = ()
     losses = [finite_loss(results[0], k)[0] for k, results in enumerate(expected, 1) if optimizer]
     # `model` still has its initial state here: the placed steps run below.
     changed = sum(difference > 0 for difference in _state_differences(model_copy, model).values())
@@ -248,6 +246,30 @@ def compare(
         inputs_left,
         left_out,
         copies,
+    )
+
+
+def _reference(
+    model: torch.nn.Module,
+    inputs: Any,
+    loss: Callable[..., Any] | None,
+    optimizer: torch.optim.Optimizer | None,
+    seed: int,
+    name: str,
+    options: UnplacedOptions,
+) -> UnplacedStep | LoopOfParts:
+    """The steps that a placed step is compared with."""
+    if options.program is not None:
+        return LoopOfParts(options.program, model, inputs, optimizer, seed)
+    return UnplacedStep(
+        model,
+        inputs,
+        loss,
+        optimizer,
+        clip=options.clip,
+        seed=seed,
+        name=name,
+        slices=options.slices,
     )
 
 

@@ -191,8 +191,8 @@ class PlacedStep:
             if number in parts:
                 continue
             entry = self._common.state[number]
-            parts = {"value": entry.value, **entry.moments}
-            copies_by_name.setdefault(paths[source], []).append(parts)
+            state = {"value": entry.value, **entry.moments}
+            copies_by_name.setdefault(paths[source], []).append(state)
         return copies_by_name
 
     def sync(self) -> None:

@@ -30,24 +30,41 @@ class Draws:
         """
         from torch.utils._python_dispatch import TorchDispatchMode
 
+        return self._mode(_fixed)
+
+    def observed(self) -> Any:
+        """A block in which operators draw as they do, and their numbers count for `bits`."""
+        return self._mode(_as_called)
+
+    def _mode(self, call: Call) -> Any:
+        from torch.utils._python_dispatch import TorchDispatchMode
+
         run = self._run
 
         # A dispatch mode sees the operators below autograd, so the backward pass is fixed, too.
-        class FixedDraws(TorchDispatchMode):  # type: ignore[no-untyped-call]
+        class Observed(TorchDispatchMode):  # type: ignore[no-untyped-call]
             def __torch_dispatch__(
                 self, func: Any, types: Any, args: Any = (), kwargs: Any = None
             ) -> Any:
-                return run(func, args, kwargs or {})
+                return run(call, func, args, kwargs or {})
 
-        return FixedDraws()  # type: ignore[no-untyped-call]
+        return Observed()  # type: ignore[no-untyped-call]
 
-    def _run(self, func: Any, args: Any, kwargs: Any) -> Any:
+    def _run(self, call: Call, func: Any, args: Any, kwargs: Any) -> Any:
         import torch
 
-        result = _fixed(func, args, kwargs)
+        result = call(func, args, kwargs)
         if isinstance(result, torch.Tensor) and result.is_floating_point():
             self.bits = min(self.bits, 8 * result.element_size())
         return result
+
+
+Call = Callable[[Any, Any, Any], Any]
+"""The result of an operator, its arguments and those by name."""
+
+
+def _as_called(func: Any, args: Any, kwargs: Any) -> Any:
+    return func(*args, **kwargs)
 
 
 def _fixed(func: Any, args: Any, kwargs: Any) -> Any:

@@ -54,15 +54,23 @@ def verify(
 
     Both start from the same weights, inputs and random numbers. Exit status 4 if they differ. A
     step of slices is also compared with the step of the whole batch, buffers included, and a line
-    shows how the two differ, and why; exit status 4 if the difference has no explanation.
+    shows how the two differ, and why; exit status 4 if the difference has no explanation. A step in
+    parts is compared with a loop of the same parts, and with the step of whole ops.
     """
     from situate.cli.answer import print_json, print_table
     from situate.cli.load_plan import load_plan
     from situate.cli.terminal import DIFFERS, working
-    from situate.report.batch_difference import batch_figures, batch_text, is_unexplained
+    from situate.report.batch_difference import (
+        batch_figures,
+        batch_text,
+        is_unexplained,
+        parts_figures,
+        parts_text,
+    )
     from situate.report.measured_run import equality_figures, equality_table
     from situate.runtime.equality import UnplacedOptions, compare
     from situate.runtime.whole_batch import compare_with_batch
+    from situate.runtime.whole_ops import compare_with_whole_ops
 
     loaded = load_plan(model, plan, cluster, costs, optimizer, seed)
     prepared = loaded.prepared
@@ -84,6 +92,18 @@ def verify(
                 name=name,
                 named_devices=prepared.placed.program.named_devices,
             )
+    parts = None
+    if graph.cuts is not None:
+        with working(f"running {name} in parts"), contextlib.redirect_stdout(sys.stderr):
+            parts = compare_with_whole_ops(
+                loaded.model,
+                loaded.inputs,
+                loaded.loss,
+                prepared.placed.program,
+                seed=seed,
+                threads=_threads(devices),
+                named_devices=prepared.placed.program.named_devices,
+            )
     # The model may print, and stdout is for the answer.
     with working(f"running {name} placed and unplaced"), contextlib.redirect_stdout(sys.stderr):
         result = compare(
@@ -100,6 +120,7 @@ def verify(
                 clip=loaded.rule.clip if loaded.rule else None,
                 named_devices=prepared.placed.program.named_devices,
                 slices=graph.slices,
+                program=None if graph.cuts is None else prepared.placed.program,
             ),
         )
     passing, why = _tolerance(tolerance, devices, result.decomposed, graph)
@@ -107,12 +128,17 @@ def verify(
         figures = equality_figures(result, passing)
         if batch is not None:
             figures |= batch_figures(batch, graph.warnings)
+        if parts is not None:
+            figures |= parts_figures(parts)
         print_json(figures | {"graph": name})
     else:
         print_table(equality_table(result, name, passing, why))
         if batch is not None:
             print_table(batch_text(batch, graph.warnings))
+        if parts is not None:
+            print_table(parts_text(parts))
     unexplained = batch is not None and is_unexplained(batch, graph.warnings)
+    unexplained |= parts is not None and not parts.is_rounding
     return DIFFERS if unexplained or not result.within(passing) else 0
 
 
