@@ -21,6 +21,10 @@ REPLICA = "replica"
 PART = "part"
 """Key in a node's `meta`: the number of its part of an op that is cut."""
 
+DRAW = "draw"
+"""Key in the `meta` of a part of an op that draws random numbers: a name that all its parts
+share."""
+
 INPUT = "input"
 """Key in the `meta` of a slice's input: its number among the inputs of the whole step."""
 

@@ -16,7 +16,7 @@ from situate.torch_capture import check_installed, checked, step_of
 from situate.torch_capture.build import from_real
 from situate.torch_capture.flow import Storage, described_outputs, storages
 from situate.torch_capture.graph import assemble, drafts, to_step
-from situate.torch_capture.names import AGAIN, path
+from situate.torch_capture.names import AGAIN, DRAW, path
 from situate.torch_capture.ops import Step
 from situate.torch_capture.patches.named_devices import NamedDevices
 from situate.torch_capture.refusals.errors import explained, quiet
@@ -204,12 +204,13 @@ class Roles:
     @cached_property
     def random(self) -> dict[fx.Node, int]:
         """The rank of each random node among the unplaced step's draws; a recomputed node repeats
-        its first draw."""
+        its first draw, and parts of an op share one."""
         import torch
 
         seeded = torch.Tag.nondeterministic_seeded
         nodes = self.program.step.number
         drawing = [node for node in nodes if seeded in getattr(node.target, "tags", ())]
-        first = (node for node in drawing if AGAIN not in node.meta)
-        rank = {node: k for k, node in enumerate(first)}
-        return {node: rank[node.meta.get(AGAIN, node)] for node in drawing}
+        # Parts of an op share a draw; a recomputed part has the `meta` of the first one.
+        draw = {n: n.meta.get(DRAW, n.meta.get(AGAIN, n)) for n in drawing}
+        rank = {of: k for k, of in enumerate(dict.fromkeys(draw.values()))}
+        return {node: rank[draw[node]] for node in drawing}

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from situate.data.cuts import Cut, Cuts
 from situate.errors import SituateError, nearest
 from situate.torch_capture.cuts.classes import Class, classes
-from situate.torch_capture.cuts.rewrite import Chosen, rewritten
+from situate.torch_capture.cuts.rewrite import rewritten
 from situate.torch_capture.tracing import Trace
 
 
@@ -22,11 +22,24 @@ def cut_ops(trace: Trace, cuts: Cuts) -> Trace:
     """
     found = classes(trace)
     chosen = [pair for own in cuts.cuts for pair in _chosen(own, found)]
-    return dataclasses.replace(rewritten(trace, chosen, cuts.sums), cuts=cuts)
+    kept = [(one, bounds) for one, bounds in chosen if bounds is not None]
+    step = rewritten(trace, kept, cuts.sums)
+    lines = [_whole_note(one) for one, bounds in chosen if bounds is None]
+    return dataclasses.replace(step, cuts=cuts, notes=(*step.notes, *lines))
 
 
-def _chosen(own: Cut, found: Sequence[Class]) -> list[Chosen]:
-    """The classes that a cut names, with the bounds of their parts."""
+def _whole_note(one: Class) -> str:
+    where = f" of {one.module}" if one.module else ""
+    return f"cuts: {one.kind}{where} stay whole, because the shares do not divide {one.units} units"
+
+
+def _chosen(own: Cut, found: Sequence[Class]) -> list[tuple[Class, tuple[int, ...] | None]]:
+    """The classes that a cut names, with the bounds of their parts; None where the shares do not
+    divide a class that has others of its kind beside it.
+
+    Raises:
+        SituateError: there is no such class, or the shares divide none.
+    """
     matching = [one for one in found if _matches(own.name, one)]
     if not matching:
         names = sorted({one.kind for one in found} | {one.module for one in found if one.module})
@@ -34,7 +47,10 @@ def _chosen(own: Cut, found: Sequence[Class]) -> list[Chosen]:
             f"cuts: the step has nothing called {own.name!r} to cut{nearest(own.name, names)}: "
             f"it has {', '.join(sorted({one.kind for one in found})) or 'no dimension to cut'}"
         )
-    return [(one, _bounds(own, one)) for one in matching]
+    pairs = [(one, own.bounds(one.units)) for one in matching]
+    if all(bounds is None for _, bounds in pairs):
+        raise _indivisible(own, matching[0])
+    return pairs
 
 
 def _matches(name: str, one: Class) -> bool:
@@ -46,9 +62,7 @@ def _matches(name: str, one: Class) -> bool:
     return any(path == name or fnmatchcase(path, name) for path in paths)
 
 
-def _bounds(own: Cut, one: Class) -> tuple[int, ...]:
-    if (bounds := own.bounds(one.units)) is not None:
-        return bounds
+def _indivisible(own: Cut, one: Class) -> SituateError:
     where = f" of {one.module}" if one.module else ""
     count = len(own.shares)
     if one.units < count:
@@ -56,7 +70,7 @@ def _bounds(own: Cut, one: Class) -> tuple[int, ...]:
     else:
         near = [one.units * (i + 1) // count - one.units * i // count for i in range(count)]
         remedy = f"give shares that add up to {one.units}, such as {':'.join(map(str, near))}"
-    raise SituateError(
+    return SituateError(
         f"cuts {own}: the {one.kind}{where} are {one.units} units, which these shares do not "
         f"divide: {remedy}"
     )

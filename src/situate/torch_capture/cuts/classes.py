@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from situate.torch_capture.cuts.letters import Axis, Letter, operands, shape
 from situate.torch_capture.cuts.rules import letters
 from situate.torch_capture.names import state_name
+from situate.torch_capture.nodes import operator_name
 from situate.torch_capture.tracing import Trace
 
 if TYPE_CHECKING:
@@ -183,6 +184,12 @@ def _name(found: Class, trace: Trace) -> None:
         found.kinds.add("sequence" if 1 in inputs else "batch")
     elif any(dim == 0 and dims == 3 for _, dim, dims in parameters):
         found.kinds.add("experts")
+    elif _has(found, "bmm") and _has(found, "_softmax"):
+        found.kinds.add("heads")
+
+
+def _has(found: Class, operator: str) -> bool:
+    return any(operator_name(node) == operator for node in found.members)
 
 
 def _kind(found: Class, others: Sequence[Class]) -> str:

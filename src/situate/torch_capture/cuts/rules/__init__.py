@@ -8,6 +8,7 @@ from situate.torch_capture.cuts.letters import Letter
 from situate.torch_capture.cuts.rules import (
     attention,
     convolutions,
+    dropout,
     losses,
     pointwise,
     products,
@@ -28,6 +29,7 @@ RULES = {
     **tables.RULES,
     **losses.RULES,
     **convolutions.RULES,
+    **dropout.RULES,
 }
 """By operator, such as `mm`, the function that returns its letters."""
 

@@ -20,8 +20,16 @@ def embedding(node: fx.Node) -> list[Letter]:
     return [
         *(Letter(n, (None, Axis(d)), (Axis(d),)) for d, n in enumerate(indices) if n > 1),
         Letter(table[1], (Axis(1), None), (Axis(last),)),
-        Letter(table[0], (Axis(0), None), ("sum",), write=_rows, kind="vocabulary"),
+        Letter(table[0], (Axis(0), None), ("sum",), write=_rows, kind=_kind(operands(node)[1])),
     ]
+
+
+def _kind(indices: fx.Node) -> str:
+    """`vocabulary` for a table whose indices are an input of the step; empty for others, such as
+    a table of positions."""
+    while indices.op == "call_function" and indices.args and hasattr(indices.args[0], "op"):
+        indices = indices.args[0]  # type: ignore[assignment]
+    return "vocabulary" if type(indices.meta.get("desc")).__name__ == "PlainAOTInput" else ""
 
 
 def embedding_backward(node: fx.Node) -> list[Letter]:
@@ -35,7 +43,7 @@ def embedding_backward(node: fx.Node) -> list[Letter]:
     # With a scale by frequency, a row's gradient depends on all indices alike, so rows are free.
     if arguments(node).get("padding_idx", -1) < 0:
         vocabulary = Letter(
-            rows, (None, None), (Axis(0),), write=_rows_of_gradient, kind="vocabulary"
+            rows, (None, None), (Axis(0),), write=_rows_of_gradient
         )
         letters.append(vocabulary)
     return letters

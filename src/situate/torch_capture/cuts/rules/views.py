@@ -16,6 +16,7 @@ from situate.torch_capture.cuts.letters import (
     operands,
     shape,
 )
+from situate.torch_capture.nodes import operator_name
 
 if TYPE_CHECKING:
     from torch import fx
@@ -156,9 +157,20 @@ def along(node: fx.Node) -> list[Letter]:
     own = shape(x)
     if len(operands(node)) > 1 or not own:
         return []
-    dim = arguments(node).get("dim", -1)
-    dim = dim % len(own) if isinstance(dim, int) else -1
-    return _others(own, dim, len(result) == len(own), count)
+    dim = arguments(node).get("dim", WITHOUT_DIM.get(operator_name(node), -1))
+    # Without a dimension the op works on all entries in a row.
+    return [] if dim is None else _others(own, dim % len(own), len(result) == len(own), count)
+
+
+WITHOUT_DIM = {"argmax": None, "argmin": None}
+"""By operator, the dimension along which it works if none is named; otherwise the last."""
+
+
+def triangle(node: fx.Node) -> list[Letter]:
+    """A letter for each dimension of a batch of matrices, whose entries depend on both of their
+    places."""
+    own = shape(node)
+    return [Letter(n, (Axis(d),), (Axis(d),)) for d, n in enumerate(own[:-2]) if n > 1]
 
 
 def _outputs(node: fx.Node) -> int:
@@ -193,19 +205,22 @@ def returned(node: fx.Node) -> list[Letter]:
 
 def cat(node: fx.Node) -> list[Letter]:
     """Letters of a concatenation, or of a stack along a new dimension."""
-    parts, out = operands(node), shape(node)
-    is_stack = len(shape(parts[0])) < len(out)
+    parts, out = [shape(part) for part in operands(node)], shape(node)
+    is_stack = "stack" in str(node.target)
     dim = arguments(node).get("dim", 0) % len(out)
+
+    def axes(d: int) -> tuple[Axis | None, ...]:
+        # PyTorch lets tensors of shape (0,) take part in any concatenation.
+        return tuple(None if part == (0,) else Axis(d) for part in parts)
+
     result = [
-        Letter(size, (Axis(d - (is_stack and d > dim)),) * len(parts), (Axis(d),))
+        Letter(size, axes(d - (is_stack and d > dim)), (Axis(d),))
         for d, size in enumerate(out)
         if d != dim and size > 1
     ]
-    lengths = {shape(part)[dim] for part in parts} if not is_stack else set()
-    if len(lengths) == 1 and (length := lengths.pop()) > 1:
-        result.append(
-            Letter(length, (Axis(dim),) * len(parts), (Axis(dim, outer=len(parts)),))
-        )
+    lengths = {part[dim] for part in parts if part != (0,)} if not is_stack else set()
+    if len(lengths) == 1 and (0,) not in parts and (length := lengths.pop()) > 1:
+        result.append(Letter(length, axes(dim), (Axis(dim, outer=len(parts)),)))
     return result
 
 
@@ -241,8 +256,9 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("slice_backward", "select_backward"), returned),
     **dict.fromkeys(("cat", "stack"), cat),
     **dict.fromkeys(("flip", "roll"), flip),
-    **dict.fromkeys(("cumsum", "cumprod", "sort", "topk", "tril", "triu"), along),
+    **dict.fromkeys(("cumsum", "cumprod", "sort", "topk"), along),
     **dict.fromkeys(("argmax", "argmin", "argsort", "cummax"), along),
+    **dict.fromkeys(("tril", "triu"), triangle),
     "expand": expand,
     "constant_pad_nd": pad,
 }
