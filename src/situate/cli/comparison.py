@@ -15,7 +15,7 @@ from situate.errors import SituateError
 from situate.results.result import Result
 from situate.slicing.cuts import Cuts
 from situate.slicing.shares import Shares
-from situate.solvers import LEARNERS, METHODS, OF_SLICES
+from situate.solvers import LEARNERS, METHODS, OF_PARTS, OF_SLICES
 
 if TYPE_CHECKING:
     from situate.cli.hardware import Hardware
@@ -54,12 +54,15 @@ def run_methods(
     method and leaves out those after it.
 
     Args:
-        skip: leave out methods that do not apply, with a note, and methods of slices if the batch
-            is whole.
+        skip: leave out methods that do not apply, with a note, methods of slices if the batch is
+            whole, and methods of parts if all ops are.
     """
     open_cut = isinstance(step, Cuts)
-    if skip and not open_cut and whole_problem(step).graph.slices is None:
+    graph = whole_problem(step).graph
+    if skip and not open_cut and graph.slices is None:
         methods = [method for method in methods if method not in OF_SLICES]
+    if skip and graph.cuts is None:
+        methods = [method for method in methods if method not in OF_PARTS]
     check_learners(whole_problem(step), methods, budget, options)
     runs: list[Run] = []
     with interruptible() as interrupt:

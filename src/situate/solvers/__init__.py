@@ -21,6 +21,7 @@ from situate.solvers.learned.telemetry import Telemetry
 from situate.solvers.registry import (
     LEARNERS,
     METHODS,
+    OF_PARTS,
     OF_SLICES,
     WITH_SETTINGS,
     WITH_WEIGHTS,
@@ -33,6 +34,7 @@ from situate.validation import check
 __all__ = [
     "LEARNERS",
     "METHODS",
+    "OF_PARTS",
     "OF_SLICES",
     "WITH_SETTINGS",
     "WITH_WEIGHTS",

@@ -44,6 +44,7 @@ class Method:
         asynchronous: True if several controllers may learn its policy, see `Learning.controllers`.
         has_weights: True if it takes `Learning.weights`.
         of_slices: True if it only plans steps of slices.
+        of_parts: True if it only plans steps whose ops are cut.
         has_workers: True if it takes `Learning.workers` but does not learn.
         has_release: True if it has the settings of its paper's released code.
     """
@@ -59,6 +60,7 @@ class Method:
     asynchronous: bool = False
     has_weights: bool = False
     of_slices: bool = False
+    of_parts: bool = False
     has_workers: bool = False
     has_release: bool = False
 
@@ -169,6 +171,14 @@ _ALL = (
         "equal slices of the batch and an equal share of the parameters on every accelerator",
         paper="Zhao et al., PyTorch FSDP, VLDB 2023; Rajbhandari et al., ZeRO, SC 2020",
         of_slices=True,
+    ),
+    Method(
+        "tensor_parallel",
+        "heuristic",
+        "heuristics.tensor_parallel:run",
+        "the parts of every op on a team of accelerators, slices or stages on each team",
+        paper="Shoeybi et al., Megatron-LM, 2019; Narayanan et al., SC 2021",
+        of_parts=True,
     ),
     Method(
         "gpipe",
@@ -413,6 +423,7 @@ WITH_SETTINGS = tuple(method.name for method in _ALL if method.learns or method.
 """Names of the methods that take settings."""
 
 OF_SLICES = tuple(method.name for method in _ALL if method.of_slices)
+OF_PARTS = tuple(method.name for method in _ALL if method.of_parts)
 """The names of methods that plan steps of slices alone."""
 
 WITH_WEIGHTS = tuple(method.name for method in _ALL if method.has_weights)

@@ -22,6 +22,7 @@ from situate.solvers.heuristics.favourite_children import critical_children
 from situate.solvers.heuristics.fills import topological
 from situate.solvers.heuristics.list_rules import etf, heft, offer_earliest
 from situate.solvers.heuristics.pass_schedules import ALL_ORDERS
+from situate.solvers.heuristics.tensor_parallel import run as tensor_parallel
 from situate.solvers.local_search import justification
 from situate.solvers.search import Search
 from situate.solvers.slice_pipelines.offering import offer_slice_pipelines
@@ -63,6 +64,7 @@ def _offer_rules(search: Search) -> bool:
         data_parallel,
         _offer_slices_everywhere,
         fsdp,
+        tensor_parallel,
         lambda search: pipelines.extend(offer_slice_pipelines(search, ALL_ORDERS)),
         topological,
         heft,
@@ -73,7 +75,7 @@ def _offer_rules(search: Search) -> bool:
             search.keep_to_limit()
             rule(search)
         except SituateError:
-            # Not every network has an expert placement, and few steps slice their batch.
+            # Not every network has an expert placement, and few steps slice their batch or cut their ops.
             if rule in (single, topological, heft, etf):
                 raise
         if search.proved() or search.budget.out_of_evaluations():
