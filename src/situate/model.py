@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from situate.data.capture_options import CaptureOptions
 from situate.data.cuts import Cuts
@@ -117,29 +117,38 @@ def count_samples(text: str | Path, axes: Mapping[str, int | None], captures: Ca
 
 
 def trace_model(
-    text: str, optimizer: str | None = None, slices: Slices | None = None
+    text: str,
+    optimizer: str | None = None,
+    slices: Slices | None = None,
+    change: Literal["recompute", "cuts"] = "recompute",
 ) -> TracedStep:
-    """A trace of the training step that `text` names, from which graphs with different modules that
-    run again are made. Arguments are those of `find_model`.
+    """A trace of the step that `text` names, from which graphs with different modules that run
+    again, or with different cuts, are made. Arguments are those of `find_model`.
+
+    Args:
+        change: of the step, in errors. Recompute is of steps that train.
 
     Raises:
-        SituateError: `text` names a file, or inference; otherwise as `find_model`.
+        SituateError: `text` names a file, or inference for recompute; otherwise as `find_model`.
     """
     check_model(text)
     if is_file(text):
-        raise _no_recompute(text)
-    if text.endswith(":inference"):
+        raise _no_recompute(text, "recompute changes" if change == "recompute" else "cuts change")
+    training = not text.endswith(":inference")
+    if not training and change == "recompute":
         raise SituateError("recompute is of a step that trains: leave it out for inference")
+    base = text.removesuffix(":inference")
     from situate.torch_capture import trace_step
     from situate.torch_capture.function import current_directory, find_function
     from situate.zoo.networks import NETWORKS
 
-    if text in NETWORKS:
-        entry = NETWORKS[text]
-        return trace_step(entry.build, optimizer or entry.optimizer, text, slices, entry.packages)
+    if base in NETWORKS:
+        entry = NETWORKS[base]
+        update = optimizer or entry.optimizer
+        return trace_step(entry.build, update, text, slices, entry.packages, training)
     with current_directory():
-        function, _ = find_function(text)
-        return trace_step(function, optimizer or "sgd", text, slices)
+        function, _ = find_function(base)
+        return trace_step(function, optimizer or "sgd", text, slices, training=training)
 
 
 def check_model(text: str) -> None:

@@ -83,6 +83,9 @@ def read_problem(
     first = replace(capture, slices=_closed(slices))
     if is_auto(capture.recompute) and not (capture.dims or is_file(model)):
         problem = _choose_recompute(model, first, problem_of)
+    elif capture.cuts is not None and capture.cuts.is_auto:
+        problem = _choose_cuts(model, first, problem_of)
+        capture = replace(capture, cuts=problem.graph.cuts)
     else:
         problem = problem_of(read_model(model, first, captures))
 
@@ -122,6 +125,25 @@ def _choose_recompute(
     for warning in problem.graph.warnings:
         note(f"warning: {warning}")
     note(_recompute_note(problem))
+    return problem
+
+
+def _choose_cuts(
+    model: str, capture: CaptureOptions, problem_of: Callable[[Graph], Problem]
+) -> Problem:
+    """The problem of a step with the cuts by which it is planned best."""
+    from situate.solvers.cut_choice import with_cuts
+
+    with working(f"reading {model}"), redirect_stdout(sys.stderr):
+        step = trace_model(model, capture.optimizer, capture.slices, "cuts")
+    with working("choosing cuts of ops"):
+        problem = with_cuts(
+            lambda cuts: problem_of(step.graph(capture.recompute, cuts)), step.units
+        )
+    for warning in problem.graph.warnings:
+        note(f"warning: {warning}")
+    cuts = problem.graph.cuts
+    note(f"cuts: {cuts or 'none, because no cut would make the step shorter'}")
     return problem
 
 

@@ -32,7 +32,7 @@ RECOMPUTE = (
 CUTS = (
     "Cut ops of a captured step into parts along a dimension: heads=4, features=3:1, "
     "vocabulary=8, sequence=4, or all of a module, layers.*.mlp=4. An op that several cuts divide "
-    "follows the first. Repeat the option for more cuts"
+    "follows the first; repeat the option for more cuts"
 )
 FIT = "such as the one that auto chose"
 
@@ -214,7 +214,11 @@ class StepOptions:
     ] = None
     cuts: Annotated[
         list[str] | None,
-        typer.Option("--cuts", metavar="NAME=N|NAME=A:B:...", help=f"{CUTS}."),
+        typer.Option(
+            "--cuts",
+            metavar="NAME=N|NAME=A:B:...|auto",
+            help=f"{CUTS}. auto: those with the shortest step.",
+        ),
     ] = None
 
     def __post_init__(self) -> None:

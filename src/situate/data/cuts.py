@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from situate.data.slices import Sums, shares_text
+from situate.data.slices import AUTO, Sums, shares_text
 from situate.errors import SituateError
 from situate.validation import check
 
@@ -77,14 +77,27 @@ class Cuts(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     def __str__(self) -> str:
         return ", ".join(map(str, self.cuts))
 
+    @property
+    def is_auto(self) -> bool:
+        """True if the cuts depend on a cluster, for which planning chooses them."""
+        return self.cuts == AUTO_CUTS
+
+
+AUTO_CUTS = (Cut(AUTO, (1, 1)),)
+"""Stands for cuts that planning chooses."""
+
 
 def parse_cuts(texts: Sequence[str], sums: str | None = None) -> Cuts:
-    """Cuts from texts such as `heads=4`, `layers.*.mlp:4` or `features=3:1`.
+    """Cuts from texts such as `heads=4`, `layers.*.mlp:4` or `features=3:1`; or from `auto` alone.
 
     Raises:
         SituateError: a text is none of these.
     """
     check(texts, list | tuple, "cuts")
+    if tuple(texts) == (AUTO,):
+        return Cuts(AUTO_CUTS)
+    if AUTO in texts:
+        raise SituateError("cuts: auto stands alone: leave the other cuts out, or auto")
     return Cuts(tuple(map(_cut, texts)), sums or "chain")  # type: ignore[arg-type]
 
 

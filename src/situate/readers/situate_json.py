@@ -7,10 +7,10 @@ from typing import Literal
 
 import msgspec
 
+from situate.data.cuts import Cuts
 from situate.data.graph import BYTES_LIMIT, Graph, MachineDevice, Op, Tensor
 from situate.data.graph_json import FORMAT, NamedTensor
 from situate.data.op_classes import NAMES
-from situate.data.cuts import Cuts
 from situate.data.slices import Slices
 from situate.errors import ReadError, nearest
 from situate.files import strict_json

@@ -423,8 +423,10 @@ WITH_SETTINGS = tuple(method.name for method in _ALL if method.learns or method.
 """Names of the methods that take settings."""
 
 OF_SLICES = tuple(method.name for method in _ALL if method.of_slices)
-OF_PARTS = tuple(method.name for method in _ALL if method.of_parts)
 """The names of methods that plan steps of slices alone."""
+
+OF_PARTS = tuple(method.name for method in _ALL if method.of_parts)
+"""The names of methods that plan steps of cut ops alone."""
 
 WITH_WEIGHTS = tuple(method.name for method in _ALL if method.has_weights)
 """Names of the methods that take trained weights."""

@@ -9,6 +9,7 @@ import dataclasses
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from situate.data.cuts import Cuts
@@ -20,6 +21,7 @@ from situate.errors import MissingExtra, SituateError
 from situate.torch_capture.build import Build, build_fake
 from situate.torch_capture.cache import Loading, find_function_graph
 from situate.torch_capture.cuts import cut_ops
+from situate.torch_capture.cuts.classes import Class, classes
 from situate.torch_capture.function import current_directory, find_function
 from situate.torch_capture.graph import to_graph
 from situate.torch_capture.recompute import recomputed
@@ -274,21 +276,39 @@ def _warnings() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class TracedStep:
-    """The trace of a training step, with the name and the optimizer of its graphs."""
+    """The trace of a step, with the name and the optimizer of its graphs."""
 
     trace: Trace
     name: str
     optimizer: str
+    training: bool = True
 
-    def graph(self, recompute: Sequence[str] = ()) -> Graph:
+    @cached_property
+    def classes(self) -> list[Class]:
+        """The classes of dimensions along which ops can be cut."""
+        return classes(self.trace)
+
+    @property
+    def units(self) -> dict[str, list[int]]:
+        """By kind of class, the units of each class of that kind."""
+        units: dict[str, list[int]] = {}
+        for found in self.classes:
+            units.setdefault(found.kind, []).append(found.units)
+        return units
+
+    def graph(self, recompute: Sequence[str] = (), cuts: Cuts | None = None) -> Graph:
         """The graph that `situate.capture` makes of the step.
 
         Raises:
-            SituateError: a module is not there, or has nothing to run again.
+            SituateError: a module is not there, or has nothing to run again; or ops cannot be cut
+                so.
         """
         with quiet(), explained(self.name, "capturing the step"):
-            trace = recomputed(self.trace, recompute)
-            return checked(to_graph(trace, self.name, self.optimizer), True, trace)
+            # Clipping changes a trace, and the next graph begins from the same one.
+            trace = copied(self.trace) if cuts is None else cut_ops(self.trace, cuts, self.classes)
+            trace = recomputed(trace, recompute) if recompute else trace
+            graph = to_graph(trace, self.name, self.optimizer)
+            return checked(graph, self.training, trace)
 
 
 def trace_step(
@@ -297,16 +317,18 @@ def trace_step(
     name: str,
     slices: Slices | None = None,
     packages: Sequence[str] = (),
+    training: bool = True,
 ) -> TracedStep:
     """Trace a step.
 
     Args:
         packages: that `build` needs.
+        training: False for inference.
 
     The other arguments, and the errors, are those of `situate.capture`.
     """
     update_rule(optimizer)
     check_installed(*packages)
     with quiet(), explained(name, "capturing the step"):
-        traced, _ = step_of(Traces(build_fake(build, name), name), True, slices)
-    return TracedStep(traced, name, optimizer)
+        traced, _ = step_of(Traces(build_fake(build, name), name), training, slices)
+    return TracedStep(traced, name, optimizer, training)

@@ -14,13 +14,21 @@ from situate.torch_capture.cuts.rewrite import rewritten
 from situate.torch_capture.tracing import Trace
 
 
-def cut_ops(trace: Trace, cuts: Cuts) -> Trace:
+def cut_ops(trace: Trace, cuts: Cuts, found: Sequence[Class] | None = None) -> Trace:
     """The trace of a step whose ops are cut.
+
+    Args:
+        found: the classes of the step, if they are known.
 
     Raises:
         SituateError: a name of no class, or shares that do not divide its units.
     """
-    found = classes(trace)
+    if cuts.is_auto:
+        raise SituateError(
+            "cuts: auto is chosen for a cluster, by plan, compare and explain: name cuts, such as "
+            "heads=4"
+        )
+    found = classes(trace) if found is None else found
     chosen = [pair for own in cuts.cuts for pair in _chosen(own, found)]
     kept = [(one, bounds) for one, bounds in chosen if bounds is not None]
     step = rewritten(trace, kept, cuts.sums)

@@ -1,0 +1,112 @@
+"""The choice of cuts of ops for a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from math import gcd
+
+import numpy as np
+
+from situate.data.cuts import MOST, Cut, Cuts
+from situate.data.problem import Problem
+from situate.data.slices import nearest_samples
+from situate.data.topology import accelerators
+from situate.errors import SituateError
+from situate.results.result import Result
+from situate.solvers import solve
+
+EVALUATIONS = 400
+"""Evaluations of the short search by `auto` for each finalist."""
+
+FINALISTS = 2
+"""The number of cut steps that `auto` plans, beside the step of whole ops."""
+
+INNER = ("experts", "heads", "features", "vocabulary", "channels")
+"""Kinds of dimensions that carry parameters, which tensor parallelism cuts; experts come first."""
+
+OUTER = ("sequence", "batch")
+"""Kinds of dimensions of the activations alone."""
+
+ProblemOf = Callable[["Cuts | None"], Problem]
+
+Units = Mapping[str, Sequence[int]]
+"""By kind, the units of each class of that kind, such as the heads of each layer."""
+
+
+def with_cuts(problem_of: ProblemOf, units: Units) -> Problem:
+    """The problem of a step with the cuts by which it is planned best, or of whole ops.
+
+    Every combination of kinds and numbers of parts is planned by `tensor_parallel`. The best ones
+    and the step of whole ops then get a short search by `auto`. A plan that fits beats one that
+    does not; then the smaller objective wins. The result depends on the problem alone.
+
+    Args:
+        problem_of: makes the problem of the step with these cuts.
+        units: of the step's classes.
+
+    Raises:
+        SituateError: the step has nothing to cut.
+    """
+    if not units:
+        raise SituateError("cuts auto: the step has no dimension to cut: leave --cuts out")
+    whole = problem_of(None)
+    problems: dict[Cuts, Problem] = {}
+    plans: dict[Cuts, Result] = {}
+    for cuts in candidates(whole, units):
+        # A combination whose shares divide no class of some kind is none.
+        with suppress(SituateError):
+            problems[cuts] = problem_of(cuts)
+            plans[cuts] = solve(problems[cuts], "tensor_parallel")
+    ranked = sorted(plans, key=lambda cuts: _rank(plans[cuts]))
+    finalists = [whole, *(problems[cuts] for cuts in ranked[:FINALISTS])]
+    return min((solve(p, evaluations=EVALUATIONS) for p in finalists), key=_rank).problem
+
+
+def candidates(problem: Problem, units: Units) -> Iterator[Cuts]:
+    """The cuts to try: parts for all accelerators, and for teams of 2, 4, 8, ... of them.
+
+    Where devices differ, shares by their speed are tried as well.
+    """
+    devices = accelerators(problem)
+    counts = [c for c in (2**k for k in range(1, 10)) if c < len(devices) and not len(devices) % c]
+    inner, outer = ([kind for kind in kinds if kind in units] for kinds in (INNER, OUTER))
+    sets = [inner, *([*inner, kind] for kind in outer), *([kind] for kind in outer)]
+    for kinds in filter(None, dict.fromkeys(map(tuple, sets))):
+        for count in (*counts, min(len(devices), MOST)):
+            if count > 1 and (equal := _equal(kinds, count, units)):
+                yield Cuts(equal)
+        if unequal := _by_speed(problem, kinds, units):
+            yield Cuts(unequal)
+
+
+def _equal(kinds: Sequence[str], count: int, units: Units) -> tuple[Cut, ...]:
+    """Equal parts of the kinds of which some class can have so many."""
+    return tuple(
+        Cut(kind, (1,) * count)
+        for kind in kinds
+        if any(size % count == 0 and size >= count for size in units[kind])
+    )
+
+
+def _by_speed(problem: Problem, kinds: Sequence[str], units: Units) -> tuple[Cut, ...]:
+    """Parts in proportion to the speeds of the accelerators; none if they are equally fast."""
+    devices = accelerators(problem)
+    seconds = problem.seconds[:, devices]
+    total = seconds[np.isfinite(seconds).all(axis=1)].sum(axis=0)
+    if len(devices) < 2 or not total.min() or total.max() <= 1.05 * total.min():
+        return ()
+    speeds = np.maximum(1, np.round(100 * total.min() / total)).astype(int).tolist()
+    cuts = []
+    for kind in kinds:
+        common = gcd(*units[kind])
+        if common >= len(devices):
+            shares = nearest_samples(speeds, common)
+            divisor = gcd(*shares)
+            cuts.append(Cut(kind, tuple(share // divisor for share in shares)))
+    return tuple(cuts)
+
+
+def _rank(plan: Result) -> tuple[int, float]:
+    """(excess bytes, value); smaller is better."""
+    return plan.schedule.excess(plan.problem), plan.value
