@@ -206,8 +206,7 @@ def _one_size(path: str) -> SituateError:
 
 def _no_recompute(path: str, change: str = "recompute changes") -> SituateError:
     return SituateError(
-        f"{path}: a file holds a step as it was captured, and {change} the step: "
-        f"{NEEDS_MODEL}"
+        f"{path}: a file holds a step as it was captured, and {change} the step: {NEEDS_MODEL}"
     )
 
 

@@ -238,7 +238,9 @@ def read_planned(
         raise cluster_missing(plan)
     if not is_file(model):
         optimizer = capture.optimizer or (str(plan.update_rule) if plan.update_rule else None)
-        capture = replace(capture, optimizer=optimizer, slices=plan.cut, recompute=plan.again, cuts=plan.op_cuts)
+        capture = replace(
+            capture, optimizer=optimizer, slices=plan.cut, recompute=plan.again, cuts=plan.op_cuts
+        )
     problem = read_problem(model, ProblemOptions(name, costs, plan.objective, plan.rules), capture)
     return problem, plan.schedule(problem)
 

@@ -75,7 +75,9 @@ def find_subject(
         check_installed(*network_entry.packages)
         update = optimizer or network_entry.optimizer
         subject = _subject(text, network_entry.build, training, update, slices, recompute, cuts)
-        keep(network_key(text, network_entry, update, slices, recompute, cuts), subject.program.graph)
+        keep(
+            network_key(text, network_entry, update, slices, recompute, cuts), subject.program.graph
+        )
         return subject
     if not re.fullmatch(r"[\w.]+:\w+", base):
         raise SituateError(
@@ -87,7 +89,9 @@ def find_subject(
         loading = cache.Loading()
         function, module = find_function(base)
         subject = _subject(text, function, training, optimizer or "sgd", slices, recompute, cuts)
-        loading.keep(text, optimizer or "sgd", module, subject.program.graph, slices, recompute, cuts)
+        loading.keep(
+            text, optimizer or "sgd", module, subject.program.graph, slices, recompute, cuts
+        )
         return subject
 
 

@@ -169,7 +169,10 @@ class PlacedProgram:
     @cached_property
     def parts(self) -> dict[int, tuple[int, StatePart]]:
         """By number of a part of a parameter, the parameter's number and the place of the part."""
-        number, parts = {path: k for k, path in enumerate(self.paths)}, self.program.step.trace.parts
+        number, parts = (
+            {path: k for k, path in enumerate(self.paths)},
+            self.program.step.trace.parts,
+        )
         return {
             k: (number[parts[path].of], parts[path])
             for k, path in enumerate(self.paths)

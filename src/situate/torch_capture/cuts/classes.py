@@ -28,7 +28,17 @@ Output = tuple["fx.Node", int]
 Dimension = tuple[Output, int, int]
 """An output, one of its dimensions, and the number of ranges in which a class divides it."""
 
-KINDS = ("heads", "experts", "vocabulary", "sequence", "batch", "channels", "hidden", "features", "others")
+KINDS = (
+    "heads",
+    "experts",
+    "vocabulary",
+    "sequence",
+    "batch",
+    "channels",
+    "hidden",
+    "features",
+    "others",
+)
 """Kinds of classes by name; a class of several kinds has the first of them."""
 
 FIRST = ("attention", "embedding", "log_softmax", "nll_loss")
@@ -144,7 +154,8 @@ class _Search:
         _, dim, outer = dimension
         if isinstance(axis, Axis) and axis.dim == dim and outer % axis.outer == 0:
             ranges = outer // axis.outer
-            if letter.size % ranges == 0 and letter.size > ranges:
+            fits = letter.size % ranges == 0 and letter.size > ranges
+            if fits and (ranges == 1 or not letter.is_numbered):
                 yield from self._join(found, node, letter, ranges)
 
     def _join(

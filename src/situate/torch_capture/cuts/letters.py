@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -76,6 +76,8 @@ class Letter:
         sizes: the other arguments of a part; None if they are those of the whole op.
         write: how parts are written; None for calls of the op itself.
         kind: such as `heads`, where the operator says so.
+        is_numbered: True if the numbers of the units matter, as those of classes do. A class then
+            divides the letter in a single range.
     """
 
     size: int
@@ -84,6 +86,7 @@ class Letter:
     sizes: Sizes | None = None
     write: Write | None = None
     kind: str = ""
+    is_numbered: bool = False
 
     @property
     def is_contracted(self) -> bool:
@@ -140,9 +143,7 @@ def _with(
     """The arguments with other values of some."""
     target: Any = node.target
     names = [argument.name for argument in target._schema.arguments]
-    positional = tuple(
-        changed.get(name, value) for name, value in zip(names, args, strict=False)
-    )
+    positional = tuple(changed.get(name, value) for name, value in zip(names, args, strict=False))
     return positional, {name: changed.get(name, value) for name, value in kwargs.items()}
 
 
@@ -151,8 +152,3 @@ def shape(node: fx.Node, output: int = 0) -> tuple[int, ...]:
     value = node.meta["val"]
     tensor = value[output] if isinstance(value, (list, tuple)) else value
     return tuple(tensor.shape)
-
-
-def of_kind(letters: Sequence[Letter], kind: str) -> list[Letter]:
-    """The letters, marked as of a kind."""
-    return [replace(letter, kind=kind) for letter in letters]

@@ -174,9 +174,7 @@ class Value:
             copy = self._call(aten.view.default, (copy, merged), part)
         return copy
 
-    def _joined(
-        self, pieces: Sequence[fx.Node], division: Division, part: int | None
-    ) -> fx.Node:
+    def _joined(self, pieces: Sequence[fx.Node], division: Division, part: int | None) -> fx.Node:
         """The concatenation of pieces along a divided dimension."""
         import torch
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     import torch
     from torch import fx
 
-NOT_COPIED = frozenset({"val", "tensor_meta", "desc", names.NAME, names.PART, names.AGAIN, names.DRAW, APART})
+NOT_COPIED = frozenset(
+    {"val", "tensor_meta", "desc", names.NAME, names.PART, names.AGAIN, names.DRAW, APART}
+)
 """Keys in the `meta` of a node that do not hold for other nodes in its place."""
 
 

@@ -61,9 +61,7 @@ def _local_groups(
     }
 
 
-def _once_biased(
-    writer: Writer, node: fx.Node, parts: Sequence[Local]
-) -> list[list[fx.Node]]:
+def _once_biased(writer: Writer, node: fx.Node, parts: Sequence[Local]) -> list[list[fx.Node]]:
     """The first part of a sum adds the bias."""
     results = []
     for part in parts:
@@ -106,12 +104,11 @@ def convolution_backward(node: fx.Node) -> list[Letter]:
 
 
 def _local_bias(named: Mapping[str, Any], piece: Piece) -> dict[str, Any]:
-    return {"bias_sizes": [piece.length]} if named.get("bias_sizes") else {}
+    sizes = named.get("bias_sizes")
+    return {"bias_sizes": [piece.of(size) for size in sizes]} if sizes else {}
 
 
-def _once_bias(
-    writer: Writer, node: fx.Node, parts: Sequence[Local]
-) -> list[list[fx.Node]]:
+def _once_bias(writer: Writer, node: fx.Node, parts: Sequence[Local]) -> list[list[fx.Node]]:
     """Parts of the input's channels; the bias has none, so the first part computes its gradient."""
     calls = []
     for part in parts:

@@ -52,7 +52,9 @@ def nll_loss(node: fx.Node) -> list[Letter]:
         return []
     samples = Letter(x[0], (Axis(0), Axis(0), *(None,) * len(weights)), _results(node), write=_nll)
     classes = (Axis(1), None, *(Axis(0),) * len(weights))
-    vocabulary = Letter(x[1], classes, _results(node), write=_nll, kind="vocabulary")
+    vocabulary = Letter(
+        x[1], classes, _results(node), write=_nll, kind="vocabulary", is_numbered=True
+    )
     is_reduced = arguments(node)["reduction"] != NONE
     return [letter for letter in (samples, vocabulary) if is_reduced and letter.size > 1]
 
@@ -72,13 +74,11 @@ def nll_loss_backward(node: fx.Node) -> list[Letter]:
     classes = (None, Axis(1), None, *(Axis(0),) * len(weights), *total)
     return [
         *([Letter(x[0], samples, (Axis(0),))] if x[0] > 1 else []),
-        Letter(x[1], classes, (Axis(1),), write=_nll_backward, kind="vocabulary"),
+        Letter(x[1], classes, (Axis(1),), write=_nll_backward, kind="vocabulary", is_numbered=True),
     ]
 
 
-def _log_softmax(
-    writer: Writer, node: fx.Node, parts: Sequence[Local]
-) -> list[list[fx.Node]]:
+def _log_softmax(writer: Writer, node: fx.Node, parts: Sequence[Local]) -> list[list[fx.Node]]:
     """x - max(x) - log(sum(exp(x - max(x)))), with the maximum and the sum over all parts."""
     import torch
 
@@ -93,9 +93,7 @@ def _log_softmax(
     ]
     total = _folded(writer, node, aten.add.Tensor, sums)
     logarithm = writer.call(node, aten.log.default, (total,), None)
-    return [
-        [writer.call(node, aten.sub.Tensor, (x, logarithm), i) for i, x in enumerate(shifted)]
-    ]
+    return [[writer.call(node, aten.sub.Tensor, (x, logarithm), i) for i, x in enumerate(shifted)]]
 
 
 def _log_softmax_backward(
@@ -136,9 +134,7 @@ def _nll(writer: Writer, node: fx.Node, parts: Sequence[Local]) -> list[list[fx.
     return [[writer.call(node, aten.div.Tensor, (loss, total), None)], [total]]
 
 
-def _nll_backward(
-    writer: Writer, node: fx.Node, parts: Sequence[Local]
-) -> list[list[fx.Node]]:
+def _nll_backward(writer: Writer, node: fx.Node, parts: Sequence[Local]) -> list[list[fx.Node]]:
     results = []
     for part in parts:
         gradient, x, target, *rest = part.operands

@@ -99,9 +99,7 @@ def _is_scaled(node: fx.Node) -> bool:
     return any(named.get(name, 1) != 1 for name in ("beta", "alpha"))
 
 
-def _once_added(
-    writer: Writer, node: fx.Node, parts: Sequence[Local]
-) -> list[list[fx.Node]]:
+def _once_added(writer: Writer, node: fx.Node, parts: Sequence[Local]) -> list[list[fx.Node]]:
     import torch
 
     first, *others = parts

@@ -67,21 +67,21 @@ def layer_norm(node: fx.Node) -> list[Letter]:
     ]
 
 
-def layer_norm_backward(node: fx.Node, statistics: int) -> list[Letter]:
+def layer_norm_backward(node: fx.Node) -> list[Letter]:
     """As the norm; gradients of weight and bias are sums over these dimensions.
 
-    Operands: the gradient, the input, the `statistics` of the norm, and its weights.
+    Operands: the gradient, the input, mean and inverse deviation, and weights.
     """
     gradient, *rest = operands(node)
     own, values = shape(gradient), node.meta["val"]
     outer = len(own) - len(arguments(node)["normalized_shape"])
-    weights = (None,) * (len(rest) - 1 - statistics)
+    weights = (None,) * (len(rest) - 3)
     result = []
     for d in range(outer):
         outputs: list[Output] = [Axis(d), *("sum",) * (len(values) - 1)]
         present = tuple(o if v is not None else None for o, v in zip(outputs, values, strict=True))
         if own[d] > 1:
-            axes = (Axis(d),) * (2 + statistics)
+            axes = (Axis(d),) * 4
             result.append(Letter(own[d], (*axes, *weights), present))
     return result
 
@@ -99,7 +99,6 @@ RULES: dict[str, Rule] = {
     **_names(("max", "min", "logsumexp", "linalg_vector_norm"), reduced),
     **_names(("_softmax", "_log_softmax"), softmax),
     **_names(("_softmax_backward_data", "_log_softmax_backward_data"), softmax),
-    **_names(("native_layer_norm", "_fused_rms_norm"), layer_norm),
-    "native_layer_norm_backward": partial(layer_norm_backward, statistics=2),
-    "_fused_rms_norm_backward": partial(layer_norm_backward, statistics=1),
+    "native_layer_norm": layer_norm,
+    "native_layer_norm_backward": layer_norm_backward,
 }

@@ -20,7 +20,14 @@ def embedding(node: fx.Node) -> list[Letter]:
     return [
         *(Letter(n, (None, Axis(d)), (Axis(d),)) for d, n in enumerate(indices) if n > 1),
         Letter(table[1], (Axis(1), None), (Axis(last),)),
-        Letter(table[0], (Axis(0), None), ("sum",), write=_rows, kind=_kind(operands(node)[1])),
+        Letter(
+            table[0],
+            (Axis(0), None),
+            ("sum",),
+            write=_rows,
+            kind=_kind(operands(node)[1]),
+            is_numbered=True,
+        ),
     ]
 
 
@@ -42,10 +49,8 @@ def embedding_backward(node: fx.Node) -> list[Letter]:
     ]
     # With a scale by frequency, a row's gradient depends on all indices alike, so rows are free.
     if arguments(node).get("padding_idx", -1) < 0:
-        vocabulary = Letter(
-            rows, (None, None), (Axis(0),), write=_rows_of_gradient
-        )
-        letters.append(vocabulary)
+        own_rows = Letter(rows, (None, None), (Axis(0),), write=_rows_of_gradient, is_numbered=True)
+        letters.append(own_rows)
     return letters
 
 
@@ -87,9 +92,7 @@ def _rows(writer: Writer, node: fx.Node, parts: Sequence[Local]) -> list[list[fx
     return [results]
 
 
-def _rows_of_gradient(
-    writer: Writer, node: fx.Node, parts: Sequence[Local]
-) -> list[list[fx.Node]]:
+def _rows_of_gradient(writer: Writer, node: fx.Node, parts: Sequence[Local]) -> list[list[fx.Node]]:
     """A part adds up the gradients of its own rows; row 0 gets zeros for others."""
     results = []
     _, _, _, padding, scaled = node.args

@@ -32,9 +32,7 @@ def reshape(node: fx.Node) -> list[Letter]:
     ]
 
 
-def factors(
-    before: Sequence[int], after: Sequence[int]
-) -> Iterator[tuple[int, Axis, Axis]]:
+def factors(before: Sequence[int], after: Sequence[int]) -> Iterator[tuple[int, Axis, Axis]]:
     """The factors into which both shapes of the same entries divide: size, and axis in each.
 
     (6, 4) and (2, 12) have the factors 2, 3 and 4: (2 3) (4) becomes (2) (3 4).
@@ -46,7 +44,10 @@ def factors(
     for low, high in zip(edges, edges[1:], strict=False):
         # Where the borders of one shape do not divide those of the other, there is no factor.
         if high % low == 0:
-            axes = [_axis_at(sizes, end, low, high) for sizes, end in zip((before, after), ends, strict=True)]
+            axes = [
+                _axis_at(sizes, end, low, high)
+                for sizes, end in zip((before, after), ends, strict=True)
+            ]
             if axes[0] is not None and axes[1] is not None:
                 yield high // low, axes[0], axes[1]
 
@@ -142,9 +143,7 @@ def _others(own: Sequence[int], dim: int, keeps: bool, outputs: int = 1) -> list
     ]
 
 
-def _local_split(
-    length: int, count: int, named: Mapping[str, Any], piece: Piece
-) -> dict[str, Any]:
+def _local_split(length: int, count: int, named: Mapping[str, Any], piece: Piece) -> dict[str, Any]:
     own = piece.of(length)
     lengths = [own] * count
     return {"split_size": own, "split_sizes": lengths, "split_size_or_sections": lengths}
@@ -270,5 +269,3 @@ LINEAR = frozenset(
     }
 )
 """Views of one operand, which move the parts of a sum as they move the sum."""
-
-
