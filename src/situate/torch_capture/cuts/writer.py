@@ -31,6 +31,8 @@ class Writer:
         self.graph = graph
         # Parts of one size have equal results, so shapes are derived once.
         self._values: dict[Any, Any] = {}
+        # By key of the arguments of a view, True if there is one without a copy.
+        self._has_view: dict[Any, bool] = {}
 
     def call(
         self,
@@ -70,7 +72,10 @@ class Writer:
             return args
         x, sizes = args
         # A part, or a gathered whole, can lie in memory in another way than the value it replaces.
-        if _has_view(x.meta["val"], sizes):
+        key = _key(args)
+        if key not in self._has_view:
+            self._has_view[key] = _has_view(x.meta["val"], sizes)
+        if self._has_view[key]:
             return args
         options = {"memory_format": torch.contiguous_format}
         copy = self.call(like, aten.clone.default, (x,), part, options)
