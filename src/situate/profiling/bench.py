@@ -40,7 +40,7 @@ class Bench:
         self._subject, self._trips = subject, trips
         self.marks = OpNumbers(len(program.graph.ops), len(trips))
         self._program = place(program, here, program.graph.program_order, 1)
-        self._tensors = state_values(program, self._program.names, subject.model)
+        self._tensors = state_values(self._program, subject.model)
         layout = Layout()
         every = self._places(layout, len(devices))
         self.block = anonymous_file(layout.nbytes)

@@ -58,8 +58,8 @@ class Plan(
     in bytes. The hashes name the graph, the cluster and the measured costs that the plan was made
     for; that of the costs is empty where there were none. `optimizer` is that of the graph: empty
     where the step updates no parameters, None where that is not known. `slices` is unset where the
-    step takes its batch whole, `recompute` where no module runs its forward pass again, `cuts` where
-    all ops are whole. A plan that does not fit has no lower bound.
+    step takes its batch whole, `recompute` where no module runs its forward pass again, and `cuts`
+    where all ops are whole. A plan that does not fit has no lower bound.
 
     Raises:
         PlanError: an unknown optimizer or decoder; a lower bound that is negative or above the

@@ -38,7 +38,7 @@ class Place:
 
         whole = torch.empty_strided(self.size, self.stride, dtype=self.dtype, device="meta")
         own = part.view(whole)
-        offset = self.offset + own.storage_offset() * self.dtype.itemsize
+        offset = self.offset + int(own.storage_offset()) * self.dtype.itemsize
         return Place(offset, tuple(own.shape), own.stride(), self.dtype)
 
     def view(self, raw: torch.Tensor) -> torch.Tensor:

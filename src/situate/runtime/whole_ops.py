@@ -119,9 +119,8 @@ def _recaptured(
 
 def _converted(inputs: Any, dtype: torch.dtype | None) -> Any:
     """The inputs, with floating-point tensors of this type."""
-    from torch.utils._pytree import tree_map_only
-
     import torch
+    from torch.utils._pytree import tree_map_only
 
     if dtype is None:
         return inputs

@@ -72,12 +72,16 @@ def candidates(problem: Problem, units: Units) -> Iterator[Cuts]:
     counts = [c for c in (2**k for k in range(1, 10)) if c < len(devices) and not len(devices) % c]
     inner, outer = ([kind for kind in kinds if kind in units] for kinds in (INNER, OUTER))
     sets = [inner, *([*inner, kind] for kind in outer), *([kind] for kind in outer)]
-    for kinds in filter(None, dict.fromkeys(map(tuple, sets))):
-        for count in (*counts, min(len(devices), MOST)):
-            if count > 1 and (equal := _equal(kinds, count, units)):
-                yield Cuts(equal)
-        if unequal := _by_speed(problem, kinds, units):
-            yield Cuts(unequal)
+    numbers = [count for count in (*counts, min(len(devices), MOST)) if count > 1]
+    options = (
+        option
+        for kinds in sets
+        for option in (
+            *(_equal(kinds, count, units) for count in numbers),
+            _by_speed(problem, kinds, units),
+        )
+    )
+    yield from map(Cuts, filter(None, dict.fromkeys(options)))
 
 
 def _equal(kinds: Sequence[str], count: int, units: Units) -> tuple[Cut, ...]:

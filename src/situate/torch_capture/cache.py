@@ -17,10 +17,10 @@ from typing import TypeVar
 
 import msgspec
 
+from situate.data.cuts import Cuts
 from situate.data.graph import Graph
 from situate.data.graph_json import VERSION as FORMAT_VERSION
 from situate.data.graph_json import write
-from situate.data.cuts import Cuts
 from situate.data.slices import Slices
 from situate.errors import SituateError
 from situate.files.atomic import write_bytes

@@ -28,7 +28,6 @@ class Draws:
 
         Dropout keeps all numbers and scales them as it scales those that it keeps.
         """
-        from torch.utils._python_dispatch import TorchDispatchMode
 
         return self._mode(_fixed)
 

@@ -87,8 +87,8 @@ def op_name(module_path: str, kind_name: str) -> str:
 
 
 def in_part(node: fx.Node, text: str) -> str:
-    """The name with prefixes for the node's slice, replica and part, as in `slice0/fc/addmm`, and for
-    recomputation."""
+    """The name with prefixes for the node's slice, replica and part, as in `slice0/fc/addmm`, and
+    for recomputation."""
     parts = [f"{kind}{node.meta[kind]}" for kind in (SLICE, REPLICA, PART) if kind in node.meta]
     again = ["recompute"] if AGAIN in node.meta else []
     return "/".join([*again, *parts, text])

@@ -83,7 +83,7 @@ def lay_out(
         mark = layout.place((2,), (1,), torch.int64)
         entries.append(EntryPlaces(parts, copies, count, count_copy, mark))
     # The first part's updates are those of the parameter.
-    for number, (whole, _) in reversed(wholes.items()):
+    for number, (whole, _) in reversed([*wholes.items()]):
         entries[whole] = replace(entries[whole], count=entries[number].count)
     return entries
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from math import gcd
-from os.path import commonprefix
 from typing import TYPE_CHECKING
 
 from situate.torch_capture.cuts.letters import Axis, Letter, operands, shape
@@ -230,4 +230,5 @@ def _is_inner(found: Class) -> bool:
 def _module(parameters: Sequence[str]) -> str:
     """The path of the innermost module with all these parameters."""
     paths = [name.split(".")[:-1] for name in parameters]
-    return ".".join(commonprefix(paths)) if paths else ""
+    same = takewhile(lambda level: len(set(level)) == 1, zip(*paths, strict=False))
+    return ".".join(level[0] for level in same)

@@ -29,7 +29,8 @@ def dropout_part(
     dim, outer, begin, end = place
     # Drawn whole and in the order of its memory, so that parts drop what the whole op drops.
     mask = torch.empty_strided(sizes, strides, dtype=torch.bool, device=x.device)
-    ranges = mask.bernoulli_(1 - p).unflatten(dim, (outer, sizes[dim] // outer))
+    split = [*sizes[:dim], outer, sizes[dim] // outer, *sizes[dim + 1 :]]
+    ranges = mask.bernoulli_(1 - p).view(split)
     own = ranges.narrow(dim + 1, begin, end - begin).flatten(dim, dim + 1).contiguous()
     # As eager PyTorch rounds: by noise of the input's dtype.
     noise = own * x.new_ones(()).div_(1 - p)

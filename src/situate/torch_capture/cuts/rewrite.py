@@ -102,9 +102,7 @@ class _Step:
         )
 
     def _value(self, node: fx.Node) -> Value:
-        if _is_item(node):
-            return self._values[node.args[0], node.args[1]]  # type: ignore[index]
-        return self._values[node, 0]
+        return self._values[_item(node) if _is_item(node) else (node, 0)]
 
     def _new(self, node: fx.Node, **form: Any) -> Value:
         return Value(self._writer, node, self._sums, **form)
@@ -183,7 +181,8 @@ class _Step:
         remaining = iter(own)
         args, kwargs = fx.map_arg((node.args, node.kwargs), lambda _: next(remaining))
         if all(_is_alike(one, source) for one, source in zip(own, sources, strict=True)):
-            copy = self._writer.graph.call_function(node.target, args, kwargs)
+            target: Any = node.target
+            copy = self._writer.graph.call_function(target, args, kwargs)
             copy.meta |= node.meta
         else:
             copy = self._writer.call(node, node.target, args, None, kwargs)
@@ -198,8 +197,8 @@ class _Step:
         """The numbers of the outputs that are used; None for an op with a single one."""
         if not isinstance(node.meta["val"], (list, tuple)):
             return [None]
-        items = {user.args[1] for user in node.users if _is_item(user) and user in self._live}
-        return sorted(items)  # type: ignore[type-var]
+        users = [user for user in node.users if _is_item(user) and user in self._live]
+        return [*sorted({_item(user)[1] for user in users})]
 
     def _is_linear(self, node: fx.Node) -> bool:
         """True for a view of partial results, or a sum of two values of as many partial results, so
@@ -258,6 +257,9 @@ class _Step:
         calls = [
             self._writer.call(node, node.target, p.args, p.piece.number, p.kwargs) for p in parts
         ]
+        for call in calls:
+            # Kernels of attention count as draws, even without dropout.
+            call.meta[names.DRAW] = node.name
         return {
             k or 0: calls if k is None else [self._writer.item(call, k) for call in calls]
             for k in self._outputs(node)
@@ -311,6 +313,13 @@ def _is_alike(node: fx.Node, source: fx.Node) -> bool:
 
 def _is_item(node: fx.Node) -> bool:
     return "getitem" in str(node.target) and hasattr(node.args[0], "op")
+
+
+def _item(node: fx.Node) -> tuple[fx.Node, int]:
+    """The node and the number of the output that an item takes."""
+    source: Any = node.args[0]
+    number: Any = node.args[1]
+    return source, number
 
 
 def _gradient_of(descriptor: object, trace: Trace) -> str:

@@ -33,7 +33,8 @@ class StatePart:
         """
         dim = self.dim
         if self.outer > 1:
-            whole = whole.unflatten(dim, (self.outer, -1))
+            before, after = whole.shape[:dim], whole.shape[dim + 1 :]
+            whole = whole.view(*before, self.outer, whole.shape[dim] // self.outer, *after)
             dim += 1
         return whole.narrow(dim, self.begin, self.end - self.begin)
 

@@ -75,7 +75,7 @@ def _offer_rules(search: Search) -> bool:
             search.keep_to_limit()
             rule(search)
         except SituateError:
-            # Not every network has an expert placement, and few steps slice their batch or cut their ops.
+            # Not every network has an expert placement, and few steps have slices or parts.
             if rule in (single, topological, heft, etf):
                 raise
         if search.proved() or search.budget.out_of_evaluations():

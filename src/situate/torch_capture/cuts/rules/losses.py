@@ -103,11 +103,14 @@ def _log_softmax_backward(
     import torch
 
     aten, dim = torch.ops.aten, arguments(node)["dim"]
-    own = [(part.piece.number, *part.operands) for part in parts]
-    sums = [writer.call(node, aten.sum.dim_IntList, (dy, [dim], True), i) for i, dy, _ in own]
+    own = [part.operands for part in parts]
+    sums = [
+        writer.call(node, aten.sum.dim_IntList, (dy, [dim], True), i)
+        for i, (dy, _) in enumerate(own)
+    ]
     total = _folded(writer, node, aten.add.Tensor, sums)
     results = []
-    for i, dy, y in own:
+    for i, (dy, y) in enumerate(own):
         power = writer.call(node, aten.exp.default, (y,), i)
         product = writer.call(node, aten.mul.Tensor, (power, total), i)
         results.append(writer.call(node, aten.sub.Tensor, (dy, product), i))
@@ -124,7 +127,7 @@ def _nll(writer: Writer, node: fx.Node, parts: Sequence[Local]) -> list[list[fx.
         x, target, *weights = part.operands
         number = part.piece.number
         target, ignored = _own_target(writer, node, part, (x, operands(node)[0]), target)
-        call = (x, target, *(weights or [None]), SUM, ignored)
+        call = (x, target, *(weights or (None,)), SUM, ignored)
         both = writer.call(node, node.target, call, number)
         pairs.append([writer.item(both, k) for k in range(2)])
     losses, totals = ([pair[k] for pair in pairs] for k in range(2))
@@ -139,8 +142,15 @@ def _nll_backward(writer: Writer, node: fx.Node, parts: Sequence[Local]) -> list
     for part in parts:
         gradient, x, target, *rest = part.operands
         target, ignored = _own_target(writer, node, part, (x, operands(node)[1]), target)
-        weights = rest[:-1] or [None]
-        call = (gradient, x, target, *weights, arguments(node)["reduction"], ignored, rest[-1])
+        call = (
+            gradient,
+            x,
+            target,
+            *(rest[:-1] or (None,)),
+            arguments(node)["reduction"],
+            ignored,
+            rest[-1],
+        )
         results.append(writer.call(node, node.target, call, part.piece.number))
     return [results]
 

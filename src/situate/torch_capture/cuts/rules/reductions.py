@@ -78,7 +78,8 @@ def layer_norm_backward(node: fx.Node) -> list[Letter]:
     weights = (None,) * (len(rest) - 3)
     result = []
     for d in range(outer):
-        outputs: list[Output] = [Axis(d), *("sum",) * (len(values) - 1)]
+        sums: list[Output] = ["sum"] * (len(values) - 1)
+        outputs: list[Output] = [Axis(d), *sums]
         present = tuple(o if v is not None else None for o, v in zip(outputs, values, strict=True))
         if own[d] > 1:
             axes = (Axis(d),) * 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from operator import mul
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,7 @@ def factors(before: Sequence[int], after: Sequence[int]) -> Iterator[tuple[int, 
         return
     ends = [list(accumulate(sizes, mul, initial=1)) for sizes in (before, after)]
     edges = sorted({*ends[0], *ends[1]})
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in pairwise(edges):
         # Where the borders of one shape do not divide those of the other, there is no factor.
         if high % low == 0:
             axes = [

@@ -1,0 +1,58 @@
+"""Cuts of ops, from their text."""
+
+from __future__ import annotations
+
+import pytest
+
+from situate.data.cuts import Cut, Cuts, parse_cuts
+from situate.errors import SituateError
+
+
+# The two forms of a cut, and the text that both give.
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [
+        ("heads=4", Cut("heads", (1, 1, 1, 1))),
+        ("layers.*.mlp:2", Cut("layers.*.mlp", (1, 1))),
+        ("features=3:1", Cut("features", (3, 1))),
+    ],
+)
+def test_a_cut_is_read_from_its_text(text, cut) -> None:
+    assert parse_cuts([text]).cuts == (cut,)
+    assert parse_cuts([str(cut)]).cuts == (cut,)
+
+
+def test_bounds_are_in_proportion_to_the_shares() -> None:
+    assert Cut("features", (3, 1)).bounds(16) == (0, 12, 16)
+    assert Cut("features", (3, 1)).bounds(6) is None
+
+
+def test_auto_stands_alone() -> None:
+    assert parse_cuts(["auto"]).is_auto
+    assert not parse_cuts(["heads=2"]).is_auto
+    with pytest.raises(SituateError, match="auto stands alone"):
+        parse_cuts(["auto", "heads=2"])
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["heads"], "'heads': must be NAME=PARTS"),
+        (["heads=two"], "must be NAME=PARTS"),
+        (["=2"], "a name is empty"),
+        (["heads=1"], "give 2 to 512 parts, got 1"),
+        (["heads=99999"], "give 2 to 512 parts, got 513"),
+        (["heads=1:0"], "every share must be positive"),
+        (["heads=2", "heads=4"], "'heads' is cut twice"),
+    ],
+)
+def test_texts_that_are_no_cuts_are_refused(texts, message) -> None:
+    with pytest.raises(SituateError, match=message):
+        parse_cuts(texts)
+
+
+def test_cuts_need_a_cut_and_an_order_of_sums() -> None:
+    with pytest.raises(SituateError, match="none: give at least one"):
+        Cuts(())
+    with pytest.raises(SituateError, match="in a chain or in a tree"):
+        parse_cuts(["heads=2"], "ring")

@@ -1,0 +1,115 @@
+"""Placed steps in parts against a loop of the same parts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from situate.data.cuts import parse_cuts  # noqa: E402
+from situate.data.slices import parse  # noqa: E402
+from situate.runtime.equality import Equality, UnplacedOptions, compare  # noqa: E402
+from situate.runtime.hardware import RealDevice  # noqa: E402
+from situate.runtime.programs.placed import place  # noqa: E402
+from situate.runtime.programs.program import Program, capture_program  # noqa: E402
+from situate.runtime.step import PlacedStep  # noqa: E402
+from tests.torch_capture.cuts.networks import NETWORKS, decoder  # noqa: E402
+
+CUTS = {
+    "decoder": ("heads=2", "features=3:1", "vocabulary=3", "sequence=4"),
+    "dropping": ("features=2", "sequence=2", "batch=2"),
+    "perceptron": ("features=3", "batch=2"),
+    "convolutions": ("channels=2", "vocabulary=2"),
+    "recurrent": ("features=2", "vocabulary=2"),
+}
+
+
+def adamw(parameters):
+    return torch.optim.AdamW(parameters, lr=0.01)
+
+
+def placed_against_loop(build, texts, devices=2, seed=0, clip="", **options) -> Equality:
+    """The difference of three placed steps from a loop of their parts; every unit is on a device
+    drawn at random."""
+    model, inputs, loss = build()
+    cuts = parse_cuts(texts)
+    program = capture_program(model, inputs, loss, optimizer=f"adamw{clip}", cuts=cuts, **options)
+    placement = _drawn(program, devices, seed)
+    machine = [RealDevice(f"cpu:{d}", "cpu", 1) for d in range(devices)]
+
+    def step(own, optimizer):
+        placed = place(program, placement, program.graph.order, devices)
+        return PlacedStep(placed, own, optimizer, machine)
+
+    reference = UnplacedOptions(program=program)
+    return compare(model, inputs, loss, adamw, step, threads=1, unplaced=reference)
+
+
+def _drawn(program: Program, devices: int, seed: int):
+    generator, groups = np.random.default_rng(seed), {}
+    return np.array(
+        [
+            groups.setdefault(op.group or k, generator.integers(devices))
+            for k, op in enumerate(program.graph.ops)
+        ],
+        np.int32,
+    )
+
+
+# To the last bit, wherever parts run.
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_placed_step_equals_the_loop_of_its_parts(name) -> None:
+    equality = placed_against_loop(NETWORKS[name], CUTS[name])
+    assert equality.within(0.0)
+    assert equality.changed
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"slices": parse("2")},
+        {"slices": parse("2", replicas="2"), "devices": 3},
+        {"recompute": ("layers.*",)},
+        {"clip": ":clip=0.1"},
+    ],
+    ids=["slices", "replicas", "recompute", "clip"],
+)
+def test_parts_go_with_slices_replicas_recompute_and_clipping(options) -> None:
+    cuts = ("heads=2", "features=2", "vocabulary=2")
+    assert placed_against_loop(decoder, cuts, **options).within(0.0)
+
+
+# The model and its optimiser hold whole parameters, which the parts are views of.
+def test_the_optimizer_counts_the_updates_of_a_parameter_in_parts() -> None:
+    model, inputs, loss = decoder()
+    program = capture_program(
+        model, inputs, loss, optimizer="adamw", cuts=parse_cuts(["features=2"])
+    )
+    placed = place(program, np.zeros(len(program.graph.ops), np.int32), program.graph.order, 1)
+    optimizer = adamw(model.parameters())
+    with PlacedStep(placed, model, optimizer, [RealDevice("cpu", "cpu", 1)]) as step:
+        before = model.layers[0].up.weight.clone()
+        step(*inputs)
+        step(*inputs)
+    state = optimizer.state[model.layers[0].up.weight]
+    assert state["step"] == 2
+    assert state["exp_avg"].shape == before.shape
+    assert (model.layers[0].up.weight != before).any(dim=1).all()
+
+
+def test_an_interrupted_update_of_parts_is_undone() -> None:
+    model, inputs, loss = decoder()
+    program = capture_program(model, inputs, loss, optimizer="adamw", cuts=parse_cuts(["heads=2"]))
+    placed = place(program, _drawn(program, 2, 0), program.graph.order, 2)
+    machine = [RealDevice(f"cpu:{d}", "cpu", 1) for d in range(2)]
+    with PlacedStep(placed, model, adamw(model.parameters()), machine) as step:
+        before = {name: value.clone() for name, value in model.state_dict().items()}
+        for number in placed.parts:
+            entry = step._common.state[number]
+            entry.keep(1)
+            entry.value.add_(1.0)
+        changed = {n for n, value in model.state_dict().items() if (value != before[n]).all()}
+        assert changed == {n for n in before if "qkv" in n or n.endswith("out.weight")}
+        step._give_up(1)
+        assert all(torch.equal(value, before[n]) for n, value in model.state_dict().items())

@@ -1,0 +1,68 @@
+"""`tensor_parallel`: parts on the devices of a team."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from situate import Cluster, Graph, Problem, solve
+from situate.data.cuts import parse_cuts
+from situate.data.graph import Op, Tensor
+from situate.data.slices import Slices
+from situate.errors import SituateError
+
+
+def step(parts: int = 2, layers: int = 1, slices: int = 0, longest: int = 1) -> Graph:
+    """Layers of `parts` parts each, whose results the next layer reads; part 0 takes `longest`
+    times as long."""
+    ops, tensors = [], []
+    for s in range(max(1, slices)):
+        own = s if slices else None
+        before: list[int] = []
+        for layer in range(layers):
+            made = []
+            for k in range(parts):
+                name, seconds = f"{s}/{layer}/{k}", {"*": float(longest if k == 0 else 1)}
+                made.append(len(ops))
+                ops.append(Op(name, seconds=seconds, module=f"layer{layer}", part=k, slice=own))
+            for maker in before:
+                tensors.append(Tensor(f"t{s}/{layer}/{maker}", maker, 8, tuple(made)))
+            before = made
+    cut = Slices((1,) * slices) if slices else None
+    cuts = parse_cuts([f"features={parts}"])
+    return Graph("step", tuple(ops), tuple(tensors), slices=cut, cuts=cuts)
+
+
+def placed(graph: Graph, cluster: str) -> np.ndarray:
+    problem = Problem(graph, Cluster.find(cluster))
+    return solve(problem, "tensor_parallel").schedule.placement
+
+
+# Each part has a device of its own, on every layer.
+def test_a_team_has_a_device_for_each_part() -> None:
+    assert placed(step(2, 3), "identical:2").tolist() == [0, 1] * 3
+
+
+def test_slices_are_shared_out_among_teams() -> None:
+    assert placed(step(2, 1, slices=2), "identical:4").tolist() == [0, 1, 2, 3]
+
+
+def test_teams_without_slices_are_stages() -> None:
+    placement = placed(step(2, 2), "identical:4").tolist()
+    assert placement in ([0, 1, 2, 3], [0, 1, 0, 1])
+
+
+def test_more_parts_than_devices_share_them() -> None:
+    assert placed(step(4), "identical:2").tolist() == [0, 1, 0, 1]
+
+
+def test_a_step_of_whole_ops_is_refused() -> None:
+    graph = Graph("whole", (Op("a", seconds={"*": 1.0}),))
+    with pytest.raises(SituateError, match="has whole ops: give --cuts"):
+        solve(Problem(graph, Cluster.find("identical:2")), "tensor_parallel")
+
+
+def test_auto_is_no_worse_than_the_rule_that_it_begins_with() -> None:
+    problem = Problem(step(4, 4), Cluster.find("identical:4"))
+    rule = solve(problem, "tensor_parallel")
+    assert solve(problem, "auto", evaluations=200).value <= rule.value

@@ -1,0 +1,116 @@
+"""Small networks for tests of cuts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class Block(nn.Module):
+    """A transformer layer with fused queries, keys and values."""
+
+    def __init__(self, hidden: int, heads: int, inner: int, dropout: float) -> None:
+        super().__init__()
+        self.heads, self.dropout = heads, dropout
+        self.before, self.between = nn.LayerNorm(hidden), nn.LayerNorm(hidden)
+        self.qkv, self.out = nn.Linear(hidden, 3 * hidden), nn.Linear(hidden, hidden)
+        self.up, self.down = nn.Linear(hidden, inner), nn.Linear(inner, hidden)
+
+    def forward(self, x: Tensor) -> Tensor:
+        b, t, hidden = x.shape
+        fused = self.qkv(self.before(x)).split(hidden, -1)
+        q, k, v = (y.view(b, t, self.heads, -1).transpose(1, 2) for y in fused)
+        attention = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(attention.transpose(1, 2).reshape(b, t, hidden))
+        inner = F.dropout(F.gelu(self.up(self.between(x))), self.dropout, self.training)
+        return x + self.down(inner)
+
+
+class Decoder(nn.Module):
+    """A language model whose head is its embedding."""
+
+    def __init__(self, layers: int = 2, dropout: float = 0.0, tied: bool = True) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(24, 16)
+        self.layers = nn.ModuleList(Block(16, 4, 24, dropout) for _ in range(layers))
+        self.head = nn.Linear(16, 24, bias=False)
+        if tied:
+            self.head.weight = self.embedding.weight
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        x = self.embedding(tokens)
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(x)
+
+
+def language_loss(model: nn.Module, tokens: Tensor, targets: Tensor) -> Tensor:
+    """The mean cross entropy of the next token."""
+    return F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten())
+
+
+def decoder(layers: int = 2, dropout: float = 0.0, tied: bool = True) -> Any:
+    """Model, inputs and loss."""
+    torch.manual_seed(0)
+    tokens = torch.randint(24, (2, 8)), torch.randint(24, (2, 8))
+    return Decoder(layers, dropout, tied), tokens, language_loss
+
+
+def dropping() -> Any:
+    """A decoder of one layer with dropout."""
+    return decoder(1, 0.3)
+
+
+def perceptron() -> Any:
+    """Two hidden layers, with dropout."""
+    torch.manual_seed(0)
+    layers = (nn.Linear(8, 12), nn.ReLU(), nn.Dropout(0.3), nn.Linear(12, 12), nn.Tanh())
+    model = nn.Sequential(*layers, nn.Linear(12, 4))
+    return model, (torch.randn(6, 8), torch.randn(6, 4)), lambda m, x, y: F.mse_loss(m(x), y)
+
+
+def convolutions() -> Any:
+    """Convolutions, some in groups, batch norms and poolings."""
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Conv2d(4, 8, 3, padding=1),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(8, 8, 3, padding=1, groups=4, bias=False),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(8, 6),
+    )
+    inputs = torch.randn(4, 4, 8, 8), torch.randint(6, (4,))
+    return model, inputs, lambda m, x, y: F.cross_entropy(m(x), y)
+
+
+def recurrent() -> Any:
+    """An LSTM, unrolled."""
+    torch.manual_seed(0)
+
+    class Reader(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding, self.lstm = nn.Embedding(12, 8), nn.LSTM(8, 8, batch_first=True)
+            self.out = nn.Linear(8, 12)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.out(self.lstm(self.embedding(x))[0])
+
+    inputs = torch.randint(12, (4, 3)), torch.randint(12, (4, 3))
+    loss = lambda m, x, y: F.cross_entropy(m(x).flatten(0, 1), y.flatten(), ignore_index=0)  # noqa: E731
+    return Reader(), inputs, loss
+
+
+NETWORKS = {
+    "decoder": decoder,
+    "dropping": dropping,
+    "perceptron": perceptron,
+    "convolutions": convolutions,
+    "recurrent": recurrent,
+}

@@ -1,0 +1,54 @@
+"""Classes of letters: what is cut together, and its name."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from situate.torch_capture import trace_step  # noqa: E402
+from situate.torch_capture.cuts.classes import Class, classes  # noqa: E402
+from tests.torch_capture.cuts.networks import convolutions, decoder, perceptron  # noqa: E402
+
+
+def of(build) -> list[Class]:
+    return classes(trace_step(build, "sgd", "network").trace)
+
+
+def named(build) -> set[tuple[str, str, int]]:
+    return {(found.kind, found.module, found.units) for found in of(build)}
+
+
+# A transformer has heads and features in each layer, and a vocabulary, a sequence and a batch.
+def test_a_decoder_has_the_dimensions_that_people_cut() -> None:
+    assert named(decoder) >= {
+        ("heads", "layers.0", 4),
+        ("heads", "layers.1", 4),
+        ("features", "layers.0", 24),
+        ("features", "layers.1", 24),
+        ("vocabulary", "embedding", 24),
+        ("sequence", "", 8),
+        ("batch", "", 2),
+        ("hidden", "", 16),
+    }
+
+
+def test_the_heads_of_a_fused_weight_are_cut_in_three_ranges() -> None:
+    (heads, *_) = (found for found in of(decoder) if found.kind == "heads")
+    fused = {(dim, outer) for (node, _), dim, outer in heads.dimensions if "primals" in node.name}
+    assert {(0, 3), (1, 1)} <= fused
+
+
+def test_a_perceptron_has_a_class_for_each_hidden_layer() -> None:
+    assert [found.units for found in of(perceptron) if found.kind == "features"] == [12, 12]
+
+
+def test_channels_of_convolutions_are_classes() -> None:
+    channels = [found.units for found in of(convolutions) if found.kind == "channels"]
+    assert channels == [4, 4]
+
+
+def test_forward_backward_and_update_are_one_class() -> None:
+    (features, *_) = (found for found in of(decoder) if found.kind == "features")
+    passes = {node.meta.get("partitioner_tag") for node in features.members}
+    assert passes == {"is_forward", "is_backward"}

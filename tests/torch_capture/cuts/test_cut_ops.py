@@ -1,0 +1,88 @@
+"""Steps whose ops are cut by name, and names and shares that do not fit."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import situate  # noqa: E402
+from situate.data.cuts import parse_cuts  # noqa: E402
+from situate.data.graph import Graph  # noqa: E402
+from situate.errors import SituateError  # noqa: E402
+from tests.torch_capture.cuts.networks import decoder  # noqa: E402
+
+
+def captured(*texts: str, build=decoder, **options) -> Graph:
+    return situate.capture(build, cuts=parse_cuts(texts), **options)
+
+
+# Parameters, their state and their updates are cut with the ops that read them.
+def test_each_part_of_a_parameter_is_held_once() -> None:
+    whole, cut = (
+        situate.capture(decoder, optimizer="adam"),
+        captured("layers.*=2", optimizer="adam"),
+    )
+
+    def persistent(graph: Graph) -> int:
+        return sum(op.persistent for op in graph.ops)
+
+    assert persistent(cut) == persistent(whole)
+    parts = {op.part for op in cut.ops if "layers.0.up.weight" in op.name}
+    assert parts == {0, 1}
+
+
+def test_a_module_is_cut_alone() -> None:
+    modules = {
+        op.module.split(".")[1]
+        for op in captured("layers.1=2").ops
+        if op.part is not None and "." in op.module
+    }
+    assert modules == {"1"}
+
+
+@pytest.mark.parametrize(
+    ("texts", "count"), [(("sequence=4", "features=2"), 4), (("features=2", "sequence=4"), 2)]
+)
+def test_an_op_of_several_classes_follows_the_first(texts, count) -> None:
+    graph = captured(*texts)
+    parts = {op.part for op in graph.ops if op.module == "layers.0.up" and op.flops}
+    assert parts == set(range(count))
+    # A parameter follows the first cut that it has: a sequence cuts none.
+    held = {op.part for op in graph.ops if op.name.endswith("/layers.0.up.weight")}
+    assert held == {0, 1}
+
+
+def test_unequal_shares_give_unequal_parts() -> None:
+    sizes = [
+        op.persistent
+        for op in captured("features=3:1").ops
+        if op.name.endswith("layers.0.up.weight")
+    ]
+    assert sizes == [18 * 16 * 4, 6 * 16 * 4]
+
+
+def test_classes_that_shares_do_not_divide_stay_whole_and_are_said() -> None:
+    graph = captured("vocabulary=8", "layers.*=3", build=decoder)
+    assert graph.cuts == parse_cuts(["vocabulary=8", "layers.*=3"])
+    (first, *_) = (warning for warning in graph.warnings if "stay whole" in warning)
+    assert first == ("cuts: heads of layers.0 stay whole, because the shares do not divide 4 units")
+
+
+# Bad input: one line that names the place and the remedy.
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("heats=2", "nothing called 'heats' to cut; did you mean 'heads'"),
+        ("layers.7=2", "nothing called 'layers.7' to cut"),
+        (
+            "heads=3",
+            "heads of layers.0 are 4 units, .* give shares that add up to 4, such as 1:1:2",
+        ),
+        ("heads=8", "give at most 4 parts"),
+        ("auto", "auto is chosen for a cluster"),
+    ],
+)
+def test_a_cut_that_does_not_fit_is_refused(text, message) -> None:
+    with pytest.raises(SituateError, match=message.replace("'", ".")):
+        captured(text)
