@@ -69,7 +69,13 @@ class Bench:
         flags = layout.place((len(slots) + 1,), (1,), torch.int32)
         return [
             Places(
-                lay_out(layout, self._tensors, placed_program.updated, changed),
+                lay_out(
+                    layout,
+                    self._tensors,
+                    placed_program.updated,
+                    changed,
+                    placed_program.parts,
+                ),
                 flags,
                 slots,
                 layout.nodes(program.inputs),

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from situate.data.slices import Slices
 from situate.errors import SituateError
-from situate.runtime.loop_of_parts import LoopOfParts
 from situate.runtime.measure import arguments, finite_loss
 from situate.runtime.memory import aligned_alike, misalignment
+from situate.runtime.parts.loop import LoopOfParts
 from situate.runtime.settings import use_threads as using
 from situate.runtime.unplaced import UnplacedStep, result_tensors
 from situate.torch_capture.patches.devices import devices_stand

@@ -69,8 +69,8 @@ def verify(
     )
     from situate.report.measured_run import equality_figures, equality_table
     from situate.runtime.equality import UnplacedOptions, compare
+    from situate.runtime.parts.whole_ops import compare_with_whole_ops
     from situate.runtime.whole_batch import compare_with_batch
-    from situate.runtime.whole_ops import compare_with_whole_ops
 
     loaded = load_plan(model, plan, cluster, costs, optimizer, seed)
     prepared = loaded.prepared

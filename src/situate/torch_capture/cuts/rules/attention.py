@@ -29,7 +29,7 @@ class _Common(NamedTuple):
         return Axis(at, inner=self.query.inner) if at >= 0 and mask[at] == q[d] > 1 else None
 
 
-def forward(node: fx.Node) -> list[Letter]:
+def _forward(node: fx.Node) -> list[Letter]:
     """Operands: queries, keys, values, and a mask or not. Outputs: the result, and logarithms of
     sums (b, h, t)."""
     q, k, _, *masks = map(shape, operands(node))
@@ -44,7 +44,7 @@ def forward(node: fx.Node) -> list[Letter]:
     ]
 
 
-def backward(node: fx.Node) -> list[Letter]:
+def _backward(node: fx.Node) -> list[Letter]:
     """Operands: the gradient, queries, keys, values, the result, the logarithms, and a mask or
     not. Where queries are cut, the gradients of keys and values are sums."""
     _, q, k, _, _, _, *masks = map(shape, operands(node))
@@ -73,6 +73,6 @@ def _common(node: fx.Node, q: Shape, k: Shape) -> Iterator[_Common]:
 
 
 RULES: dict[str, Callable[[Any], list[Letter]]] = {
-    "_scaled_dot_product_flash_attention_for_cpu": forward,
-    "_scaled_dot_product_flash_attention_for_cpu_backward": backward,
+    "_scaled_dot_product_flash_attention_for_cpu": _forward,
+    "_scaled_dot_product_flash_attention_for_cpu_backward": _backward,
 }

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from situate.torch_capture.cuts.writer import Writer
 
 
-def convolution(node: fx.Node) -> list[Letter]:
+def _convolution(node: fx.Node) -> list[Letter]:
     """Operands: an input (n, c, ...), a weight (k, c / groups, ...), and a bias or not."""
     x, weight, *bias = map(shape, operands(node))
     named, rest = arguments(node), (None,) * len(bias)
@@ -72,7 +72,7 @@ def _once_biased(writer: Writer, node: fx.Node, parts: Sequence[Local]) -> list[
     return [results]
 
 
-def convolution_backward(node: fx.Node) -> list[Letter]:
+def _convolution_backward(node: fx.Node) -> list[Letter]:
     """Operands: the gradient (n, k, ...), the input and the weight; outputs: their gradients, and
     that of the bias."""
     gradient, x, weight = map(shape, operands(node))
@@ -119,7 +119,7 @@ def _once_bias(writer: Writer, node: fx.Node, parts: Sequence[Local]) -> list[li
     return [*results, [writer.item(calls[0], 2)] if mask[2] else []]
 
 
-def pooling(node: fx.Node) -> list[Letter]:
+def _pooling(node: fx.Node) -> list[Letter]:
     """Samples and channels of poolings and of interpolations, forward and backward."""
     tensors, value = [shape(x) for x in operands(node)], node.meta["val"]
     outputs = len(value) if isinstance(value, (list, tuple)) else 1
@@ -133,7 +133,7 @@ def pooling(node: fx.Node) -> list[Letter]:
     ]
 
 
-def batch_norm(node: fx.Node) -> list[Letter]:
+def _batch_norm(node: fx.Node) -> list[Letter]:
     """Channels: the input (n, c, ...) has them in dimension 1, all else in dimension 0."""
     tensors = [shape(x) for x in operands(node)]
     count = tensors[0][1]
@@ -154,21 +154,21 @@ def _channels(sizes: tuple[int, ...], count: int = 0) -> Axis | None:
 Rule = Callable[[Any], list[Letter]]
 
 RULES: dict[str, Rule] = {
-    "convolution": convolution,
-    "convolution_backward": convolution_backward,
+    "convolution": _convolution,
+    "convolution_backward": _convolution_backward,
     **dict.fromkeys(
         (
             *("max_pool2d_with_indices", "max_pool2d_with_indices_backward"),
             *("avg_pool2d", "avg_pool2d_backward"),
             *("_adaptive_avg_pool2d", "_adaptive_avg_pool2d_backward"),
         ),
-        pooling,
+        _pooling,
     ),
     **dict.fromkeys(
         (
             *("_native_batch_norm_legit_functional", "_native_batch_norm_legit"),
             *("_native_batch_norm_legit_no_training", "native_batch_norm_backward"),
         ),
-        batch_norm,
+        _batch_norm,
     ),
 }

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from situate.torch_capture.cuts.writer import Writer
 
 
-def dropout(node: fx.Node) -> list[Letter]:
+def _dropout(node: fx.Node) -> list[Letter]:
     """One letter for each dimension."""
     named = arguments(node)
     draws = named["train"] is not False and 0 < named["p"] < 1
@@ -46,4 +46,4 @@ def _write_along(dim: int) -> Callable[..., list[list[fx.Node]]]:
     return write
 
 
-RULES: dict[str, Callable[[Any], list[Letter]]] = {"native_dropout": dropout}
+RULES: dict[str, Callable[[Any], list[Letter]]] = {"native_dropout": _dropout}

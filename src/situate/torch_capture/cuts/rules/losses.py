@@ -26,26 +26,28 @@ OUTSIDE = -100
 """The target of a sample whose class lies in another part."""
 
 
-def log_softmax(node: fx.Node) -> list[Letter]:
+def _log_softmax(node: fx.Node) -> list[Letter]:
     """The letters of a softmax, and the classes."""
     own, dim = shape(node), arguments(node)["dim"] % len(shape(node))
     if arguments(node).get("half_to_float", False):
         return softmax(node)
-    classes = Letter(own[dim], (Axis(dim),), (Axis(dim),), write=_log_softmax, kind="vocabulary")
+    classes = Letter(
+        own[dim], (Axis(dim),), (Axis(dim),), write=_write_log_softmax, kind="vocabulary"
+    )
     return [*softmax(node), classes]
 
 
-def log_softmax_backward(node: fx.Node) -> list[Letter]:
+def _log_softmax_backward(node: fx.Node) -> list[Letter]:
     """Operands: the gradient, and the output of the forward pass."""
     own, dim = shape(node), arguments(node)["dim"] % len(shape(node))
     if operands(node)[0].meta["val"].dtype != node.meta["val"].dtype:
         return softmax(node)
     axis = Axis(dim)
-    classes = Letter(own[dim], (axis, axis), (axis,), write=_log_softmax_backward)
+    classes = Letter(own[dim], (axis, axis), (axis,), write=_write_log_softmax_backward)
     return [*softmax(node), classes]
 
 
-def nll_loss(node: fx.Node) -> list[Letter]:
+def _nll_loss(node: fx.Node) -> list[Letter]:
     """Operands: logarithms (n, classes) or (classes,), targets, and weights of classes or not."""
     x, _, *weights = map(shape, operands(node))
     if len(x) != 2:
@@ -63,7 +65,7 @@ def _results(node: fx.Node) -> tuple[Any, ...]:
     return ("once", "once") if arguments(node)["reduction"] == MEAN else ("sum", "sum")
 
 
-def nll_loss_backward(node: fx.Node) -> list[Letter]:
+def _nll_loss_backward(node: fx.Node) -> list[Letter]:
     """Operands: the gradient, logarithms (n, classes), targets, weights of classes or not, and the
     total weight."""
     gradient, x, _, *rest = map(shape, operands(node))
@@ -78,7 +80,9 @@ def nll_loss_backward(node: fx.Node) -> list[Letter]:
     ]
 
 
-def _log_softmax(writer: Writer, node: fx.Node, parts: Sequence[Local]) -> list[list[fx.Node]]:
+def _write_log_softmax(
+    writer: Writer, node: fx.Node, parts: Sequence[Local]
+) -> list[list[fx.Node]]:
     """x - max(x) - log(sum(exp(x - max(x)))), with the maximum and the sum over all parts."""
     import torch
 
@@ -96,7 +100,7 @@ def _log_softmax(writer: Writer, node: fx.Node, parts: Sequence[Local]) -> list[
     return [[writer.call(node, aten.sub.Tensor, (x, logarithm), i) for i, x in enumerate(shifted)]]
 
 
-def _log_softmax_backward(
+def _write_log_softmax_backward(
     writer: Writer, node: fx.Node, parts: Sequence[Local]
 ) -> list[list[fx.Node]]:
     """dy - exp(y) sum(dy), with the sum over all parts."""
@@ -188,8 +192,8 @@ def _folded(writer: Writer, node: fx.Node, op: Any, addends: Sequence[fx.Node]) 
 
 
 RULES: dict[str, Callable[[Any], list[Letter]]] = {
-    "_log_softmax": log_softmax,
-    "_log_softmax_backward_data": log_softmax_backward,
-    "nll_loss_forward": nll_loss,
-    "nll_loss_backward": nll_loss_backward,
+    "_log_softmax": _log_softmax,
+    "_log_softmax_backward_data": _log_softmax_backward,
+    "nll_loss_forward": _nll_loss,
+    "nll_loss_backward": _nll_loss_backward,
 }

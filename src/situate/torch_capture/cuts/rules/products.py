@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from situate.torch_capture.cuts.writer import Writer
 
 
-def mm(node: fx.Node) -> list[Letter]:
+def _mm(node: fx.Node) -> list[Letter]:
     """(n, k) times (k, m)."""
     (n, k), (_, m) = (shape(x) for x in operands(node))
     return _large(
@@ -32,7 +32,7 @@ def mm(node: fx.Node) -> list[Letter]:
     )
 
 
-def bmm(node: fx.Node) -> list[Letter]:
+def _bmm(node: fx.Node) -> list[Letter]:
     """(b, n, k) times (b, k, m)."""
     (b, n, k), (_, _, m) = (shape(x) for x in operands(node))
     return _large(
@@ -45,7 +45,7 @@ def bmm(node: fx.Node) -> list[Letter]:
     )
 
 
-def addmm(node: fx.Node) -> list[Letter]:
+def _addmm(node: fx.Node) -> list[Letter]:
     """A product (n, k) times (k, m) plus a term, which the first part of a sum adds."""
     term, x, y = (shape(operand) for operand in operands(node))
     (n, k), (_, m) = x, y
@@ -60,7 +60,7 @@ def addmm(node: fx.Node) -> list[Letter]:
     )
 
 
-def baddbmm(node: fx.Node) -> list[Letter]:
+def _baddbmm(node: fx.Node) -> list[Letter]:
     """Products (b, n, k) times (b, k, m) plus a term."""
     term, x, y = (shape(operand) for operand in operands(node))
     (b, n, _), (_, _, m) = x, y
@@ -74,7 +74,7 @@ def baddbmm(node: fx.Node) -> list[Letter]:
     )
 
 
-def mv(node: fx.Node) -> list[Letter]:
+def _mv(node: fx.Node) -> list[Letter]:
     """(n, k) times (k,)."""
     n, k = shape(operands(node)[0])
     return _large(
@@ -111,9 +111,9 @@ def _once_added(writer: Writer, node: fx.Node, parts: Sequence[Local]) -> list[l
 
 
 RULES: dict[str, Callable[[Any], list[Letter]]] = {
-    "mm": mm,
-    "bmm": bmm,
-    "addmm": addmm,
-    "baddbmm": baddbmm,
-    "mv": mv,
+    "mm": _mm,
+    "bmm": _bmm,
+    "addmm": _addmm,
+    "baddbmm": _baddbmm,
+    "mv": _mv,
 }

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torch import fx
 
 
-def reduced(node: fx.Node, sums: bool = False) -> list[Letter]:
+def _reduced(node: fx.Node, sums: bool = False) -> list[Letter]:
     """A letter for each dimension that stays, and of a sum also for each that goes."""
     x, *others = operands(node)
     if others or not shape(x):
@@ -55,7 +55,7 @@ def softmax(node: fx.Node) -> list[Letter]:
     ]
 
 
-def layer_norm(node: fx.Node) -> list[Letter]:
+def _layer_norm(node: fx.Node) -> list[Letter]:
     """A letter for each dimension that is not normalised; statistics keep these dimensions."""
     x, *weights = operands(node)
     own, count = shape(x), len(node.meta["val"])
@@ -67,7 +67,7 @@ def layer_norm(node: fx.Node) -> list[Letter]:
     ]
 
 
-def layer_norm_backward(node: fx.Node) -> list[Letter]:
+def _layer_norm_backward(node: fx.Node) -> list[Letter]:
     """As the norm; gradients of weight and bias are sums over these dimensions.
 
     Operands: the gradient, the input, mean and inverse deviation, and weights.
@@ -95,11 +95,11 @@ def _names(names: Sequence[str], rule: Rule) -> dict[str, Rule]:
 
 
 RULES: dict[str, Rule] = {
-    "sum": partial(reduced, sums=True),
-    **_names(("mean", "amax", "amin", "var", "var_mean", "std", "prod", "any", "all"), reduced),
-    **_names(("max", "min", "logsumexp", "linalg_vector_norm"), reduced),
+    "sum": partial(_reduced, sums=True),
+    **_names(("mean", "amax", "amin", "var", "var_mean", "std", "prod", "any", "all"), _reduced),
+    **_names(("max", "min", "logsumexp", "linalg_vector_norm"), _reduced),
     **_names(("_softmax", "_log_softmax"), softmax),
     **_names(("_softmax_backward_data", "_log_softmax_backward_data"), softmax),
-    "native_layer_norm": layer_norm,
-    "native_layer_norm_backward": layer_norm_backward,
+    "native_layer_norm": _layer_norm,
+    "native_layer_norm_backward": _layer_norm_backward,
 }

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from situate.torch_capture.cuts.writer import Writer
 
 
-def embedding(node: fx.Node) -> list[Letter]:
+def _embedding(node: fx.Node) -> list[Letter]:
     """Operands: a table (rows, columns), and indices."""
     table, indices = map(shape, operands(node))
     last = len(indices)
@@ -39,7 +39,7 @@ def _kind(indices: fx.Node) -> str:
     return "vocabulary" if type(indices.meta.get("desc")).__name__ == "PlainAOTInput" else ""
 
 
-def embedding_backward(node: fx.Node) -> list[Letter]:
+def _embedding_backward(node: fx.Node) -> list[Letter]:
     """Operands: the gradient, and indices. The output is the gradient of the table."""
     gradient, indices = map(shape, operands(node))
     last, rows = len(indices), shape(node)[0]
@@ -106,6 +106,6 @@ def _rows_of_gradient(writer: Writer, node: fx.Node, parts: Sequence[Local]) -> 
 
 
 RULES: dict[str, Callable[[Any], list[Letter]]] = {
-    "embedding": embedding,
-    "embedding_dense_backward": embedding_backward,
+    "embedding": _embedding,
+    "embedding_dense_backward": _embedding_backward,
 }

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torch import fx
 
 
-def reshape(node: fx.Node) -> list[Letter]:
+def _reshape(node: fx.Node) -> list[Letter]:
     """A letter for each common factor of the dimensions before and after."""
     before, after = shape(operands(node)[0]), shape(node)
     return [
@@ -69,7 +69,7 @@ def _local_sizes(
     return {name: sizes}
 
 
-def expand(node: fx.Node) -> list[Letter]:
+def _expand(node: fx.Node) -> list[Letter]:
     """A letter for each dimension; operands of size 1 are read whole."""
     own, out = shape(operands(node)[0]), shape(node)
     result = []
@@ -82,7 +82,7 @@ def expand(node: fx.Node) -> list[Letter]:
     return result
 
 
-def permute(node: fx.Node) -> list[Letter]:
+def _permute(node: fx.Node) -> list[Letter]:
     """A letter for each dimension of a permutation."""
     own = shape(operands(node)[0])
     order = _order(node, len(own))
@@ -104,7 +104,7 @@ def _order(node: fx.Node, dims: int) -> list[int]:
     return order
 
 
-def squeeze(node: fx.Node) -> list[Letter]:
+def _squeeze(node: fx.Node) -> list[Letter]:
     """A letter for each dimension of more than one entry; the others come and go."""
     before, after = shape(operands(node)[0]), shape(node)
     here, there = ([d for d, size in enumerate(sizes) if size > 1] for sizes in (before, after))
@@ -114,7 +114,7 @@ def squeeze(node: fx.Node) -> list[Letter]:
     ]
 
 
-def split(node: fx.Node) -> list[Letter]:
+def _split(node: fx.Node) -> list[Letter]:
     """Letters of a split into several outputs, or of a selection of entries along one dimension.
 
     Every other dimension is a letter. If all outputs are of one size, so is the split dimension,
@@ -149,7 +149,7 @@ def _local_split(length: int, count: int, named: Mapping[str, Any], piece: Piece
     return {"split_size": own, "split_sizes": lengths, "split_size_or_sections": lengths}
 
 
-def along(node: fx.Node) -> list[Letter]:
+def _along(node: fx.Node) -> list[Letter]:
     """Letters of ops that work along one dimension, and on each of the others alike."""
     result = shape(node, 0) if not hasattr(node.meta["val"], "shape") else shape(node)
     x, count = operands(node)[0], _outputs(node)
@@ -165,7 +165,7 @@ WITHOUT_DIM = {"argmax": None, "argmin": None}
 """By operator, the dimension along which it works if none is named; otherwise the last."""
 
 
-def triangle(node: fx.Node) -> list[Letter]:
+def _triangle(node: fx.Node) -> list[Letter]:
     """A letter for each dimension of a batch of matrices, whose entries depend on both of their
     places."""
     own = shape(node)
@@ -177,14 +177,14 @@ def _outputs(node: fx.Node) -> int:
     return len(value) if isinstance(value, (list, tuple)) else 1
 
 
-def taken(node: fx.Node) -> list[Letter]:
+def _taken(node: fx.Node) -> list[Letter]:
     """Letters of a slice: every dimension of which it takes all entries."""
     before, after = shape(operands(node)[0]), shape(node)
     dim = arguments(node).get("dim", 0) % len(before)
     return _others(before, dim, len(before) == len(after))
 
 
-def returned(node: fx.Node) -> list[Letter]:
+def _returned(node: fx.Node) -> list[Letter]:
     """Letters of the gradient of a slice or of one index: zeros but for the entries taken."""
     out = shape(node)
     dim = arguments(node)["dim"] % len(out)
@@ -202,7 +202,7 @@ def returned(node: fx.Node) -> list[Letter]:
     ]
 
 
-def cat(node: fx.Node) -> list[Letter]:
+def _cat(node: fx.Node) -> list[Letter]:
     """Letters of a concatenation, or of a stack along a new dimension."""
     parts, out = [shape(part) for part in operands(node)], shape(node)
     is_stack = "stack" in str(node.target)
@@ -223,7 +223,7 @@ def cat(node: fx.Node) -> list[Letter]:
     return result
 
 
-def pad(node: fx.Node) -> list[Letter]:
+def _pad(node: fx.Node) -> list[Letter]:
     """A letter for each dimension that is not padded."""
     before, after = shape(operands(node)[0]), shape(node)
     return [
@@ -233,7 +233,7 @@ def pad(node: fx.Node) -> list[Letter]:
     ]
 
 
-def flip(node: fx.Node) -> list[Letter]:
+def _flip(node: fx.Node) -> list[Letter]:
     """A letter for each dimension that is not reversed or rolled."""
     own = shape(node)
     moved = {d % len(own) for d in arguments(node).get("dims", range(len(own)))}
@@ -247,19 +247,19 @@ def flip(node: fx.Node) -> list[Letter]:
 Rule = Callable[["fx.Node"], "list[Letter]"]
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(("view", "_unsafe_view", "reshape", "view_copy"), reshape),
-    **dict.fromkeys(("t", "transpose", "permute", "numpy_T"), permute),
-    **dict.fromkeys(("squeeze", "unsqueeze"), squeeze),
-    **dict.fromkeys(("split", "split_with_sizes", "unbind", "unsafe_split"), split),
-    **dict.fromkeys(("slice", "select"), taken),
-    **dict.fromkeys(("slice_backward", "select_backward"), returned),
-    **dict.fromkeys(("cat", "stack"), cat),
-    **dict.fromkeys(("flip", "roll"), flip),
-    **dict.fromkeys(("cumsum", "cumprod", "sort", "topk"), along),
-    **dict.fromkeys(("argmax", "argmin", "argsort", "cummax"), along),
-    **dict.fromkeys(("tril", "triu"), triangle),
-    "expand": expand,
-    "constant_pad_nd": pad,
+    **dict.fromkeys(("view", "_unsafe_view", "reshape", "view_copy"), _reshape),
+    **dict.fromkeys(("t", "transpose", "permute", "numpy_T"), _permute),
+    **dict.fromkeys(("squeeze", "unsqueeze"), _squeeze),
+    **dict.fromkeys(("split", "split_with_sizes", "unbind", "unsafe_split"), _split),
+    **dict.fromkeys(("slice", "select"), _taken),
+    **dict.fromkeys(("slice_backward", "select_backward"), _returned),
+    **dict.fromkeys(("cat", "stack"), _cat),
+    **dict.fromkeys(("flip", "roll"), _flip),
+    **dict.fromkeys(("cumsum", "cumprod", "sort", "topk"), _along),
+    **dict.fromkeys(("argmax", "argmin", "argsort", "cummax"), _along),
+    **dict.fromkeys(("tril", "triu"), _triangle),
+    "expand": _expand,
+    "constant_pad_nd": _pad,
 }
 
 LINEAR = frozenset(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from situate.data.slices import Slices
 from situate.runtime.equality import cpu_device_names, difference
-from situate.runtime.loop_of_parts import LoopOfParts
+from situate.runtime.parts.loop import LoopOfParts
 from situate.runtime.programs.program import Program, capture_program
 from situate.runtime.settings import use_threads as using
 from situate.runtime.unplaced import UnplacedStep

@@ -8,8 +8,8 @@ torch = pytest.importorskip("torch")
 
 from situate.data.cuts import parse_cuts  # noqa: E402
 from situate.data.slices import parse  # noqa: E402
+from situate.runtime.parts.whole_ops import compare_with_whole_ops  # noqa: E402
 from situate.runtime.programs.program import capture_program  # noqa: E402
-from situate.runtime.whole_ops import compare_with_whole_ops  # noqa: E402
 from situate.torch_capture.cuts import rules  # noqa: E402
 from situate.torch_capture.cuts.letters import Axis, Letter, shape  # noqa: E402
 from situate.torch_capture.cuts.rules import views  # noqa: E402
