@@ -97,6 +97,11 @@ def export(
             f"the plan runs {problem.graph.recompute[0]} again before its backward pass, which "
             f"{to} cannot do: export it to {' or '.join(DRAWINGS)}, or plan without --recompute"
         )
+    if problem.graph.cuts is not None and to not in DRAWINGS:
+        raise PlanError(
+            f"the plan cuts ops ({problem.graph.cuts}), which {to} cannot say: export it to "
+            f"{' or '.join(DRAWINGS)}, run it by situate.compile, or plan without --cuts"
+        )
     # Checked again with the second file, which the plan's slices decide.
     files = [out, *_beside(problem.graph.slices, to, out)]
     check_outputs([model, plan, cluster, costs], files)
