@@ -12,6 +12,7 @@ from situate.data.problem_arrays import UNLIMITED
 from situate.report.computing_time import check_times, covered
 from situate.report.critical import CriticalPath, critical_path
 from situate.report.one_device import SingleDevice, objective_value, single_device
+from situate.report.parts import parts_text
 from situate.report.residency import PERSISTENT, TENSOR, WORKSPACE, Residency, residency
 from situate.report.slices.parallelism import parallelism_text
 from situate.report.slices.use import (
@@ -170,10 +171,16 @@ def explain(problem: Problem, schedule: Schedule) -> Explanation:
         busiest=busiest(problem, schedule) if problem.objective == "throughput" else (),
         slices=slice_uses(problem, schedule),
         replicas=replica_uses(problem, schedule),
-        parallelism=parallelism_text(problem, schedule),
+        parallelism=_parallelism(problem, schedule),
         stages=stage_uses(problem, schedule),
         recompute=recompute_uses(problem, schedule),
     )
+
+
+def _parallelism(problem: Problem, schedule: Schedule) -> str:
+    """The kinds of parallelism that have a name, over parts and over slices."""
+    texts = parts_text(problem, schedule), parallelism_text(problem, schedule)
+    return "; ".join(filter(None, texts))
 
 
 def _device(problem: Problem, schedule: Schedule, memory: Residency, device: int) -> DeviceUse:

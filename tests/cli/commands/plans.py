@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from situate.data.cluster import Cluster
+from situate.data.cuts import Cuts
 from situate.data.problem import Problem
 from situate.data.slices import Slices
 from situate.results.plan import Plan
@@ -38,12 +39,13 @@ def write_plan(
     optimizer: str | None = None,
     slices: Slices | None = None,
     recompute: Sequence[str] = (),
+    cuts: Cuts | None = None,
 ) -> Plan:
     """Write `pair.toml` and, as `plan.json`, a plan for it."""
     devices = [DEVICE.format(name=f"cpu:{d}", threads=count) for d, count in enumerate(threads)]
     (folder / "pair.toml").write_text('name = "pair"' + "".join(devices) + LINK)
     graph = capture_function(
-        model, optimizer=optimizer, cache=False, slices=slices, recompute=recompute
+        model, optimizer=optimizer, cache=False, slices=slices, recompute=recompute, cuts=cuts
     )
     problem = Problem(graph, Cluster.read(folder / "pair.toml"))
     plan = solve(problem, method, evaluations=1).plan

@@ -333,3 +333,48 @@ def test_bad_modules_are_one_line(situate, model):
     run = situate("plan", model, "--cluster", "k80-2", "--recompute", "auto,head")
     assert (run.status, run.err.count("\n")) == (2, 1)
     assert "recompute: auto is chosen for a cluster" in run.err
+
+
+# Cuts of ops: by hand, by choice, and where they cannot be.
+DECODER = "tests.torch_capture.cuts.networks:decoder"
+
+
+def test_a_plan_names_its_cuts(situate) -> None:
+    cuts = ("--cuts", "heads=2", "--cuts", "features=3:1")
+    run = situate("plan", DECODER, "--cluster", "k80-2", *cuts, "--out", "p.json", *QUICK)
+    assert run.status == 0
+    names = {
+        cut["name"]: cut["shares"] for cut in json.loads(Path("p.json").read_text())["cuts"]["cuts"]
+    }
+    assert names == {"heads": [1, 1], "features": [3, 1]}
+    again = situate("explain", "p.json", "--json")
+    assert again.status == 0
+
+
+def test_planning_chooses_cuts(situate) -> None:
+    run = situate("plan", f"{DECODER}:inference", "--cluster", "k80-2", "--cuts", "auto", *QUICK)
+    assert run.status == 0
+    assert "cuts: " in run.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--cuts", "heats=2"), "nothing called 'heats' to cut; did you mean 'heads'"),
+        (("--cuts", "heads=3"), "give shares that add up to 4, such as 1:1:2"),
+        (("--cuts", "heads"), "must be NAME=PARTS"),
+        (("--cuts", "auto", "--cuts", "heads=2"), "auto stands alone"),
+    ],
+)
+def test_cuts_that_do_not_fit_are_refused(situate, options, message) -> None:
+    run = situate("plan", DECODER, "--cluster", "k80-2", *options, *QUICK)
+    assert run.status == 2
+    assert message in run.err
+
+
+def test_a_file_cannot_be_cut(situate) -> None:
+    run = situate("convert", DECODER, "g.json")
+    for cuts in ("heads=2", "auto"):
+        run = situate("plan", "g.json", "--cluster", "k80-2", "--cuts", cuts, *QUICK)
+        assert run.status == 2
+        assert "holds a step as it was captured, and cuts change the step" in run.err

@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("torch")
 
 from situate.cli.commands.verify import TOLERANCE, _threads, _tolerance
+from situate.data.cuts import parse_cuts
 from situate.data.graph import Graph, Op
 from situate.data.slices import Slices
 from situate.evaluators.hardware.workers import HardwareWorkers
@@ -195,3 +196,28 @@ def test_an_endless_loss_proves_nothing(situate, tmp_path):
     run = situate("verify", "plan.json", *HERE)
     assert (run.status, run.out) == (2, "")
     assert "the loss of step 1 is inf" in run.err
+
+
+# Steps in parts equal a loop of the parts, and whole ops but for rounding.
+@pytest.mark.parametrize("slices", [None, Slices((1, 1))])
+def test_a_step_in_parts_is_compared_twice(situate, tmp_path, running, slices) -> None:
+    model, cuts = "tests.torch_capture.cuts.networks:perceptron", parse_cuts(["features=2"])
+    write_plan(tmp_path, model, method="random", slices=slices, cuts=cuts)
+    run = situate("verify", "plan.json", *HERE, "--json")
+    assert (run.status, run.json["equal"], run.json["tolerance"]) == (0, True, 0.0)
+    assert run.json["parts_equal"]
+    assert run.json["parts_gradient_difference"] < 1e-12
+    text = situate("verify", "plan.json", *HERE).out
+    assert "Parts against whole ops: equal but for rounding." in text
+
+
+def test_parts_that_compute_something_else_are_a_fault(situate, tmp_path, running, monkeypatch):
+    from situate.runtime.parts.loop import LoopOfParts
+
+    call = LoopOfParts.__call__
+    monkeypatch.setattr(LoopOfParts, "__call__", lambda loop: [call(loop)[0] + 0.01])
+    model, cuts = "tests.torch_capture.cuts.networks:perceptron", parse_cuts(["features=2"])
+    write_plan(tmp_path, model, cuts=cuts)
+    run = situate("verify", "plan.json", *HERE)
+    assert run.status == 4
+    assert "Parts against whole ops: the results differ by 0.01" in run.out

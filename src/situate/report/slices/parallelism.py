@@ -112,7 +112,7 @@ def _data_parallel_text(plan: DataParallel) -> str:
     if len(plan.samples) == 1:
         return f"gradient accumulation: {names} runs {len(plan.device)} slices one by one"
     if not plan.equal:
-        shares = _list_text(
+        shares = list_text(
             f"{samples:,} on {printable(d, 40)}" for d, samples in plan.samples.items()
         )
         return f"data parallel in unequal shares, which DDP and FSDP do not have: samples {shares}"
@@ -133,9 +133,9 @@ def _parameters_text(plan: DataParallel) -> str:
 
 
 def _names(names: Iterable[str]) -> str:
-    return _list_text(printable(name, 40) for name in names)
+    return list_text(printable(name, 40) for name in names)
 
 
-def _list_text(texts: Iterable[str]) -> str:
+def list_text(texts: Iterable[str]) -> str:
     items = list(texts)
     return ", ".join(islice(items, MAX_NAMED)) + (", ..." if len(items) > MAX_NAMED else "")
