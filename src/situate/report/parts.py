@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 
 from situate.data.problem import Problem
 from situate.report.slices.parallelism import list_text
@@ -39,7 +39,7 @@ def parts_text(problem: Problem, schedule: Schedule) -> str:
 def _teams(problem: Problem, schedule: Schedule) -> list[tuple[int, ...]]:
     """The devices of all parts, in their order, for each group of slices that share them; empty
     where parts of one slice share a device."""
-    seconds: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
+    seconds: dict[tuple[int, int], dict[int, float]] = defaultdict(lambda: defaultdict(float))
     placement = schedule.placement.tolist()
     for j, op in enumerate(problem.graph.ops):
         if op.part is not None and op.phase != "update":
@@ -51,8 +51,8 @@ def _teams(problem: Problem, schedule: Schedule) -> list[tuple[int, ...]]:
         # Parts of parameters that slices share belong to no team.
         if sliced and team < 0:
             continue
-        ((device, most),) = busy.most_common(1)
-        if most < LEAST * sum(busy.values()):
+        device = max(busy, key=busy.__getitem__)
+        if busy[device] < LEAST * sum(busy.values()):
             return []
         main[team][part] = device
     teams = [tuple(parts[k] for k in sorted(parts)) for parts in main.values()]
