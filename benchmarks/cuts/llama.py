@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.lib.record import Row, Target, record
 from situate import Cluster, Problem, solve
 from situate.data.cuts import Cuts, parse_cuts
-from situate.solvers.cut_choice import with_cuts
+from situate.solvers.cut_choice import choose_cuts
 from situate.torch_capture import TracedStep, trace_step
 
 LAYERS, TOKENS = 8, 1024
@@ -65,7 +65,7 @@ def rows(phase: str, seconds: float, seed: int) -> Iterator[Row]:
 
 def _chosen(phase: str, step: TracedStep, problem: Any, seconds: float, seed: int) -> Row:
     begin = time.perf_counter()
-    own = with_cuts(problem, step.units)
+    own = choose_cuts(problem, step.units).problem
     spent = time.perf_counter() - begin
     return _row(phase, f"auto: {own.graph.cuts}", own, "auto", seconds, seed, spent)
 

@@ -81,3 +81,17 @@ def test_the_model_is_not_read_for_a_bad_option(situate, tmp_path):
     Path("m.json").write_text("{")
     run = situate("info", "m.json", "--optimizer", "sdg")
     assert (run.status, run.err) == (2, "error: unknown optimizer 'sdg'; did you mean 'sgd'?\n")
+
+
+# Planning chooses cuts for one way of slicing and recomputing.
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        ({"cut": SliceOptions(slices="auto")}, "--slices a number"),
+        ({"recompute": "auto"}, "--recompute names of modules, or all"),
+        ({"cut": SliceOptions(slices="2", sums="auto")}, "--sums chain or tree"),
+    ],
+)
+def test_one_choice_is_made_at_a_time(options, remedy) -> None:
+    with pytest.raises(SituateError, match=f"give {remedy}, or name the cuts"):
+        StepOptions(cuts=["auto"], **options)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from situate import Cluster, Graph, Problem
+from situate import Cluster, Graph, Problem, solve
 from situate.data.cuts import Cuts, parse_cuts
 from situate.data.graph import Op
 from situate.errors import SituateError
-from situate.solvers.cut_choice import candidates, with_cuts
+from situate.solvers.cut_choice import candidates, choose_cuts, least_seconds
 
 UNITS = {"heads": [8, 8], "features": [24], "sequence": [16]}
 
@@ -54,17 +56,17 @@ def test_unequal_devices_have_shares_by_speed_too() -> None:
 
 # The best plan decides, and whole ops stay where no cut pays.
 def test_the_cuts_with_the_shortest_step_are_chosen() -> None:
-    chosen = with_cuts(problem, UNITS)
+    chosen = choose_cuts(problem, UNITS).problem
     assert len(chosen.graph.cuts.cuts[0].shares) == 4
 
 
 def test_ops_stay_whole_where_no_cut_pays() -> None:
-    assert with_cuts(lambda cuts: problem(cuts, price=9.0), UNITS).graph.cuts is None
+    assert choose_cuts(lambda cuts: problem(cuts, price=9.0), UNITS).problem.graph.cuts is None
 
 
 def test_a_step_with_nothing_to_cut_is_refused() -> None:
     with pytest.raises(SituateError, match="no dimension to cut"):
-        with_cuts(problem, {})
+        choose_cuts(problem, {})
 
 
 def test_cuts_that_a_step_refuses_are_left_out() -> None:
@@ -73,8 +75,20 @@ def test_cuts_that_a_step_refuses_are_left_out() -> None:
             raise SituateError("no four parts")
         return problem(cuts)
 
-    assert with_cuts(fussy, UNITS).graph.cuts in (
+    assert choose_cuts(fussy, UNITS).problem.graph.cuts in (
         parse_cuts(["heads=2", "features=2"]),
         parse_cuts(["heads=2", "features=2", "sequence=2"]),
         parse_cuts(["sequence=2"]),
     )
+
+
+# No cut makes a step shorter than the load of the devices.
+def test_no_plan_of_any_cut_is_below_the_least_seconds() -> None:
+    least = least_seconds(problem(None))
+    assert least == pytest.approx(2.0)
+    for cuts in candidates(problem(None), UNITS):
+        assert solve(problem(cuts), evaluations=50).value >= least - 1e-9
+
+
+def test_other_objectives_have_no_least_seconds() -> None:
+    assert least_seconds(replace(problem(None), objective="memory")) == 0.0

@@ -26,7 +26,7 @@ from situate.data.rules import find_rules
 from situate.data.slices import AUTO, Slices, Sums
 from situate.errors import PlanError, SituateError
 from situate.model import check_model, is_file, load_graph, trace_model
-from situate.report.units import size_text
+from situate.report.units import size_text, time_text
 from situate.results.plan import Plan
 from situate.schedule.schedule import Schedule
 
@@ -121,7 +121,7 @@ def _choose_recompute(
     with working(f"reading {model}"), redirect_stdout(sys.stderr):
         step = trace_model(model, capture.optimizer, capture.slices)
     with working("choosing modules that run again"):
-        problem = with_recompute(lambda modules: problem_of(step.graph(modules)))
+        problem = with_recompute(lambda modules: problem_of(step.graph(modules, capture.cuts)))
     for warning in problem.graph.warnings:
         note(f"warning: {warning}")
     note(_recompute_note(problem))
@@ -132,18 +132,21 @@ def _choose_cuts(
     model: str, capture: CaptureOptions, problem_of: Callable[[Graph], Problem]
 ) -> Problem:
     """The problem of a step with the cuts by which it is planned best."""
-    from situate.solvers.cut_choice import with_cuts
+    from situate.solvers.cut_choice import choose_cuts
 
     with working(f"reading {model}"), redirect_stdout(sys.stderr):
         step = trace_model(model, capture.optimizer, capture.slices, "cuts")
     with working("choosing cuts of ops"):
-        problem = with_cuts(
+        choice = choose_cuts(
             lambda cuts: problem_of(step.graph(capture.recompute, cuts)), step.units
         )
+    problem = choice.problem
     for warning in problem.graph.warnings:
         note(f"warning: {warning}")
     cuts = problem.graph.cuts
     note(f"cuts: {cuts or 'none, because no cut would make the step shorter'}")
+    if choice.least:
+        note(f"a step takes {time_text(choice.least, 's')} at least in any cut")
     return problem
 
 

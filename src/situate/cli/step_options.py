@@ -228,6 +228,23 @@ class StepOptions:
                 f"--recompute auto: needs a number of slices: give --slices one, {FIT}, or "
                 "--recompute names of modules, or all"
             )
+        if self.cuts == [AUTO]:
+            self._check_open_cuts()
+
+    def _check_open_cuts(self) -> None:
+        """Refuse choices of planning that are made before or after that of cuts."""
+        choices = (
+            ("slices", self.cut.slices == AUTO, "a number"),
+            ("sums", self.cut.sums == AUTO, "chain or tree"),
+            ("once", AUTO in (self.cut.once or ()), "names of parameters"),
+            ("recompute", self.recompute == AUTO, "names of modules, or all"),
+        )
+        for name, is_open, remedy in choices:
+            if is_open:
+                raise SituateError(
+                    f"--cuts auto: planning makes one such choice at a time: give --{name} "
+                    f"{remedy}, or name the cuts"
+                )
 
     def capture(self) -> "CaptureOptions":
         """The options of the capture; without slices if planning chooses them."""

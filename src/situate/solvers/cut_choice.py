@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from math import gcd
 
+import msgspec
 import numpy as np
 
+from situate.bounds.load import least_load
 from situate.data.cuts import MOST, Cut, Cuts
+from situate.data.graph import Op
 from situate.data.problem import Problem
 from situate.data.slices import nearest_samples
 from situate.data.topology import accelerators
@@ -34,8 +38,21 @@ Units = Mapping[str, Sequence[int]]
 """By kind, the units of each class of that kind, such as the heads of each layer."""
 
 
-def with_cuts(problem_of: ProblemOf, units: Units) -> Problem:
-    """The problem of a step with the cuts by which it is planned best, or of whole ops.
+@dataclass(frozen=True)
+class CutChoice:
+    """The cuts of a step that planning chose.
+
+    Attributes:
+        problem: of the step in these cuts, or of whole ops.
+        least: seconds that a step takes in any cut, or 0 where no bound is known.
+    """
+
+    problem: Problem
+    least: float
+
+
+def choose_cuts(problem_of: ProblemOf, units: Units) -> CutChoice:
+    """The cuts by which a step is planned best, or whole ops.
 
     Every combination of kinds and numbers of parts is planned by `tensor_parallel`. The best ones
     and the step of whole ops then get a short search by `auto`. A plan that fits beats one that
@@ -60,7 +77,30 @@ def with_cuts(problem_of: ProblemOf, units: Units) -> Problem:
             plans[cuts] = solve(problems[cuts], "tensor_parallel")
     ranked = sorted(plans, key=lambda cuts: _rank(plans[cuts]))
     finalists = [whole, *(problems[cuts] for cuts in ranked[:FINALISTS])]
-    return min((solve(p, evaluations=EVALUATIONS) for p in finalists), key=_rank).problem
+    best = min((solve(p, evaluations=EVALUATIONS) for p in finalists), key=_rank)
+    return CutChoice(best.problem, least_seconds(whole))
+
+
+def least_seconds(whole: Problem) -> float:
+    """Seconds that a step takes in any cut; 0 where no bound is known.
+
+    By the roofline, a part of an op takes at least its share of the op's time. So the least load of
+    the devices stays: its linear program divides ops among devices in any shares. Copies do not
+    count, because a part that lies in memory as its readers want it needs none.
+
+    Args:
+        whole: the step of whole ops.
+    """
+    if whole.objective != "time" or whole.transfers == "atomic" or whole.costs is not None:
+        return 0.0
+    ops = tuple(_without_copy(op) for op in whole.graph.ops)
+    return float(least_load(replace(whole, graph=replace(whole.graph, ops=ops))).seconds)
+
+
+def _without_copy(op: Op) -> Op:
+    if op.kind != "aten.clone":
+        return op
+    return msgspec.structs.replace(op, flops=0, traffic=0, seconds={"*": 0.0})
 
 
 def candidates(problem: Problem, units: Units) -> Iterator[Cuts]:

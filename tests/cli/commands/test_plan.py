@@ -378,3 +378,10 @@ def test_a_file_cannot_be_cut(situate) -> None:
         run = situate("plan", "g.json", "--cluster", "k80-2", "--cuts", cuts, *QUICK)
         assert run.status == 2
         assert "holds a step as it was captured, and cuts change the step" in run.err
+
+
+def test_modules_that_run_again_are_chosen_for_a_step_in_parts(situate) -> None:
+    options = ("--cuts", "features=2", "--recompute", "auto")
+    run = situate("plan", DECODER, "--cluster", "k80-2", *options, *QUICK, "--out", "p.json")
+    assert run.status == 0
+    assert json.loads(Path("p.json").read_text())["cuts"]["cuts"][0]["name"] == "features"
