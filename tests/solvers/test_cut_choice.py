@@ -32,12 +32,12 @@ def tried(cluster: str) -> list[str]:
 # All devices, and teams of them; kinds with parameters alone, with the sequence, and this alone.
 def test_candidates_are_teams_of_the_devices() -> None:
     assert tried("identical:4") == [
-        "heads=2, features=2",
-        "heads=4, features=4",
-        "heads=2, features=2, sequence=2",
         "heads=4, features=4, sequence=4",
-        "sequence=2",
+        "heads=4, features=4",
         "sequence=4",
+        "heads=2, features=2, sequence=2",
+        "heads=2, features=2",
+        "sequence=2",
     ]
 
 
@@ -92,3 +92,12 @@ def test_no_plan_of_any_cut_is_below_the_least_seconds() -> None:
 
 def test_other_objectives_have_no_least_seconds() -> None:
     assert least_seconds(replace(problem(None), objective="memory")) == 0.0
+
+
+def test_a_large_step_is_cut_in_fewer_ways(monkeypatch) -> None:
+    monkeypatch.setattr("situate.solvers.cut_choice.MOST_OPS", 8)
+    assert tried("identical:4") == [
+        "heads=4, features=4, sequence=4",
+        "heads=4, features=4",
+        "sequence=4",
+    ]

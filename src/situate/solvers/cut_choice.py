@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from math import gcd
+from math import gcd, log2
 
 import msgspec
 import numpy as np
@@ -25,6 +25,12 @@ EVALUATIONS = 400
 
 FINALISTS = 2
 """The number of cut steps that `auto` plans, beside the step of whole ops."""
+
+MOST_OPS = 150_000
+"""Number of ops, of all tried steps together, after which no further cuts are tried."""
+
+USUAL = 8
+"""A number of parts that pays on most machines: the GPUs of a server."""
 
 INNER = ("experts", "heads", "features", "vocabulary", "channels")
 """Kinds of dimensions that carry parameters, which tensor parallelism cuts; experts come first."""
@@ -104,24 +110,26 @@ def _without_copy(op: Op) -> Op:
 
 
 def candidates(problem: Problem, units: Units) -> Iterator[Cuts]:
-    """The cuts to try: parts for all accelerators, and for teams of 2, 4, 8, ... of them.
+    """The cuts to try: shares by the speed of the devices where they differ, and equal parts for all
+    accelerators and for teams of 2, 4, 8, ... of them.
 
-    Where devices differ, shares by their speed are tried as well.
+    Numbers near `USUAL` come first, and the last ones are left out where the steps would have more
+    than `MOST_OPS` ops together.
     """
     devices = accelerators(problem)
     counts = [c for c in (2**k for k in range(1, 10)) if c < len(devices) and not len(devices) % c]
     inner, outer = ([kind for kind in kinds if kind in units] for kinds in (INNER, OUTER))
-    sets = [inner, *([*inner, kind] for kind in outer), *([kind] for kind in outer)]
+    sets = [[*inner, kind] for kind in outer] + [inner] + [[kind] for kind in outer]
     numbers = [count for count in (*counts, min(len(devices), MOST)) if count > 1]
-    options = (
-        option
-        for kinds in sets
-        for option in (
-            *(_equal(kinds, count, units) for count in numbers),
-            _by_speed(problem, kinds, units),
-        )
-    )
-    yield from map(Cuts, filter(None, dict.fromkeys(options)))
+    numbers.sort(key=lambda count: (abs(log2(count / USUAL)), count))
+    unequal = (_by_speed(problem, kinds, units) for kinds in sets)
+    equal = (_equal(kinds, count, units) for count in numbers for kinds in sets)
+    ops = 0
+    for cuts in filter(None, dict.fromkeys((*unequal, *equal))):
+        ops += problem.n * len(cuts[0].shares)
+        yield Cuts(cuts)
+        if ops > MOST_OPS:
+            return
 
 
 def _equal(kinds: Sequence[str], count: int, units: Units) -> tuple[Cut, ...]:
