@@ -110,8 +110,8 @@ def _without_copy(op: Op) -> Op:
 
 
 def candidates(problem: Problem, units: Units) -> Iterator[Cuts]:
-    """The cuts to try: shares by the speed of the devices where they differ, and equal parts for all
-    accelerators and for teams of 2, 4, 8, ... of them.
+    """The cuts to try: shares by the speed of the devices where they differ, then equal parts for
+    all accelerators and for teams of 2, 4, 8, ... of them.
 
     Numbers near `USUAL` come first, and the last ones are left out where the steps would have more
     than `MOST_OPS` ops together.

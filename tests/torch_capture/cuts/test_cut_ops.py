@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -10,7 +12,7 @@ import situate  # noqa: E402
 from situate.data.cuts import parse_cuts  # noqa: E402
 from situate.data.graph import Graph  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
-from tests.torch_capture.cuts.networks import decoder  # noqa: E402
+from tests.torch_capture.cuts.networks import decoder, perceptron  # noqa: E402
 
 
 def captured(*texts: str, build=decoder, **options) -> Graph:
@@ -86,3 +88,15 @@ def test_classes_that_shares_do_not_divide_stay_whole_and_are_said() -> None:
 def test_a_cut_that_does_not_fit_is_refused(text, message) -> None:
     with pytest.raises(SituateError, match=message.replace("'", ".")):
         captured(text)
+
+
+def median_loss() -> Any:
+    """A loss by the medians of rows, which no rule cuts."""
+    model, inputs, _ = perceptron()
+    return model, inputs, lambda m, x, y: (m[:4](x).kthvalue(3, 1).values.sum() - y.sum()).square()
+
+
+def test_an_op_without_a_rule_stays_whole_and_is_said() -> None:
+    graph = captured("features=2", build=median_loss)
+    (warning,) = (text for text in graph.warnings if text.startswith("cuts:"))
+    assert warning == "cuts: whole ops that read parts, because no rule cuts them: 1, by kthvalue"

@@ -41,6 +41,9 @@ KINDS = (
 )
 """Kinds of classes by name; a class of several kinds has the first of them."""
 
+SOFTMAX = ("_softmax", "_safe_softmax")
+"""The operators by which an attention that is no single op is recognised."""
+
 FIRST = ("attention", "embedding", "log_softmax", "nll_loss")
 """Operators whose letters have more structure than those of a product, which follows them."""
 
@@ -195,7 +198,7 @@ def _name(found: Class, trace: Trace) -> None:
         found.kinds.add("sequence" if 1 in inputs else "batch")
     elif any(dim == 0 and dims == 3 for _, dim, dims in parameters):
         found.kinds.add("experts")
-    elif _has(found, "bmm") and _has(found, "_softmax"):
+    elif _has(found, "bmm") and any(_has(found, name) for name in SOFTMAX):
         found.kinds.add("heads")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from situate.data.slices import Sums
 from situate.torch_capture import names
 from situate.torch_capture.cuts.classes import Class, Member
 from situate.torch_capture.cuts.letters import Axis, Letter, Local, Piece, local, operands
+from situate.torch_capture.cuts.rules import letters
 from situate.torch_capture.cuts.rules.views import LINEAR
 from situate.torch_capture.cuts.state import StatePart, part_name
 from situate.torch_capture.cuts.values import Division, Value
@@ -57,6 +59,8 @@ class _Step:
         self._parts: dict[str, StatePart] = {}
         self._placeholders: dict[str, Value] = {}
         self._live = _live(trace)
+        # By operator, the ops that no rule cuts and that read parts.
+        self.without_rule: Counter[str] = Counter()
 
     def add(self, node: fx.Node) -> None:
         """Add an op, whole or in parts, or a placeholder."""
@@ -94,6 +98,7 @@ class _Step:
         }
         return dataclasses.replace(
             trace,
+            notes=(*trace.notes, *_notes(self.without_rule)),
             graph=self._writer.graph,
             canonical=trace.canonical | own,
             trainable=trace.trainable | trainable,
@@ -177,6 +182,8 @@ class _Step:
         from torch import fx
 
         sources = operands(node)
+        if not all(self._value(source).is_whole for source in sources) and not letters(node):
+            self.without_rule[operator_name(node)] += 1
         own = [self._value(source).whole() for source in sources]
         remaining = iter(own)
         args, kwargs = fx.map_arg((node.args, node.kwargs), lambda _: next(remaining))
@@ -283,6 +290,16 @@ class _Step:
                 self._values[node, k or 0] = self._new(node, partial=own)
             else:
                 self._values[node, k or 0] = self._new(node, whole=own[0])
+
+
+def _notes(without_rule: Counter[str]) -> Iterator[str]:
+    """A warning about ops that no rule cuts."""
+    if without_rule:
+        names = ", ".join(sorted(without_rule))
+        yield (
+            f"cuts: whole ops that read parts, because no rule cuts them: {without_rule.total():,}, "
+            f"by {names}"
+        )
 
 
 def _division(

@@ -26,6 +26,7 @@ NORM = aten.native_layer_norm.default(X, [8], W, B, 1e-5)
         (aten.var_mean.correction, (X, [2]), 2),
         (aten.max.dim, (X, 1), 2),
         (aten._softmax.default, (X, 1, False), 2),
+        (aten._safe_softmax.default, (X, 1), 2),
         (aten._softmax_backward_data.default, (X, torch.softmax(X, 2), 2, torch.float64), 2),
         (aten.native_layer_norm.default, (X, [8], W, B, 1e-5), 2),
         (aten.native_layer_norm.default, (X, [6, 8], None, None, 1e-5), 1),

@@ -98,8 +98,8 @@ RULES: dict[str, Rule] = {
     "sum": partial(_reduced, sums=True),
     **_names(("mean", "amax", "amin", "var", "var_mean", "std", "prod", "any", "all"), _reduced),
     **_names(("max", "min", "logsumexp", "linalg_vector_norm"), _reduced),
-    **_names(("_softmax", "_log_softmax"), softmax),
-    **_names(("_softmax_backward_data", "_log_softmax_backward_data"), softmax),
+    **_names(("_softmax", "_safe_softmax"), softmax),
+    "_softmax_backward_data": softmax,
     "native_layer_norm": _layer_norm,
     "native_layer_norm_backward": _layer_norm_backward,
 }
