@@ -250,9 +250,9 @@ def test_all_rules_are_heard_however_short_the_time() -> None:
 
 
 class Clock:
-    """A clock that stands still but for what is said to take time: decoding a plan 1 s, simulating
+    """A clock that stands still except during these calls: decoding a plan 1 s, simulating
     one 0.5 s, dividing the graph 8 s, a slice of annealing 0.5 s. A slice ends with its evaluations
-    and not by the core's own clock, so that no load on the machine changes what is searched."""
+    and not by the core's own clock, so that no load on the machine changes the search."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
@@ -281,7 +281,7 @@ class Clock:
 def test_a_time_limit_holds_however_long_a_plan_takes_to_decode(
     family: str, objective: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rules are heard in any case; what comes then is begun only if there is time for it."""
+    """The rules are heard in any case; later parts begin only if there is time for them."""
     small = families.problem(family, objective)
     monkeypatch.setattr("situate.solvers.incumbent.gap", lambda *_: 1.0)  # nothing ends it before
     for limit in (40, 58, 130):
