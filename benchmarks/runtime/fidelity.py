@@ -10,8 +10,8 @@ of the two is predicted and measured too, for a machine that is slower now than 
 is slower in both. How far these steps of `single` lie from their own median over all placements is
 about the least error of any prediction. Time and peak memory are predicted twice: by the plan;
 and, for the comparison with the measurement, with contention between devices and by the program
-that was cut along the plan. Written after every placement; at the same clean commit it goes on, with a new
-profile for a network that is half done.
+that was cut along the plan. Written after every placement; at the same clean commit it goes on,
+with a new profile for a network that is half done.
 """
 
 from __future__ import annotations
