@@ -11,6 +11,7 @@ import ctypes
 import fcntl
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -157,8 +158,11 @@ def _run(request: dict[str, Any], received: list[int]) -> None:
         exec(compile(request["code"], "<string>", "exec"), {"__name__": "__main__"})
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
-    except BaseException:
+    except BaseException as error:
         traceback.print_exc()
+        if isinstance(error, KeyboardInterrupt):  # Python ends by the signal itself
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGINT)
         status = 1
     finally:
         sys.stdout.flush()

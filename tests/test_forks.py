@@ -72,6 +72,7 @@ def test_a_fork_sees_what_an_interpreter_sees(
         ("raise SystemExit(7)", 7),
         ("raise SystemExit('no')", 1),
         ("1 / 0", 1),
+        ("raise KeyboardInterrupt", -signal.SIGINT),
         ("import os; os._exit(3)", 3),
         ("import os; os.kill(os.getpid(), 9)", -signal.SIGKILL),
     ],
