@@ -1,8 +1,9 @@
-"""Settings of every test: the same examples in every run, no verdict by the clock, and workers that
-start quickly."""
+"""Settings of every test: the same examples in every run, no verdict by the clock, one thread, and
+workers that start quickly."""
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -15,6 +16,10 @@ from tests import forks
 
 settings.register_profile("reproducible", derandomize=True, deadline=None)
 settings.load_profile("reproducible")
+
+# Tests compute little: more threads would wait for one another longer than they work.
+for library in ("OMP", "MKL", "OPENBLAS"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 # A shell that starts tests in the background has them ignore Ctrl-C, and so would all they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
