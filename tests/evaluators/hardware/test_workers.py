@@ -43,7 +43,6 @@ def start_devices(monkeypatch):
 
 
 # Two limits apply: until the devices are ready, and until the placement is measured.
-@pytest.mark.usefixtures("interpreters")
 def test_devices_that_are_not_ready_in_time_are_ended(start_devices, monkeypatch):
     monkeypatch.setattr(workers, "START_LIMIT_SECONDS", 0.3)
     with pytest.raises(TimedOut, match=r"its devices were not ready within 0.3 s"):
