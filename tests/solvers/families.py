@@ -116,6 +116,7 @@ def families() -> dict[str, tuple[Graph, Cluster]]:
     }
 
 
+@cache
 def problem(family: str, objective: str = "time", rules: str = "situate") -> Problem:
     small, cluster = families()[family]
     return Problem(small, cluster, objective, rules)  # type: ignore[arg-type]
