@@ -6,8 +6,11 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 CPP_FILES := $(shell find cpp -name "*.cpp" -o -name "*.h")
 CORE := pyproject.toml CMakeLists.txt $(CPP_FILES)
-PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile
+# In their own order, files of few long tests do not come last, when other processes have no more.
+PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 STUBS := $(BIN)/python -m nanobind.stubgen -q -r -m situate._core
+# Else pytest would rewrite the assertions of 600 files anew in every process.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test bench homes lint format stubs sanitize build clean FORCE
 .DEFAULT_GOAL := build

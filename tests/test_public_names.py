@@ -19,22 +19,31 @@ REPOSITORY = Path(__file__).parents[1]
 FOUND_BY_NAME = re.compile(r"situate\.(zoo\..*|grouping\.\w+:labels)")
 """Networks, which read as the models that users write, and the rules of grouping."""
 
-CODE = {
-    name: ast.parse(path.read_text("utf-8"))
-    for name, path in SOURCES.items()
-    if path.suffix == ".py"
-}
-OTHERS = {
-    path: path.read_text("utf-8")
-    for pattern in (
-        "tests/**/*.py",
-        "benchmarks/**/*.py",
-        "research/**/*.py",
-        "docs/**/*.md",
-        "*.md",
-    )
-    for path in REPOSITORY.glob(pattern)
-}
+
+@cache
+def _code() -> dict[str, ast.Module]:
+    """The modules of the package."""
+    return {
+        name: ast.parse(path.read_text("utf-8"))
+        for name, path in SOURCES.items()
+        if path.suffix == ".py"
+    }
+
+
+@cache
+def _others() -> dict[Path, str]:
+    """The texts of other files of the repository."""
+    return {
+        path: path.read_text("utf-8")
+        for pattern in (
+            "tests/**/*.py",
+            "benchmarks/**/*.py",
+            "research/**/*.py",
+            "docs/**/*.md",
+            "*.md",
+        )
+        for path in REPOSITORY.glob(pattern)
+    }
 
 
 def _uses(tree: ast.Module) -> set[tuple[str, str]]:
@@ -50,7 +59,7 @@ def _uses(tree: ast.Module) -> set[tuple[str, str]]:
             taken.add(node.attr)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             found |= set(_named(node.value))
-    return found | {(module, name) for module in modules & CODE.keys() for name in taken}
+    return found | {(module, name) for module in modules & _code().keys() for name in taken}
 
 
 def _named(text: str) -> Iterator[tuple[str, str]]:
@@ -61,21 +70,23 @@ def _named(text: str) -> Iterator[tuple[str, str]]:
         yield f"situate.solvers.{module}", name
 
 
-USES = {user: _uses(tree) for user, tree in CODE.items()}
+@cache
+def _uses_inside() -> dict[str, set[tuple[str, str]]]:
+    return {user: _uses(tree) for user, tree in _code().items()}
 
 
 @cache
 def _uses_outside(path: Path) -> set[tuple[str, str]]:
-    text = OTHERS[path]
+    text = _others()[path]
     return _uses(ast.parse(text)) if path.suffix == ".py" else set(_named(text))
 
 
 def _used(module: str, name: str) -> bool:
-    if any((module, name) in uses for user, uses in USES.items() if user != module):
+    if any((module, name) in uses for user, uses in _uses_inside().items() if user != module):
         return True
     # Reading all tests takes seconds, so only those that have both words are looked at.
     last = module.rsplit(".")[-1]
-    near = (path for path, text in OTHERS.items() if name in text and last in text)
+    near = (path for path, text in _others().items() if name in text and last in text)
     return any((module, name) in _uses_outside(path) for path in near)
 
 
@@ -102,6 +113,6 @@ def _annotations(tree: ast.Module) -> set[str]:
 
 
 def test_what_only_its_own_module_uses_is_private() -> None:
-    public = {(module, name) for module, tree in CODE.items() for name in _public(tree)}
+    public = {(module, name) for module, tree in _code().items() for name in _public(tree)}
     own = {f"{module}:{name}" for module, name in public if not _used(module, name)}
     assert {name for name in own if not FOUND_BY_NAME.fullmatch(name)} == set()

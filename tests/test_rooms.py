@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -62,7 +63,8 @@ def module_name(file: Path) -> str:
 SOURCES = {module_name(file): file for kind in ("pyi", "py") for file in PACKAGE.rglob(f"*.{kind}")}
 
 
-def imported(module: str) -> set[str]:
+@cache
+def imports(module: str) -> set[str]:
     """The modules of the package that a module imports, anywhere in it."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(SOURCES[module].read_text())):
@@ -75,9 +77,6 @@ def imported(module: str) -> set[str]:
                 for name in node.names
             }
     return {name for name in found - {module} if name.split(".")[0] == "situate"}
-
-
-IMPORTS = {module: imported(module) for module in SOURCES}
 
 
 def room(module: str) -> str:
@@ -97,7 +96,7 @@ def test_a_room_imports_from_lower_floors_only(name):
     wrong = {
         (module, other)
         for module in SOURCES
-        for other in IMPORTS[module]
+        for other in imports(module)
         if room(module) == name != room(other) and FLOOR[room(other)] >= FLOOR[name]
     }
     assert wrong - EXCEPTIONS.keys() == set()
@@ -106,20 +105,20 @@ def test_a_room_imports_from_lower_floors_only(name):
 def test_the_portfolio_builds_on_the_other_methods_and_none_on_it():
     portfolio = "situate.solvers.auto"
     outside = {module for module in SOURCES if not module.startswith(portfolio)}
-    assert {m for m in outside if any(name.startswith(portfolio) for name in IMPORTS[m])} == set()
+    assert {m for m in outside if any(name.startswith(portfolio) for name in imports(m))} == set()
 
 
 def test_no_modules_import_one_another_in_a_circle():
     below = {
-        module: {other for other in others if (module, other) not in EXCEPTIONS}
-        for module, others in IMPORTS.items()
+        module: {other for other in imports(module) if (module, other) not in EXCEPTIONS}
+        for module in SOURCES
     }
     assert len([*TopologicalSorter(below).static_order()]) == len(SOURCES)  # a circle is an error
 
 
 def test_exceptions_are_few_and_there():
     assert len(EXCEPTIONS) <= 2
-    assert [edge for edge in EXCEPTIONS if edge[1] not in IMPORTS[edge[0]]] == []
+    assert [edge for edge in EXCEPTIONS if edge[1] not in imports(edge[0])] == []
 
 
 def test_there_are_few_rooms_and_few_modules_beside_them():

@@ -184,8 +184,8 @@ REMEDIES = (
 
 
 def refusal(message: str) -> Row:
-    """A row that says if a refusal names a line of code and a remedy; of an exception of a
-    library's that is shown as it is, neither tells a user what to do."""
+    """A row that says if a refusal names a line of code and a remedy. The exception of a
+    library that is shown unchanged has neither."""
     raw = re.search(r"\b[A-Z]\w*(Error|Exception|Exit|Warning): ", message)
     told = re.search(rf"[:,;] ?(or |and )?({REMEDIES.replace(' ', '|')})\b", message)
     return {

@@ -29,14 +29,13 @@ MOST = 6
 def captured_after_remedies(
     configuration: Configuration, training: bool, message: str, capture: Callable[..., Any]
 ) -> tuple[bool, str]:
-    """Follow what a refusal says, and what the next one says, while there is something to follow.
+    """Apply the remedy of a refusal, then that of the next, while a message names one.
 
     Args:
         capture: from a configuration and whether it trains to its graph.
 
     Returns:
-        Whether it is captured in the end, and what was changed or the message that could not be
-        followed.
+        (True if the model is captured in the end, the changes or the message without a remedy).
     """
     done: list[str] = []
     for _ in range(MOST):
@@ -61,7 +60,7 @@ class Remedy:
     """The remedy that a message asks for.
 
     Attributes:
-        name: what it is called in a row.
+        name: in a row.
         words: of the message.
         change: makes it of a model, its inputs and its loss.
         infers: the step is to be planned without training, so a training step is not captured.

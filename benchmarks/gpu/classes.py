@@ -1,7 +1,7 @@
 """Stage: kernels of each op class, against the device's peaks.
 
-Every workload says how many FLOPs and bytes it needs, as the roofline counts them (docs/costs.md),
-so that the rates are what a cluster file's `efficiency` is a fraction of. Data is random.
+Every workload says how many FLOPs and bytes it needs, as the roofline counts them (docs/costs.md).
+The `efficiency` of a cluster file is a fraction of these rates. Data is random.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Memory of a GPU by the formulas of gguf-parser (gpustack/gguf-parser-go).
 
-The tool says what a layout takes (`file_estimate__llamacpp.go`), here with flash attention; it
-places nothing. Layers are placed in proportion to the GPUs' memory, as many as fit by its formulas.
+The tool estimates the memory of a layout (`file_estimate__llamacpp.go`), here with flash attention;
+it places nothing. Layers are placed in proportion to the GPUs' memory, as many as fit by its
+formulas.
 """
 
 from __future__ import annotations

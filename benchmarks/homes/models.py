@@ -235,7 +235,7 @@ ROWS_INTERLEAVED = {"Q8_0_R8": "Q8_0", "Q4_K_R4": "Q4_K", "Q6_K_R4": "Q6_K"}
 
 @dataclass(frozen=True)
 class Cell:
-    """What a row says of its model.
+    """The model of a row.
 
     Attributes:
         model: its name.

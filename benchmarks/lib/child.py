@@ -1,7 +1,7 @@
 """Fresh processes, timed from outside.
 
-Run as a program, it is the small parent that measures one of them: what a process held at most
-counts from what its parent held, so a large parent would hide it.
+Run as a program, it is the small parent that measures one of them. The peak memory of a process
+includes its parent's at the start, so a large parent would hide the child's.
 """
 
 from __future__ import annotations

@@ -87,8 +87,8 @@ def _freed_at_first(buffers: Buffers, users: list[int], op: int) -> int:
 class _Ready:
     """Ops that may run next; least_peak_first says which does.
 
-    Two heaps: ops that fit below the peak, by what they add to what is live, and those that
-    raise it, by what they allocate. Entries that have been overtaken are passed over.
+    Two heaps: ops that fit below the peak, by the bytes that they add, and those that
+    raise it, by the bytes that they allocate. Entries that have been overtaken are passed over.
     """
 
     def __init__(self, buffers: Buffers, freed: list[int], ops: list[int]) -> None:

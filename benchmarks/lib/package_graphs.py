@@ -1,10 +1,10 @@
-"""Capture the graphs that come with situate, and what capturing them takes.
+"""Capture the graphs that come with situate, and measure the time and memory of each capture.
 
     python benchmarks/lib/package_graphs.py [NAME ...]
 
 writes src/situate/zoo/graphs/NAME.json.xz for all packaged networks, or those named, and prints a
-JSON line for each: ops, tensors, seconds, peak resident MB, bytes of parameters, of what is held
-for the whole step and of all tensors, and bytes of the file. The same code and the same torch give
+JSON line for each: ops, tensors, seconds, peak resident MB, bytes of parameters, of persistent
+data and of all tensors, and bytes of the file. The same code and the same torch give
 the same files.
 """
 

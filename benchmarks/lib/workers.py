@@ -15,7 +15,7 @@ def add_workers(parser: argparse.ArgumentParser, default: int | str, what: str) 
     """Add the option.
 
     Args:
-        what: what workers do side by side, in the plural.
+        what: the work that workers do side by side, in the plural.
     """
     parser.add_argument(
         "--workers",

@@ -8,10 +8,10 @@ Measured is the median of steps by the clock of the process that calls them, by 
 of 11 steps of which the first is dropped. Before each of them comes a step of `single`: the ratio
 of the two is predicted and measured too, for a machine that is slower now than when it was profiled
 is slower in both. How far these steps of `single` lie from their own median over all placements is
-about what no prediction gets below. Time and peak memory are predicted twice: by the plan; and, to
-be compared with what was measured, with what devices cost one another, and by the program that was
-cut along the plan. Written after every placement; at the same clean commit it goes on, with a new
-profile for a network that is half done.
+about the least error of any prediction. Time and peak memory are predicted twice: by the plan;
+and, for the comparison with the measurement, with contention between devices and by the program
+that was cut along the plan. Written after every placement; at the same clean commit it goes on,
+with a new profile for a network that is half done.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""situate's steps on this machine as two CPU devices of one thread and as one of all threads, and
-what other tools make of it.
+"""Steps of situate and of other tools on this machine, as two CPU devices of one thread and as one
+of all threads.
 
 All contenders of a network hold their step ready and are called in turn, so that a ratio is of one
 round. A tool that does not apply is listed with the reason. TensorTorrent sees one CPU with all its
-threads, so situate's step on that device is what it is compared with, once more and alone, since
-what ran just before leaves its threads and caches behind. It compiles kernels of its own and is
+threads, so its rival is situate's step on that device, measured once more and alone, since the
+previous contender leaves its threads and caches behind. It compiles kernels of its own and is
 measured without that, too. It is imported from the folder that --tensortorrent names:
 
     pip install --no-deps --target FOLDER tensortorrent==0.3.4

@@ -15,7 +15,7 @@ class NothingShared:
     """The forward and backward passes of a network on each equal slice of its batch, in PyTorch, at
     once: a process a slice, one thread each, with a copy of the model, gradients that stay there
     and no update. So a step that shares its work out over as many devices can hardly be faster, and
-    what it takes more than one slice alone is what the machine's cores cost one another."""
+    its excess over one slice alone is the contention of the machine's cores."""
 
     def __init__(self, case: Case, slices: int) -> None:
         start = multiprocessing.get_context("spawn")

@@ -2,7 +2,7 @@
 from measured costs; and whether it keeps to one where two are slower.
 
 The steps on one and on two devices run in turn; a figure is the median of the rounds' ratios. For
-the two branches and the small RNN a placement by hand shows what there is to gain, or to lose.
+the two branches and the small RNN a placement by hand shows the possible gain or loss.
 """
 
 from __future__ import annotations

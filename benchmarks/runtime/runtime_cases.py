@@ -196,8 +196,8 @@ def cpus(count: int) -> situate.Cluster:
 
 
 def profiled(case: Case, cluster: situate.Cluster) -> tuple[situate.Cluster, Costs]:
-    """The cluster with measured links, and what each op of a network takes there: measured op by
-    op, before and apart from any step of a placement."""
+    """The cluster with measured links, and the seconds of each op of a network there. Ops are
+    measured one by one, before and apart from any step of a placement."""
     kind = case.kind if case.training else None
     costs = profile(case.model_name, cluster, kind, case.cut).costs
     return cluster_from_costs(cluster, costs), costs
@@ -209,8 +209,8 @@ class Turns:
 
     Attributes:
         wall: (rounds, calls) seconds.
-        cpu: (rounds, calls) seconds of all threads of this process, which what else the machine
-            does leaves alone.
+        cpu: (rounds, calls) seconds of all threads of this process, which other work of the machine
+            does not change.
     """
 
     wall: NDArray[np.float64]

@@ -1,7 +1,7 @@
 """A step that runs in other processes, called like one that runs here.
 
-The other end reads a line, runs the step, and answers with a line; its first line says what there
-is to know of it.
+The other end reads a line, runs the step, and answers with a line; its first line describes
+the step.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class Served:
 
 
 def serve(make: Callable[[], tuple[Any, Callable[[], object]]]) -> None:
-    """The other end: `make` returns the first line, as JSON can hold it, and the step. What is
-    printed meanwhile goes to stderr."""
+    """The other end: `make` returns the first line, as JSON can hold it, and the step. Other
+    output goes to stderr."""
     answers, sys.stdout = sys.stdout, sys.stderr
     first, step = make()
     print(json.dumps(first), file=answers, flush=True)

@@ -3,8 +3,8 @@ steps whose batch is cut into slices, and how near the predicted seconds are.
 
 One device takes the batch whole. Plans are made from measured costs, of the batch's size and of a
 slice's. Steps keep no copies with which one that fails is undone, as PyTorch's do not. Beside them
-slices run in processes that share nothing and update nothing, which shows what the machine gives.
-All run in turn; a figure is the median of the rounds' ratios.
+slices run in processes that share nothing and update nothing, which shows the largest gain that
+the machine allows. All run in turn; a figure is the median of the rounds' ratios.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`auto` beside brute force: small random problems of which every plan is looked at.
 
-A problem has up to seven ops on up to three devices, of which most hold only a part of what there
-is; objectives and rules take turns. All placements in all orders by all decoders are compared with
-the bound, with what is called optimal, and with what `auto` finds.
+A problem has up to seven ops on up to three devices, of which most hold only a part of all
+bytes; objectives and rules take turns. All placements in all orders by all decoders are compared
+with the bound, with claims of optimality, and with the plan of `auto`.
 """
 
 from __future__ import annotations

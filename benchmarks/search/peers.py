@@ -1,7 +1,7 @@
 """The placement that accelerate makes of a model, and situate's, by situate's simulator.
 
-accelerate knows the bytes of modules and nothing of time or activations: that is what people use
-today, not a rival scheduler. Needs torch, transformers and accelerate.
+accelerate knows the bytes of modules and nothing of time or activations: it is the tool
+that people use today, not a rival scheduler. Needs torch, transformers and accelerate.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Gap of `auto` on REGAL's synthetic graphs, by seconds of search: to the lower bound where
 transfers take no time, to the best known value where they do.
 
-What is known is in the record of the last run, with who found it, and only improves. `--long` adds
-long searches of every graph whose transfers take time.
+The record of the last run holds the best known values, each with its finder; they only improve.
+`--long` adds long searches of every graph whose transfers take time.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Grid search for the settings of `tuned_brkga`: 648, as many as REGAL tried (A.10).
 
-The paper names what it varied, not the values: two parameters of the beta distribution, and the
-numbers of chromosomes, elites, mutants and populations. A setting's score is the mean, over all
-problems, of how far its value is above the best that any setting found there with the same decoder,
-in per cent. No family of problems decides alone. All settings are tried with one seed; the best of
-these and the default ones are tried again with other seeds, which decide: the best of so many with
-one seed is a lucky one.
+The paper names the settings that it varied, not the values: two parameters of the beta
+distribution, and the numbers of chromosomes, elites, mutants and populations. A setting's score is
+the mean, over all problems, of the per cent by which its value is above the best of any setting
+there with the same decoder. No family of problems decides alone. All settings are tried
+with one seed; the best of these and the default ones are tried again with other seeds, which
+decide: the best of so many with one seed is a lucky one.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from situate.sharding import read_sharding_problem, solve_sharding
 
 
 def measure(path: Path, known: dict[str, str], share: float, seed: int) -> Row:
-    """The plan of an instance beside what is known of it."""
+    """The plan of an instance beside its known values."""
     problem = read_sharding_problem(path)
     plan = solve_sharding(problem, time_limit=share * float(known["timeout_s"]), seed=seed)
     figures = ("best_contest", "later_best_cost", "xla_cost", "gurobi_best")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from situate.data.cluster import Cluster, Device, Link
@@ -56,6 +58,7 @@ def controlled() -> Problem:
     return Problem(Graph("controlled", ops, control=edges), families.devices(1, 1))
 
 
+@cache
 def problems() -> dict[str, Problem]:
     """By name."""
     return {

@@ -1,4 +1,4 @@
-"""Headers of GGUF files: what they hold, and that no bytes at all do harm."""
+"""Headers of GGUF files: their contents, and that no sequence of bytes does harm."""
 
 from __future__ import annotations
 

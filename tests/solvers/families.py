@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,7 @@ def ends_pinned(to: str, small: Graph) -> Graph:
     return replace(small, ops=ops)
 
 
+@cache
 def families() -> dict[str, tuple[Graph, Cluster]]:
     """Graphs with a cluster each."""
     shared = devices(1, 1, 2, latency=0.5)
@@ -114,6 +116,7 @@ def families() -> dict[str, tuple[Graph, Cluster]]:
     }
 
 
+@cache
 def problem(family: str, objective: str = "time", rules: str = "situate") -> Problem:
     small, cluster = families()[family]
     return Problem(small, cluster, objective, rules)  # type: ignore[arg-type]

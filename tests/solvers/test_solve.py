@@ -158,9 +158,11 @@ def test_step_times_teach_nothing_but_time(method: str, objective: str) -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_plans_hold_on_random_problems(seed: int) -> None:
+    """The objectives of named rules take turns; every family has them all."""
     drawn = random_problem(seed)
-    for rules in (drawn.rules, RULES[seed % 4]):
-        for objective in OBJECTIVES:
+    turns = ((drawn.rules, OBJECTIVES), (RULES[seed % 4], OBJECTIVES[seed % 3 :][:1]))
+    for rules, objectives in turns:
+        for objective in objectives:
             made = Problem(drawn.graph, drawn.cluster, objective, rules)
             for method in general(made):
                 solved(made, method)

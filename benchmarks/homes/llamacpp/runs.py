@@ -1,4 +1,4 @@
-"""Runs of llama.cpp with what situate exports, and their reports beside situate's predictions."""
+"""Runs of llama.cpp with situate's flags, and their reports beside situate's predictions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Buffer:
 def rpc_flags(
     model: LanguageModel, layout: Layout, options: CacheOptions, endpoints: Sequence[str]
 ) -> list[str]:
-    """What situate exports, with the names of RPC devices in place of those of GPUs."""
+    """situate's flags, with the names of RPC devices in place of the GPUs'."""
     words = flags(layout, options, model, [f"RPC{i}" for i in range(len(endpoints))])
     for i, word in enumerate(words):
         if i and words[i - 1] == "-ot":

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from situate.data.cluster import Cluster
 from situate.data.cuts import Cuts
+from situate.data.graph import Graph
 from situate.data.problem import Problem
 from situate.data.slices import Slices
 from situate.results.plan import Plan
@@ -44,10 +46,19 @@ def write_plan(
     """Write `pair.toml` and, as `plan.json`, a plan for it."""
     devices = [DEVICE.format(name=f"cpu:{d}", threads=count) for d, count in enumerate(threads)]
     (folder / "pair.toml").write_text('name = "pair"' + "".join(devices) + LINK)
-    graph = capture_function(
-        model, optimizer=optimizer, cache=False, slices=slices, recompute=recompute, cuts=cuts
-    )
+    if slices is None and cuts is None and not recompute:
+        graph = _captured(model, optimizer)
+    else:
+        graph = capture_function(
+            model, optimizer=optimizer, cache=False, slices=slices, recompute=recompute, cuts=cuts
+        )
     problem = Problem(graph, Cluster.read(folder / "pair.toml"))
     plan = solve(problem, method, evaluations=1).plan
     plan.write(folder / "plan.json")
     return plan
+
+
+@cache
+def _captured(model: str, optimizer: str | None) -> Graph:
+    """The graph of a step; the commands capture the step again."""
+    return capture_function(model, optimizer=optimizer, cache=False)

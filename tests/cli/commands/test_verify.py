@@ -148,6 +148,7 @@ def test_a_model_that_names_devices_runs_where_the_plan_says(situate, tmp_path, 
 
 
 # Kernels that round differently have a tolerance, and only they.
+@pytest.mark.usefixtures("interpreters")
 def test_devices_of_unequal_threads_have_a_tolerance(situate, tmp_path):
     write_plan(tmp_path, method="random", threads=(1, 2))
     content = situate("verify", "plan.json", *HERE, "--steps", "1", "--json").json

@@ -50,6 +50,7 @@ def _ready(workers: ProcessWorkers) -> None:
 
 
 # Single workers that stop, fail, or get large messages.
+@pytest.mark.usefixtures("interpreters")
 def test_a_worker_that_is_stopped_while_it_starts_says_nothing(tmp_path: Path) -> None:
     with _workers(Counting(tmp_path)) as workers:
         workers.start(0)
@@ -72,6 +73,7 @@ def test_an_evaluator_that_ends_its_process_fails_and_does_not_end_this_one(
     assert message in reply.reason
 
 
+@pytest.mark.usefixtures("interpreters")
 def test_a_large_evaluator_does_not_wait_for_a_worker_that_starts(tmp_path: Path) -> None:
     """More than the connection holds."""
     with _workers(Large(tmp_path)) as workers:

@@ -1,4 +1,4 @@
-"""Compute buffers against the real llama.cpp: `buffers.json` has what its dry run reports.
+"""Compute buffers against the real llama.cpp: `buffers.json` holds the reports of its dry run.
 
 Each row is a model, a layout of `benchmarks.homes.llamacpp.layouts`, and MiB of each GPU in use
 and of the host.

@@ -1,4 +1,4 @@
-"""What limits a plan, and the changes that would help."""
+"""The limit of a plan, and the changes that would help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draft models: their place, their memory, and what they gain."""
+"""Draft models: their place, their memory, and their gain."""
 
 from __future__ import annotations
 

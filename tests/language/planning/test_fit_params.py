@@ -26,7 +26,7 @@ DEVICES = "Available devices:\n  RPC0: 127.0.0.1:51001 (24105 MiB, 24105 MiB fre
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """A stand-in that answers from two files, and says what it was asked in a third."""
+    """A stand-in that answers from two files, and writes its arguments into a third."""
     (tmp_path / "answer").write_text(ANSWER)
     (tmp_path / "devices").write_text(DEVICES)
     path = tmp_path / "llama-fit-params"

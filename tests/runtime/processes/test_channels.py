@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from types import SimpleNamespace
 
@@ -17,6 +16,7 @@ torch = pytest.importorskip("torch")
 from situate import _core  # noqa: E402
 from situate.runtime.processes import channels as channels_module  # noqa: E402
 from situate.runtime.processes.channels import ABORT_FLAG, Aborted, Channels  # noqa: E402
+from tests.forks import Starter  # noqa: E402
 from tests.runtime.gpus import needs_gpus  # noqa: E402
 
 compiled = pytest.mark.usefixtures("apart")
@@ -44,16 +44,23 @@ def kind(request: pytest.FixtureRequest) -> str:
     return name
 
 
-def run(text: str, kind: str = "apart") -> None:
-    """In a process of its own, for a process has that device to its end."""
-    backend = "import tests.runtime.apart.backend\n" if kind == "apart" else ""
-    code = backend + HEAD.format(kind=kind) + text
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+Run = Callable[..., None]
+
+
+@pytest.fixture
+def run(processes_of_tests: Starter) -> Run:
+    """Runs code in a process of its own, for a process has that device to its end."""
+
+    def run(text: str, kind: str = "apart") -> None:
+        backend = "import tests.runtime.apart.backend\n" if kind == "apart" else ""
+        assert processes_of_tests.run(backend + HEAD.format(kind=kind) + text) == 0
+
+    return run
 
 
 # Copies on a stand-in for a GPU.
 @kinds
-def test_a_write_is_complete_when_it_is_announced(kind: str) -> None:
+def test_a_write_is_complete_when_it_is_announced(run: Run, kind: str) -> None:
     run(
         """
 copies.write(slots[0], ones * 3, lambda: written.append(slots[0].tolist()))
@@ -65,7 +72,7 @@ assert written == [[3.0] * 4], written
 
 
 @kinds
-def test_a_read_copies_the_slot(kind: str) -> None:
+def test_a_read_copies_the_slot(run: Run, kind: str) -> None:
     run(
         """
 slots[1].fill_(5.0)
@@ -80,7 +87,7 @@ torch.get_device_module(device).synchronize()
 
 @compiled
 @pytest.mark.parametrize("waits", [True, False])
-def test_a_tensor_is_overwritten_when_it_has_left(waits: bool) -> None:
+def test_a_tensor_is_overwritten_when_it_has_left(run: Run, waits: bool) -> None:
     run(f"""
 copies._thread.submit(lambda: __import__("time").sleep(1.0))
 copies.write(slots[0], ones, lambda: None)
@@ -93,7 +100,7 @@ assert slots[0].tolist() == [1.0 if {waits} else 2.0] * 4, slots[0]
 
 
 @kinds
-def test_the_error_of_a_copy_is_raised(kind: str) -> None:
+def test_the_error_of_a_copy_is_raised(run: Run, kind: str) -> None:
     run(
         """
 copies.write(slots[0], ones, lambda: 1 / 0)
@@ -109,7 +116,7 @@ else:
 
 
 @kinds
-def test_a_waiting_receiver_gets_the_error_of_a_copy(kind: str) -> None:
+def test_a_waiting_receiver_gets_the_error_of_a_copy(run: Run, kind: str) -> None:
     run(
         """
 import numpy as np
@@ -132,7 +139,7 @@ else:
 
 @kinds
 @pytest.mark.parametrize("of_slot", [True, False])
-def test_layouts_may_differ(of_slot: bool, kind: str) -> None:
+def test_layouts_may_differ(run: Run, of_slot: bool, kind: str) -> None:
     run(
         f"""
 of_slot = {of_slot}

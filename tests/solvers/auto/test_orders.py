@@ -105,7 +105,7 @@ def post_orders(op: int, inputs: list[list[int]]) -> Iterator[list[int]]:
 
 
 def plain_tree(n: int, seed: int) -> tuple[Problem, list[list[int]]]:
-    """A tree of ops, and what each reads."""
+    """A tree of ops, and the inputs of each."""
     draw = np.random.default_rng(seed)
     readers = [int(draw.integers(j + 1, n)) for j in range(n - 1)]
     ops = tuple(
@@ -175,7 +175,7 @@ def test_what_falls_most_goes_first() -> None:
 
 
 def test_backwards_what_falls_most_from_the_end_on_comes_last() -> None:
-    """The same graph turned round: what is read early is read before the heavy part is made."""
+    """The same graph turned round: early inputs are read before the heavy part is made."""
     ops = tuple(Op(f"op{j}", seconds={"*": 1.0}) for j in range(4))
     tensors = (Tensor("b", 0, 1, (1,)), Tensor("light", 0, 2, (3,)), Tensor("a", 1, 9, (2,)))
     problem = alone(Graph("two parts", ops, tensors))

@@ -1,4 +1,4 @@
-"""BRKGA: what it finds, what it promises, and settings that make no sense."""
+"""BRKGA: its plans, its promises, and settings that make no sense."""
 
 from __future__ import annotations
 

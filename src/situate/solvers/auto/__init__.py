@@ -85,6 +85,8 @@ def _offer_shortest_step(search: Search) -> None:
     finally:
         search.budget.evaluations += for_time.budget.evaluations
         shortest = for_time.incumbent
+        # The order of starts replays a schedule, except that it loses an order of transfers, and
+        # with it may lose the fit.
         offered = search.offer(shortest.placement, order_of(search.problem, shortest.schedule))
         if shortest.feasible and not offered.feasible:
             search.offer(shortest.placement, shortest.order, transfers=shortest.transfers)

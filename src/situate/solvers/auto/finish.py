@@ -81,6 +81,7 @@ def _accepts(search: Search, moves: Moves) -> bool:
     devices = unit_devices(search.problem, best.placement)
     devices[moves[:, 0]] = moves[:, 1]
     placement = op_devices(search.problem, devices)
+    # A tie counts: the plan then sends fewer tensors for the same value.
     offered = search.offer(placement, best.order, [best.decoder], ties=True)
     return search.best is offered
 
@@ -88,6 +89,7 @@ def _accepts(search: Search, moves: Moves) -> bool:
 def _one_device_plans(search: Search) -> int:
     """Number of plans that `_keep_to_one_device` may evaluate."""
     problem = search.problem
+    # Only measured costs contain the contention between devices.
     if problem.costs is None or problem.objective != "time":
         return 0
     return int(problem.allowed.all(axis=0).sum())

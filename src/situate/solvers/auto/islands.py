@@ -138,6 +138,7 @@ class Islands:
     def _round(self, number: int, count: int, full: bool) -> None:
         search = self._search
         start = Decision.of(search.incumbent)
+        # A share of the budget that earlier rounds left.
         share = ROUNDS[number] / sum(ROUNDS[number:])
         calls = [
             (self._improve, self._share(share, number, island, count), start, number == 0, full)
@@ -164,6 +165,7 @@ class Islands:
                 raise
             _warn_of_none(error)
             self._jobs = self._jobs.here()
+            # Results come in the order of the calls, so the first `count` calls are complete.
             yield from self._jobs.map(calls[count:])
 
     def _terms(self, share: Share) -> Terms:
@@ -189,7 +191,9 @@ class Islands:
                 search.budget.evaluation_limit * (1 - search.budget.reserve)
                 - search.budget.evaluations
             )
+            # An offer of the island's result takes an evaluation per decoder.
             evaluations = max(1, int(share * budget / count) - len(search.decoders))
+        # Independent draws for every island of every round, whichever worker runs it.
         words = np.random.SeedSequence(search.seed, spawn_key=(number, island)).generate_state(1)
         return Share(seconds, evaluations, int(words[0]))
 

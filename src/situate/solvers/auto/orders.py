@@ -97,6 +97,7 @@ def bytes_in_use(problem: Problem, order: Order) -> int:
     end[problem.output == 1] = problem.n - 1
     # (n + 1,) change of live bytes at each place: allocated less freed bytes.
     size, change = np.where(problem.resident == 1, 0, problem.size), np.zeros(problem.n + 1, int)
+    # Unlike `change[begin] += size`, `add.at` counts every tensor that begins at the same place.
     np.add.at(change, begin, size)
     np.subtract.at(change, end + 1, size)
     return int((np.cumsum(change)[:-1] + problem.workspace[order]).max())
@@ -191,6 +192,7 @@ def list_pipelines(search: Search, placements: Sequence[Placement]) -> None:
     busiest = [_busiest(problem, placement) for placement in placements]
     for number in np.argsort(busiest, kind="stable")[:MOST_PLACEMENTS].tolist():
         best = search.incumbent
+        # No order makes the step shorter than the work of the busiest device.
         if not _affordable(search) or (best.feasible and busiest[number] >= best.value):
             break
         _list_anew(search, placements[number], URGENCIES[:1])
@@ -244,9 +246,11 @@ def _offer_listed(
         excess = search.consider(placement, order, "serial")
         if not excess or not search.budget.affords(OFFERS_TO_LIST):
             return
+        # The excess is a sum over devices; the peaks tell which of them lacks room.
         search.budget.evaluations += 1
         _, [peak] = search.simulator.evaluate(
             placement[None], priority_of(order)[None], decoder="serial", threads=1
         )
         over = np.maximum(0, peak - problem.capacity)
+        # Saturates, because a sum of bytes may overflow beside unlimited capacities.
         reserved = np.minimum(reserved, UNLIMITED - over) + over

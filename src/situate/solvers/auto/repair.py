@@ -56,6 +56,8 @@ def move_until_it_fits(search: Search, candidate: Candidate) -> None:
             changed = of_unit.copy()
             changed[unit] = device
             new = search.estimate(op_devices(problem, changed), candidate.order, "eager")
+            # First improvement: every pair costs a decoding, so the list is remade only after a
+            # whole pass.
             if new < score:
                 of_unit, score, bettered = changed, new, True
     search.offer(op_devices(problem, of_unit), candidate.order)
@@ -98,6 +100,7 @@ def spill(problem: Problem, candidate: Candidate) -> Placement:
     of_unit = unit_devices(problem, candidate.placement)
     persistent, seconds = problem.unit_persistent.astype(np.float64), problem.unit_seconds
     for device in np.flatnonzero(over):
+        # One target per device and round; the next round sees a remaining excess.
         target = int(room.argmax())
         if room[target] <= 0:
             break

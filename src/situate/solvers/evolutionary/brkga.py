@@ -187,6 +187,7 @@ class _Breeding:
             self._advance(target)
             self.offer()
             if self._evaluations >= target:
+                # Each offer decodes once more in Python, and late improvements are rare.
                 target *= 2
 
     def _advance(self, target: int) -> None:
@@ -214,6 +215,7 @@ class _Breeding:
         if search.budget.time_limit is None:
             return inf
         limit = search.budget.time_limit * (1 - search.budget.reserve)
+        # The next offer is expected to take as long as the one before.
         return search.budget.remaining() * limit - self._offer_seconds
 
     def offer(self) -> None:
@@ -291,6 +293,7 @@ def _distribution(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Alpha and beta (keys,): the settings' for keys of ops, uniform for transfers."""
     problem = simulator.problem
+    # Beta(1, 1) is the uniform distribution.
     alpha, beta = np.ones((2, _core.search.key_count(simulator.core)), np.float32)
     of_ops = problem.n * (problem.d + 1)
     alpha[:of_ops], beta[:of_ops] = settings.alpha, settings.beta

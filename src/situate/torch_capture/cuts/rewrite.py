@@ -297,8 +297,8 @@ def _notes(without_rule: Counter[str]) -> Iterator[str]:
     if without_rule:
         names = ", ".join(sorted(without_rule))
         yield (
-            f"cuts: whole ops that read parts, because no rule cuts them: {without_rule.total():,}, "
-            f"by {names}"
+            "cuts: whole ops that read parts, because no rule cuts them: "
+            f"{without_rule.total():,}, by {names}"
         )
 
 

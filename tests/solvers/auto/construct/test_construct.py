@@ -1,4 +1,4 @@
-"""Baechi's list rules among what `auto` begins with."""
+"""Baechi's list rules among the first plans of `auto`."""
 
 from __future__ import annotations
 

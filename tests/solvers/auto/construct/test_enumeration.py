@@ -48,14 +48,14 @@ def test_it_agrees_with_brute_force(kind: int) -> None:
 
 @pytest.mark.parametrize("seed", [1, 32, 62, 84, 116])
 def test_it_finds_what_fits_in_few_orders_only(seed: int) -> None:
-    """The optimum is by the serial decoder, in orders that put off what is not yet needed."""
+    """The optimum is by the serial decoder, in orders that put off ops until they are needed."""
     result = _solved(small_problem(seed))
     assert result.feasible
     assert _agree(result)
 
 
 def _steady(cluster: Cluster) -> Problem:
-    """The last op takes no time. What the second makes is too large for its device, and takes no
+    """The last op takes no time. The tensor of the second is too large for its device, and takes no
     memory if it is made at the instant at which the last op has all else."""
     ops = [Op("far", seconds={"*": 1.0}, device="d0"), Op("large", seconds={"*": 0.0}, device="d1")]
     ops += [Op("join", seconds={"*": 0.0}, device="d1")]
@@ -109,7 +109,7 @@ PROBLEMS = 120
 
 
 def control_edges_block() -> Problem:
-    """The shortest step sends a control edge before what its device would rather run."""
+    """The shortest step sends a control edge before the op that its device prefers."""
     pair = (Device("d0", "gpu", memory=314), Device("d1", "gpu", memory=1677))
     link = Link("*", "*", 1.0, 0.0, "to-{to}")
     seconds = (2.0, 0.5, 0.5, 2.0, 0.25, 0.5)

@@ -1,4 +1,4 @@
-"""Annealing: its chains know the cost of their best plans and change what delays the step."""
+"""Annealing: its chains know the cost of their best plans and change ops that delay the step."""
 
 from __future__ import annotations
 

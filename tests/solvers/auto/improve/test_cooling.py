@@ -1,4 +1,4 @@
-"""Slices of a budget: rounds that cool, and what each may spend."""
+"""Intervals of a budget: rounds that cool, and their evaluations."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def begun(
 
 
 def spent(search: Search, schedule: Cooling = OVERLAPPED) -> list[tuple[float, int, bool]]:
-    """The slices of a search whose chains spend what they may."""
+    """The intervals of a search whose chains spend all that they may."""
     found = []
     for each in cooling(search, CHAINS, schedule):
         found.append(each)

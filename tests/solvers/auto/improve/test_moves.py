@@ -42,7 +42,7 @@ def interleaved() -> Cluster:
 
 
 def pipeline(objective: str) -> Problem:
-    """Forwards through layers of weights, and back through what each layer has kept."""
+    """Forwards through layers of weights, and back through the activations of each layer."""
     n = 2 * LAYERS
     kept = [(layer, n - 1 - layer) for layer in range(LAYERS - 1)]
     passes = graph(n, [(op, op + 1) for op in range(n - 1)] + kept)
@@ -180,7 +180,7 @@ def searched(problem: Problem, placement: list[int], evaluations: int = 1000) ->
 
 
 def critical(problem: Problem, placement: list[int]) -> list[str]:
-    """Names of what is moved by the critical transfers."""
+    """Names of the tensors that the critical transfers move."""
     found = searched(problem, placement).best
     assert found is not None
     transfers = critical_transfers(problem, found.schedule)

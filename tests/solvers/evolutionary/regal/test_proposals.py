@@ -1,4 +1,4 @@
-"""Distributions of random keys: their moments, what the policy proposes, and runs of BRKGA."""
+"""Distributions of random keys: their moments, the policy's proposals, and runs of BRKGA."""
 
 from __future__ import annotations
 

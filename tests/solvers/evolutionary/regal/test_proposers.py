@@ -1,4 +1,4 @@
-"""Proposers: what they spend of the budget before they propose."""
+"""Proposers: their share of the budget before they propose."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def search(
 
 
 class FirstCategory:
-    """A network that chooses the first category everywhere, and keeps what it reads."""
+    """A network that chooses the first category everywhere, and keeps its inputs."""
 
     def __init__(self, settings: RegalSettings) -> None:
         self.settings, self.encodings = settings, list[Encoding]()

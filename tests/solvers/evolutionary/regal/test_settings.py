@@ -1,4 +1,4 @@
-"""Settings against what the paper says of its best agents (A.14 to A.16)."""
+"""Settings against those of the paper's best agents (A.14 to A.16)."""
 
 from __future__ import annotations
 

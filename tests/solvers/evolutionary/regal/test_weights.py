@@ -1,4 +1,4 @@
-"""Files of weights: what they are for, and everything that may be wrong with one."""
+"""Files of weights: their purpose, and everything that may be wrong with one."""
 
 from __future__ import annotations
 

@@ -58,6 +58,7 @@ def _offer_rules(search: Search) -> bool:
     placements of pipelines come last.
     """
     pipelines: list[Placement] = []
+    # `single` comes first, so that even a large network has a plan at once.
     rules: tuple[Callable[[Search], None], ...] = (
         single,
         expert,

@@ -59,7 +59,9 @@ def by_seconds(problem: Problem) -> Placement:
     devices = accelerators(problem)
     seconds = np.where(np.isfinite(problem.seconds), problem.seconds, 0)[:, devices]
     weight = np.zeros(problem.units)
+    # A cut needs one weight per unit, so devices of different speeds share their mean.
     np.add.at(weight, problem.unit, seconds.mean(axis=1))
+    # A tiny number avoids an infinite speed where no op takes time.
     speed = 1 / np.maximum(seconds.sum(axis=0), 1e-300)
     return cut(problem, devices, pipeline_order(problem), weight, speed)
 
@@ -145,6 +147,7 @@ def _level(search: Search, line: Order, turn: list[int]) -> None:
     problem = search.problem
     weight, order = live_bytes(problem), np.array(problem.graph.order, np.int32)
     room = ROOM_FILLED * problem.capacity[turn].astype(np.float64)
+    # An unlimited capacity would leave nothing to the other devices.
     share = np.minimum(room, weight.sum())
     for _ in range(LEVEL_ROUNDS):
         if search.finished():

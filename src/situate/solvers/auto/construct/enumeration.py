@@ -72,6 +72,7 @@ def look_at_all(search: Search) -> bool:
 def _promises(search: Search, least: tuple[int, float]) -> bool:
     """True if a score beats the incumbent by more than rounding."""
     excess, value = search.incumbent.score
+    # Twice, because bound and incumbent may both be rounded.
     return least < (excess, value * (1 - 2 * rounding(search.problem)))
 
 
@@ -116,11 +117,13 @@ def _offer_best_order(
     problem = search.problem
     # (orders, n) the placement, and priorities in every order: the first op's is n.
     everywhere = np.tile(placement, (len(orders), 1))
+    # `argsort` inverts a permutation: it turns the op at each place into the place of each op.
     priority = (problem.n - orders.argsort(axis=1)).astype(np.float32)
     makespan, peak = search.simulator.evaluate(
         everywhere, priority, decoder=decoder, threads=search.threads
     )
     search.budget.evaluations += len(orders)
+    # In floating point, because a sum of bytes may exceed 64 bits.
     excess = np.maximum(0, peak - problem.capacity).astype(np.float64).sum(axis=1)
     values = {"time": makespan, "memory": peak.max(axis=1).astype(np.float64)}
     value = values.get(problem.objective, np.full(len(orders), period))

@@ -19,10 +19,12 @@ def least_scores(search: Search, placements: Placements) -> list[tuple[int, floa
     """Lower bound on the score (excess bytes, value) of every placement."""
     problem = search.problem
     peak = _least_peaks(problem, placements)
+    # Python's integers, because a sum of bytes may exceed 64 bits.
     excess = [sum(row) for row in np.maximum(0, peak - problem.capacity).tolist()]
     if problem.objective == "memory":
         value = peak.max(axis=1).astype(np.float64)
     elif problem.objective == "throughput":
+        # Sums in another order round differently, and a bound must not exceed a schedule's value.
         value = _periods(problem, placements) * (1 - rounding(problem))
     elif problem.transfers == "atomic":
         value = np.array(
@@ -124,10 +126,14 @@ def _live(
     producer, readers = problem.producer[tensor], problem.consumers[first:last]
     here, size = placements[:, op], problem.size[tensor]
     at_home = (placements[:, producer] == here) & (problem.resident[tensor] == 0)
+    # A running op holds its outputs on its own device, unless they are parameters and count as
+    # persistent.
     if producer == op:
         return np.where(at_home, size, 0)
+    # Its inputs are here too: made here, or received as copies, even of parameters.
     if op in readers:
         return np.where(at_home | (placements[:, producer] != here), size, 0)
+    # Any other tensor is live for certain only if it is made before the op and read after it.
     if not before[producer, op]:
         return np.zeros(len(placements), np.int64)
     behind = readers[before[op, readers]]

@@ -83,6 +83,7 @@ def anneal_for(search: Search, goal: Goal, full: bool = False, to_fit: bool = Fa
         schedule, scale = BLOCKING, blocking_scale(search.problem)
     heat = _heat(search, annealers, schedule)
     scale *= heat
+    # A short search has no time to move the units of a block one by one.
     annealers.move_blocks(*together, max(BLOCKS_AT_MOST, round(BLOCKS_AT_LEAST * heat)))
     search.budget.evaluations += annealers.evaluations
     best_costs = [(True, math.inf)] * chains
@@ -102,6 +103,7 @@ def anneal_for(search: Search, goal: Goal, full: bool = False, to_fit: bool = Fa
                 annealers.restart(chain, incumbent.placement, order, sent)
             evaluations = evaluations_of(search, chains)  # without those just spent
         before = annealers.evaluations
+        # Ctrl-C may end an interval; its evaluations and its best plan count nevertheless.
         try:
             annealers.run(
                 temperature * scale, evaluations, interval_seconds(search), search.threads
@@ -156,6 +158,7 @@ def _heat(search: Search, annealers: _core.search.Annealers, schedule: Cooling) 
         begin, before = search.budget.seconds, annealers.evaluations
         evaluations = max(1, evaluations_of(search, search.threads) // 10)
         seconds = min(INTERVAL, TRIAL_SHARE * (search.budget.time_limit - begin))
+        # At temperature zero no move makes a plan worse, so the trial is not lost.
         annealers.run(0.0, evaluations, seconds, search.threads)
         rate = (annealers.evaluations - before) / max(search.budget.seconds - begin, 1e-6)
         # Evaluations that the rest of the time allows at the rate of the trial.

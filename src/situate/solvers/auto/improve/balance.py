@@ -69,6 +69,7 @@ def balance(search: Search) -> None:
     if (problem.allowed.sum(axis=1) == 1).all() or not search.budget.affords(OFFERS_TO_BEGIN):
         return
     chains = _Chains(search)
+    # A unit of temperature of the size of a move's change, which is not sampled here.
     scale = search.incumbent.value / 3
     for temperature, evaluations, new_round in cooling(search, chains.count, OVERLAPPED):
         if new_round:
@@ -140,4 +141,5 @@ class _Chains:
     def _weigh(self, chain: int, candidate: Candidate) -> None:
         if self._weighs:
             self._balancers.weigh(chain, *weights(self._search.problem, candidate.schedule))
+            # Costs under the old weights are not comparable with the next ones.
             self._best_costs[chain] = True, math.inf

@@ -80,6 +80,7 @@ def _modules(problem: Problem, apart: bool) -> list[Block]:
         for part in op.module.split(".") if op.module else ():
             # A path is keyed by its parent's number, because whole paths grow with depth.
             path = paths.setdefault((path, part), len(paths) + 1)
+            # Once for the whole module and once for the op's phase in it, if it has one.
             for phase in dict.fromkeys(("", op.phase)):
                 members.setdefault((path, phase, part_of), {})[unit] = None
     return _proper(problem, map(tuple, members.values()))
@@ -152,6 +153,7 @@ class _Descent:
         problem, at = self._search.problem, np.arange(self._search.problem.units)
         busy = np.bincount(self.of_unit, self._seconds[at, self.of_unit], problem.d)
         after = busy + self._seconds[block].sum(axis=0)
+        # A block may be spread over devices; its first unit stands for all.
         here = self.of_unit[block[0]]
         for device in np.argsort(busy, kind="stable")[:TARGETS].tolist():
             ends = after[device] < self.score[1]

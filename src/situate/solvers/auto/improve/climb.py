@@ -86,6 +86,7 @@ def climb(search: Search) -> None:
     if first.seconds >= least:
         return
     if first.evaluations >= SECOND_ASCENT_EVALUATIONS:
+        # The trial of the first ascent has spent one share already.
         second.go((1 - 2 * TRIAL_SHARE) * budget, end)
     min(second, first, key=lambda ascent: ascent.seconds).go(end, end)
 
@@ -110,6 +111,7 @@ def _ascents(
     neighbours = sum(map(len, levels)) * problem.d
 
     def ascent(seed: int) -> _Ascent:
+        # Every move draws its level evenly; annealing moves single units later.
         learner = HillClimber(groups, levels, start, seed, alone=0.0)
         return _Ascent(search, learner, order, neighbours)
 

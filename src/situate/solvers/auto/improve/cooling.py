@@ -71,6 +71,7 @@ def blocking_scale(problem: Problem) -> float:
     pairs = np.argwhere(~np.eye(problem.d, dtype=bool))  # devices
     transfer = 0.0
     if len(tensors) and len(pairs):
+        # Tensors take all links in turn, a sample without random draws.
         links = pairs[np.arange(len(tensors)) % len(pairs)]
         transfer = float(transfer_seconds(problem, tensors, links[:, 0], links[:, 1]).mean())
     return OF_AN_OP * float(problem.fastest.mean()) + OF_A_TRANSFER * transfer

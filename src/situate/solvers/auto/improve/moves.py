@@ -159,6 +159,7 @@ def _first_better(search: Search, incumbent: Candidate, lines: list[Units], end:
     of_unit = unit_devices(problem, incumbent.placement)
     visited: set[tuple[bytes, int]] = set()
     for units, device in _moves(problem, incumbent.schedule, lines, of_unit):
+        # Sorted, because lines overlap and propose the same units in different order.
         units = np.sort(units[problem.allowed[units, device]])
         if not len(units) or (key := (units.tobytes(), device)) in visited:
             continue

@@ -53,6 +53,8 @@ def encoding(problem: Problem, expected: Features, with_places: bool) -> Encodin
     """
     tensor, target = edge_tensors(problem), problem.consumers.astype(np.int64)
     of_ops = op_bytes(problem)
+    # Graphs differ in size by orders of magnitude, so bytes become shares of the graph's own
+    # largest.
     largest = max(float(of_ops.max()), float(problem.size.max(initial=0)), 1.0)
     columns = [of_ops / largest, _greatest(of_ops.sum(axis=1))]
     if problem.objective == "time":
@@ -60,12 +62,14 @@ def encoding(problem: Problem, expected: Features, with_places: bool) -> Encodin
     columns += [_places(problem)] if with_places else []
     nodes = np.hstack([*columns, expected], dtype=np.float32)
     source = edge_producers(problem).astype(np.int64)
+    # The recurrent network of `gas` reads the ops in this order.
     place = places(problem.graph.order)
     return Encoding(nodes, _edges(problem, tensor, largest), source, target, place)
 
 
 def op_bytes(problem: Problem) -> Floats:
     """(n, 3) bytes of inputs, of outputs, and of persistent data and workspace."""
+    # One entry per edge: every op that reads a tensor counts all of its bytes.
     sizes = problem.size[edge_tensors(problem)]
     inputs = np.bincount(problem.consumers, sizes, minlength=problem.n)
     outputs = np.bincount(problem.producer, problem.size, minlength=problem.n)

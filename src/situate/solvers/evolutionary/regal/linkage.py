@@ -107,11 +107,13 @@ class LinkageModel:
 
     def of_features(self, nodes: Features, edges: Features, source: Ints, target: Ints) -> Features:
         """(e,) probabilities for these features, see `raw_features`."""
+        # With `most` below one, breeding can still separate ends that the network is sure of.
         likely = self.likely(nodes, edges, source, target)
         return np.asarray(self.origin.most * likely**self.origin.power, np.float32)
 
     def likely(self, nodes: Features, edges: Features, source: Ints, target: Ints) -> Features:
         """(e,) the network's estimate of the share of good plans with both ends on one device."""
+        # The statistics of the training set, without which the weights mean nothing.
         nodes = (nodes - self._arrays["mean"]) / self._arrays["scale"]
         graph = edge_graph(nodes, edges, source, target)
         logits = edge_logits(self._arrays, graph, NumpyOperations())
@@ -131,8 +133,11 @@ def raw_features(
 
     They are those of the policy without devices, and the logarithms of the numbers of edges.
     """
+    # Expectations of a plain run have a column per device; without them, the network fits any
+    # cluster.
     graph = encoding(problem, np.zeros((problem.n, 0), np.float32), with_places=True)
     counts = [np.bincount(end, minlength=problem.n) for end in (graph.source, graph.target)]
+    # Logarithms, because an op has between none and thousands of readers.
     nodes = np.column_stack([graph.nodes, *np.log1p(counts)]).astype(np.float32)
     return nodes, graph.edges, graph.source, graph.target
 

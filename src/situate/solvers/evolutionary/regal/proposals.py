@@ -134,6 +134,7 @@ def proposals(
         of_crossover = next(columns)
         categories = [of_crossover[:, :d].ravel(), of_crossover[:, d]]
         for part, category in zip(of_ops, categories, strict=True):
+            # From just above 1/2 up to 1: a key of the elite is never the less likely one.
             guide.bias[part] = 0.5 * (1 + (category + 1) / proposed.crossover)
     # The anchor comes last because it overrides the proposals.
     _fix(problem, guide)
@@ -167,6 +168,7 @@ def _fix(problem: Problem, guide: Proposals) -> None:
         return
     (one, zero), first = ALMOST_ONE, op * problem.d
     others = slice(first + 1, first + problem.d)
+    # The decoder takes the device with the largest key.
     guide.alpha[first], guide.beta[first] = one, zero
     guide.alpha[others], guide.beta[others] = zero, one
 
@@ -180,11 +182,13 @@ def anchor(problem: Problem) -> int | None:
     if not _interchangeable(problem):
         return None
     of_ops = op_bytes(problem).sum(axis=1) if problem.objective == "memory" else problem.fastest
+    # The decoder reads the device of a whole unit from the keys of its first op.
     return int((problem.unit == problem.unit[of_ops.argmax()]).argmax())
 
 
 def _interchangeable(problem: Problem) -> bool:
     """True if all permutations of the devices are equivalent."""
+    # Times and capacities must agree between devices, links between all ordered pairs of them.
     between = ~np.eye(problem.d, dtype=bool)
     links = (problem.latency[between], problem.bandwidth[between])
     columns = (problem.seconds, problem.allowed[problem.unit], problem.capacity[None])
@@ -223,6 +227,7 @@ def distributions_around(rank: Floats, categories: Ints, levels: int) -> tuple[K
     """
     shift, share = _steps(categories, levels)
     mean = EDGE + (1 - 2 * EDGE) * rank + (2 * shift - 1) ** 3 / 8
+    # A shift may leave the interval, and beta distributions degenerate towards its ends.
     return _of_moments(mean.clip(EDGE, 1 - EDGE), share**3 / 8)
 
 
@@ -233,6 +238,7 @@ def _steps(categories: Ints, levels: int) -> Floats:
 
 def _of_moments(mean: Floats, share: Floats) -> tuple[Keys, Keys]:
     """Alpha and beta (k,) of means mu (k,) and of variances, shares (k,) of mu (1 - mu)."""
+    # Solved from variance = mu (1 - mu) / (alpha + beta + 1):
     # beta = mu (1 - mu)^2 / variance - 1 + mu and alpha = beta mu / (1 - mu).
     total = 1 / share - 1
     return (mean * total).astype(np.float32), ((1 - mean) * total).astype(np.float32)
@@ -245,4 +251,5 @@ def ranks(problem: Problem) -> Floats:
     """
     n, place = problem.n, places(problem.depth_first)
     tail = Paths.of(problem).tail if problem.objective == "time" else np.zeros(n)
+    # `lexsort` sorts by its last key first. Of equally long paths, the earlier op is more urgent.
     return places(np.lexsort((-place, tail))) / max(1, n - 1)

@@ -81,6 +81,7 @@ class LinkageProposer:
     def propose(self, search: Search) -> Proposals | None:
         """See `Proposer`."""
         guide = self._constant.propose(search)
+        # Without any plan, inference goes on: BRKGA's first chromosome will be the plan.
         if search.best is not None and not search.budget.affords(OFFERS_TO_INFER):
             return None
         return replace(
@@ -114,6 +115,7 @@ class NetworkProposer:
         settings = self._network.settings
         population = population_for_features(search, settings)
         _offer_one_device(search, settings.breeding.decoder)
+        # Without time for the network, the best plan of the plain run stands.
         if search.finished() or not search.budget.affords(OFFERS_TO_INFER):
             return None
         encoded = encoding(search.problem, expected(population), settings.places)

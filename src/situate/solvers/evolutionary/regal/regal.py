@@ -57,6 +57,7 @@ def idrs(search: Search) -> None:
         # With one seed for all parts, each would draw the same chromosomes.
         seed, breeding = derived(search.seed, part), proposer.breeding
         population = guided(search.simulator, breeding, guide, seed)
+        # The limit ends each population with its first generation.
         breed(search, population, breeding.decoder, breeding.population)
 
 

@@ -169,6 +169,7 @@ class Constant:
 
     def actions(self, n: int) -> Ints:
         """(n, c) the category of each choice at n ops, as a policy would draw them."""
+        # Levels count from one, categories from zero.
         return np.tile(np.array(self.levels, np.int64) - 1, (n, 1))
 
 

@@ -196,6 +196,7 @@ class TrainedPolicy:
 
 def batch_of(encodings: Sequence[Encoding]) -> GraphBatch:
     """A batch of problems, with their ops numbered consecutively."""
+    # One graph of disjoint parts: with shifted ops, no message crosses from problem to problem.
     sizes = [len(encoding.nodes) for encoding in encodings]
     begin = np.cumsum([0, *sizes[:-1]])
     source, target = (

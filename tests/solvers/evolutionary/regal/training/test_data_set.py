@@ -1,4 +1,4 @@
-"""Folders of graphs: what is broken, empty or there twice is skipped, said and counted."""
+"""Folders of graphs: broken, empty and repeated files are skipped, reported and counted."""
 
 from __future__ import annotations
 

@@ -103,6 +103,7 @@ def is_sound(state: Arrays, own: Arrays) -> bool:
 
 
 def _is_alike(name: str, array: NDArray[np.generic], own: NDArray[np.generic]) -> bool:
+    # Only the curve grows with the steps, along its first axis.
     grows = 1 if name == "curve" else 0
     if array.dtype != own.dtype or array.ndim != own.ndim:
         return False

@@ -160,6 +160,7 @@ def shares_together(problem: Problem, source: Ints, target: Ints, options: Optio
     count = np.zeros(len(source), np.float32)
     for teacher in range(options.teachers):
         seed, evaluations = options.seed + teacher, options.teacher_evaluations
+        # Without the clock and on one thread, teachers are the same on every machine.
         plan = solve(problem, "auto", evaluations=evaluations, seed=seed, threads=1)
         count += plan.placement[source] == plan.placement[target]
     return count / np.float32(options.teachers)
@@ -214,6 +215,7 @@ def fit(
     unseen = [_batch([lesson], *scaling) for lesson in held_out]
     best, curve, draw = parameters, Curve(), np.random.default_rng(options.seed)
     for epoch in range(1, options.epochs + 1):
+        # Divided and rounded up, so that no batch is larger than `BATCH`.
         order = np.array_split(draw.permutation(len(lessons)), -(-len(lessons) // BATCH))
         batches = (_batch([lessons[i] for i in part], *scaling) for part in order)
         loss = float(np.mean([_step(parameters, ascent, batch) for batch in batches]))
