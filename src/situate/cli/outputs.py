@@ -18,6 +18,7 @@ from situate.errors import MissingExtra, SituateError
 from situate.files.atomic import write_failure
 from situate.report.learning_curve import Curve
 from situate.report.pictures.formats import format_of
+from situate.report.view.plan_report import PlanReport
 from situate.results.result import Result
 from situate.schedule.schedule import Schedule
 from situate.writers import schedule_json
@@ -59,6 +60,15 @@ def check_picture(path: str | None, option: str = "picture") -> None:
     format_of(path, option)
     if importlib.util.find_spec("matplotlib") is None:
         raise MissingExtra("matplotlib", "report")
+
+
+def check_report(path: str | None) -> None:
+    """
+    Raises:
+        SituateError: no browser would show a file of that name.
+    """
+    if path is not None and not path.endswith((".html", ".htm")):
+        raise SituateError(f"report {path!r}: must end in .html")
 
 
 def check_trace(path: str | None) -> None:
@@ -169,6 +179,19 @@ def draw_picture(problem: Problem, schedule: Schedule, path: str | None, **headi
 
         draw(problem, schedule, path, **heading)
         note(f"wrote {path}")
+
+
+def write_report(reports: Sequence[PlanReport], path: str | None) -> None:
+    """Write the report of plans for a browser, unless `path` is None or a schedule never ends."""
+    if path is None:
+        return
+    if not all(math.isfinite(report.schedule.makespan) for report in reports):
+        note(f"did not write {path}: a schedule that never ends has no times")
+        return
+    from situate.report.view.document import write
+
+    write(reports, path)
+    note(f"wrote {path}")
 
 
 def draw_curves(results: Sequence[Result], curves: Sequence[Curve], path: str | None) -> None:

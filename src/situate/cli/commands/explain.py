@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from situate.cli.search_options import ProblemOptions
     from situate.cli.step_options import StepOptions
     from situate.data.problem import Problem
-    from situate.schedule.schedule import Schedule
+    from situate.results.result import Result
 
 SEARCH_OPTIONS = (
     *("objective", "method", "rules", "time_limit", "evaluations", "seed", "threads"),
@@ -65,15 +65,19 @@ def explain(
     If the plan does not fit, it shows by how much, where, and how much more memory would do. A plan
     of a network of the zoo or of a function needs no MODEL, and one for a preset no --cluster.
     """
+    from pathlib import Path
+
     import msgspec
 
     from situate.cli.answer import fit_status, print_json, print_table
     from situate.cli.inputs import model_and_plan, read_planned
     from situate.cli.language.commands import explain_language_model
     from situate.cli.names import check_method
-    from situate.cli.outputs import draw_picture, write_schedule
+    from situate.cli.outputs import draw_picture, write_report, write_schedule
     from situate.report.explain import explain as explanation_of
     from situate.report.explanation_table import explanation_table
+    from situate.report.view.plan_report import PlanReport
+    from situate.results.plan import Plan
 
     check_method(method)
     model, plan = model_and_plan(model, plan)
@@ -85,12 +89,16 @@ def explain(
         _check_no_search(call)
         cluster, costs = problem.cluster, problem.costs
         instance, schedule = read_planned(model, plan, cluster, costs, step.capture())
+        report = PlanReport.of_plan(Path(plan).stem, Plan.read(plan), instance, schedule)
     else:
-        instance, schedule = _searched(model, method, problem, step, budget)
+        result = _searched(model, method, problem, step, budget)
+        instance, schedule = result.problem, result.schedule
+        report = PlanReport.of_result(result)
     explanation = explanation_of(instance, schedule)
     try:
         write_schedule(instance, schedule, outputs.schedule)
         draw_picture(instance, schedule, outputs.picture)
+        write_report([report], outputs.report)
     finally:
         if outputs.as_json:
             print_json(_names(instance) | msgspec.to_builtins(explanation))
@@ -101,8 +109,8 @@ def explain(
 
 def _searched(
     model: str, method: str, problem: ProblemOptions, step: StepOptions, budget: SearchBudget
-) -> tuple[Problem, Schedule]:
-    """The best plan of a search, with its problem."""
+) -> Result:
+    """The best plan of a search."""
     from situate.cli.learning_options import LearningOptions
     from situate.cli.search import interruptible
     from situate.cli.step import print_slice_summary, read_step, run_step
@@ -114,7 +122,7 @@ def _searched(
     print_slice_summary(run.choice)
     if interrupt.came:
         note("interrupted: this is the best plan so far")
-    return run.result.problem, run.result.schedule
+    return run.result
 
 
 def _check_no_search(context: typer.Context) -> None:

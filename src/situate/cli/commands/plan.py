@@ -44,12 +44,13 @@ def plan(
     from situate.cli.hardware import machine_for, with_measurements
     from situate.cli.language.commands import plan_language_model
     from situate.cli.names import check_method
-    from situate.cli.outputs import draw_curves, write_outputs
+    from situate.cli.outputs import draw_curves, write_outputs, write_report
     from situate.cli.search import interruptible, resumption
     from situate.cli.sharding import plan_sharding
     from situate.cli.step import print_slice_summary, read_step, run_step, whole_problem
     from situate.cli.terminal import BAD_INPUT, note
     from situate.report.slices.choice import slicing_text
+    from situate.report.view.plan_report import PlanReport
     from situate.sharding import is_sharding_problem
 
     if is_language(model):
@@ -77,6 +78,7 @@ def plan(
         note(text)
     try:
         write_outputs(result, outputs.out, outputs.picture, outputs.schedule)
+        write_report([PlanReport.of_result(result)], outputs.report)
         draw_curves([run.result], [run.curve], learning.curves)
     finally:  # a full disk must not lose the answer of a long search
         if outputs.dry_run:
