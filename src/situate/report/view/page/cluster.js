@@ -61,8 +61,9 @@ function deviceNode(plan, device, d, [x, y], count) {
     cx: x, cy: y, r: radius, fill: "none", stroke: colorOf(d), "stroke-width": 6,
     "stroke-dasharray": `${share * around} ${around}`, transform: `rotate(-90 ${x} ${y})`,
   });
-  const texts = [shortened(device.name, count > 16 ? 6 : 9), shareText(share)].map((text, i) =>
-    svg("text", { x, y: y + (i ? 10 : -3), "text-anchor": "middle", class: i ? "small" : "" }, text));
+  const name = device.name.length > 8 || count > 12 ? String(d) : device.name;
+  const texts = [name, shareText(share)].map((text, i) =>
+    svg("text", { x, y: y + (i ? 10 : -3), "text-anchor": "middle", class: i ? "small" : "strong" }, text));
   const warning = over ? [svg("text", { x, y: y + 22, "text-anchor": "middle", class: "small over" }, "▲ full")] : [];
   return svg("g", {}, svg("circle", { cx: x, cy: y, r: radius, class: "node" }), ring, ...texts, ...warning,
     svg("title", {}, `${device.name} ${device.model}: busy ${shareText(share)}, peak ${sizeText(device.peak)}`));

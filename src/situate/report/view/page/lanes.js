@@ -2,6 +2,7 @@
 // column have the shares of time that their classes take in it, so an idle device shows.
 const WIDE = 2;
 const LEAST_SHARE = 0.14;
+const MERGED = 0.3;
 
 class LanePainter {
   /**
@@ -49,29 +50,38 @@ class LanePainter {
     }
   }
 
+  /** Each class in turn, on top of the classes before it; equal neighbours are one rectangle. */
   drawColumns(box) {
-    const { paint, classes } = this;
+    const { paint, classes, width } = this;
+    const heights = this.columnScales(box.height);
+    const level = new Float32Array(width);
     for (let kind = 0; kind < classes; kind++) {
       paint.fillStyle = this.fills[kind];
-      for (let column = 0; column < this.width; column++) {
-        if (!this.used[column] || !this.columns[column * classes + kind]) continue;
-        const [bottom, height] = this.stacked(column, kind, box);
-        paint.fillRect(box.left + column, bottom - height, 1, height);
+      let run = null;
+      for (let column = 0; column < width; column++) {
+        const height = this.used[column] ? this.columns[column * classes + kind] * heights[column] : 0;
+        const bottom = level[column];
+        level[column] += height;
+        if (run && Math.abs(height - run.height) < MERGED && Math.abs(bottom - run.bottom) < MERGED) continue;
+        if (run) this.drawRun(box, run, column);
+        run = height > 0 ? { column, height, bottom } : null;
       }
+      if (run) this.drawRun(box, run, width);
     }
   }
 
-  /** The lower edge and the height of a class in a column. */
-  stacked(column, kind, box) {
-    let [below, total] = [0, 0];
-    for (let k = 0; k < this.classes; k++) {
-      const share = this.columns[column * this.classes + k];
-      total += share;
-      if (k < kind) below += share;
-    }
-    const scale = (Math.min(Math.max(total, LEAST_SHARE), 1) / total) * box.height;
-    const share = this.columns[column * this.classes + kind];
-    return [box.top + box.height - below * scale, share * scale];
+  /** Pixels of height for each pixel of width that a column's bars cover. */
+  columnScales(height) {
+    return Float32Array.from(this.used, (used, column) => {
+      if (!used) return 0;
+      let total = 0;
+      for (let k = 0; k < this.classes; k++) total += this.columns[column * this.classes + k];
+      return (Math.min(Math.max(total, LEAST_SHARE), 1) / total) * height;
+    });
+  }
+
+  drawRun(box, { column, height, bottom }, end) {
+    this.paint.fillRect(box.left + column, box.top + box.height - bottom - height, end - column, height);
   }
 
   drawWide(box, wide, rows) {
@@ -101,7 +111,7 @@ function drawNames(paint, lane, box, view, nameOf, inkOf) {
     const left = Math.max(0, (lane.start[i] - view.from) * scale);
     const right = Math.min(box.width, (lane.end[i] - view.from) * scale);
     const room = Math.floor((right - left - 8) / 6.2);
-    if (room < 5) continue;
+    if (room < Math.min(nameOf(lane.items[i]).length, 10)) continue;
     paint.fillStyle = inkOf(lane.items[i]);
     paint.fillText(shortened(nameOf(lane.items[i]), room), box.left + left + 4, box.top + box.height / 2);
   }
@@ -109,27 +119,44 @@ function drawNames(paint, lane, box, view, nameOf, inkOf) {
 
 /** The memory of a device under the line of its limit; the part above the limit stands out. */
 function drawMemory(paint, curve, box, view, limit, top, colors) {
-  const scale = box.width / view.span;
-  const y = (bytes) => box.top + box.height * (1 - bytes / top);
-  const columns = memoryColumns(curve, box.width, view);
-  for (const [color, level] of [[colors.live, limit ?? Infinity], [colors.held, Math.min(curve.held, limit ?? Infinity)]]) {
-    paint.fillStyle = color;
-    const end = Math.min(box.width, Math.max(0, (view.total - view.from) * scale));
-    columns.forEach((bytes, x) => {
-      const shown = color === colors.held ? Math.min(bytes, level) : Math.min(bytes, level);
-      if (shown > 0 && x <= end) paint.fillRect(box.left + x, y(shown), 1, box.top + box.height - y(shown));
-    });
-  }
+  const bottom = box.top + box.height;
+  const y = (bytes) => bottom - box.height * (bytes / top);
+  const end = box.left + Math.min(box.width, (view.total - view.from) * (box.width / view.span));
+  const area = memoryArea(curve, box, view, y, end);
+  paint.fillStyle = colors.live;
+  paint.fill(area);
+  const held = y(Math.min(curve.held, limit ?? Infinity));
+  paint.fillStyle = colors.held;
+  paint.fillRect(box.left, held, Math.max(0, end - box.left), bottom - held);
   if (limit === null || limit === undefined) return;
+  paint.save();
+  paint.beginPath();
+  paint.rect(box.left, box.top, box.width, y(limit) - box.top);
+  paint.clip();
   paint.fillStyle = colors.over;
-  columns.forEach((bytes, x) => {
-    if (bytes > limit) paint.fillRect(box.left + x, y(bytes), 1, y(limit) - y(bytes));
+  paint.fill(area);
+  paint.restore();
+  drawLimit(paint, box, y(limit), colors.ink);
+}
+
+function memoryArea(curve, box, view, y, end) {
+  const area = new Path2D();
+  area.moveTo(box.left, y(0));
+  memoryColumns(curve, box.width, view).forEach((bytes, x) => {
+    if (box.left + x > end) return;
+    area.lineTo(box.left + x, y(bytes));
+    area.lineTo(Math.min(box.left + x + 1, end), y(bytes));
   });
-  paint.strokeStyle = colors.ink;
+  area.lineTo(end, y(0));
+  return area;
+}
+
+function drawLimit(paint, box, y, color) {
+  paint.strokeStyle = color;
   paint.setLineDash([5, 3]);
   paint.beginPath();
-  paint.moveTo(box.left, y(limit) + 0.5);
-  paint.lineTo(box.left + box.width, y(limit) + 0.5);
+  paint.moveTo(box.left, y + 0.5);
+  paint.lineTo(box.left + box.width, y + 0.5);
   paint.stroke();
   paint.setLineDash([]);
 }

@@ -184,6 +184,7 @@ class Page {
     const actions = {
       c: () => this.view.toggle("path"), t: () => this.view.toggle("arrows"), h: () => this.view.toggle("patterns"),
       w: () => this.view.zoom(0.6), s: () => this.view.zoom(1 / 0.6), a: () => this.view.pan(-0.1), d: () => this.view.pan(0.1),
+      "+": () => this.view.zoom(0.6), "=": () => this.view.zoom(0.6), "-": () => this.view.zoom(1 / 0.6),
       0: () => this.view.fit(), "/": () => this.search.input.focus(), "?": () => help.showModal(), Escape: () => this.clear(),
     };
     if (!actions[event.key]) return;
@@ -214,10 +215,14 @@ async function start() {
     const data = document.getElementById("data");
     const content = await unpack(data.textContent);
     data.remove();
-    window.situate = new Page(content);
-    requestAnimationFrame(() => performance.mark("first-picture"));
+    window.situate = new Page(content);  // for a look from the browser's console
+    requestAnimationFrame(() => {
+      performance.mark("first-picture");
+      document.body.dataset.state = "shown";
+    });
   } catch (error) {
     const notice = document.getElementById("notice");
+    document.body.dataset.state = "failed";
     notice.hidden = false;
     notice.textContent = `This report cannot be shown: ${error.message}. It needs a browser of 2023 or newer, and the whole file.`;
     throw error;

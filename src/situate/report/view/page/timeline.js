@@ -1,7 +1,7 @@
 // The timeline of one plan: a lane for the ops of each device with its memory below, then a lane
 // for each channel in use. The canvas shows the visible part of a scrolled area.
 const AXIS = 24;
-const GUTTER = 136;
+const GUTTER = 148;
 const MAX_ARROWS = 300;
 const MAX_CHANNELS = 96;
 
@@ -28,16 +28,22 @@ class Timeline {
     return el("h2", { class: plan.fits ? null : "bad" }, `${plan.label} · ${value}${fits}`);
   }
 
-  layout() {
+  /** Rows from top to bottom; where a pane has room, those of devices are taller. */
+  layout(room = 0) {
     const compact = this.plan.devices.length > 12;
-    const [bar, memory, gap] = compact ? [16, 14, 6] : [26, 34, 10];
+    const [bar, memory, gap] = compact ? [16, 14, 7] : [26, 34, 10];
+    const channels = this.busyChannels();
+    const least = this.plan.devices.length * (bar + memory + 2 + gap);
+    const stretch = Math.min(2.4, Math.max(1, (room - AXIS - 12 - 13 * channels.length) / least));
     this.rows = [];
     let top = AXIS + 4;
     this.plan.devices.forEach((_, device) => {
-      this.rows.push({ kind: "device", device, top, bar, memory, height: bar + memory + 2 });
-      top += bar + memory + 2 + gap;
+      const row = { kind: "device", device, top, bar: Math.round(bar * stretch), memory: Math.round(memory * stretch) };
+      row.height = row.bar + row.memory + 2;
+      this.rows.push(row);
+      top += row.height + Math.round(gap * stretch);
     });
-    for (const channel of this.busyChannels()) {
+    for (const channel of channels) {
       this.rows.push({ kind: "channel", channel, top, bar: 9, height: 9 });
       top += 13;
     }
@@ -75,6 +81,7 @@ class Timeline {
       this.canvas.style.height = `${height}px`;
       this.spacer.style.marginTop = `${-height}px`;
       this.painter = null;
+      this.layout(height - 2);
     }
     this.paint = this.canvas.getContext("2d");
     this.paint.setTransform(scale, 0, 0, scale, 0, 0);
@@ -178,30 +185,39 @@ class Timeline {
 
   drawLabel(row) {
     const { paint, plan, colors } = this;
+    const middle = row.top + row.bar / 2;
     paint.textBaseline = "middle";
-    paint.fillStyle = colors.ink;
     if (row.kind === "channel") {
-      paint.font = "9px system-ui, sans-serif";
-      paint.fillStyle = colors.pale;
-      paint.fillText(shortened(plan.channels.name.at(row.channel), 24), 8, row.top + row.bar / 2);
+      this.label(plan.channels.name.at(row.channel), "9px", colors.pale, 8, middle, GUTTER - 16);
       return;
     }
     const device = plan.devices[row.device];
-    paint.font = "600 12px system-ui, sans-serif";
-    paint.fillText(shortened(device.name, 12), 8, row.top + row.bar / 2);
-    paint.font = "11px system-ui, sans-serif";
-    paint.fillStyle = colors.pale;
+    const small = row.bar < 20;
+    this.label(device.name, small ? "600 11px" : "600 12px", colors.ink, 8, middle, GUTTER - 66);
     paint.textAlign = "right";
-    paint.fillText(shareText(device.busy / (plan.makespan || 1)), GUTTER - 8, row.top + row.bar / 2);
+    this.label(shareText(device.busy / (plan.makespan || 1)), "11px", colors.pale, GUTTER - 8, middle, 60);
     paint.textAlign = "left";
+    this.memoryLabel(row, device);
+  }
+
+  memoryLabel(row, device) {
     const over = device.limit !== null && device.peak > device.limit;
-    paint.fillStyle = over ? colors.over : colors.pale;
-    const memory = [sizeText(device.peak), device.limit === null ? "" : `of ${sizeText(device.limit)}`];
+    const color = over ? this.colors.over : this.colors.pale;
+    const limit = device.limit === null ? "" : `of ${sizeText(device.limit)}`;
+    const lines = [`${over ? "▲ " : ""}${sizeText(device.peak)}`, limit];
     const middle = row.top + row.bar + 2 + row.memory / 2;
-    if (row.memory < 20) {
-      paint.font = "9px system-ui, sans-serif";
-      paint.fillText(memory.join(" "), 8, middle);
-    } else memory.forEach((line, i) => paint.fillText(`${i === 0 && over ? "▲ " : ""}${line}`, 8, middle - 7 + 14 * i));
+    if (row.memory < 28) this.label(lines.join(" "), "9px", color, 8, middle, GUTTER - 16);
+    else lines.forEach((line, i) => this.label(line, "11px", color, 8, middle - 7 + 14 * i, GUTTER - 16));
+  }
+
+  /** A text of at most `room` pixels. */
+  label(text, font, color, x, y, room) {
+    const { paint } = this;
+    paint.font = `${font} system-ui, sans-serif`;
+    paint.fillStyle = color;
+    const width = paint.measureText(text).width;
+    const fitting = width > room ? shortened(text, Math.max(3, Math.floor((text.length * room) / width))) : text;
+    paint.fillText(fitting, x, y);
   }
 
   rowOf(device) {
@@ -414,7 +430,6 @@ class Timeline {
     const steps = {
       ArrowLeft: () => this.view.pan(-0.1), ArrowRight: () => this.view.pan(0.1),
       ArrowUp: () => this.step(-1), ArrowDown: () => this.step(1),
-      "+": () => this.view.zoom(0.6), "=": () => this.view.zoom(0.6), "-": () => this.view.zoom(1 / 0.6),
       n: () => this.neighbour(1), p: () => this.neighbour(-1), Home: () => this.view.fit(),
     };
     if (event.ctrlKey || event.metaKey || event.altKey || !steps[event.key]) return;
