@@ -14,6 +14,8 @@ from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
 from situate.report import tables
 from situate.report.html import to_html
+from situate.report.view.document import page
+from situate.report.view.plan_report import PlanReport
 from tests.report.handmade import HOSTILE, chain, schedule
 from tests.report.outcome import Outcome, outcome
 
@@ -76,3 +78,21 @@ def test_a_schedule_that_never_ends_has_no_picture() -> None:
     result = outcome(chain(1), [0])
     endless = replace(result, schedule=replace(result.schedule, makespan=math.inf))
     assert "<img" not in to_html(endless)
+    assert "<iframe" not in to_html(endless)
+
+
+# The report of a browser stands behind a click, in a sandbox.
+def test_the_report_is_a_page_in_a_sandbox_and_loads_when_it_is_opened() -> None:
+    result = outcome(chain(4), [0, 0, 1, 1])
+    (frame,) = ElementTree.fromstring(to_html(result)).iter("iframe")
+    assert (frame.attrib["sandbox"], frame.attrib["loading"]) == ("allow-scripts", "lazy")
+    kind, _, content = frame.attrib["src"].partition(",")
+    assert kind == "data:text/html;base64"
+    assert b64decode(content) == page([PlanReport.of_result(result)])
+
+
+def test_a_large_step_says_how_to_write_its_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("situate.report.html.MAX_OPS", 3)
+    html = to_html(outcome(chain(4), [0, 0, 1, 1]))
+    assert "<iframe" not in html
+    assert "situate view" in html

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 DATA = re.compile(rb'<script id="data" type="application/octet-stream">([A-Za-z0-9+/=]+)</script>')
+"""The data block of a page."""
 
 
 def decoded(text: str | bytes) -> Any:

@@ -229,4 +229,5 @@ async function start() {
   }
 }
 
-start();
+// The data follow the script, so that half a file still says that it is half a file.
+document.addEventListener("DOMContentLoaded", start);
