@@ -230,7 +230,7 @@ def test_two_plans_share_the_axis_and_show_what_differs(visit: Any) -> None:
     before = one.picture(1)
     one.press("+")
     assert unlike(before, one.picture(1)) > SAME
-    one.click("#tab-Differences")
+    one.click("#tab-Compare")
     panel = one.text("#panel")
     assert "single against heft" in panel
     assert "2 of 6 common ops are on another device." in panel

@@ -9,14 +9,14 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 
 from situate.bounds.rounding import gap
 from situate.data.problem import Problem
 from situate.report.explain import explain
 from situate.report.explanation_table import explanation_table
 from situate.report.pictures.op_colors import op_classes
-from situate.report.tables import OBJECTIVES, figures, over_text
+from situate.report.tables import OBJECTIVES, figures, least_width, over_text
 from situate.report.text import printable
 from situate.report.units import gap_text, size_text, time_text, value_text
 from situate.report.view.bars import MAX_BARS, bars_of
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from situate.results.plan import Plan
     from situate.results.result import Result
 
-TEXT_WIDTH = 110
+TEXT_WIDTH = 72
 """Columns of the explanation's text."""
 
 
@@ -178,11 +178,13 @@ def _number(value: float) -> float | None:
     return value if isfinite(value) else None
 
 
-def _lines(table: Any) -> list[str]:
-    """The lines of a table for the terminal."""
+def _lines(explanation: RenderableType) -> list[str]:
+    """The lines of tables for the terminal, wider where numbers would be cut off."""
     text = StringIO()
-    console = Console(
-        file=text, width=TEXT_WIDTH, height=1, highlight=False, markup=False, emoji=False
-    )
-    console.print(table)
+    for part in explanation.renderables if isinstance(explanation, Group) else [explanation]:
+        width = max(TEXT_WIDTH, least_width(part))
+        console = Console(
+            file=text, width=width, height=1, highlight=False, markup=False, emoji=False
+        )
+        console.print(part)
     return [line.rstrip() for line in text.getvalue().splitlines()]

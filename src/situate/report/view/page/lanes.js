@@ -128,7 +128,7 @@ function drawMemory(paint, curve, box, view, limit, top, colors) {
   const held = y(Math.min(curve.held, limit ?? Infinity));
   paint.fillStyle = colors.held;
   paint.fillRect(box.left, held, Math.max(0, end - box.left), bottom - held);
-  if (limit === null || limit === undefined) return;
+  if (limit === null || limit > top) return;
   paint.save();
   paint.beginPath();
   paint.rect(box.left, box.top, box.width, y(limit) - box.top);

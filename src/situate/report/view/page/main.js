@@ -118,7 +118,7 @@ class Page {
       Cluster: () => [clusterPicture(this.plans[this.chosen])],
       Why: () => explanation(this.plans),
     };
-    if (this.plans.length > 1) tabs.Differences = () => differencesOf(this.plans, this.content.differences);
+    if (this.plans.length > 1) tabs.Compare = () => differencesOf(this.plans, this.content.differences);
     this.contents = tabs;
     const bar = document.getElementById("tabs");
     for (const name of Object.keys(tabs)) {

@@ -37,7 +37,8 @@ function methodTable(plan) {
   const rows = plan.methods.map((row) =>
     [row.method, row.value, row.gap, row.peak, row.devices, row.fits, row.search]);
   const headings = ["method", plan.objective, "gap", "peak memory", "devices", "fits", "search"];
-  return el("section", {}, el("h3", {}, "Methods"), tableOf(headings, rows, [1, 2, 3, 4, 6]));
+  return el("section", {}, el("h3", {}, "Methods"),
+    el("div", { class: "wide" }, tableOf(headings, rows, [1, 2, 3, 4, 6])));
 }
 
 function explanation(plans) {

@@ -174,13 +174,19 @@ class Timeline {
   }
 
   drawDeviceMemory(row) {
-    const { limit, peak } = this.plan.devices[row.device];
-    const highest = Math.max(...this.plan.devices.map((device) => device.peak), 1);
-    const top = 1.06 * Math.max(peak, limit ?? highest, 1);
+    const { limit } = this.plan.devices[row.device];
+    const top = this.memoryTop(row.device);
     const box = { left: GUTTER, top: row.top + row.bar + 2, width: Math.floor(this.width), height: row.memory };
     this.paint.fillStyle = this.colors.lane;
     this.paint.fillRect(box.left, box.top, this.width, box.height);
     drawMemory(this.paint, this.plan.curves[row.device], box, this.view, limit, top, this.colors);
+  }
+
+  /** The bytes at a memory chart's top: a device's limit, or less where all use little of theirs. */
+  memoryTop(device) {
+    const { peak, limit } = this.plan.devices[device];
+    const highest = Math.max(...this.plan.devices.map((other) => other.peak), 1);
+    return Math.max(1.06 * peak, Math.min(1.06 * (limit ?? Infinity), 1.7 * highest));
   }
 
   drawLabel(row) {
