@@ -312,3 +312,16 @@ def test_a_narrow_window_shows_everything_below_one_another(visit: Any) -> None:
     one._frames()
     assert one.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert one.tab.is_visible("#panel")
+
+
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_axe_has_no_serious_finding(visit: Any, scheme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    reports = [_pair(), _report(chain(6, memory=150), [0] * 6)]
+    # axe is a script of its own, which the page's policy would stop.
+    one = visit(*reports, bypass_csp=True, color_scheme=scheme)
+    one.click_at(*one.point(2))
+    for tab in ("Details", "Plan", "Modules", "Cluster", "Why", "Compare"):
+        one.click(f"#tab-{tab}")
+        findings = axe.run(one.tab).response["violations"]
+        assert [f["id"] for f in findings if f["impact"] in ("serious", "critical")] == []

@@ -55,9 +55,9 @@ class Page {
   toolbar() {
     const bar = document.getElementById("toolbar");
     bar.append(
-      this.button("Fit", "the whole step (0)", () => this.view.fit()),
-      this.button("+", "zoom in", () => this.view.zoom(0.6)),
-      this.button("−", "zoom out", () => this.view.zoom(1 / 0.6)),
+      this.button("Fit", "The whole step (0)", () => this.view.fit()),
+      this.button("+", "Zoom in (+)", () => this.view.zoom(0.6), "zoom in"),
+      this.button("−", "Zoom out (−)", () => this.view.zoom(1 / 0.6), "zoom out"),
       this.toggle("path", "Critical path"), this.toggle("arrows", "Transfers"), this.toggle("patterns", "Patterns"),
       ...this.filters(),
     );
@@ -66,8 +66,8 @@ class Page {
     this.drawLegend();
   }
 
-  button(text, title, action) {
-    return el("button", { type: "button", title, "aria-label": title, onclick: action }, text);
+  button(text, title, action, name = null) {
+    return el("button", { type: "button", title, "aria-label": name, onclick: action }, text);
   }
 
   toggle(option, text) {

@@ -9,7 +9,7 @@ function overview(plans) {
     return [el("span", { class: differs ? "differs" : "" }, label), ...values];
   });
   return [
-    tableOf(["", ...plans.map((plan) => plan.label)], rows),
+    tableOf(["figure", ...plans.map((plan) => plan.label)], rows),
     several ? el("p", { class: "pale" }, "Figures that differ are in bold.") : null,
     ...plans.map((plan) => boundSection(plan, several)),
     ...plans.filter((plan) => plan.methods.length).map(methodTable),
@@ -38,7 +38,7 @@ function methodTable(plan) {
     [row.method, row.value, row.gap, row.peak, row.devices, row.fits, row.search]);
   const headings = ["method", plan.objective, "gap", "peak memory", "devices", "fits", "search"];
   return el("section", {}, el("h3", {}, "Methods"),
-    el("div", { class: "wide" }, tableOf(headings, rows, [1, 2, 3, 4, 6])));
+    el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Methods" }, tableOf(headings, rows, [1, 2, 3, 4, 6])));
 }
 
 function explanation(plans) {
