@@ -87,6 +87,14 @@ class SearchBudget:
     ] = None
     seed: Seed = 0
     threads: Threads = None
+    progress: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the progress of the search there, which 'situate view --serve FILE' shows "
+            "live.",
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         if self.time_limit is not None and not self.time_limit >= 0:

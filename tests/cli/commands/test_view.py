@@ -133,3 +133,50 @@ def test_compare_reports_the_best_two_and_all_methods(situate, model, pair):
     plans = page_data(Path("c.html").read_bytes())["plans"]
     assert len(plans) == 2
     assert len(plans[0]["methods"]) == 3
+
+
+# Searches are served live.
+def test_progress_of_a_search_is_served(situate, model, pair, monkeypatch):
+    served = []
+    monkeypatch.setattr("situate.cli.serving.serve", lambda *arguments: served.append(arguments))
+    run = situate("plan", model, "--cluster", pair, "--progress", "run.jsonl", *QUICK)
+    assert run.status == 0
+    assert situate("view", "--serve", "run.jsonl", "--port", "8111").status == 0
+    page, state, port, is_open = served[0]
+    assert (port, is_open) == (8111, False)
+    assert b"Searches" in page
+    (section,) = state()["sections"]
+    assert dict(section["figures"])["state"] == "ended"
+
+
+def test_a_plan_is_served_without_a_file(situate, model, pair, plan, monkeypatch):
+    served = []
+    monkeypatch.setattr("situate.cli.serving.serve", lambda *arguments: served.append(arguments))
+    assert situate("view", model, plan, "--cluster", pair, "--serve").status == 0
+    assert page_data(served[0][0])["plans"][0]["label"] == "plan"
+    assert served[0][1] is None
+    assert not Path("plan.html").exists()
+
+
+def test_searches_have_no_other_report(situate, model, pair, plan):
+    situate("plan", model, "--cluster", pair, "--progress", "run.jsonl", *QUICK)
+    for arguments, message in (
+        (["run.jsonl"], "run.jsonl is of a search and not a plan: add --serve"),
+        (["run.jsonl", "--serve", "--out", "x.html"], "served, not written: leave it out"),
+        (["run.jsonl", plan, "--serve"], "plan.json is not of a search like run.jsonl"),
+    ):
+        run = situate("view", *arguments)
+        assert run.status == 2
+        assert message in run.err
+
+
+def test_a_file_of_progress_is_no_other_output(situate, model, pair):
+    run = situate("plan", model, "--cluster", pair, "--progress", "x", "--out", "x")
+    assert run.status == 2
+    assert "it is used twice" in run.err
+
+
+def test_a_finished_plan_has_no_progress(situate, model, pair, plan):
+    run = situate("explain", model, plan, "--cluster", pair, "--progress", "x")
+    assert run.status == 2
+    assert "--progress: the plan is already made" in run.err

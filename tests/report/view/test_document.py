@@ -12,7 +12,7 @@ import pytest
 from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.report.view.document import SCRIPTS, page, write
+from situate.report.view.document import LIVE_SCRIPTS, SCRIPTS, live_page, page, write
 from situate.report.view.plan_report import PlanReport
 from tests.report.handmade import HOSTILE, chain
 from tests.report.outcome import outcome
@@ -43,8 +43,15 @@ def test_the_policy_allows_the_one_script_and_the_one_style_sheet() -> None:
     assert "unsafe" not in policy
 
 
-def test_no_markup_calls_a_script_or_loads_a_file() -> None:
-    markup = (PAGE / "report.html").read_text()
+def test_the_page_of_searches_may_ask_its_own_server_alone() -> None:
+    text = live_page().decode()
+    assert "default-src 'none'; script-src 'sha256-" in text
+    assert "connect-src 'self'; base-uri 'none'" in text
+
+
+@pytest.mark.parametrize("name", ["report.html", "live.html"])
+def test_no_markup_calls_a_script_or_loads_a_file(name: str) -> None:
+    markup = (PAGE / name).read_text()
     assert not re.search(r"\son\w+=", markup)
     assert not re.search(r"\s(src|href|style)=", markup)
 
@@ -57,7 +64,7 @@ def test_no_script_turns_text_into_code_or_reaches_a_network(name: str) -> None:
 
 
 def test_every_script_of_the_folder_is_part_of_the_page() -> None:
-    assert {path.stem for path in PAGE.glob("*.js")} == {*SCRIPTS}
+    assert {path.stem for path in PAGE.glob("*.js")} == {*SCRIPTS, *LIVE_SCRIPTS}
 
 
 # Names from models are never part of the markup.

@@ -58,6 +58,7 @@ def compare(
     from situate.cli.hardware import machine_for, with_measurements
     from situate.cli.language.commands import compare_language_model
     from situate.cli.outputs import draw_curves, write_outputs, write_report
+    from situate.cli.progress_file import begin_progress
     from situate.cli.step import print_slice_summary, read_step, whole_problem
     from situate.cli.terminal import BAD_INPUT
     from situate.report.view.plan_report import compared_reports
@@ -68,8 +69,9 @@ def compare(
     selection = method_names(methods)
     learning.check(selection, problem.objective)
     inputs = [model, problem.cluster, problem.costs, learning.weights]
-    outputs.check(inputs, learning.curves)
+    outputs.check(inputs, learning.curves, budget.progress)
     learning.check_files()
+    begin_progress(budget.progress)
     cuts = read_step(model, selection, problem, step)
     with machine_for(learning, whole_problem(cuts), model, step.optimizer) as machine:
         runs = run_methods(cuts, selection, budget, learning, machine, skip=methods is None)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 SEARCH_OPTIONS = (
     *("objective", "method", "rules", "time_limit", "evaluations", "seed", "threads"),
+    "progress",
     *("slices", "slice_dim", "slice_loss", "check", "batch_norm", "sums", "replicas", "once"),
     "recompute",
 )
@@ -84,7 +85,7 @@ def explain(
     if is_language(model):
         return explain_language_model(call, model, plan, problem, language, outputs.as_json)
     language.refuse()
-    outputs.check([model, plan, problem.cluster, problem.costs])
+    outputs.check([model, plan, problem.cluster, problem.costs], budget.progress)
     if plan is not None:
         _check_no_search(call)
         cluster, costs = problem.cluster, problem.costs
@@ -112,10 +113,12 @@ def _searched(
 ) -> Result:
     """The best plan of a search."""
     from situate.cli.learning_options import LearningOptions
+    from situate.cli.progress_file import begin_progress
     from situate.cli.search import interruptible
     from situate.cli.step import print_slice_summary, read_step, run_step
     from situate.cli.terminal import note
 
+    begin_progress(budget.progress)
     cuts = read_step(model, [method], problem, step)
     with interruptible() as interrupt:
         run = run_step(cuts, method, budget, LearningOptions())

@@ -45,6 +45,7 @@ def plan(
     from situate.cli.language.commands import plan_language_model
     from situate.cli.names import check_method
     from situate.cli.outputs import draw_curves, write_outputs, write_report
+    from situate.cli.progress_file import begin_progress
     from situate.cli.search import interruptible, resumption
     from situate.cli.sharding import plan_sharding
     from situate.cli.step import print_slice_summary, read_step, run_step, whole_problem
@@ -61,8 +62,9 @@ def plan(
     check_method(method)
     learning.check([method], problem.objective)
     inputs = [model, problem.cluster, problem.costs, learning.weights]
-    outputs.check(inputs, learning.curves, learning.study)
+    outputs.check(inputs, learning.curves, learning.study, budget.progress)
     learning.check_files()
+    begin_progress(budget.progress)
     cuts = read_step(model, [method], problem, step)
     budget = learning.budget(method, [method], budget)
     study = Path(learning.study) if learning.study else None

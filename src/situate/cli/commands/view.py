@@ -26,7 +26,8 @@ def view(
         typer.Argument(
             metavar="[MODEL] PLAN [PLAN ...]",
             help="Files that 'plan --out' wrote. MODEL, as typed for 'plan', comes first if the "
-            "plans name neither a network of the zoo nor a function.",
+            "plans name neither a network of the zoo nor a function. With --serve also files of "
+            "--progress, and studies.",
         ),
     ],
     out: Annotated[
@@ -34,6 +35,17 @@ def view(
         typer.Option(metavar="FILE", help="The report. Default: beside the first plan, as .html."),
     ] = None,
     is_open: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    is_served: Annotated[
+        bool,
+        typer.Option(
+            "--serve",
+            help="Serve it on this machine alone until Ctrl-C, and write no file. Searches that "
+            "write a file of --progress are shown live.",
+        ),
+    ] = False,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="With --serve. Default: a free one.")
+    ] = 0,
     cluster: Annotated[
         list[str] | None,
         typer.Option(
@@ -45,25 +57,50 @@ def view(
     optimizer: PlannedOptimizer = None,
     dim: Dim = None,
 ) -> None:
-    """Write a report of plans for the browser: one file that needs no network.
+    """Write a report of plans for the browser, one file that needs no network, or serve it.
 
     It has a timeline to zoom and search, memory over time by tensor, transfers, the critical path,
     modules, loads of links, the lower bound and the explanation. Several plans are side by side,
     with their differences.
     """
+    from functools import partial
+
+    from situate.cli.live import is_live, live_state
     from situate.cli.outputs import check_outputs, check_report, write_report
+    from situate.cli.serving import serve
     from situate.cli.step_options import parse_dims
     from situate.data.capture_options import CaptureOptions
+    from situate.report.view.document import live_page, page
 
+    if live := [path for path in files if is_live(path)]:
+        _check_live(files, live, out, is_served)
+        serve(live_page(), partial(live_state, files), port, is_open)
+        return
     model, plans = _model_and_plans(files)
-    path = out or _default_path(plans[0])
-    check_outputs([model, *plans, *(cluster or ()), costs], [path])
+    path = out or _default_path(plans[0], is_served)
+    check_outputs([model, *plans, *(cluster or ()), costs], [None if is_served else path])
     check_report(path)
     capture = CaptureOptions(optimizer, parse_dims(dim))
     reports = [_report(model, plan, cluster or [], costs, capture) for plan in plans]
+    if is_served:
+        serve(page(reports), None, port, is_open)
+        return
     write_report(reports, path)
     if is_open:
         _open(path)
+
+
+def _check_live(files: list[str], live: list[str], out: str | None, is_served: bool) -> None:
+    """
+    Raises:
+        SituateError: files of searches stand beside others, or without --serve, or with --out.
+    """
+    if not is_served:
+        raise SituateError(f"{live[0]} is of a search and not a plan: add --serve")
+    if out is not None:
+        raise SituateError("--out: a page of searches is served, not written: leave it out")
+    if others := [path for path in files if path not in live]:
+        raise SituateError(f"{others[0]} is not of a search like {live[0]}: view it on its own")
 
 
 def _model_and_plans(files: list[str]) -> tuple[str | None, list[str]]:
@@ -92,8 +129,8 @@ def _model_and_plans(files: list[str]) -> tuple[str | None, list[str]]:
     return None, files
 
 
-def _default_path(plan: str) -> str:
-    """The report beside a plan.
+def _default_path(plan: str, is_served: bool) -> str:
+    """The report beside a plan; one that is served may lie there already.
 
     Raises:
         SituateError: another file is there.
@@ -101,7 +138,7 @@ def _default_path(plan: str) -> str:
     from pathlib import Path
 
     path = Path(plan).with_suffix(".html")
-    if path.is_file():
+    if path.is_file() and not is_served:
         with path.open("rb") as file:
             if MARK not in file.read(MARKED_BYTES):
                 raise SituateError(f"{str(path)!r} exists and is no report: give --out FILE")

@@ -38,6 +38,8 @@ SCRIPTS = (
     "main",
 )
 """The modules of the page's script, in the order in which they are joined."""
+LIVE_SCRIPTS = ("format", "live")
+"""Those of the page of running searches."""
 
 
 def write(reports: Sequence[PlanReport], path: str | Path) -> None:
@@ -74,23 +76,33 @@ def page(reports: Sequence[PlanReport], max_bars: int = MAX_BARS) -> bytes:
     return _document(encoded(content))
 
 
+def live_page() -> bytes:
+    """The page of running searches, which asks its server for their state."""
+    return _joined("live.html", _script(LIVE_SCRIPTS), "connect-src 'self'")
+
+
 def _document(data: str) -> bytes:
-    style, script = _text("style.css"), _script()
+    return _joined("report.html", _script(SCRIPTS), "img-src data:", data)
+
+
+def _joined(markup: str, script: str, allowed: str, data: str = "") -> bytes:
+    """Markup with its style, its script and its policy."""
+    style = _text("style.css")
     values = {
         "policy": f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'",
+        f"{allowed}; base-uri 'none'; form-action 'none'",
         "style": style,
         "script": script,
         "data": data,
     }
-    parts = _text("report.html").split("%%")
+    parts = _text(markup).split("%%")
     # Between two %% stands the name of a value.
     return "".join(values[part] if i % 2 else part for i, part in enumerate(parts)).encode()
 
 
-def _script() -> str:
-    """The modules of the script in one scope of their own."""
-    modules = "\n".join(_text(f"{name}.js") for name in SCRIPTS)
+def _script(names: Sequence[str]) -> str:
+    """The modules of a script in one scope of their own."""
+    modules = "\n".join(_text(f"{name}.js") for name in names)
     return f'"use strict";\n(() => {{\n{modules}\n}})();\n'
 
 
