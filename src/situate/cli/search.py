@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from situate.cli.learning_options import LearningOptions
+from situate.cli.live.progress_file import progress_file
 from situate.cli.progress import SearchProgress, tensorboard
-from situate.cli.progress_file import progress_file
 from situate.cli.search_options import SearchBudget
 from situate.cli.terminal import note, working
 from situate.data.problem import Problem

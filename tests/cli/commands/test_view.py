@@ -136,9 +136,18 @@ def test_compare_reports_the_best_two_and_all_methods(situate, model, pair):
 
 
 # Searches are served live.
+def _served(monkeypatch) -> list[tuple]:
+    """The arguments of each server, none of which starts."""
+    calls = []
+    monkeypatch.setattr("situate.cli.live.server.serve", lambda *call: calls.append(call))
+    return calls
+
+
 def test_progress_of_a_search_is_served(situate, model, pair, monkeypatch):
     served = []
-    monkeypatch.setattr("situate.cli.serving.serve", lambda *arguments: served.append(arguments))
+    monkeypatch.setattr(
+        "situate.cli.live.server.serve", lambda *arguments: served.append(arguments)
+    )
     run = situate("plan", model, "--cluster", pair, "--progress", "run.jsonl", *QUICK)
     assert run.status == 0
     assert situate("view", "--serve", "run.jsonl", "--port", "8111").status == 0
@@ -151,7 +160,9 @@ def test_progress_of_a_search_is_served(situate, model, pair, monkeypatch):
 
 def test_a_plan_is_served_without_a_file(situate, model, pair, plan, monkeypatch):
     served = []
-    monkeypatch.setattr("situate.cli.serving.serve", lambda *arguments: served.append(arguments))
+    monkeypatch.setattr(
+        "situate.cli.live.server.serve", lambda *arguments: served.append(arguments)
+    )
     assert situate("view", model, plan, "--cluster", pair, "--serve").status == 0
     assert page_data(served[0][0])["plans"][0]["label"] == "plan"
     assert served[0][1] is None

@@ -22,7 +22,10 @@ def chromium(*arguments: str) -> Iterator[Any]:
         pytest.skip("Chromium is not installed (apt-get install chromium)")
     with playwright.sync_playwright() as driver:
         # A process of root cannot use Chromium's sandbox.
-        options = {"executable_path": CHROMIUM, "args": ["--no-sandbox", *arguments]}
+        options = {
+            "executable_path": CHROMIUM,
+            "args": ["--no-sandbox", "--disable-dev-shm-usage", *arguments],
+        }
         browser = driver.chromium.launch(**options)
         yield browser
         browser.close()

@@ -57,8 +57,8 @@ def compare(
     from situate.cli.comparison import best_result, method_names, run_methods
     from situate.cli.hardware import machine_for, with_measurements
     from situate.cli.language.commands import compare_language_model
+    from situate.cli.live.progress_file import begin_progress
     from situate.cli.outputs import draw_curves, write_outputs, write_report
-    from situate.cli.progress_file import begin_progress
     from situate.cli.step import print_slice_summary, read_step, whole_problem
     from situate.cli.terminal import BAD_INPUT
     from situate.report.view.plan_report import compared_reports

@@ -113,7 +113,7 @@ def _searched(
 ) -> Result:
     """The best plan of a search."""
     from situate.cli.learning_options import LearningOptions
-    from situate.cli.progress_file import begin_progress
+    from situate.cli.live.progress_file import begin_progress
     from situate.cli.search import interruptible
     from situate.cli.step import print_slice_summary, read_step, run_step
     from situate.cli.terminal import note

@@ -43,9 +43,9 @@ def plan(
     from situate.cli.answer import result_status, show_forecast, show_result
     from situate.cli.hardware import machine_for, with_measurements
     from situate.cli.language.commands import plan_language_model
+    from situate.cli.live.progress_file import begin_progress
     from situate.cli.names import check_method
     from situate.cli.outputs import draw_curves, write_outputs, write_report
-    from situate.cli.progress_file import begin_progress
     from situate.cli.search import interruptible, resumption
     from situate.cli.sharding import plan_sharding
     from situate.cli.step import print_slice_summary, read_step, run_step, whole_problem

@@ -65,9 +65,9 @@ def view(
     """
     from functools import partial
 
-    from situate.cli.live import is_live, live_state
+    from situate.cli.live.server import serve
+    from situate.cli.live.state import is_live, live_state
     from situate.cli.outputs import check_outputs, check_report, write_report
-    from situate.cli.serving import serve
     from situate.cli.step_options import parse_dims
     from situate.data.capture_options import CaptureOptions
     from situate.report.view.document import live_page, page

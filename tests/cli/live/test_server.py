@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from situate.cli.live import live_state
-from situate.cli.progress_file import begin_progress, progress_file
-from situate.cli.serving import serve, server_of
+from situate.cli.live.progress_file import begin_progress, progress_file
+from situate.cli.live.server import serve, server_of
+from situate.cli.live.state import live_state
 from situate.errors import SituateError
 from situate.report.view.document import live_page
 from situate.results.result import Progress

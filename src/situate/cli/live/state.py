@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from situate.cli import studies as study_figures
-from situate.cli.progress_file import (
+from situate.cli.live.progress_file import (
     MARK,
     Line,
     ProgressLine,
@@ -20,7 +21,7 @@ from situate.cli.progress_file import (
 from situate.errors import SituateError
 from situate.report.learning_curve import Curve
 from situate.report.tables import OBJECTIVES
-from situate.report.text import printable
+from situate.report.text import plural, printable
 from situate.report.units import gap_text, time_text, value_text
 from situate.study import Study
 
@@ -68,12 +69,12 @@ def _search_section(lines: Sequence[Line]) -> dict[str, Any]:
     header = next(line for line in lines if isinstance(line, SearchHeader))
     reports = [line for line in lines if isinstance(line, ProgressLine)]
     end = next((line for line in lines if isinstance(line, SearchEnd)), None)
-    latest: ProgressLine | SearchEnd | None = end or (reports[-1] if reports else None)
+    states: list[ProgressLine | SearchEnd] = [*reports, *([end] if end else [])]
     return {
         "title": printable(f"{header.method}: {header.graph} on {header.cluster}"),
         "running": end is None,
-        "figures": _search_figures(header, latest, end),
-        "charts": [_values_chart(header, [*reports, *[end] * (end is not None)])],
+        "figures": _search_figures(header, states[-1] if states else None, end),
+        "charts": [_values_chart(header, states)],
         "workers": [[name, f"{value:.4g}"] for name, value in _figures(reports).items()],
     }
 
@@ -156,17 +157,13 @@ def _study_section(study: Study) -> dict[str, Any]:
                 ],
             }
         ],
-        "workers": [[name, f"{count:,} samples"] for name, count in _loads(study).items()],
+        "workers": [[name, plural(count, "sample")] for name, count in _loads(study).items()],
     }
 
 
-def _loads(study: Study) -> dict[str, int]:
+def _loads(study: Study) -> Counter[str]:
     """The samples of each worker, if workers are distinguished."""
-    workers = study.measurements.worker if study.workers else None
-    if workers is None:
-        return {}
-    counts = np.bincount(workers[workers >= 0], minlength=len(study.workers)).tolist()
-    return {f"worker {i}": count for i, count in enumerate(counts)}
+    return Counter(printable(origin.place) for origin in study.measurements.origins if origin)
 
 
 def _of_array(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[Point]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from situate.cli.progress_file import (
+from situate.cli.live.progress_file import (
     MARK,
     ProgressFile,
     ProgressLine,
@@ -49,7 +49,7 @@ def test_several_searches_stand_one_after_another(tmp_path: Path) -> None:
     begin_progress(str(path))
     _search(path, "single")
     _search(path, "heft")
-    assert [lines[0].method for lines in read_progress(path)] == ["single", "heft"]  # type: ignore[union-attr]
+    assert [lines[0].method for lines in read_progress(path)] == ["single", "heft"]
 
 
 def test_a_command_begins_its_file_anew(tmp_path: Path) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from situate.cli import live
-from situate.cli.live import is_live, live_state
-from situate.cli.progress_file import begin_progress, progress_file
+import numpy as np
+
+from situate.cli.live import state as live
+from situate.cli.live.progress_file import begin_progress, progress_file
+from situate.cli.live.state import is_live, live_state
+from situate.evaluators.measurements import Measurements, Origin
 from situate.results.result import Progress
+from situate.study import Study
 from tests.report.handmade import HOSTILE, chain
 from tests.report.outcome import outcome
 
@@ -73,7 +78,7 @@ def test_a_damaged_file_shows_its_error_and_the_others_stay(tmp_path: Path) -> N
     assert sections[1]["title"] == "heft: chain on pair"
 
 
-def test_a_study_has_curves_and_outcomes(situate, model, pair) -> None:  # type: ignore[no-untyped-def]
+def test_a_study_has_curves_and_outcomes(situate, model, pair) -> None:
     budget = ("--method", "post", "--samples", "12", "--study", "s.study")
     situate("plan", model, "--cluster", pair, *budget)
     assert is_live("s.study")
@@ -84,7 +89,17 @@ def test_a_study_has_curves_and_outcomes(situate, model, pair) -> None:  # type:
     assert section["charts"][0]["lines"][0]["points"]
 
 
-def test_curves_are_thinned_with_their_ends(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_the_samples_of_each_worker_are_counted(situate, model, pair) -> None:
+    situate("plan", model, "--cluster", pair, "--method", "post", "--samples", "9", "--study", "s")
+    study = Study.read("s")
+    origins = (Origin("here", 1.0), None, Origin("there", 2.0), Origin("here", 1.0))
+    seconds = np.array([1.0, 2.0, 3.0, 4.0])
+    measurements = Measurements(seconds, np.zeros(4, np.uint8), origins)
+    section = live._study_section(replace(study, measurements=measurements))
+    assert section["workers"] == [["here", "2 samples"], ["there", "1 sample"]]
+
+
+def test_curves_are_thinned_with_their_ends(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(live, "MAX_POINTS", 10)
     path = tmp_path / "run.jsonl"
     begin_progress(str(path))
