@@ -57,7 +57,7 @@ class ModuleTree {
     this.plan = plan;
     this.view = view;
     this.root = moduleTree(plan);
-    this.open = new Set([""]);
+    this.open = new Set(this.openAtFirst());
     this.search = "";
     this.list = el("div", { role: "tree", class: "tree", "aria-label": "Modules" });
     const input = el("input", {
@@ -69,6 +69,15 @@ class ModuleTree {
     this.element = el("div", {}, input, this.legend(), header, this.list);
     this.list.addEventListener("keydown", (event) => this.key(event));
     this.render();
+  }
+
+  /** The root, and below it each module that holds nearly all the time of the one above. */
+  openAtFirst() {
+    const paths = [""];
+    for (let node = this.root; node; paths.push(node?.path ?? "")) {
+      node = [...node.children.values()].find((child) => child.children.size && child.seconds > 0.9 * node.seconds);
+    }
+    return paths;
   }
 
   legend() {

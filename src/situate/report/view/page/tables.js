@@ -9,7 +9,7 @@ function overview(plans) {
     return [el("span", { class: differs ? "differs" : "" }, label), ...values];
   });
   return [
-    tableOf(["figure", ...plans.map((plan) => plan.label)], rows),
+    el("div", { class: "figures" }, tableOf(["figure", ...plans.map((plan) => plan.label)], rows)),
     several ? el("p", { class: "pale" }, "Figures that differ are in bold.") : null,
     ...plans.map((plan) => boundSection(plan, several)),
     ...plans.filter((plan) => plan.methods.length).map(methodTable),

@@ -337,8 +337,8 @@ class Timeline {
       paint.fillStyle = colors.line;
       paint.fillRect(x, AXIS - 5, 1, 5);
       paint.fillStyle = colors.pale;
-      const text = this.tickText(Math.abs(tick) < step / 2 ? 0 : tick, step);
-      paint.fillText(text, Math.min(x + 3, this.scroller.clientWidth - 60), AXIS - 13);
+      if (x + 44 > this.scroller.clientWidth) continue;
+      paint.fillText(this.tickText(Math.abs(tick) < step / 2 ? 0 : tick, step), x + 3, AXIS - 13);
     }
     this.drawOverview();
   }
