@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from situate.report.view.bound_text import ARGUMENTS, OF_MEMORY, UNNAMED, bound_text
+from situate.report.view.bound_text import ARGUMENTS, NO_BOUND, OF_MEMORY, UNNAMED, bound_text
 from tests.report.handmade import chain
 
 
@@ -28,7 +28,8 @@ def test_a_bound_on_memory_has_an_argument_of_its_own() -> None:
 
 
 def test_a_plan_that_does_not_fit_has_none() -> None:
-    assert "does not fit" in str(bound_text(chain(3), None, None, None)["statement"])
+    text = bound_text(chain(3), None, None, None)
+    assert (text["statement"], text["argument"]) == ("There is no lower bound.", NO_BOUND)
 
 
 @pytest.mark.parametrize("name", ["critical path", "window", "joins", "deadline", "split"])

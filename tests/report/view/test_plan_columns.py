@@ -38,7 +38,7 @@ def test_devices_have_their_figures() -> None:
     columns, _, step = _columns(4, [0, 0, 1, 1])
     first = columns["devices"][0]
     assert (first["name"], first["ops"], first["busy"], first["limit"]) == ("gpu0", 2, 2.0, 1000)
-    assert first["peak"] == step.peak[0]
+    assert (first["peak"], first["held"]) == (step.peak[0], 20.0)
 
 
 def test_the_order_of_bars_is_by_device_and_then_by_start() -> None:

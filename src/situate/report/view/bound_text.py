@@ -23,6 +23,7 @@ ARGUMENTS = {
 """The argument of each bound, by its name in docs/bounds.md."""
 
 OF_MEMORY = "The bytes that must be held at once, on the devices that can hold them."
+NO_BOUND = "Bounds hold for plans that fit, and say nothing about others."
 UNNAMED = "The file of a plan holds the bound's value and not its name; see docs/bounds.md."
 
 
@@ -36,7 +37,7 @@ def bound_text(
         name: of the bound; None where unknown.
     """
     if lower_bound is None:
-        return {"statement": "There is no lower bound: the plan does not fit.", "argument": ""}
+        return {"statement": "There is no lower bound.", "argument": NO_BOUND}
     unit, objective = problem.graph.unit, problem.objective
     text = value_text(lower_bound, objective, unit)
     of_memory = OF_MEMORY if objective == "memory" else ""

@@ -52,6 +52,7 @@ def _devices(problem: Problem, schedule: Schedule) -> list[dict[str, Any]]:
     busy = computing_time(problem, schedule).tolist()
     counts = np.bincount(schedule.placement, minlength=problem.d).tolist()
     capacity, peak = problem.capacity.tolist(), schedule.peak.tolist()
+    held = np.bincount(schedule.placement, problem.persistent, problem.d).tolist()
     return [
         {
             "name": device.name,
@@ -60,6 +61,7 @@ def _devices(problem: Problem, schedule: Schedule) -> list[dict[str, Any]]:
             "ops": counts[d],
             "busy": busy[d],
             "peak": peak[d],
+            "held": held[d],
             "limit": None if capacity[d] >= UNLIMITED else capacity[d],
         }
         for d, device in enumerate(problem.cluster.devices)

@@ -178,21 +178,19 @@ class Plan {
     return cached(this, "byDevice", () => grouped(this.memory.device, this.devices.length));
   }
 
-  /** Times at which a device's memory changes, and the bytes from then on; and those held. */
+  /** Times at which a device's memory changes, and the bytes from then on; and those held for the step. */
   get curves() {
     return cached(this, "curves", () => this.devices.map((_, d) => this.curveOf(d)));
   }
 
   curveOf(device) {
-    const { clock, start, end, size, kind } = this.memory;
+    const { clock, start, end, size } = this.memory;
     const change = new Float64Array(clock.length + 1);
     const touched = new Uint8Array(clock.length + 1);
-    let held = 0;
     for (const i of this.byDevice.of(device)) {
       change[start[i]] += size[i];
       change[end[i]] -= size[i];
       touched[start[i]] = touched[end[i]] = 1;
-      if (kind[i] === 0) held += size[i];
     }
     const [time, use] = [[], []];
     for (let place = 0, bytes = 0; place < clock.length; place++) {
@@ -201,7 +199,7 @@ class Plan {
       time.push(clock[place]);
       use.push(bytes);
     }
-    return { time: Float64Array.from(time), use: Float64Array.from(use), held };
+    return { time: Float64Array.from(time), use: Float64Array.from(use), held: this.devices[device].held };
   }
 
   /** The bytes in use on a device at a time. */
