@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ElementTree
 from base64 import b64decode
 from dataclasses import replace
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from situate.report.view.document import page
 from situate.report.view.plan_report import PlanReport
 from tests.report.handmade import HOSTILE, chain, schedule
 from tests.report.outcome import Outcome, outcome
+from tests.report.view.browser import chromium
 
 
 def test_a_result_shows_its_figures_and_its_picture() -> None:
@@ -96,3 +98,14 @@ def test_a_large_step_says_how_to_write_its_report(monkeypatch: pytest.MonkeyPat
     html = to_html(outcome(chain(4), [0, 0, 1, 1]))
     assert "<iframe" not in html
     assert "situate view" in html
+
+
+def test_the_report_opens_within_another_page(tmp_path: Path) -> None:
+    with chromium() as browser:
+        (tmp_path / "notebook.html").write_text(to_html(outcome(chain(4), [0, 0, 1, 1])))
+        tab = browser.new_page()
+        tab.goto((tmp_path / "notebook.html").as_uri())
+        tab.click("summary")
+        frame = tab.frame_locator("iframe")
+        frame.locator("body[data-state=shown]").wait_for()
+        assert frame.locator("#title").inner_text() == "chain on pair"

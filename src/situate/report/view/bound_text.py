@@ -1,4 +1,4 @@
-"""A lower bound in words: what it says, and the argument that it rests on."""
+"""A lower bound in words: its statement and its argument."""
 
 from __future__ import annotations
 

@@ -29,6 +29,8 @@ SCRIPTS = (
     "model",
     "viewport",
     "lanes",
+    "overlay",
+    "controls",
     "timeline",
     "details",
     "modules",

@@ -77,8 +77,8 @@ class PlanReport:
     methods: tuple[MethodRow, ...] = field(default=())
 
     @classmethod
-    def of_result(cls, result: Result, compared: tuple[Result, ...] = ()) -> PlanReport:
-        """The report of a search's result, and of the `compared` results beside it."""
+    def of_result(cls, result: Result, others: Sequence[Result] = ()) -> PlanReport:
+        """The report of a search's result, with a row for each result of a comparison."""
         return cls(
             label=result.method,
             problem=result.problem,
@@ -87,7 +87,7 @@ class PlanReport:
             value=result.value,
             lower_bound=result.lower_bound,
             bounded_by=result.bounded_by,
-            methods=tuple(_method_row(r) for r in sorted(compared, key=lambda r: r.rank)),
+            methods=tuple(_method_row(r) for r in sorted(others, key=lambda r: r.rank)),
         )
 
     @classmethod
@@ -133,7 +133,7 @@ class PlanReport:
 def compared_reports(results: Sequence[Result]) -> list[PlanReport]:
     """The best of several methods' plans, with a row for each, and the second best beside it."""
     ranked = sorted((r for r in results if isfinite(r.makespan)), key=lambda result: result.rank)
-    first = [PlanReport.of_result(result, tuple(results)) for result in ranked[:1]]
+    first = [PlanReport.of_result(result, results) for result in ranked[:1]]
     return first + [PlanReport.of_result(result) for result in ranked[1:2]]
 
 

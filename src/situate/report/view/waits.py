@@ -37,10 +37,10 @@ def _arrivals(
         return arrival
     keys = schedule.tensor.astype(np.int64) * problem.d + schedule.target
     order = np.argsort(keys)
-    wanted = tensors.astype(np.int64) * problem.d + devices
-    place = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
+    edge_keys = tensors.astype(np.int64) * problem.d + devices
+    place = np.minimum(np.searchsorted(keys[order], edge_keys), len(keys) - 1)
     transfer = order[place]
-    return np.where(keys[transfer] == wanted, schedule.transfer_end[transfer], arrival)
+    return np.where(keys[transfer] == edge_keys, schedule.transfer_end[transfer], arrival)
 
 
 def path_columns(problem: Problem, schedule: Schedule) -> dict[str, NDArray[np.generic]]:

@@ -41,10 +41,19 @@ function paintTile(paint, color, hatch, scale = 1) {
   paint.beginPath();
   if ("/x".includes(hatch)) diagonals(paint, 1);
   if ("\\x".includes(hatch)) diagonals(paint, -1);
-  if (hatch === "-") { paint.moveTo(0, 4); paint.lineTo(TILE, 4); }
-  if (hatch === "|") { paint.moveTo(4, 0); paint.lineTo(4, TILE); }
+  if (hatch === "-") {
+    paint.moveTo(0, 4);
+    paint.lineTo(TILE, 4);
+  }
+  if (hatch === "|") {
+    paint.moveTo(4, 0);
+    paint.lineTo(4, TILE);
+  }
   paint.stroke();
-  if (hatch === ".") { paint.fillRect(1, 1, 1.5, 1.5); paint.fillRect(5, 5, 1.5, 1.5); }
+  if (hatch === ".") {
+    paint.fillRect(1, 1, 1.5, 1.5);
+    paint.fillRect(5, 5, 1.5, 1.5);
+  }
 }
 
 function diagonals(paint, direction) {
@@ -66,6 +75,19 @@ function swatch(index, label, patterned) {
 /** Colours of the style sheet's theme, for canvases. */
 function themeColors() {
   const style = getComputedStyle(document.documentElement);
-  const names = ["back", "lane", "ink", "pale", "line", "accent", "critical", "live", "held", "over"];
-  return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+  const names = [
+    "back",
+    "lane",
+    "ink",
+    "pale",
+    "line",
+    "accent",
+    "critical",
+    "live",
+    "held",
+    "over",
+  ];
+  return Object.fromEntries(
+    names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]),
+  );
 }

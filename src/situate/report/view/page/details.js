@@ -51,7 +51,8 @@ class Details {
 const deviceOf = (plan, op) => plan.devices[plan.ops.device[op]].name;
 
 function spoken(plan, hit) {
-  if (hit.kind === "memory") return `${plan.devices[hit.device].name}: ${sizeText(plan.useAt(hit.device, hit.time))}`;
+  if (hit.kind === "memory")
+    return `${plan.devices[hit.device].name}: ${sizeText(plan.useAt(hit.device, hit.time))}`;
   if (hit.kind === "transfer") return plan.graph.tensors.name.at(plan.transfers.tensor[hit.item]);
   const seconds = plan.ops.end[hit.item] - plan.ops.start[hit.item];
   return `${plan.opName(hit.item)}, ${timeText(seconds, plan.unit)} on ${deviceOf(plan, hit.item)}`;
@@ -68,11 +69,16 @@ function opRows(plan, op) {
     ops.slice[op] >= 0 ? ["slice", String(ops.slice[op])] : null,
     ops.replica[op] >= 0 ? ["replica", String(ops.replica[op])] : null,
     ["device", deviceOf(plan, op)],
-    ["time", `${timeText(end - start, plan.unit)}, from ${timeText(start, plan.unit)} to ${timeText(end, plan.unit)}`],
+    [
+      "time",
+      `${timeText(end - start, plan.unit)}, from ${timeText(start, plan.unit)} to ${timeText(end, plan.unit)}`,
+    ],
     optional("output", plan.outputBytes(op)),
     optional("held for the step", ops.persistent[op]),
     optional("workspace", ops.workspace[op]),
-    ops.flops[op] ? ["work", `${countText(ops.flops[op])} FLOP in ${plan.text("dtype", op)}`] : null,
+    ops.flops[op]
+      ? ["work", `${countText(ops.flops[op])} FLOP in ${plan.text("dtype", op)}`]
+      : null,
     ["signature", plan.text("signature", op)],
   ];
 }
@@ -82,7 +88,9 @@ function opTip(plan, { item, more }) {
     el("strong", {}, shortened(plan.opName(item), 80)),
     facts(opRows(plan, item).filter((row) => row && row[0] !== "signature")),
     el("p", {}, waitText(plan, item)),
-    more > 0 ? el("p", { class: "pale" }, `and ${plural(more, "more op")} at this pixel: zoom in`) : null,
+    more > 0
+      ? el("p", { class: "pale" }, `and ${plural(more, "more op")} at this pixel: zoom in`)
+      : null,
   ].filter(Boolean);
 }
 
@@ -95,7 +103,8 @@ function waitText(plan, op) {
   if (start - ready > 1e-9 * plan.makespan) {
     const place = plan.places[op];
     const lane = plan.lanes[plan.ops.device[op]];
-    const before = place > 0 ? `, which ran ${shortened(plan.opName(lane.items[place - 1]), 60)}` : "";
+    const before =
+      place > 0 ? `, which ran ${shortened(plan.opName(lane.items[place - 1]), 60)}` : "";
     return `Waits ${time(start - ready)} for its device${before}; its inputs are there at ${time(ready)}.`;
   }
   if (tensor < 0) return "Starts at once: it reads no tensor.";
@@ -105,9 +114,12 @@ function waitText(plan, op) {
   if (k === undefined) return `Starts when its last input is ready, from ${from}.`;
   const { source, start: begin, end } = plan.transfers;
   const queued = begin[k] - plan.ops.end[producer];
-  const queue = queued > 1e-9 * plan.makespan ? ` after ${time(queued)} in the channel's queue` : "";
-  return `Starts when its last input arrives, from ${from} on ${plan.devices[source[k]].name}: `
-    + `${time(end[k] - begin[k])} on the way${queue}.`;
+  const queue =
+    queued > 1e-9 * plan.makespan ? ` after ${time(queued)} in the channel's queue` : "";
+  return (
+    `Starts when its last input arrives, from ${from} on ${plan.devices[source[k]].name}: ` +
+    `${time(end[k] - begin[k])} on the way${queue}.`
+  );
 }
 
 function opPanel(plan, { item }, details) {
@@ -127,7 +139,12 @@ function opPanel(plan, { item }, details) {
 function listed(items, make) {
   const more = items.length - LISTED;
   const rows = items.slice(0, LISTED).map((item) => el("li", {}, ...make(item)));
-  return el("ul", {}, ...rows, more > 0 ? el("li", { class: "pale" }, `and ${number(more)} more`) : null);
+  return el(
+    "ul",
+    {},
+    ...rows,
+    more > 0 ? el("li", { class: "pale" }, `and ${number(more)} more`) : null,
+  );
 }
 
 function inputItem(plan, op, tensor, details) {
@@ -169,7 +186,9 @@ function transferTip(plan, { item, more }) {
   return [
     el("strong", {}, shortened(name, 80)),
     facts(transferRows(plan, item)),
-    more > 0 ? el("p", { class: "pale" }, `and ${plural(more, "more transfer")} at this pixel`) : null,
+    more > 0
+      ? el("p", { class: "pale" }, `and ${plural(more, "more transfer")} at this pixel`)
+      : null,
   ].filter(Boolean);
 }
 
@@ -192,17 +211,26 @@ function memoryRows(plan, { device, time }) {
   const use = plan.useAt(device, time);
   return [
     ["at", timeText(Math.max(0, time), plan.unit)],
-    ["in use", limit === null ? sizeText(use) : `${sizeText(use)}, ${shareText(use / limit)} of ${sizeText(limit)}`],
-    ["peak", sizeText(peak) + (limit !== null && peak > limit ? `, ${sizeText(peak - limit)} too much` : "")],
+    [
+      "in use",
+      limit === null
+        ? sizeText(use)
+        : `${sizeText(use)}, ${shareText(use / limit)} of ${sizeText(limit)}`,
+    ],
+    [
+      "peak",
+      sizeText(peak) +
+        (limit !== null && peak > limit ? `, ${sizeText(peak - limit)} too much` : ""),
+    ],
   ];
 }
 
 function holderTable(plan, { device, time }, count) {
   const holders = plan.holdersAt(device, time);
   const { size, kind } = plan.memory;
-  const rows = holders.slice(0, count).map((i) => [
-    shortened(plan.holderName(i), 48), HOLDER_KINDS[kind[i]], sizeText(size[i]),
-  ]);
+  const rows = holders
+    .slice(0, count)
+    .map((i) => [shortened(plan.holderName(i), 48), HOLDER_KINDS[kind[i]], sizeText(size[i])]);
   const rest = holders.slice(count).reduce((sum, i) => sum + size[i], 0);
   if (rest) rows.push([`${number(holders.length - count)} more`, "", sizeText(rest)]);
   return tableOf([], rows, [2]);

@@ -1,13 +1,32 @@
 // Numbers as text, and elements of the page whose content is always text, never markup.
-const TIMES = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
-const SIZES = [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]];
-const COUNTS = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
+const TIMES = [
+  [1, "s"],
+  [1e-3, "ms"],
+  [1e-6, "µs"],
+  [1e-9, "ns"],
+];
+const SIZES = [
+  [2 ** 40, "TiB"],
+  [2 ** 30, "GiB"],
+  [2 ** 20, "MiB"],
+  [2 ** 10, "KiB"],
+];
+const COUNTS = [
+  [1e15, "P"],
+  [1e12, "T"],
+  [1e9, "G"],
+  [1e6, "M"],
+  [1e3, "k"],
+];
 
 function threeDigits(value) {
   const size = Math.abs(value);
   const decimals = size > 0 && size < 1000 ? 2 - Math.floor(Math.log10(size)) : 0;
   const digits = Math.min(Math.max(decimals, 0), 3);
-  return value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return value.toLocaleString("en", {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  });
 }
 
 function timeText(value, unit) {
@@ -67,7 +86,12 @@ function tableOf(headings, rows, right = []) {
 /** Rows of a label and a value. */
 function facts(rows) {
   const kept = rows.filter((row) => row && row[1] !== "" && row[1] !== null);
-  return el("dl", {}, ...kept.flatMap(([label, value]) => [
-    el("dt", {}, label), el("dd", {}, value instanceof Node ? value : String(value)),
-  ]));
+  return el(
+    "dl",
+    {},
+    ...kept.flatMap(([label, value]) => [
+      el("dt", {}, label),
+      el("dd", {}, value instanceof Node ? value : String(value)),
+    ]),
+  );
 }

@@ -59,10 +59,13 @@ class LanePainter {
       paint.fillStyle = this.fills[kind];
       let run = null;
       for (let column = 0; column < width; column++) {
-        const height = this.used[column] ? this.columns[column * classes + kind] * heights[column] : 0;
+        const height = this.used[column]
+          ? this.columns[column * classes + kind] * heights[column]
+          : 0;
         const bottom = level[column];
         level[column] += height;
-        if (run && Math.abs(height - run.height) < MERGED && Math.abs(bottom - run.bottom) < MERGED) continue;
+        if (run && Math.abs(height - run.height) < MERGED && Math.abs(bottom - run.bottom) < MERGED)
+          continue;
         if (run) this.drawRun(box, run, column);
         run = height > 0 ? { column, height, bottom } : null;
       }
@@ -81,7 +84,12 @@ class LanePainter {
   }
 
   drawRun(box, { column, height, bottom }, end) {
-    this.paint.fillRect(box.left + column, box.top + box.height - bottom - height, end - column, height);
+    this.paint.fillRect(
+      box.left + column,
+      box.top + box.height - bottom - height,
+      end - column,
+      height,
+    );
   }
 
   drawWide(box, wide, rows) {
@@ -94,7 +102,12 @@ class LanePainter {
         const right = Math.min(bars[i + 1], box.width + 1);
         // Wide bars give up a pixel, so that neighbours of one colour can be told apart.
         const gap = right - left > 4 ? 1 : 0;
-        paint.fillRect(box.left + left, box.top + bars[i + 2] * height, right - left - gap, height - (rows > 1 ? 1 : 0));
+        paint.fillRect(
+          box.left + left,
+          box.top + bars[i + 2] * height,
+          right - left - gap,
+          height - (rows > 1 ? 1 : 0),
+        );
       }
     });
   }
@@ -113,7 +126,11 @@ function drawNames(paint, lane, box, view, nameOf, inkOf) {
     const room = Math.floor((right - left - 8) / 6.2);
     if (room < Math.min(nameOf(lane.items[i]).length, 10)) continue;
     paint.fillStyle = inkOf(lane.items[i]);
-    paint.fillText(shortened(nameOf(lane.items[i]), room), box.left + left + 4, box.top + box.height / 2);
+    paint.fillText(
+      shortened(nameOf(lane.items[i]), room),
+      box.left + left + 4,
+      box.top + box.height / 2,
+    );
   }
 }
 

@@ -35,18 +35,37 @@ class Page {
     const title = `${first.graph.name} on ${first.cluster}`;
     document.title = `${title} – situate`;
     document.getElementById("title").textContent = title;
-    const badges = first.figures.filter(([label]) => [first.objective, "lower bound", "gap"].includes(label))
-      .map(([label, value]) => el("span", { class: "badge" }, el("span", { class: "pale" }, `${label} `), value));
-    badges.push(el("span", { class: first.fits ? "badge good" : "badge bad" }, first.fits ? "✓ fits in memory" : "▲ does not fit"));
+    const badges = first.figures
+      .filter(([label]) => [first.objective, "lower bound", "gap"].includes(label))
+      .map(([label, value]) =>
+        el("span", { class: "badge" }, el("span", { class: "pale" }, `${label} `), value),
+      );
+    badges.push(
+      el(
+        "span",
+        { class: first.fits ? "badge good" : "badge bad" },
+        first.fits ? "✓ fits in memory" : "▲ does not fit",
+      ),
+    );
     document.getElementById("badges").append(...badges);
     this.notices();
   }
 
   notices() {
-    const notices = this.plans.filter((plan) => plan.bars < plan.graph.count)
-      .map((plan) => `${plan.label}: ${number(plan.graph.count)} ops are shown as ${number(plan.bars)} bars; a bar is a run of ops of one device and one colour.`);
-    notices.push(...this.plans.filter((plan) => plan.memory.omitted)
-      .map((plan) => `${plan.label}: the ${number(plan.memory.omitted)} smallest tensors are added up in the memory charts.`));
+    const notices = this.plans
+      .filter((plan) => plan.bars < plan.graph.count)
+      .map(
+        (plan) =>
+          `${plan.label}: ${number(plan.graph.count)} ops are shown as ${number(plan.bars)} bars; a bar is a run of ops of one device and one colour.`,
+      );
+    notices.push(
+      ...this.plans
+        .filter((plan) => plan.memory.omitted)
+        .map(
+          (plan) =>
+            `${plan.label}: the ${number(plan.memory.omitted)} smallest tensors are added up in the memory charts.`,
+        ),
+    );
     const box = document.getElementById("notice");
     box.textContent = notices.join(" ");
     box.hidden = !notices.length;
@@ -58,7 +77,9 @@ class Page {
       this.button("Fit", "The whole step (0)", () => this.view.fit()),
       this.button("+", "Zoom in (+)", () => this.view.zoom(0.6), "zoom in"),
       this.button("−", "Zoom out (−)", () => this.view.zoom(1 / 0.6), "zoom out"),
-      this.toggle("path", "Critical path"), this.toggle("arrows", "Transfers"), this.toggle("patterns", "Patterns"),
+      this.toggle("path", "Critical path"),
+      this.toggle("arrows", "Transfers"),
+      this.toggle("patterns", "Patterns"),
       ...this.filters(),
     );
     this.legend = el("span", { class: "legend" });
@@ -72,10 +93,16 @@ class Page {
 
   toggle(option, text) {
     const key = { path: "C", arrows: "T", patterns: "H" }[option];
-    const button = el("button", {
-      type: "button", title: `${text} on and off (${key})`, "aria-pressed": String(this.view.options[option]),
-      onclick: () => this.view.toggle(option),
-    }, text);
+    const button = el(
+      "button",
+      {
+        type: "button",
+        title: `${text} on and off (${key})`,
+        "aria-pressed": String(this.view.options[option]),
+        onclick: () => this.view.toggle(option),
+      },
+      text,
+    );
     this.view.subscribe(() => {
       button.setAttribute("aria-pressed", String(this.view.options[option]));
       if (option === "patterns") this.drawLegend();
@@ -88,41 +115,71 @@ class Page {
     if (this.legend.dataset.patterns === String(patterns)) return;
     this.legend.dataset.patterns = String(patterns);
     const entries = this.plans[0].graph.classes.map((label, i) =>
-      el("span", { class: "entry" }, swatch(i, label, patterns), shortened(label, 24)));
+      el("span", { class: "entry" }, swatch(i, label, patterns), shortened(label, 24)),
+    );
     this.legend.replaceChildren(...entries);
   }
 
   /** Menus of slices and replicas, if the step has any. */
   filters() {
-    return ["slice", "replica"].map((column) => {
-      const last = Math.max(...this.plans.map((plan) => plan.graph.ops[column].reduce((a, b) => Math.max(a, b), -1)));
-      if (last < 0) return null;
-      const numbers = [...Array(last + 1).keys()].map((i) => el("option", { value: String(i) }, `${column} ${i}`));
-      const menu = el("select", {
-        "aria-label": `Show one ${column}`,
-        onchange: (event) => {
-          this.view[column] = event.target.value === "" ? null : Number(event.target.value);
-          this.view.changed();
-        },
-      }, el("option", { value: "" }, `all ${column}s`), ...numbers);
-      this.view.subscribe(() => { menu.value = this.view[column] === null ? "" : String(this.view[column]); });
-      return menu;
-    }).filter(Boolean);
+    return ["slice", "replica"]
+      .map((column) => {
+        const last = Math.max(
+          ...this.plans.map((plan) => plan.graph.ops[column].reduce((a, b) => Math.max(a, b), -1)),
+        );
+        if (last < 0) return null;
+        const numbers = [...Array(last + 1).keys()].map((i) =>
+          el("option", { value: String(i) }, `${column} ${i}`),
+        );
+        const menu = el(
+          "select",
+          {
+            "aria-label": `Show one ${column}`,
+            onchange: (event) => {
+              this.view[column] = event.target.value === "" ? null : Number(event.target.value);
+              this.view.changed();
+            },
+          },
+          el("option", { value: "" }, `all ${column}s`),
+          ...numbers,
+        );
+        this.view.subscribe(() => {
+          menu.value = this.view[column] === null ? "" : String(this.view[column]);
+        });
+        return menu;
+      })
+      .filter(Boolean);
   }
 
   tabs() {
     const tabs = {
       Plan: () => overview(this.plans),
-      Details: () => this.lastDetails || [el("p", { class: "pale" }, "Click an op, a transfer, or a memory chart.")],
+      Details: () =>
+        this.lastDetails || [
+          el("p", { class: "pale" }, "Click an op, a transfer, or a memory chart."),
+        ],
       Modules: () => [this.tree()],
       Cluster: () => [clusterPicture(this.plans[this.chosen])],
       Why: () => explanation(this.plans),
     };
-    if (this.plans.length > 1) tabs.Compare = () => differencesOf(this.plans, this.content.differences);
+    if (this.plans.length > 1)
+      tabs.Compare = () => differencesOf(this.plans, this.content.differences);
     this.contents = tabs;
     const bar = document.getElementById("tabs");
     for (const name of Object.keys(tabs)) {
-      bar.append(el("button", { role: "tab", type: "button", id: `tab-${name}`, "aria-controls": "panel", onclick: () => this.open(name) }, name));
+      bar.append(
+        el(
+          "button",
+          {
+            role: "tab",
+            type: "button",
+            id: `tab-${name}`,
+            "aria-controls": "panel",
+            onclick: () => this.open(name),
+          },
+          name,
+        ),
+      );
     }
     bar.addEventListener("keydown", (event) => this.tabKey(event));
     this.open("Plan");
@@ -147,17 +204,27 @@ class Page {
     }
     const panel = document.getElementById("panel");
     panel.setAttribute("aria-labelledby", `tab-${name}`);
-    const menu = ["Modules", "Cluster"].includes(name) && this.plans.length > 1 ? [this.planMenu(name)] : [];
+    const menu =
+      ["Modules", "Cluster"].includes(name) && this.plans.length > 1 ? [this.planMenu(name)] : [];
     panel.replaceChildren(...menu, ...this.contents[name]());
     panel.scrollTop = 0;
   }
 
   planMenu(tab) {
-    const options = this.plans.map((plan, i) => el("option", { value: String(i), selected: i === this.chosen }, plan.label));
-    return el("select", {
-      "aria-label": "Plan",
-      onchange: (event) => { this.chosen = Number(event.target.value); this.open(tab); },
-    }, ...options);
+    const options = this.plans.map((plan, i) =>
+      el("option", { value: String(i), selected: i === this.chosen }, plan.label),
+    );
+    return el(
+      "select",
+      {
+        "aria-label": "Plan",
+        onchange: (event) => {
+          this.chosen = Number(event.target.value);
+          this.open(tab);
+        },
+      },
+      ...options,
+    );
   }
 
   tree() {
@@ -173,19 +240,39 @@ class Page {
 
   keys() {
     const help = document.getElementById("help");
-    help.append(el("h2", {}, "Keys and mouse"), tableOf([], HELP), this.button("Close", "Close", () => help.close()));
+    help.append(
+      el("h2", {}, "Keys and mouse"),
+      tableOf([], HELP),
+      this.button("Close", "Close", () => help.close()),
+    );
     document.getElementById("keys").addEventListener("click", () => help.showModal());
     document.getElementById("theme").addEventListener("click", () => switchTheme(this.view));
     document.addEventListener("keydown", (event) => this.key(event, help));
   }
 
   key(event, help) {
-    if (event.target.matches("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (
+      event.target.matches("input, select, textarea") ||
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey
+    )
+      return;
     const actions = {
-      c: () => this.view.toggle("path"), t: () => this.view.toggle("arrows"), h: () => this.view.toggle("patterns"),
-      w: () => this.view.zoom(0.6), s: () => this.view.zoom(1 / 0.6), a: () => this.view.pan(-0.1), d: () => this.view.pan(0.1),
-      "+": () => this.view.zoom(0.6), "=": () => this.view.zoom(0.6), "-": () => this.view.zoom(1 / 0.6),
-      0: () => this.view.fit(), "/": () => this.search.input.focus(), "?": () => help.showModal(), Escape: () => this.clear(),
+      c: () => this.view.toggle("path"),
+      t: () => this.view.toggle("arrows"),
+      h: () => this.view.toggle("patterns"),
+      w: () => this.view.zoom(0.6),
+      s: () => this.view.zoom(1 / 0.6),
+      a: () => this.view.pan(-0.1),
+      d: () => this.view.pan(0.1),
+      "+": () => this.view.zoom(0.6),
+      "=": () => this.view.zoom(0.6),
+      "-": () => this.view.zoom(1 / 0.6),
+      0: () => this.view.fit(),
+      "/": () => this.search.input.focus(),
+      "?": () => help.showModal(),
+      Escape: () => this.clear(),
     };
     if (!actions[event.key]) return;
     event.preventDefault();
@@ -215,7 +302,7 @@ async function start() {
     const data = document.getElementById("data");
     const content = await unpack(data.textContent);
     data.remove();
-    window.situate = new Page(content);  // for a look from the browser's console
+    window.situate = new Page(content); // for a look from the browser's console
     requestAnimationFrame(() => {
       performance.mark("first-picture");
       document.body.dataset.state = "shown";

@@ -115,7 +115,10 @@ class Plan {
   get places() {
     return cached(this, "places", () => {
       const places = new Uint32Array(this.n);
-      for (const lane of this.lanes) lane.items.forEach((op, i) => { places[op] = i; });
+      for (const lane of this.lanes)
+        lane.items.forEach((op, i) => {
+          places[op] = i;
+        });
       return places;
     });
   }
@@ -152,7 +155,8 @@ class Plan {
     return cached(this, "transferIndex", () => {
       const { tensor, target } = this.transfers;
       const index = new Map();
-      for (let k = 0; k < tensor.length; k++) index.set(tensor[k] * this.devices.length + target[k], k);
+      for (let k = 0; k < tensor.length; k++)
+        index.set(tensor[k] * this.devices.length + target[k], k);
       return index;
     });
   }
@@ -199,7 +203,11 @@ class Plan {
       time.push(clock[place]);
       use.push(bytes);
     }
-    return { time: Float64Array.from(time), use: Float64Array.from(use), held: this.devices[device].held };
+    return {
+      time: Float64Array.from(time),
+      use: Float64Array.from(use),
+      held: this.devices[device].held,
+    };
   }
 
   /** The bytes in use on a device at a time. */
@@ -239,7 +247,9 @@ class Plan {
   get isCritical() {
     return cached(this, "isCritical", () => {
       const flags = new Uint8Array(this.n + this.transfers.tensor.length);
-      this.path.item.forEach((item, i) => { if (this.path.kind[i] < 2) flags[item] = 1; });
+      this.path.item.forEach((item, i) => {
+        if (this.path.kind[i] < 2) flags[item] = 1;
+      });
       return flags;
     });
   }

@@ -61,11 +61,22 @@ class ModuleTree {
     this.search = "";
     this.list = el("div", { role: "tree", class: "tree", "aria-label": "Modules" });
     const input = el("input", {
-      type: "search", placeholder: "Search modules", "aria-label": "Search modules",
-      oninput: (event) => { this.search = event.target.value.toLowerCase(); this.render(); },
+      type: "search",
+      placeholder: "Search modules",
+      "aria-label": "Search modules",
+      oninput: (event) => {
+        this.search = event.target.value.toLowerCase();
+        this.render();
+      },
     });
-    const header = el("div", { class: "tree-row head" }, el("span", {}, "module"), el("span", {}, "devices"),
-      el("span", {}, "time"), el("span", {}, "held"));
+    const header = el(
+      "div",
+      { class: "tree-row head" },
+      el("span", {}, "module"),
+      el("span", {}, "devices"),
+      el("span", {}, "time"),
+      el("span", {}, "held"),
+    );
     this.element = el("div", {}, input, this.legend(), header, this.list);
     this.list.addEventListener("keydown", (event) => this.key(event));
     this.render();
@@ -75,14 +86,19 @@ class ModuleTree {
   openAtFirst() {
     const paths = [""];
     for (let node = this.root; node; paths.push(node?.path ?? "")) {
-      node = [...node.children.values()].find((child) => child.children.size && child.seconds > 0.9 * node.seconds);
+      node = [...node.children.values()].find(
+        (child) => child.children.size && child.seconds > 0.9 * node.seconds,
+      );
     }
     return paths;
   }
 
   legend() {
-    const entries = this.plan.devices.slice(0, 16).map((device, d) =>
-      el("span", { class: "entry" }, deviceMark(d), shortened(device.name, 14)));
+    const entries = this.plan.devices
+      .slice(0, 16)
+      .map((device, d) =>
+        el("span", { class: "entry" }, deviceMark(d), shortened(device.name, 14)),
+      );
     return el("p", { class: "legend" }, ...entries);
   }
 
@@ -109,7 +125,8 @@ class ModuleTree {
   render() {
     const rows = this.rows();
     const shown = rows.slice(0, MAX_TREE_ROWS).map(([node, depth]) => this.row(node, depth));
-    if (rows.length > MAX_TREE_ROWS) shown.push(el("p", { class: "pale" }, "More: search, or close some parts."));
+    if (rows.length > MAX_TREE_ROWS)
+      shown.push(el("p", { class: "pale" }, "More: search, or close some parts."));
     this.list.replaceChildren(...shown);
     if (this.list.firstChild) this.list.firstChild.tabIndex = 0;
   }
@@ -118,15 +135,22 @@ class ModuleTree {
     const leaf = node.children.size === 0;
     const expanded = this.open.has(node.path) || Boolean(this.search);
     const mark = leaf ? "" : expanded ? "▾" : "▸";
-    const row = el("div", {
-      role: "treeitem", class: "tree-row", tabindex: "-1", "aria-level": String(depth + 1),
-      "aria-expanded": leaf ? null : String(expanded), title: node.path,
-      onclick: () => this.toggle(node),
-    },
-    el("span", { class: "tree-name" }, el("span", { class: "mark" }, mark), node.name),
-    this.shares(node),
-    el("span", { class: "right" }, timeText(node.seconds, this.plan.unit)),
-    el("span", { class: "right" }, sizeText(node.held)));
+    const row = el(
+      "div",
+      {
+        role: "treeitem",
+        class: "tree-row",
+        tabindex: "-1",
+        "aria-level": String(depth + 1),
+        "aria-expanded": leaf ? null : String(expanded),
+        title: node.path,
+        onclick: () => this.toggle(node),
+      },
+      el("span", { class: "tree-name" }, el("span", { class: "mark" }, mark), node.name),
+      this.shares(node),
+      el("span", { class: "right" }, timeText(node.seconds, this.plan.unit)),
+      el("span", { class: "right" }, sizeText(node.held)),
+    );
     row.querySelector(".tree-name").style.paddingLeft = `${12 * depth}px`;
     row.node = node;
     return row;
@@ -134,14 +158,22 @@ class ModuleTree {
 
   shares(node) {
     const total = [...node.byDevice.values()].reduce((a, b) => a + b, 0);
-    const parts = [...node.byDevice].sort((a, b) => a[0] - b[0]).map(([device, seconds]) => {
-      const part = el("span", { class: "share" }, seconds / total > 0.18 ? String(device) : "");
-      part.style.width = `${(100 * seconds) / total}%`;
-      markDevice(part, device);
-      return part;
-    });
-    const text = [...node.byDevice].map(([d, s]) => `${this.plan.devices[d].name} ${shareText(s / total)}`);
-    return el("span", { class: "shares", title: text.join("\n"), role: "img", "aria-label": text.join(", ") }, ...parts);
+    const parts = [...node.byDevice]
+      .sort((a, b) => a[0] - b[0])
+      .map(([device, seconds]) => {
+        const part = el("span", { class: "share" }, seconds / total > 0.18 ? String(device) : "");
+        part.style.width = `${(100 * seconds) / total}%`;
+        markDevice(part, device);
+        return part;
+      });
+    const text = [...node.byDevice].map(
+      ([d, s]) => `${this.plan.devices[d].name} ${shareText(s / total)}`,
+    );
+    return el(
+      "span",
+      { class: "shares", title: text.join("\n"), role: "img", "aria-label": text.join(", ") },
+      ...parts,
+    );
   }
 
   toggle(node) {
@@ -159,8 +191,9 @@ class ModuleTree {
       return;
     }
     const { of, texts } = this.plan.graph.ops.module;
-    const inside = texts.lines.map((path) => `${path}.`.startsWith(`${node.path}.`)
-      || (!path && node.path === "(no module)"));
+    const inside = texts.lines.map(
+      (path) => `${path}.`.startsWith(`${node.path}.`) || (!path && node.path === "(no module)"),
+    );
     const flags = Uint8Array.from(of, (module) => (inside[module] ? 1 : 0));
     this.view.match = { plan: this.plan, flags, text: node.path };
     this.view.changed();
@@ -175,8 +208,12 @@ class ModuleTree {
     const moves = {
       ArrowDown: () => rows[place + 1]?.focus(),
       ArrowUp: () => rows[place - 1]?.focus(),
-      ArrowRight: () => { if (!isOpen) this.toggleAt(row.node, place); },
-      ArrowLeft: () => { if (isOpen) this.toggleAt(row.node, place); },
+      ArrowRight: () => {
+        if (!isOpen) this.toggleAt(row.node, place);
+      },
+      ArrowLeft: () => {
+        if (isOpen) this.toggleAt(row.node, place);
+      },
       Enter: () => this.toggleAt(row.node, place),
       " ": () => this.toggleAt(row.node, place),
     };

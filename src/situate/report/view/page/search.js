@@ -5,12 +5,19 @@ class Search {
   constructor(plans, view, panes, details) {
     Object.assign(this, { plans, view, panes, details });
     this.input = el("input", {
-      type: "search", placeholder: "Search ops and modules  ( / )", "aria-label": "Search ops and modules",
-      oninput: () => this.find(), onkeydown: (event) => this.key(event),
+      type: "search",
+      placeholder: "Search ops and modules  ( / )",
+      "aria-label": "Search ops and modules",
+      oninput: () => this.find(),
+      onkeydown: (event) => this.key(event),
     });
     this.results = el("ul", { class: "results", "aria-label": "Matches", hidden: true });
     document.getElementById("search").append(this.input, this.results);
-    this.input.addEventListener("blur", () => setTimeout(() => { this.results.hidden = true; }, 200));
+    this.input.addEventListener("blur", () =>
+      setTimeout(() => {
+        this.results.hidden = true;
+      }, 200),
+    );
   }
 
   find() {
@@ -31,17 +38,31 @@ class Search {
   list(plan, { ops, count }) {
     const rows = ops.map((op) => {
       const seconds = timeText(plan.ops.end[op] - plan.ops.start[op], plan.unit);
-      return el("li", {}, el("button", {
-        type: "button", onmousedown: () => this.open(op), onclick: () => this.open(op),
-      }, el("span", {}, shortened(plan.opName(op), 60)), el("span", { class: "pale" }, ` ${seconds} · ${deviceOf(plan, op)}`)));
+      return el(
+        "li",
+        {},
+        el(
+          "button",
+          {
+            type: "button",
+            onmousedown: () => this.open(op),
+            onclick: () => this.open(op),
+          },
+          el("span", {}, shortened(plan.opName(op), 60)),
+          el("span", { class: "pale" }, ` ${seconds} · ${deviceOf(plan, op)}`),
+        ),
+      );
     });
-    const text = count > ops.length ? `${number(count)} ops match; the longest are listed` : plural(count, "match").replace("matchs", "matches");
+    const text =
+      count > ops.length
+        ? `${number(count)} ops match; the longest are listed`
+        : plural(count, "match").replace("matchs", "matches");
     this.results.replaceChildren(el("li", { class: "pale" }, text), ...rows);
     this.results.hidden = false;
   }
 
   open(op) {
-    this.panes[0].choose(op);
+    this.panes[0].controls.choose(op);
     this.results.hidden = true;
   }
 
