@@ -10,7 +10,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from situate.cli.terminal import note
 from situate.data.problem import Problem
@@ -18,10 +18,12 @@ from situate.errors import MissingExtra, SituateError
 from situate.files.atomic import write_failure
 from situate.report.learning_curve import Curve
 from situate.report.pictures.formats import format_of
-from situate.report.view.plan_report import PlanReport
 from situate.results.result import Result
 from situate.schedule.schedule import Schedule
 from situate.writers import schedule_json
+
+if TYPE_CHECKING:
+    from situate.report.view.plan_report import PlanReport
 
 
 def check_outputs(inputs: Iterable[str | None], outputs: Iterable[str | None]) -> None:

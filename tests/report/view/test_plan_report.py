@@ -27,8 +27,16 @@ def test_a_plan_from_a_file_has_the_figures_of_its_result() -> None:
     report = PlanReport.of_plan("mine", result.plan, result.problem, result.schedule)
     figures = dict(report.figures)
     expected = dict(tables.figures(result))
+    assert report.bounded_by == result.bounded_by
     for label in ("makespan", "gap", "fits in memory", "devices used", "method", "rules"):
         assert figures[label] == expected[label]
+
+
+def test_the_bound_of_a_large_plan_has_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = solve(chain(4), "single")
+    monkeypatch.setattr("situate.report.view.plan_report.MAX_NAMED_OPS", 3)
+    report = PlanReport.of_plan("mine", result.plan, result.problem, result.schedule)
+    assert report.bounded_by is None
 
 
 def test_columns_hold_the_explanation_and_the_bound() -> None:

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from situate.cli.search_options import ProblemOptions
     from situate.cli.step_options import StepOptions
     from situate.data.problem import Problem
+    from situate.report.view.plan_report import PlanReport
     from situate.results.result import Result
+    from situate.schedule.schedule import Schedule
 
 SEARCH_OPTIONS = (
     *("objective", "method", "rules", "time_limit", "evaluations", "seed", "threads"),
@@ -66,8 +68,6 @@ def explain(
     If the plan does not fit, it shows by how much, where, and how much more memory would do. A plan
     of a network of the zoo or of a function needs no MODEL, and one for a preset no --cluster.
     """
-    from pathlib import Path
-
     import msgspec
 
     from situate.cli.answer import fit_status, print_json, print_table
@@ -77,8 +77,6 @@ def explain(
     from situate.cli.outputs import draw_picture, write_report, write_schedule
     from situate.report.explain import explain as explanation_of
     from situate.report.explanation_table import explanation_table
-    from situate.report.view.plan_report import PlanReport
-    from situate.results.plan import Plan
 
     check_method(method)
     model, plan = model_and_plan(model, plan)
@@ -86,26 +84,42 @@ def explain(
         return explain_language_model(call, model, plan, problem, language, outputs.as_json)
     language.refuse()
     outputs.check([model, plan, problem.cluster, problem.costs], budget.progress)
+    result = None
     if plan is not None:
         _check_no_search(call)
         cluster, costs = problem.cluster, problem.costs
         instance, schedule = read_planned(model, plan, cluster, costs, step.capture())
-        report = PlanReport.of_plan(Path(plan).stem, Plan.read(plan), instance, schedule)
     else:
         result = _searched(model, method, problem, step, budget)
         instance, schedule = result.problem, result.schedule
-        report = PlanReport.of_result(result)
     explanation = explanation_of(instance, schedule)
     try:
         write_schedule(instance, schedule, outputs.schedule)
         draw_picture(instance, schedule, outputs.picture)
-        write_report([report], outputs.report)
+        if outputs.report is not None:
+            report = _report(plan, result, instance, schedule)
+            write_report([report], outputs.report)
     finally:
         if outputs.as_json:
             print_json(_names(instance) | msgspec.to_builtins(explanation))
         else:
             print_table(explanation_table(explanation))
     return fit_status(instance, schedule)
+
+
+def _report(
+    path: str | None, result: Result | None, problem: Problem, schedule: Schedule
+) -> PlanReport:
+    """The report of a search's result, or of the plan in a file."""
+    from pathlib import Path
+
+    from situate.report.view.plan_report import PlanReport
+    from situate.results.plan import Plan
+
+    if result is not None:
+        return PlanReport.of_result(result)
+    assert path is not None
+    return PlanReport.of_plan(Path(path).stem, Plan.read(path), problem, schedule)
 
 
 def _searched(

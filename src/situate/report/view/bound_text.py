@@ -25,6 +25,7 @@ ARGUMENTS = {
 OF_MEMORY = "The bytes that must be held at once, on the devices that can hold them."
 NO_BOUND = "Bounds hold for plans that fit, and say nothing about others."
 UNNAMED = "The file of a plan holds the bound's value and not its name; see docs/bounds.md."
+"""The argument of a bound that could not be named."""
 
 
 def bound_text(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from io import StringIO
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.console import Console, Group, RenderableType
 
+from situate.bounds.lower_bound import bound_name
 from situate.bounds.rounding import gap
 from situate.data.problem import Problem
 from situate.report.explain import explain
@@ -29,6 +31,10 @@ if TYPE_CHECKING:
     from situate.results.plan import Plan
     from situate.results.result import Result
 
+MAX_NAMED_OPS = 20_000
+"""Most ops of a plan from a file whose bound is computed again for its name."""
+NAMING_SECONDS = 2.0
+"""Seconds after which no other bound is computed for that."""
 TEXT_WIDTH = 72
 """Columns of the explanation's text."""
 
@@ -100,7 +106,7 @@ class PlanReport:
             figures=tuple(_plan_figures(plan, problem, schedule)),
             value=plan.value,
             lower_bound=plan.lower_bound,
-            bounded_by=None,
+            bounded_by=_bound_name(plan, problem),
         )
 
     def columns(self, max_bars: int = MAX_BARS) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -135,6 +141,13 @@ def compared_reports(results: Sequence[Result]) -> list[PlanReport]:
     ranked = sorted((r for r in results if isfinite(r.makespan)), key=lambda result: result.rank)
     first = [PlanReport.of_result(result, results) for result in ranked[:1]]
     return first + [PlanReport.of_result(result) for result in ranked[1:2]]
+
+
+def _bound_name(plan: Plan, problem: Problem) -> str | None:
+    """The name of a plan's bound, which its file does not hold; None if it takes too long."""
+    if plan.lower_bound is None or problem.n > MAX_NAMED_OPS:
+        return None
+    return bound_name(problem, plan.lower_bound, time.perf_counter() + NAMING_SECONDS)
 
 
 def _plan_figures(plan: Plan, problem: Problem, schedule: Schedule) -> list[tuple[str, str]]:
