@@ -28,7 +28,15 @@ def test_a_plan_from_a_file_has_the_figures_of_its_result() -> None:
     figures = dict(report.figures)
     expected = dict(tables.figures(result))
     assert report.bounded_by == result.bounded_by
-    for label in ("makespan", "gap", "fits in memory", "devices used", "method", "rules"):
+    for label in (
+        "makespan",
+        "lower bound",
+        "gap",
+        "fits in memory",
+        "devices used",
+        "method",
+        "rules",
+    ):
         assert figures[label] == expected[label]
 
 

@@ -99,14 +99,15 @@ class PlanReport:
     @classmethod
     def of_plan(cls, label: str, plan: Plan, problem: Problem, schedule: Schedule) -> PlanReport:
         """The report of a plan from a file."""
+        name = _bound_name(plan, problem)
         return cls(
             label=label,
             problem=problem,
             schedule=schedule,
-            figures=tuple(_plan_figures(plan, problem, schedule)),
+            figures=tuple(_plan_figures(plan, problem, schedule, name)),
             value=plan.value,
             lower_bound=plan.lower_bound,
-            bounded_by=_bound_name(plan, problem),
+            bounded_by=name,
         )
 
     def columns(self, max_bars: int = MAX_BARS) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -150,15 +151,17 @@ def _bound_name(plan: Plan, problem: Problem) -> str | None:
     return bound_name(problem, plan.lower_bound, time.perf_counter() + NAMING_SECONDS)
 
 
-def _plan_figures(plan: Plan, problem: Problem, schedule: Schedule) -> list[tuple[str, str]]:
+def _plan_figures(
+    plan: Plan, problem: Problem, schedule: Schedule, bounded_by: str | None
+) -> list[tuple[str, str]]:
     unit, used = problem.graph.unit, len(set(schedule.placement.tolist()))
     value = float("inf") if plan.value is None else plan.value
     rows = [(OBJECTIVES[problem.objective], value_text(value, problem.objective, unit))]
     if plan.lower_bound is not None:
-        bound = plan.lower_bound
+        bound = value_text(plan.lower_bound, problem.objective, unit)
         rows += [
-            ("lower bound", value_text(bound, problem.objective, unit)),
-            ("gap", gap_text(gap(problem, value, bound))),
+            ("lower bound", f"{bound}, by {bounded_by}" if bounded_by else bound),
+            ("gap", gap_text(gap(problem, value, plan.lower_bound))),
         ]
     if problem.objective != "time":
         rows.append(("makespan", time_text(schedule.makespan, unit)))

@@ -28,6 +28,7 @@ class Details {
 
   /** Selects a hit and shows all about it; null selects nothing. */
   choose(plan, hit) {
+    this.hideTip();
     if (!hit) {
       this.view.select(null, null);
       return;
