@@ -12,7 +12,7 @@ STUBS := $(BIN)/python -m nanobind.stubgen -q -r -m situate._core
 # Else pytest would rewrite the assertions of 600 files anew in every process.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test bench homes lint format stubs sanitize build clean FORCE
+.PHONY: demo test docs bench homes lint format stubs sanitize build clean FORCE
 .DEFAULT_GOAL := build
 
 build: $(VENV)/.core
@@ -37,7 +37,7 @@ $(VENV)/.demo: $(VENV)/.torch $(VENV)/.core
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.torch | $(VENV)/.core
 	$(INSTALL) --no-build-isolation --config-settings=cmake.define.SITUATE_WERROR=ON \
-		-e '.[torch,onnx,baselines,exact,report,discover,dev]'
+		-e '.[torch,onnx,baselines,exact,report,discover,docs,dev]'
 	@touch $@
 
 # PyTorch is downloaded while the core compiles; `.tools` holds the one package that both install.
@@ -51,6 +51,16 @@ demo: $(VENV)/.tools
 
 test: $(VENV)/.core $(VENV)/.dev
 	$(PYTEST) $(TESTS)
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/.core
+	$(INSTALL) --no-build-isolation -e '.[docs]'
+	@touch $@
+
+# Static files in build/site/html, for any web server; the build fails at a broken link.
+docs: $(VENV)/.core $(VENV)/.docs
+	$(BIN)/python site/stage.py build/site/pages
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build -q --strict -f site/mkdocs.yml
+	@echo "The site is build/site/html: $(BIN)/python -m http.server -b 127.0.0.1 -d build/site/html"
 
 bench: $(VENV)/.core $(VENV)/.dev
 	$(BIN)/python -m benchmarks $(BENCH)

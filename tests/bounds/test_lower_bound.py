@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from situate.bounds.lower_bound import bound_in_time, lower_bound, tightest_bound
+from situate.bounds.lower_bound import bound_in_time, bound_name, lower_bound, tightest_bound
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Objective, Problem
 from situate.data.rules import RULES
@@ -19,6 +19,16 @@ from tests.solvers.families import OBJECTIVES, apart, chain, devices, fork, grap
 
 SEEDS = 480
 CHUNKS = 8
+
+
+# A bound of a file is found again by its value.
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_bound_is_named_by_its_value(objective: Objective) -> None:
+    problem = dataclasses.replace(random_problem(7), objective=objective)
+    bound = tightest_bound(problem)
+    # Of equal bounds, the first.
+    assert bound_name(problem, bound.value, until=float("inf")) == bound.name
+    assert bound_name(problem, bound.value * 1.001 + 1, until=float("inf")) is None
 
 
 # The bound is below every plan, which exhaustive search shows.

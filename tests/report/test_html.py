@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ElementTree
 from base64 import b64decode
 from dataclasses import replace
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +15,11 @@ from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
 from situate.report import tables
 from situate.report.html import to_html
+from situate.report.view.document import page
+from situate.report.view.plan_report import PlanReport
 from tests.report.handmade import HOSTILE, chain, schedule
 from tests.report.outcome import Outcome, outcome
+from tests.report.view.browser import chromium
 
 
 def test_a_result_shows_its_figures_and_its_picture() -> None:
@@ -76,3 +80,32 @@ def test_a_schedule_that_never_ends_has_no_picture() -> None:
     result = outcome(chain(1), [0])
     endless = replace(result, schedule=replace(result.schedule, makespan=math.inf))
     assert "<img" not in to_html(endless)
+    assert "<iframe" not in to_html(endless)
+
+
+# The report of a browser stands behind a click, in a sandbox.
+def test_the_report_is_a_page_in_a_sandbox_and_loads_when_it_is_opened() -> None:
+    result = outcome(chain(4), [0, 0, 1, 1])
+    (frame,) = ElementTree.fromstring(to_html(result)).iter("iframe")
+    assert (frame.attrib["sandbox"], frame.attrib["loading"]) == ("allow-scripts", "lazy")
+    kind, _, content = frame.attrib["src"].partition(",")
+    assert kind == "data:text/html;base64"
+    assert b64decode(content) == page([PlanReport.of_result(result)])
+
+
+def test_a_large_step_says_how_to_write_its_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("situate.report.html.MAX_OPS", 3)
+    html = to_html(outcome(chain(4), [0, 0, 1, 1]))
+    assert "<iframe" not in html
+    assert "situate view" in html
+
+
+def test_the_report_opens_within_another_page(tmp_path: Path) -> None:
+    with chromium() as browser:
+        (tmp_path / "notebook.html").write_text(to_html(outcome(chain(4), [0, 0, 1, 1])))
+        tab = browser.new_page()
+        tab.goto((tmp_path / "notebook.html").as_uri())
+        tab.click("summary")
+        frame = tab.frame_locator("iframe")
+        frame.locator("body[data-state=shown]").wait_for()
+        assert frame.locator("#title").inner_text() == "chain on pair"

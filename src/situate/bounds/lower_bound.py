@@ -92,6 +92,25 @@ def tightest_bound(
     return Bound(_rounded(problem, tightest.value), tightest.name)
 
 
+def bound_name(problem: Problem, value: float, until: float) -> str | None:
+    """The name of the bound with a value, such as that of a plan's file.
+
+    Args:
+        problem: of the plan.
+        value: of the bound.
+        until: time of `time.perf_counter` after which no other bound starts.
+
+    Returns:
+        The first bound with that value; None if no bound has it, or none was found in time.
+    """
+    if problem.objective == "memory":
+        values = ((float(need.peak), need.name) for need in needs(problem, until))
+    else:
+        bounds = _begun_by(until, problem, _bounds(problem, until, until))
+        values = ((_rounded(problem, bound.value), bound.name) for bound in bounds)
+    return next((name for size, name in values if size == value), None)
+
+
 def _value(bound: Bound) -> float:
     return bound.value
 

@@ -27,6 +27,7 @@ from situate.cli.commands import (
     study,
     train,
     verify,
+    view,
 )
 from situate.cli.failures import failure_status, plain_message, thread_errors
 from situate.cli.terminal import BAD_INPUT, INTERRUPTED, fail, note
@@ -67,6 +68,7 @@ for command in (
     compare.compare,
     bench.bench,
     explain.explain,
+    view.view,
     info.info,
     convert.convert,
     export.export,

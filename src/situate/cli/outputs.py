@@ -10,7 +10,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from situate.cli.terminal import note
 from situate.data.problem import Problem
@@ -21,6 +21,9 @@ from situate.report.pictures.formats import format_of
 from situate.results.result import Result
 from situate.schedule.schedule import Schedule
 from situate.writers import schedule_json
+
+if TYPE_CHECKING:
+    from situate.report.view.plan_report import PlanReport
 
 
 def check_outputs(inputs: Iterable[str | None], outputs: Iterable[str | None]) -> None:
@@ -59,6 +62,15 @@ def check_picture(path: str | None, option: str = "picture") -> None:
     format_of(path, option)
     if importlib.util.find_spec("matplotlib") is None:
         raise MissingExtra("matplotlib", "report")
+
+
+def check_report(path: str | None) -> None:
+    """
+    Raises:
+        SituateError: no browser would show a file of that name.
+    """
+    if path is not None and not path.endswith((".html", ".htm")):
+        raise SituateError(f"report {path!r}: must end in .html")
 
 
 def check_trace(path: str | None) -> None:
@@ -169,6 +181,19 @@ def draw_picture(problem: Problem, schedule: Schedule, path: str | None, **headi
 
         draw(problem, schedule, path, **heading)
         note(f"wrote {path}")
+
+
+def write_report(reports: Sequence[PlanReport], path: str | None) -> None:
+    """Write the report of plans for a browser, unless `path` is None or a schedule never ends."""
+    if path is None:
+        return
+    if not all(math.isfinite(report.schedule.makespan) for report in reports):
+        note(f"did not write {path}: a schedule that never ends has no times")
+        return
+    from situate.report.view.document import write
+
+    write(reports, path)
+    note(f"wrote {path}")
 
 
 def draw_curves(results: Sequence[Result], curves: Sequence[Curve], path: str | None) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from situate.cli.learning_options import LearningOptions
+from situate.cli.live.progress_file import progress_file
 from situate.cli.progress import SearchProgress, tensorboard
 from situate.cli.search_options import SearchBudget
 from situate.cli.terminal import note, working
@@ -22,7 +23,7 @@ from situate.report.learning_curve import Curve
 from situate.report.text import plural
 from situate.report.units import time_text
 from situate.results.choice import Choice
-from situate.results.result import Overtime, Result
+from situate.results.result import Overtime, Progress, Result
 from situate.solvers import LEARNERS, METHODS, solve
 from situate.solvers.learned.driver import SAMPLES
 from situate.solvers.learned.learner import Learning
@@ -100,7 +101,13 @@ def _search(
     learning: Learning,
     progress: SearchProgress,
 ) -> Result:
-    with working(f"{method}: searching; Ctrl-C keeps the best plan so far") as show:
+    task = f"{method}: searching; Ctrl-C keeps the best plan so far"
+    with progress_file(budget.progress, problem, method) as file, working(task) as show:
+
+        def report(state: Progress) -> None:
+            file.report(state)
+            show(progress.update(state))
+
         result = solve(
             problem,
             method,
@@ -108,9 +115,10 @@ def _search(
             evaluations=budget.evaluations,
             seed=budget.seed,
             threads=budget.threads,
-            on_progress=lambda state: show(progress.update(state)),
+            on_progress=report,
             learning=learning,
         )
+        file.end(result)
     if result.overtime is not None and budget.time_limit is not None:
         note(OVERTIME[result.overtime].format(method, budget.time_limit, result.seconds))
     return result

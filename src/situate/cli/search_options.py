@@ -87,6 +87,14 @@ class SearchBudget:
     ] = None
     seed: Seed = 0
     threads: Threads = None
+    progress: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the progress of the search there, which 'situate view --serve FILE' shows "
+            "live.",
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         if self.time_limit is not None and not self.time_limit >= 0:
@@ -100,7 +108,7 @@ class OutputOptions:
     """The files that a command writes, and the form of its answer.
 
     Raises:
-        SituateError: the picture has an unknown format.
+        SituateError: the picture has an unknown format, or the report another ending than .html.
     """
 
     out: Annotated[str | None, typer.Option(metavar="FILE", help="Write the plan, as JSON.")] = None
@@ -113,6 +121,13 @@ class OutputOptions:
             "--schedule",
             metavar="FILE",
             help="Write every op and transfer with its devices, start and end, as JSON.",
+        ),
+    ] = None
+    report: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write a report for the browser, as .html: timeline, memory, modules, links.",
         ),
     ] = None
     dry_run: Annotated[
@@ -131,10 +146,11 @@ class OutputOptions:
         Raises:
             SituateError: a file cannot be written, or is also an input or another output.
         """
-        from situate.cli.outputs import check_outputs, check_picture
+        from situate.cli.outputs import check_outputs, check_picture, check_report
 
-        check_outputs(inputs, [self.out, self.picture, self.schedule, *others])
+        check_outputs(inputs, [self.out, self.picture, self.schedule, self.report, *others])
         check_picture(self.picture)
+        check_report(self.report)
 
 
 @option_class

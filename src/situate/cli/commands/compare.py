@@ -51,15 +51,17 @@ def compare(
     --time-limit and --evaluations hold for each method. With --samples, methods that learn and
     'random' measure that many placements, however long it takes. The options from --samples to
     --study, --curves and --tensorboard are for methods that learn; --out, --picture and --schedule
-    take the best plan.
+    take the best plan; --report shows the best two side by side, and all in a table.
     """
     from situate.cli.answer import result_status, show_comparison
     from situate.cli.comparison import best_result, method_names, run_methods
     from situate.cli.hardware import machine_for, with_measurements
     from situate.cli.language.commands import compare_language_model
-    from situate.cli.outputs import draw_curves, write_outputs
+    from situate.cli.live.progress_file import begin_progress
+    from situate.cli.outputs import draw_curves, write_outputs, write_report
     from situate.cli.step import print_slice_summary, read_step, whole_problem
     from situate.cli.terminal import BAD_INPUT
+    from situate.report.view.plan_report import compared_reports
 
     if is_language(model):
         return compare_language_model(call, model, problem, language, outputs, flags or ())
@@ -67,8 +69,9 @@ def compare(
     selection = method_names(methods)
     learning.check(selection, problem.objective)
     inputs = [model, problem.cluster, problem.costs, learning.weights]
-    outputs.check(inputs, learning.curves)
+    outputs.check(inputs, learning.curves, budget.progress)
     learning.check_files()
+    begin_progress(budget.progress)
     cuts = read_step(model, selection, problem, step)
     with machine_for(learning, whole_problem(cuts), model, step.optimizer) as machine:
         runs = run_methods(cuts, selection, budget, learning, machine, skip=methods is None)
@@ -78,6 +81,7 @@ def compare(
     print_slice_summary(choices.get(best.method))
     try:
         write_outputs(best, outputs.out, outputs.picture, outputs.schedule)
+        write_report(compared_reports(results), outputs.report)
         draw_curves([run.result for run in runs], [run.curve for run in runs], learning.curves)
     finally:
         show_comparison(results, best, outputs.as_json, choices)

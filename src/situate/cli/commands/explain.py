@@ -23,10 +23,13 @@ if TYPE_CHECKING:
     from situate.cli.search_options import ProblemOptions
     from situate.cli.step_options import StepOptions
     from situate.data.problem import Problem
+    from situate.report.view.plan_report import PlanReport
+    from situate.results.result import Result
     from situate.schedule.schedule import Schedule
 
 SEARCH_OPTIONS = (
     *("objective", "method", "rules", "time_limit", "evaluations", "seed", "threads"),
+    "progress",
     *("slices", "slice_dim", "slice_loss", "check", "batch_norm", "sums", "replicas", "once"),
     "recompute",
 )
@@ -71,7 +74,7 @@ def explain(
     from situate.cli.inputs import model_and_plan, read_planned
     from situate.cli.language.commands import explain_language_model
     from situate.cli.names import check_method
-    from situate.cli.outputs import draw_picture, write_schedule
+    from situate.cli.outputs import draw_picture, write_report, write_schedule
     from situate.report.explain import explain as explanation_of
     from situate.report.explanation_table import explanation_table
 
@@ -80,17 +83,22 @@ def explain(
     if is_language(model):
         return explain_language_model(call, model, plan, problem, language, outputs.as_json)
     language.refuse()
-    outputs.check([model, plan, problem.cluster, problem.costs])
+    outputs.check([model, plan, problem.cluster, problem.costs], budget.progress)
+    result = None
     if plan is not None:
         _check_no_search(call)
         cluster, costs = problem.cluster, problem.costs
         instance, schedule = read_planned(model, plan, cluster, costs, step.capture())
     else:
-        instance, schedule = _searched(model, method, problem, step, budget)
+        result = _searched(model, method, problem, step, budget)
+        instance, schedule = result.problem, result.schedule
     explanation = explanation_of(instance, schedule)
     try:
         write_schedule(instance, schedule, outputs.schedule)
         draw_picture(instance, schedule, outputs.picture)
+        if outputs.report is not None:
+            report = _report(plan, result, instance, schedule)
+            write_report([report], outputs.report)
     finally:
         if outputs.as_json:
             print_json(_names(instance) | msgspec.to_builtins(explanation))
@@ -99,22 +107,39 @@ def explain(
     return fit_status(instance, schedule)
 
 
+def _report(
+    path: str | None, result: Result | None, problem: Problem, schedule: Schedule
+) -> PlanReport:
+    """The report of a search's result, or of the plan in a file."""
+    from pathlib import Path
+
+    from situate.report.view.plan_report import PlanReport
+    from situate.results.plan import Plan
+
+    if result is not None:
+        return PlanReport.of_result(result)
+    assert path is not None
+    return PlanReport.of_plan(Path(path).stem, Plan.read(path), problem, schedule)
+
+
 def _searched(
     model: str, method: str, problem: ProblemOptions, step: StepOptions, budget: SearchBudget
-) -> tuple[Problem, Schedule]:
-    """The best plan of a search, with its problem."""
+) -> Result:
+    """The best plan of a search."""
     from situate.cli.learning_options import LearningOptions
+    from situate.cli.live.progress_file import begin_progress
     from situate.cli.search import interruptible
     from situate.cli.step import print_slice_summary, read_step, run_step
     from situate.cli.terminal import note
 
+    begin_progress(budget.progress)
     cuts = read_step(model, [method], problem, step)
     with interruptible() as interrupt:
         run = run_step(cuts, method, budget, LearningOptions())
     print_slice_summary(run.choice)
     if interrupt.came:
         note("interrupted: this is the best plan so far")
-    return run.result.problem, run.result.schedule
+    return run.result
 
 
 def _check_no_search(context: typer.Context) -> None:

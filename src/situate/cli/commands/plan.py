@@ -43,13 +43,15 @@ def plan(
     from situate.cli.answer import result_status, show_forecast, show_result
     from situate.cli.hardware import machine_for, with_measurements
     from situate.cli.language.commands import plan_language_model
+    from situate.cli.live.progress_file import begin_progress
     from situate.cli.names import check_method
-    from situate.cli.outputs import draw_curves, write_outputs
+    from situate.cli.outputs import draw_curves, write_outputs, write_report
     from situate.cli.search import interruptible, resumption
     from situate.cli.sharding import plan_sharding
     from situate.cli.step import print_slice_summary, read_step, run_step, whole_problem
     from situate.cli.terminal import BAD_INPUT, note
     from situate.report.slices.choice import slicing_text
+    from situate.report.view.plan_report import PlanReport
     from situate.sharding import is_sharding_problem
 
     if is_language(model):
@@ -60,8 +62,9 @@ def plan(
     check_method(method)
     learning.check([method], problem.objective)
     inputs = [model, problem.cluster, problem.costs, learning.weights]
-    outputs.check(inputs, learning.curves, learning.study)
+    outputs.check(inputs, learning.curves, learning.study, budget.progress)
     learning.check_files()
+    begin_progress(budget.progress)
     cuts = read_step(model, [method], problem, step)
     budget = learning.budget(method, [method], budget)
     study = Path(learning.study) if learning.study else None
@@ -77,6 +80,7 @@ def plan(
         note(text)
     try:
         write_outputs(result, outputs.out, outputs.picture, outputs.schedule)
+        write_report([PlanReport.of_result(result)], outputs.report)
         draw_curves([run.result], [run.curve], learning.curves)
     finally:  # a full disk must not lose the answer of a long search
         if outputs.dry_run:

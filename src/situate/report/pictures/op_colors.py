@@ -55,8 +55,16 @@ def ink_on(color: str) -> str:
 
 def op_colors(ops: Sequence[Op], weight: NDArray[np.float64]) -> OpColors:
     """Classes of `ops`; where there are many, only those of most `weight` (n,) have a colour."""
+    classes = op_classes(ops, weight)
     if any(op.phase for op in ops):
-        return _shaded(_phases([op.phase for op in ops]), [op.slice or 0 for op in ops])
+        return _shaded(classes, [op.slice or 0 for op in ops])
+    return classes
+
+
+def op_classes(ops: Sequence[Op], weight: NDArray[np.float64]) -> OpColors:
+    """The same without shades for slices."""
+    if any(op.phase for op in ops):
+        return _phases([op.phase for op in ops])
     modules = [op.module.partition(".")[0] for op in ops]
     if len(set(modules)) > 1:
         return _largest(modules, weight)

@@ -1,0 +1,1 @@
+"""The report that opens in a browser: plans as data, and one page that shows them."""

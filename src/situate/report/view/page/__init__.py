@@ -1,0 +1,1 @@
+"""Markup, style and script of the report."""
