@@ -13,7 +13,7 @@ LANGUAGE_OBJECTIVES = ("request", "decode", "prefill", "context")
 
 TYPED = (
     *("quant", "context", "prompt", "reply", "slots", "cache_type"),
-    *("draft", "draft_tokens", "draft_acceptance"),
+    *("draft", "draft_tokens", "draft_acceptance", "layout"),
 )
 """Options of language models by their fields."""
 
@@ -41,6 +41,14 @@ class LanguageOptions:
     """The request to plan a language model for, as typed; None where it is not typed."""
 
     quant: Quant = None
+    layout: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|KEY=VALUE,...",
+            help="Of a language model: train it, with this layout, such as "
+            "dp=2,tp=4,pp=2,micro=1,batch=64,recompute=selective; auto: the fastest layouts.",
+        ),
+    ] = None
     context: Annotated[
         int | None,
         typer.Option(

@@ -1,0 +1,249 @@
+"""Bytes of each device of a training run, by role.
+
+Activations follow Korthikanti et al. (arXiv:2205.05198, sections 4 and 5), with gated networks,
+grouped queries, flash attention (arXiv:2205.14135) and experts added. All functions take tables of
+layouts and return one figure for each row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from situate.language.training.layout import Floats, LayoutTable, Run
+from situate.language.training.recipes import Recipe
+from situate.language.training.software import SOFTWARE, Software
+from situate.language.training.transformer import Transformer
+
+ROLES = (
+    *("weights", "gradients", "masters", "moments", "gathered", "activations", "logits"),
+    *("workspace", "communication"),
+)
+"""Roles of bytes on a device."""
+
+Stage = Literal["first", "last"]
+
+HALF = 2
+"""Bytes of an activation in mixed precision."""
+
+FULL = 2
+"""Number of full recomputation in a table."""
+
+NCCL_GROUP = 48 * 2**20
+"""Bytes of NCCL's buffers for a group of GPUs (`NCCL_BUFFSIZE` of 4 MiB for each channel)."""
+
+RESERVED = 1.06
+"""Bytes that PyTorch's allocator reserves for each byte allocated at the peak."""
+
+PREFETCHED = 2
+"""Layers whose weights FSDP holds gathered at once: one computes, the next arrives."""
+
+
+@dataclass(frozen=True)
+class StageMemory:
+    """Bytes of the devices of one stage at their peak, shape (layouts,) each.
+
+    Attributes:
+        roles: bytes by role.
+    """
+
+    roles: dict[str, Floats]
+
+    @property
+    def allocated(self) -> Floats:
+        """Bytes of tensors, as `torch.cuda.max_memory_allocated` counts them."""
+        outside = ("communication",)
+        parts = (size for role, size in self.roles.items() if role not in outside)
+        return sum(parts, np.zeros(len(self.roles["weights"])))
+
+    @property
+    def reserved(self) -> Floats:
+        """Bytes that the device lacks for others: tensors, holes between them, NCCL's buffers."""
+        return RESERVED * self.allocated + self.roles["communication"]
+
+
+def stage_memory(model: Transformer, run: Run, table: LayoutTable, stage: Stage) -> StageMemory:
+    """Bytes of a stage's devices.
+
+    Args:
+        model: the transformer.
+        run: the sequence and the recipe; its layout is not read.
+        table: layouts.
+        stage: the first, which has the most micro-batches in flight, or the last, which has the
+            logits.
+    """
+    recipe, software = run.recipe, SOFTWARE[run.recipe.software]
+    roles = _states(model, recipe, table, stage)
+    tokens = table.micro * run.sequence / table.cp
+    roles["activations"] = _activations(model, run, table, stage, tokens)
+    roles["logits"] = _logits(model, software, table, stage, tokens)
+    roles["workspace"] = np.full(len(table), float(software.workspace))
+    degrees = (table.tp, table.cp, table.dp, table.pp, table.ep)
+    groups = sum(((degree > 1).astype(float) for degree in degrees), np.zeros(len(table)))
+    roles["communication"] = NCCL_GROUP * groups
+    return StageMemory({role: roles[role] for role in ROLES})
+
+
+def peak_memory(model: Transformer, run: Run, table: LayoutTable) -> StageMemory:
+    """Bytes of the fullest stage."""
+    first, last = (stage_memory(model, run, table, stage) for stage in ("first", "last"))
+    fuller = last.allocated > first.allocated
+    return StageMemory({r: np.where(fuller, last.roles[r], first.roles[r]) for r in ROLES})
+
+
+def stage_weights(model: Transformer, table: LayoutTable, stage: Stage) -> tuple[Floats, Floats]:
+    """(layouts,) elements of a stage's weights on a device: those outside experts, and experts'."""
+    layers = np.ceil(model.layers / table.pp)
+    sparse = np.minimum(layers, model.expert_layers)
+    dense = layers - sparse
+    shared = sparse * model.shared_weights
+    whole = layers * (model.norm_weights) + sparse * model.router_weights
+    divided = layers * model.attention_weights + dense * model.network_weights + shared
+    ends = np.where(table.pp == 1, 1.0, 0.0)
+    if stage == "first":
+        divided = divided + model.embedding_weights * (1 + ends * (not model.tied))
+        whole = whole + model.positions * model.hidden
+    else:
+        # A tied output has a copy of the embedding on the last stage.
+        divided = divided + model.embedding_weights * (1 + ends * (not model.tied))
+        whole = whole + ends * model.positions * model.hidden + model.hidden
+    count = model.experts.count if model.experts else 0
+    experts = sparse * count * model.expert_weights / (table.ep * table.etp)
+    return divided / table.tp + whole, experts
+
+
+def _states(
+    model: Transformer, recipe: Recipe, table: LayoutTable, stage: Stage
+) -> dict[str, Floats]:
+    """Bytes of weights, gradients, masters, moments and gathered weights."""
+    zero, spread = table.zero, table.spread
+    weights, experts = stage_weights(model, table, stage)
+
+    def total(size: float, least: int) -> Floats:
+        """Bytes of a state that ZeRO divides from stage `least` on."""
+        divided = zero >= least
+        return size * (
+            weights / np.where(divided, spread, 1)
+            + experts / np.where(divided, np.maximum(table.expert_spread, 1), 1)
+        )
+
+    moments = total(recipe.optimizer.bytes, 1)
+    if recipe.optimizer.factored:
+        # A row and a column of float32 numbers for each matrix.
+        moments = total(8.0 / np.sqrt(model.hidden), 1)
+    device = np.where(table.offload == 1, 0.0, 1.0)
+    return {
+        "weights": total(recipe.weight, 3),
+        "gradients": total(recipe.gradient, 2),
+        "masters": device * total(recipe.master, 1),
+        "moments": device * moments,
+        "gathered": _gathered(model, recipe, table, stage),
+    }
+
+
+def _gathered(model: Transformer, recipe: Recipe, table: LayoutTable, stage: Stage) -> Floats:
+    """Bytes of whole weights, or casts of them, beside the ones that stay."""
+    layer = model.attention_weights / table.tp
+    if model.experts is not None:
+        count = model.experts.count / (table.ep * table.etp)
+        layer = layer + count * model.expert_weights + model.shared_weights / table.tp
+    else:
+        layer = layer + model.network_weights / table.tp
+    end = model.embedding_weights / table.tp
+    # The gradients of a layer are whole before they are reduced.
+    with_gradients = PREFETCHED * layer * recipe.gathered + layer * recipe.gradient
+    end_bytes = end * (recipe.gathered + (recipe.gradient if stage == "last" else 0))
+    zero3 = (table.zero == 3) & (table.spread > 1)
+    gathered = np.where(zero3, with_gradients + end_bytes, 0.0)
+    if recipe.name == "amp":
+        # Autocast keeps the cast weights of all layers to the end of the forward pass.
+        weights, experts = stage_weights(model, table, stage)
+        gathered = np.where(zero3, gathered, recipe.gathered * (weights + experts))
+    return gathered
+
+
+def _logits(
+    model: Transformer, software: Software, table: LayoutTable, stage: Stage, tokens: Floats
+) -> Floats:
+    """Bytes of logits with their copies, which the last stage holds while it computes the loss."""
+    if stage == "first":
+        tokens = np.where(table.pp == 1, tokens, 0.0)
+    return software.logit_bytes * tokens * model.vocabulary / table.tp
+
+
+def in_flight(model: Transformer, table: LayoutTable, stage: Stage) -> Floats:
+    """(layouts,) layers' worth of micro-batches that a stage holds at once.
+
+    1F1B holds one for each later stage and one more. Interleaved 1F1B (arXiv:2104.04473,
+    section 2.2) holds `2 (pp - rank - 1) + (vp - 1) pp + 1` chunks, each of
+    `layers / (pp * vp)` layers.
+    """
+    pp, vp, count = table.pp, table.vp, table.count
+    rank = np.zeros_like(pp) if stage == "first" else pp - 1
+    single = np.minimum(pp - rank, count) * np.ceil(model.layers / pp)
+    chunks = np.minimum(2 * (pp - rank - 1) + (vp - 1) * pp + 1, count * vp)
+    held: Floats = np.where(vp > 1, chunks * model.layers / (pp * vp), single)
+    return held
+
+
+def _activations(
+    model: Transformer, run: Run, table: LayoutTable, stage: Stage, tokens: Floats
+) -> Floats:
+    """Bytes that the forward pass keeps for the backward pass, at the peak."""
+    software = SOFTWARE[run.recipe.software]
+    stored = layer_bytes(model, run, table, software)
+    core = _core_bytes(model, run, table, software)
+    start = HALF * model.hidden / table.sequence_split
+    kept = [stored + core, stored, start]
+    if software.selective:
+        kept[1] = start + software.selective * (stored - start)
+    layer = np.choose(table.recompute, [np.broadcast_to(size, len(table)) for size in kept])
+    # The layer whose backward pass runs has its activations whole.
+    again = np.where(table.recompute == FULL, stored + core - start, 0.0)
+    again += np.where(table.recompute == 1, stored + core - kept[1], 0.0)
+    held = in_flight(model, table, stage)
+    embedding = HALF * model.hidden / table.sequence_split if stage == "first" else 0.0
+    width = 4.0 if run.recipe.precision in ("fp32", "tf32") else HALF
+    size: Floats = tokens * (held * layer + again + embedding) * (width / HALF)
+    return size
+
+
+def layer_bytes(model: Transformer, run: Run, table: LayoutTable, software: Software) -> Floats:
+    """(layouts,) bytes of a token that a layer stores, without the core of attention.
+
+    The inputs of two normalisations and their results, queries, keys and values, the result of
+    attention, and the results of the network's matrices.
+    """
+    tp, split = table.tp, table.sequence_split
+    masks = 2 * model.hidden if software.dropout else 0
+    between = (4 * HALF * model.hidden + masks) / split
+    joint = model.heads * model.head + model.kv_heads * (model.head + model.value_head)
+    attention = HALF * (joint + model.heads * model.value_head) / tp
+    # The gate and the first matrix, and their product.
+    width = 3 if model.gated else 2
+    network = width * HALF * model.ffn / tp
+    if model.experts is None:
+        return between + attention + network
+    mixture = model.experts
+    # Each expert's copy of the token beside the results of its matrices.
+    copy = HALF * model.hidden * 2 / np.where(table.etp > 1, table.etp, 1)
+    routed = mixture.used * (copy + width * HALF * mixture.width / table.etp) / _token_split(table)
+    shared = width * HALF * mixture.shared_width / tp
+    share = model.expert_layers / model.layers
+    return between + attention + share * (routed + shared) + (1 - share) * network
+
+
+def _token_split(table: LayoutTable) -> Floats:
+    """Devices of a tensor-parallel group among which tokens for experts are divided."""
+    return np.where((table.sp == 1) & (table.etp < table.tp), table.tp / table.etp, 1.0)
+
+
+def _core_bytes(model: Transformer, run: Run, table: LayoutTable, software: Software) -> Floats:
+    """(layouts,) bytes of a token for attention's core: statistics of rows, or scores."""
+    if software.flash:
+        return 4.0 * model.heads / table.tp
+    # Softmax, and with dropout its mask and its result.
+    each = 5 if software.dropout else 2
+    return each * model.heads * run.sequence / table.tp
