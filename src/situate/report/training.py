@@ -20,6 +20,7 @@ MIN_SHARE = 0.01
 
 PART_NAMES = {
     "matrices": "matrix products",
+    "grouped": "products of experts",
     "attention": "attention",
     "memory": "passes over memory",
     "launches": "waiting for launches",

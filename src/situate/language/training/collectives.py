@@ -61,15 +61,26 @@ def reduce_seconds(machine: Machine, size: Floats, stride: Floats, amount: Sizes
     return seconds
 
 
-def exchange_seconds(machine: Machine, size: Floats, stride: Floats, amount: Sizes) -> Floats:
-    """(layouts,) seconds in which each GPU of a group sends so many bytes to the others."""
-    inside, nodes = group_shape(machine, size, stride)
-    away = np.where(nodes > 1, 1 - inside / np.maximum(size, 1), 0.0)
-    near = (size - 1) / np.maximum(size, 1) - away
-    link = amount * near / machine.link
-    across = np.where(nodes > 1, amount * away * machine.node / machine.network, 0.0)
+def exchange_seconds(machine: Machine, size: Floats, amount: Sizes, copies: int) -> Floats:
+    """(layouts,) seconds in which tokens go from each GPU of a group to random others.
+
+    A token goes once to each node, and there once to each GPU, that has one of its experts.
+
+    Args:
+        machine: its links.
+        size: GPUs of the group, which are neighbours.
+        amount: bytes of the tokens of a GPU.
+        copies: experts of a token.
+    """
+    inside, nodes = group_shape(machine, size, np.ones_like(size))
+    reached = nodes * (1 - (1 - 1 / np.maximum(nodes, 1)) ** copies)
+    gpus = size * (1 - (1 - 1 / np.maximum(size, 1)) ** copies)
+    away = amount * reached * (1 - 1 / nodes)
+    near = amount * gpus * (1 - 1 / np.maximum(inside, 1))
+    across = np.where(nodes > 1, away * machine.node / machine.network, 0.0)
     latency = np.where(nodes > 1, machine.network_latency, machine.latency)
-    seconds: Floats = np.where(size > 1, np.maximum(link, across) + latency, 0.0)
+    slowest = np.maximum(near / machine.link, across)
+    seconds: Floats = np.where(size > 1, slowest + latency, 0.0)
     return seconds
 
 

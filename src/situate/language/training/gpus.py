@@ -29,6 +29,8 @@ class Gpu:
         bandwidth: nominal bytes/s of its memory.
         rates: nominal FLOP/s by type of matrix product.
         units: streaming multiprocessors.
+        sustained: share of the nominal rate that large 16-bit products reach.
+        flash2: rate of FlashAttention-2 by that of newer kernels (arXiv:2407.08608, figure 5).
         link: bytes/s to other GPUs of its node, one direction.
         network: bytes/s to other nodes, one direction.
         host: bytes/s to host memory.
@@ -42,6 +44,8 @@ class Gpu:
     link: float
     network: float
     host: float
+    sustained: float = 0.75
+    flash2: float = 1.0
 
     def rate(self, kind: str) -> float:
         """FLOP/s of matrix products of a type; 0 if the GPU has no such products."""
@@ -86,6 +90,16 @@ RTX PRO 6000; 96; 1792; 504, 504, 1007, 2015, 252, 126; 188; 40, 12.5, 50
 TYPES = ("float16", "bfloat16", "float8_e4m3fn", "float4_e2m1fn", "tfloat32", "float32")
 
 
+SUSTAINED = {"H100-96GB": 0.53, "GH200": 0.65, "H1": 0.62, "H2": 0.62, "H8": 0.62, "V100": 0.8}
+"""Shares of the nominal rate by the beginning of a name, where they are not 0.75.
+
+Power limits the clock of Hopper in long products; an H100 of 500 W most.
+"""
+
+OLD_KERNEL = ("H", "GH", "B", "GB")
+"""Beginnings of names of GPUs on which FlashAttention-2 leaves half of the tensor cores idle."""
+
+
 def _gpu(row: str) -> Gpu:
     name, memory, bandwidth, rates, units, speeds = (part.strip() for part in row.split(";"))
     values = [float(value) * 1e12 for value in rates.split(",")]
@@ -99,6 +113,8 @@ def _gpu(row: str) -> Gpu:
         link,
         network,
         host,
+        next((share for start, share in SUSTAINED.items() if name.startswith(start)), 0.75),
+        0.5 if name.startswith(OLD_KERNEL) else 1.0,
     )
 
 

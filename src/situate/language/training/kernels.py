@@ -11,15 +11,13 @@ import numpy as np
 
 from situate.language.training.gpus import Gpu
 from situate.language.training.layout import Floats
+from situate.language.training.software import Attention
 
 TILE = 128
 """Rows and columns of the result that a multiprocessor computes at once."""
 
 PRODUCT_SHARE = {"float32": 0.85, "tfloat32": 0.7, "float8_e4m3fn": 0.55, "float4_e2m1fn": 0.4}
-"""Share of a nominal rate that large products reach; `LARGE_SHARE` for other types."""
-
-LARGE_SHARE = 0.75
-"""Share that large 16-bit products reach (cuBLAS on A100 and H100 at their sustained clocks)."""
+"""Share of a nominal rate that large products reach; 16-bit ones have the GPU's own."""
 
 MEMORY_SHARE = 0.8
 """Share of the nominal bandwidth that passes over memory reach."""
@@ -36,8 +34,8 @@ def product_rate(gpu: Gpu, kind: str) -> float:
     """FLOP/s of large products of a type; products without own units run in 16 bits."""
     for name in (kind, "bfloat16", "float16"):
         if rate := gpu.rate(name):
-            return rate * PRODUCT_SHARE.get(name, LARGE_SHARE)
-    return gpu.rate("float32") * PRODUCT_SHARE["float32"] or 1e12
+            return rate * PRODUCT_SHARE.get(name, gpu.sustained)
+    return gpu.rate("float32") * gpu.sustained or 1e12
 
 
 def product_seconds(
@@ -57,7 +55,7 @@ def product_seconds(
 
 
 def attention_seconds(
-    gpu: Gpu, pairs: Floats, width: int, scores: Floats | None
+    gpu: Gpu, pairs: Floats, width: int, kernel: Attention, scores: Floats
 ) -> tuple[Floats, Floats]:
     """(layouts,) seconds of the forward and the backward pass of attention's core.
 
@@ -65,12 +63,14 @@ def attention_seconds(
         gpu: that computes.
         pairs: of queries and keys of all heads, without those that a mask hides.
         width: elements of a key and of a value.
-        scores: bytes of scores that pass through memory; None with flash attention.
+        kernel: of the software.
+        scores: bytes of scores that pass through memory without flash attention.
     """
     rate = gpu.rate("bfloat16") or gpu.rate("float16") or gpu.rate("float32")
     operations = 2.0 * pairs * width
-    if scores is None:
-        forward = operations / (FLASH_SHARE * rate)
+    if kernel != "scores":
+        share = FLASH_SHARE * (gpu.flash2 if kernel == "flash2" else 1.0)
+        forward = operations / (share * rate)
         # The backward pass computes the scores again: five products for two.
         return forward, 2.5 * forward
     # Without a kernel of its own, attention multiplies what the mask hides too.

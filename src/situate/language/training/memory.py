@@ -242,7 +242,7 @@ def _token_split(table: LayoutTable) -> Floats:
 
 def _core_bytes(model: Transformer, run: Run, table: LayoutTable, software: Software) -> Floats:
     """(layouts,) bytes of a token for attention's core: statistics of rows, or scores."""
-    if software.flash:
+    if software.attention != "scores":
         return 4.0 * model.heads / table.tp
     # Softmax, and with dropout its mask and its result.
     each = 5 if software.dropout else 2

@@ -29,6 +29,9 @@ BACKWARD = 2.0
 
 SELECTIVE, FULL = 1, 2
 
+BUSY = ("matrices", "grouped", "attention", "memory", "tensor", "context", "experts")
+"""Parts in which the GPU runs kernels that the host launches."""
+
 SCORE_PASSES = 10
 """Times that a 2-byte score goes through memory in attention without a kernel of its own."""
 
@@ -93,25 +96,36 @@ def step_seconds(
         machine: the cluster, whose slowest GPU all others wait for.
         table: layouts.
     """
-    factors = SOFTWARE[run.recipe.software].pace.factors
     parts = raw_seconds(model, run, machine, table)
-    return {part: parts[part] * factors.get(part, 1.0) for part in PARTS}
+    return with_factors(parts, SOFTWARE[run.recipe.software].pace.factors)
+
+
+def with_factors(parts: dict[str, Floats], factors: dict[str, float]) -> dict[str, Floats]:
+    """Seconds by part times their factors.
+
+    The host launches kernels while the GPU computes: of its seconds the part counts that the GPU
+    waits.
+    """
+    scaled = {part: parts[part] * factors.get(part, 1.0) for part in PARTS}
+    busy = sum((scaled[part] for part in BUSY), np.zeros_like(scaled["launches"]))
+    return scaled | {"launches": np.maximum(scaled["launches"] - busy, 0.0)}
 
 
 def raw_seconds(
     model: Transformer, run: Run, machine: Machine, table: LayoutTable
 ) -> dict[str, Floats]:
-    """(layouts,) seconds by part, by the formulas alone."""
+    """(layouts,) seconds by part, by the formulas alone; launches are all of the host's seconds."""
     tokens = table.micro * run.sequence / table.cp
     work = Workload(model, run, machine, table, tokens, SOFTWARE[run.recipe.software])
     layers = np.ceil(model.layers / table.pp)
     full = (table.recompute == FULL).astype(float)
-    again = np.where(table.recompute == SELECTIVE, work.software.selective * 0.5, full)
+    again = np.where(table.recompute == SELECTIVE, work.software.repeated, full)
     core_again = (table.recompute > 0).astype(float)
     if work.software.selective:
         core_again = full
     layer = {
         "matrices": _matrices(work).total(again),
+        "grouped": _grouped(work).total(again),
         "attention": _attention(work).total(core_again),
         "memory": _memory(work).total(again),
         "tensor": _tensor(work).total(full),
@@ -119,22 +133,23 @@ def raw_seconds(
     }
     layer["context"] = _context(work, layer["attention"])
     head = _head(work)
-    busy = layers * sum(layer.values()) + head
-    launches = layers * work.software.layer_launch * (3.0 + again)
+    share = model.expert_layers / model.layers
+    launch = work.software.layer_launch + share * work.software.expert_launch
+    launches = layers * launch * (3.0 + again)
     rounds = table.count + (table.pp - 1) / table.vp
     parts = {part: rounds * layers * seconds for part, seconds in layer.items()}
     # The last stage computes the head while the others wait.
     parts["matrices"] = parts["matrices"] + rounds * head
-    parts["launches"] = rounds * np.maximum(launches - busy, 0.0)
+    parts["launches"] = rounds * launches
     parts["pipeline"] = _pipeline(work)
-    parts["data"] = _data(work, rounds, layers * (layer["matrices"] + layer["attention"]))
+    parts["data"] = _data(work, rounds, layers * (layer["matrices"] + layer["grouped"] + layer["attention"]))
     parts["update"] = _update(work)
     parts["host"] = _host(work)
     return parts
 
 
 def _matrices(work: Workload) -> Pass:
-    """Products of a layer, without experts' communication."""
+    """Products of a layer outside its experts."""
     model, table, rows = work.model, work.table, work.tokens
     gpu, kind = work.machine.weakest, work.kind
     inner = model.heads * model.value_head / table.tp
@@ -145,15 +160,24 @@ def _matrices(work: Workload) -> Pass:
     share = model.expert_layers / model.layers
     if share < 1:
         forward = forward + (1 - share) * _network(work, rows, model.ffn / table.tp)
-    if model.experts is not None:
-        mixture = model.experts
-        local = mixture.count / table.ep
-        # All tokens of the group of experts, spread evenly over them.
-        group = table.ep * np.where(table.sp == 1, 1.0 / (table.tp / table.etp), 1.0)
-        each = rows * mixture.used * group / mixture.count
-        routed = local * _network(work, each, mixture.width / table.etp)
-        shared = _network(work, rows, mixture.shared_width / table.tp)
-        forward = forward + share * (routed + (shared if mixture.shared_width else 0.0))
+    if model.experts is not None and model.experts.shared_width:
+        forward = forward + share * _network(work, rows, model.experts.shared_width / table.tp)
+    return Pass(forward, BACKWARD * forward)
+
+
+def _grouped(work: Workload) -> Pass:
+    """Products of a layer's experts with the tokens that the router sends them."""
+    model, table = work.model, work.table
+    if model.experts is None:
+        zero = np.zeros(len(table))
+        return Pass(zero, zero)
+    mixture = model.experts
+    # All tokens of the group of experts, spread evenly over them.
+    group = table.ep * np.where(table.sp == 1, table.etp / table.tp, 1.0)
+    each = work.tokens * mixture.used * group / mixture.count
+    local = mixture.count / table.ep
+    once = local * _network(work, each, mixture.width / table.etp)
+    forward = model.expert_layers / model.layers * once
     return Pass(forward, BACKWARD * forward)
 
 
@@ -169,12 +193,10 @@ def _attention(work: Workload) -> Pass:
     model, table = work.model, work.table
     seen = model.attended(work.run.sequence)
     heads = model.heads / table.tp
-    scores = None
-    if not work.software.flash:
-        scores = SCORE_PASSES * work.width * work.tokens * heads * work.run.sequence
+    scores = SCORE_PASSES * work.width * work.tokens * heads * work.run.sequence
     pairs = work.tokens * heads * seen
     width = model.head + model.value_head
-    return Pass(*attention_seconds(work.machine.weakest, pairs, width, scores))
+    return Pass(*attention_seconds(work.machine.weakest, pairs, width, work.software.attention, scores))
 
 
 def _memory(work: Workload) -> Pass:
@@ -201,7 +223,7 @@ def _tensor(work: Workload) -> Pass:
     ones = np.ones(len(table))
     reduced = 2 * reduce_seconds(work.machine, size, ones, amount)
     divided = 4 * gather_seconds(work.machine, size, ones, amount)
-    forward = np.where(table.sp == 1, divided, reduced)
+    forward = (1 - work.software.hidden) * np.where(table.sp == 1, divided, reduced)
     return Pass(forward, forward)
 
 
@@ -212,10 +234,12 @@ def _experts(work: Workload) -> Pass:
         zero = np.zeros(len(table))
         return Pass(zero, zero)
     split = np.where(table.sp == 1, table.tp, 1.0)
-    amount = work.width * work.tokens * model.hidden * model.experts.used / split
+    amount = work.width * work.tokens * model.hidden / split
     size = (table.ep * table.etp).astype(float)
     share = model.expert_layers / model.layers
-    forward = 2 * share * exchange_seconds(work.machine, size, np.ones(len(table)), amount)
+    copies = model.experts.used
+    shown = 2 * share * (1 - work.software.hidden)
+    forward = shown * exchange_seconds(work.machine, size, amount, copies)
     return Pass(forward, forward)
 
 
