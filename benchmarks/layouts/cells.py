@@ -11,11 +11,21 @@ from dataclasses import dataclass, replace
 
 from benchmarks.layouts.megatron_tests import megatron_test
 from benchmarks.layouts.models import named_model
+from benchmarks.layouts.programs import (
+    COMPOSER,
+    MEGATRON,
+    MEGATRON_2021,
+    MEGATRON_2025,
+    TORCHTITAN,
+    TORCHTITAN_ASYNC,
+    TORCHTITAN_EAGER,
+)
 from situate.language.training.gpus import GPUS
 from situate.language.training.layout import Layout, Run
 from situate.language.training.machine import Machine, machine_of_gpus
 from situate.language.training.memory import Stage
 from situate.language.training.recipes import RECIPES, Recipe
+from situate.language.training.software import Software
 from situate.language.training.transformer import Transformer, transformer_of_sizes
 
 Row = Mapping[str, str]
@@ -125,7 +135,7 @@ def _gib(row: Row) -> float | None:
     return float(row["peak_gib"]) if row["peak_gib"] else None
 
 
-def _recipe(name: str, software: str, precision: str = "bf16") -> Recipe:
+def _recipe(name: str, software: Software, precision: str = "bf16") -> Recipe:
     return replace(RECIPES[name], software=software, precision=precision)
 
 
@@ -144,7 +154,7 @@ def _vtrain(row: Row) -> Cell:
         recompute="full",
     )
     machine = machine_of_row(row, layout.devices, 100e9)
-    run = Run(layout, number(row, "seq"), _recipe("megatron", "megatron-2021", "fp16"))
+    run = Run(layout, number(row, "seq"), _recipe("megatron", MEGATRON_2021, "fp16"))
     return Cell(
         row,
         "vTrain",
@@ -206,9 +216,9 @@ def _torchtitan(row: Row) -> Cell:
         sp=tp > 1,
         recompute=recompute,
     )
-    software = "torchtitan-eager" if row["note"] == "eager" else "torchtitan"
+    software = TORCHTITAN_EAGER if row["note"] == "eager" else TORCHTITAN
     if "sync" in row["note"] and "vanilla" not in row["note"]:
-        software = "torchtitan-async"
+        software = TORCHTITAN_ASYNC
     precision = "fp8" if "float8" in row["precision"] else "bf16"
     machine = machine_of_row(row, layout.devices)
     sequence = number(row, "seq")
@@ -216,9 +226,7 @@ def _torchtitan(row: Row) -> Cell:
     run = Run(layout, sequence, _recipe("fsdp2", software, precision))
     seconds = seconds_of_row(row, tokens, layout.devices)
     family = _family(row, machine)
-    return Cell(
-        row, "torchtitan", family, model, run, machine, seconds, _gib(row), reserved=True
-    )
+    return Cell(row, "torchtitan", family, model, run, machine, seconds, _gib(row), reserved=True)
 
 
 def _foundry(row: Row) -> Cell:
@@ -243,7 +251,7 @@ def _foundry(row: Row) -> Cell:
         positions=sequence,
     )
     precision = "fp8" if "fp8" in row["precision"] else "bf16"
-    recipe = _recipe("fsdp2", "composer", precision)
+    recipe = _recipe("fsdp2", COMPOSER, precision)
     if "PURE" in row["precision"]:
         recipe = replace(recipe, weight=2, gradient=2)
     machine = machine_of_row(row, gpus, 200e9 if "a100" in row["hardware"] else None)
@@ -279,11 +287,17 @@ def _bridge(row: Row) -> Cell:
         raise Unpriced("precision is not published")
     precision = "fp4" if "fp4" in kind else "fp8" if "fp8" in kind else "bf16"
     machine = machine_of_row(row, gpus)
-    recipe = _recipe("megatron", "megatron", precision)
+    recipe = _recipe("megatron", _container(row), precision)
     run = Run(layout, number(row, "seq"), recipe)
     seconds = seconds_of_row(row, layout.batch * run.sequence, gpus)
     family = f"{machine.name} {row['model'].split(' (')[0]}"
     return Cell(row, "Megatron-Bridge", family, model, run, machine, seconds, None)
+
+
+def _container(row: Row) -> Software:
+    """The software of NeMo's container, by its version."""
+    match = re.search(r"\d\d\.\d\d", row["framework"])
+    return MEGATRON_2025 if match and match[0] < "26.06" else MEGATRON
 
 
 def _megatron(row: Row) -> Cell:
@@ -311,15 +325,13 @@ def _megatron(row: Row) -> Cell:
     vocabulary = number(row, "vocab", 51200)
     model = _gpt(row, vocabulary, tied=not new)
     machine = machine_of_row(row, layout.devices)
-    software, precision = ("megatron", "bf16") if new else ("megatron-2021", "fp16")
+    software, precision = (MEGATRON, "bf16") if new else (MEGATRON_2021, "fp16")
     run = Run(layout, number(row, "seq"), _recipe("megatron", software, precision))
     seconds = seconds_of_row(row, 0, 1)
     if seconds is None:
         seconds = _seconds_of_tflops(row, model, run)
     family = _family(row, machine)
-    return Cell(
-        row, "Megatron tables", family, model, run, machine, seconds, None, precise=False
-    )
+    return Cell(row, "Megatron tables", family, model, run, machine, seconds, None, precise=False)
 
 
 def _seconds_of_tflops(row: Row, model: Transformer, run: Run) -> float:
@@ -341,7 +353,7 @@ def _seconds_of_tflops(row: Row, model: Transformer, run: Run) -> float:
 def _megatron_test(row: Row) -> Cell:
     test = megatron_test(row)
     if test is None:
-        raise Unpriced("test of a model that is no decoder of equal layers")
+        raise Unpriced("test without a decoder of equal layers, or of unknown GPUs")
     machine = machine_of_row(row, test.run.layout.devices)
     return Cell(
         row,
@@ -372,7 +384,7 @@ def _calculon(row: Row) -> Cell:
         recompute="selective" if parallel else "full",
     )
     machine = machine_of_row(row, layout.devices)
-    run = Run(layout, number(row, "seq"), _recipe("megatron", "megatron-2021", "fp16"))
+    run = Run(layout, number(row, "seq"), _recipe("megatron", MEGATRON_2021, "fp16"))
     model = _gpt(row, 51200)
     family = _family(row, machine)
     return Cell(

@@ -40,6 +40,7 @@ OTHER_PARTS = [i for i in range(len(PARTS)) if i != LAUNCHES and i not in GPU_PA
 
 GROUPS = {
     "megatron-2021": ("megatron-2021",),
+    "megatron-2025": ("megatron-2025",),
     "megatron": ("megatron",),
     "torchtitan": ("torchtitan", "torchtitan-async", "torchtitan-eager"),
     "composer": ("composer",),
@@ -155,10 +156,7 @@ def ranks_within_models(runs: Runs, ratio: Floats) -> list[float]:
     """Rank correlations of tokens/s of a GPU among the runs of each model."""
     families = np.array([cell.family for cell in runs.cells])
     tokens = np.array(
-        [
-            cell.run.layout.batch * cell.run.sequence / cell.run.layout.devices
-            for cell in runs.cells
-        ]
+        [cell.run.layout.batch * cell.run.sequence / cell.run.layout.devices for cell in runs.cells]
     )
     result = []
     for family in set(families.tolist()):
@@ -211,6 +209,11 @@ def worst_rows(runs: Runs, ratio: Floats, count: int) -> list[RecordRow]:
     ]
 
 
+def short_text(value: object) -> str:
+    """A value of a table with three digits."""
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
 def main() -> None:
     """Print and record errors by source, and the factors."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -224,7 +227,7 @@ def main() -> None:
             [
                 cell
                 for cell in cells
-                if cell.run.recipe.software in programs and cell.source != "Megatron tests"
+                if cell.run.recipe.software.name in programs and cell.source != "Megatron tests"
             ]
         )
         by_model = crossed(group, lambda cell: cell.family)
@@ -246,7 +249,7 @@ def main() -> None:
         for title, rows in tables.items():
             print(title)
             for row in rows:
-                print(*(f"{v:.3g}" if isinstance(v, float) else v for v in row.values()))
+                print(*map(short_text, row.values()))
 
 
 if __name__ == "__main__":

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from situate.language.training.fine_tuning import Change
+from situate.language.training.gpus import Gpu
+from situate.language.training.machine import Machine
 from situate.language.training.pricing import Price
+from situate.language.training.search import Choice
 from situate.language.training.transformer import Transformer
-from situate.report.tables import name_cell, table
+from situate.language.training.unequal import Shares
+from situate.report.tables import table
 from situate.report.text import plural, printable
 from situate.report.units import count_text, share_text, size_text, time_text
 
 MIN_SHARE = 0.01
 """Smaller shares of a step are left out."""
+
+MIN_BYTES = 2**22
+"""Smaller roles are left out."""
 
 PART_NAMES = {
     "matrices": "matrix products",
@@ -97,16 +106,49 @@ def memory_table(price: Price) -> Table:
     return grid
 
 
-def layouts_table(
-    model: Transformer, machine: str, prices: Sequence[Price], tried: int
+def choice_table(
+    model: Transformer,
+    machine: Machine,
+    choice: Choice,
+    shares: Sequence[Shares],
+    commands: Mapping[str, str],
 ) -> RenderableType:
-    """The best layouts, the fastest first."""
-    title = f"{printable(model.name, 60)} on {printable(machine, 40)}: {tried:,} layouts"
-    grid = table(title, "layout|step|tokens/s/GPU|MFU|reserved|limit", range(1, 5))
+    """The best layouts, the fastest first, with the launch commands of the first."""
+    name = f"{printable(model.name, 60)} on {printable(machine.name, 40)}"
+    parts: list[RenderableType] = [Text(name, "bold")]
+    if choice.best:
+        parts += [Text(_tried_text(choice)), Text(), _layouts(choice.best)]
+    elif choice.smallest is not None:
+        parts.append(Text(_smallest_text(choice.smallest)))
+    if shares:
+        parts += [Text(), _shares_table(machine, shares)]
+    if commands:
+        parts += [Text(), Text("launch the first with", "bold")]
+        parts += [Text(f"{program}: {text}") for program, text in commands.items()]
+    return Group(*parts)
+
+
+def _tried_text(choice: Choice) -> str:
+    first = choice.best[0]
+    batch = f"{plural(first.run.layout.batch, 'sample')} of {first.run.sequence:,} tokens"
+    return (
+        f"{choice.fitting:,} of {choice.tried:,} layouts fit; a step of {batch}, recipe "
+        f"{first.run.recipe.name}; seconds {_error(first.error)}"
+    )
+
+
+def _smallest_text(price: Price) -> str:
+    return (
+        f"no layout fits: {price.run.layout} needs {size_text(price.reserved)} of "
+        f"{size_text(price.capacity)}"
+    )
+
+
+def _layouts(prices: Sequence[Price]) -> Table:
+    grid = table("", "layout|step|tokens/s/GPU|MFU|reserved|limit", range(1, 5))
     for price in prices:
-        layout = price.run.layout
         grid.add_row(
-            name_cell(str(layout)),
+            Text(str(price.run.layout)),
             time_text(price.seconds),
             f"{price.rate / price.devices:,.0f}",
             share_text(price.utilisation),
@@ -114,6 +156,69 @@ def layouts_table(
             price.limit,
         )
     return grid
+
+
+def _shares_table(machine: Machine, shares: Sequence[Shares]) -> Table:
+    """Divisions among unequal GPUs."""
+    gpus = " + ".join(gpu.name for gpu in machine.gpus)
+    title = f"shares of {printable(gpus, 80)}"
+    grid = table(title, "divided|shares|micro|recompute|step|against equal", [2, 4])
+    equal = {row.way: row.seconds for row in shares if row.equal}
+    for row in shares:
+        base = equal.get(row.way)
+        gain = "equal shares do not fit" if base is None else f"{base / row.seconds:.2f} x"
+        grid.add_row(
+            row.way,
+            ":".join(map(str, row.shares)),
+            str(row.micro),
+            row.recompute,
+            time_text(row.seconds),
+            "equal" if row.equal else gain,
+        )
+    return grid
+
+
+def tuning_table(
+    model: Transformer, gpu: Gpu, roles: Mapping[str, float], changes: Sequence[Change]
+) -> RenderableType:
+    """Memory of a run on one GPU by role, and the changes with theirs."""
+    need = sum(roles.values())
+    verdict = "fits" if need <= gpu.memory else "does not fit"
+    title = f"{printable(model.name, 60)} on {printable(gpu.name, 40)}: {verdict}"
+    grid = table(f"{size_text(need)} of {size_text(gpu.memory)}", "role|GiB", [1])
+    for role, size in roles.items():
+        if size >= MIN_BYTES:
+            grid.add_row(role, f"{size / 2**30:,.2f}")
+    other = table("with a change", "change|memory|fits", [1])
+    for change in changes:
+        other.add_row(
+            change.name, size_text(change.bytes), "yes" if change.bytes <= gpu.memory else "no"
+        )
+    return Group(Text(title, "bold"), grid, Text(), other)
+
+
+def tuning_figures(
+    gpu: Gpu, roles: Mapping[str, float], changes: Sequence[Change]
+) -> dict[str, Any]:
+    """The same figures as plain values, in bytes."""
+    need = sum(roles.values())
+    rows = [
+        {"change": change.name, "bytes": change.bytes, "fits": change.bytes <= gpu.memory}
+        for change in changes
+    ]
+    return {
+        "gpu": gpu.name,
+        "capacity": gpu.memory,
+        "memory": dict(roles),
+        "bytes": need,
+        "fits": need <= gpu.memory,
+        "changes": rows,
+    }
+
+
+def shares_figures(row: Shares) -> dict[str, Any]:
+    """A division among unequal GPUs as plain values."""
+    return asdict(row)
 
 
 def price_figures(price: Price) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""`situate plan --layout`: training runs of language models."""
+"""Training runs of language models: `situate plan --layout` and `situate fit`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -11,14 +11,17 @@ from situate.cli.option_groups import refuse_others
 from situate.cli.terminal import INFEASIBLE
 from situate.errors import SituateError
 from situate.language.training.launch import commands
-from situate.language.training.layout import parse_layout
+from situate.language.training.layout import AUTO, parse_layout, parse_request
 from situate.language.training.machine import Machine, find_machine
 from situate.language.training.pricing import price
+from situate.language.training.search import Choice, default_batch, search
 from situate.language.training.transformer import Transformer, read_transformer
-from situate.report.training import price_figures, price_table
+from situate.language.training.unequal import Shares, unequal_shares
+from situate.report import training as report
 
 if TYPE_CHECKING:
     from situate.cli.search_options import OutputOptions, ProblemOptions
+    from situate.language.training.layout import Run
 
 ALLOWED = ("model", "cluster", "layout", "as_json", "config")
 """Options of plans with a layout."""
@@ -33,20 +36,22 @@ def plan_training(
     layout: str,
     outputs: OutputOptions,
 ) -> int:
-    """`situate plan --layout`: the figures of a layout.
+    """`situate plan --layout`: the figures of a layout, or the fastest layouts.
 
     Raises:
         SituateError: the model, the cluster or the layout is impossible.
     """
     refuse_others(context, ALLOWED, REASON)
     model, machine = _read(path, problem)
+    if layout.partition(",")[0].strip() == AUTO:
+        return _search(model, machine, layout, outputs.as_json)
     run = parse_layout(layout, model, machine.count)
     figures = price(model, run, machine)
     lines = commands(model, run, machine)
     if outputs.as_json:
-        print_json({"model": model.name, **price_figures(figures), "commands": lines})
+        print_json({"model": model.name, **report.price_figures(figures), "commands": lines})
     else:
-        print_table(price_table(model, machine.name, figures, lines))
+        print_table(report.price_table(model, machine.name, figures, lines))
     return 0 if figures.fits else INFEASIBLE
 
 
@@ -57,3 +62,32 @@ def _read(path: str, problem: ProblemOptions) -> tuple[Transformer, Machine]:
             f"{path[:60]}: give --cluster: a preset, a TOML file, or GPUs such as 2x8xH100"
         )
     return read_transformer(path), find_machine(problem.cluster)
+
+
+def _search(model: Transformer, machine: Machine, text: str, as_json: bool) -> int:
+    """`--layout auto`."""
+    run, batch = parse_request(text, model)
+    batch = batch or default_batch(machine)
+    choice = search(model, run, machine, batch)
+    shares = [] if machine.is_equal else unequal_shares(model, run, machine, batch)
+    lines = commands(model, choice.best[0].run, machine) if choice.best else {}
+    if as_json:
+        print_json(_figures(model, run, choice, shares, lines))
+    else:
+        print_table(report.choice_table(model, machine, choice, shares, lines))
+    return 0 if choice.best or shares else INFEASIBLE
+
+
+def _figures(
+    model: Transformer, run: Run, choice: Choice, shares: list[Shares], lines: dict[str, str]
+) -> dict[str, Any]:
+    return {
+        "model": model.name,
+        "sequence": run.sequence,
+        "tried": choice.tried,
+        "fitting": choice.fitting,
+        "layouts": [report.price_figures(figure) for figure in choice.best],
+        "smallest": choice.smallest and report.price_figures(choice.smallest),
+        "unequal": [report.shares_figures(row) for row in shares],
+        "commands": lines,
+    }

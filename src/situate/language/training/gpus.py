@@ -90,7 +90,7 @@ RTX PRO 6000; 96; 1792; 504, 504, 1007, 2015, 252, 126; 188; 40, 12.5, 50
 TYPES = ("float16", "bfloat16", "float8_e4m3fn", "float4_e2m1fn", "tfloat32", "float32")
 
 
-SUSTAINED = {"H100-96GB": 0.53, "GH200": 0.65, "H1": 0.62, "H2": 0.62, "H8": 0.62, "V100": 0.8}
+SUSTAINED = {"H100-96GB": 0.55, "GH200": 0.7, "H1": 0.7, "H2": 0.7, "H8": 0.7, "V100": 0.8}
 """Shares of the nominal rate by the beginning of a name, where they are not 0.75.
 
 Power limits the clock of Hopper in long products; an H100 of 500 W most.

@@ -33,6 +33,9 @@ SWITCHES = ("sp", "offload")
 WORDS = ("recompute", "recipe", "precision", "optimizer")
 """Keys with words as values."""
 
+DEFAULT_SEQUENCE = 4096
+"""Tokens of a sample at most, where a layout does not say them."""
+
 PIPELINE_FILL = 4
 """Micro-batches for each stage of a pipeline, where a layout does not say the batch."""
 
@@ -200,10 +203,35 @@ def parse_layout(text: str, model: Transformer, devices: int) -> Run:
     if recompute not in RECOMPUTE:
         raise SituateError(f"--layout: recompute {recompute!r}: {_list(RECOMPUTE)}")
     layout = _with_defaults(numbers, switches, recompute, recipe, devices)
-    sequence = numbers.get("seq") or min(model.context or 4096, 4096)
-    run = Run(layout, sequence, recipe)
+    run = Run(layout, numbers.get("seq") or _sequence(model), recipe)
     check_layout(run, model, devices)
     return run
+
+
+AUTO = "auto"
+"""The first word of a text that leaves the degrees to the search."""
+
+SEARCHED = ("batch", "seq", *WORDS[1:])
+"""Keys that may stand beside `auto`."""
+
+
+def parse_request(text: str, model: Transformer) -> tuple[Run, int | None]:
+    """The run of a text such as `auto,batch=256,seq=4096,recipe=fsdp2`, and its batch.
+
+    Raises:
+        SituateError: a key or a value does not exist, or the search chooses it.
+    """
+    numbers, words = _pairs(text.partition(",")[2])
+    for key in (*numbers, *words):
+        if key not in SEARCHED:
+            raise SituateError(f"--layout auto: chooses {key}: leave it out")
+    recipe = find_recipe(words.get("recipe"), words.get("precision"), words.get("optimizer"))
+    return Run(Layout(), numbers.get("seq") or _sequence(model), recipe), numbers.get("batch")
+
+
+def _sequence(model: Transformer) -> int:
+    """Tokens of a sample, where a text does not say them."""
+    return min(model.context or DEFAULT_SEQUENCE, DEFAULT_SEQUENCE)
 
 
 def _pairs(text: str) -> tuple[dict[str, int], dict[str, str]]:

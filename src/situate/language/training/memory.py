@@ -14,12 +14,12 @@ import numpy as np
 
 from situate.language.training.layout import Floats, LayoutTable, Run
 from situate.language.training.recipes import Recipe
-from situate.language.training.software import SOFTWARE, Software
+from situate.language.training.software import Software
 from situate.language.training.transformer import Transformer
 
 ROLES = (
-    *("weights", "gradients", "masters", "moments", "gathered", "activations", "logits"),
-    *("workspace", "communication"),
+    *("weights", "gradients", "masters", "moments", "gathered", "activations", "recomputed"),
+    *("logits", "workspace", "communication"),
 )
 """Roles of bytes on a device."""
 
@@ -36,6 +36,9 @@ NCCL_GROUP = 48 * 2**20
 
 RESERVED = 1.06
 """Bytes that PyTorch's allocator reserves for each byte allocated at the peak."""
+
+COPIES = 3
+"""Copies of a token on its way to an expert and back that the backward pass needs."""
 
 PREFETCHED = 2
 """Layers whose weights FSDP holds gathered at once: one computes, the next arrives."""
@@ -74,11 +77,14 @@ def stage_memory(model: Transformer, run: Run, table: LayoutTable, stage: Stage)
         stage: the first, which has the most micro-batches in flight, or the last, which has the
             logits.
     """
-    recipe, software = run.recipe, SOFTWARE[run.recipe.software]
-    roles = _states(model, recipe, table, stage)
+    software = run.recipe.software
+    roles = _states(model, run.recipe, table, stage)
     tokens = table.micro * run.sequence / table.cp
-    roles["activations"] = _activations(model, run, table, stage, tokens)
-    roles["logits"] = _logits(model, software, table, stage, tokens)
+    roles["activations"], recomputed = _activations(model, run, table, stage, tokens)
+    logits = _logits(model, software, table, stage, tokens)
+    # The peak is at the loss, or later when a layer is computed again and the logits are gone.
+    roles["logits"] = np.where(logits >= recomputed, logits, 0.0)
+    roles["recomputed"] = np.where(logits >= recomputed, 0.0, recomputed)
     roles["workspace"] = np.full(len(table), float(software.workspace))
     degrees = (table.tp, table.cp, table.dp, table.pp, table.ep)
     groups = sum(((degree > 1).astype(float) for degree in degrees), np.zeros(len(table)))
@@ -157,10 +163,13 @@ def _gathered(model: Transformer, recipe: Recipe, table: LayoutTable, stage: Sta
     end_bytes = end * (recipe.gathered + (recipe.gradient if stage == "last" else 0))
     zero3 = (table.zero == 3) & (table.spread > 1)
     gathered = np.where(zero3, with_gradients + end_bytes, 0.0)
+    whole = sum(stage_weights(model, table, stage))
+    if recipe.software.stays_gathered:
+        step = (recipe.gathered + recipe.gradient) * whole
+        gathered = np.where(zero3 & (table.pp > 1), step, gathered)
     if recipe.name == "amp":
         # Autocast keeps the cast weights of all layers to the end of the forward pass.
-        weights, experts = stage_weights(model, table, stage)
-        gathered = np.where(zero3, gathered, recipe.gathered * (weights + experts))
+        gathered = np.where(zero3, gathered, recipe.gathered * whole)
     return gathered
 
 
@@ -170,7 +179,9 @@ def _logits(
     """Bytes of logits with their copies, which the last stage holds while it computes the loss."""
     if stage == "first":
         tokens = np.where(table.pp == 1, tokens, 0.0)
-    return software.logit_bytes * tokens * model.vocabulary / table.tp
+    each = np.where(table.tp > 1, software.divided_logit_bytes, software.logit_bytes)
+    logits: Floats = each * tokens * model.vocabulary / table.tp
+    return logits
 
 
 def in_flight(model: Transformer, table: LayoutTable, stage: Stage) -> Floats:
@@ -190,9 +201,9 @@ def in_flight(model: Transformer, table: LayoutTable, stage: Stage) -> Floats:
 
 def _activations(
     model: Transformer, run: Run, table: LayoutTable, stage: Stage, tokens: Floats
-) -> Floats:
-    """Bytes that the forward pass keeps for the backward pass, at the peak."""
-    software = SOFTWARE[run.recipe.software]
+) -> tuple[Floats, Floats]:
+    """Bytes that the forward pass keeps for the backward pass, and those of a repeated layer."""
+    software = run.recipe.software
     stored = layer_bytes(model, run, table, software)
     core = _core_bytes(model, run, table, software)
     start = HALF * model.hidden / table.sequence_split
@@ -206,8 +217,8 @@ def _activations(
     held = in_flight(model, table, stage)
     embedding = HALF * model.hidden / table.sequence_split if stage == "first" else 0.0
     width = 4.0 if run.recipe.precision in ("fp32", "tf32") else HALF
-    size: Floats = tokens * (held * layer + again + embedding) * (width / HALF)
-    return size
+    scale = tokens * (width / HALF)
+    return scale * (held * layer + embedding), scale * again
 
 
 def layer_bytes(model: Transformer, run: Run, table: LayoutTable, software: Software) -> Floats:
@@ -228,7 +239,7 @@ def layer_bytes(model: Transformer, run: Run, table: LayoutTable, software: Soft
         return between + attention + network
     mixture = model.experts
     # Each expert's copy of the token beside the results of its matrices.
-    copy = HALF * model.hidden * 2 / np.where(table.etp > 1, table.etp, 1)
+    copy = HALF * model.hidden * COPIES
     routed = mixture.used * (copy + width * HALF * mixture.width / table.etp) / _token_split(table)
     shared = width * HALF * mixture.shared_width / tp
     share = model.expert_layers / model.layers

@@ -8,7 +8,6 @@ from situate.language.training.layout import LayoutTable, Run
 from situate.language.training.machine import Machine
 from situate.language.training.memory import peak_memory
 from situate.language.training.seconds import step_seconds
-from situate.language.training.software import SOFTWARE
 from situate.language.training.transformer import Transformer
 
 MEMORY_ERROR = 0.1
@@ -115,7 +114,7 @@ def prices(model: Transformer, run: Run, machine: Machine, table: LayoutTable) -
                 flops=model.flops(run.sequence),
                 peak_rate=_peak_rate(run, machine),
                 devices=machine.count,
-                error=SOFTWARE[run.recipe.software].pace.error,
+                error=run.recipe.software.pace.error,
             )
         )
     return result

@@ -22,6 +22,7 @@ from typing import Literal
 
 from situate.errors import SituateError, nearest
 from situate.files.contents import one_line
+from situate.language.training.software import SOFTWARE, Software
 
 Moment = Literal["none", "float32", "bfloat16", "8-bit"]
 
@@ -78,7 +79,7 @@ class Recipe:
         weight, gradient, master: bytes of an element between steps; 0 if there is none.
         gathered: bytes of a weight while a layer computes with it, if ZeRO-3 divides it.
         zero: ZeRO's stage where a layout does not say.
-        software: a key of the tables of `software.py`.
+        software: the program.
     """
 
     name: str
@@ -89,7 +90,7 @@ class Recipe:
     master: float
     gathered: float
     zero: int
-    software: str
+    software: Software
 
     @property
     def product_type(self) -> str:
@@ -112,11 +113,11 @@ _ADAMW = OPTIMIZERS["adamw"]
 RECIPES = {
     recipe.name: recipe
     for recipe in (
-        Recipe("megatron", "bf16", _ADAMW, 2, 4, 4, 2, 1, "megatron"),
-        Recipe("fsdp2", "bf16", _ADAMW, 4, 4, 0, 2, 3, "torchtitan"),
-        Recipe("deepspeed", "bf16", _ADAMW, 2, 2, 4, 2, 2, "deepspeed"),
-        Recipe("amp", "bf16", _ADAMW, 4, 4, 0, 2, 0, "torch"),
-        Recipe("pure", "bf16", OPTIMIZERS["adamw-bf16"], 2, 2, 0, 2, 0, "torch"),
+        Recipe("megatron", "bf16", _ADAMW, 2, 4, 4, 2, 1, SOFTWARE["megatron"]),
+        Recipe("fsdp2", "bf16", _ADAMW, 4, 4, 0, 2, 3, SOFTWARE["torchtitan"]),
+        Recipe("deepspeed", "bf16", _ADAMW, 2, 2, 4, 2, 2, SOFTWARE["deepspeed"]),
+        Recipe("amp", "bf16", _ADAMW, 4, 4, 0, 2, 0, SOFTWARE["torch"]),
+        Recipe("pure", "bf16", OPTIMIZERS["adamw-bf16"], 2, 2, 0, 2, 0, SOFTWARE["torch"]),
     )
 }
 """Recipes by name."""

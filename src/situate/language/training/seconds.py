@@ -21,7 +21,7 @@ from situate.language.training.kernels import attention_seconds, pass_seconds, p
 from situate.language.training.layout import Floats, LayoutTable, Run
 from situate.language.training.machine import Machine
 from situate.language.training.memory import stage_weights
-from situate.language.training.software import PARTS, SOFTWARE, Software
+from situate.language.training.software import PARTS, Software
 from situate.language.training.transformer import Transformer
 
 BACKWARD = 2.0
@@ -97,7 +97,7 @@ def step_seconds(
         table: layouts.
     """
     parts = raw_seconds(model, run, machine, table)
-    return with_factors(parts, SOFTWARE[run.recipe.software].pace.factors)
+    return with_factors(parts, run.recipe.software.pace.factors)
 
 
 def with_factors(parts: dict[str, Floats], factors: dict[str, float]) -> dict[str, Floats]:
@@ -116,7 +116,7 @@ def raw_seconds(
 ) -> dict[str, Floats]:
     """(layouts,) seconds by part, by the formulas alone; launches are all of the host's seconds."""
     tokens = table.micro * run.sequence / table.cp
-    work = Workload(model, run, machine, table, tokens, SOFTWARE[run.recipe.software])
+    work = Workload(model, run, machine, table, tokens, run.recipe.software)
     layers = np.ceil(model.layers / table.pp)
     full = (table.recompute == FULL).astype(float)
     again = np.where(table.recompute == SELECTIVE, work.software.repeated, full)
@@ -142,7 +142,9 @@ def raw_seconds(
     parts["matrices"] = parts["matrices"] + rounds * head
     parts["launches"] = rounds * launches
     parts["pipeline"] = _pipeline(work)
-    parts["data"] = _data(work, rounds, layers * (layer["matrices"] + layer["grouped"] + layer["attention"]))
+    parts["data"] = _data(
+        work, rounds, layers * (layer["matrices"] + layer["grouped"] + layer["attention"])
+    )
     parts["update"] = _update(work)
     parts["host"] = _host(work)
     return parts
@@ -176,7 +178,10 @@ def _grouped(work: Workload) -> Pass:
     group = table.ep * np.where(table.sp == 1, table.etp / table.tp, 1.0)
     each = work.tokens * mixture.used * group / mixture.count
     local = mixture.count / table.ep
-    once = local * _network(work, each, mixture.width / table.etp)
+    # One kernel multiplies all groups, so that their tiles share its waves.
+    once = _network(work, local * each, mixture.width / table.etp)
+    weights = 2 * (local - 1) * model.expert_weights / table.etp
+    once = once + pass_seconds(work.machine.weakest, weights)
     forward = model.expert_layers / model.layers * once
     return Pass(forward, BACKWARD * forward)
 
@@ -196,7 +201,9 @@ def _attention(work: Workload) -> Pass:
     scores = SCORE_PASSES * work.width * work.tokens * heads * work.run.sequence
     pairs = work.tokens * heads * seen
     width = model.head + model.value_head
-    return Pass(*attention_seconds(work.machine.weakest, pairs, width, work.software.attention, scores))
+    return Pass(
+        *attention_seconds(work.machine.weakest, pairs, width, work.software.attention, scores)
+    )
 
 
 def _memory(work: Workload) -> Pass:
@@ -250,7 +257,10 @@ def _context(work: Workload, attention: Floats) -> Floats:
     amount = work.width * work.tokens * both * (table.cp - 1)
     once = send_seconds(work.machine, table.tp.astype(float), amount)
     seconds = np.where(table.cp > 1, 3 * once, 0.0)
-    return np.maximum(seconds - 0.8 * attention, 0.05 * seconds)
+    # Each step of the ring joins its result with those before it, in float32.
+    elements = work.tokens * model.heads * model.value_head / table.tp
+    joined = 3 * pass_seconds(work.machine.weakest, 12 * elements * (table.cp - 1))
+    return np.maximum(seconds - 0.8 * attention, 0.05 * seconds) + joined
 
 
 def _head(work: Workload) -> Floats:

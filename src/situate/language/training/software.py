@@ -45,28 +45,32 @@ class Software:
         dropout: masks of dropout are stored.
         logit_bytes: bytes for each logit at the peak: in the type of the weights, their copies in
             float32, and their gradients.
+        divided_logit_bytes: the same if tensor parallelism divides them.
         selective: share of a layer's saved activations that selective recompute keeps, or 0 if it
             repeats the core of attention alone.
+        repeated: share of a layer's matrix products that selective recompute repeats.
         workspace: bytes of cuBLAS and other libraries beside all tensors.
         overlap: share of the time of gradients' collectives that the backward pass hides.
+        hidden: share of the collectives of tensor and expert parallelism that products hide.
         layer_launch: seconds in which the host launches the forward pass of a layer.
         expert_launch: further seconds of a layer with experts.
-        repeated: share of a layer's matrix products that selective recompute repeats.
-        hidden: share of the collectives of tensor and expert parallelism that products hide.
+        stays_gathered: with a pipeline, ZeRO-3 keeps weights and gradients whole for the step.
         pace: the factors of its parts.
     """
 
     name: str
-    attention: Attention
-    dropout: bool
-    logit_bytes: float
-    selective: float
-    workspace: int
-    overlap: float
-    layer_launch: float
-    expert_launch: float
+    attention: Attention = "flash2"
+    dropout: bool = False
+    logit_bytes: float = 14
+    divided_logit_bytes: float = 14
+    selective: float = 0.0
     repeated: float = 0.0
+    workspace: int = 96 * 2**20
+    overlap: float = 0.6
     hidden: float = 0.0
+    layer_launch: float = 400e-6
+    expert_launch: float = 0.5e-3
+    stays_gathered: bool = False
     pace: Pace = Pace()
 
 
@@ -75,17 +79,40 @@ SOFTWARE = {
     for software in (
         # Megatron-LM keeps bfloat16 logits, and turns a float32 copy into softmax and gradient in
         # place (`tensor_parallel/cross_entropy.py`).
-        Software("megatron", "flash", False, 6, 0, 96 * 2**20, 0.7, 250e-6, 0.3e-3, 0.0, 0.4),
-        # Before flash attention, scores and masks of dropout stay in memory.
-        Software("megatron-2021", "scores", True, 6, 0, 96 * 2**20, 0.0, 700e-6, 2e-3),
-        # torchtitan compiles its loss: bfloat16 logits, their float32 copy and the gradient.
-        Software("torchtitan", "flash2", False, 10, 0.5, 96 * 2**20, 0.9, 250e-6, 0.3e-3, 0.37),
-        Software("torchtitan-async", "flash2", False, 10, 0.5, 96 * 2**20, 0.9, 250e-6, 0.3e-3, 0.37, 0.5),
-        Software("torchtitan-eager", "flash2", False, 14, 0.5, 96 * 2**20, 0.9, 400e-6, 0.5e-3, 0.37),
+        Software(
+            "megatron",
+            "flash",
+            logit_bytes=6,
+            divided_logit_bytes=6,
+            overlap=0.7,
+            hidden=0.4,
+            layer_launch=250e-6,
+            expert_launch=0.3e-3,
+            pace=Pace({"matrices": 0.9, "attention": 0.8, "memory": 0.8}, 0.13),
+        ),
+        # torchtitan compiles its loss, but not that of logits divided by DTensor. Of every second
+        # matrix product selective recompute keeps the result.
+        Software(
+            "torchtitan",
+            logit_bytes=12,
+            divided_logit_bytes=18,
+            selective=0.38,
+            repeated=0.37,
+            overlap=0.9,
+            layer_launch=250e-6,
+            expert_launch=0.3e-3,
+            stays_gathered=True,
+            pace=Pace({"matrices": 1.1, "attention": 1.1}, 0.13),
+        ),
         # llm-foundry's trainer, Composer, with FSDP of PyTorch 1.
-        Software("composer", "flash2", False, 10, 0, 96 * 2**20, 0.9, 400e-6, 0.5e-3),
-        Software("deepspeed", "flash2", False, 10, 0, 96 * 2**20, 0.6, 400e-6, 0.5e-3),
-        Software("torch", "flash2", False, 14, 0, 96 * 2**20, 0.6, 400e-6, 0.5e-3),
+        Software(
+            "composer",
+            logit_bytes=10,
+            overlap=0.9,
+            pace=Pace({"matrices": 1.1, "attention": 1.22}, 0.05),
+        ),
+        Software("deepspeed"),
+        Software("torch"),
     )
 }
 """Programs by name."""
