@@ -132,7 +132,7 @@ def _tried_text(choice: Choice) -> str:
     first = choice.best[0]
     batch = f"{plural(first.run.layout.batch, 'sample')} of {first.run.sequence:,} tokens"
     return (
-        f"{choice.fitting:,} of {choice.tried:,} layouts fit; a step of {batch}, recipe "
+        f"{choice.fitting:,} of {choice.legal:,} layouts fit; a step of {batch}, recipe "
         f"{first.run.recipe.name}; seconds {_error(first.error)}"
     )
 

@@ -84,7 +84,7 @@ def _figures(
     return {
         "model": model.name,
         "sequence": run.sequence,
-        "tried": choice.tried,
+        "legal": choice.legal,
         "fitting": choice.fitting,
         "layouts": [report.price_figures(figure) for figure in choice.best],
         "smallest": choice.smallest and report.price_figures(choice.smallest),

@@ -126,8 +126,8 @@ def adapter_weights(model: Transformer, rank: int) -> int:
     attention = 4 * model.hidden + joint + model.heads * model.value_head
     network = model.matrices * (model.hidden + model.ffn)
     if model.experts is not None:
-        each = model.matrices * (model.hidden + model.experts.width)
-        network = model.experts.count * each
+        expert = model.matrices * (model.hidden + model.experts.width)
+        network = model.experts.count * expert
     return model.layers * rank * (attention + network)
 
 

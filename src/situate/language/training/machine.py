@@ -111,12 +111,12 @@ def _parsed(text: str) -> tuple[int, int, Gpu] | None:
             hint = nearest(match[3], GPUS)
             raise ClusterError(f"no GPU {match[3][:40]!r}{hint}")
         return None
-    first, second = (int(number) if number else 0 for number in match.groups()[:2])
-    if not 1 <= (first or 1) * (second or 1) <= MAX_GPUS:
+    first, second = (int(number or 1) for number in match.groups()[:2])
+    if not 1 <= first * second <= MAX_GPUS:
         raise ClusterError(f"{text[:40]}: must be 1 to {MAX_GPUS} GPUs")
-    if second:
+    if match[2]:
         return first, second, model
-    count = first or 1
+    count = first
     if count > NODE_GPUS and count % NODE_GPUS == 0:
         return count // NODE_GPUS, NODE_GPUS, model
     return 1, count, model

@@ -110,7 +110,7 @@ def stage_weights(model: Transformer, table: LayoutTable, stage: Stage) -> tuple
     ends = np.where(table.pp == 1, 1.0, 0.0)
     if stage == "first":
         divided = divided + model.embedding_weights * (1 + ends * (not model.tied))
-        whole = whole + model.positions * model.hidden
+        whole = whole + model.positions * model.hidden + ends * model.hidden
     else:
         # A tied output has a copy of the embedding on the last stage.
         divided = divided + model.embedding_weights * (1 + ends * (not model.tied))
@@ -179,8 +179,8 @@ def _logits(
     """Bytes of logits with their copies, which the last stage holds while it computes the loss."""
     if stage == "first":
         tokens = np.where(table.pp == 1, tokens, 0.0)
-    each = np.where(table.tp > 1, software.divided_logit_bytes, software.logit_bytes)
-    logits: Floats = each * tokens * model.vocabulary / table.tp
+    logit_bytes = np.where(table.tp > 1, software.divided_logit_bytes, software.logit_bytes)
+    logits: Floats = logit_bytes * tokens * model.vocabulary / table.tp
     return logits
 
 
@@ -195,8 +195,8 @@ def in_flight(model: Transformer, table: LayoutTable, stage: Stage) -> Floats:
     rank = np.zeros_like(pp) if stage == "first" else pp - 1
     single = np.minimum(pp - rank, count) * np.ceil(model.layers / pp)
     chunks = np.minimum(2 * (pp - rank - 1) + (vp - 1) * pp + 1, count * vp)
-    held: Floats = np.where(vp > 1, chunks * model.layers / (pp * vp), single)
-    return held
+    layers: Floats = np.where(vp > 1, chunks * model.layers / (pp * vp), single)
+    return layers
 
 
 def _activations(
@@ -204,24 +204,24 @@ def _activations(
 ) -> tuple[Floats, Floats]:
     """Bytes that the forward pass keeps for the backward pass, and those of a repeated layer."""
     software = run.recipe.software
-    stored = layer_bytes(model, run, table, software)
+    stored = layer_bytes(model, table, software)
     core = _core_bytes(model, run, table, software)
     start = HALF * model.hidden / table.sequence_split
-    kept = [stored + core, stored, start]
+    sizes = [stored + core, stored, start]
     if software.selective:
-        kept[1] = start + software.selective * (stored - start)
-    layer = np.choose(table.recompute, [np.broadcast_to(size, len(table)) for size in kept])
+        sizes[1] = start + software.selective * (stored - start)
+    layer = np.choose(table.recompute, [np.broadcast_to(size, len(table)) for size in sizes])
     # The layer whose backward pass runs has its activations whole.
     again = np.where(table.recompute == FULL, stored + core - start, 0.0)
-    again += np.where(table.recompute == 1, stored + core - kept[1], 0.0)
-    held = in_flight(model, table, stage)
+    again += np.where(table.recompute == 1, stored + core - sizes[1], 0.0)
+    layers = in_flight(model, table, stage)
     embedding = HALF * model.hidden / table.sequence_split if stage == "first" else 0.0
     width = 4.0 if run.recipe.precision in ("fp32", "tf32") else HALF
     scale = tokens * (width / HALF)
-    return scale * (held * layer + embedding), scale * again
+    return scale * (layers * layer + embedding), scale * again
 
 
-def layer_bytes(model: Transformer, run: Run, table: LayoutTable, software: Software) -> Floats:
+def layer_bytes(model: Transformer, table: LayoutTable, software: Software) -> Floats:
     """(layouts,) bytes of a token that a layer stores, without the core of attention.
 
     The inputs of two normalisations and their results, queries, keys and values, the result of
@@ -256,5 +256,5 @@ def _core_bytes(model: Transformer, run: Run, table: LayoutTable, software: Soft
     if software.attention != "scores":
         return 4.0 * model.heads / table.tp
     # Softmax, and with dropout its mask and its result.
-    each = 5 if software.dropout else 2
-    return each * model.heads * run.sequence / table.tp
+    score_bytes = 5 if software.dropout else 2
+    return score_bytes * model.heads * run.sequence / table.tp

@@ -129,14 +129,14 @@ def find_recipe(name: str | None, precision: str | None, optimizer: str | None) 
     Raises:
         SituateError: a name does not exist, or the recipe excludes the precision.
     """
-    recipe = RECIPES[_known("recipe", name or "megatron", RECIPES)]
+    recipe = RECIPES[_checked_name("recipe", name or "megatron", RECIPES)]
     if optimizer is not None:
-        update = OPTIMIZERS[_known("optimizer", optimizer, OPTIMIZERS)]
+        update = OPTIMIZERS[_checked_name("optimizer", optimizer, OPTIMIZERS)]
         if name == "pure" and update.moment == "float32":
             update = replace(update, moment="bfloat16")
         recipe = replace(recipe, optimizer=update)
     if precision is not None:
-        _known("precision", precision, PRECISIONS)
+        _checked_name("precision", precision, PRECISIONS)
         recipe = _with_precision(recipe, precision)
     return recipe
 
@@ -150,7 +150,7 @@ def _with_precision(recipe: Recipe, precision: str) -> Recipe:
     return replace(recipe, precision=precision)
 
 
-def _known(kind: str, name: str, names: Collection[str]) -> str:
+def _checked_name(kind: str, name: str, names: Collection[str]) -> str:
     if name not in names:
         hint = nearest(name, names)
         raise SituateError(one_line(f"unknown {kind} {name[:40]!r}{hint}"))

@@ -24,7 +24,7 @@ MICRO = (1, 2, 4, 8, 16, 32)
 CHUNKS = (1, 2, 3, 4, 5, 6, 8, 10)
 """Chunks of a stage that the search tries."""
 
-KEPT = 10
+ANSWER_LAYOUTS = 10
 """Layouts of an answer."""
 
 SAMPLES = 4
@@ -37,18 +37,20 @@ class Choice:
 
     Attributes:
         best: those that fit, the fastest first; one for each way to divide the model.
-        tried: legal layouts.
+        legal: legal layouts.
         fitting: legal layouts that fit.
         smallest: the layout with least memory, if none fits.
     """
 
     best: list[Price]
-    tried: int
+    legal: int
     fitting: int
     smallest: Price | None
 
 
-def search(model: Transformer, run: Run, machine: Machine, batch: int, count: int = KEPT) -> Choice:
+def search(
+    model: Transformer, run: Run, machine: Machine, batch: int, count: int = ANSWER_LAYOUTS
+) -> Choice:
     """The fastest layouts that fit.
 
     Args:

@@ -176,10 +176,10 @@ def _grouped(work: Workload) -> Pass:
     mixture = model.experts
     # All tokens of the group of experts, spread evenly over them.
     group = table.ep * np.where(table.sp == 1, table.etp / table.tp, 1.0)
-    each = work.tokens * mixture.used * group / mixture.count
+    rows = work.tokens * mixture.used * group / mixture.count
     local = mixture.count / table.ep
     # One kernel multiplies all groups, so that their tiles share its waves.
-    once = _network(work, local * each, mixture.width / table.etp)
+    once = _network(work, local * rows, mixture.width / table.etp)
     weights = 2 * (local - 1) * model.expert_weights / table.etp
     once = once + pass_seconds(work.machine.weakest, weights)
     forward = model.expert_layers / model.layers * once
@@ -196,10 +196,10 @@ def _network(work: Workload, rows: Floats, width: Floats) -> Floats:
 def _attention(work: Workload) -> Pass:
     """The core of a layer's attention."""
     model, table = work.model, work.table
-    seen = model.attended(work.run.sequence)
+    keys = model.attended(work.run.sequence)
     heads = model.heads / table.tp
     scores = SCORE_PASSES * work.width * work.tokens * heads * work.run.sequence
-    pairs = work.tokens * heads * seen
+    pairs = work.tokens * heads * keys
     width = model.head + model.value_head
     return Pass(
         *attention_seconds(work.machine.weakest, pairs, width, work.software.attention, scores)
@@ -243,10 +243,10 @@ def _experts(work: Workload) -> Pass:
     split = np.where(table.sp == 1, table.tp, 1.0)
     amount = work.width * work.tokens * model.hidden / split
     size = (table.ep * table.etp).astype(float)
-    share = model.expert_layers / model.layers
+    share = (1 - work.software.hidden) * model.expert_layers / model.layers
     copies = model.experts.used
-    shown = 2 * share * (1 - work.software.hidden)
-    forward = shown * exchange_seconds(work.machine, size, amount, copies)
+    # There and back.
+    forward = 2 * share * exchange_seconds(work.machine, size, amount, copies)
     return Pass(forward, forward)
 
 
@@ -298,9 +298,9 @@ def _data(work: Workload, rounds: Floats, compute: Floats) -> Floats:
     hidden = work.software.overlap * BACKWARD * compute
     exposed = np.maximum(once - hidden, (1 - work.software.overlap) * once)
     # ZeRO-3 gathers weights in both passes of each micro-batch, and reduces their gradients.
-    each = 2 * collected + reduced
+    per_batch = 2 * collected + reduced
     whole = 3 * compute
-    zero3 = np.maximum(each - work.software.overlap * whole, 0.1 * each) * table.count
+    zero3 = np.maximum(per_batch - work.software.overlap * whole, 0.1 * per_batch) * table.count
     several = np.where(table.zero == 2, table.count, 1.0)
     seconds: Floats = np.where(table.zero == 3, zero3, exposed * several)
     return seconds

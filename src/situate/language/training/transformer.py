@@ -108,8 +108,8 @@ class Transformer:
         if self.experts is not None:
             mixture += self.experts.count * self.expert_weights
         dense = self.layers - self.expert_layers
-        each = self.attention_weights + self.norm_weights
-        return self.layers * each + dense * self.network_weights + self.expert_layers * mixture
+        common = self.attention_weights + self.norm_weights
+        return self.layers * common + dense * self.network_weights + self.expert_layers * mixture
 
     @property
     def parameters(self) -> int:
@@ -133,8 +133,8 @@ class Transformer:
         """
         matrices = self.active_parameters - self.embedding_weights * (0 if self.tied else 1)
         matrices -= self.positions * self.hidden
-        seen = self.attended(sequence)
-        pairs = self.layers * self.heads * (self.head + self.value_head) * seen
+        keys = self.attended(sequence)
+        pairs = self.layers * self.heads * (self.head + self.value_head) * keys
         return 6.0 * matrices + 6.0 * pairs
 
     def attended(self, sequence: int) -> float:

@@ -143,7 +143,7 @@ def _by_samples(
     batch: int,
 ) -> list[Shares]:
     """Replicas with shares of the micro-batches, all states on each GPU."""
-    each = np.array([model.layers * price.layer + price.ends for price in prices])
+    replica_seconds = np.array([model.layers * price.layer + price.ends for price in prices])
     rounds = batch // layout.micro
     if batch % layout.micro or rounds < len(prices):
         return []
@@ -157,8 +157,8 @@ def _by_samples(
         for price in prices
     )
     rows = []
-    for shares, equal in _divisions(rounds, 1 / each):
-        seconds = float(np.max(shares * each)) + once + update
+    for shares, equal in _divisions(rounds, 1 / replica_seconds):
+        seconds = float(np.max(shares * replica_seconds)) + once + update
         counts = tuple(int(share) * layout.micro for share in shares)
         rows.append(
             Shares("samples", counts, layout.micro, layout.recompute, seconds, memory, equal)
