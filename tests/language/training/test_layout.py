@@ -71,7 +71,7 @@ def test_a_request_leaves_the_degrees_to_the_search():
     ],
 )
 def test_an_impossible_layout_is_one_line(text, message):
-    with pytest.raises(SituateError, match="^[^\n]+$") as error:
+    with pytest.raises(SituateError, match=r"^[^\n]+$") as error:
         parse_layout(text, LLAMA_8B, 8)
     assert message in str(error.value)
 

@@ -77,7 +77,7 @@ def test_unequal_gpus_are_joined_by_a_plus():
 
 @pytest.mark.parametrize("text", ["8xH1000", "nowhere", "0xH100", "cpu.toml", "9999999xH100"])
 def test_machines_that_do_not_exist_are_refused(text):
-    with pytest.raises(ClusterError, match="^[^\n]+$"):
+    with pytest.raises(ClusterError, match=r"^[^\n]+$"):
         find_machine(text)
 
 

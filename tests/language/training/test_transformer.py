@@ -80,7 +80,7 @@ def test_a_configuration_and_its_sizes_are_the_same_model(tmp_path):
     ],
 )
 def test_impossible_sizes_are_one_line(text, message):
-    with pytest.raises(SituateError, match="^[^\n]+$") as error:
+    with pytest.raises(SituateError, match=r"^[^\n]+$") as error:
         read_transformer(text)
     assert message in str(error.value)
 
