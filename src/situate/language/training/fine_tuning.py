@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from situate.errors import SituateError, nearest
 from situate.files.contents import one_line
 from situate.language.training.layout import Layout, LayoutTable, Run
-from situate.language.training.memory import stage_memory
+from situate.language.training.memory import RESERVED, stage_memory
 from situate.language.training.recipes import OPTIMIZERS, Recipe, find_recipe
 from situate.language.training.transformer import Transformer
 
@@ -103,7 +103,7 @@ def tuning_memory(model: Transformer, run: TuningRun) -> dict[str, float]:
             ends = model.embedding_weights * (1 if model.tied else 2)
             roles["weights"] += (2 - FROZEN_BYTES[run.weights]) * ends
     allocated = sum(roles.values())
-    return roles | {"fragmentation": 0.06 * allocated, "context": CONTEXT}
+    return roles | {"fragmentation": (RESERVED - 1) * allocated, "context": CONTEXT}
 
 
 def _recipe(run: TuningRun) -> Recipe:

@@ -34,10 +34,10 @@ FULL = 2
 NCCL_GROUP = 48 * 2**20
 """Bytes of NCCL's buffers for a group of GPUs (`NCCL_BUFFSIZE` of 4 MiB for each channel)."""
 
-RESERVED = 1.06
+RESERVED = 1.1
 """Bytes that PyTorch's allocator reserves for each byte allocated at the peak."""
 
-COPIES = 3
+COPIES = 4
 """Copies of a token on its way to an expert and back that the backward pass needs."""
 
 PREFETCHED = 2
