@@ -220,6 +220,8 @@ def _torchtitan(row: Row) -> Cell:
     if "sync" in row["note"] and "vanilla" not in row["note"]:
         software = TORCHTITAN_ASYNC
     precision = "fp8" if "float8" in row["precision"] else "bf16"
+    if "rowwise" in row["precision"]:
+        precision = "fp8-rowwise"
     machine = machine_of_row(row, layout.devices)
     sequence = number(row, "seq")
     tokens = layout.batch * sequence

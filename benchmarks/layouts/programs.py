@@ -21,8 +21,8 @@ MEGATRON_2021 = Software(
 )
 """Before flash attention, scores and masks of dropout stayed in memory."""
 
-MEGATRON_2025 = replace(MEGATRON, name="megatron-2025", expert_launch=1e-3)
-"""NeMo's containers before 26.06 launched the kernels of experts one by one."""
+MEGATRON_2025 = replace(MEGATRON, name="megatron-2025", expert_launch=1e-3, expert_passes=16.0)
+"""NeMo's containers before 26.06 launched the kernels of experts, and moved tokens, one by one."""
 
 MEGATRON_TESTS = replace(MEGATRON, name="megatron-tests", dropout=True, expert_launch=1e-3)
 MEGATRON_SCORES = replace(MEGATRON_TESTS, attention="scores")

@@ -29,8 +29,11 @@ Floats = NDArray[np.float64]
 FACTORS = np.exp(np.linspace(-1.5, 1.5, 31))
 """Factors of a part that a fit tries."""
 
-PENALTY = 0.03
-"""Weight of |log factor| beside the mean |log error|, so that few runs change little."""
+PENALTY = 1.0
+"""Weight of |log factor| beside the mean |log error|, divided by the number of families.
+
+A few families say little about others.
+"""
 
 ROUNDS = 4
 
@@ -109,6 +112,7 @@ def fit(runs: Runs) -> Floats:
     sizes = Counter(cell.family for cell in runs.cells)
     weights = np.array([sizes[cell.family] ** -0.5 for cell in runs.cells])
     weights /= weights.sum()
+    penalty = PENALTY / len(sizes)
     factors = np.ones(len(PARTS))
     for _ in range(ROUNDS):
         for j in np.flatnonzero(runs.parts.any(axis=0)):
@@ -116,7 +120,7 @@ def fit(runs: Runs) -> Floats:
             for factor in FACTORS:
                 factors[j] = factor
                 error = np.abs(np.log(total(runs.parts, factors) / runs.seconds))
-                losses.append(weights @ error + PENALTY * abs(np.log(factor)))
+                losses.append(weights @ error + penalty * abs(np.log(factor)))
             factors[j] = FACTORS[np.argmin(losses)]
     return factors
 

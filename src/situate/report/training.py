@@ -66,7 +66,7 @@ def _facts(model: Transformer, price: Price) -> Iterator[tuple[str, str]]:
     batch = f"{plural(layout.batch, 'sample')} of {run.sequence:,} tokens"
     micro = f"{layout.count:,} micro-batch{'' if layout.count == 1 else 'es'} of {layout.micro}"
     yield "step", f"{batch}, {micro} for each replica"
-    yield "step time", f"{time_text(price.seconds)}, {_error(price.error)}"
+    yield "step time", f"{time_text(price.seconds)}, {_error_text(price)}"
     per_gpu = price.rate / price.devices
     yield "speed", f"{price.rate:,.0f} tokens/s, {per_gpu:,.0f} for each GPU"
     yield "MFU", share_text(price.utilisation)
@@ -93,8 +93,9 @@ def _shares(price: Price) -> Iterator[str]:
             yield f"{share_text(seconds / price.seconds)} {PART_NAMES[part]}"
 
 
-def _error(error: float) -> str:
-    return f"± {100 * error:.0f} % in the median"
+def _error_text(price: Price) -> str:
+    half, most = (f"± {100 * error:.0f} %" for error in price.errors)
+    return f"{half} in the median, {most} for nine in ten"
 
 
 def memory_table(price: Price) -> Table:
@@ -133,7 +134,7 @@ def _tried_text(choice: Choice) -> str:
     batch = f"{plural(first.run.layout.batch, 'sample')} of {first.run.sequence:,} tokens"
     return (
         f"{choice.fitting:,} of {choice.legal:,} layouts fit; a step of {batch}, recipe "
-        f"{first.run.recipe.name}; seconds {_error(first.error)}"
+        f"{first.run.recipe.name}; seconds {_error_text(first)}"
     )
 
 
@@ -234,7 +235,7 @@ def price_figures(price: Price) -> dict[str, Any]:
         "precision": price.run.recipe.precision,
         "optimizer": price.run.recipe.optimizer.name,
         "step_seconds": price.seconds,
-        "relative_error": price.error,
+        "relative_errors": {"median": price.errors[0], "p90": price.errors[1]},
         "tokens_per_second": price.rate,
         "tokens_per_second_gpu": price.rate / price.devices,
         "mfu": price.utilisation,

@@ -7,6 +7,7 @@ import pytest
 
 from situate.language.training.gpus import GPUS
 from situate.language.training.kernels import (
+    ROWWISE,
     attention_seconds,
     pass_seconds,
     product_rate,
@@ -32,6 +33,13 @@ def test_types_without_units_run_in_16_bits():
     assert product_rate(A100, "float8_e4m3fn") == product_rate(A100, "bfloat16")
     assert product_rate(T4, "bfloat16") == pytest.approx(T4.sustained * 65e12)
     assert product_rate(H100, "float8_e4m3fn") > product_rate(H100, "bfloat16")
+
+
+def test_scales_of_rows_take_as_long_as_16_bits():
+    rowwise, half = (
+        product_seconds(H100, k, MANY, 4096.0, 4096.0)[0] for k in (ROWWISE, "bfloat16")
+    )
+    assert half < rowwise < 1.3 * half
 
 
 def test_flash_attention_is_faster_than_scores():

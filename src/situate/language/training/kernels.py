@@ -26,8 +26,12 @@ FLASH_SHARE, SCORES_SHARE = 0.45, 0.35
 """Share of the nominal rate that the products of attention reach: with flash attention
 (arXiv:2307.08691, table of forward and backward passes), and with scores in memory."""
 
-CONVERSION = 1.0
-"""Passes over the inputs of a product in 8 bits, to find their scale and to convert them."""
+CONVERSION = 3
+"""Bytes that find the scale of an element of a product in 8 bits, and convert it."""
+
+ROWWISE = "float8_rowwise"
+"""8-bit products with a scale for each row, whose kernels were no faster than those of 16 bits
+(torchtitan, `benchmarks/asyncTP_llama3_h100_2025-06_torchtitan.md`)."""
 
 
 def product_rate(gpu: Gpu, kind: str) -> float:
@@ -49,7 +53,8 @@ def product_seconds(
     width = 1 if kind.startswith("float8") else 2
     moved = width * (rows * depth + depth * columns) + 2 * rows * columns
     if kind.startswith(("float8", "float4")):
-        moved = moved + CONVERSION * 3 * (rows * depth + depth * columns)
+        times = 2 if kind == ROWWISE else 1
+        moved = moved + times * CONVERSION * (rows * depth + depth * columns)
     seconds: Floats = operations / rate + moved / (MEMORY_SHARE * gpu.bandwidth)
     return seconds
 

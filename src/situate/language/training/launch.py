@@ -62,6 +62,7 @@ def _precision(run: Run) -> list[str]:
         "bf16": ["--bf16"],
         "fp16": ["--fp16"],
         "fp8": ["--bf16", "--fp8-format hybrid"],
+        "fp8-rowwise": ["--bf16", "--fp8-format hybrid"],
         "fp4": ["--bf16", "--fp4-format e2m1"],
     }
     return flags.get(run.recipe.precision, [])
@@ -107,8 +108,10 @@ def torchtitan(model: Transformer, run: Run, machine: Machine) -> str:
         f"--training.global_batch_size {layout.batch} --training.seq_len {run.sequence}",
         f"--activation_checkpoint.mode {layout.recompute}",
     ]
-    if recipe.precision == "fp8":
+    if recipe.precision.startswith("fp8"):
         flags.append("--model.converters quantize.linear.float8")
+    if recipe.precision == "fp8-rowwise":
+        flags.append("--quantize.linear.float8.recipe_name rowwise")
     return (
         f"{_torchrun(machine)} -m torchtitan.train --job.config_file CONFIG.toml {' '.join(flags)}"
     )

@@ -10,9 +10,6 @@ from situate.language.training.memory import peak_memory
 from situate.language.training.seconds import step_seconds
 from situate.language.training.transformer import Transformer
 
-MEMORY_ERROR = 0.1
-"""Share of published runs' memory within which nine tenths of predictions are."""
-
 
 @dataclass(frozen=True)
 class Price:
@@ -28,7 +25,8 @@ class Price:
         flops: of a token in the model, without repeated ones.
         peak_rate: nominal FLOP/s of all GPUs together.
         devices: GPUs.
-        error: median relative error of predicted seconds on published runs.
+        errors: relative errors of predicted seconds that half and nine tenths of published runs
+            are within.
     """
 
     run: Run
@@ -40,7 +38,7 @@ class Price:
     flops: float
     peak_rate: float
     devices: int
-    error: float
+    errors: tuple[float, float]
 
     @property
     def seconds(self) -> float:
@@ -114,7 +112,7 @@ def prices(model: Transformer, run: Run, machine: Machine, table: LayoutTable) -
                 flops=model.flops(run.sequence),
                 peak_rate=_peak_rate(run, machine),
                 devices=machine.count,
-                error=run.recipe.software.pace.error,
+                errors=(run.recipe.software.pace.error, run.recipe.software.pace.large_error),
             )
         )
     return result

@@ -102,11 +102,12 @@ PRECISIONS = {
     "bf16": "bfloat16",
     "fp16": "float16",
     "fp8": "float8_e4m3fn",
+    "fp8-rowwise": "float8_rowwise",
     "fp4": "float4_e2m1fn",
     "fp32": "float32",
     "tf32": "tfloat32",
 }
-"""Types of matrix products by their name in options."""
+"""Types of matrix products by their name in options; `fp8` scales whole tensors, or blocks."""
 
 _ADAMW = OPTIMIZERS["adamw"]
 

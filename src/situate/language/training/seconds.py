@@ -209,12 +209,13 @@ def _attention(work: Workload) -> Pass:
 def _memory(work: Workload) -> Pass:
     """Normalisations, residuals and activations, which read and write every element."""
     model, table = work.model, work.table
-    ffn = float(model.ffn)
+    ffn, routed = float(model.ffn), 0.0
     if model.experts is not None:
         active = model.experts.used * model.experts.width + model.experts.shared_width
         share = model.expert_layers / model.layers
-        ffn = share * (active + 4 * model.experts.used * model.hidden) + (1 - share) * ffn
-    between = 12 * model.hidden / table.sequence_split
+        ffn = share * active + (1 - share) * ffn
+        routed = share * work.software.expert_passes * model.experts.used * model.hidden
+    between = (12 * model.hidden + routed) / table.sequence_split
     joint = 2 * (model.heads + 2 * model.kv_heads) * model.head
     inside = (joint + (model.matrices + 1) * ffn) / table.tp
     moved = work.width * work.tokens * (between + inside)
