@@ -11,6 +11,8 @@ from benchmarks.layouts.memory import predicted_gib, summary
 from benchmarks.layouts.models import CONFIGS, named_model
 from benchmarks.layouts.programs import test_workspace as workspace_of_test
 from benchmarks.layouts.seconds import PARTS, Runs, crossed, fit, runs_of, spearman, total
+from benchmarks.lib.record import RESULTS, ROOT, read_record
+from situate.language.training.software import SOFTWARE
 
 FIELDS = (
     *("source", "path", "framework", "hardware", "gpus", "model", "params_b", "layers", "hidden"),
@@ -101,15 +103,15 @@ def test_workspaces_are_larger_since_hopper():
 
 
 # Fits.
-def handmade(factor: float, families: int = 3) -> Runs:
+def handmade(factor: float, families: int = 40) -> Runs:
     """Runs whose matrices take `factor` times as long as by the formulas."""
     cell = cell_of(row(VTRAIN))
-    runs = runs_of([cell] * 4 * families)
+    runs = runs_of([cell] * 2 * families)
     generator = np.random.default_rng(0)
     parts = runs.parts * generator.uniform(0.5, 2, runs.parts.shape)
     factors = np.ones(len(PARTS))
     factors[0] = factor
-    cells = [type(cell)(**vars(cell) | {"family": str(i % families)}) for i in range(4 * families)]
+    cells = [type(cell)(**vars(cell) | {"family": str(i % families)}) for i in range(2 * families)]
     return Runs(cells, parts, total(parts, factors))
 
 
@@ -137,3 +139,66 @@ def test_a_summary_counts_errors():
     figures = summary(np.array([1.0, 1.04, 0.9, 0.5]))
     assert figures["within_5_percent"] == 0.5
     assert figures["over_5_percent_too_low"] == 0.5
+
+
+# The page quotes the records.
+def row_of_page(start: str) -> list[str]:
+    lines = (ROOT / "docs" / "layouts.md").read_text().splitlines()
+    line = next(line for line in lines if line.startswith(f"| {start}"))
+    return [cell.strip() for cell in line.split("|")[1:-1]]
+
+
+@pytest.mark.parametrize(
+    ("start", "source", "settings"),
+    [
+        ("Megatron-LM's tests, all", "Megatron tests", "published"),
+        ("Megatron-LM's tests, others", "Megatron tests", "other"),
+        ("torchtitan | 18", "torchtitan", "published"),
+        ("all |", "all", "all"),
+    ],
+)
+def test_memory_on_the_page_is_that_of_the_record(start, source, settings):
+    rows = read_record(RESULTS / "layout_memory.json")["tables"]["summary"]
+    figures = next(r for r in rows if (r["source"], r["settings"]) == (source, settings))
+    shares = ("within_5_percent", "within_10_percent", "over_5_percent_too_low")
+    assert row_of_page(start)[1:] == [
+        f"{figures['runs']}",
+        f"{100 * figures['median_error']:.1f} %",
+        *(f"{100 * figures[key]:.0f} %" for key in shares),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("start", "software", "source"),
+    [
+        ("Megatron-DeepSpeed, 2021", "megatron-2021", "vTrain"),
+        ("NeMo before", "megatron-2025", "Megatron-Bridge"),
+        ("NeMo since", "megatron", "Megatron-Bridge"),
+        ("torchtitan | torchtitan", "torchtitan", "torchtitan"),
+        ("Composer", "composer", "llm-foundry"),
+    ],
+)
+def test_times_on_the_page_are_those_of_the_record(start, software, source):
+    rows = read_record(RESULTS / "layout_seconds.json")["tables"]["summary"]
+    model, gpu = (
+        next(r for r in rows if (r["software"], r["source"], r["left_out"]) == (*key, kind))
+        for key in [(software, source)]
+        for kind in ("by model", "by GPU")
+    )
+    cells = row_of_page(start)
+    assert cells[2:4] == [f"{model['runs']:,}", f"{model['families']}"]
+    assert float(cells[4].split()[0]) == pytest.approx(100 * model["median_error"], rel=0.05)
+    assert cells[5] == f"{100 * model['p90_error']:.0f} %"
+    assert cells[6] == f"{model['spearman']:.2f}"
+    inner = model["median_spearman_in_model"]
+    assert cells[7] == ("-" if inner is None else f"{inner:.2f}")
+    assert float(cells[8].split()[0]) == pytest.approx(100 * gpu["median_error"], rel=0.05)
+
+
+def test_error_bars_of_prices_are_those_of_the_record():
+    rows = read_record(RESULTS / "layout_seconds.json")["tables"]["summary"]
+    for name in ("torchtitan", "composer"):
+        figures = next(r for r in rows if (r["software"], r["left_out"]) == (name, "by model"))
+        pace = SOFTWARE[name].pace
+        assert pace.error == pytest.approx(figures["median_error"], abs=0.006)
+        assert pace.large_error == pytest.approx(figures["p90_error"], abs=0.006)

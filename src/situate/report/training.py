@@ -53,7 +53,7 @@ def price_table(
         grid.add_row(Text(label, "dim"), Text(printable(value)))
     title = f"{printable(model.name, 60)} on {printable(machine, 40)}"
     launch = [Text(f"{name}: {text}") for name, text in commands.items()]
-    return Group(Text(title, "bold"), grid, Text(), memory_table(price), Text(), *launch)
+    return Group(Text(title, "bold"), grid, Text(), _memory_table(price), Text(), *launch)
 
 
 def _facts(model: Transformer, price: Price) -> Iterator[tuple[str, str]]:
@@ -98,7 +98,7 @@ def _error_text(price: Price) -> str:
     return f"{half} in the median, {most} for nine in ten"
 
 
-def memory_table(price: Price) -> Table:
+def _memory_table(price: Price) -> Table:
     """Bytes of the fullest device by role."""
     grid = table("memory of the fullest GPU", "role|GiB", [1])
     for role, size in price.roles.items():

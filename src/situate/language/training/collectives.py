@@ -15,7 +15,7 @@ from situate.language.training.machine import Machine
 Sizes = Floats | float
 
 
-def group_shape(machine: Machine, size: Floats, stride: Floats) -> tuple[Floats, Floats]:
+def _group_shape(machine: Machine, size: Floats, stride: Floats) -> tuple[Floats, Floats]:
     """(layouts,) GPUs of a group in one node, and nodes of the group.
 
     Args:
@@ -35,7 +35,7 @@ def gather_seconds(machine: Machine, size: Floats, stride: Floats, amount: Sizes
         size, stride: of the group.
         amount: bytes of the whole result, or of the whole input.
     """
-    inside, nodes = group_shape(machine, size, stride)
+    inside, nodes = _group_shape(machine, size, stride)
     share = (size - 1) / np.maximum(size, 1)
     # Groups side by side in a node share its adapters.
     groups = machine.node / inside
@@ -52,7 +52,7 @@ def reduce_seconds(machine: Machine, size: Floats, stride: Floats, amount: Sizes
     Small messages take NCCL's tree, whose steps grow with the logarithm of the group.
     """
     ring = 2 * gather_seconds(machine, size, stride, amount)
-    inside, nodes = group_shape(machine, size, stride)
+    inside, nodes = _group_shape(machine, size, stride)
     slowest = np.where(nodes > 1, machine.network * inside / machine.node, machine.link)
     steps = 2 * np.log2(np.maximum(size, 1))
     latency = np.where(nodes > 1, machine.network_latency, machine.latency)
@@ -72,7 +72,7 @@ def exchange_seconds(machine: Machine, size: Floats, amount: Sizes, copies: int)
         amount: bytes of the tokens of a GPU.
         copies: experts of a token.
     """
-    inside, nodes = group_shape(machine, size, np.ones_like(size))
+    inside, nodes = _group_shape(machine, size, np.ones_like(size))
     reached = nodes * (1 - (1 - 1 / np.maximum(nodes, 1)) ** copies)
     gpus = size * (1 - (1 - 1 / np.maximum(size, 1)) ** copies)
     away = amount * reached * (1 - 1 / nodes)

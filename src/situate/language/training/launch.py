@@ -22,7 +22,7 @@ def _torchrun(machine: Machine) -> str:
     return f"torchrun --nnodes={nodes} --nproc-per-node={machine.node}{rendezvous}"
 
 
-def megatron(model: Transformer, run: Run, machine: Machine) -> str:
+def _megatron(model: Transformer, run: Run, machine: Machine) -> str:
     """A command of Megatron-LM, with the sizes of the model."""
     layout, recipe = run.layout, run.recipe
     if recipe.name not in ("megatron", "fsdp2"):
@@ -88,7 +88,7 @@ def _sizes(model: Transformer, run: Run) -> list[str]:
     return flags
 
 
-def torchtitan(model: Transformer, run: Run, machine: Machine) -> str:
+def _torchtitan(model: Transformer, run: Run, machine: Machine) -> str:
     """A command of torchtitan; its model is chosen by its own name and flavour."""
     layout, recipe = run.layout, run.recipe
     if layout.zero in (1, 2):
@@ -125,7 +125,7 @@ def _pipeline_schedule(layout: Layout) -> list[str]:
     ]
 
 
-def deepspeed(model: Transformer, run: Run, machine: Machine) -> str:
+def _deepspeed(model: Transformer, run: Run, machine: Machine) -> str:
     """A command of DeepSpeed with its configuration."""
     layout, recipe = run.layout, run.recipe
     _only_replicas(layout, "DeepSpeed", "tp")
@@ -148,7 +148,7 @@ def deepspeed(model: Transformer, run: Run, machine: Machine) -> str:
     return f"deepspeed {nodes} train.py --deepspeed_config ds.json  # ds.json: {text}"
 
 
-def accelerate(model: Transformer, run: Run, machine: Machine) -> str:
+def _accelerate(model: Transformer, run: Run, machine: Machine) -> str:
     """A command of accelerate with FSDP2, or with DDP if nothing is divided."""
     layout = run.layout
     _only_replicas(layout, "accelerate", "tp", "cp")
@@ -187,10 +187,10 @@ def _only_replicas(layout: Layout, program: str, *allowed: str) -> None:
 
 
 PROGRAMS: dict[str, Callable[[Transformer, Run, Machine], str]] = {
-    "torchtitan": torchtitan,
-    "Megatron-LM": megatron,
-    "DeepSpeed": deepspeed,
-    "accelerate": accelerate,
+    "torchtitan": _torchtitan,
+    "Megatron-LM": _megatron,
+    "DeepSpeed": _deepspeed,
+    "accelerate": _accelerate,
 }
 """Programs by name."""
 

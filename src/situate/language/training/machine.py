@@ -59,7 +59,7 @@ class Machine:
     def weakest(self) -> Gpu:
         """A GPU with the least memory, rates and bandwidth of all, for equal shares of the work."""
         first = min(self.gpus, key=lambda gpu: max(gpu.rates.values(), default=0.0))
-        kinds = set.intersection(*(set(gpu.rates) for gpu in set_of(self.gpus)))
+        kinds = set.intersection(*(set(gpu.rates) for gpu in _distinct(self.gpus)))
         return replace(
             first,
             memory=min(gpu.memory for gpu in self.gpus),
@@ -73,7 +73,7 @@ class Machine:
         return len({(gpu.name, gpu.memory) for gpu in self.gpus}) == 1
 
 
-def set_of(gpus: Sequence[Gpu]) -> list[Gpu]:
+def _distinct(gpus: Sequence[Gpu]) -> list[Gpu]:
     """One GPU of each model and size."""
     return list({(gpu.name, gpu.memory): gpu for gpu in gpus}.values())
 
@@ -88,10 +88,10 @@ def find_machine(text: str) -> Machine:
         ClusterError: there is no such cluster or GPU, or the cluster has no GPU.
     """
     if text.endswith(".toml") or text in Cluster.presets() or text.startswith("identical"):
-        return machine_of(Cluster.find(text))
+        return _machine_of(Cluster.find(text))
     parts = [_parsed(part.strip()) for part in text.split("+")]
     if any(part is None for part in parts):
-        return machine_of(Cluster.find(text))
+        return _machine_of(Cluster.find(text))
     groups = [part for part in parts if part is not None]
     nodes, gpus, model = groups[0]
     if len(groups) == 1:
@@ -151,7 +151,7 @@ def machine_of_gpus(name: str, gpus: Sequence[Gpu], node: int) -> Machine:
     return Machine(name, members, node, LINK_SHARE * link, NETWORK_SHARE * network * node)
 
 
-def machine_of(cluster: Cluster) -> Machine:
+def _machine_of(cluster: Cluster) -> Machine:
     """The GPUs of a cluster file.
 
     Raises:

@@ -92,7 +92,7 @@ def _distinct(table: LayoutTable, order: Integers, count: int) -> Integers:
 def legal_layouts(model: Transformer, run: Run, machine: Machine, batch: int) -> LayoutTable:
     """All layouts that `check_layout` accepts, for equal devices and this batch."""
     rows = []
-    for tp, pp, cp in product(divisors(machine.count), repeat=3):
+    for tp, pp, cp in product(_divisors(machine.count), repeat=3):
         if machine.count % (tp * pp * cp) == 0 and _divides(model, run, machine, tp, pp, cp):
             dp = machine.count // (tp * pp * cp)
             rows += _with_micro(model, run, batch, dp, tp, cp, pp)
@@ -101,7 +101,7 @@ def legal_layouts(model: Transformer, run: Run, machine: Machine, batch: int) ->
     return LayoutTable(dict(zip((*names, "recompute", "offload"), columns, strict=True)))
 
 
-def divisors(number: int) -> list[int]:
+def _divisors(number: int) -> list[int]:
     """Divisors of a positive integer, the smallest first."""
     return [i for i in range(1, number + 1) if number % i == 0]
 
@@ -126,7 +126,7 @@ def _with_micro(
     rows: list[tuple[int, ...]] = []
     group = dp * cp * tp
     experts = model.experts.count if model.experts else 1
-    parallel = [ep for ep in divisors(experts) if group % ep == 0]
+    parallel = [ep for ep in _divisors(experts) if group % ep == 0]
     for micro, vp, ep, zero in product(MICRO, CHUNKS, parallel, _stages(run, dp * cp, pp)):
         if batch % (dp * micro):
             continue
