@@ -145,6 +145,12 @@ def _smallest_text(price: Price) -> str:
     )
 
 
+def comparison_table(model: Transformer, machine: str, prices: Sequence[Price]) -> RenderableType:
+    """Layouts side by side, in this order."""
+    name = f"{printable(model.name, 60)} on {printable(machine, 40)}"
+    return Group(Text(name, "bold"), _layouts(prices))
+
+
 def _layouts(prices: Sequence[Price]) -> Table:
     grid = table("", "layout|step|tokens/s/GPU|MFU|reserved|limit", range(1, 5))
     for price in prices:

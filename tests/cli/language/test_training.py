@@ -59,6 +59,24 @@ def test_nothing_that_fits_has_its_own_status(situate):
     assert "no layout fits" in run.out
 
 
+def test_layouts_stand_side_by_side(situate, config):
+    text = "auto,batch=32,seq=2048;tp=2,batch=32,seq=2048;recipe=amp,batch=32,seq=2048"
+    options = ("--layout", text, "--cluster", "h100-8")
+    rows = situate("compare", config, *options, "--json").json["layouts"]
+    assert len(rows) == 3
+    seconds = [row["step_seconds"] for row in rows]
+    assert seconds == sorted(seconds)
+    assert "tp=2" in situate("compare", config, *options).out
+    nothing = situate("compare", config, "--layout", ";", "--cluster", "h100-8")
+    assert (nothing.status, nothing.err.count("\n")) == (2, 1)
+
+
+def test_explain_has_no_layouts(situate, config):
+    run = situate("explain", config, "--layout", "tp=2", "--cluster", "h100-8")
+    assert run.status == 2
+    assert "--layout" in run.err
+
+
 # Bad input: one line, status 2.
 @pytest.mark.parametrize(
     ("options", "message"),

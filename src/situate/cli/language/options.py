@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from situate.cli.option_groups import option_class
+from situate.cli.option_groups import OMITTED, option_class
 from situate.errors import SituateError
 
 LANGUAGE_OBJECTIVES = ("request", "decode", "prefill", "context")
@@ -46,7 +46,8 @@ class LanguageOptions:
         typer.Option(
             metavar="auto|KEY=VALUE,...",
             help="Of a language model: train it, with this layout, such as "
-            "dp=2,tp=4,pp=2,micro=1,batch=64,recompute=selective; auto: the fastest layouts.",
+            "dp=2,tp=4,pp=2,micro=1,batch=64,recompute=selective; auto: the fastest layouts. "
+            "'compare' takes several with semicolons between them.",
         ),
     ] = None
     context: Annotated[
@@ -120,6 +121,13 @@ class LanguageOptions:
             if value is not None:
                 option = name.replace("_", "-")
                 raise SituateError(f"--{option} is for language models (GGUF, config.json)")
+
+
+@option_class
+class ExplainedLanguageOptions(LanguageOptions):
+    """The request of a plan to explain."""
+
+    layout: Annotated[str | None, OMITTED] = None
 
 
 @option_class

@@ -13,7 +13,7 @@ from situate.errors import SituateError
 from situate.language.training.launch import commands
 from situate.language.training.layout import AUTO, parse_layout, parse_request
 from situate.language.training.machine import Machine, find_machine
-from situate.language.training.pricing import price
+from situate.language.training.pricing import Price, price
 from situate.language.training.search import Choice, default_batch, search
 from situate.language.training.transformer import Transformer, read_transformer
 from situate.language.training.unequal import Shares, unequal_shares
@@ -53,6 +53,37 @@ def plan_training(
     else:
         print_table(report.price_table(model, machine.name, figures, lines))
     return 0 if figures.fits else INFEASIBLE
+
+
+def compare_trainings(
+    context: typer.Context,
+    path: str,
+    problem: ProblemOptions,
+    layouts: str,
+    outputs: OutputOptions,
+) -> int:
+    """`situate compare --layout`: layouts side by side, with semicolons between them.
+
+    Raises:
+        SituateError: the model, the cluster or a layout is impossible.
+    """
+    refuse_others(context, ALLOWED, REASON)
+    model, machine = _read(path, problem)
+    rows: list[Price] = []
+    for text in filter(None, (piece.strip() for piece in layouts.split(";"))):
+        if text.partition(",")[0].strip() == AUTO:
+            run, batch = parse_request(text, model)
+            rows += search(model, run, machine, batch or default_batch(machine), 1).best
+        else:
+            rows.append(price(model, parse_layout(text, model, machine.count), machine))
+    if not rows:
+        raise SituateError("--layout: has no layout that fits: give layouts beside auto")
+    rows.sort(key=lambda row: (not row.fits, row.seconds / row.tokens))
+    if outputs.as_json:
+        print_json({"model": model.name, "layouts": [report.price_figures(row) for row in rows]})
+    else:
+        print_table(report.comparison_table(model, machine.name, rows))
+    return 0 if rows[0].fits else INFEASIBLE
 
 
 def _read(path: str, problem: ProblemOptions) -> tuple[Transformer, Machine]:

@@ -41,7 +41,7 @@ def gather_seconds(machine: Machine, size: Floats, stride: Floats, amount: Sizes
     groups = machine.node / inside
     link = amount * (inside - 1) / np.maximum(inside, 1) / machine.link
     across = np.where(nodes > 1, amount * share * groups / machine.network, 0.0)
-    steps = (inside - 1) * machine.latency + np.log2(nodes) * machine.network_latency
+    steps = (inside - 1) * machine.latency + (nodes - 1) * machine.network_latency
     seconds: Floats = np.where(size > 1, np.maximum(link, across) + steps, 0.0)
     return seconds
 

@@ -298,8 +298,10 @@ def _data(work: Workload, rounds: Floats, compute: Floats) -> Floats:
     once = reduced + collected
     hidden = work.software.overlap * BACKWARD * compute
     exposed = np.maximum(once - hidden, (1 - work.software.overlap) * once)
-    # ZeRO-3 gathers weights in both passes of each micro-batch, and reduces their gradients.
-    per_batch = 2 * collected + reduced
+    # ZeRO-3 gathers weights in both passes of each micro-batch, and reduces their gradients, all
+    # layer by layer.
+    latency = gather_seconds(machine, size, stride, 0.0)
+    per_batch = 2 * collected + reduced + 3 * np.ceil(work.model.layers / table.pp) * latency
     whole = 3 * compute
     zero3 = np.maximum(per_batch - work.software.overlap * whole, 0.1 * per_batch) * table.count
     several = np.where(table.zero == 2, table.count, 1.0)
