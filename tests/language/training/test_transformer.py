@@ -66,6 +66,12 @@ def test_a_configuration_and_its_sizes_are_the_same_model(tmp_path):
         assert getattr(model, name) == getattr(other, name)
 
 
+def test_a_text_may_have_no_gate_and_a_tied_output():
+    model = parse_sizes("layers=12,hidden=512,heads=8,vocab=50304,matrices=2,tied=1")
+    assert model.parameters == GPT.parameters
+    assert (model.gated, model.tied) == (False, True)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -76,6 +82,7 @@ def test_a_configuration_and_its_sizes_are_the_same_model(tmp_path):
         ("layers=2,hidden=65,heads=4,vocab=9", "hidden 65 is no multiple of heads 4"),
         ("layers=2,hidden=64,heads=4,kv=3,vocab=9", "heads 4 is no multiple of kv 3"),
         ("layers=2,hidden=64,heads=4,vocab=9,experts=2,used=3", "used 3 is more than experts 2"),
+        ("layers=2,hidden=64,heads=4,vocab=9,matrices=1", "matrices: must be 2, or 3"),
         ("layers=1024,hidden=1048576,heads=8,vocab=9", "the sizes are absurd"),
     ],
 )

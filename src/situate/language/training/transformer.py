@@ -19,7 +19,7 @@ MAX_PARAMETERS = 10**15
 LIMITS = {
     "layers": MAX_LAYERS, "hidden": 2**20, "heads": 2**16, "kv": 2**16, "head": 2**16,
     "ffn": 2**22, "vocab": 2**24, "experts": MAX_EXPERTS, "used": MAX_EXPERTS,
-    "expert": 2**22, "positions": 2**24,
+    "expert": 2**22, "positions": 2**24, "matrices": 3, "tied": 1,
 }  # fmt: skip
 """Largest sizes by their key in a text."""
 
@@ -203,6 +203,8 @@ def parse_sizes(text: str) -> Transformer:
     for key in ("layers", "hidden", "heads", "vocab"):
         if key not in sizes:
             raise SituateError(f"model {text[:60]!r}: has no {key}=")
+    if sizes.get("matrices", 3) == 1:
+        raise SituateError("model: matrices: must be 2, or 3 with a gate")
     experts = None
     if count := sizes.get("experts", 0):
         used = sizes.get("used", 2)
@@ -219,6 +221,8 @@ def parse_sizes(text: str) -> Transformer:
         head=sizes.get("head", 0),
         ffn=sizes.get("ffn", 0),
         vocabulary=sizes["vocab"],
+        gated=sizes.get("matrices", 3) == 3,
+        tied="tied" in sizes,
         positions=sizes.get("positions", 0),
         experts=experts,
     )
