@@ -61,6 +61,24 @@ def test_tokens_become_seconds():
     assert cell.reserved
 
 
+@pytest.mark.parametrize(
+    ("shard", "recipe", "zero"),
+    [("", "megatron", 0), ("ZeRO-2", "deepspeed", 2), ("FSDP2", "fsdp2", 3)],
+)
+def test_other_sources_are_read_by_their_columns(shard, recipe, zero):
+    other = VTRAIN | {
+        "source": "nobody",
+        "hardware": "L4-24GB",
+        "shard": shard,
+        "precision": "fp16",
+    }
+    cell = cell_of(row(other))
+    assert cell.machine.name == "L4"
+    assert (cell.run.recipe.name, cell.run.layout.zero) == (recipe, zero)
+    assert cell.run.recipe.precision == "fp16"
+    assert not cell.precise
+
+
 def test_memory_of_a_test_is_that_of_its_last_rank():
     cell = cell_of(row(TEST))
     assert cell.stage == "last"
@@ -71,7 +89,8 @@ def test_memory_of_a_test_is_that_of_its_last_rank():
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
-        (VTRAIN | {"source": "nobody"}, "source without a reader"),
+        (VTRAIN | {"source": "nobody", "hardware": "T4 + V100"}, "unequal GPUs"),
+        (VTRAIN | {"source": "nobody", "recompute": "3/2/0/0 layers"}, "recompute 3/2/0/0"),
         (VTRAIN | {"hardware": "abacus"}, "hardware abacus"),
         (VTRAIN | {"micro_batch": ""}, "micro_batch is not published"),
         (VTRAIN | {"global_batch": "9", "dp": "2"}, "no multiple of its micro-batches"),

@@ -20,7 +20,7 @@ from benchmarks.layouts.programs import (
     TORCHTITAN_ASYNC,
     TORCHTITAN_EAGER,
 )
-from situate.language.training.gpus import GPUS
+from situate.language.training.gpus import GPUS, find_gpu
 from situate.language.training.layout import Layout, Run
 from situate.language.training.machine import Machine, machine_of_gpus
 from situate.language.training.memory import Stage
@@ -89,10 +89,7 @@ def cell_of(row: Row) -> Cell:
     Raises:
         Unpriced: the row does not publish all that a price needs.
     """
-    for name, reader in READERS.items():
-        if row["source"] == name:
-            return reader(row)
-    raise Unpriced("source without a reader")
+    return READERS.get(row["source"], _published)(row)
 
 
 def machine_of_row(row: Row, count: int, network: float | None = None) -> Machine:
@@ -104,10 +101,11 @@ def machine_of_row(row: Row, count: int, network: float | None = None) -> Machin
         network: bytes/s of a node, where it is not that of the table.
     """
     name = next((gpu for part, gpu in GPU_NAMES.items() if part in row["hardware"]), None)
-    if name is None:
+    gpu = find_gpu(row["hardware"].split(",")[0]) if name is None else GPUS[name]
+    if gpu is None:
         raise Unpriced(f"hardware {row['hardware']}")
-    node = min(NODES.get(name, 8), count)
-    machine = machine_of_gpus(name, [GPUS[name]] * count, node)
+    node = min(NODES.get(gpu.name, 8), count)
+    machine = machine_of_gpus(gpu.name, [gpu] * count, node)
     return machine if network is None else replace(machine, network=network)
 
 
@@ -399,6 +397,62 @@ def _alpa(row: Row) -> Cell:
         raise Unpriced("sizes and layout are not published")
     cell = _calculon(row)
     return replace(cell, source="Alpa", gib=_gib(row))
+
+
+RECOMPUTE = {"": "none", "no": "none", "full": "full", "selective": "selective"}
+"""Recomputation by its word in the table."""
+
+
+def _published(row: Row) -> Cell:
+    """A run of another source, from the columns alone.
+
+    Raises:
+        Unpriced: a size, a degree or a kind of recomputation is missing, or GPUs differ.
+    """
+    if any(mark in row["hardware"] for mark in ("+", "mix", ";")):
+        raise Unpriced("unequal GPUs")
+    word = row["recompute"].split(" ")[0]
+    if word not in RECOMPUTE:
+        raise Unpriced(f"recompute {row['recompute']}")
+    tp, pp, cp = (number(row, key, 1) for key in ("tp", "pp", "cp"))
+    gpus = number(row, "gpus")
+    dp = number(row, "dp", max(gpus // (tp * pp * cp), 1))
+    name, zero = _division(row)
+    layout = Layout(
+        dp=dp,
+        tp=tp,
+        cp=cp,
+        ep=number(row, "ep", 1),
+        pp=pp,
+        vp=number(row, "vp", 1) if pp > 1 else 1,
+        micro=number(row, "micro_batch"),
+        count=_count(row, dp),
+        zero=zero,
+        recompute=RECOMPUTE[word],
+    )
+    machine = machine_of_row(row, layout.devices)
+    llama = "llama" in row["model"].lower()
+    model = named_model(row["model"])
+    model = model or _gpt(row, number(row, "vocab", 50304), gated=llama, tied=not llama)
+    recipe = RECIPES[name]
+    if row["precision"].startswith(("fp16", "bf16", "fp8")):
+        recipe = replace(recipe, precision=row["precision"].split(" ")[0].split("+")[0])
+    run = Run(layout, number(row, "seq"), recipe)
+    seconds = seconds_of_row(row, layout.batch * run.sequence, layout.devices)
+    family = _family(row, machine)
+    source = row["source"].split("/")[-1]
+    return Cell(row, source, family, model, run, machine, seconds, _gib(row), precise=False)
+
+
+def _division(row: Row) -> tuple[str, int]:
+    """The recipe of a row, and ZeRO's stage, by its framework and its shards."""
+    shard = row["shard"].lower()
+    stage = re.search(r"zero-?(\d)", shard)
+    if stage:
+        return "deepspeed", int(stage[1])
+    if "fsdp" in shard or "full_shard" in shard:
+        return "fsdp2", 3
+    return "megatron", 1 if "distributed" in shard else 0
 
 
 READERS: dict[str, Callable[[Row], Cell]] = {

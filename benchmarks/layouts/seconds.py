@@ -47,6 +47,7 @@ GROUPS = {
     "megatron": ("megatron",),
     "torchtitan": ("torchtitan", "torchtitan-async", "torchtitan-eager"),
     "composer": ("composer",),
+    "deepspeed": ("deepspeed", "torch"),
 }
 """Programs that share factors, by the first of them."""
 
@@ -227,13 +228,14 @@ def main() -> None:
     cells, reasons, options.cells_sha256 = cells_of(options.cells)
     tables: dict[str, list[RecordRow]] = {"summary": [], "factors": [], "worst": []}
     for name, programs in GROUPS.items():
-        group = runs_of(
-            [
-                cell
-                for cell in cells
-                if cell.run.recipe.software.name in programs and cell.source != "Megatron tests"
-            ]
-        )
+        inside = [
+            cell
+            for cell in cells
+            if cell.run.recipe.software.name in programs and cell.source != "Megatron tests"
+        ]
+        if not any(cell.seconds for cell in inside):
+            continue
+        group = runs_of(inside)
         by_model = crossed(group, lambda cell: cell.family)
         by_gpu = crossed(group, lambda cell: cell.machine.name)
         factors = dict(zip(PARTS, fit(group).round(3).tolist(), strict=True))

@@ -42,7 +42,7 @@ def plan_training(
         SituateError: the model, the cluster or the layout is impossible.
     """
     refuse_others(context, ALLOWED, REASON)
-    model, machine = _read(path, problem)
+    model, machine = _inputs(path, problem)
     if layout.partition(",")[0].strip() == AUTO:
         return _search(model, machine, layout, outputs.as_json)
     run = parse_layout(layout, model, machine.count)
@@ -68,7 +68,7 @@ def compare_trainings(
         SituateError: the model, the cluster or a layout is impossible.
     """
     refuse_others(context, ALLOWED, REASON)
-    model, machine = _read(path, problem)
+    model, machine = _inputs(path, problem)
     rows: list[Price] = []
     for text in filter(None, (piece.strip() for piece in layouts.split(";"))):
         if text.partition(",")[0].strip() == AUTO:
@@ -86,7 +86,7 @@ def compare_trainings(
     return 0 if rows[0].fits else INFEASIBLE
 
 
-def _read(path: str, problem: ProblemOptions) -> tuple[Transformer, Machine]:
+def _inputs(path: str, problem: ProblemOptions) -> tuple[Transformer, Machine]:
     """The model and the machine of the options."""
     if problem.cluster is None:
         raise SituateError(
