@@ -81,7 +81,7 @@ def test_other_sources_are_read_by_their_columns(shard, recipe, zero):
 
 def test_memory_of_a_test_is_that_of_its_last_rank():
     cell = cell_of(row(TEST))
-    assert cell.stage == "last"
+    assert cell.last_stage
     assert cell.run.layout.vp == 3
     assert predicted_gib(cell) == pytest.approx(3.644, rel=0.02)
 

@@ -23,7 +23,6 @@ from benchmarks.layouts.programs import (
 from situate.language.training.gpus import GPUS, find_gpu
 from situate.language.training.layout import Layout, Run
 from situate.language.training.machine import Machine, machine_of_gpus
-from situate.language.training.memory import Stage
 from situate.language.training.recipes import RECIPES, Recipe
 from situate.language.training.software import Software
 from situate.language.training.transformer import Transformer, transformer_of_sizes
@@ -61,7 +60,7 @@ class Cell:
         model, run, machine: what ran.
         seconds: of a step, None if they are not published.
         gib: peak memory of a GPU, None if it is not published.
-        stage: whose memory was measured; None for the fullest.
+        last_stage: the memory is that of the last stage; else of the fullest.
         reserved: the figure is of reserved memory, not of allocated.
         precise: all settings that the formulas need are published.
     """
@@ -74,7 +73,7 @@ class Cell:
     machine: Machine
     seconds: float | None
     gib: float | None
-    stage: Stage | None = None
+    last_stage: bool = False
     reserved: bool = False
     precise: bool = True
 
@@ -365,7 +364,7 @@ def _megatron_test(row: Row) -> Cell:
         seconds_of_row(row, 0, 1),
         _gib(row),
         # Its last rank writes the log.
-        stage="last",
+        last_stage=True,
         precise=test.precise,
     )
 

@@ -16,7 +16,7 @@ from benchmarks.layouts.seconds import Floats, cells_of, short_text
 from benchmarks.lib.record import Row as RecordRow
 from benchmarks.lib.record import record
 from situate.language.training.layout import LayoutTable
-from situate.language.training.memory import peak_memory, stage_memory
+from situate.language.training.memory import last_rank, peak_memory, stage_memory
 
 PEERS = (
     {"predictor": "Aceso", "runs": 10, "median_error": 0.076},
@@ -31,9 +31,9 @@ def predicted_gib(cell: Cell) -> float:
     """GiB of a run's GPU, in the figure that its source publishes."""
     table = LayoutTable.of([cell.run.layout])
     memory = (
-        peak_memory(cell.model, cell.run, table)
-        if cell.stage is None
-        else stage_memory(cell.model, cell.run, table, cell.stage)
+        stage_memory(cell.model, cell.run, table, last_rank(table))
+        if cell.last_stage
+        else peak_memory(cell.model, cell.run, table)
     )
     size = memory.reserved if cell.reserved else memory.allocated
     return float(size[0]) / 2**30
@@ -83,9 +83,9 @@ def main() -> None:
     rows: list[RecordRow] = []
     for source in sorted({cell.source for cell in cells}):
         mask = np.array([cell.source == source for cell in cells])
-        rows.append({"source": source, "settings": "published", **summary(ratio[mask & precise])})
-        if (mask & ~precise).any():
-            rows.append({"source": source, "settings": "other", **summary(ratio[mask & ~precise])})
+        for settings, kind in (("published", mask & precise), ("other", mask & ~precise)):
+            if kind.any():
+                rows.append({"source": source, "settings": settings, **summary(ratio[kind])})
     rows.append({"source": "all", "settings": "all", **summary(ratio)})
     tables = {
         "summary": rows,

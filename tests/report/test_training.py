@@ -35,13 +35,22 @@ def test_a_price_has_its_time_memory_limit_and_commands():
     run = parse_layout("tp=4,pp=2,batch=32", LLAMA_8B, 16)
     figures = price(LLAMA_8B, run, h100(16))
     shown = text(price_table(LLAMA_8B, "h100", figures, commands(LLAMA_8B, run, h100(16))))
-    for part in ("8.03 G parameters", "tokens/s", "MFU", "bubble", "fits", "in the median"):
+    for part in (
+        "8.03 G parameters",
+        "tokens/s",
+        "MFU",
+        "bubble",
+        "fits",
+        "in the median",
+        "each stage",
+    ):
         assert part in shown
     assert "--tensor-model-parallel-size 4" in shown
     values = price_figures(figures)
     assert values["step_seconds"] == sum(values["parts"].values())
     assert values["degrees"]["tp"] == 4
     assert values["fits"] is True
+    assert max(values["reserved_by_stage"]) == values["reserved"]
 
 
 def test_a_layout_without_room_says_how_much_it_lacks():

@@ -53,7 +53,10 @@ def price_table(
         grid.add_row(Text(label, "dim"), Text(printable(value)))
     title = f"{printable(model.name, 60)} on {printable(machine, 40)}"
     launch = [Text(f"{name}: {text}") for name, text in commands.items()]
-    return Group(Text(title, "bold"), grid, Text(), _memory_table(price), Text(), *launch)
+    memory: list[RenderableType] = [_memory_table(price)]
+    if len(price.stages) > 1:
+        memory += [Text(), _stage_table(price)]
+    return Group(Text(title, "bold"), grid, Text(), *memory, Text(), *launch)
 
 
 def _facts(model: Transformer, price: Price) -> Iterator[tuple[str, str]]:
@@ -104,6 +107,20 @@ def _memory_table(price: Price) -> Table:
     for role, size in price.roles.items():
         if size:
             grid.add_row(role, f"{size / 2**30:,.2f}")
+    return grid
+
+
+def _stage_table(price: Price) -> Table:
+    """Reserved bytes of a GPU of each stage; equal neighbours share a line."""
+    grid = table("a GPU of each stage", "stage|GiB reserved|GiB free", [1, 2])
+    start = 0
+    for end, size in enumerate(price.stages, start=1):
+        if end < len(price.stages) and price.stages[end] == size:
+            continue
+        stages = f"{start}" if end == start + 1 else f"{start} to {end - 1}"
+        free = price.capacity - size
+        grid.add_row(stages, f"{size / 2**30:,.2f}", f"{free / 2**30:,.2f}")
+        start = end
     return grid
 
 
@@ -251,6 +268,7 @@ def price_figures(price: Price) -> dict[str, Any]:
         "memory": price.roles,
         "allocated": price.allocated,
         "reserved": price.reserved,
+        "reserved_by_stage": list(price.stages),
         "capacity": price.capacity,
         "fits": price.fits,
     }

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from situate.errors import SituateError, nearest
 from situate.files.contents import one_line
 from situate.language.training.layout import Layout, LayoutTable, Run
-from situate.language.training.memory import RESERVED, stage_memory
+from situate.language.training.memory import RESERVED, last_rank, stage_memory
 from situate.language.training.recipes import OPTIMIZERS, Recipe, find_recipe
 from situate.language.training.transformer import Transformer
 
@@ -90,7 +90,7 @@ def tuning_memory(model: Transformer, run: TuningRun) -> dict[str, float]:
     recipe = _recipe(run)
     layout = Layout(micro=run.batch, recompute="full" if run.checkpointing else "none")
     table = LayoutTable.of([layout])
-    memory = stage_memory(model, Run(layout, run.sequence, recipe), table, "last")
+    memory = stage_memory(model, Run(layout, run.sequence, recipe), table, last_rank(table))
     roles = {role: float(size[0]) for role, size in memory.roles.items()}
     if run.rank:
         states = ADAPTER_STATES + OPTIMIZERS[run.optimizer].bytes

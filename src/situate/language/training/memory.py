@@ -8,11 +8,10 @@ layouts and return one figure for each row.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from situate.language.training.layout import Floats, LayoutTable, Run
+from situate.language.training.layout import Floats, Integers, LayoutTable, Run
 from situate.language.training.recipes import Recipe
 from situate.language.training.software import Software
 from situate.language.training.transformer import Transformer
@@ -22,8 +21,6 @@ ROLES = (
     *("logits", "workspace", "communication"),
 )
 """Roles of bytes on a device."""
-
-Stage = Literal["first", "last"]
 
 HALF = 2
 """Bytes of an activation in mixed precision."""
@@ -67,21 +64,30 @@ class StageMemory:
         return RESERVED * self.allocated + self.roles["communication"]
 
 
-def stage_memory(model: Transformer, run: Run, table: LayoutTable, stage: Stage) -> StageMemory:
+def first_rank(table: LayoutTable) -> Integers:
+    """(layouts,) the first stage, which has the most micro-batches in flight."""
+    return np.zeros(len(table), np.int64)
+
+
+def last_rank(table: LayoutTable) -> Integers:
+    """(layouts,) the last stage, which has the logits."""
+    return table.pp - 1
+
+
+def stage_memory(model: Transformer, run: Run, table: LayoutTable, rank: Integers) -> StageMemory:
     """Bytes of a stage's devices.
 
     Args:
         model: the transformer.
         run: the sequence and the recipe; its layout is not read.
         table: layouts.
-        stage: the first, which has the most micro-batches in flight, or the last, which has the
-            logits.
+        rank: (layouts,) the stage, from 0.
     """
     software = run.recipe.software
-    roles = _states(model, run.recipe, table, stage)
+    roles = _states(model, run.recipe, table, rank)
     tokens = table.micro * run.sequence / table.cp
-    roles["activations"], recomputed = _activations(model, run, table, stage, tokens)
-    logits = _logits(model, software, table, stage, tokens)
+    roles["activations"], recomputed = _activations(model, run, table, rank, tokens)
+    logits = _logits(model, software, table, rank, tokens)
     # The peak is at the loss, or later when a layer is computed again and the logits are gone.
     roles["logits"] = np.where(logits >= recomputed, logits, 0.0)
     roles["recomputed"] = np.where(logits >= recomputed, 0.0, recomputed)
@@ -93,39 +99,37 @@ def stage_memory(model: Transformer, run: Run, table: LayoutTable, stage: Stage)
 
 
 def peak_memory(model: Transformer, run: Run, table: LayoutTable) -> StageMemory:
-    """Bytes of the fullest stage."""
-    first, last = (stage_memory(model, run, table, stage) for stage in ("first", "last"))
+    """Bytes of the fullest stage, which is the first or the last."""
+    ends = (first_rank(table), last_rank(table))
+    first, last = (stage_memory(model, run, table, rank) for rank in ends)
     fuller = last.allocated > first.allocated
     return StageMemory({r: np.where(fuller, last.roles[r], first.roles[r]) for r in ROLES})
 
 
-def stage_weights(model: Transformer, table: LayoutTable, stage: Stage) -> tuple[Floats, Floats]:
+def stage_weights(model: Transformer, table: LayoutTable, rank: Integers) -> tuple[Floats, Floats]:
     """(layouts,) elements of a stage's weights on a device: those outside experts, and experts'."""
     layers = np.ceil(model.layers / table.pp)
     sparse = np.minimum(layers, model.expert_layers)
     dense = layers - sparse
+    first, last = rank == 0, rank == table.pp - 1
+    # A tied output has a copy of the embedding on the last stage.
+    output = last & ((table.pp > 1) | (not model.tied))
+    ends = model.embedding_weights * (first.astype(float) + output)
     shared = sparse * model.shared_weights
-    whole = layers * (model.norm_weights) + sparse * model.router_weights
-    divided = layers * model.attention_weights + dense * model.network_weights + shared
-    ends = np.where(table.pp == 1, 1.0, 0.0)
-    if stage == "first":
-        divided = divided + model.embedding_weights * (1 + ends * (not model.tied))
-        whole = whole + model.positions * model.hidden + ends * model.hidden
-    else:
-        # A tied output has a copy of the embedding on the last stage.
-        divided = divided + model.embedding_weights * (1 + ends * (not model.tied))
-        whole = whole + ends * model.positions * model.hidden + model.hidden
+    divided = layers * model.attention_weights + dense * model.network_weights + shared + ends
+    whole = layers * model.norm_weights + sparse * model.router_weights
+    whole = whole + first * model.positions * model.hidden + last * model.hidden
     count = model.experts.count if model.experts else 0
     experts = sparse * count * model.expert_weights / (table.ep * table.etp)
     return divided / table.tp + whole, experts
 
 
 def _states(
-    model: Transformer, recipe: Recipe, table: LayoutTable, stage: Stage
+    model: Transformer, recipe: Recipe, table: LayoutTable, rank: Integers
 ) -> dict[str, Floats]:
     """Bytes of weights, gradients, masters, moments and gathered weights."""
     zero, spread = table.zero, table.spread
-    weights, experts = stage_weights(model, table, stage)
+    weights, experts = stage_weights(model, table, rank)
 
     def total(size: float, least: int) -> Floats:
         """Bytes of a state that ZeRO divides from stage `least` on."""
@@ -145,11 +149,11 @@ def _states(
         "gradients": total(recipe.gradient, 2),
         "masters": device * total(recipe.master, 1),
         "moments": device * moments,
-        "gathered": _gathered(model, recipe, table, stage),
+        "gathered": _gathered(model, recipe, table, rank),
     }
 
 
-def _gathered(model: Transformer, recipe: Recipe, table: LayoutTable, stage: Stage) -> Floats:
+def _gathered(model: Transformer, recipe: Recipe, table: LayoutTable, rank: Integers) -> Floats:
     """Bytes of whole weights, or casts of them, beside the ones that stay."""
     layer = model.attention_weights / table.tp
     if model.experts is not None:
@@ -157,13 +161,14 @@ def _gathered(model: Transformer, recipe: Recipe, table: LayoutTable, stage: Sta
         layer = layer + count * model.expert_weights + model.shared_weights / table.tp
     else:
         layer = layer + model.network_weights / table.tp
-    end = model.embedding_weights / table.tp
+    first, last = rank == 0, rank == table.pp - 1
+    end = model.embedding_weights / table.tp * (first | last)
     # The gradients of a layer are whole before they are reduced.
     with_gradients = PREFETCHED * layer * recipe.gathered + layer * recipe.gradient
-    end_bytes = end * (recipe.gathered + (recipe.gradient if stage == "last" else 0))
+    end_bytes = end * (recipe.gathered + recipe.gradient * last)
     zero3 = (table.zero == 3) & (table.spread > 1)
     gathered = np.where(zero3, with_gradients + end_bytes, 0.0)
-    whole = sum(stage_weights(model, table, stage))
+    whole = sum(stage_weights(model, table, rank))
     if recipe.software.stays_gathered:
         step = (recipe.gathered + recipe.gradient) * whole
         gathered = np.where(zero3 & (table.pp > 1), step, gathered)
@@ -174,17 +179,16 @@ def _gathered(model: Transformer, recipe: Recipe, table: LayoutTable, stage: Sta
 
 
 def _logits(
-    model: Transformer, software: Software, table: LayoutTable, stage: Stage, tokens: Floats
+    model: Transformer, software: Software, table: LayoutTable, rank: Integers, tokens: Floats
 ) -> Floats:
     """Bytes of logits with their copies, which the last stage holds while it computes the loss."""
-    if stage == "first":
-        tokens = np.where(table.pp == 1, tokens, 0.0)
+    tokens = np.where(rank == table.pp - 1, tokens, 0.0)
     logit_bytes = np.where(table.tp > 1, software.divided_logit_bytes, software.logit_bytes)
     logits: Floats = logit_bytes * tokens * model.vocabulary / table.tp
     return logits
 
 
-def in_flight(model: Transformer, table: LayoutTable, stage: Stage) -> Floats:
+def in_flight(model: Transformer, table: LayoutTable, rank: Integers) -> Floats:
     """(layouts,) layers' worth of micro-batches that a stage holds at once.
 
     1F1B holds one for each later stage and one more. Interleaved 1F1B (arXiv:2104.04473,
@@ -192,7 +196,6 @@ def in_flight(model: Transformer, table: LayoutTable, stage: Stage) -> Floats:
     `layers / (pp * vp)` layers.
     """
     pp, vp, count = table.pp, table.vp, table.count
-    rank = np.zeros_like(pp) if stage == "first" else pp - 1
     single = np.minimum(pp - rank, count) * np.ceil(model.layers / pp)
     chunks = np.minimum(2 * (pp - rank - 1) + (vp - 1) * pp + 1, count * vp)
     layers: Floats = np.where(vp > 1, chunks * model.layers / (pp * vp), single)
@@ -200,7 +203,7 @@ def in_flight(model: Transformer, table: LayoutTable, stage: Stage) -> Floats:
 
 
 def _activations(
-    model: Transformer, run: Run, table: LayoutTable, stage: Stage, tokens: Floats
+    model: Transformer, run: Run, table: LayoutTable, rank: Integers, tokens: Floats
 ) -> tuple[Floats, Floats]:
     """Bytes that the forward pass keeps for the backward pass, and those of a repeated layer."""
     software = run.recipe.software
@@ -214,8 +217,8 @@ def _activations(
     # The layer whose backward pass runs has its activations whole.
     again = np.where(table.recompute == FULL, stored + core - start, 0.0)
     again += np.where(table.recompute == 1, stored + core - sizes[1], 0.0)
-    layers = in_flight(model, table, stage)
-    embedding = HALF * model.hidden / table.sequence_split if stage == "first" else 0.0
+    layers = in_flight(model, table, rank)
+    embedding = (rank == 0) * HALF * model.hidden / table.sequence_split
     width = 4.0 if run.recipe.precision in ("fp32", "tf32") else HALF
     scale = tokens * (width / HALF)
     return scale * (layers * layer + embedding), scale * again

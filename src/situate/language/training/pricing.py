@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from situate.language.training.layout import LayoutTable, Run
 from situate.language.training.machine import Machine
-from situate.language.training.memory import peak_memory
+from situate.language.training.memory import peak_memory, stage_memory
 from situate.language.training.seconds import step_seconds
 from situate.language.training.transformer import Transformer
 
@@ -20,6 +22,7 @@ class Price:
         parts: seconds of a step by part.
         roles: bytes of a device of the fullest stage, by role.
         reserved: bytes that the allocator takes for them, with NCCL's buffers.
+        stages: reserved bytes of a device of each stage; empty in a search.
         capacity: bytes of the smallest GPU.
         tokens: of a step.
         flops: of a token in the model, without repeated ones.
@@ -39,6 +42,7 @@ class Price:
     peak_rate: float
     devices: int
     errors: tuple[float, float]
+    stages: tuple[float, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -90,7 +94,10 @@ def price(model: Transformer, run: Run, machine: Machine) -> Price:
         run: the layout with its sequences and its recipe.
         machine: the cluster; the slowest and the smallest GPU count for all.
     """
-    return prices(model, run, machine, LayoutTable.of([run.layout]))[0]
+    figures = prices(model, run, machine, LayoutTable.of([run.layout]))[0]
+    stages = LayoutTable.of([run.layout] * run.layout.pp)
+    memory = stage_memory(model, run, stages, np.arange(run.layout.pp))
+    return replace(figures, stages=tuple(memory.reserved.tolist()))
 
 
 def prices(model: Transformer, run: Run, machine: Machine, table: LayoutTable) -> list[Price]:

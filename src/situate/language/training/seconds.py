@@ -20,7 +20,7 @@ from situate.language.training.collectives import (
 from situate.language.training.kernels import attention_seconds, pass_seconds, product_seconds
 from situate.language.training.layout import Floats, LayoutTable, Run
 from situate.language.training.machine import Machine
-from situate.language.training.memory import stage_weights
+from situate.language.training.memory import first_rank, stage_weights
 from situate.language.training.software import PARTS, Software
 from situate.language.training.transformer import Transformer
 
@@ -285,7 +285,7 @@ def _pipeline(work: Workload) -> Floats:
 def _data(work: Workload, rounds: Floats, compute: Floats) -> Floats:
     """Collectives of gradients and weights among replicas, as far as nothing hides them."""
     table, recipe, machine = work.table, work.run.recipe, work.machine
-    weights, experts = stage_weights(work.model, table, "first")
+    weights, experts = stage_weights(work.model, table, first_rank(table))
     size, stride = table.spread, table.tp.astype(float)
     gradient, gathered = recipe.gradient, recipe.gathered
     reduced = gather_seconds(machine, size, stride, gradient * weights)
@@ -312,7 +312,7 @@ def _data(work: Workload, rounds: Floats, compute: Floats) -> Floats:
 def _update(work: Workload) -> Floats:
     """The optimiser's pass over all states, and the launches around it."""
     table, recipe = work.table, work.run.recipe
-    weights, experts = stage_weights(work.model, table, "first")
+    weights, experts = stage_weights(work.model, table, first_rank(table))
     divided = table.zero > 0
     own = weights / np.where(divided, table.spread, 1)
     own = own + experts / np.where(divided, np.maximum(table.expert_spread, 1), 1)
@@ -325,7 +325,7 @@ def _update(work: Workload) -> Floats:
 def _host(work: Workload) -> Floats:
     """The update in host memory, with gradients and weights on their way."""
     table, recipe = work.table, work.run.recipe
-    weights, experts = stage_weights(work.model, table, "first")
+    weights, experts = stage_weights(work.model, table, first_rank(table))
     own = weights / table.spread + experts / np.maximum(table.expert_spread, 1)
     sent = own * (recipe.gradient + recipe.weight) / work.machine.weakest.host
     update = own * np.minimum(work.machine.count, work.machine.node) / HOST_RATE

@@ -17,7 +17,7 @@ from situate.language.training.collectives import reduce_seconds
 from situate.language.training.gpus import Gpu
 from situate.language.training.layout import RECOMPUTE, Floats, Layout, LayoutTable, Run
 from situate.language.training.machine import Machine
-from situate.language.training.memory import RESERVED, stage_memory
+from situate.language.training.memory import RESERVED, last_rank, stage_memory
 from situate.language.training.seconds import step_seconds
 from situate.language.training.transformer import Transformer
 
@@ -112,7 +112,7 @@ def _gpu_price(
         parts = step_seconds(small, run, alone, table)
         updates.append(float(parts["update"][0]))
         seconds.append(sum(float(value[0]) for value in parts.values()) - updates[-1])
-        memory = stage_memory(small, run, table, "last")
+        memory = stage_memory(small, run, table, last_rank(table))
         sizes = {role: float(size[0]) for role, size in memory.roles.items()}
         activations.append(sizes["activations"])
         totals.append(sum(sizes.values()))
