@@ -25,7 +25,7 @@ from situate.language.training.layout import Layout, Run
 from situate.language.training.machine import Machine, machine_of_gpus
 from situate.language.training.recipes import RECIPES, Recipe
 from situate.language.training.software import Software
-from situate.language.training.transformer import Transformer, transformer_of_sizes
+from situate.language.training.transformer import Sizes, Transformer, transformer_of_sizes
 
 Row = Mapping[str, str]
 
@@ -178,14 +178,16 @@ def _gpt(row: Row, vocabulary: int, gated: bool = False, tied: bool = True) -> T
     sequence = number(row, "seq")
     return transformer_of_sizes(
         row["model"],
-        layers=number(row, "layers"),
-        hidden=hidden,
-        heads=number(row, "heads", max(hidden // 128, 1)),
-        vocabulary=vocabulary,
-        gated=gated,
-        tied=tied,
-        biases=True,
-        positions=sequence,
+        Sizes(
+            layers=number(row, "layers"),
+            hidden=hidden,
+            heads=number(row, "heads", max(hidden // 128, 1)),
+            vocabulary=vocabulary,
+            gated=gated,
+            tied=tied,
+            biases=True,
+            positions=sequence,
+        ),
     )
 
 
@@ -241,13 +243,15 @@ def _foundry(row: Row) -> Cell:
     hidden, sequence = number(row, "hidden"), number(row, "seq")
     model = transformer_of_sizes(
         row["model"],
-        layers=number(row, "layers"),
-        hidden=hidden,
-        heads=number(row, "heads"),
-        vocabulary=number(row, "vocab"),
-        gated=False,
-        tied=True,
-        positions=sequence,
+        Sizes(
+            layers=number(row, "layers"),
+            hidden=hidden,
+            heads=number(row, "heads"),
+            vocabulary=number(row, "vocab"),
+            gated=False,
+            tied=True,
+            positions=sequence,
+        ),
     )
     precision = "fp8" if "fp8" in row["precision"] else "bf16"
     recipe = _recipe("fsdp2", COMPOSER, precision)

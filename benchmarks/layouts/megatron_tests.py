@@ -15,7 +15,7 @@ from benchmarks.layouts.programs import MEGATRON_SCORES, MEGATRON_TESTS, test_wo
 from situate.language.hyperparameters import Experts
 from situate.language.training.layout import Layout, Run
 from situate.language.training.recipes import RECIPES
-from situate.language.training.transformer import Transformer, transformer_of_sizes
+from situate.language.training.transformer import Sizes, Transformer, transformer_of_sizes
 
 GPT2_VOCABULARY, BERT_VOCABULARY = 50257, 30522
 
@@ -124,18 +124,20 @@ def _model(row: Mapping[str, str]) -> Transformer:
     layers = 8 if "uneven_pipeline" in name else int(row["layers"])
     return transformer_of_sizes(
         name,
-        layers=layers,
-        hidden=hidden,
-        heads=heads,
-        kv_heads=8 if large else 0,
-        # The width of a gated network is 8/3 of the hidden size, in multiples of 64.
-        ffn=8 * hidden // 3 // 64 * 64 if gated else 0,
-        vocabulary=-(-vocabulary // multiple) * multiple,
-        gated=gated,
-        tied="untie" not in name and "uneven" not in name and not large,
-        biases=experts is None and "disable_bias" not in name,
-        positions=0 if "rope" in name else int(row["seq"]),
-        experts=experts,
+        Sizes(
+            layers=layers,
+            hidden=hidden,
+            heads=heads,
+            kv_heads=8 if large else 0,
+            # The width of a gated network is 8/3 of the hidden size, in multiples of 64.
+            ffn=8 * hidden // 3 // 64 * 64 if gated else 0,
+            vocabulary=-(-vocabulary // multiple) * multiple,
+            gated=gated,
+            tied="untie" not in name and "uneven" not in name and not large,
+            biases=experts is None and "disable_bias" not in name,
+            positions=0 if "rope" in name else int(row["seq"]),
+            experts=experts,
+        ),
     )
 
 

@@ -7,12 +7,17 @@ from typing import Any
 from situate.language.training.layout import Layout, LayoutTable, Run
 from situate.language.training.machine import Machine, find_machine
 from situate.language.training.recipes import find_recipe
-from situate.language.training.transformer import Transformer, parse_sizes, transformer_of_sizes
+from situate.language.training.transformer import (
+    Sizes,
+    Transformer,
+    parse_sizes,
+    transformer_of_sizes,
+)
 
 LLAMA_8B = parse_sizes("layers=32,hidden=4096,heads=32,kv=8,ffn=14336,vocab=128256")
 MIXTRAL = parse_sizes("layers=32,hidden=4096,heads=32,kv=8,ffn=14336,vocab=32000,experts=8")
 GPT = transformer_of_sizes(
-    "gpt", layers=12, hidden=512, heads=8, vocabulary=50304, gated=False, tied=True
+    "gpt", Sizes(layers=12, hidden=512, heads=8, vocabulary=50304, gated=False, tied=True)
 )
 
 

@@ -19,7 +19,7 @@ from situate.language.training.memory import (
     stage_weights,
 )
 from situate.language.training.software import SOFTWARE
-from situate.language.training.transformer import Transformer, transformer_of_sizes
+from situate.language.training.transformer import Sizes, Transformer, transformer_of_sizes
 from tests.language.training.runs import GPT, LLAMA_8B, MIXTRAL, run_of, table_of
 
 DROPOUT = replace(SOFTWARE["megatron"], dropout=True)
@@ -131,9 +131,9 @@ def test_pipelines_hold_micro_batches_of_later_stages():
 @pytest.mark.parametrize(("vp", "zero", "gib"), [(3, 1, 3.644), (1, 0, 2.500)])
 def test_memory_is_that_of_a_published_run(vp, zero, gib):
     model = transformer_of_sizes(
-        "gpt3", layers=12, hidden=512, heads=8, vocabulary=50304,
+        "gpt3", Sizes( layers=12, hidden=512, heads=8, vocabulary=50304,
         gated=False, tied=True, biases=True, positions=1024,
-    )  # fmt: skip
+    ))  # fmt: skip
     run = run_of(sequence=1024)
     scores = replace(DROPOUT, attention="scores")
     run = replace(run, recipe=replace(run.recipe, software=scores))

@@ -9,6 +9,7 @@ import pytest
 from situate.errors import ReadError, SituateError
 from situate.language.config import config_of
 from situate.language.training.transformer import (
+    Sizes,
     parse_sizes,
     read_transformer,
     transformer_of_config,
@@ -110,6 +111,6 @@ def test_configurations_without_a_transformer_are_refused(tmp_path, values, mess
 
 def test_biases_are_vectors_beside_the_matrices():
     options = {"layers": 1, "hidden": 64, "heads": 4, "vocabulary": 100, "gated": False}
-    plain, biased = (transformer_of_sizes("x", **options, biases=b) for b in (False, True))
+    plain, biased = (transformer_of_sizes("x", Sizes(**options, biases=b)) for b in (False, True))
     assert biased.attention_weights == plain.attention_weights
     assert biased.norm_weights - plain.norm_weights == 2 * 64 + 3 * 64 + 2 * 64 + 256

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from situate.cli.answer import print_json, print_table
+from situate.cli.language.options import TuningOptions
 from situate.cli.terminal import INFEASIBLE
 from situate.errors import SituateError, nearest
 from situate.files.contents import one_line
@@ -13,7 +14,7 @@ from situate.language.training.transformer import read_transformer
 from situate.report.training import tuning_figures, tuning_table
 
 
-def show_fit(path: str, gpu: str, run: TuningRun, as_json: bool) -> int:
+def show_fit(path: str, gpu: str, options: TuningOptions, as_json: bool) -> int:
     """Print the memory of a run, and that with changes.
 
     Raises:
@@ -24,6 +25,16 @@ def show_fit(path: str, gpu: str, run: TuningRun, as_json: bool) -> int:
         hint = nearest(gpu, GPUS)
         raise SituateError(one_line(f"--gpu {gpu[:40]!r}: is no memory such as 24GiB{hint}"))
     model = read_transformer(path)
+    run = TuningRun(
+        batch=options.batch,
+        sequence=options.seq,
+        optimizer=options.optimizer,
+        rank=options.lora,
+        weights=options.weights,
+        checkpointing=options.checkpointing,
+        fused_loss=options.fused_loss,
+        recipe=options.recipe,
+    )
     roles = tuning_memory(model, run)
     rows = changes(model, run)
     if as_json:

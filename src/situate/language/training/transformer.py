@@ -146,51 +146,68 @@ class Transformer:
         return self.windowed * inside + (1 - self.windowed) * whole
 
 
-def transformer_of_sizes(
-    name: str,
-    *,
-    layers: int,
-    hidden: int,
-    heads: int,
-    kv_heads: int = 0,
-    head: int = 0,
-    ffn: int = 0,
-    vocabulary: int,
-    gated: bool = True,
-    tied: bool = False,
-    biases: bool = False,
-    positions: int = 0,
-    experts: Experts | None = None,
-) -> Transformer:
-    """A transformer of these sizes; 0 stands for the usual ones.
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of a transformer with the usual tensors; 0 stands for the usual ones.
 
-    Args:
-        name: of the model.
+    Attributes:
         layers, hidden, heads, vocabulary: as in `Transformer`.
         kv_heads: as many as heads of queries by default.
         head: `hidden / heads` by default.
         ffn: four times `hidden` by default.
         gated, tied, positions, experts: as in `Transformer`.
         biases: matrices and normalisations have biases.
+    """
+
+    layers: int
+    hidden: int
+    heads: int
+    vocabulary: int
+    kv_heads: int = 0
+    head: int = 0
+    ffn: int = 0
+    gated: bool = True
+    tied: bool = False
+    biases: bool = False
+    positions: int = 0
+    experts: Experts | None = None
+
+
+def transformer_of_sizes(name: str, sizes: Sizes) -> Transformer:
+    """A transformer of these sizes.
 
     Raises:
         SituateError: the heads do not divide the width, or the heads of keys those of queries.
     """
-    kv_heads = kv_heads or heads
-    if not head and hidden % heads:
+    hidden, heads = sizes.hidden, sizes.heads
+    kv_heads = sizes.kv_heads or heads
+    if not sizes.head and hidden % heads:
         raise SituateError(f"hidden {hidden} is no multiple of heads {heads}: give head too")
     if heads % kv_heads:
         raise SituateError(f"heads {heads} is no multiple of kv {kv_heads}")
-    head = head or hidden // heads
-    ffn = ffn or 4 * hidden
+    head = sizes.head or hidden // heads
+    ffn = sizes.ffn or 4 * hidden
     joint = (heads + 2 * kv_heads) * head
     norms = 2 * hidden
-    if biases:
-        norms += 2 * hidden + joint + 2 * hidden + (2 if gated else 1) * ffn
+    if sizes.biases:
+        norms += 4 * hidden + joint + (2 if sizes.gated else 1) * ffn
     return Transformer(
-        name, layers, hidden, heads, kv_heads, head, head, ffn, vocabulary,
-        hidden * (joint + heads * head), norms, gated, tied, positions, experts,
-    )  # fmt: skip
+        name=name,
+        layers=sizes.layers,
+        hidden=hidden,
+        heads=heads,
+        kv_heads=kv_heads,
+        head=head,
+        value_head=head,
+        ffn=ffn,
+        vocabulary=sizes.vocabulary,
+        attention_weights=hidden * (joint + heads * head),
+        norm_weights=norms,
+        gated=sizes.gated,
+        tied=sizes.tied,
+        positions=sizes.positions,
+        experts=sizes.experts,
+    )
 
 
 def parse_sizes(text: str) -> Transformer:
@@ -214,17 +231,19 @@ def parse_sizes(text: str) -> Transformer:
         experts = Experts(count, used, width, 0, 0)
     return transformer_of_sizes(
         text,
-        layers=sizes["layers"],
-        hidden=sizes["hidden"],
-        heads=sizes["heads"],
-        kv_heads=sizes.get("kv", 0),
-        head=sizes.get("head", 0),
-        ffn=sizes.get("ffn", 0),
-        vocabulary=sizes["vocab"],
-        gated=sizes.get("matrices", 3) == 3,
-        tied="tied" in sizes,
-        positions=sizes.get("positions", 0),
-        experts=experts,
+        Sizes(
+            layers=sizes["layers"],
+            hidden=sizes["hidden"],
+            heads=sizes["heads"],
+            kv_heads=sizes.get("kv", 0),
+            head=sizes.get("head", 0),
+            ffn=sizes.get("ffn", 0),
+            vocabulary=sizes["vocab"],
+            gated=sizes.get("matrices", 3) == 3,
+            tied="tied" in sizes,
+            positions=sizes.get("positions", 0),
+            experts=experts,
+        ),
     )
 
 
