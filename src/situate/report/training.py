@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -184,7 +185,8 @@ def _layouts(prices: Sequence[Price]) -> Table:
 
 def _shares_table(machine: Machine, shares: Sequence[Shares]) -> Table:
     """Divisions among unequal GPUs."""
-    gpus = " + ".join(gpu.name for gpu in machine.gpus)
+    counts = Counter(gpu.name for gpu in machine.gpus)
+    gpus = " + ".join(name if count == 1 else f"{count} x {name}" for name, count in counts.items())
     title = f"shares of {printable(gpus, 80)}"
     grid = table(title, "divided|shares|micro|recompute|step|against equal", [2, 4])
     equal = {row.way: row.seconds for row in shares if row.equal}

@@ -59,7 +59,7 @@ class Machine:
     def weakest(self) -> Gpu:
         """A GPU with the least memory, rates and bandwidth of all, for equal shares of the work."""
         first = min(self.gpus, key=lambda gpu: max(gpu.rates.values(), default=0.0))
-        kinds = set.intersection(*(set(gpu.rates) for gpu in _distinct(self.gpus)))
+        kinds = set.intersection(*(set(gpu.rates) for gpu in self.models))
         return replace(
             first,
             memory=min(gpu.memory for gpu in self.gpus),
@@ -67,15 +67,15 @@ class Machine:
             rates={kind: min(gpu.rates[kind] for gpu in self.gpus) for kind in sorted(kinds)},
         )
 
+    @cached_property
+    def models(self) -> tuple[Gpu, ...]:
+        """One GPU of each model and size."""
+        return tuple({(gpu.name, gpu.memory): gpu for gpu in self.gpus}.values())
+
     @property
     def is_equal(self) -> bool:
         """True if all GPUs have the same rates and memory."""
-        return len({(gpu.name, gpu.memory) for gpu in self.gpus}) == 1
-
-
-def _distinct(gpus: Sequence[Gpu]) -> list[Gpu]:
-    """One GPU of each model and size."""
-    return list({(gpu.name, gpu.memory): gpu for gpu in gpus}.values())
+        return len(self.models) == 1
 
 
 def find_machine(text: str) -> Machine:

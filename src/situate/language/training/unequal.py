@@ -87,7 +87,11 @@ def unequal_shares(model: Transformer, run: Run, machine: Machine, batch: int) -
     for micro in MICRO:
         for recompute in RECOMPUTE:
             layout = Layout(micro=micro, recompute=recompute)
-            prices = [_gpu_price(model, run, machine, gpu, layout) for gpu in machine.gpus]
+            by_model = {
+                (gpu.name, gpu.memory): _gpu_price(model, run, machine, gpu, layout)
+                for gpu in machine.models
+            }
+            prices = [by_model[gpu.name, gpu.memory] for gpu in machine.gpus]
             rows = [
                 *_by_samples(model, run, machine, prices, layout, batch),
                 *_by_layers(model, machine, prices, layout, batch),
