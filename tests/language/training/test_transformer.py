@@ -8,6 +8,7 @@ import pytest
 
 from situate.errors import ReadError, SituateError
 from situate.language.config import config_of
+from situate.language.reading import model_of_config
 from situate.language.training.transformer import (
     Sizes,
     parse_sizes,
@@ -15,6 +16,7 @@ from situate.language.training.transformer import (
     transformer_of_config,
     transformer_of_sizes,
 )
+from tests.language.configs import CONFIGS
 from tests.language.planning.homes import DENSE, MIXTURE
 from tests.language.training.runs import GPT, LLAMA_8B, MIXTRAL, parameters
 
@@ -114,3 +116,17 @@ def test_biases_are_vectors_beside_the_matrices():
     plain, biased = (transformer_of_sizes("x", Sizes(**options, biases=b)) for b in (False, True))
     assert biased.attention_weights == plain.attention_weights
     assert biased.norm_weights - plain.norm_weights == 2 * 64 + 3 * 64 + 2 * 64 + 256
+
+
+# Published models: as many parameters as their tensors have.
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_configuration_has_the_parameters_of_its_tensors(name):
+    config = config_of(CONFIGS[name])
+    if any(config.sizes.recurrent) or not all(config.sizes.attentive):
+        with pytest.raises(ReadError, match="has layers without attention"):
+            transformer_of_config(config, name)
+        return
+    model, tensors = transformer_of_config(config, name), model_of_config(config, "F16", name)
+    # Biases of experts are left out.
+    assert model.parameters == pytest.approx(tensors.parameters, rel=4e-4)
+    assert model.active_parameters == pytest.approx(tensors.active_parameters, rel=4e-4)
