@@ -68,8 +68,11 @@ def test_accelerate_has_fsdp2_or_ddp():
         ("recipe=fsdp2,pp=2", "accelerate", "accelerate has no pp=2"),
         ("recipe=deepspeed,pp=2,zero=1", "DeepSpeed", "DeepSpeed has no pp=2"),
         ("recipe=amp", "Megatron-LM", "no recipe amp"),
-        ("zero=1", "torchtitan", "torchtitan has no zero=1 or 2"),
-        ("zero=1", "accelerate", "FSDP2"),
+        ("recipe=fsdp2", "Megatron-LM", "no recipe fsdp2: take recipe=megatron"),
+        ("recipe=megatron", "torchtitan", "take recipe=fsdp2 or amp"),
+        ("recipe=megatron", "DeepSpeed", "take recipe=deepspeed"),
+        ("recipe=fsdp2,zero=1", "torchtitan", "torchtitan has no zero=1 or 2"),
+        ("recipe=fsdp2,zero=2", "accelerate", "FSDP2"),
         ("recipe=deepspeed,zero=3,tp=2", "DeepSpeed", "excludes zero=3"),
     ],
 )

@@ -24,9 +24,8 @@ def _torchrun(machine: Machine) -> str:
 
 def _megatron(model: Transformer, run: Run, machine: Machine) -> str:
     """A command of Megatron-LM, with the sizes of the model."""
-    layout, recipe = run.layout, run.recipe
-    if recipe.name not in ("megatron", "fsdp2"):
-        raise SituateError(f"Megatron-LM has no recipe {recipe.name}")
+    layout = run.layout
+    _check_recipe(run, "Megatron-LM", "megatron")
     flags = [
         f"--tensor-model-parallel-size {layout.tp}",
         f"--pipeline-model-parallel-size {layout.pp}",
@@ -37,7 +36,6 @@ def _megatron(model: Transformer, run: Run, machine: Machine) -> str:
         *([_virtual(model, layout)] if layout.vp > 1 else []),
         f"--micro-batch-size {layout.micro} --global-batch-size {layout.batch}",
         *(["--use-distributed-optimizer"] if layout.zero == 1 else []),
-        *(["--use-torch-fsdp2"] if layout.zero == 3 else []),
         *(["--optimizer-cpu-offload"] if layout.offload else []),
         *_recomputation(layout),
         *_precision(run),
@@ -91,6 +89,7 @@ def _sizes(model: Transformer, run: Run) -> list[str]:
 def _torchtitan(model: Transformer, run: Run, machine: Machine) -> str:
     """A command of torchtitan; its model is chosen by its own name and flavour."""
     layout, recipe = run.layout, run.recipe
+    _check_recipe(run, "torchtitan", "fsdp2", "amp")
     if layout.zero in (1, 2):
         raise SituateError("torchtitan has no zero=1 or 2: it replicates, or divides all (zero=3)")
     if layout.offload:
@@ -128,6 +127,7 @@ def _pipeline_schedule(layout: Layout) -> list[str]:
 def _deepspeed(model: Transformer, run: Run, machine: Machine) -> str:
     """A command of DeepSpeed with its configuration."""
     layout, recipe = run.layout, run.recipe
+    _check_recipe(run, "DeepSpeed", "deepspeed")
     _only_replicas(layout, "DeepSpeed", "tp")
     if layout.tp > 1 and layout.zero == 3:
         raise SituateError("DeepSpeed's tensor parallelism (autotp_size) excludes zero=3")
@@ -151,6 +151,7 @@ def _deepspeed(model: Transformer, run: Run, machine: Machine) -> str:
 def _accelerate(model: Transformer, run: Run, machine: Machine) -> str:
     """A command of accelerate with FSDP2, or with DDP if nothing is divided."""
     layout = run.layout
+    _check_recipe(run, "accelerate", "fsdp2", "amp")
     _only_replicas(layout, "accelerate", "tp", "cp")
     mixed = "fp16" if run.recipe.precision == "fp16" else run.recipe.precision
     nodes = machine.count // machine.node
@@ -174,6 +175,16 @@ def _accelerate(model: Transformer, run: Run, machine: Machine) -> str:
     elif machine.count > 1:
         flags.append("--multi_gpu")
     return f"accelerate launch {' '.join(flags)} train.py"
+
+
+def _check_recipe(run: Run, program: str, *allowed: str) -> None:
+    """
+    Raises:
+        SituateError: the program holds other tensors for each parameter.
+    """
+    if run.recipe.name not in allowed:
+        names = " or ".join(allowed)
+        raise SituateError(f"{program} has no recipe {run.recipe.name}: take recipe={names}")
 
 
 def _only_replicas(layout: Layout, program: str, *allowed: str) -> None:
