@@ -159,9 +159,8 @@ def _layout(row: Mapping[str, str], model: Transformer, gpus: int) -> Layout | N
         # Embedding and loss are chunks of their own: eight chunks of six layers.
         vp = 2
     count = max(int(row["global_batch"] or dp * micro) // (dp * micro), 1)
-    if "multi_dist_optimizer_instances" in name:
-        # Two groups of replicas divide states among themselves.
-        dp = max(dp // 2, 1)
+    # Two groups of replicas divide states among themselves.
+    shard = dp // 2 if "multi_dist_optimizer_instances" in name else 0
     tensor = re.search(r"etp(\d)", name)
     return Layout(
         dp=dp,
@@ -173,6 +172,7 @@ def _layout(row: Mapping[str, str], model: Transformer, gpus: int) -> Layout | N
         vp=max(vp, 1),
         micro=micro,
         count=count,
+        shard=shard,
         zero=1 if row["shard"] == "distributed optimizer" else 0,
         sp=tp > 1 and (model.experts is not None or "sequence_parallel" in name or "_sp_" in name),
         recompute={"no": "none"}.get(row["recompute"], row["recompute"]),

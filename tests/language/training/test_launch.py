@@ -48,6 +48,12 @@ def test_torchtitan_shards_or_replicates():
     assert "--training.local_batch_size 8" in pipeline
 
 
+def test_hybrid_sharding_has_its_flags():
+    titan = lines("dp=16,shard=8,recipe=fsdp2")["torchtitan"]
+    assert "shard_degree 8 --parallelism.data_parallel_replicate_degree 2" in titan
+    assert "--num-distributed-optimizer-instances 2" in lines("dp=16,shard=8")["Megatron-LM"]
+
+
 def test_deepspeed_has_its_configuration():
     line = lines("recipe=deepspeed,zero=2,offload=on,micro=2,batch=64")["DeepSpeed"]
     content = json.loads(line.partition("ds.json: ")[2])

@@ -61,6 +61,8 @@ def test_a_request_leaves_the_degrees_to_the_search():
         ("recipe=deepspeed,zero=2,pp=2", "pipelines refuse zero=2"),
         ("offload=on,zero=0", "offload needs zero"),
         ("offload=on,optimizer=adamw8bit", "offload has no 8-bit states"),
+        ("shard=2,zero=0", "shard needs zero"),
+        ("shard=3", "shard 3 does not divide dp 8"),
         ("ep=2", "ep needs experts"),
         ("vp=2", "vp needs pp"),
         ("pp=8,vp=5", "is more than 32 layers"),
@@ -100,4 +102,4 @@ def test_a_table_holds_the_layouts_as_they_were():
 
 def test_experts_have_replicas_of_their_own():
     table = LayoutTable.of([Layout(dp=4, tp=2, cp=2, ep=4)])
-    assert (table.spread[0], table.expert_spread[0]) == (8, 4)
+    assert (table.spread[0], table.expert_spread[0], table.copies[0]) == (8, 4, 1)

@@ -151,3 +151,7 @@ def test_zero_3_gathers_layers_and_pipelines_all_of_them():
     table = table_of({"dp": 8, "zero": 3}, {"dp": 4, "pp": 2, "zero": 3, "count": 2})
     gathered = peak_memory(LLAMA_8B, run_of("fsdp2"), table).roles["gathered"]
     assert 0 < gathered[0] < gathered[1]
+
+
+def test_hybrid_sharding_divides_states_among_a_part_of_the_replicas():
+    assert states("fsdp2", dp=8, zero=3, shard=4) == pytest.approx(16 / 4 * GPT.parameters)

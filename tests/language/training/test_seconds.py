@@ -63,6 +63,13 @@ def test_zero_3_gathers_for_each_micro_batch():
     assert twice["data"] == pytest.approx(2 * once["data"])
 
 
+def test_hybrid_sharding_gathers_inside_nodes():
+    whole, hybrid = (
+        parts(GPT, "fsdp2", gpus=16, dp=16, zero=3, shard=shard, count=8) for shard in (0, 8)
+    )
+    assert hybrid["data"] < whole["data"]
+
+
 def test_offload_moves_the_update_to_the_host():
     device, host = (parts(recipe="deepspeed", dp=8, zero=2, offload=o) for o in (False, True))
     assert device["host"] == 0 < host["host"]

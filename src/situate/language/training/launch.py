@@ -26,6 +26,7 @@ def _megatron(model: Transformer, run: Run, machine: Machine) -> str:
     """A command of Megatron-LM, with the sizes of the model."""
     layout = run.layout
     _check_recipe(run, "Megatron-LM", "megatron")
+    copies = layout.dp // (layout.shard or layout.dp)
     flags = [
         f"--tensor-model-parallel-size {layout.tp}",
         f"--pipeline-model-parallel-size {layout.pp}",
@@ -36,6 +37,7 @@ def _megatron(model: Transformer, run: Run, machine: Machine) -> str:
         *([_virtual(model, layout)] if layout.vp > 1 else []),
         f"--micro-batch-size {layout.micro} --global-batch-size {layout.batch}",
         *(["--use-distributed-optimizer"] if layout.zero == 1 else []),
+        *([f"--num-distributed-optimizer-instances {copies}"] if copies > 1 else []),
         *(["--optimizer-cpu-offload"] if layout.offload else []),
         *_recomputation(layout),
         *_precision(run),
@@ -94,7 +96,7 @@ def _torchtitan(model: Transformer, run: Run, machine: Machine) -> str:
         raise SituateError("torchtitan has no zero=1 or 2: it replicates, or divides all (zero=3)")
     if layout.offload:
         raise SituateError("torchtitan offloads weights too (--training.enable_cpu_offload)")
-    shard = layout.dp if layout.zero == 3 else 1
+    shard = (layout.shard or layout.dp) if layout.zero == 3 else 1
     flags = [
         f"--parallelism.data_parallel_shard_degree {shard}",
         f"--parallelism.data_parallel_replicate_degree {layout.dp // shard}",
@@ -129,6 +131,8 @@ def _deepspeed(model: Transformer, run: Run, machine: Machine) -> str:
     layout, recipe = run.layout, run.recipe
     _check_recipe(run, "DeepSpeed", "deepspeed")
     _only_replicas(layout, "DeepSpeed", "tp")
+    if layout.shard:
+        raise SituateError("DeepSpeed divides states among all replicas: leave shard out")
     if layout.tp > 1 and layout.zero == 3:
         raise SituateError("DeepSpeed's tensor parallelism (autotp_size) excludes zero=3")
     zero: dict[str, object] = {"stage": layout.zero}
@@ -165,7 +169,7 @@ def _accelerate(model: Transformer, run: Run, machine: Machine) -> str:
         flags.append("--use_fsdp --fsdp_version 2 --fsdp_auto_wrap_policy TRANSFORMER_BASED_WRAP")
         if layout.recompute == "full":
             flags.append("--fsdp_activation_checkpointing true")
-        shard = layout.dp if layout.zero == 3 else 1
+        shard = (layout.shard or layout.dp) if layout.zero == 3 else 1
         flags.append(
             "--use_parallelism_config "
             f"--parallelism_config_dp_shard_size {shard} "

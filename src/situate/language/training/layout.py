@@ -23,7 +23,7 @@ RECOMPUTE = ("none", "selective", "full")
 
 DEGREES = {
     "dp": 2**20, "tp": 2**10, "cp": 2**10, "ep": 2**12, "etp": 2**10, "pp": 2**10, "vp": 2**8,
-    "micro": 2**16, "batch": 2**24, "seq": 2**24,
+    "shard": 2**20, "micro": 2**16, "batch": 2**24, "seq": 2**24,
 }  # fmt: skip
 """Largest degrees by their key."""
 
@@ -56,6 +56,8 @@ class Layout:
         count: micro-batches of a step for each replica.
         zero: ZeRO's stage: 0 replicates all states, 1 divides masters and moments among the
             replicas, 2 gradients too, 3 weights too.
+        shard: replicas among which ZeRO divides states, the rest of which are copies (hybrid
+            sharding); 0 for all of `dp`.
         sp: the activations between matrices are divided among `tp` too (sequence parallelism).
         recompute: activations that the backward pass computes again.
         offload: masters, moments and their update are in host memory.
@@ -71,6 +73,7 @@ class Layout:
     micro: int = 1
     count: int = 1
     zero: int = 0
+    shard: int = 0
     sp: bool = False
     recompute: str = "none"
     offload: bool = False
@@ -90,7 +93,7 @@ class Layout:
         degrees = [f"dp={self.dp}", f"tp={self.tp}", f"pp={self.pp}"]
         degrees += [
             f"{key}={getattr(self, key)}"
-            for key in ("cp", "ep", "etp", "vp")
+            for key in ("cp", "ep", "etp", "vp", "shard")
             if getattr(self, key) > 1
         ]
         degrees += [f"micro={self.micro}", f"batch={self.batch}", f"zero={self.zero}"]
@@ -130,6 +133,7 @@ class LayoutTable:
     micro: Integers
     count: Integers
     zero: Integers
+    shard: Integers
     sp: Integers
     recompute: Integers
     offload: Integers
@@ -166,14 +170,19 @@ class LayoutTable:
         return Layout(**values | {key: bool(values[key]) for key in SWITCHES})
 
     @cached_property
+    def copies(self) -> Floats:
+        """Groups of replicas that hold the same states."""
+        return self.dp / np.where(self.shard > 0, self.shard, self.dp)
+
+    @cached_property
     def spread(self) -> Floats:
         """Replicas among which ZeRO divides the states of matrices outside experts."""
-        return (self.dp * self.cp).astype(float)
+        return self.dp * self.cp / self.copies
 
     @cached_property
     def expert_spread(self) -> Floats:
         """Replicas among which ZeRO divides the states of experts."""
-        return self.dp * self.cp * self.tp / (self.ep * self.etp)
+        return self.spread * self.tp / (self.ep * self.etp)
 
     @cached_property
     def sequence_split(self) -> Floats:
@@ -281,6 +290,7 @@ def _with_defaults(
         **degrees,
         etp=numbers.get("etp", 1),
         zero=numbers.get("zero", recipe.zero),
+        shard=numbers.get("shard", 0),
         sp=switches.get("sp", degrees["tp"] > 1),
         recompute=recompute,
         offload=switches.get("offload", False),
@@ -355,6 +365,15 @@ def _problems(run: Run, model: Transformer) -> list[str]:
         ),
         (layout.zero == 3 and recipe.name == "megatron", "Megatron has no zero=3: recipe=fsdp2"),
         (layout.zero == 2 and recipe.name == "megatron", "Megatron has no zero=2: take zero=1"),
+        (layout.shard and layout.zero == 0, "shard needs zero=1, 2 or 3"),
+        (
+            layout.shard and layout.dp % layout.shard,
+            f"shard {layout.shard} does not divide dp {layout.dp}",
+        ),
+        (
+            layout.shard and layout.ep > layout.shard * layout.cp * layout.tp,
+            f"ep {layout.ep} is more than shard x cp x tp",
+        ),
         (layout.offload and layout.zero == 0, "offload needs zero=1, 2 or 3"),
         (
             layout.offload and recipe.optimizer.moment == "8-bit",

@@ -83,7 +83,7 @@ def search(
 
 def _distinct(table: LayoutTable, order: Integers, count: int) -> Integers:
     """The first rows of an order with different degrees of parallelism."""
-    degrees = ("dp", "tp", "cp", "ep", "pp", "zero")
+    degrees = ("dp", "tp", "cp", "ep", "pp", "zero", "shard")
     keys = np.stack([table.columns[name] for name in degrees], axis=1)[order]
     first = np.unique(keys, axis=0, return_index=True)[1]
     return order[np.sort(first)[:count]]
@@ -95,8 +95,9 @@ def legal_layouts(model: Transformer, run: Run, machine: Machine, batch: int) ->
     for tp, pp, cp in product(_divisors(machine.count), repeat=3):
         if machine.count % (tp * pp * cp) == 0 and _divides(model, run, machine, tp, pp, cp):
             dp = machine.count // (tp * pp * cp)
-            rows += _with_micro(model, run, batch, dp, tp, cp, pp)
-    names = ("dp", "tp", "cp", "ep", "etp", "pp", "vp", "micro", "count", "zero", "sp")
+            shards = _shards(machine, dp, tp * cp)
+            rows += _with_micro(model, run, batch, (dp, tp, cp, pp), shards)
+    names = ("dp", "tp", "cp", "ep", "etp", "pp", "vp", "micro", "count", "zero", "shard", "sp")
     columns = np.array(rows, np.int64).reshape(len(rows), len(names) + 2).T
     return LayoutTable(dict(zip((*names, "recompute", "offload"), columns, strict=True)))
 
@@ -120,9 +121,14 @@ def _divides(model: Transformer, run: Run, machine: Machine, tp: int, pp: int, c
 
 
 def _with_micro(
-    model: Transformer, run: Run, batch: int, dp: int, tp: int, cp: int, pp: int
+    model: Transformer,
+    run: Run,
+    batch: int,
+    degrees: tuple[int, int, int, int],
+    shards: tuple[int, ...],
 ) -> list[tuple[int, ...]]:
     """Rows of a division of the devices, with its micro-batches, chunks, ZeRO and recompute."""
+    dp, tp, cp, pp = degrees
     rows: list[tuple[int, ...]] = []
     group = dp * cp * tp
     experts = model.experts.count if model.experts else 1
@@ -134,10 +140,18 @@ def _with_micro(
         if vp > 1 and (pp == 1 or model.layers % (pp * vp) or count % pp):
             continue
         rows += [
-            (dp, tp, cp, ep, 1, pp, vp, micro, count, zero, int(tp > 1), recompute, 0)
+            (dp, tp, cp, ep, 1, pp, vp, micro, count, zero, shard, int(tp > 1), recompute, 0)
             for recompute in range(3)
+            for shard in (shards if zero else (0,))
+            if not shard or ep <= shard * cp * tp
         ]
     return rows
+
+
+def _shards(machine: Machine, dp: int, group: int) -> tuple[int, ...]:
+    """Sizes of groups that hold all states: all replicas (0), and those inside a node."""
+    inside = machine.node // group
+    return (0, inside) if 1 < inside < dp and dp % inside == 0 else (0,)
 
 
 def _stages(run: Run, replicas: int, pp: int) -> tuple[int, ...]:

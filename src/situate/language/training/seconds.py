@@ -295,6 +295,9 @@ def _data(work: Workload, rounds: Floats, compute: Floats) -> Floats:
     expert_reduced = gather_seconds(machine, spread, apart, gradient * experts)
     reduced = reduced + expert_reduced
     collected = collected + gather_seconds(machine, spread, apart, gathered * experts)
+    # Copies of the states add up their parts of the gradients.
+    parts = gradient * (weights + experts) / np.maximum(size, 1)
+    reduced = reduced + reduce_seconds(machine, table.copies, size * stride, parts)
     once = reduced + collected
     hidden = work.software.overlap * BACKWARD * compute
     exposed = np.maximum(once - hidden, (1 - work.software.overlap) * once)
