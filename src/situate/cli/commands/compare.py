@@ -51,18 +51,22 @@ def compare(
     --time-limit and --evaluations hold for each method. With --samples, methods that learn and
     'random' measure that many placements, however long it takes. The options from --samples to
     --study, --curves and --tensorboard are for methods that learn; --out, --picture and --schedule
-    take the best plan; --report shows the best two side by side, and all in a table.
+    take the best plan; --report shows the best two side by side, and all in a table. With --layout,
+    layouts of a training run stand side by side.
     """
     from situate.cli.answer import result_status, show_comparison
     from situate.cli.comparison import best_result, method_names, run_methods
     from situate.cli.hardware import machine_for, with_measurements
     from situate.cli.language.commands import compare_language_model
+    from situate.cli.language.training import compare_trainings
     from situate.cli.live.progress_file import begin_progress
     from situate.cli.outputs import draw_curves, write_outputs, write_report
     from situate.cli.step import print_slice_summary, read_step, whole_problem
     from situate.cli.terminal import BAD_INPUT
     from situate.report.view.plan_report import compared_reports
 
+    if language.layout is not None:
+        return compare_trainings(call, model, problem, language.layout, outputs)
     if is_language(model):
         return compare_language_model(call, model, problem, language, outputs, flags or ())
     language.refuse(flags or ())

@@ -8,7 +8,7 @@ import typer
 
 from situate.cli import names
 from situate.cli.config_file import with_config
-from situate.cli.language.options import LanguageOptions, is_language
+from situate.cli.language.options import ExplainedLanguageOptions, is_language
 from situate.cli.option_groups import with_options
 from situate.cli.search_options import (
     ExplainedProblemOptions,
@@ -60,7 +60,7 @@ def explain(
     method: Method = "auto",
     budget: SearchBudget,
     step: ExplainedStepOptions,
-    language: LanguageOptions,
+    language: ExplainedLanguageOptions,
     outputs: ExplanationOutputs,
 ) -> int:
     """Show where a plan's time goes, its costliest transfers, and the contents of memory.

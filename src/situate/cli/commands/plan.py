@@ -33,7 +33,8 @@ def plan(
     --evaluations (rounds), --seed, --threads, --out and --json.
 
     A language model (GGUF, config.json) is planned for a request: its options are those from
-    --quant to --draft, and its objectives request, decode, prefill and context.
+    --quant to --draft, and its objectives request, decode, prefill and context. With --layout, a
+    training run of the model is planned instead.
 
     Ctrl-C ends the search and keeps the best plan so far. The options from --samples to --study,
     --curves and --tensorboard are for methods that learn.
@@ -43,6 +44,7 @@ def plan(
     from situate.cli.answer import result_status, show_forecast, show_result
     from situate.cli.hardware import machine_for, with_measurements
     from situate.cli.language.commands import plan_language_model
+    from situate.cli.language.training import plan_training
     from situate.cli.live.progress_file import begin_progress
     from situate.cli.names import check_method
     from situate.cli.outputs import draw_curves, write_outputs, write_report
@@ -54,6 +56,8 @@ def plan(
     from situate.report.view.plan_report import PlanReport
     from situate.sharding import is_sharding_problem
 
+    if language.layout is not None:
+        return plan_training(call, model, problem, language.layout, outputs)
     if is_language(model):
         return plan_language_model(call, model, problem, language, outputs)
     if is_sharding_problem(model):

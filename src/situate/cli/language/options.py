@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from situate.cli.option_groups import option_class
+from situate.cli import names
+from situate.cli.option_groups import OMITTED, option_class
 from situate.errors import SituateError
 
 LANGUAGE_OBJECTIVES = ("request", "decode", "prefill", "context")
@@ -13,7 +14,7 @@ LANGUAGE_OBJECTIVES = ("request", "decode", "prefill", "context")
 
 TYPED = (
     *("quant", "context", "prompt", "reply", "slots", "cache_type"),
-    *("draft", "draft_tokens", "draft_acceptance"),
+    *("draft", "draft_tokens", "draft_acceptance", "layout"),
 )
 """Options of language models by their fields."""
 
@@ -41,6 +42,15 @@ class LanguageOptions:
     """The request to plan a language model for, as typed; None where it is not typed."""
 
     quant: Quant = None
+    layout: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|KEY=VALUE,...",
+            help="Of a language model: train it, with this layout, such as "
+            "dp=2,tp=4,pp=2,micro=1,batch=64,recompute=selective; auto: the fastest layouts. "
+            "'compare' takes several with semicolons between them.",
+        ),
+    ] = None
     context: Annotated[
         int | None,
         typer.Option(
@@ -112,6 +122,59 @@ class LanguageOptions:
             if value is not None:
                 option = name.replace("_", "-")
                 raise SituateError(f"--{option} is for language models (GGUF, config.json)")
+
+
+@option_class
+class ExplainedLanguageOptions(LanguageOptions):
+    """The request of a plan to explain."""
+
+    layout: Annotated[str | None, OMITTED] = None
+
+
+OPTIMIZERS = ("adamw", "adamw-bf16", "adamw8bit", "adafactor", "lion", "momentum", "muon", "sgd")
+"""Optimisers of `fit`."""
+
+
+@option_class
+class TuningOptions:
+    """The run to fit on one GPU, as typed."""
+
+    batch: Annotated[int, typer.Option(min=1, help="Samples of a micro-batch.")] = 1
+    seq: Annotated[int, typer.Option(min=1, help="Tokens of a sample.")] = 2048
+    lora: Annotated[
+        int, typer.Option(min=0, max=4096, metavar="RANK", help="Train adapters of this rank.")
+    ] = 0
+    weights: Annotated[
+        str,
+        typer.Option(
+            metavar="BITS",
+            help="Frozen weights beside adapters: 16-bit, 8-bit or 4-bit.",
+            autocompletion=names.complete_words("16-bit", "8-bit", "4-bit"),
+        ),
+    ] = "16-bit"
+    optimizer: Annotated[
+        str,
+        typer.Option(
+            metavar="KIND",
+            help=f"{', '.join(OPTIMIZERS)}.",
+            autocompletion=names.complete_words(*OPTIMIZERS),
+        ),
+    ] = "adamw"
+    recipe: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="States of the weights: amp (float32 with autocast), megatron or deepspeed "
+            "(bfloat16 with float32 masters), pure (all bfloat16).",
+            autocompletion=names.complete_words("amp", "megatron", "deepspeed", "pure"),
+        ),
+    ] = "amp"
+    checkpointing: Annotated[
+        bool, typer.Option("--checkpointing", help="Compute layers again in the backward pass.")
+    ] = False
+    fused_loss: Annotated[
+        bool, typer.Option("--fused-loss", help="Cross entropy stores no logits of all tokens.")
+    ] = False
 
 
 @option_class

@@ -1,0 +1,1 @@
+"""Training layouts against published measurements of step time and memory."""

@@ -1,0 +1,49 @@
+"""Programs of published runs: versions and modes of those that situate knows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from situate.language.training.software import SOFTWARE, Software
+
+MIB = 2**20
+
+MEGATRON = SOFTWARE["megatron"]
+
+MEGATRON_2021 = Software(
+    "megatron-2021",
+    "scores",
+    dropout=True,
+    logit_bytes=6,
+    divided_logit_bytes=6,
+    overlap=0.0,
+    layer_launch=700e-6,
+)
+"""Before flash attention, scores and masks of dropout stayed in memory."""
+
+MEGATRON_2025 = replace(MEGATRON, name="megatron-2025", expert_launch=1e-3, expert_passes=16.0)
+"""NeMo's containers before 26.06 launched the kernels of experts, and moved tokens, one by one."""
+
+MEGATRON_TESTS = replace(MEGATRON, name="megatron-tests", dropout=True, expert_launch=1e-3)
+MEGATRON_SCORES = replace(MEGATRON_TESTS, attention="scores")
+
+TORCHTITAN = SOFTWARE["torchtitan"]
+TORCHTITAN_ASYNC = replace(TORCHTITAN, name="torchtitan-async", hidden=0.5)
+TORCHTITAN_EAGER = replace(TORCHTITAN, name="torchtitan-eager", logit_bytes=14, layer_launch=400e-6)
+
+COMPOSER = SOFTWARE["composer"]
+
+
+def test_workspace(hardware: str, deterministic: bool, grouped: bool) -> int:
+    """Bytes of the libraries' workspaces in Megatron-LM's tests.
+
+    Args:
+        hardware: of the row.
+        deterministic: cuBLAS has `:4096:8`, 32 MiB in each of two threads; its default is 8 MiB
+            before Hopper and 32 MiB since then.
+        grouped: Transformer Engine multiplies groups of matrices in four streams.
+    """
+    old = "A100" in hardware
+    cublas = 64 if deterministic or not old else 16
+    engine = (4 if old else 32) * (4 if grouped else 1)
+    return (cublas + engine + 8) * MIB

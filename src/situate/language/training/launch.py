@@ -1,0 +1,221 @@
+"""Launch commands of layouts, for the programs that train.
+
+Flags are those of torchtitan (`torchtitan/config/job_config.py`), Megatron-LM
+(`megatron/training/arguments.py`), DeepSpeed (its configuration's JSON) and accelerate
+(`accelerate launch --help`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from situate.errors import SituateError
+from situate.language.training.layout import Layout, Run
+from situate.language.training.machine import Machine
+from situate.language.training.transformer import Transformer
+
+
+def _torchrun(machine: Machine) -> str:
+    nodes = machine.count // machine.node
+    rendezvous = " --rdzv-backend=c10d --rdzv-endpoint=$MASTER_ADDR:29500" if nodes > 1 else ""
+    return f"torchrun --nnodes={nodes} --nproc-per-node={machine.node}{rendezvous}"
+
+
+def _megatron(model: Transformer, run: Run, machine: Machine) -> str:
+    """A command of Megatron-LM, with the sizes of the model."""
+    layout = run.layout
+    _check_recipe(run, "Megatron-LM", "megatron")
+    copies = layout.dp // (layout.shard or layout.dp)
+    flags = [
+        f"--tensor-model-parallel-size {layout.tp}",
+        f"--pipeline-model-parallel-size {layout.pp}",
+        *([f"--context-parallel-size {layout.cp}"] if layout.cp > 1 else []),
+        *([f"--expert-model-parallel-size {layout.ep}"] if layout.ep > 1 else []),
+        *([f"--expert-tensor-parallel-size {layout.etp}"] if model.experts else []),
+        *(["--sequence-parallel"] if layout.sp else []),
+        *([_virtual(model, layout)] if layout.vp > 1 else []),
+        f"--micro-batch-size {layout.micro} --global-batch-size {layout.batch}",
+        *(["--use-distributed-optimizer"] if layout.zero == 1 else []),
+        *([f"--num-distributed-optimizer-instances {copies}"] if copies > 1 else []),
+        *(["--optimizer-cpu-offload"] if layout.offload else []),
+        *_recomputation(layout),
+        *_precision(run),
+        *_sizes(model, run),
+    ]
+    return f"{_torchrun(machine)} pretrain_gpt.py {' '.join(flags)}"
+
+
+def _virtual(model: Transformer, layout: Layout) -> str:
+    layers = model.layers // (layout.pp * layout.vp)
+    return f"--num-layers-per-virtual-pipeline-stage {layers}"
+
+
+def _recomputation(layout: Layout) -> list[str]:
+    if layout.recompute == "full":
+        return ["--recompute-granularity full --recompute-method uniform --recompute-num-layers 1"]
+    return [] if layout.recompute == "none" else ["--recompute-granularity selective"]
+
+
+def _precision(run: Run) -> list[str]:
+    flags = {
+        "bf16": ["--bf16"],
+        "fp16": ["--fp16"],
+        "fp8": ["--bf16", "--fp8-format hybrid"],
+        "fp8-rowwise": ["--bf16", "--fp8-format hybrid"],
+        "fp4": ["--bf16", "--fp4-format e2m1"],
+    }
+    return flags.get(run.recipe.precision, [])
+
+
+def _sizes(model: Transformer, run: Run) -> list[str]:
+    flags = [
+        f"--num-layers {model.layers} --hidden-size {model.hidden}",
+        f"--num-attention-heads {model.heads} --ffn-hidden-size {model.ffn}",
+        f"--seq-length {run.sequence} --max-position-embeddings {run.sequence}",
+    ]
+    if model.kv_heads != model.heads:
+        flags.append(f"--group-query-attention --num-query-groups {model.kv_heads}")
+    if model.gated:
+        flags.append("--swiglu")
+    if not model.tied:
+        flags.append("--untie-embeddings-and-output-weights")
+    if model.experts is not None:
+        flags.append(
+            f"--num-experts {model.experts.count} --moe-router-topk {model.experts.used} "
+            f"--moe-ffn-hidden-size {model.experts.width}"
+        )
+    return flags
+
+
+def _torchtitan(model: Transformer, run: Run, machine: Machine) -> str:
+    """A command of torchtitan; its model is chosen by its own name and flavour."""
+    layout, recipe = run.layout, run.recipe
+    _check_recipe(run, "torchtitan", "fsdp2", "amp")
+    if layout.zero in (1, 2):
+        raise SituateError("torchtitan has no zero=1 or 2: it replicates, or divides all (zero=3)")
+    if layout.offload:
+        raise SituateError("torchtitan offloads weights too (--training.enable_cpu_offload)")
+    shard = (layout.shard or layout.dp) if layout.zero == 3 else 1
+    flags = [
+        f"--parallelism.data_parallel_shard_degree {shard}",
+        f"--parallelism.data_parallel_replicate_degree {layout.dp // shard}",
+        f"--parallelism.tensor_parallel_degree {layout.tp}",
+        f"--parallelism.context_parallel_degree {layout.cp}",
+        f"--parallelism.pipeline_parallel_degree {layout.pp}",
+        *([f"--parallelism.expert_parallel_degree {layout.ep}"] if layout.ep > 1 else []),
+        *(_pipeline_schedule(layout) if layout.pp > 1 else []),
+        f"--training.local_batch_size {layout.micro * (layout.count if layout.pp > 1 else 1)}",
+        f"--training.global_batch_size {layout.batch} --training.seq_len {run.sequence}",
+        f"--activation_checkpoint.mode {layout.recompute}",
+    ]
+    if recipe.precision.startswith("fp8"):
+        flags.append("--model.converters quantize.linear.float8")
+    if recipe.precision == "fp8-rowwise":
+        flags.append("--quantize.linear.float8.recipe_name rowwise")
+    return (
+        f"{_torchrun(machine)} -m torchtitan.train --job.config_file CONFIG.toml {' '.join(flags)}"
+    )
+
+
+def _pipeline_schedule(layout: Layout) -> list[str]:
+    name = "Interleaved1F1B" if layout.vp > 1 else "1F1B"
+    return [
+        f"--parallelism.pipeline_parallel_schedule {name}",
+        f"--parallelism.pipeline_parallel_microbatch_size {layout.micro}",
+    ]
+
+
+def _deepspeed(model: Transformer, run: Run, machine: Machine) -> str:
+    """A command of DeepSpeed with its configuration."""
+    layout, recipe = run.layout, run.recipe
+    _check_recipe(run, "DeepSpeed", "deepspeed")
+    _only_replicas(layout, "DeepSpeed", "tp")
+    if layout.shard:
+        raise SituateError("DeepSpeed divides states among all replicas: leave shard out")
+    if layout.tp > 1 and layout.zero == 3:
+        raise SituateError("DeepSpeed's tensor parallelism (autotp_size) excludes zero=3")
+    zero: dict[str, object] = {"stage": layout.zero}
+    if layout.offload:
+        zero["offload_optimizer"] = {"device": "cpu", "pin_memory": True}
+    content: dict[str, object] = {
+        "train_batch_size": layout.batch,
+        "train_micro_batch_size_per_gpu": layout.micro,
+        "gradient_accumulation_steps": layout.count,
+        "zero_optimization": zero,
+        "fp16" if recipe.precision == "fp16" else "bf16": {"enabled": True},
+    }
+    if layout.tp > 1:
+        content["tensor_parallel"] = {"autotp_size": layout.tp}
+    nodes = f"--num_nodes {machine.count // machine.node} --num_gpus {machine.node}"
+    text = json.dumps(content)
+    return f"deepspeed {nodes} train.py --deepspeed_config ds.json  # ds.json: {text}"
+
+
+def _accelerate(model: Transformer, run: Run, machine: Machine) -> str:
+    """A command of accelerate with FSDP2, or with DDP if nothing is divided."""
+    layout = run.layout
+    _check_recipe(run, "accelerate", "fsdp2", "amp")
+    _only_replicas(layout, "accelerate", "tp", "cp")
+    mixed = "fp16" if run.recipe.precision == "fp16" else run.recipe.precision
+    nodes = machine.count // machine.node
+    flags = [
+        f"--num_machines {nodes} --num_processes {machine.count}",
+        f"--mixed_precision {mixed} --gradient_accumulation_steps {layout.count}",
+    ]
+    if layout.zero in (1, 2):
+        raise SituateError("accelerate divides states by FSDP2 (zero=3), or by DeepSpeed")
+    if layout.zero == 3 or layout.tp * layout.cp > 1:
+        flags.append("--use_fsdp --fsdp_version 2 --fsdp_auto_wrap_policy TRANSFORMER_BASED_WRAP")
+        if layout.recompute == "full":
+            flags.append("--fsdp_activation_checkpointing true")
+        shard = (layout.shard or layout.dp) if layout.zero == 3 else 1
+        flags.append(
+            "--use_parallelism_config "
+            f"--parallelism_config_dp_shard_size {shard} "
+            f"--parallelism_config_dp_replicate_size {layout.dp // shard} "
+            f"--parallelism_config_tp_size {layout.tp} --parallelism_config_cp_size {layout.cp}"
+        )
+    elif machine.count > 1:
+        flags.append("--multi_gpu")
+    return f"accelerate launch {' '.join(flags)} train.py"
+
+
+def _check_recipe(run: Run, program: str, *allowed: str) -> None:
+    """
+    Raises:
+        SituateError: the program holds other tensors for each parameter.
+    """
+    if run.recipe.name not in allowed:
+        names = " or ".join(allowed)
+        raise SituateError(f"{program} has no recipe {run.recipe.name}: take recipe={names}")
+
+
+def _only_replicas(layout: Layout, program: str, *allowed: str) -> None:
+    """
+    Raises:
+        SituateError: the layout has a degree that the program lacks.
+    """
+    for key in ("tp", "cp", "ep", "pp"):
+        if getattr(layout, key) > 1 and key not in allowed:
+            raise SituateError(f"{program} has no {key}={getattr(layout, key)} for such a model")
+
+
+PROGRAMS: dict[str, Callable[[Transformer, Run, Machine], str]] = {
+    "torchtitan": _torchtitan,
+    "Megatron-LM": _megatron,
+    "DeepSpeed": _deepspeed,
+    "accelerate": _accelerate,
+}
+"""Programs by name."""
+
+
+def commands(model: Transformer, run: Run, machine: Machine) -> dict[str, str]:
+    """Launch commands by program; a program that cannot run the layout has its reason instead."""
+    result = {}
+    for name, program in PROGRAMS.items():
+        try:
+            result[name] = program(model, run, machine)
+        except SituateError as error:
+            result[name] = f"cannot: {error}"
+    return result

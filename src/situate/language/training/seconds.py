@@ -1,0 +1,335 @@
+"""Seconds of a training step by its parts, for tables of layouts.
+
+A step has `count + (pp - 1) / vp` times the seconds of a micro-batch in one stage (Narayanan et
+al., arXiv:2104.04473, section 2.2), then collectives of gradients, which the last backward passes
+hide in part, and the update.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from situate.language.training.collectives import (
+    exchange_seconds,
+    gather_seconds,
+    reduce_seconds,
+    send_seconds,
+)
+from situate.language.training.kernels import attention_seconds, pass_seconds, product_seconds
+from situate.language.training.layout import Floats, LayoutTable, Run
+from situate.language.training.machine import Machine
+from situate.language.training.memory import first_rank, stage_weights
+from situate.language.training.software import PARTS, Software
+from situate.language.training.transformer import Transformer
+
+BACKWARD = 2.0
+"""Work of a backward pass by that of a forward pass: gradients of inputs and of weights."""
+
+SELECTIVE, FULL = 1, 2
+
+BUSY = ("matrices", "grouped", "attention", "memory", "tensor", "context", "experts")
+"""Parts in which the GPU runs kernels that the host launches."""
+
+SCORE_PASSES = 10
+"""Times that a 2-byte score goes through memory in attention without a kernel of its own."""
+
+HOST_RATE = 5e9
+"""Parameters that the host updates in a second (DeepSpeed's CPU Adam, arXiv:2101.06840)."""
+
+UPDATE_LAUNCH = 2e-3
+"""Seconds of a step outside all layers: its loss, its norm of gradients, its data."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The arguments of all formulas.
+
+    Attributes:
+        model: the transformer.
+        run: the sequence and the recipe; its layout is not read.
+        machine: the cluster.
+        table: layouts.
+        tokens: (layouts,) tokens of a micro-batch on one device.
+        software: the program.
+    """
+
+    model: Transformer
+    run: Run
+    machine: Machine
+    table: LayoutTable
+    tokens: Floats
+    software: Software
+
+    @property
+    def kind(self) -> str:
+        """Type of matrix products."""
+        return self.run.recipe.product_type
+
+    @property
+    def width(self) -> int:
+        """Bytes of an activation."""
+        return 4 if self.run.recipe.precision in ("fp32", "tf32") else 2
+
+
+@dataclass(frozen=True)
+class Pass:
+    """(layouts,) seconds of one layer for one micro-batch, forwards and backwards."""
+
+    forward: Floats
+    backward: Floats
+
+    def total(self, again: Floats) -> Floats:
+        """Seconds of both, with a share of the forward pass repeated."""
+        return self.forward * (1 + again) + self.backward
+
+
+def step_seconds(
+    model: Transformer, run: Run, machine: Machine, table: LayoutTable
+) -> dict[str, Floats]:
+    """(layouts,) seconds by part, with the factors of the recipe's software.
+
+    Args:
+        model: the transformer.
+        run: the sequence and the recipe; its layout is not read.
+        machine: the cluster, whose slowest GPU all others wait for.
+        table: layouts.
+    """
+    parts = raw_seconds(model, run, machine, table)
+    return with_factors(parts, run.recipe.software.pace.factors)
+
+
+def with_factors(parts: dict[str, Floats], factors: dict[str, float]) -> dict[str, Floats]:
+    """Seconds by part times their factors.
+
+    The host launches kernels while the GPU computes: of its seconds the part counts that the GPU
+    waits.
+    """
+    scaled = {part: parts[part] * factors.get(part, 1.0) for part in PARTS}
+    busy = sum((scaled[part] for part in BUSY), np.zeros_like(scaled["launches"]))
+    return scaled | {"launches": np.maximum(scaled["launches"] - busy, 0.0)}
+
+
+def raw_seconds(
+    model: Transformer, run: Run, machine: Machine, table: LayoutTable
+) -> dict[str, Floats]:
+    """(layouts,) seconds by part, by the formulas alone; launches are all of the host's seconds."""
+    tokens = table.micro * run.sequence / table.cp
+    work = Workload(model, run, machine, table, tokens, run.recipe.software)
+    layers = np.ceil(model.layers / table.pp)
+    full = (table.recompute == FULL).astype(float)
+    again = np.where(table.recompute == SELECTIVE, work.software.repeated, full)
+    core_again = (table.recompute > 0).astype(float)
+    if work.software.selective:
+        core_again = full
+    layer = {
+        "matrices": _matrices(work).total(again),
+        "grouped": _grouped(work).total(again),
+        "attention": _attention(work).total(core_again),
+        "memory": _memory(work).total(again),
+        "tensor": _tensor(work).total(full),
+        "experts": _experts(work).total(full),
+    }
+    layer["context"] = _context(work, layer["attention"])
+    head = _head(work)
+    share = model.expert_layers / model.layers
+    launch = work.software.layer_launch + share * work.software.expert_launch
+    launches = layers * launch * (3.0 + again)
+    rounds = table.count + (table.pp - 1) / table.vp
+    parts = {part: rounds * layers * seconds for part, seconds in layer.items()}
+    # The last stage computes the head while the others wait.
+    parts["matrices"] = parts["matrices"] + rounds * head
+    parts["launches"] = rounds * launches
+    parts["pipeline"] = _pipeline(work)
+    parts["data"] = _data(
+        work, rounds, layers * (layer["matrices"] + layer["grouped"] + layer["attention"])
+    )
+    parts["update"] = _update(work)
+    parts["host"] = _host(work)
+    return parts
+
+
+def _matrices(work: Workload) -> Pass:
+    """Products of a layer outside its experts."""
+    model, table, rows = work.model, work.table, work.tokens
+    gpu, kind = work.machine.weakest, work.kind
+    inner = model.heads * model.value_head / table.tp
+    # The matrices before attention's core, as one product of their elements.
+    joint = model.attention_weights / model.hidden - model.heads * model.value_head
+    forward = product_seconds(gpu, kind, rows, joint / table.tp, model.hidden)
+    forward = forward + product_seconds(gpu, kind, rows, float(model.hidden), inner)
+    share = model.expert_layers / model.layers
+    if share < 1:
+        forward = forward + (1 - share) * _network(work, rows, model.ffn / table.tp)
+    if model.experts is not None and model.experts.shared_width:
+        forward = forward + share * _network(work, rows, model.experts.shared_width / table.tp)
+    return Pass(forward, BACKWARD * forward)
+
+
+def _grouped(work: Workload) -> Pass:
+    """Products of a layer's experts with the tokens that the router sends them."""
+    model, table = work.model, work.table
+    if model.experts is None:
+        zero = np.zeros(len(table))
+        return Pass(zero, zero)
+    mixture = model.experts
+    # All tokens of the group of experts, spread evenly over them.
+    group = table.ep * np.where(table.sp == 1, table.etp / table.tp, 1.0)
+    rows = work.tokens * mixture.used * group / mixture.count
+    local = mixture.count / table.ep
+    # One kernel multiplies all groups, so that their tiles share its waves.
+    once = _network(work, local * rows, mixture.width / table.etp)
+    weights = 2 * (local - 1) * model.expert_weights / table.etp
+    once = once + pass_seconds(work.machine.weakest, weights)
+    forward = model.expert_layers / model.layers * once
+    return Pass(forward, BACKWARD * forward)
+
+
+def _network(work: Workload, rows: Floats, width: Floats) -> Floats:
+    """Seconds of the forward pass of a feed-forward network with matrices of this width."""
+    gpu, kind, hidden = work.machine.weakest, work.kind, work.model.hidden
+    first = product_seconds(gpu, kind, rows, (work.model.matrices - 1) * width, hidden)
+    return first + product_seconds(gpu, kind, rows, float(hidden), width)
+
+
+def _attention(work: Workload) -> Pass:
+    """The core of a layer's attention."""
+    model, table = work.model, work.table
+    keys = model.attended(work.run.sequence)
+    heads = model.heads / table.tp
+    scores = SCORE_PASSES * work.width * work.tokens * heads * work.run.sequence
+    pairs = work.tokens * heads * keys
+    width = model.head + model.value_head
+    return Pass(
+        *attention_seconds(work.machine.weakest, pairs, width, work.software.attention, scores)
+    )
+
+
+def _memory(work: Workload) -> Pass:
+    """Normalisations, residuals and activations, which read and write every element."""
+    model, table = work.model, work.table
+    ffn, routed = float(model.ffn), 0.0
+    if model.experts is not None:
+        active = model.experts.used * model.experts.width + model.experts.shared_width
+        share = model.expert_layers / model.layers
+        ffn = share * active + (1 - share) * ffn
+        routed = share * work.software.expert_passes * model.experts.used * model.hidden
+    between = (12 * model.hidden + routed) / table.sequence_split
+    joint = 2 * (model.heads + 2 * model.kv_heads) * model.head
+    inside = (joint + (model.matrices + 1) * ffn) / table.tp
+    moved = work.width * work.tokens * (between + inside)
+    forward = pass_seconds(work.machine.weakest, moved)
+    return Pass(forward, 1.5 * forward)
+
+
+def _tensor(work: Workload) -> Pass:
+    """All-reduces of tensor parallelism: two in each direction, or the same bytes divided."""
+    model, table = work.model, work.table
+    amount = work.width * work.tokens * model.hidden
+    size = table.tp.astype(float)
+    ones = np.ones(len(table))
+    reduced = 2 * reduce_seconds(work.machine, size, ones, amount)
+    divided = 4 * gather_seconds(work.machine, size, ones, amount)
+    forward = (1 - work.software.hidden) * np.where(table.sp == 1, divided, reduced)
+    return Pass(forward, forward)
+
+
+def _experts(work: Workload) -> Pass:
+    """Tokens to their experts and back."""
+    model, table = work.model, work.table
+    if model.experts is None:
+        zero = np.zeros(len(table))
+        return Pass(zero, zero)
+    split = np.where(table.sp == 1, table.tp, 1.0)
+    amount = work.width * work.tokens * model.hidden / split
+    size = (table.ep * table.etp).astype(float)
+    share = (1 - work.software.hidden) * model.expert_layers / model.layers
+    copies = model.experts.used
+    # There and back.
+    forward = 2 * share * exchange_seconds(work.machine, size, amount, copies)
+    return Pass(forward, forward)
+
+
+def _context(work: Workload, attention: Floats) -> Floats:
+    """Keys and values that go around a ring, as far as attention does not hide them."""
+    model, table = work.model, work.table
+    both = model.kv_heads * (model.head + model.value_head) / table.tp
+    amount = work.width * work.tokens * both * (table.cp - 1)
+    once = send_seconds(work.machine, table.tp.astype(float), amount)
+    seconds = np.where(table.cp > 1, 3 * once, 0.0)
+    # Each step of the ring joins its result with those before it, in float32.
+    elements = work.tokens * model.heads * model.value_head / table.tp
+    joined = 3 * pass_seconds(work.machine.weakest, 12 * elements * (table.cp - 1))
+    return np.maximum(seconds - 0.8 * attention, 0.05 * seconds) + joined
+
+
+def _head(work: Workload) -> Floats:
+    """The output's product with its loss, forwards and backwards."""
+    model, table, gpu = work.model, work.table, work.machine.weakest
+    columns = model.vocabulary / table.tp
+    product = product_seconds(gpu, work.kind, work.tokens, columns, model.hidden)
+    passes = pass_seconds(gpu, 2 * work.software.logit_bytes * work.tokens * columns)
+    return (1 + BACKWARD) * product + passes
+
+
+def _pipeline(work: Workload) -> Floats:
+    """Activations between stages, which overlap with nothing in the steady state of 1F1B."""
+    table = work.table
+    stride = (table.tp * table.cp * table.dp).astype(float)
+    amount = work.width * work.tokens * work.model.hidden / table.sequence_split
+    once = send_seconds(work.machine, stride, amount)
+    return np.where(table.pp > 1, 2 * once * table.vp * (table.count + table.pp - 1), 0.0)
+
+
+def _data(work: Workload, rounds: Floats, compute: Floats) -> Floats:
+    """Collectives of gradients and weights among replicas, as far as nothing hides them."""
+    table, recipe, machine = work.table, work.run.recipe, work.machine
+    weights, experts = stage_weights(work.model, table, first_rank(table))
+    size, stride = table.spread, table.tp.astype(float)
+    gradient, gathered = recipe.gradient, recipe.gathered
+    reduced = gather_seconds(machine, size, stride, gradient * weights)
+    collected = gather_seconds(machine, size, stride, gathered * weights)
+    spread = np.maximum(table.expert_spread, 1)
+    apart = (table.ep * table.etp).astype(float)
+    expert_reduced = gather_seconds(machine, spread, apart, gradient * experts)
+    reduced = reduced + expert_reduced
+    collected = collected + gather_seconds(machine, spread, apart, gathered * experts)
+    # Copies of the states add up their parts of the gradients.
+    parts = gradient * (weights + experts) / np.maximum(size, 1)
+    reduced = reduced + reduce_seconds(machine, table.copies, size * stride, parts)
+    once = reduced + collected
+    hidden = work.software.overlap * BACKWARD * compute
+    exposed = np.maximum(once - hidden, (1 - work.software.overlap) * once)
+    # ZeRO-3 gathers weights in both passes of each micro-batch, and reduces their gradients, all
+    # layer by layer.
+    latency = gather_seconds(machine, size, stride, 0.0)
+    per_batch = 2 * collected + reduced + 3 * np.ceil(work.model.layers / table.pp) * latency
+    whole = 3 * compute
+    zero3 = np.maximum(per_batch - work.software.overlap * whole, 0.1 * per_batch) * table.count
+    several = np.where(table.zero == 2, table.count, 1.0)
+    seconds: Floats = np.where(table.zero == 3, zero3, exposed * several)
+    return seconds
+
+
+def _update(work: Workload) -> Floats:
+    """The optimiser's pass over all states, and the launches around it."""
+    table, recipe = work.table, work.run.recipe
+    weights, experts = stage_weights(work.model, table, first_rank(table))
+    divided = table.zero > 0
+    own = weights / np.where(divided, table.spread, 1)
+    own = own + experts / np.where(divided, np.maximum(table.expert_spread, 1), 1)
+    states = recipe.master + recipe.optimizer.bytes
+    moved = own * (2 * states + recipe.weight + 2 * recipe.gradient)
+    on_device = np.where(table.offload == 1, 0.0, 1.0)
+    return on_device * pass_seconds(work.machine.weakest, moved) + UPDATE_LAUNCH
+
+
+def _host(work: Workload) -> Floats:
+    """The update in host memory, with gradients and weights on their way."""
+    table, recipe = work.table, work.run.recipe
+    weights, experts = stage_weights(work.model, table, first_rank(table))
+    own = weights / table.spread + experts / np.maximum(table.expert_spread, 1)
+    sent = own * (recipe.gradient + recipe.weight) / work.machine.weakest.host
+    update = own * np.minimum(work.machine.count, work.machine.node) / HOST_RATE
+    return np.where(table.offload == 1, sent + update, 0.0)

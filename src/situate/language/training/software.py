@@ -1,0 +1,122 @@
+"""What training software does beyond the formulas: its kernels, its peaks, its host time.
+
+Facts of kernels come from the programs' sources. The constants of `Pace` are fits to published
+runs (`benchmarks/layouts`), in which each run is predicted by constants of other models.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+GIB = 2**30
+
+Attention = Literal["flash", "flash2", "scores"]
+"""Kernels of attention: that of the GPU's generation (cuDNN, FlashAttention-3), FlashAttention-2,
+or matrix products with scores in memory."""
+
+PARTS = (
+    *("matrices", "grouped", "attention", "memory", "launches", "tensor", "context", "experts"),
+    *("pipeline", "data", "update", "host"),
+)
+"""Parts of a step's seconds."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Factors by which the parts of a step differ from the formulas.
+
+    Attributes:
+        factors: by part; 1 where missing.
+        error, large_error: relative errors of predicted seconds that half and nine tenths of
+            published runs are within, cross-validated; guesses for programs without such runs.
+    """
+
+    factors: dict[str, float] = field(default_factory=dict)
+    error: float = 0.25
+    large_error: float = 0.5
+
+
+@dataclass(frozen=True)
+class Software:
+    """A program that trains.
+
+    Attributes:
+        name: in tables.
+        attention: the kernel of its attention.
+        dropout: masks of dropout are stored.
+        logit_bytes: bytes for each logit at the peak: in the type of the weights, their copies in
+            float32, and their gradients.
+        divided_logit_bytes: the same if tensor parallelism divides them.
+        selective: share of a layer's saved activations that selective recompute keeps, or 0 if it
+            repeats the core of attention alone.
+        repeated: share of a layer's matrix products that selective recompute repeats.
+        workspace: bytes of cuBLAS and other libraries beside all tensors.
+        overlap: share of the time of gradients' collectives that the backward pass hides.
+        hidden: share of the collectives of tensor and expert parallelism that products hide.
+        layer_launch: seconds in which the host launches the forward pass of a layer.
+        expert_launch: further seconds of a layer with experts.
+        expert_passes: times that the forward pass reads or writes a token's copy for an expert.
+        stays_gathered: with a pipeline, ZeRO-3 keeps weights and gradients whole for the step.
+        pace: the factors of its parts.
+    """
+
+    name: str
+    attention: Attention = "flash2"
+    dropout: bool = False
+    logit_bytes: float = 14
+    divided_logit_bytes: float = 14
+    selective: float = 0.0
+    repeated: float = 0.0
+    workspace: int = 96 * 2**20
+    overlap: float = 0.6
+    hidden: float = 0.0
+    layer_launch: float = 400e-6
+    expert_launch: float = 0.5e-3
+    expert_passes: float = 4.0
+    stays_gathered: bool = False
+    pace: Pace = Pace()
+
+
+SOFTWARE = {
+    software.name: software
+    for software in (
+        # Megatron-LM keeps bfloat16 logits, and turns a float32 copy into softmax and gradient in
+        # place (`tensor_parallel/cross_entropy.py`).
+        Software(
+            "megatron",
+            "flash",
+            logit_bytes=6,
+            divided_logit_bytes=6,
+            overlap=0.7,
+            hidden=0.4,
+            layer_launch=250e-6,
+            expert_launch=0.3e-3,
+            pace=Pace({"matrices": 0.9}, 0.06, 0.31),
+        ),
+        # torchtitan compiles its loss, but not that of logits divided by DTensor. Of every second
+        # matrix product selective recompute keeps the result.
+        Software(
+            "torchtitan",
+            logit_bytes=12,
+            divided_logit_bytes=18,
+            selective=0.38,
+            repeated=0.37,
+            overlap=0.9,
+            layer_launch=250e-6,
+            expert_launch=0.3e-3,
+            stays_gathered=True,
+            pace=Pace({}, 0.1, 0.18),
+        ),
+        # llm-foundry's trainer, Composer, with FSDP of PyTorch 1.
+        Software(
+            "composer",
+            logit_bytes=10,
+            overlap=0.9,
+            pace=Pace({"matrices": 1.1, "attention": 1.22}, 0.06, 0.16),
+        ),
+        Software("deepspeed"),
+        Software("torch"),
+    )
+}
+"""Programs by name."""

@@ -1,0 +1,276 @@
+"""Prices of training layouts for the terminal and for scripts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from situate.language.training.fine_tuning import Change
+from situate.language.training.gpus import Gpu
+from situate.language.training.machine import Machine
+from situate.language.training.pricing import Price
+from situate.language.training.search import Choice
+from situate.language.training.transformer import Transformer
+from situate.language.training.unequal import Shares
+from situate.report.tables import table
+from situate.report.text import plural, printable
+from situate.report.units import count_text, share_text, size_text, time_text
+
+MIN_SHARE = 0.01
+"""Smaller shares of a step are left out."""
+
+MIN_BYTES = 2**22
+"""Smaller roles are left out."""
+
+PART_NAMES = {
+    "matrices": "matrix products",
+    "grouped": "products of experts",
+    "attention": "attention",
+    "memory": "passes over memory",
+    "launches": "waiting for launches",
+    "tensor": "tensor parallelism",
+    "context": "context parallelism",
+    "experts": "exchange of experts",
+    "pipeline": "messages of the pipeline",
+    "data": "gradients and weights",
+    "update": "update",
+    "host": "update in host memory",
+}
+"""Parts of a step as tables call them."""
+
+
+def price_table(
+    model: Transformer, machine: str, price: Price, commands: Mapping[str, str]
+) -> RenderableType:
+    """The figures of one layout, its memory by role, and its launch commands."""
+    grid = Table.grid(padding=(0, 2))
+    for label, value in _facts(model, price):
+        grid.add_row(Text(label, "dim"), Text(printable(value)))
+    title = f"{printable(model.name, 60)} on {printable(machine, 40)}"
+    launch = [Text(f"{name}: {text}") for name, text in commands.items()]
+    memory: list[RenderableType] = [_memory_table(price)]
+    if len(price.stages) > 1:
+        memory += [Text(), _stage_table(price)]
+    return Group(Text(title, "bold"), grid, Text(), *memory, Text(), *launch)
+
+
+def _facts(model: Transformer, price: Price) -> Iterator[tuple[str, str]]:
+    layout, run = price.run.layout, price.run
+    active = model.active_parameters
+    some = f", {count_text(active)} active" if active != model.parameters else ""
+    yield "model", f"{count_text(model.parameters)} parameters{some}"
+    yield "layout", str(layout)
+    yield "recipe", f"{run.recipe.name}, {run.recipe.precision}, {run.recipe.optimizer.name}"
+    batch = f"{plural(layout.batch, 'sample')} of {run.sequence:,} tokens"
+    micro = f"{layout.count:,} micro-batch{'' if layout.count == 1 else 'es'} of {layout.micro}"
+    yield "step", f"{batch}, {micro} for each replica"
+    yield "step time", f"{time_text(price.seconds)}, {_error_text(price)}"
+    per_gpu = price.rate / price.devices
+    yield "speed", f"{price.rate:,.0f} tokens/s, {per_gpu:,.0f} for each GPU"
+    yield "MFU", share_text(price.utilisation)
+    yield "time", ", ".join(_shares(price))
+    if layout.pp > 1:
+        yield "bubble", share_text(price.bubble)
+    yield "limit", price.limit
+    verdict = "fits" if price.fits else f"does not fit: {size_text(_missing(price))} too much"
+    yield (
+        "memory",
+        f"{size_text(price.allocated)} allocated, {size_text(price.reserved)} reserved of "
+        f"{size_text(price.capacity)}: {verdict}",
+    )
+
+
+def _missing(price: Price) -> float:
+    return price.reserved - price.capacity
+
+
+def _shares(price: Price) -> Iterator[str]:
+    parts = sorted(price.parts.items(), key=lambda entry: -entry[1])
+    for part, seconds in parts:
+        if seconds >= MIN_SHARE * price.seconds:
+            yield f"{share_text(seconds / price.seconds)} {PART_NAMES[part]}"
+
+
+def _error_text(price: Price) -> str:
+    half, most = (f"± {100 * error:.0f} %" for error in price.errors)
+    return f"{half} in the median, {most} for nine in ten"
+
+
+def _memory_table(price: Price) -> Table:
+    """Bytes of the fullest device by role."""
+    grid = table("memory of the fullest GPU", "role|GiB", [1])
+    for role, size in price.roles.items():
+        if size:
+            grid.add_row(role, f"{size / 2**30:,.2f}")
+    return grid
+
+
+def _stage_table(price: Price) -> Table:
+    """Reserved bytes of a GPU of each stage; equal neighbours share a line."""
+    grid = table("a GPU of each stage", "stage|GiB reserved|GiB free", [1, 2])
+    start = 0
+    for end, size in enumerate(price.stages, start=1):
+        if end < len(price.stages) and price.stages[end] == size:
+            continue
+        stages = f"{start}" if end == start + 1 else f"{start} to {end - 1}"
+        free = price.capacity - size
+        grid.add_row(stages, f"{size / 2**30:,.2f}", f"{free / 2**30:,.2f}")
+        start = end
+    return grid
+
+
+def choice_table(
+    model: Transformer,
+    machine: Machine,
+    choice: Choice,
+    shares: Sequence[Shares],
+    commands: Mapping[str, str],
+) -> RenderableType:
+    """The best layouts, the fastest first, with the launch commands of the first."""
+    name = f"{printable(model.name, 60)} on {printable(machine.name, 40)}"
+    parts: list[RenderableType] = [Text(name, "bold")]
+    if choice.best:
+        parts += [Text(_tried_text(choice)), Text(), _layouts(choice.best)]
+    elif choice.smallest is not None:
+        parts.append(Text(_smallest_text(choice.smallest)))
+    if shares:
+        parts += [Text(), _shares_table(machine, shares)]
+    if commands:
+        parts += [Text(), Text("launch the first with", "bold")]
+        parts += [Text(f"{program}: {text}") for program, text in commands.items()]
+    return Group(*parts)
+
+
+def _tried_text(choice: Choice) -> str:
+    first = choice.best[0]
+    batch = f"{plural(first.run.layout.batch, 'sample')} of {first.run.sequence:,} tokens"
+    return (
+        f"{choice.fitting:,} of {choice.legal:,} layouts fit; a step of {batch}, recipe "
+        f"{first.run.recipe.name}; seconds {_error_text(first)}"
+    )
+
+
+def _smallest_text(price: Price) -> str:
+    return (
+        f"no layout fits: {price.run.layout} needs {size_text(price.reserved)} of "
+        f"{size_text(price.capacity)}"
+    )
+
+
+def comparison_table(model: Transformer, machine: str, prices: Sequence[Price]) -> RenderableType:
+    """Layouts side by side, in this order."""
+    name = f"{printable(model.name, 60)} on {printable(machine, 40)}"
+    return Group(Text(name, "bold"), _layouts(prices))
+
+
+def _layouts(prices: Sequence[Price]) -> Table:
+    grid = table("", "layout|step|tokens/s/GPU|MFU|reserved|limit", range(1, 5))
+    for price in prices:
+        grid.add_row(
+            Text(str(price.run.layout)),
+            time_text(price.seconds),
+            f"{price.rate / price.devices:,.0f}",
+            share_text(price.utilisation),
+            size_text(price.reserved),
+            price.limit,
+        )
+    return grid
+
+
+def _shares_table(machine: Machine, shares: Sequence[Shares]) -> Table:
+    """Divisions among unequal GPUs."""
+    counts = Counter(gpu.name for gpu in machine.gpus)
+    gpus = " + ".join(name if count == 1 else f"{count} x {name}" for name, count in counts.items())
+    title = f"shares of {printable(gpus, 80)}"
+    grid = table(title, "divided|shares|micro|recompute|step|against equal", [2, 4])
+    equal = {row.way: row.seconds for row in shares if row.equal}
+    for row in shares:
+        base = equal.get(row.way)
+        gain = "equal shares do not fit" if base is None else f"{base / row.seconds:.2f} x"
+        grid.add_row(
+            row.way,
+            ":".join(map(str, row.shares)),
+            str(row.micro),
+            row.recompute,
+            time_text(row.seconds),
+            "equal" if row.equal else gain,
+        )
+    return grid
+
+
+def tuning_table(
+    model: Transformer, gpu: Gpu, roles: Mapping[str, float], changes: Sequence[Change]
+) -> RenderableType:
+    """Memory of a run on one GPU by role, and the changes with theirs."""
+    need = sum(roles.values())
+    verdict = "fits" if need <= gpu.memory else "does not fit"
+    title = f"{printable(model.name, 60)} on {printable(gpu.name, 40)}: {verdict}"
+    grid = table(f"{size_text(need)} of {size_text(gpu.memory)}", "role|GiB", [1])
+    for role, size in roles.items():
+        if size >= MIN_BYTES:
+            grid.add_row(role, f"{size / 2**30:,.2f}")
+    other = table("with a change", "change|memory|fits", [1])
+    for change in changes:
+        other.add_row(
+            change.name, size_text(change.bytes), "yes" if change.bytes <= gpu.memory else "no"
+        )
+    return Group(Text(title, "bold"), grid, Text(), other)
+
+
+def tuning_figures(
+    gpu: Gpu, roles: Mapping[str, float], changes: Sequence[Change]
+) -> dict[str, Any]:
+    """The same figures as plain values, in bytes."""
+    need = sum(roles.values())
+    rows = [
+        {"change": change.name, "bytes": change.bytes, "fits": change.bytes <= gpu.memory}
+        for change in changes
+    ]
+    return {
+        "gpu": gpu.name,
+        "capacity": gpu.memory,
+        "memory": dict(roles),
+        "bytes": need,
+        "fits": need <= gpu.memory,
+        "changes": rows,
+    }
+
+
+def shares_figures(row: Shares) -> dict[str, Any]:
+    """A division among unequal GPUs as plain values."""
+    return asdict(row)
+
+
+def price_figures(price: Price) -> dict[str, Any]:
+    """A price as plain values: seconds, bytes, tokens/s."""
+    layout = price.run.layout
+    names = ("dp", "tp", "cp", "ep", "etp", "pp", "vp", "micro", "count", "zero", "shard", "sp")
+    return {
+        "layout": str(layout),
+        "degrees": {name: getattr(layout, name) for name in (*names, "recompute", "offload")},
+        "batch": layout.batch,
+        "sequence": price.run.sequence,
+        "recipe": price.run.recipe.name,
+        "precision": price.run.recipe.precision,
+        "optimizer": price.run.recipe.optimizer.name,
+        "step_seconds": price.seconds,
+        "relative_errors": {"median": price.errors[0], "p90": price.errors[1]},
+        "tokens_per_second": price.rate,
+        "tokens_per_second_gpu": price.rate / price.devices,
+        "mfu": price.utilisation,
+        "bubble": price.bubble,
+        "limit": price.limit,
+        "parts": price.parts,
+        "memory": price.roles,
+        "allocated": price.allocated,
+        "reserved": price.reserved,
+        "reserved_by_stage": list(price.stages),
+        "capacity": price.capacity,
+        "fits": price.fits,
+    }

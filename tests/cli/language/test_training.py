@@ -1,0 +1,103 @@
+"""Training layouts on the command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.language.planning.homes import MIXTURE
+
+SIZES = "layers=24,hidden=1024,heads=16,ffn=4096,vocab=50304"
+
+
+@pytest.fixture
+def config(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(MIXTURE))
+    return "config.json"
+
+
+# A layout of one's own.
+def test_a_layout_is_priced(situate, config):
+    options = ("--layout", "dp=4,tp=2,ep=4,seq=2048", "--cluster", "h100-8")
+    run = situate("plan", config, *options)
+    assert run.status == 0
+    for text in ("step time", "tokens/s", "MFU", "GiB", "Megatron-LM: torchrun"):
+        assert text in run.out
+    content = situate("plan", config, *options, "--json").json
+    assert content["degrees"]["ep"] == 4
+    assert content["step_seconds"] > 0
+
+
+def test_a_layout_without_room_has_its_own_status(situate):
+    text = "layers=80,hidden=8192,heads=64,vocab=32000"
+    run = situate("plan", text, "--layout", "recipe=amp", "--cluster", "RTX 4090")
+    assert run.status == 3
+    assert "does not fit" in run.out
+
+
+# The search.
+def test_auto_has_ten_layouts_at_most(situate, config):
+    options = ("--layout", "auto,batch=32,seq=2048", "--cluster", "h100-8")
+    content = situate("plan", config, *options, "--json").json
+    seconds = [row["step_seconds"] for row in content["layouts"]]
+    assert seconds == sorted(seconds)
+    assert 1 <= len(seconds) <= 10
+    assert content["fitting"] <= content["legal"]
+    assert "layouts fit" in situate("plan", config, *options).out
+
+
+def test_unequal_gpus_have_shares(situate):
+    options = ("--layout", "auto,recipe=amp,batch=32,seq=1024", "--cluster", "unequal-24-12")
+    content = situate("plan", SIZES, *options, "--json").json
+    assert {row["way"] for row in content["unequal"]} == {"samples", "layers"}
+
+
+def test_nothing_that_fits_has_its_own_status(situate):
+    run = situate("plan", SIZES, "--layout", "auto,seq=16777216,batch=1", "--cluster", "RTX 3060")
+    assert run.status == 3
+    assert "no layout fits" in run.out
+
+
+def test_layouts_stand_side_by_side(situate, config):
+    text = "auto,batch=32,seq=2048;tp=2,batch=32,seq=2048;recipe=amp,batch=32,seq=2048"
+    options = ("--layout", text, "--cluster", "h100-8")
+    rows = situate("compare", config, *options, "--json").json["layouts"]
+    assert len(rows) == 3
+    seconds = [row["step_seconds"] for row in rows]
+    assert seconds == sorted(seconds)
+    assert "tp=2" in situate("compare", config, *options).out
+    nothing = situate("compare", config, "--layout", ";", "--cluster", "h100-8")
+    assert (nothing.status, nothing.err.count("\n")) == (2, 1)
+
+
+def test_explain_has_no_layouts(situate, config):
+    run = situate("explain", config, "--layout", "tp=2", "--cluster", "h100-8")
+    assert run.status == 2
+    assert "--layout" in run.err
+
+
+# Bad input: one line, status 2.
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--layout", "tp=2"), "give --cluster"),
+        (("--layout", "tp=3", "--cluster", "h100-8"), "6 devices, and the cluster has 8 GPUs"),
+        (("--layout", "auto,tp=3", "--cluster", "h100-8"), "chooses tp"),
+        (("--layout", "tp=2", "--cluster", "8xH1000"), "no GPU 'H1000'"),
+        (("--layout", "tp=2", "--cluster", "h100-8", "--seed", "1"), "--seed: has no meaning"),
+        (("--layout", "ep=3,tp=1", "--cluster", "3xH100"), "ep 3 does not divide 16 experts"),
+    ],
+)
+def test_bad_input_is_one_line(situate, config, options, message):
+    run = situate("plan", config, *options)
+    assert run.status == 2
+    assert message in run.err
+    assert run.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("model", ["nowhere", "inception_v3", "layers=1,hidden=1"])
+def test_a_model_without_a_transformer_is_one_line(situate, model):
+    run = situate("plan", model, "--layout", "tp=1", "--cluster", "h100-8")
+    assert run.status == 2
+    assert run.err.count("\n") == 1

@@ -1,0 +1,61 @@
+"""Seconds of collectives, by the costs of rings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from situate.language.training.collectives import (
+    exchange_seconds,
+    gather_seconds,
+    reduce_seconds,
+    send_seconds,
+)
+from tests.language.training.runs import h100
+
+MACHINE = replace(h100(16), latency=0.0, network_latency=0.0)
+ONE = np.ones(1)
+
+
+def test_a_ring_moves_each_byte_once():
+    seconds = gather_seconds(MACHINE, 8 * ONE, ONE, 8e9)
+    assert seconds[0] == pytest.approx(7e9 / MACHINE.link)
+
+
+def test_an_all_reduce_of_many_bytes_is_two_rings():
+    once = gather_seconds(MACHINE, 8 * ONE, ONE, 8e9)
+    assert reduce_seconds(MACHINE, 8 * ONE, ONE, 8e9)[0] == pytest.approx(2 * once[0])
+
+
+def test_few_bytes_take_a_tree():
+    machine = h100(8)
+    assert reduce_seconds(machine, 8 * ONE, ONE, 1.0)[0] == pytest.approx(6 * machine.latency)
+
+
+def test_across_nodes_groups_share_the_adapters():
+    alone = gather_seconds(MACHINE, 16 * ONE, ONE, 8e9)
+    assert alone[0] == pytest.approx(8e9 * 15 / 16 / MACHINE.network)
+    # With a stride of 8 there are eight groups, each with one GPU a node.
+    beside = gather_seconds(MACHINE, 2 * ONE, 8 * ONE, 8e9)
+    assert beside[0] == pytest.approx(8e9 / 2 * 8 / MACHINE.network)
+
+
+def test_a_group_of_one_needs_no_time():
+    assert gather_seconds(MACHINE, ONE, ONE, 8e9)[0] == 0
+    assert exchange_seconds(MACHINE, ONE, 8e9, 2)[0] == 0
+
+
+def test_a_token_goes_once_to_a_node():
+    machine = replace(MACHINE, link=float("inf"))
+    few, many = (exchange_seconds(machine, 16 * ONE, 1e9, copies)[0] for copies in (1, 64))
+    # Half of single copies leave their node; of many copies one does.
+    assert few == pytest.approx(0.5e9 * 8 / machine.network)
+    assert many == pytest.approx(1e9 * 8 / machine.network)
+
+
+def test_messages_between_nodes_share_the_network():
+    near, far = send_seconds(MACHINE, np.array([1.0, 8.0]), 1e9)
+    assert near == pytest.approx(1e9 / MACHINE.link)
+    assert far == pytest.approx(8e9 / MACHINE.network)

@@ -1,0 +1,92 @@
+"""Launch commands name the degrees of a layout, or the reason that a program lacks them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from situate.language.training.launch import PROGRAMS, commands
+from situate.language.training.layout import parse_layout
+from tests.language.training.runs import LLAMA_8B, MIXTRAL, h100
+
+
+def lines(text: str, model=LLAMA_8B, gpus: int = 16) -> dict[str, str]:
+    return commands(model, parse_layout(text, model, gpus), h100(gpus))
+
+
+def test_megatron_has_all_degrees():
+    line = lines("dp=2,tp=4,pp=2,vp=4,micro=1,batch=64,recompute=selective")["Megatron-LM"]
+    for flag in (
+        "torchrun --nnodes=2 --nproc-per-node=8",
+        "--tensor-model-parallel-size 4",
+        "--pipeline-model-parallel-size 2",
+        "--num-layers-per-virtual-pipeline-stage 4",
+        "--sequence-parallel",
+        "--micro-batch-size 1 --global-batch-size 64",
+        "--use-distributed-optimizer",
+        "--recompute-granularity selective",
+        "--group-query-attention --num-query-groups 8",
+    ):
+        assert flag in line
+
+
+def test_megatron_has_experts():
+    line = lines("ep=8,cp=2", MIXTRAL)["Megatron-LM"]
+    assert "--expert-model-parallel-size 8 --expert-tensor-parallel-size 1" in line
+    assert "--context-parallel-size 2" in line
+    assert "--num-experts 8 --moe-router-topk 2" in line
+
+
+def test_torchtitan_shards_or_replicates():
+    shard = lines("dp=16,recipe=fsdp2,precision=fp8,micro=2,recompute=full")["torchtitan"]
+    assert "--parallelism.data_parallel_shard_degree 16" in shard
+    assert "--activation_checkpoint.mode full" in shard
+    assert "quantize.linear.float8" in shard
+    pipeline = lines("pp=2,tp=8,recipe=fsdp2,micro=1,batch=8,zero=0")["torchtitan"]
+    assert "--parallelism.pipeline_parallel_schedule 1F1B" in pipeline
+    assert "--training.local_batch_size 8" in pipeline
+
+
+def test_hybrid_sharding_has_its_flags():
+    titan = lines("dp=16,shard=8,recipe=fsdp2")["torchtitan"]
+    assert "shard_degree 8 --parallelism.data_parallel_replicate_degree 2" in titan
+    assert "--num-distributed-optimizer-instances 2" in lines("dp=16,shard=8")["Megatron-LM"]
+
+
+def test_deepspeed_has_its_configuration():
+    line = lines("recipe=deepspeed,zero=2,offload=on,micro=2,batch=64")["DeepSpeed"]
+    content = json.loads(line.partition("ds.json: ")[2])
+    assert content["train_batch_size"] == 64
+    assert content["gradient_accumulation_steps"] == 2
+    assert content["zero_optimization"]["stage"] == 2
+    assert content["zero_optimization"]["offload_optimizer"]["device"] == "cpu"
+
+
+def test_accelerate_has_fsdp2_or_ddp():
+    assert "--fsdp_version 2" in lines("recipe=fsdp2,tp=2,dp=8")["accelerate"]
+    assert "--multi_gpu" in lines("recipe=amp")["accelerate"]
+
+
+@pytest.mark.parametrize(
+    ("text", "program", "reason"),
+    [
+        ("recipe=fsdp2,pp=2", "accelerate", "accelerate has no pp=2"),
+        ("recipe=deepspeed,pp=2,zero=1", "DeepSpeed", "DeepSpeed has no pp=2"),
+        ("recipe=amp", "Megatron-LM", "no recipe amp"),
+        ("recipe=fsdp2", "Megatron-LM", "no recipe fsdp2: take recipe=megatron"),
+        ("recipe=megatron", "torchtitan", "take recipe=fsdp2 or amp"),
+        ("recipe=megatron", "DeepSpeed", "take recipe=deepspeed"),
+        ("recipe=fsdp2,zero=1", "torchtitan", "torchtitan has no zero=1 or 2"),
+        ("recipe=fsdp2,zero=2", "accelerate", "FSDP2"),
+        ("recipe=deepspeed,zero=3,tp=2", "DeepSpeed", "excludes zero=3"),
+    ],
+)
+def test_a_program_without_the_layout_says_why(text, program, reason):
+    line = lines(text)[program]
+    assert line.startswith("cannot: ")
+    assert reason in line
+
+
+def test_every_program_has_a_line():
+    assert set(lines("tp=2")) == set(PROGRAMS)

@@ -1,0 +1,92 @@
+"""Seconds of steps: how they change with each degree, and against a published run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from situate.language.training.layout import parse_layout
+from situate.language.training.machine import find_machine
+from situate.language.training.seconds import raw_seconds, step_seconds, with_factors
+from situate.language.training.software import PARTS
+from tests.language.training.runs import GPT, LLAMA_8B, MIXTRAL, h100, run_of, table_of
+
+
+def parts(model: Any = LLAMA_8B, recipe: str = "megatron", gpus: int = 8, **degrees: Any) -> Any:
+    """Seconds by part of one layout."""
+    values = step_seconds(model, run_of(recipe), h100(gpus), table_of(degrees))
+    return {part: float(seconds[0]) for part, seconds in values.items()}
+
+
+# Each degree has the effect that its literature states.
+def test_all_parts_are_finite_and_not_negative():
+    values = parts(MIXTRAL, dp=4, tp=2, ep=4, sp=True, zero=1)
+    assert set(values) == set(PARTS)
+    assert min(values.values()) >= 0
+
+
+def test_recompute_repeats_the_forward_pass():
+    none, full = (parts(dp=8, recompute=kind) for kind in ("none", "full"))
+    assert 1.2 < full["matrices"] / none["matrices"] < 4 / 3
+    assert full["attention"] / none["attention"] == pytest.approx(4.5 / 3.5)
+
+
+def test_a_pipeline_adds_its_bubble():
+    one, two = (parts(pp=4, count=count) for count in (1, 9))
+    assert two["matrices"] / one["matrices"] == pytest.approx(12 / 4)
+
+
+def test_interleaving_shortens_the_bubble():
+    plain, interleaved = (parts(pp=4, vp=vp, count=4) for vp in (1, 4))
+    assert interleaved["matrices"] / plain["matrices"] == pytest.approx((4 + 3 / 4) / 7)
+
+
+def test_tensor_parallelism_communicates_more_cheaply_inside_a_node():
+    inside, outside = (parts(gpus=16, tp=tp, dp=16 // tp, sp=True) for tp in (8, 16))
+    assert 0 < inside["tensor"] < outside["tensor"]
+
+
+def test_context_parallelism_divides_attention():
+    whole, divided = (parts(dp=8 // cp, cp=cp) for cp in (1, 4))
+    assert divided["attention"] == pytest.approx(whole["attention"] / 4)
+    assert divided["context"] > 0
+
+
+def test_experts_communicate_if_they_are_divided():
+    assert parts(MIXTRAL, dp=8)["experts"] == 0
+    assert parts(MIXTRAL, dp=8, ep=8)["experts"] > 0
+
+
+def test_zero_3_gathers_for_each_micro_batch():
+    once, twice = (parts(GPT, "fsdp2", dp=8, zero=3, count=count) for count in (1, 2))
+    assert twice["data"] == pytest.approx(2 * once["data"])
+
+
+def test_hybrid_sharding_gathers_inside_nodes():
+    whole, hybrid = (
+        parts(GPT, "fsdp2", gpus=16, dp=16, zero=3, shard=shard, count=8) for shard in (0, 8)
+    )
+    assert hybrid["data"] < whole["data"]
+
+
+def test_offload_moves_the_update_to_the_host():
+    device, host = (parts(recipe="deepspeed", dp=8, zero=2, offload=o) for o in (False, True))
+    assert device["host"] == 0 < host["host"]
+    assert host["update"] < device["update"]
+
+
+def test_the_host_counts_if_the_gpu_waits_for_it():
+    raw = raw_seconds(GPT, run_of(sequence=128), h100(1), table_of({}))
+    values = with_factors(raw, {})
+    assert 0 < values["launches"][0] < raw["launches"][0]
+    assert with_factors(raw, {"launches": 0.0})["launches"][0] == 0
+
+
+# torchtitan, 8 H100 of 500 W: 6,667 tokens/s for each GPU (benchmarks/llama3_h100_202412).
+def test_a_published_run_is_within_its_error():
+    machine = find_machine("8xH100-96GB")
+    run = parse_layout("micro=2,seq=8192,recipe=fsdp2,recompute=selective", LLAMA_8B, 8)
+    table = table_of({"dp": 8, "micro": 2, "zero": 3, "recompute": "selective"})
+    seconds = sum(float(v[0]) for v in step_seconds(LLAMA_8B, run, machine, table).values())
+    assert 2 * 8192 / seconds == pytest.approx(6667, rel=0.15)

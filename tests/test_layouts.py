@@ -1,0 +1,223 @@
+"""Benchmarks of layouts: rows of the table as runs, and the fits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.layouts.cells import Unpriced, cell_of
+from benchmarks.layouts.megatron_tests import megatron_test
+from benchmarks.layouts.memory import predicted_gib, summary
+from benchmarks.layouts.models import CONFIGS, named_model
+from benchmarks.layouts.programs import test_workspace as workspace_of_test
+from benchmarks.layouts.seconds import PARTS, Runs, crossed, fit, runs_of, spearman, total
+from benchmarks.lib.record import RESULTS, ROOT, read_record
+from situate.language.training.software import SOFTWARE
+
+FIELDS = (
+    *("source", "path", "framework", "hardware", "gpus", "model", "params_b", "layers", "hidden"),
+    *("heads", "vocab", "seq", "global_batch", "micro_batch", "dp", "shard", "tp", "pp", "vp"),
+    *("cp", "ep", "recompute", "offload", "precision", "step_s", "tok_s_gpu", "tflops_gpu"),
+    *("peak_gib", "pred_step_s", "pred_gib", "note"),
+)
+
+VTRAIN = {
+    "source": "VIA-Research/vTrain", "hardware": "A100, 8/host", "gpus": "8", "model": "GPT",
+    "layers": "20", "hidden": "2048", "heads": "16", "seq": "1024", "global_batch": "8",
+    "micro_batch": "1", "dp": "1", "tp": "2", "pp": "4", "recompute": "full",
+    "step_s": "0.221935232",
+}  # fmt: skip
+TITAN = {
+    "source": "pytorch/torchtitan", "hardware": "H100-96GB HBM2e 500W", "gpus": "8",
+    "model": "Llama3.1-8B", "layers": "32", "hidden": "4096", "seq": "8192", "micro_batch": "2",
+    "dp": "8", "tp": "1", "pp": "1", "cp": "1", "recompute": "selective", "precision": "bf16",
+    "tok_s_gpu": "6667", "peak_gib": "77.0", "note": "compile",
+}  # fmt: skip
+TEST = {
+    "source": "NVIDIA/Megatron-LM", "framework": "Megatron-Core functional test",
+    "path": "tests/functional_tests/x/golden_values_lts_dgx_a100.json", "hardware": "A100 DGX",
+    "gpus": "8", "model": "gpt3_mcore_te_tp1_pp4_vp1_dist_optimizer", "layers": "12",
+    "hidden": "512", "heads": "8", "seq": "1024", "global_batch": "32", "micro_batch": "4",
+    "shard": "distributed optimizer", "tp": "1", "pp": "4", "vp": "1", "cp": "1", "ep": "1",
+    "recompute": "no", "precision": "bf16", "step_s": "0.16588", "peak_gib": "3.644",
+}  # fmt: skip
+
+
+def row(values: dict[str, str]) -> dict[str, str]:
+    return dict.fromkeys(FIELDS, "") | values
+
+
+# Rows as runs.
+def test_a_row_is_a_run_with_its_layout():
+    cell = cell_of(row(VTRAIN))
+    assert (cell.run.layout.count, cell.run.layout.devices) == (8, 8)
+    assert cell.seconds == 0.221935232
+    assert cell.run.recipe.software.attention == "scores"
+
+
+def test_tokens_become_seconds():
+    cell = cell_of(row(TITAN))
+    assert cell.seconds == pytest.approx(16 * 8192 / (6667 * 8))
+    assert cell.reserved
+
+
+@pytest.mark.parametrize(
+    ("shard", "recipe", "zero"),
+    [("", "megatron", 0), ("ZeRO-2", "deepspeed", 2), ("FSDP2", "fsdp2", 3)],
+)
+def test_other_sources_are_read_by_their_columns(shard, recipe, zero):
+    other = VTRAIN | {
+        "source": "nobody",
+        "hardware": "L4-24GB",
+        "shard": shard,
+        "precision": "fp16",
+    }
+    cell = cell_of(row(other))
+    assert cell.machine.name == "L4"
+    assert (cell.run.recipe.name, cell.run.layout.zero) == (recipe, zero)
+    assert cell.run.recipe.precision == "fp16"
+    assert not cell.precise
+
+
+def test_memory_of_a_test_is_that_of_its_last_rank():
+    cell = cell_of(row(TEST))
+    assert cell.last_stage
+    assert cell.run.layout.vp == 3
+    assert predicted_gib(cell) == pytest.approx(3.644, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        (VTRAIN | {"source": "nobody", "hardware": "T4 + V100"}, "unequal GPUs"),
+        (VTRAIN | {"source": "nobody", "recompute": "3/2/0/0 layers"}, "recompute 3/2/0/0"),
+        (VTRAIN | {"hardware": "abacus"}, "hardware abacus"),
+        (VTRAIN | {"micro_batch": ""}, "micro_batch is not published"),
+        (VTRAIN | {"global_batch": "9", "dp": "2"}, "no multiple of its micro-batches"),
+        (TITAN | {"model": "Nobody-7B"}, "model Nobody-7B"),
+        (TEST | {"model": "t5_mcore"}, "test without a decoder"),
+    ],
+)
+def test_a_row_without_its_settings_is_left_out(values, reason):
+    with pytest.raises(Unpriced, match=reason):
+        cell_of(row(values))
+
+
+def test_all_models_of_tables_can_be_read():
+    assert all(named_model(name) is not None for name in CONFIGS)
+    assert named_model("LLAMA3_70B").parameters / 1e9 == pytest.approx(70.55, rel=1e-3)
+    assert named_model("nobody") is None
+
+
+def test_the_name_of_a_test_has_its_settings():
+    experts = TEST | {"model": "gpt3_mcore_te_tp2_pp1_te_8experts2parallel_top2router", "tp": "2"}
+    test = megatron_test(row(experts | {"pp": "1", "vp": "", "ep": "2"}))
+    assert (test.model.experts.count, test.model.experts.used) == (8, 2)
+    assert test.run.layout.sp
+    assert not megatron_test(row(TEST | {"model": "gpt3_mcore_te_tunable_overlap"})).precise
+
+
+def test_workspaces_are_larger_since_hopper():
+    assert workspace_of_test("A100 DGX", False, False) < workspace_of_test("H100", False, False)
+
+
+# Fits.
+def handmade(factor: float, families: int = 40) -> Runs:
+    """Runs whose matrices take `factor` times as long as by the formulas."""
+    cell = cell_of(row(VTRAIN))
+    runs = runs_of([cell] * 2 * families)
+    generator = np.random.default_rng(0)
+    parts = runs.parts * generator.uniform(0.5, 2, runs.parts.shape)
+    factors = np.ones(len(PARTS))
+    factors[0] = factor
+    cells = [type(cell)(**vars(cell) | {"family": str(i % families)}) for i in range(2 * families)]
+    return Runs(cells, parts, total(parts, factors))
+
+
+def test_a_fit_finds_a_factor():
+    assert fit(handmade(2.0))[0] == pytest.approx(2.0, rel=0.15)
+
+
+def test_cross_validation_predicts_each_family_by_the_others():
+    runs = handmade(2.0)
+    ratio = crossed(runs, lambda cell: cell.family)
+    assert np.abs(ratio - 1).max() < 0.2
+    # One family alone has no others, so that all factors are 1.
+    alone = crossed(handmade(2.0, families=1), lambda cell: cell.family)
+    assert alone.max() < 1
+    assert alone.mean() < 0.9
+
+
+def test_rank_correlations():
+    values = np.array([1.0, 2.0, 3.0, 4.0])
+    assert spearman(values, values**2) == pytest.approx(1)
+    assert spearman(values, -values) == pytest.approx(-1)
+
+
+def test_a_summary_counts_errors():
+    figures = summary(np.array([1.0, 1.04, 0.9, 0.5]))
+    assert figures["within_5_percent"] == 0.5
+    assert figures["over_5_percent_too_low"] == 0.5
+
+
+# The page quotes the records.
+def row_of_page(start: str) -> list[str]:
+    lines = (ROOT / "docs" / "layouts.md").read_text().splitlines()
+    line = next(line for line in lines if line.startswith(f"| {start}"))
+    return [cell.strip() for cell in line.split("|")[1:-1]]
+
+
+@pytest.mark.parametrize(
+    ("start", "source", "settings"),
+    [
+        ("Megatron-LM's tests, all", "Megatron tests", "published"),
+        ("Megatron-LM's tests, others", "Megatron tests", "other"),
+        ("torchtitan | 18", "torchtitan", "published"),
+        ("all |", "all", "all"),
+    ],
+)
+def test_memory_on_the_page_is_that_of_the_record(start, source, settings):
+    rows = read_record(RESULTS / "layout_memory.json")["tables"]["summary"]
+    figures = next(r for r in rows if (r["source"], r["settings"]) == (source, settings))
+    shares = ("within_5_percent", "within_10_percent", "over_5_percent_too_low")
+    assert row_of_page(start)[1:] == [
+        f"{figures['runs']}",
+        f"{100 * figures['median_error']:.1f} %",
+        *(f"{100 * figures[key]:.0f} %" for key in shares),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("start", "software", "source"),
+    [
+        ("Megatron-DeepSpeed, 2021", "megatron-2021", "vTrain"),
+        ("NeMo before", "megatron-2025", "Megatron-Bridge"),
+        ("NeMo since", "megatron", "Megatron-Bridge"),
+        ("torchtitan | torchtitan", "torchtitan", "torchtitan"),
+        ("Composer", "composer", "llm-foundry"),
+    ],
+)
+def test_times_on_the_page_are_those_of_the_record(start, software, source):
+    rows = read_record(RESULTS / "layout_seconds.json")["tables"]["summary"]
+    model, gpu = (
+        next(r for r in rows if (r["software"], r["source"], r["left_out"]) == (*key, kind))
+        for key in [(software, source)]
+        for kind in ("by model", "by GPU")
+    )
+    cells = row_of_page(start)
+    assert cells[2:4] == [f"{model['runs']:,}", f"{model['families']}"]
+    assert float(cells[4].split()[0]) == pytest.approx(100 * model["median_error"], rel=0.05)
+    assert cells[5] == f"{100 * model['p90_error']:.0f} %"
+    assert cells[6] == f"{model['spearman']:.2f}"
+    inner = model["median_spearman_in_model"]
+    assert cells[7] == ("-" if inner is None else f"{inner:.2f}")
+    assert float(cells[8].split()[0]) == pytest.approx(100 * gpu["median_error"], rel=0.05)
+
+
+def test_error_bars_of_prices_are_those_of_the_record():
+    rows = read_record(RESULTS / "layout_seconds.json")["tables"]["summary"]
+    for name in ("torchtitan", "composer"):
+        figures = next(r for r in rows if (r["software"], r["left_out"]) == (name, "by model"))
+        pace = SOFTWARE[name].pace
+        assert pace.error == pytest.approx(figures["median_error"], abs=0.006)
+        assert pace.large_error == pytest.approx(figures["p90_error"], abs=0.006)
