@@ -65,8 +65,20 @@ def test_few_layers_have_the_buffers_of_all(home, data):
         experts=(layout.experts[0],) * 2 + layout.experts,
     )
     capacity = Capacity(model, home, OPTIONS)
-    memory = memory_of(model, layout, OPTIONS, home)
-    assert capacity.beside(layout) == pytest.approx(capacity.exactly_beside(layout, memory))
+    assert capacity.beside(layout) == pytest.approx(capacity.beside_all(layout))
+
+
+# Bounds of rules hold for exact buffers.
+@settings(max_examples=20)
+@given(home=homes(most=2), mixture=st.booleans(), data=st.data())
+def test_a_layout_that_fits_exactly_fits_by_rules(home, mixture, data):
+    model = small_model(mixture, layers=3)
+    layouts = list(all_layouts(model, len(home.accelerators), (128, 512)))
+    layout = data.draw(st.sampled_from(layouts))
+    capacity = Capacity(model, home, OPTIONS)
+    exactly = capacity.exactly()
+    assert (capacity.beside(layout) <= exactly.beside_all(layout) + 1e-6).all()
+    assert capacity.fits(layout) or not exactly.fits(layout)
 
 
 # GPUs are alike if they may change places.

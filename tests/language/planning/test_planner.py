@@ -48,7 +48,7 @@ def test_no_layout_is_faster_than_the_plan(home, mixture, objective):
     planner = planner_of(small_model(mixture, layers=3), home, objective=objective)
     planner = replace(planner, ubatches=(512,))
     # Buffers of all layouts are by rules; where exact ones do not fit, they are searched with.
-    layout, _ = planner._search()
+    layout, _ = planner._search(planner._layouts_in_turn())
     assume(layout is None or planner.priced(layout).feasible)
     plan, least = planner.plan(), least_seconds(planner)
     assert plan.feasible

@@ -84,7 +84,6 @@ class Planner:
         ubatches: to choose from.
         divided: also try layouts that divide every matrix over GPUs.
         required: GPUs that a plan must use, as bits.
-        exact: search with exact compute buffers too, which takes several times as long.
     """
 
     model: LanguageModel
@@ -94,7 +93,6 @@ class Planner:
     ubatches: tuple[int, ...] = UBATCHES
     divided: bool = True
     required: int = 0
-    exact: bool = False
 
     def plan(self) -> HomePlan:
         """The best plan.
@@ -104,26 +102,18 @@ class Planner:
             SituateError: the home has too many GPUs, or the context cannot be.
         """
         self.check()
-        layout, bound = self._search()
+        search = self._layouts_in_turn()
+        layout, bound = self._search(search)
         if layout is None:
             raise PlanError(self._misfit())
         best = self.priced(layout)
         if not best.feasible:
-            return self._repaired(best)
+            layout, bound = self._search(search.exactly())
+            repaired = fitting_neighbour(best, True, self.priced) if layout is None else None
+            if layout is None and repaired is None:
+                raise PlanError(self._misfit())
+            best = repaired or self.priced(layout)
         return replace(best, bound=min(bound, best.seconds))
-
-    def _repaired(self, plan: HomePlan) -> HomePlan:
-        """The best plan with exact buffers, where they do not fit in one.
-
-        Raises:
-            PlanError: no layout fits.
-        """
-        if not self.exact:
-            return replace(self, exact=True).plan()
-        result = fitting_neighbour(plan, True, self.priced)
-        if result is None:
-            raise PlanError(self._misfit())
-        return result
 
     def check(self) -> None:
         """
@@ -151,17 +141,17 @@ class Planner:
         free = tuple(free_bytes(memory, self.home))
         return HomePlan(layout, options, self.work, speed, memory, free, notes=notes)
 
-    def _search(self) -> tuple[Layout | None, float]:
+    def _search(self, search: Search) -> tuple[Layout | None, float]:
         """The best layout, and a lower bound of the seconds of any."""
         best, limit = None, inf
         work, outside = self._work_of_model()
-        arguments = (self.capacity, self.times, work, self.kinds, self.ubatches)
+        arguments = (search.capacity, self.times, work, self.kinds, self.ubatches)
         if self.divided:
             best, limit = best_divided(*arguments)
         pipeline, seconds = (None, inf) if self.required else best_pipeline(*arguments)
         if seconds < limit:
             best, limit = pipeline, seconds
-        in_turn, bound = self._layouts_in_turn().best(limit)
+        in_turn, bound = search.best(limit)
         return in_turn or best, min(bound, limit) + outside
 
     def _work_of_model(self) -> tuple[Workload, float]:
@@ -189,7 +179,7 @@ class Planner:
     @cached_property
     def capacity(self) -> Capacity:
         """Memory of the home."""
-        return Capacity(self.model, self.home, self.options, self.exact)
+        return Capacity(self.model, self.home, self.options)
 
     def _misfit(self) -> str:
         """The reason why no layout fits."""
