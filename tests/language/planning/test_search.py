@@ -38,14 +38,14 @@ def test_bounds_of_settings_are_computed_once_for_both_kinds_of_buffers():
     search.best()
     assert exactly.capacity.exact
     assert not search.capacity.exact
-    assert exactly.best()[1] <= exactly._seconds(exactly.best()[0])
+    assert exactly.best()[1] <= exactly.seconds(exactly.best()[0])
     assert exactly._relaxed is search._relaxed
 
 
 def test_a_limit_leaves_faster_layouts_alone():
     search = search_of((0.075, 400, 4))
     layout, bound = search.best()
-    seconds = search._seconds(layout)
+    seconds = search.seconds(layout)
     assert 0.9 * seconds < bound <= seconds
     assert search.best(limit=seconds)[0] is None
     assert search.best(limit=1.01 * seconds)[0] == layout

@@ -16,6 +16,7 @@ from situate.language.model import LanguageModel
 from situate.language.planning.capacity import Capacity, alike, free_bytes, memory_of
 from situate.language.planning.divided import best_divided
 from situate.language.planning.pipelines import best_pipeline
+from situate.language.planning.refinement import refined
 from situate.language.planning.repair import fitting_neighbour
 from situate.language.planning.search import ROUNDING, Search
 from situate.language.planning.workload import Speed, Workload, speed_of
@@ -103,17 +104,18 @@ class Planner:
         """
         self.check()
         search = self._layouts_in_turn()
-        layout, bound = self._search(search)
-        if layout is None:
+        plan, bound = self._searched(search)
+        if plan is not None and not plan.feasible:
+            exact, bound = self._searched(search.exactly())
+            plan = exact or fitting_neighbour(plan, True, self.priced)
+        if plan is None:
             raise PlanError(self._misfit())
-        best = self.priced(layout)
-        if not best.feasible:
-            layout, bound = self._search(search.exactly())
-            repaired = fitting_neighbour(best, True, self.priced) if layout is None else None
-            if layout is None and repaired is None:
-                raise PlanError(self._misfit())
-            best = repaired or self.priced(layout)
-        return replace(best, bound=min(bound, best.seconds))
+        return self._refined(replace(plan, bound=min(bound, plan.seconds)), search)
+
+    def _searched(self, search: Search) -> tuple[HomePlan | None, float]:
+        """The plan of the best layout, and a lower bound of the seconds of any."""
+        layout, bound = self._search(search)
+        return None if layout is None else self.priced(layout), bound
 
     def check(self) -> None:
         """
@@ -153,6 +155,17 @@ class Planner:
             best, limit = pipeline, seconds
         in_turn, bound = search.best(limit)
         return in_turn or best, min(bound, limit) + outside
+
+    def _refined(self, plan: HomePlan, search: Search) -> HomePlan:
+        """A plan that fits, with a layout that no neighbour improves."""
+        layout = plan.layout
+        if not plan.gap or layout.split == "tensor" or self.required:
+            return plan
+        mixtures = [layer.experts is not None for layer in self.model.layers]
+        gpus = len(self.home.accelerators)
+        fits = search.exactly().capacity.fits
+        other = refined(layout, mixtures, gpus, search.seconds, fits)
+        return plan if other is layout else replace(self.priced(other), bound=plan.bound)
 
     def _work_of_model(self) -> tuple[Workload, float]:
         """The work of the model alone, and the seconds of the one that drafts."""

@@ -96,6 +96,7 @@ class Search:
                 heappush(queue, (self.relaxed(settings[i]), i, True))
                 continue
             layout, seconds, bound = self.solved(settings[i], limit)
+            self._relaxed[settings[i]] = max(least, bound)
             bounds.append(max(least, bound))
             if layout is not None:
                 best, limit = layout, seconds
@@ -155,7 +156,7 @@ class Search:
                 break
             layout, beside = candidate
             fits = self.capacity.leaves_room(layout, beside)
-            if fits and (seconds := self._seconds(layout)) < limit * (1 - ROUNDING):
+            if fits and (seconds := self.seconds(layout)) < limit * (1 - ROUNDING):
                 beside = self.capacity.beside_all(layout)
                 fits = self.capacity.leaves_room(layout, beside)
                 if fits:
@@ -168,7 +169,8 @@ class Search:
             room = following
         return best, limit, bound
 
-    def _seconds(self, layout: Layout) -> float:
+    def seconds(self, layout: Layout) -> float:
+        """The objective of a layout."""
         return speed_of(self.times, layout, self.work).objective
 
     def _overfull(self, setting: Setting, room: Room) -> bool:
@@ -231,7 +233,7 @@ class Search:
         A rising price of the host's bytes leads to it; None if it does not.
         """
         beside = self.capacity.beside(layout)
-        price = self._seconds(layout) / max(self.capacity.model.size, 1) / 4
+        price = self.seconds(layout) / max(self.capacity.model.size, 1) / 4
         for _ in range(PENALTY_STEPS):
             host_bytes = beside[HOST] + self.capacity.layer_bytes(layout)[HOST]
             if host_bytes <= self.capacity.memory[HOST]:

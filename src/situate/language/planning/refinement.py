@@ -1,0 +1,127 @@
+"""Small changes of a layout, as long as they make it faster.
+
+A search measures the room beside buffers on the layouts that it visits. Another layout may leave
+more room, above all on small cards. So neighbours of the best layout are tried: a change of its
+frame (order of GPUs, place of the output and of the cache, op offload) with a change of its load
+(one layer, or the experts of one layer, on another device).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+
+from situate.language.layout import HOST, Layout
+
+MIN_GAIN = 1e-9
+"""Relative gains of seconds below this are none."""
+
+
+def refined(
+    layout: Layout,
+    mixtures: Sequence[bool],
+    gpus: int,
+    seconds_of: Callable[[Layout], float],
+    fits: Callable[[Layout], bool],
+) -> Layout:
+    """A layout with layers in turn that no neighbour improves, from one that fits.
+
+    Args:
+        layout: to begin with.
+        mixtures: (layers,) True where a layer has experts.
+        gpus: number of GPUs.
+        seconds_of: the objective.
+        fits: whether a layout is within memory; asked for faster layouts alone.
+    """
+    seconds = seconds_of(layout)
+    while True:
+        neighbours = dict.fromkeys(_neighbours(layout, mixtures, gpus))
+        speeds = ((seconds_of(other), i, other) for i, other in enumerate(neighbours))
+        faster = sorted(entry for entry in speeds if entry[0] < seconds * (1 - MIN_GAIN))
+        following = next((entry for entry in faster if fits(entry[2])), None)
+        if following is None:
+            return layout
+        seconds, _, layout = following
+
+
+def _neighbours(layout: Layout, mixtures: Sequence[bool], gpus: int) -> Iterator[Layout]:
+    for loaded in (layout, *_loads(layout, mixtures)):
+        for framed in (loaded, *_frames(loaded, gpus)):
+            yield _without_idle(framed)
+
+
+def _frames(layout: Layout, gpus: int) -> Iterator[Layout]:
+    """The layout with another order, output, place of the cache, or without op offload."""
+    yield replace(layout, op_offload=not layout.op_offload)
+    for host_cache, output in product((False, True), range(HOST, gpus)):
+        order = layout.order
+        if output != HOST and output not in order:
+            order = (*order, output)
+        yield replace(layout, output=output, order=order, host_cache=host_cache)
+    runs = _runs(layout)
+    for i in range(len(runs) - 1):
+        yield _in_order(layout, [*runs[:i], runs[i + 1], runs[i], *runs[i + 2 :]])
+    if len(runs) > 2:
+        yield _in_order(layout, runs[::-1])
+    for gpu in layout.order[1:]:
+        if gpu not in layout.layers:
+            yield replace(layout, order=(gpu, *(one for one in layout.order if one != gpu)))
+
+
+def _runs(layout: Layout) -> list[int]:
+    """GPUs with layers, in their order."""
+    return [gpu for gpu in layout.order if gpu in layout.layers]
+
+
+def _in_order(layout: Layout, runs: Sequence[int]) -> Layout:
+    """The layout with its runs of layers in another order, each with its own experts away."""
+    count = len(layout.layers)
+    members = [i for gpu in (HOST, *runs) for i in range(count) if layout.layers[i] == gpu]
+    layers = tuple(layout.layers[i] for i in members)
+    experts = tuple(layout.experts[i] for i in members)
+    idle = [gpu for gpu in layout.order if gpu not in runs]
+    leading = [gpu for gpu in idle if gpu == layout.order[0]]
+    order = (*leading, *runs, *(gpu for gpu in idle if gpu not in leading))
+    return replace(layout, order=order, layers=layers, experts=experts)
+
+
+def _loads(layout: Layout, mixtures: Sequence[bool]) -> Iterator[Layout]:
+    """The layout with a layer at the end of a run elsewhere, or with the experts of one."""
+    count = len(layout.layers)
+    for i in range(count - 1):
+        a, b = layout.layers[i], layout.layers[i + 1]
+        if a != b:
+            for layer, place in ((i, b), (i + 1, a)):
+                for expert in {place, HOST} if mixtures[layer] else {place}:
+                    yield _moved(layout, layer, place, expert)
+    for gpu in _runs(layout):
+        members = [i for i in range(count) if layout.layers[i] == gpu and mixtures[i]]
+        home = [i for i in members if layout.experts[i] == gpu]
+        away = [i for i in members if layout.experts[i] == HOST]
+        for i in _ends(away):
+            yield _moved(layout, i, gpu, gpu)
+        for i in _ends(home):
+            yield _moved(layout, i, gpu, HOST)
+            for j in _ends(away):
+                yield _moved(_moved(layout, i, gpu, HOST), j, gpu, gpu)
+
+
+def _ends(numbers: Sequence[int]) -> list[int]:
+    """The first and the last of some layers."""
+    return sorted({*numbers[:1], *numbers[-1:]})
+
+
+def _moved(layout: Layout, layer: int, place: int, expert: int) -> Layout:
+    """The layout with a layer and its experts elsewhere."""
+    layers, experts = list(layout.layers), list(layout.experts)
+    layers[layer], experts[layer] = place, expert
+    return replace(layout, layers=tuple(layers), experts=tuple(experts))
+
+
+def _without_idle(layout: Layout) -> Layout:
+    """The layout without GPUs that hold nothing, except the first, which computes for the host."""
+    used = {*layout.layers, *layout.experts, layout.output}
+    helping = layout.op_offload and HOST in used
+    order = tuple(gpu for i, gpu in enumerate(layout.order) if gpu in used or (helping and not i))
+    return replace(layout, order=order, host_cache=layout.host_cache and bool(order))
