@@ -53,11 +53,9 @@ def test_no_layout_is_faster_than_the_plan(home, mixture, objective):
     plan, least = planner.plan(), least_seconds(planner)
     assert plan.feasible
     assert plan.bound <= least * (1 + 1e-9)
-    # On cards of a few layers, buffers that differ by a thousandth decide which layout fits.
-    assert least <= plan.seconds * (1 + 1e-9) <= 1.25 * least
+    assert least <= plan.seconds * (1 + 1e-9) <= 1.01 * least
 
 
-@pytest.mark.xfail(strict=True, reason="rooms are measured on layouts that the search visits")
 def test_experts_on_two_tiny_cards_are_placed_within_a_hundredth_of_the_best():
     home = home_with((0.06, 200.0, 1.0), (0.07, 200.0, 1.0), host=(8, 20.0))
     planner = replace(planner_of(small_model(True, layers=3), home), ubatches=(512,))

@@ -35,20 +35,28 @@ def refined(
         fits: whether a layout is within memory; asked for faster layouts alone.
     """
     seconds = seconds_of(layout)
-    while True:
-        neighbours = dict.fromkeys(_neighbours(layout, mixtures, gpus))
-        speeds = ((seconds_of(other), i, other) for i, other in enumerate(neighbours))
-        faster = sorted(entry for entry in speeds if entry[0] < seconds * (1 - MIN_GAIN))
-        following = next((entry for entry in faster if fits(entry[2])), None)
-        if following is None:
-            return layout
-        seconds, _, layout = following
+    following: Layout | None = layout
+    while following is not None:
+        layout = following
+        following = None
+        for neighbours in (_changes(layout, mixtures, gpus), _pairs(layout, mixtures, gpus)):
+            distinct = enumerate(dict.fromkeys(map(_without_idle, neighbours)))
+            speeds = ((seconds_of(other), i, other) for i, other in distinct)
+            faster = sorted(entry for entry in speeds if entry[0] < seconds * (1 - MIN_GAIN))
+            if best := next((entry for entry in faster if fits(entry[2])), None):
+                seconds, _, following = best
+                break
+    return layout
 
 
-def _neighbours(layout: Layout, mixtures: Sequence[bool], gpus: int) -> Iterator[Layout]:
-    for loaded in (layout, *_loads(layout, mixtures)):
-        for framed in (loaded, *_frames(loaded, gpus)):
-            yield _without_idle(framed)
+def _changes(layout: Layout, mixtures: Sequence[bool], gpus: int) -> Iterator[Layout]:
+    yield from _loads(layout, mixtures)
+    yield from _frames(layout, gpus)
+
+
+def _pairs(layout: Layout, mixtures: Sequence[bool], gpus: int) -> Iterator[Layout]:
+    for other in _loads(layout, mixtures):
+        yield from _frames(other, gpus)
 
 
 def _frames(layout: Layout, gpus: int) -> Iterator[Layout]:
