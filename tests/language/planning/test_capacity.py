@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from situate.language.cache import CacheOptions
+from situate.language.expert_kinds import kind_sizes, with_kinds
 from situate.language.layout import HOST, Layout
 from situate.language.planning.capacity import Capacity, alike, free_bytes, layer_loads, memory_of
 from tests.language.planning.homes import all_layouts, home_with, homes, small_model
@@ -66,6 +67,18 @@ def test_few_layers_have_the_buffers_of_all(home, data):
     )
     capacity = Capacity(model, home, OPTIONS)
     assert capacity.beside(layout) == pytest.approx(capacity.beside_all(layout))
+
+
+def test_bytes_of_divided_experts_lie_where_they_are():
+    model, home = small_model(), home_with((4, 400, 25))
+    capacity = Capacity(model, home, OPTIONS)
+    layout = Layout((0,), (0,) * 4, (HOST,) * 4, 0)
+    divided = with_kinds(model, layout, 1, frozenset({"down"}), 0, HOST)
+    change = capacity.layer_bytes(divided) - capacity.layer_bytes(layout)
+    size = kind_sizes(model.layers[1])["down"]
+    assert change.tolist() == [size, -size]
+    assert capacity.beside(divided) == pytest.approx(capacity.beside_all(divided))
+    assert capacity.exactly().fits(divided)
 
 
 # Bounds of rules hold for exact buffers.

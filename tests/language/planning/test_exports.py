@@ -54,6 +54,8 @@ def test_ik_llama_cpp_spells_some_flags_otherwise():
         ("exllama", PARTIAL),
         ("ollama", replace(WHOLE, split="tensor")),
         ("ollama", replace(WHOLE, host_cache=True)),
+        ("ollama", replace(WHOLE, moved=(("blk.1.ffn_up_exps.weight", HOST),))),
+        ("vllm", replace(WHOLE, moved=(("blk.1.ffn_up_exps.weight", HOST),))),
         ("ik_llamacpp", replace(WHOLE, split="tensor")),
     ],
 )

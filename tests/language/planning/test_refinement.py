@@ -13,10 +13,9 @@ from tests.language.planning.homes import home_with, planner_of, small_model
 
 def refine(planner, layout):
     search = planner._layouts_in_turn()
-    mixtures = [layer.experts is not None for layer in planner.model.layers]
     gpus = len(planner.home.accelerators)
     fits = search.capacity.exactly().fits
-    return refined(layout, mixtures, gpus, search.seconds, fits)
+    return refined(layout, planner.model, gpus, search.seconds, fits)
 
 
 # Every kind of change is found on a home with room for all of the model.

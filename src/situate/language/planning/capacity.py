@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from situate.language.cache import CacheOptions
+from situate.language.expert_kinds import divided_layers, expert_places
 from situate.language.home import Home
 from situate.language.layer_seconds import Floats, layer_kinds
 from situate.language.layout import HOST, Layout
@@ -92,7 +93,17 @@ class Capacity:
     def layer_bytes(self, layout: Layout) -> Floats:
         """(GPUs + 1,) bytes of the layers on each device, their cache included."""
         loads = self.loads(layout.ubatch, layout.host_cache)
-        return _sums(layout, loads, self.loads(layout.ubatch, False), len(self.memory))
+        sums = _sums(layout, loads, self.loads(layout.ubatch, False), len(self.memory))
+        return sums + self._moved_bytes(layout)
+
+    def _moved_bytes(self, layout: Layout) -> Floats:
+        """(GPUs + 1,) bytes by which experts away from the rest of their layer's change sums."""
+        changes = np.zeros(len(self.memory))
+        for number in divided_layers(layout) if layout.moved else ():
+            for weight, place in expert_places(self.model, layout, number):
+                changes[place] += weight.size
+                changes[layout.experts[number]] -= weight.size
+        return changes
 
     def beside(self, layout: Layout) -> Floats:
         """(GPUs + 1,) bytes of each device beside layers: output, buffers, context and margin."""
@@ -100,7 +111,8 @@ class Capacity:
         memory = memory_of(model, small, self.options, self.home)
         options = replace(self.options, ubatch=layout.ubatch)
         loads, whole = (layer_loads(model, options, on) for on in (layout.host_cache, False))
-        beside: Floats = _totals(memory) - _sums(small, loads, whole, len(self.memory))
+        sums = _sums(small, loads, whole, len(self.memory)) + self._moved_bytes(layout)
+        beside: Floats = _totals(memory) - sums
         return beside
 
     def exactly(self) -> Capacity:
@@ -128,11 +140,13 @@ class Capacity:
         return bool(((free >= 0) | (beside + layers == 0)).all())
 
     def _condensed(self, layout: Layout) -> tuple[LanguageModel, Layout]:
-        """The first and the last layer of each kind on each device."""
+        """The first and the last layer of each kind on each device, and those whose experts are
+        divided."""
         ends: dict[tuple[int, int, int], list[int]] = {}
         for i, key in enumerate(zip(self._kinds, layout.layers, layout.experts, strict=True)):
             ends.setdefault(key, [i, i])[1] = i
-        members = sorted({i for pair in ends.values() for i in pair})
+        divided = divided_layers(layout) if layout.moved else []
+        members = sorted({i for pair in ends.values() for i in pair}.union(divided))
         small = replace(
             layout,
             layers=tuple(layout.layers[i] for i in members),

@@ -78,7 +78,8 @@ class Export:
     @property
     def host_parts(self) -> bool:
         """True if some layer or expert is in host memory."""
-        return HOST in (*self.layout.layers, *self.layout.experts)
+        moved = (place for _, place in self.layout.moved)
+        return HOST in (*self.layout.layers, *self.layout.experts, *moved)
 
 
 def _llamacpp(export: Export) -> str:
@@ -120,7 +121,7 @@ def _ollama(export: Export) -> str:
     away = [i for i, (a, b) in enumerate(zip(layout.layers, layout.experts, strict=True)) if a != b]
     if export.drafting is not None:
         raise PlanError("ollama has no setting for a draft model: export to llamacpp")
-    if away or layout.split == "tensor" or layout.host_cache:
+    if away or layout.moved or layout.split == "tensor" or layout.host_cache:
         raise PlanError(
             "ollama puts whole layers on GPUs and has no setting for experts, for the cache or for "
             "divided matrices: export to llamacpp"

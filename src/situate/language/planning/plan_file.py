@@ -32,7 +32,8 @@ class LanguagePlan(
 ):
     """Where the parts of a language model lie, by the names of devices.
 
-    Times are in seconds, sizes in bytes. `layers` and `experts` have one entry a layer.
+    Times are in seconds, sizes in bytes. `layers` and `experts` have one entry a layer; `moved` has
+    the tensors that are elsewhere.
     """
 
     model: str
@@ -55,6 +56,7 @@ class LanguagePlan(
     bound: float | None
     memory: dict[str, dict[str, float]]
     version: int = 1
+    moved: dict[str, str] = {}
 
     def layout(self) -> Layout:
         """The layout with numbers of devices.
@@ -79,6 +81,7 @@ class LanguagePlan(
             self.split,
             self.ubatch,
             self.op_offload,
+            tuple((name, number(place)) for name, place in self.moved.items()),
         )
 
     def check(self, model: LanguageModel, home: Home) -> None:
@@ -88,6 +91,8 @@ class LanguagePlan(
         """
         if (self.parameters, self.bytes) != (model.parameters, model.size):
             raise PlanError(f"the plan is of {self.model}, and {model.name} has other tensors")
+        for name in self.moved.keys() - {weight.name for weight in model.weights}:
+            raise PlanError(f"the plan moves a tensor {name!r} that {model.name} does not have")
         if self.devices != [processor.name for processor in home.processors]:
             raise PlanError(
                 f"the plan is for the devices of {self.cluster}, and {home.name} has others"
@@ -121,6 +126,7 @@ def language_plan(plan: HomePlan, model: LanguageModel, home: Home) -> LanguageP
         plan.speed.decode,
         plan.bound,
         memory,
+        moved={name: names[place] for name, place in layout.moved},
     )
 
 

@@ -10,7 +10,7 @@ from situate.errors import PlanError, SituateError
 from situate.language.cache import CacheOptions
 from situate.language.home import Home
 from situate.language.layer_seconds import Timetable
-from situate.language.layout import Layout
+from situate.language.layout import HOST, Layout
 from situate.language.memory import DeviceMemory
 from situate.language.model import LanguageModel
 from situate.language.planning.capacity import Capacity, alike, free_bytes, memory_of
@@ -39,7 +39,8 @@ class HomePlan:
         speed: predicted seconds.
         memory: of each GPU, and of the host last.
         free: bytes of each GPU and of the host beyond the margin of the estimate.
-        bound: seconds that no layout of the planner's kinds is below; None without a search.
+        bound: seconds that no layout of the planner's kinds with whole experts is below; None
+            without a search.
         notes: for the user.
     """
 
@@ -59,7 +60,7 @@ class HomePlan:
 
     @property
     def gap(self) -> float | None:
-        """The share by which the plan may be slower than the best layout of this kind."""
+        """The share by which the plan may be slower than the best layout with whole experts."""
         if self.bound is None:
             return None
         gap = 1 - self.bound / self.seconds
@@ -159,13 +160,16 @@ class Planner:
     def _refined(self, plan: HomePlan, search: Search) -> HomePlan:
         """A plan that fits, with a layout that no neighbour improves."""
         layout = plan.layout
-        if not plan.gap or layout.split == "tensor" or self.required:
+        proved = not plan.gap
+        if layout.split == "tensor" or self.required or (proved and HOST not in layout.experts):
             return plan
-        mixtures = [layer.experts is not None for layer in self.model.layers]
         gpus = len(self.home.accelerators)
         fits = search.exactly().capacity.fits
-        other = refined(layout, mixtures, gpus, search.seconds, fits)
-        return plan if other is layout else replace(self.priced(other), bound=plan.bound)
+        other = refined(layout, self.model, gpus, search.seconds, fits, proved)
+        if other is layout or plan.bound is None:
+            return plan
+        better = self.priced(other)
+        return replace(better, bound=min(plan.bound, better.seconds))
 
     def _work_of_model(self) -> tuple[Workload, float]:
         """The work of the model alone, and the seconds of the one that drafts."""

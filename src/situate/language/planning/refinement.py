@@ -3,16 +3,19 @@
 A search measures the room beside buffers on the layouts that it visits. Another layout may leave
 more room, above all on small cards. So neighbours of the best layout are tried: a change of its
 frame (order of GPUs, place of the output and of the cache, op offload) with a change of its load
-(one layer, or the experts of one layer, on another device).
+(one layer, or the experts of one layer, on another device). In one layer of each GPU, the kinds of
+experts' matrices (gate, up, down) may be on different sides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import chain, combinations, product
 
+from situate.language.expert_kinds import divided_layers, kind_sizes, with_kinds
 from situate.language.layout import HOST, Layout
+from situate.language.model import LanguageModel, gguf_layer
 
 MIN_GAIN = 1e-9
 """Relative gains of seconds below this are none."""
@@ -20,26 +23,28 @@ MIN_GAIN = 1e-9
 
 def refined(
     layout: Layout,
-    mixtures: Sequence[bool],
+    model: LanguageModel,
     gpus: int,
     seconds_of: Callable[[Layout], float],
     fits: Callable[[Layout], bool],
+    proved: bool = False,
 ) -> Layout:
     """A layout with layers in turn that no neighbour improves, from one that fits.
 
     Args:
         layout: to begin with.
-        mixtures: (layers,) True where a layer has experts.
+        model: its layers.
         gpus: number of GPUs.
         seconds_of: the objective.
         fits: whether a layout is within memory; asked for faster layouts alone.
+        proved: no layout with whole experts is faster, so that experts are divided alone.
     """
     seconds = seconds_of(layout)
     following: Layout | None = layout
     while following is not None:
         layout = following
         following = None
-        for neighbours in (_changes(layout, mixtures, gpus), _pairs(layout, mixtures, gpus)):
+        for neighbours in _neighbourhoods(layout, model, gpus, proved):
             distinct = enumerate(dict.fromkeys(map(_without_idle, neighbours)))
             speeds = ((seconds_of(other), i, other) for i, other in distinct)
             faster = sorted(entry for entry in speeds if entry[0] < seconds * (1 - MIN_GAIN))
@@ -49,14 +54,15 @@ def refined(
     return layout
 
 
-def _changes(layout: Layout, mixtures: Sequence[bool], gpus: int) -> Iterator[Layout]:
-    yield from _loads(layout, mixtures)
-    yield from _frames(layout, gpus)
-
-
-def _pairs(layout: Layout, mixtures: Sequence[bool], gpus: int) -> Iterator[Layout]:
-    for other in _loads(layout, mixtures):
-        yield from _frames(other, gpus)
+def _neighbourhoods(
+    layout: Layout, model: LanguageModel, gpus: int, proved: bool
+) -> Iterator[Iterator[Layout]]:
+    """Single changes, then pairs of them."""
+    if proved:
+        yield _divisions(layout, model)
+        return
+    yield chain(_loads(layout, model), _frames(layout, gpus), _divisions(layout, model))
+    yield (pair for other in _loads(layout, model) for pair in _frames(other, gpus))
 
 
 def _frames(layout: Layout, gpus: int) -> Iterator[Layout]:
@@ -68,9 +74,9 @@ def _frames(layout: Layout, gpus: int) -> Iterator[Layout]:
             order = (*order, output)
         yield replace(layout, output=output, order=order, host_cache=host_cache)
     runs = _runs(layout)
-    for i in range(len(runs) - 1):
+    for i in range(0 if layout.moved else len(runs) - 1):
         yield _in_order(layout, [*runs[:i], runs[i + 1], runs[i], *runs[i + 2 :]])
-    if len(runs) > 2:
+    if len(runs) > 2 and not layout.moved:
         yield _in_order(layout, runs[::-1])
     for gpu in layout.order[1:]:
         if gpu not in layout.layers:
@@ -94,9 +100,10 @@ def _in_order(layout: Layout, runs: Sequence[int]) -> Layout:
     return replace(layout, order=order, layers=layers, experts=experts)
 
 
-def _loads(layout: Layout, mixtures: Sequence[bool]) -> Iterator[Layout]:
+def _loads(layout: Layout, model: LanguageModel) -> Iterator[Layout]:
     """The layout with a layer at the end of a run elsewhere, or with the experts of one."""
     count = len(layout.layers)
+    mixtures = [layer.experts is not None for layer in model.layers]
     for i in range(count - 1):
         a, b = layout.layers[i], layout.layers[i + 1]
         if a != b:
@@ -115,6 +122,20 @@ def _loads(layout: Layout, mixtures: Sequence[bool]) -> Iterator[Layout]:
                 yield _moved(_moved(layout, i, gpu, HOST), j, gpu, gpu)
 
 
+def _divisions(layout: Layout, model: LanguageModel) -> Iterator[Layout]:
+    """The layout with some kinds of experts of one layer on its GPU and the others on the host."""
+    divided = divided_layers(layout)
+    for gpu in _runs(layout):
+        members = [i for i, place in enumerate(layout.layers) if place == gpu]
+        own = [i for i in members if i in divided]
+        away = [i for i in members if model.layers[i].experts and layout.experts[i] == HOST]
+        for i in own or _ends(away):
+            kinds = sorted(kind_sizes(model.layers[i]))
+            for number in range(len(kinds) + 1):
+                for inside in combinations(kinds, number):
+                    yield with_kinds(model, layout, i, frozenset(inside), gpu, HOST)
+
+
 def _ends(numbers: Sequence[int]) -> list[int]:
     """The first and the last of some layers."""
     return sorted({*numbers[:1], *numbers[-1:]})
@@ -124,12 +145,13 @@ def _moved(layout: Layout, layer: int, place: int, expert: int) -> Layout:
     """The layout with a layer and its experts elsewhere."""
     layers, experts = list(layout.layers), list(layout.experts)
     layers[layer], experts[layer] = place, expert
-    return replace(layout, layers=tuple(layers), experts=tuple(experts))
+    moved = tuple(pair for pair in layout.moved if gguf_layer(pair[0]) != layer)
+    return replace(layout, layers=tuple(layers), experts=tuple(experts), moved=moved)
 
 
 def _without_idle(layout: Layout) -> Layout:
     """The layout without GPUs that hold nothing, except the first, which computes for the host."""
-    used = {*layout.layers, *layout.experts, layout.output}
+    used = {*layout.layers, *layout.experts, layout.output, *(place for _, place in layout.moved)}
     helping = layout.op_offload and HOST in used
     order = tuple(gpu for i, gpu in enumerate(layout.order) if gpu in used or (helping and not i))
     return replace(layout, order=order, host_cache=layout.host_cache and bool(order))
