@@ -13,6 +13,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import product
+from typing import get_args
 
 from benchmarks.homes.cells import Row, read_cells
 from benchmarks.homes.models import Cell, model_of, sizes_of
@@ -394,16 +396,21 @@ def main() -> None:
 
 
 def summary(results: Sequence[Result]) -> list[dict[str, str | int | float]]:
-    """A row for each kind: shares of rows within a number of MiB."""
+    """A row for each kind, and for each engine: shares of rows within a number of MiB."""
     table: list[dict[str, str | int | float]] = []
-    for kind in (*KINDS, TOTAL):
-        of_kind = [r for r in results if r.row["measured_kind"] == kind]
+    for kind, engine in product((*KINDS, TOTAL), ("all", *get_args(Engine))):
+        of_kind = [
+            r
+            for r in results
+            if r.row["measured_kind"] == kind and engine in ("all", build_of(r.row).engine)
+        ]
         errors = sorted(abs(r.error) for r in of_kind)
         if errors:
             n = len(errors)
             table.append(
                 {
                     "kind": kind,
+                    "engine": engine,
                     "rows": n,
                     "within_2_mib": sum(error <= GOAL_MIB for error in errors) / n,
                     "within_100_mib": sum(error <= 100 for error in errors) / n,

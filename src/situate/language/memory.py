@@ -192,7 +192,7 @@ def _estimated(
 ) -> list[int]:
     """Compute buffers by the largest moments of a graph that is not replayed."""
     sizes, head = model.sizes, layout.output
-    uploading = layout.op_offload and bool(layout.order) and options.ubatch >= OFFLOAD_BATCH
+    uploading = _uploads(layout, options.ubatch)
     gate, down = _largest_uploads(model, layout) if uploading else (0, 0)
     first = layout.order[0] if layout.order else HOST
     matrix = max((w.size for w in (*model.output, *model.embedding)), default=0)
@@ -236,6 +236,15 @@ def _expert_homes(model: LanguageModel, layout: Layout) -> list[set[int]]:
                 names = (w.name for w in layer.weights if w.role == "experts")
                 there.update(moved.get(name, place) for name in names)
     return homes
+
+
+def largest_upload(model: LanguageModel, layout: Layout) -> int:
+    """Bytes of the largest matrix that the first GPU computes with from host memory, or 0."""
+    return max(_largest_uploads(model, layout)) if _uploads(layout, layout.ubatch) else 0
+
+
+def _uploads(layout: Layout, ubatch: int) -> bool:
+    return layout.op_offload and bool(layout.order) and ubatch >= OFFLOAD_BATCH
 
 
 def _largest_uploads(model: LanguageModel, layout: Layout) -> tuple[int, int]:
