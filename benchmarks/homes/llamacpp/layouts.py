@@ -67,10 +67,11 @@ def _mixtures(
         )
         order = (0, 1) if device == HOST else (0, 1, 2)
         yield name, Layout(order, layers, experts, 1), options
-    whole = Layout((0, 1), layers, (HOST,) * count, 1)
-    last = max(i for i, layer in enumerate(model.layers) if layer.experts)
+    mixtures = [i for i, layer in enumerate(model.layers) if layer.experts]
+    away = tuple(HOST if i in mixtures else place for i, place in enumerate(layers))
+    whole = Layout((0, 1), layers, away, 1)
     for kinds in (("down",), ("gate", "up", "gate_up")):
-        layout = with_kinds(model, whole, last, frozenset(kinds), 1, HOST)
+        layout = with_kinds(model, whole, mixtures[-1], frozenset(kinds), 1, HOST)
         yield f"{kinds[0]} experts of one layer on a GPU", layout, options
 
 
