@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from msgspec import structs
@@ -47,9 +48,10 @@ def test_divided_experts_are_in_the_file(tmp_path):
     content = language_plan(plan, model, HOME)
     write_plan(content, tmp_path / "plan.json")
     assert read_plan(tmp_path / "plan.json").layout() == plan.layout
-    other = structs.replace(content, moved={"blk.99.ffn_up_exps.weight": "gpu0"})
-    with pytest.raises(PlanError, match=r"moves a tensor 'blk\.99\.ffn_up_exps\.weight'"):
-        other.check(model, HOME)
+    for name in ("blk.99.ffn_up_exps.weight", "output.weight"):
+        other = structs.replace(content, moved={name: "gpu0"})
+        with pytest.raises(PlanError, match=f"moves '{re.escape(name)}', which is none of small's"):
+            other.check(model, HOME)
 
 
 def test_a_plan_of_another_model_or_home_is_refused(file):

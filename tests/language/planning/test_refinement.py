@@ -13,9 +13,7 @@ from tests.language.planning.homes import home_with, planner_of, small_model
 
 def refine(planner, layout):
     search = planner._layouts_in_turn()
-    gpus = len(planner.home.accelerators)
-    fits = search.capacity.exactly().fits
-    return refined(layout, planner.model, gpus, search.seconds, fits)
+    return refined(layout, search.capacity.exactly(), search.seconds)
 
 
 # Every kind of change is found on a home with room for all of the model.

@@ -127,6 +127,11 @@ class Capacity:
         beside: Floats = _totals(memory) - self.layer_bytes(layout)
         return beside
 
+    def free(self, layout: Layout) -> Floats:
+        """(GPUs + 1,) bytes that stay free on each device, by `beside_all`."""
+        free: Floats = self.memory - self.beside_all(layout) - self.layer_bytes(layout)
+        return free
+
     def fits(self, layout: Layout) -> bool:
         """True if a layout fits by rules and, where that is required, with exact buffers."""
         return self.leaves_room(layout, self.beside(layout)) and (

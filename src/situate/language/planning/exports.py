@@ -105,7 +105,7 @@ def _ik_llamacpp(export: Export) -> str:
 
 
 def ik_memory_note(export: Export) -> str:
-    """What is known of the memory of ik_llama.cpp, whose graph differs from llama.cpp's.
+    """A line about the memory of ik_llama.cpp, whose graph differs from llama.cpp's.
 
     Its buffers are counted by rules. An upload that finds no gap between them adds its whole size
     on the first GPU.

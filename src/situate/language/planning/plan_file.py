@@ -11,6 +11,7 @@ import msgspec
 from situate.errors import PlanError, ReadError
 from situate.files.atomic import write_bytes
 from situate.language.cache import CacheOptions
+from situate.language.expert_kinds import expert_kind
 from situate.language.home import Home
 from situate.language.layout import HOST, Layout
 from situate.language.model import LanguageModel
@@ -91,8 +92,9 @@ class LanguagePlan(
         """
         if (self.parameters, self.bytes) != (model.parameters, model.size):
             raise PlanError(f"the plan is of {self.model}, and {model.name} has other tensors")
-        for name in self.moved.keys() - {weight.name for weight in model.weights}:
-            raise PlanError(f"the plan moves a tensor {name!r} that {model.name} does not have")
+        experts = {weight.name for weight in model.weights if expert_kind(weight.name)}
+        for name in self.moved.keys() - experts:
+            raise PlanError(f"the plan moves {name!r}, which is none of {model.name}'s experts")
         if self.devices != [processor.name for processor in home.processors]:
             raise PlanError(
                 f"the plan is for the devices of {self.cluster}, and {home.name} has others"

@@ -163,9 +163,7 @@ class Planner:
         proved = not plan.gap
         if layout.split == "tensor" or self.required or (proved and HOST not in layout.experts):
             return plan
-        gpus = len(self.home.accelerators)
-        fits = search.exactly().capacity.fits
-        other = refined(layout, self.model, gpus, search.seconds, fits, proved)
+        other = refined(layout, search.capacity.exactly(), search.seconds, proved)
         if other is layout or plan.bound is None:
             return plan
         better = self.priced(other)

@@ -13,30 +13,30 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, combinations, product
 
-from situate.language.expert_kinds import divided_layers, kind_sizes, with_kinds
+from situate.language.expert_kinds import (
+    divided_layers,
+    expert_places,
+    kind_sizes,
+    with_kinds,
+)
+from situate.language.layer_seconds import Floats
 from situate.language.layout import HOST, Layout
-from situate.language.model import LanguageModel, gguf_layer
+from situate.language.model import LanguageModel, Layer, gguf_layer
+from situate.language.planning.capacity import Capacity
 
 MIN_GAIN = 1e-9
 """Relative gains of seconds below this are none."""
 
 
 def refined(
-    layout: Layout,
-    model: LanguageModel,
-    gpus: int,
-    seconds_of: Callable[[Layout], float],
-    fits: Callable[[Layout], bool],
-    proved: bool = False,
+    layout: Layout, capacity: Capacity, seconds_of: Callable[[Layout], float], proved: bool = False
 ) -> Layout:
     """A layout with layers in turn that no neighbour improves, from one that fits.
 
     Args:
         layout: to begin with.
-        model: its layers.
-        gpus: number of GPUs.
+        capacity: memory of the home.
         seconds_of: the objective.
-        fits: whether a layout is within memory; asked for faster layouts alone.
         proved: no layout with whole experts is faster, so that experts are divided alone.
     """
     seconds = seconds_of(layout)
@@ -44,24 +44,24 @@ def refined(
     while following is not None:
         layout = following
         following = None
-        for neighbours in _neighbourhoods(layout, model, gpus, proved):
+        for neighbours in _neighbourhoods(layout, capacity, proved):
             distinct = enumerate(dict.fromkeys(map(_without_idle, neighbours)))
             speeds = ((seconds_of(other), i, other) for i, other in distinct)
             faster = sorted(entry for entry in speeds if entry[0] < seconds * (1 - MIN_GAIN))
-            if best := next((entry for entry in faster if fits(entry[2])), None):
+            if best := next((entry for entry in faster if capacity.fits(entry[2])), None):
                 seconds, _, following = best
                 break
     return layout
 
 
-def _neighbourhoods(
-    layout: Layout, model: LanguageModel, gpus: int, proved: bool
-) -> Iterator[Iterator[Layout]]:
+def _neighbourhoods(layout: Layout, capacity: Capacity, proved: bool) -> Iterator[Iterator[Layout]]:
     """Single changes, then pairs of them."""
+    model, gpus = capacity.model, len(capacity.home.accelerators)
+    divisions = _divisions(layout, model, capacity.free(layout))
     if proved:
-        yield _divisions(layout, model)
+        yield divisions
         return
-    yield chain(_loads(layout, model), _frames(layout, gpus), _divisions(layout, model))
+    yield chain(_loads(layout, model), _frames(layout, gpus), divisions)
     yield (pair for other in _loads(layout, model) for pair in _frames(other, gpus))
 
 
@@ -122,18 +122,37 @@ def _loads(layout: Layout, model: LanguageModel) -> Iterator[Layout]:
                 yield _moved(_moved(layout, i, gpu, HOST), j, gpu, gpu)
 
 
-def _divisions(layout: Layout, model: LanguageModel) -> Iterator[Layout]:
-    """The layout with some kinds of experts of one layer on its GPU and the others on the host."""
+def _divisions(layout: Layout, model: LanguageModel, free: Floats) -> Iterator[Layout]:
+    """The layout with some kinds of experts of one layer on its GPU and the others on the host.
+
+    Args:
+        layout: to change.
+        model: its layers.
+        free: (GPUs + 1,) bytes of each device beside the layout.
+    """
     divided = divided_layers(layout)
     for gpu in _runs(layout):
         members = [i for i, place in enumerate(layout.layers) if place == gpu]
         own = [i for i in members if i in divided]
         away = [i for i in members if model.layers[i].experts and layout.experts[i] == HOST]
         for i in own or _ends(away):
-            kinds = sorted(kind_sizes(model.layers[i]))
-            for number in range(len(kinds) + 1):
-                for inside in combinations(kinds, number):
-                    yield with_kinds(model, layout, i, frozenset(inside), gpu, HOST)
+            here = [w.size for w, place in expert_places(model, layout, i) if place == gpu]
+            for kinds, size in _subsets(model.layers[i]):
+                if size - sum(here) <= free[gpu]:
+                    yield with_kinds(model, layout, i, kinds, gpu, HOST)
+
+
+def _subsets(layer: Layer) -> Iterator[tuple[frozenset[str], int]]:
+    """Sets of kinds with their bytes; one of those that differ by equal kinds of input alone."""
+    sizes = kind_sizes(layer)
+    seen = set()
+    for number in range(len(sizes) + 1):
+        for kinds in combinations(sorted(sizes), number):
+            size = sum(sizes[kind] for kind in kinds)
+            key = "down" in kinds, number, size
+            if key not in seen:
+                seen.add(key)
+                yield frozenset(kinds), size
 
 
 def _ends(numbers: Sequence[int]) -> list[int]:
