@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 
 import numpy as np
 import pytest
 
+from benchmarks.homes.cells import read_cells
 from benchmarks.homes.drafts import gains
 from benchmarks.homes.gguf_parser import estimates, gguf_parser_plan
 from benchmarks.homes.peers import by_rule, random_home, ratios
@@ -56,6 +58,17 @@ def test_a_home_too_small_for_the_platform_share_has_all_layers_on_the_host():
     plan = gguf_parser_plan(planner_of(small_model(False), home_with((0.2, 400, 25))))
     assert set(plan.layout.layers) == {HOST}
     assert gguf_parser_plan(planner_of(small_model(False), home_with())) is None
+
+
+# The table: every benchmark reads it by the same command line, and records name its hash.
+def test_a_command_line_names_the_table_and_its_hash(tmp_path, monkeypatch):
+    table = tmp_path / "cells.csv"
+    table.write_text("source,model\ns,m\n")
+    monkeypatch.setattr("sys.argv", ["memory", str(table), "--record"])
+    options, rows = read_cells("about")
+    assert rows == [{"source": "s", "model": "m"}]
+    assert options.record
+    assert options.cells_sha256 == hashlib.sha256(table.read_bytes()).hexdigest()
 
 
 # Figures of the tables.

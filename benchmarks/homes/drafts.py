@@ -6,15 +6,11 @@ guess is priced as one layer and the output. Acceptance is not published, so sev
 
 from __future__ import annotations
 
-import argparse
-import csv
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from statistics import median
 
-from benchmarks.homes.memory import Row
+from benchmarks.homes.cells import Row, read_cells
 from benchmarks.homes.speed_cells import run_setting, runs_of
 from benchmarks.lib.record import Row as RecordRow
 from benchmarks.lib.record import record
@@ -54,12 +50,8 @@ def gains(rows: Sequence[Row]) -> Iterator[tuple[float, dict[float, float]]]:
 
 def main() -> None:
     """Print and record medians by acceptance."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cells", type=Path, metavar="CELLS.csv")
-    parser.add_argument("--record", action="store_true")
-    options = parser.parse_args()
-    data = options.cells.read_bytes()
-    pairs = list(gains(list(csv.DictReader(data.decode().splitlines()))))
+    options, table = read_cells(__doc__)
+    pairs = list(gains(table))
     rows: list[RecordRow] = [
         {
             "acceptance": acceptance,
@@ -73,7 +65,6 @@ def main() -> None:
     for row in rows:
         print(*(f"{name} {value:.3g}" for name, value in row.items()))
     if options.record:
-        options.cells_sha256 = hashlib.sha256(data).hexdigest()
         record("home_drafts", {"gains": rows}, options=options)
 
 

@@ -8,16 +8,15 @@ files are left out: their size depends on where one file ends and the next begin
 
 from __future__ import annotations
 
-import argparse
-import csv
-import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
+from itertools import product
+from typing import get_args
 
+from benchmarks.homes.cells import Row, read_cells
 from benchmarks.homes.models import Cell, model_of, sizes_of
 from benchmarks.lib.record import record
 from situate.errors import SituateError
@@ -34,7 +33,6 @@ HOST = ("CPU", "CPU_Mapped", "CUDA_Host", "Host", "AMX")
 KINDS = ("model_buffer", "kv_buffer", "rs_buffer", "compute_buffer", "output_buffer")
 TOTAL = "total"
 GOAL_MIB = 2.0
-Row = Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -366,21 +364,16 @@ def _compare(rows: Sequence[Row], predicted: Counter[str], observed: bool) -> li
     return results
 
 
-def replay(path: Path) -> tuple[list[Result], int]:
+def replay(rows: Iterable[Row]) -> tuple[list[Result], int]:
     """Predictions for a table of measurements, and the number of its rows of these kinds."""
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
     groups = list(configurations(rows))
     return [result for group in groups for result in predictions(group)], sum(map(len, groups))
 
 
 def main() -> None:
     """Print the share of rows within the goal, by kind, and the rows that miss it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cells", type=Path, metavar="CELLS.csv")
-    parser.add_argument("--record", action="store_true", help="write the record")
-    options = parser.parse_args()
-    results, total = replay(options.cells)
+    options, table = read_cells(__doc__)
+    results, total = replay(table)
     observed = sum(result.observed for result in results)
     print(
         f"{len(results)} of {total} rows covered, {observed} of them with the split of layers "
@@ -399,21 +392,25 @@ def main() -> None:
                 f"{row['quant'][:20]}, {row['source']}"
             )
     if options.record:
-        options.cells_sha256 = hashlib.sha256(options.cells.read_bytes()).hexdigest()
         record("home_memory", {"summary": summary(results)}, options=options)
 
 
 def summary(results: Sequence[Result]) -> list[dict[str, str | int | float]]:
-    """A row for each kind: shares of rows within a number of MiB."""
+    """A row for each kind, and for each engine: shares of rows within a number of MiB."""
     table: list[dict[str, str | int | float]] = []
-    for kind in (*KINDS, TOTAL):
-        of_kind = [r for r in results if r.row["measured_kind"] == kind]
+    for kind, engine in product((*KINDS, TOTAL), ("all", *get_args(Engine))):
+        of_kind = [
+            r
+            for r in results
+            if r.row["measured_kind"] == kind and engine in ("all", build_of(r.row).engine)
+        ]
         errors = sorted(abs(r.error) for r in of_kind)
         if errors:
             n = len(errors)
             table.append(
                 {
                     "kind": kind,
+                    "engine": engine,
                     "rows": n,
                     "within_2_mib": sum(error <= GOAL_MIB for error in errors) / n,
                     "within_100_mib": sum(error <= 100 for error in errors) / n,

@@ -6,15 +6,11 @@ a host without limit. Eight different cards come last. Seconds are of the proces
 
 from __future__ import annotations
 
-import argparse
-import csv
-import hashlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from statistics import median
 from time import process_time
 
-from benchmarks.homes.memory import Row
+from benchmarks.homes.cells import Row, read_cells
 from benchmarks.homes.peers import CARDS, MODELS
 from benchmarks.homes.rigs import card_names, rig_cluster
 from benchmarks.lib.record import Row as RecordRow
@@ -70,17 +66,12 @@ def planning_times(home_list: Sequence[Home]) -> Iterator[RecordRow]:
 
 def main() -> None:
     """Plan for all rigs, print and record."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cells", type=Path, metavar="CELLS.csv")
-    parser.add_argument("--record", action="store_true")
-    options = parser.parse_args()
-    data = options.cells.read_bytes()
-    rows = list(planning_times(list(homes(list(csv.DictReader(data.decode().splitlines()))))))
+    options, table = read_cells(__doc__)
+    rows = list(planning_times(list(homes(table))))
     for row in rows:
         print(*(f"{name} {value}" for name, value in row.items()))
     longest = max(row["longest_seconds"] for row in rows)
     if options.record:
-        options.cells_sha256 = hashlib.sha256(data).hexdigest()
         target = Target("seconds of planning, longest", "<= 30", f"{longest:.2f}", longest <= 30)
         record("home_planning", {"models": rows}, [target], options=options)
 

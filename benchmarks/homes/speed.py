@@ -5,15 +5,12 @@ Predictions of a rig use factors of the parts of a pass that are fitted to all o
 
 from __future__ import annotations
 
-import argparse
-import csv
-import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
+from benchmarks.homes.cells import read_cells
 from benchmarks.homes.speed_cells import Floats, Speed, speeds
 from benchmarks.lib.record import Row as RecordRow
 from benchmarks.lib.record import record
@@ -131,12 +128,8 @@ def summary(cells: Sequence[Speed], ratio: Floats) -> dict[str, float]:
 
 def main() -> None:
     """Print and record errors by phase, and the worst rows."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cells", type=Path, metavar="CELLS.csv")
-    parser.add_argument("--record", action="store_true")
-    options = parser.parse_args()
-    data = options.cells.read_bytes()
-    every = speeds(list(csv.DictReader(data.decode().splitlines())))
+    options, measurements = read_cells(__doc__)
+    every = speeds(measurements)
     tables: dict[str, list[RecordRow]] = {"summary": []}
     for phase in ("decode", "prefill"):
         cells = [cell for cell in every if cell.phase == phase]
@@ -154,7 +147,6 @@ def main() -> None:
                 f"{cell.row['model']}, {cell.rig}, {cell.row['source']}"
             )
     if options.record:
-        options.cells_sha256 = hashlib.sha256(data).hexdigest()
         record("home_speed", tables, options=options)
 
 

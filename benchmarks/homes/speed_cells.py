@@ -14,7 +14,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.homes.memory import Load, Row, load_layout, read_load, read_options
+from benchmarks.homes.cells import Row
+from benchmarks.homes.memory import Load, load_layout, read_load, read_options
 from benchmarks.homes.models import Cell, model_of, sizes_of
 from benchmarks.homes.rigs import card_names, rig_cluster
 from situate.errors import SituateError

@@ -126,3 +126,24 @@ def test_a_pipeline_of_ubatches_overlaps_devices(model: LanguageModel, home: Hom
     place = layout(model, 24)
     one, ten = (prefill_seconds(times_of(model, home), place, 512 * k) for k in (1, 10))
     assert ten < 7.5 * one
+
+
+# Experts by kind: all kinds away are whole experts away, and some of them are between.
+@pytest.mark.parametrize("tokens", [1, 512])
+@pytest.mark.parametrize("op_offload", [False, True])
+def test_divided_experts_take_a_time_between_those_of_whole_ones(
+    model: LanguageModel, home: Home, tokens: int, op_offload: bool
+) -> None:
+    times = times_of(model, home)
+    n = model.sizes.layers
+    inside = replace(layout(model, n), op_offload=op_offload)
+    whole = replace(inside, experts=(0,) * 9 + (HOST,) + (0,) * (n - 10))
+    parts = [f"blk.9.ffn_{kind}_exps.weight" for kind in ("gate", "up", "down")]
+
+    def seconds(place: Layout) -> float:
+        return sum(phase_parts(times, place, tokens, 0).values())
+
+    every = replace(inside, moved=tuple((name, HOST) for name in parts))
+    assert seconds(every) == pytest.approx(seconds(whole))
+    some = [seconds(replace(inside, moved=((name, HOST),))) for name in parts]
+    assert all(seconds(inside) < one < seconds(whole) for one in some)

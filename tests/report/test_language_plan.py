@@ -7,6 +7,7 @@ from io import StringIO
 
 from rich.console import Console
 
+from situate.language.layout import HOST
 from situate.language.planning.rivals import rivals
 from situate.report.language_plan import Answer, comparison_table, plan_figures, plan_table
 from tests.language.planning.homes import home_with, planner_of, small_model
@@ -31,6 +32,21 @@ def test_a_plan_has_its_devices_rates_and_command():
     assert f"{1 / plan.speed.decode:,.0f} tokens/s" in text
     assert "gpu0 0-3" in text
     assert text.rstrip().endswith("llama-server -m m")
+
+
+def test_divided_experts_are_named_with_their_layer():
+    planner, plan = planned()
+    layout = replace(plan.layout, moved=(("blk.2.ffn_down_exps.weight", HOST),))
+    text = text_of(plan_table(Answer(planner, planner.priced(layout), {}, None, [], [], "")))
+    assert "down experts of layer 2 in host memory" in text
+    assert "what is in host memory does not fit there" in text
+
+
+def test_the_gap_of_a_mixture_counts_whole_experts():
+    for mixture, words in ((True, "with whole experts"), (False, "that flags can say")):
+        planner = planner_of(small_model(mixture), home_with((4, 400, 25)))
+        text = text_of(plan_table(Answer(planner, planner.plan(), {}, None, [], [], "")))
+        assert f"optimal to the best plan {words}" in text
 
 
 def test_figures_are_those_of_the_plan():

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from situate.data.cluster import Cluster, Device, Link
 from situate.language.cache import CacheOptions
+from situate.language.expert_kinds import with_kinds
 from situate.language.home import CONTEXT_BYTES, home_of
 from situate.language.layout import HOST, Layout
 from situate.language.model import LanguageModel
@@ -66,6 +67,12 @@ def _mixtures(
         )
         order = (0, 1) if device == HOST else (0, 1, 2)
         yield name, Layout(order, layers, experts, 1), options
+    mixtures = [i for i, layer in enumerate(model.layers) if layer.experts]
+    away = tuple(HOST if i in mixtures else place for i, place in enumerate(layers))
+    whole = Layout((0, 1), layers, away, 1)
+    for kinds in (("down",), ("gate", "up", "gate_up")):
+        layout = with_kinds(model, whole, mixtures[-1], frozenset(kinds), 1, HOST)
+        yield f"{kinds[0]} experts of one layer on a GPU", layout, options
 
 
 def planned(model: LanguageModel) -> Case:

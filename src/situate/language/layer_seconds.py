@@ -6,6 +6,7 @@ over the effective rate (the roofline, DOI 10.1145/1498765.1498785).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -154,11 +155,20 @@ def _experts(layer: Layer, device: Processor, ubatch: int) -> float:
     e = layer.experts
     if e is None:
         return 0.0
-    weights = (w for w in layer.weights if w.role == "experts")
+    weights = [w for w in layer.weights if w.role == "experts"]
+    return device.launch + expert_seconds(weights, layer, device, ubatch)
+
+
+def expert_seconds(
+    weights: Sequence[Weight], layer: Layer, device: Processor, ubatch: int
+) -> float:
+    """Seconds of some tensors of a layer's experts on a device, without the constant of a layer."""
+    e = layer.experts
+    assert e is not None
     tokens, share = ubatch * e.used / e.count, read_share(layer, ubatch)
     # A batch of few tokens an expert fills only a part of a matrix unit's tile.
     fill = tokens / (tokens + TILE) if device.cores == 0 and ubatch > SHORT_BATCH else 1.0
-    return device.launch + sum(_weight_seconds(w, device, tokens / fill, share) for w in weights)
+    return sum(_weight_seconds(w, device, tokens / fill, share) for w in weights)
 
 
 def _attention(

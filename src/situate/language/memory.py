@@ -192,10 +192,11 @@ def _estimated(
 ) -> list[int]:
     """Compute buffers by the largest moments of a graph that is not replayed."""
     sizes, head = model.sizes, layout.output
-    uploading = layout.op_offload and bool(layout.order) and options.ubatch >= OFFLOAD_BATCH
+    uploading = _uploads(layout, options.ubatch)
     gate, down = _largest_uploads(model, layout) if uploading else (0, 0)
     first = layout.order[0] if layout.order else HOST
     matrix = max((w.size for w in (*model.output, *model.embedding)), default=0)
+    homes = _expert_homes(model, layout)
     peaks = []
     for d in range(gpus):
         layers = [i for i, place in enumerate(layout.layers) if place == d]
@@ -205,37 +206,57 @@ def _estimated(
         spread = layout.split == "tensor"
         contents = Contents(
             attention=bool(layers) or spread,
-            experts=any(
-                place == d and model.layers[i].experts for i, place in enumerate(layout.experts)
-            )
+            experts=any(d in there and model.layers[i].experts for i, there in enumerate(homes))
             or (spread and sizes.experts is not None),
             dense=any(model.layers[i].experts is None for i in layers) or spread,
             output=head == d or spread,
             gate=gate if d == first else 0,
             down=down if d == first else 0,
             head=matrix if uploading and d == first and head == HOST else 0,
-            visitors=not uploading and any(layout.experts[i] != d for i in layers),
+            visitors=not uploading and any(homes[i] != {d} for i in layers),
         )
         peaks.append(accelerator_peak(sizes, options, contents, build))
     on_host = Contents(
         experts=not uploading
         and any(
-            place == HOST and layer.experts
-            for place, layer in zip(layout.experts, model.layers, strict=True)
+            HOST in there and layer.experts
+            for there, layer in zip(homes, model.layers, strict=True)
         )
     )
     return [*peaks, host_peak(sizes, options, on_host, build, bool(layout.order))]
 
 
+def _expert_homes(model: LanguageModel, layout: Layout) -> list[set[int]]:
+    """(layers,) the devices of each layer's experts, or of the layer without any."""
+    homes = [{place} for place in layout.experts]
+    if layout.moved:
+        moved = dict(layout.moved)
+        for layer, there, place in zip(model.layers, homes, layout.experts, strict=True):
+            if layer.experts:
+                names = (w.name for w in layer.weights if w.role == "experts")
+                there.update(moved.get(name, place) for name in names)
+    return homes
+
+
+def largest_upload(model: LanguageModel, layout: Layout) -> int:
+    """Bytes of the largest matrix that the first GPU computes with from host memory, or 0."""
+    return max(_largest_uploads(model, layout)) if _uploads(layout, layout.ubatch) else 0
+
+
+def _uploads(layout: Layout, ubatch: int) -> bool:
+    return layout.op_offload and bool(layout.order) and ubatch >= OFFLOAD_BATCH
+
+
 def _largest_uploads(model: LanguageModel, layout: Layout) -> tuple[int, int]:
     """Bytes of the largest host matrix into hidden units, and of the largest one out of them."""
+    moved = dict(layout.moved)
     host = [
         weight
         for layer, place, expert_place in zip(
             model.layers, layout.layers, layout.experts, strict=True
         )
         for weight in layer.weights
-        if (expert_place if weight.role == "experts" else place) == HOST
+        if moved.get(weight.name, expert_place if weight.role == "experts" else place) == HOST
     ]
     return (
         max((weight.size for weight in host if "down" not in weight.name), default=0),

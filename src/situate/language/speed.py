@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from situate.language.layer_seconds import Floats, LayerSeconds, Timetable
+from situate.language.compute_buffers import F32
+from situate.language.expert_kinds import divided_layers, expert_kind, expert_places
+from situate.language.layer_seconds import (
+    Floats,
+    LayerSeconds,
+    Timetable,
+    expert_seconds,
+    read_share,
+)
 from situate.language.layout import HOST, Layout
 from situate.language.memory import OFFLOAD_BATCH, is_pipelined
+from situate.language.model import Weight
 
 DECODE_ERROR, PREFILL_ERROR = 0.11, 0.25
 """Median relative errors of tokens/s on published rigs (docs/homes.md)."""
@@ -75,6 +84,8 @@ def phase_parts(times: Timetable, layout: Layout, ubatch: int, depth: int) -> di
     places, experts = np.array(layout.layers), np.array(layout.experts)
     layers = np.arange(len(places))
     mixtures = np.array([layer.experts is not None for layer in times.model.layers])
+    divided = divided_layers(layout) if layout.moved else []
+    mixtures[divided] = False
 
     def add(kind: str, devices: np.typing.NDArray[np.int64], seconds: Floats) -> None:
         on_host = devices == HOST
@@ -94,12 +105,66 @@ def phase_parts(times: Timetable, layout: Layout, ubatch: int, depth: int) -> di
         parts["upload"] += float((upload[sent] - compute[sent]).sum())
         visits = t.crossing[visit, workers] + t.crossing[workers, visit]
         parts["crossing"] += float(visits.sum())
+    for number in divided:
+        _add_divided_experts(times, layout, number, ubatch, first, parts)
     caches = np.full_like(places, HOST) if layout.host_cache else places
     add("attention", caches, t.attention[layers, caches])
     route = np.array([HOST, *layout.layers, layout.output])
     parts["crossing"] += float(t.crossing[route[:-1], route[1:]].sum())
     add("weights", route[-1:], t.output[route[-1:]])
     return parts
+
+
+def _add_divided_experts(
+    times: Timetable,
+    layout: Layout,
+    number: int,
+    ubatch: int,
+    first: int,
+    parts: dict[str, float],
+) -> None:
+    """Add a layer whose kinds of experts lie on several devices.
+
+    The input goes to each device with a matrix into hidden units, the hidden units to the matrix
+    out of them, and the output back to the layer.
+
+    Args:
+        times: with the model and the home.
+        layout: where everything is.
+        number: of the layer.
+        ubatch: tokens that pass at once.
+        first: the GPU that computes with the host's weights, or `HOST`.
+        parts: seconds by part.
+    """
+    home, layer, trunk = times.home, times.model.layers[number], layout.layers[number]
+    e = layer.experts
+    assert e is not None
+    share, down = read_share(layer, ubatch), trunk
+    weights: dict[int, list[Weight]] = {}
+    inputs: set[int] = set()
+    for weight, place in expert_places(times.model, layout, number):
+        worker = first if place == HOST else place
+        weights.setdefault(worker, []).append(weight)
+        if worker != place:
+            speed = home.upload * home.bandwidth[HOST][worker]
+            parts["upload"] += weight.size * share / speed
+        if expert_kind(weight.name) == "down":
+            down = worker
+        else:
+            inputs.add(worker)
+    for worker, members in weights.items():
+        device, side = home.processors[worker], "host" if worker == HOST else "accelerator"
+        parts[f"{side} layers"] += device.launch
+        parts[f"{side} weights"] += expert_seconds(members, layer, device, ubatch)
+    stream, hidden = (F32 * ubatch * n for n in (times.model.sizes.width, e.used * e.width))
+    trips = [
+        *((trunk, worker, stream) for worker in inputs),
+        *((worker, down, hidden) for worker in inputs),
+        (down, trunk, stream),
+    ]
+    for a, b, size in trips:
+        if a != b:
+            parts["crossing"] += home.latency[a][b] + size / home.bandwidth[a][b]
 
 
 def _divided_parts(

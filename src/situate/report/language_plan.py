@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from situate.language.expert_kinds import divided_layers, expert_kind, expert_places
 from situate.language.layout import HOST
 from situate.language.model import LanguageModel
 from situate.language.planning.advice import Change
@@ -85,7 +86,9 @@ def _facts(answer: Answer) -> Iterator[tuple[str, str]]:
     if work.drafting is not None:
         yield "draft", _draft_text(work.drafting, answer.decode_alone)
     if plan.gap is not None:
-        yield "gap", f"{gap_text(plan.gap)} to the best plan that flags can say"
+        mixture = any(layer.experts for layer in planner.model.layers)
+        rest = "with whole experts" if mixture else "that flags can say"
+        yield "gap", f"{gap_text(plan.gap)} to the best plan {rest}"
     if answer.floor is not None:
         times = plan.seconds / answer.floor
         yield "bound", f"no placement at all is more than {times:.2f} times as fast"
@@ -148,13 +151,18 @@ def _layers_text(planner: Planner, plan: HomePlan) -> str:
         f"{names[device]} {layers.index(device)}-{len(layers) - 1 - layers[::-1].index(device)}"
         for device in dict.fromkeys(layers)
     ]
+    divided = divided_layers(plan.layout)
     away = [
         i
         for i, (place, other) in enumerate(zip(layers, plan.layout.experts, strict=True))
-        if place != other
+        if place != other and i not in divided
     ]
     if away:
         parts.append(f"experts of {plural(len(away), 'layer')} in host memory")
+    for i in divided:
+        places = expert_places(planner.model, plan.layout, i)
+        kinds = sorted({expert_kind(weight.name) for weight, place in places if place == HOST})
+        parts.append(f"{' and '.join(kinds)} experts of layer {i} in host memory")
     return ", ".join([*parts, f"output on {names[plan.layout.output]}"])
 
 
@@ -165,7 +173,8 @@ def _cache_text(plan: HomePlan) -> str:
 
 def _fullest(planner: Planner, plan: HomePlan) -> str:
     """GPUs without room for another layer of the host's."""
-    if HOST not in (*plan.layout.layers, *plan.layout.experts):
+    moved = (place for _, place in plan.layout.moved)
+    if HOST not in (*plan.layout.layers, *plan.layout.experts, *moved):
         return ""
     names = [planner.home.accelerators[gpu].name for gpu in plan.layout.order]
     return f"{', '.join(names)}: what is in host memory does not fit there" if names else ""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from situate.language.expert_kinds import with_kinds
+from situate.language.layout import HOST
 from situate.language.planning.advice import changes, idle_gpus, phase_shares
 from tests.language.planning.homes import home_with, planner_of, small_model
 
@@ -15,6 +17,22 @@ def test_shares_add_up(phase):
     shares = phase_shares(planner, planner.plan(), phase)
     assert sum(shares.values()) == pytest.approx(1)
     assert list(shares.values()) == sorted(shares.values(), reverse=True)
+
+
+def test_divided_experts_take_their_part_of_the_time_in_host_memory():
+    planner = planner_of(small_model(), home_with((4, 400, 25), host=(8, 20)))
+    layout = planner.plan().layout
+    parts = [
+        phase_shares(planner, planner.priced(other), "decode").get("experts in host memory", 0.0)
+        for other in (
+            layout,
+            with_kinds(planner.model, layout, 2, frozenset({"gate", "up"}), 0, HOST),
+            with_kinds(planner.model, layout, 2, frozenset({"up"}), 0, HOST),
+            with_kinds(planner.model, layout, 2, frozenset(), 0, HOST),
+        )
+    ]
+    assert parts == sorted(parts)
+    assert len({*parts}) == 4
 
 
 def test_a_model_on_one_gpu_takes_its_time_there():

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from situate.language.cache import CacheOptions
+from situate.language.expert_kinds import kind_sizes, with_kinds
 from situate.language.layout import HOST, Layout
 from situate.language.planning.capacity import Capacity, alike, free_bytes, layer_loads, memory_of
 from tests.language.planning.homes import all_layouts, home_with, homes, small_model
@@ -65,8 +66,32 @@ def test_few_layers_have_the_buffers_of_all(home, data):
         experts=(layout.experts[0],) * 2 + layout.experts,
     )
     capacity = Capacity(model, home, OPTIONS)
-    memory = memory_of(model, layout, OPTIONS, home)
-    assert capacity.beside(layout) == pytest.approx(capacity.exactly_beside(layout, memory))
+    assert capacity.beside(layout) == pytest.approx(capacity.beside_all(layout))
+
+
+def test_bytes_of_divided_experts_lie_where_they_are():
+    model, home = small_model(), home_with((4, 400, 25))
+    capacity = Capacity(model, home, OPTIONS)
+    layout = Layout((0,), (0,) * 4, (HOST,) * 4, 0)
+    divided = with_kinds(model, layout, 1, frozenset({"down"}), 0, HOST)
+    change = capacity.layer_bytes(divided) - capacity.layer_bytes(layout)
+    size = kind_sizes(model.layers[1])["down"]
+    assert change.tolist() == [size, -size]
+    assert capacity.beside(divided) == pytest.approx(capacity.beside_all(divided))
+    assert capacity.exactly().fits(divided)
+
+
+# Bounds of rules hold for exact buffers.
+@settings(max_examples=20)
+@given(home=homes(most=2), mixture=st.booleans(), data=st.data())
+def test_a_layout_that_fits_exactly_fits_by_rules(home, mixture, data):
+    model = small_model(mixture, layers=3)
+    layouts = list(all_layouts(model, len(home.accelerators), (128, 512)))
+    layout = data.draw(st.sampled_from(layouts))
+    capacity = Capacity(model, home, OPTIONS)
+    exactly = capacity.exactly()
+    assert (capacity.beside(layout) <= exactly.beside_all(layout) + 1e-6).all()
+    assert capacity.fits(layout) or not exactly.fits(layout)
 
 
 # GPUs are alike if they may change places.

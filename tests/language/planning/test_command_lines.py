@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from situate.language.cache import CacheOptions
+from situate.language.expert_kinds import with_kinds
 from situate.language.layout import HOST, Layout
 from situate.language.planning.command_lines import flags
 from situate.language.planning.flags import parse_flags
@@ -30,7 +31,7 @@ def layouts(draw):
         layers += [device] * (end - len(layers))
     away = draw(st.lists(st.booleans(), min_size=6, max_size=6))
     experts = [HOST if gone else place for gone, place in zip(away, layers, strict=True)]
-    return gpus, Layout(
+    layout = Layout(
         order,
         tuple(layers),
         tuple(experts),
@@ -40,6 +41,10 @@ def layouts(draw):
         draw(st.sampled_from([128, 512, 4096])),
         draw(st.booleans()),
     )
+    for number in draw(st.lists(st.integers(0, 5), max_size=2)) if order else ():
+        kinds = draw(st.frozensets(st.sampled_from(["gate", "up", "down"])))
+        layout = with_kinds(MODEL, layout, number, kinds, order[0], HOST)
+    return gpus, layout
 
 
 # Writing a layout and reading its flags gives the layout.

@@ -9,7 +9,8 @@ import pytest
 from situate.errors import PlanError
 from situate.language.cache import CacheOptions
 from situate.language.layout import HOST, Layout
-from situate.language.planning.exports import ENGINES, Export
+from situate.language.memory import largest_upload
+from situate.language.planning.exports import ENGINES, Export, ik_memory_note
 from situate.language.planning.workload import Drafting
 from tests.language.planning.homes import small_model
 
@@ -47,6 +48,27 @@ def test_ik_llama_cpp_spells_some_flags_otherwise():
     assert "-op -1,0" in text
 
 
+# ik_llama.cpp: its buffers are counted by rules, with an upload that finds no gap.
+@pytest.mark.parametrize(("gib", "words"), [(8, "by rules they fit"), (0.07, "card0 may lack ")])
+def test_memory_of_ik_llama_cpp_is_not_replayed(gib, words):
+    layout = Layout((0,), (0,) * 4, (HOST,) * 4, 0)
+    whole = replace(export(layout, small_model()), names=("card0", "card1"))
+    note = ik_memory_note(replace(whole, memory=[gib * 2**30] * 2))
+    assert note.startswith("ik_llama.cpp: buffers of its own graph are not replayed; by rules ")
+    assert words in note
+
+
+def test_an_upload_that_finds_no_gap_may_be_missing():
+    model = small_model()
+    layout = Layout((0,), (0,) * 4, (HOST,) * 4, 0)
+    whole = replace(export(layout, model), names=("card0", "card1"))
+    lacks = [
+        float(ik_memory_note(replace(whole, layout=one, memory=[0.0] * 2)).split()[14])
+        for one in (replace(layout, op_offload=False), layout)
+    ]
+    assert lacks[1] - lacks[0] >= largest_upload(model, layout) / 2**20 - 1
+
+
 @pytest.mark.parametrize(
     ("engine", "layout"),
     [
@@ -54,6 +76,8 @@ def test_ik_llama_cpp_spells_some_flags_otherwise():
         ("exllama", PARTIAL),
         ("ollama", replace(WHOLE, split="tensor")),
         ("ollama", replace(WHOLE, host_cache=True)),
+        ("ollama", replace(WHOLE, moved=(("blk.1.ffn_up_exps.weight", HOST),))),
+        ("vllm", replace(WHOLE, moved=(("blk.1.ffn_up_exps.weight", HOST),))),
         ("ik_llamacpp", replace(WHOLE, split="tensor")),
     ],
 )

@@ -67,7 +67,9 @@ def test_an_override_moves_the_output():
 
 
 def test_tensors_that_a_layout_cannot_move_are_noted():
-    assert "8 tensors" in launch("-dev CUDA0 -ot ffn_up_exps=CPU -ot attn_output=CPU").notes[0]
+    assert "4 tensors" in launch("-dev CUDA0 -ot ffn_up_exps=CPU -ot attn_output=CPU").notes[0]
+    assert len(launch("-dev CUDA0 -ot ffn_up_exps=CPU -ot attn_output=CPU").layout.moved) == 8
+    assert not launch("-dev CUDA0 -ot ffn_up_exps=CPU").notes
 
 
 def test_other_flags_fill_in_the_settings():

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
+from msgspec import structs
 
 from situate.errors import PlanError, ReadError
+from situate.language.expert_kinds import with_kinds
+from situate.language.layout import HOST, Layout
 from situate.language.planning.plan_file import (
     is_language_plan,
     language_plan,
@@ -34,6 +38,20 @@ def test_a_file_has_the_layout_that_was_written(file):
     content = read_plan(path)
     assert content.layout() == plan.layout
     content.check(small_model(), HOME)
+
+
+def test_divided_experts_are_in_the_file(tmp_path):
+    model = small_model()
+    planner = planner_of(model, HOME)
+    away = Layout((0,), (0,) * 4, (HOST,) * 4, 0)
+    plan = planner.priced(with_kinds(model, away, 2, frozenset({"down"}), 0, HOST))
+    content = language_plan(plan, model, HOME)
+    write_plan(content, tmp_path / "plan.json")
+    assert read_plan(tmp_path / "plan.json").layout() == plan.layout
+    for name in ("blk.99.ffn_up_exps.weight", "output.weight"):
+        other = structs.replace(content, moved={name: "gpu0"})
+        with pytest.raises(PlanError, match=f"moves '{re.escape(name)}', which is none of small's"):
+            other.check(model, HOME)
 
 
 def test_a_plan_of_another_model_or_home_is_refused(file):

@@ -26,10 +26,26 @@ def test_relaxed_settings_are_below_solved_ones():
             assert layout is None
 
 
+def test_bounds_without_limits_of_memory_are_below_those_with_them():
+    search = search_of((0.075, 400, 4), (0.08, 900, 25))
+    for setting in search.settings():
+        assert search._without_limits(setting) <= search.relaxed(setting) * (1 + 1e-9)
+
+
+def test_bounds_of_settings_are_computed_once_for_both_kinds_of_buffers():
+    search = search_of((0.075, 400, 4))
+    exactly = search.exactly()
+    search.best()
+    assert exactly.capacity.exact
+    assert not search.capacity.exact
+    assert exactly.best()[1] <= exactly.seconds(exactly.best()[0])
+    assert exactly._relaxed is search._relaxed
+
+
 def test_a_limit_leaves_faster_layouts_alone():
     search = search_of((0.075, 400, 4))
     layout, bound = search.best()
-    seconds = search._seconds(layout)
+    seconds = search.seconds(layout)
     assert 0.9 * seconds < bound <= seconds
     assert search.best(limit=seconds)[0] is None
     assert search.best(limit=1.01 * seconds)[0] == layout

@@ -24,7 +24,7 @@ from situate.language.model import LanguageModel
 from situate.language.phase_graph import PassSize, phase_graph
 from situate.language.planning.advice import changes, idle_gpus, phase_shares
 from situate.language.planning.drafting import home_beside
-from situate.language.planning.exports import ENGINES, Export
+from situate.language.planning.exports import ENGINES, Export, ik_memory_note
 from situate.language.planning.fit_params import (
     Comparison,
     compare_with_engine,
@@ -105,7 +105,7 @@ def _show(
         floor_seconds(planner),
         changes(planner, plan),
         idle_gpus(planner, plan),
-        _command_line(planner, plan, path, "llamacpp"),
+        ENGINES["llamacpp"](_export(planner, plan, path)),
         _decode_seconds(alone),
         _engine_memory(planner, plan, path),
     )
@@ -144,10 +144,10 @@ def _decode_seconds(planner: Planner | None) -> float | None:
         return None
 
 
-def _command_line(planner: Planner, plan: HomePlan, path: str, engine: str) -> str:
-    """A plan as an engine's command or configuration."""
+def _export(planner: Planner, plan: HomePlan, path: str) -> Export:
+    """A plan to write as an engine's command or configuration."""
     gpus = planner.home.accelerators
-    export = Export(
+    return Export(
         plan.layout,
         plan.options,
         planner.model,
@@ -157,7 +157,6 @@ def _command_line(planner: Planner, plan: HomePlan, path: str, engine: str) -> s
         plan.work.drafting,
         [gpu.name for gpu in gpus],
     )
-    return ENGINES[engine](export)
 
 
 def compare_language_model(
@@ -260,9 +259,11 @@ def export_language_plan(
         raise SituateError(f"{path}: give --cluster, the file that the plan was made for")
     network, home = read_language_model(model, quant), home_of(Cluster.find(cluster))
     planner, plan = _of_file(network, home, path)
-    text = _command_line(planner, plan, model, to)
-    write_bytes(out, text.encode() + b"\n")
+    export = _export(planner, plan, model)
+    write_bytes(out, ENGINES[to](export).encode() + b"\n")
     note(f"wrote {out}")
+    if to == "ik_llamacpp":
+        note(ik_memory_note(export))
     if not plan.feasible:
         note("warning: the plan does not fit")
 

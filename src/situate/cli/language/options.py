@@ -28,6 +28,26 @@ Quant = Annotated[
     ),
 ]
 
+Context = Annotated[
+    int | None,
+    typer.Option(
+        "--context",
+        min=1,
+        metavar="TOKENS",
+        help="Of a language model: tokens of the cache, of all slots together. Default: those of "
+        "the request or the pass.",
+    ),
+]
+
+CacheType = Annotated[
+    str | None,
+    typer.Option(
+        "--cache-type",
+        metavar="TYPE",
+        help="Of a language model: type of its cache, such as q8_0. Default: f16.",
+    ),
+]
+
 
 def is_language(model: str) -> bool:
     """True if a command's argument is a language model's file or folder."""
@@ -51,15 +71,7 @@ class LanguageOptions:
             "'compare' takes several with semicolons between them.",
         ),
     ] = None
-    context: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="TOKENS",
-            help="Of a language model: tokens of the cache, of all slots together. Default: those "
-            "of the request.",
-        ),
-    ] = None
+    context: Context = None
     prompt: Annotated[
         int | None,
         typer.Option(
@@ -76,14 +88,7 @@ class LanguageOptions:
         int | None,
         typer.Option(min=1, max=1024, metavar="N", help="Of a language model: requests at once."),
     ] = None
-    cache_type: Annotated[
-        str | None,
-        typer.Option(
-            "--cache-type",
-            metavar="TYPE",
-            help="Of a language model: type of its cache, such as q8_0. Default: f16.",
-        ),
-    ] = None
+    cache_type: CacheType = None
     draft: Annotated[
         str | None,
         typer.Option(
@@ -200,22 +205,8 @@ class PassOptions:
             min=1, metavar="TOKENS", help="Of a language model: tokens of a prefill. Default: 512."
         ),
     ] = None
-    context: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="TOKENS",
-            help="Of a language model: tokens that its cache holds. Default: those of the pass.",
-        ),
-    ] = None
-    cache_type: Annotated[
-        str | None,
-        typer.Option(
-            "--cache-type",
-            metavar="TYPE",
-            help="Of a language model: type of its cache, such as q8_0. Default: f16.",
-        ),
-    ] = None
+    context: Context = None
+    cache_type: CacheType = None
     quant: Quant = None
 
     def refuse(self) -> None:

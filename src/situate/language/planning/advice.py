@@ -11,8 +11,9 @@ import numpy as np
 
 from situate.errors import SituateError
 from situate.language.cache import CacheOptions
+from situate.language.expert_kinds import divided_layers, expert_places
 from situate.language.home import Home
-from situate.language.layout import HOST
+from situate.language.layout import HOST, Layout
 from situate.language.model import LanguageModel, assemble, gguf_layer, typed_weights
 from situate.language.planning.planner import HomePlan, Planner
 from situate.language.planning.prices import PriceList, Prices
@@ -69,19 +70,28 @@ def _parts(planner: Planner, plan: HomePlan, prices: Prices) -> Mapping[str, flo
         if seconds > 0:
             parts[name] = parts.get(name, 0.0) + float(seconds)
 
+    shares = {i: 1.0 for i, place in enumerate(layout.experts) if place != layout.layers[i]}
+    shares |= {i: _host_share(planner.model, layout, i) for i in divided_layers(layout)}
     for i, (device, expert) in enumerate(zip(layout.layers, layout.experts, strict=True)):
         name = processors[device].name
-        if expert == device:
+        if expert == device and i not in shares:
             add(name, prices.home[i, device])
             continue
         # The trunk of a layer alone: its whole time less that of its experts on the device.
-        extra = prices.away[i, device] - prices.home[i, device]
+        extra = (prices.away[i, device] - prices.home[i, device]) * shares[i]
         add("experts in host memory", max(extra, 0.0))
         add(name, prices.home[i, device])
     route = [HOST, *layout.layers, layout.output]
     add("crossings", sum(prices.crossing[a, b] for a, b in pairwise(route)))
     add(processors[layout.output].name, prices.output[layout.output])
     return parts
+
+
+def _host_share(model: LanguageModel, layout: Layout, number: int) -> float:
+    """The share of a layer's experts in host memory."""
+    places = list(expert_places(model, layout, number))
+    on_host = sum(weight.size for weight, place in places if place == HOST)
+    return on_host / sum(weight.size for weight, _ in places)
 
 
 def changes(planner: Planner, plan: HomePlan) -> list[Change]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from situate.language.cache import CacheOptions
+from situate.language.expert_kinds import divided_layers, expert_places
 from situate.language.home import Home
 from situate.language.layer_seconds import Floats, layer_kinds
 from situate.language.layout import HOST, Layout
@@ -60,10 +62,11 @@ class Capacity:
     """The room of a home for the layers of a model, beside buffers that depend on the layout.
 
     Buffers by rules depend on the kinds of layers on a device, and not on their number. So they are
-    computed for a model with at most two layers of each kind on each device.
+    computed for a model with at most two layers of each kind on each device. With their margin they
+    are never above exact ones with theirs, so that a layout that fits exactly fits by rules too.
 
-    Args:
-        exact: with exact compute buffers, as in `device_memory`, of all layers.
+    Attributes:
+        exact: layouts have to fit with exact compute buffers, as in `device_memory`.
     """
 
     def __init__(
@@ -90,30 +93,65 @@ class Capacity:
     def layer_bytes(self, layout: Layout) -> Floats:
         """(GPUs + 1,) bytes of the layers on each device, their cache included."""
         loads = self.loads(layout.ubatch, layout.host_cache)
-        return _sums(layout, loads, self.loads(layout.ubatch, False), len(self.memory))
+        sums = _sums(layout, loads, self.loads(layout.ubatch, False), len(self.memory))
+        return sums + self._moved_bytes(layout)
+
+    def _moved_bytes(self, layout: Layout) -> Floats:
+        """(GPUs + 1,) bytes by which experts away from the rest of their layer's change sums."""
+        changes = np.zeros(len(self.memory))
+        for number in divided_layers(layout) if layout.moved else ():
+            for weight, place in expert_places(self.model, layout, number):
+                changes[place] += weight.size
+                changes[layout.experts[number]] -= weight.size
+        return changes
 
     def beside(self, layout: Layout) -> Floats:
         """(GPUs + 1,) bytes of each device beside layers: output, buffers, context and margin."""
         model, small = self._condensed(layout)
-        memory = memory_of(model, small, self.options, self.home, self.exact)
+        memory = memory_of(model, small, self.options, self.home)
         options = replace(self.options, ubatch=layout.ubatch)
         loads, whole = (layer_loads(model, options, on) for on in (layout.host_cache, False))
-        beside: Floats = _totals(memory) - _sums(small, loads, whole, len(self.memory))
+        sums = _sums(small, loads, whole, len(self.memory)) + self._moved_bytes(layout)
+        beside: Floats = _totals(memory) - sums
         return beside
 
-    def exactly_beside(self, layout: Layout, memory: Sequence[DeviceMemory]) -> Floats:
-        """The same bytes, by the memory of the whole layout."""
+    def exactly(self) -> Capacity:
+        """The same, for layouts that fit with exact compute buffers."""
+        other = copy(self)
+        other.exact = True
+        return other
+
+    def beside_all(self, layout: Layout) -> Floats:
+        """The bytes of `beside` by the memory of all layers, exact where that is required."""
+        memory = memory_of(self.model, layout, self.options, self.home, self.exact)
         beside: Floats = _totals(memory) - self.layer_bytes(layout)
         return beside
 
+    def free(self, layout: Layout) -> Floats:
+        """(GPUs + 1,) bytes that stay free on each device, by `beside_all`."""
+        free: Floats = self.memory - self.beside_all(layout) - self.layer_bytes(layout)
+        return free
+
+    def fits(self, layout: Layout) -> bool:
+        """True if a layout fits by rules and, where that is required, with exact buffers."""
+        return self.leaves_room(layout, self.beside(layout)) and (
+            not self.exact or self.leaves_room(layout, self.beside_all(layout))
+        )
+
+    def leaves_room(self, layout: Layout, beside: Floats) -> bool:
+        """True if the layers of a layout fit beside so many bytes on each device."""
+        layers = self.layer_bytes(layout)
+        free = self.memory - beside - layers
+        return bool(((free >= 0) | (beside + layers == 0)).all())
+
     def _condensed(self, layout: Layout) -> tuple[LanguageModel, Layout]:
-        """The first and the last layer of each kind on each device."""
-        if self.exact:
-            return self.model, layout
+        """The first and the last layer of each kind on each device, and those whose experts are
+        divided."""
         ends: dict[tuple[int, int, int], list[int]] = {}
         for i, key in enumerate(zip(self._kinds, layout.layers, layout.experts, strict=True)):
             ends.setdefault(key, [i, i])[1] = i
-        members = sorted({i for pair in ends.values() for i in pair})
+        divided = divided_layers(layout) if layout.moved else []
+        members = sorted({i for pair in ends.values() for i in pair}.union(divided))
         small = replace(
             layout,
             layers=tuple(layout.layers[i] for i in members),
@@ -174,7 +212,7 @@ class Capacity:
         model, small = self._condensed(layout)
         options = replace(self.options, ubatch=layout.ubatch)
         loads = layer_loads(model, options, layout.host_cache)
-        memory = _totals(device_memory(model, small, options, gpus, exact=self.exact, growth=False))
+        memory = _totals(device_memory(model, small, options, gpus, exact=False, growth=False))
         beside: list[float] = (memory - _sums(small, loads, loads, gpus + 1))[:gpus].tolist()
         return beside
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from situate.language.cache import CacheOptions
+from situate.language.expert_kinds import expert_kind
 from situate.language.layout import HOST, Layout
-from situate.language.model import LanguageModel
+from situate.language.model import LanguageModel, gguf_layer
 from situate.language.planning.flags import DEFAULT_BATCH
 
 OUTPUT, EMBEDDING = r"^output\.weight", r"^token_embd\.weight"
@@ -27,6 +28,7 @@ def flags(
     return [
         *_devices(layout, devices),
         *_split(layout, model),
+        *_divided_experts(layout, devices),
         *_experts(layout, model, devices),
         *_output(layout, model, devices),
         *_cache(layout, options),
@@ -60,6 +62,23 @@ def _output(layout: Layout, model: LanguageModel, devices: Sequence[str]) -> lis
         return []
     pattern = EMBEDDING if model.tied else OUTPUT
     return ["-ot", f"{pattern}={_buffer(layout.output, devices)}"]
+
+
+def _divided_experts(layout: Layout, devices: Sequence[str]) -> list[str]:
+    """Flags for single kinds of experts' matrices, which count before those for whole layers."""
+    kinds: dict[tuple[int, int], list[str]] = {}
+    for name, place in layout.moved:
+        layer, kind = gguf_layer(name), expert_kind(name)
+        if layer is not None and kind:
+            kinds.setdefault((layer, place), []).append(kind)
+    layers: dict[tuple[int, str], list[int]] = {}
+    for (layer, place), members in kinds.items():
+        layers.setdefault((place, "|".join(sorted(set(members)))), []).append(layer)
+    words = []
+    for (place, pattern), numbers in layers.items():
+        group = "|".join(map(str, numbers))
+        words += ["-ot", rf"blk\.({group})\.ffn_({pattern})_exps={_buffer(place, devices)}"]
+    return words
 
 
 def _experts(layout: Layout, model: LanguageModel, devices: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ with it or on the host. Seconds are sums over layers, and memory is limited on e
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -81,20 +81,25 @@ class Cut:
 
 
 @dataclass
-class _Table:
-    """The least seconds of the first layers, if certain GPUs are in use.
+class _Tables:
+    """The least seconds of the first layers, by the GPUs in use (as bits) and the last of them.
+
+    The last device is `HOST` if no GPU has a layer yet.
 
     Attributes:
-        least: (layers + 1,) by number of layers.
-        final: all layers, with the output on the last GPU.
+        groups: the last devices of each set of GPUs.
+        least: (sets, devices, layers + 1) by number of layers.
+        final: (sets, devices) all layers, with the output on the last GPU.
     """
 
+    groups: dict[int, list[int]]
     least: Floats
-    final: float = np.inf
+    final: Floats
 
-
-Tables = Mapping[int, Mapping[int, _Table]]
-"""Tables by the GPUs in use, as bits, and the last of them; `HOST` if it has no layer yet."""
+    def add(self, used: int, last: int, least: Floats, final: float = np.inf) -> None:
+        """Seconds of one more set."""
+        self.groups.setdefault(used, []).append(last)
+        self.least[used, last], self.final[used, last] = least, final
 
 
 @dataclass
@@ -134,20 +139,21 @@ class Cutter:
     def best(self) -> Cut | None:
         """The fastest cut; None if none fits."""
         tables = self._tables()
+        shortest = np.minimum(tables.final, tables.least[:, :, -1])
         least, choice = np.inf, None
-        for used, group in tables.items():
-            for last, table in group.items():
-                if min(table.final, table.least[-1]) >= least:
+        for used, group in tables.groups.items():
+            for last in group:
+                if shortest[used, last] >= least:
                     continue
-                for seconds, output in self._endings(used, last, table):
+                for seconds, output in self._endings(tables, used, last):
                     if seconds < least and not self.required & ~_bits(used, output):
                         least, choice = seconds, (used, last, output)
         return None if choice is None else self._traced(tables, least, *choice)
 
-    def _endings(self, used: int, last: int, table: _Table) -> Iterator[tuple[float, int]]:
+    def _endings(self, tables: _Tables, used: int, last: int) -> Iterator[tuple[float, int]]:
         """Seconds of all layers with each place of the output."""
         if last != HOST:
-            yield table.final + float(self.prices.output[last]), last
+            yield float(tables.final[used, last] + self.prices.output[last]), last
         # Without a GPU nothing computes for the host, as the prices of a first GPU have it.
         computing = bool(used) or self.first is None
         others = [HOST] if self.host_parts and computing else []
@@ -155,7 +161,7 @@ class Cutter:
         if last == HOST and used and self.room.output[used.bit_length() - 1] >= 0:
             others.append(used.bit_length() - 1)
         for output in others:
-            seconds = table.least[-1] + self.prices.crossing[last, output]
+            seconds = tables.least[used, last, -1] + self.prices.crossing[last, output]
             yield float(seconds + self.prices.output[output]), output
 
     def _next(self, used: int) -> Iterator[int]:
@@ -171,47 +177,48 @@ class Cutter:
                 kinds.add(kind)
                 yield gpu
 
-    def _tables(self) -> Tables:
+    def _tables(self) -> _Tables:
+        gpus = len(self.kinds)
+        shape = 1 << gpus, gpus + 1
+        tables = _Tables({}, np.full((*shape, self.count + 1), np.inf), np.full(shape, np.inf))
         start = self._start()
-        tables: dict[int, dict[int, _Table]] = {0: {HOST: start}}
+        tables.add(0, HOST, start)
         if self.first is not None and not self.required and self.room.lead[self.first] >= 0:
             # The first GPU may hold no layers, and compute for the host alone.
-            tables[1 << self.first] = {HOST: start}
-        for size in range(len(self.kinds)):
+            tables.add(1 << self.first, HOST, start)
+        for size in range(gpus):
             # All sets of one size that a GPU follows are extended by it at once.
             sets: dict[int, list[int]] = defaultdict(list)
-            for used in [used for used in tables if used.bit_count() == size]:
+            for used in [used for used in tables.groups if used.bit_count() == size]:
                 for gpu in self._next(used):
                     sets[gpu].append(used)
             for gpu, members in sets.items():
-                before = np.array([self._before(tables[used], gpu) for used in members])
-                for used, table in zip(members, self._extended(before, gpu), strict=True):
-                    if np.isfinite(table.least).any() or np.isfinite(table.final):
-                        tables.setdefault(used | 1 << gpu, {})[gpu] = table
+                least, final = self._extended(self._before(tables, members, gpu), gpu)
+                fits = np.isfinite(least).any(axis=1) | np.isfinite(final)
+                for i in np.flatnonzero(fits):
+                    tables.add(members[i] | 1 << gpu, gpu, least[i], final[i])
         return tables
 
-    def _start(self) -> _Table:
-        """Layers on the host alone."""
+    def _start(self) -> Floats:
+        """(layers + 1,) seconds of layers on the host alone."""
         least = np.full(self.count + 1, np.inf)
         least[0] = 0.0
         if self.host_parts:
             least[1:] = np.cumsum(self.prices.home[:, HOST])
-        return _Table(least)
-
-    def _before(self, group: Mapping[int, _Table], gpu: int) -> Floats:
-        """(layers + 1,) the least seconds up to a GPU, whichever device is the last before it."""
-        ways = np.array(
-            [table.least + self.prices.crossing[last, gpu] for last, table in group.items()]
-        )
-        least: Floats = ways.min(axis=0)
         return least
 
-    def _extended(self, before: Floats, gpu: int) -> Iterator[_Table]:
-        """The tables of sets that a GPU follows, from (sets, layers + 1) seconds before it."""
+    def _before(self, tables: _Tables, sets: Sequence[int], gpu: int) -> Floats:
+        """(sets, layers + 1) the least seconds up to a GPU, whichever device is the last before."""
+        ways = tables.least[list(sets)] + self.prices.crossing[:, gpu, None]
+        least: Floats = ways.min(axis=1)
+        return least
+
+    def _extended(self, before: Floats, gpu: int) -> tuple[Floats, Floats]:
+        """The seconds of sets that a GPU follows, from those before it: (sets, layers + 1), and
+        (sets,) with the output."""
         segments, lasting = self._segments(gpu), self._segments_with_output(gpu)
         least = (before[:, :, None] + segments).min(axis=1)
-        finals = (before[:, :-1] + lasting).min(axis=1)
-        return map(_Table, least, map(float, finals))
+        return least, (before[:, :-1] + lasting).min(axis=1)
 
     def _segments(self, gpu: int) -> Floats:
         """(layers + 1, layers + 1) seconds of layers from the first number up to the second."""
@@ -247,23 +254,22 @@ class Cutter:
         seconds[begins >= numbers] = np.inf
         return seconds
 
-    def _traced(self, tables: Tables, seconds: float, used: int, last: int, output: int) -> Cut:
+    def _traced(self, tables: _Tables, seconds: float, used: int, last: int, output: int) -> Cut:
         """The cut that ends with a last GPU and a place of the output."""
         route: list[tuple[int, int]] = []
         away: set[int] = set()
         end, final = self.count, output == last != HOST
         while last != HOST:
-            group, used = tables[used ^ 1 << last], used ^ 1 << last
-            before = self._before(group, last)
+            used ^= 1 << last
+            before = self._before(tables, [used], last)[0]
             lasting = self._segments_with_output(last) if final else self._segments(last)[:end, end]
             begin = int((before[: len(lasting)] + lasting).argmin())
             room = self.room.last if final else self.room.inner
             away |= self._away(last, begin, end, float(room[last]))
             route.append((last, end))
             gpu, end, final = last, begin, False
-            last = min(
-                group, key=lambda one: group[one].least[end] + self.prices.crossing[one, gpu]
-            )
+            ways = tables.least[used, :, end] + self.prices.crossing[:, gpu]
+            last = min(tables.groups[used], key=lambda one: ways[one])
         lead = used.bit_length() - 1 if used else HOST
         return Cut(seconds, ((HOST, end), *reversed(route)), output, frozenset(away), lead)
 

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 from situate.errors import PlanError
 from situate.language.cache import CacheOptions
+from situate.language.compute_buffers import Build
 from situate.language.layout import HOST, Layout
+from situate.language.memory import device_memory, largest_upload
 from situate.language.model import LanguageModel
 from situate.language.planning.command_lines import flags
 from situate.language.planning.workload import Drafting
@@ -78,7 +80,8 @@ class Export:
     @property
     def host_parts(self) -> bool:
         """True if some layer or expert is in host memory."""
-        return HOST in (*self.layout.layers, *self.layout.experts)
+        moved = (place for _, place in self.layout.moved)
+        return HOST in (*self.layout.layers, *self.layout.experts, *moved)
 
 
 def _llamacpp(export: Export) -> str:
@@ -101,6 +104,28 @@ def _ik_llamacpp(export: Export) -> str:
     )
 
 
+def ik_memory_note(export: Export) -> str:
+    """A line about the memory of ik_llama.cpp, whose graph differs from llama.cpp's.
+
+    Its buffers are counted by rules. An upload that finds no gap between them adds its whole size
+    on the first GPU.
+    """
+    layout, gpus = export.layout, len(export.devices)
+    build = Build("ik_llama.cpp")
+    parts = device_memory(export.model, layout, export.options, gpus, build=build, growth=False)
+    upload = largest_upload(export.model, layout)
+    missing = []
+    for gpu in layout.order:
+        need = parts[gpu].total + parts[gpu].margin + (upload if gpu == layout.order[0] else 0)
+        if need > export.memory[gpu]:
+            lack = (need - export.memory[gpu]) / 2**20
+            missing.append(f"{export.names[gpu]} may lack {lack:,.0f} MiB")
+    rules = "they fit"
+    if missing:
+        rules = f"{', '.join(missing)}: keep more experts on the CPU, or take a smaller -ub"
+    return f"ik_llama.cpp: buffers of its own graph are not replayed; by rules {rules}"
+
+
 def _llama_swap(export: Export) -> str:
     """An entry of llama-swap's configuration, in YAML."""
     command = ["llama-server", "-m", export.path, *export.flags]
@@ -120,7 +145,7 @@ def _ollama(export: Export) -> str:
     away = [i for i, (a, b) in enumerate(zip(layout.layers, layout.experts, strict=True)) if a != b]
     if export.drafting is not None:
         raise PlanError("ollama has no setting for a draft model: export to llamacpp")
-    if away or layout.split == "tensor" or layout.host_cache:
+    if away or layout.moved or layout.split == "tensor" or layout.host_cache:
         raise PlanError(
             "ollama puts whole layers on GPUs and has no setting for experts, for the cache or for "
             "divided matrices: export to llamacpp"

@@ -15,6 +15,7 @@ from itertools import accumulate
 
 from situate.errors import SituateError
 from situate.language.cache import CacheOptions
+from situate.language.expert_kinds import expert_kind
 from situate.language.layout import HOST, Layout
 from situate.language.model import LanguageModel, Layer
 from situate.language.planning.flag_words import Words, read_words
@@ -113,8 +114,9 @@ def parse_flags(
         op_offload="--no-op-offload" not in words.switches,
         moved=tuple(moved),
     )
-    note = f"speeds are as if {len(moved)} tensors moved by -ot lay with most of their layer"
-    return Launch(layout, options, (note,) if moved else ())
+    dense = sum(not expert_kind(name) for name, _ in moved)
+    note = f"speeds are as if {dense} tensors moved by -ot lay with most of their layer"
+    return Launch(layout, options, (note,) if dense else ())
 
 
 def _options(words: Words, ubatch: int, defaults: CacheOptions) -> CacheOptions:

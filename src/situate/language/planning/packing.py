@@ -51,7 +51,8 @@ def savings_of_spans(
     # The rarer kind is counted out, the other one fills the room.
     rare, frequent = sorted(kinds, key=lambda kind: kind.members.max())
     best = np.zeros_like(free)
-    for count in range(int(rare.members.max()) + 1):
+    most = min(int(rare.members.max()), int(max(free.max(), 0.0) // rare.size))
+    for count in range(most + 1):
         rest = free - count * rare.size
         total = count * rare.saving + _filled([frequent], rest, True)
         valid = (rest >= 0) & (count <= rare.members)

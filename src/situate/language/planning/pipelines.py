@@ -14,7 +14,7 @@ import numpy as np
 
 from situate.language.layer_seconds import Floats, Timetable
 from situate.language.layout import Layout
-from situate.language.planning.capacity import Capacity, free_bytes, memory_of
+from situate.language.planning.capacity import Capacity
 from situate.language.planning.divided import groups
 from situate.language.planning.workload import Workload, speed_of
 
@@ -42,12 +42,11 @@ def best_pipeline(
     best: tuple[Layout | None, float] = (None, inf)
     finalists = 0
     for seconds, layout in ranked:
-        if finalists == FINALISTS or not _fits(capacity, layout):
+        if finalists == FINALISTS or not capacity.fits(layout):
             continue
         finalists += 1
         layout, seconds = _improved(capacity, times, work, layout, seconds)
-        memory = memory_of(capacity.model, layout, capacity.options, capacity.home, capacity.exact)
-        if seconds < best[1] and min(free_bytes(memory, capacity.home)) >= 0:
+        if seconds < best[1]:
             best = layout, seconds
     return best
 
@@ -99,7 +98,7 @@ def _improved(
         improving = False
         for other in _neighbours(layout):
             faster = speed_of(times, other, work).objective
-            if faster < seconds and _fits(capacity, other):
+            if faster < seconds and capacity.fits(other):
                 layout, seconds, improving = other, faster, True
                 break
     return layout, seconds
@@ -115,8 +114,3 @@ def _neighbours(layout: Layout) -> Iterator[Layout]:
             if min(moved) >= 1:
                 layers = tuple(np.repeat(layout.order, moved).tolist())
                 yield replace(layout, layers=layers, experts=layers)
-
-
-def _fits(capacity: Capacity, layout: Layout) -> bool:
-    used = capacity.beside(layout) + capacity.layer_bytes(layout)
-    return bool((used <= capacity.memory).all())

@@ -11,6 +11,7 @@ import msgspec
 from situate.errors import PlanError, ReadError
 from situate.files.atomic import write_bytes
 from situate.language.cache import CacheOptions
+from situate.language.expert_kinds import expert_kind
 from situate.language.home import Home
 from situate.language.layout import HOST, Layout
 from situate.language.model import LanguageModel
@@ -32,7 +33,8 @@ class LanguagePlan(
 ):
     """Where the parts of a language model lie, by the names of devices.
 
-    Times are in seconds, sizes in bytes. `layers` and `experts` have one entry a layer.
+    Times are in seconds, sizes in bytes. `layers` and `experts` have one entry a layer; `moved` has
+    the tensors that are elsewhere.
     """
 
     model: str
@@ -55,6 +57,7 @@ class LanguagePlan(
     bound: float | None
     memory: dict[str, dict[str, float]]
     version: int = 1
+    moved: dict[str, str] = {}
 
     def layout(self) -> Layout:
         """The layout with numbers of devices.
@@ -79,6 +82,7 @@ class LanguagePlan(
             self.split,
             self.ubatch,
             self.op_offload,
+            tuple((name, number(place)) for name, place in self.moved.items()),
         )
 
     def check(self, model: LanguageModel, home: Home) -> None:
@@ -88,6 +92,9 @@ class LanguagePlan(
         """
         if (self.parameters, self.bytes) != (model.parameters, model.size):
             raise PlanError(f"the plan is of {self.model}, and {model.name} has other tensors")
+        experts = {weight.name for weight in model.weights if expert_kind(weight.name)}
+        for name in self.moved.keys() - experts:
+            raise PlanError(f"the plan moves {name!r}, which is none of {model.name}'s experts")
         if self.devices != [processor.name for processor in home.processors]:
             raise PlanError(
                 f"the plan is for the devices of {self.cluster}, and {home.name} has others"
@@ -121,6 +128,7 @@ def language_plan(plan: HomePlan, model: LanguageModel, home: Home) -> LanguageP
         plan.speed.decode,
         plan.bound,
         memory,
+        moved={name: names[place] for name, place in layout.moved},
     )
 
 

@@ -10,12 +10,13 @@ from situate.errors import PlanError, SituateError
 from situate.language.cache import CacheOptions
 from situate.language.home import Home
 from situate.language.layer_seconds import Timetable
-from situate.language.layout import Layout
+from situate.language.layout import HOST, Layout
 from situate.language.memory import DeviceMemory
 from situate.language.model import LanguageModel
 from situate.language.planning.capacity import Capacity, alike, free_bytes, memory_of
 from situate.language.planning.divided import best_divided
 from situate.language.planning.pipelines import best_pipeline
+from situate.language.planning.refinement import refined
 from situate.language.planning.repair import fitting_neighbour
 from situate.language.planning.search import ROUNDING, Search
 from situate.language.planning.workload import Speed, Workload, speed_of
@@ -38,7 +39,8 @@ class HomePlan:
         speed: predicted seconds.
         memory: of each GPU, and of the host last.
         free: bytes of each GPU and of the host beyond the margin of the estimate.
-        bound: seconds that no layout of the planner's kinds is below; None without a search.
+        bound: seconds that no layout of the planner's kinds with whole experts is below; None
+            without a search.
         notes: for the user.
     """
 
@@ -58,7 +60,7 @@ class HomePlan:
 
     @property
     def gap(self) -> float | None:
-        """The share by which the plan may be slower than the best layout of this kind."""
+        """The share by which the plan may be slower than the best layout with whole experts."""
         if self.bound is None:
             return None
         gap = 1 - self.bound / self.seconds
@@ -84,7 +86,6 @@ class Planner:
         ubatches: to choose from.
         divided: also try layouts that divide every matrix over GPUs.
         required: GPUs that a plan must use, as bits.
-        exact: search with exact compute buffers too, which takes several times as long.
     """
 
     model: LanguageModel
@@ -94,7 +95,6 @@ class Planner:
     ubatches: tuple[int, ...] = UBATCHES
     divided: bool = True
     required: int = 0
-    exact: bool = False
 
     def plan(self) -> HomePlan:
         """The best plan.
@@ -104,26 +104,19 @@ class Planner:
             SituateError: the home has too many GPUs, or the context cannot be.
         """
         self.check()
-        layout, bound = self._search()
-        if layout is None:
+        search = self._layouts_in_turn()
+        plan, bound = self._searched(search)
+        if plan is not None and not plan.feasible:
+            exact, bound = self._searched(search.exactly())
+            plan = exact or fitting_neighbour(plan, True, self.priced)
+        if plan is None:
             raise PlanError(self._misfit())
-        best = self.priced(layout)
-        if not best.feasible:
-            return self._repaired(best)
-        return replace(best, bound=min(bound, best.seconds))
+        return self._refined(replace(plan, bound=min(bound, plan.seconds)), search)
 
-    def _repaired(self, plan: HomePlan) -> HomePlan:
-        """The best plan with exact buffers, where they do not fit in one.
-
-        Raises:
-            PlanError: no layout fits.
-        """
-        if not self.exact:
-            return replace(self, exact=True).plan()
-        result = fitting_neighbour(plan, True, self.priced)
-        if result is None:
-            raise PlanError(self._misfit())
-        return result
+    def _searched(self, search: Search) -> tuple[HomePlan | None, float]:
+        """The plan of the best layout, and a lower bound of the seconds of any."""
+        layout, bound = self._search(search)
+        return None if layout is None else self.priced(layout), bound
 
     def check(self) -> None:
         """
@@ -151,18 +144,30 @@ class Planner:
         free = tuple(free_bytes(memory, self.home))
         return HomePlan(layout, options, self.work, speed, memory, free, notes=notes)
 
-    def _search(self) -> tuple[Layout | None, float]:
+    def _search(self, search: Search) -> tuple[Layout | None, float]:
         """The best layout, and a lower bound of the seconds of any."""
         best, limit = None, inf
         work, outside = self._work_of_model()
-        arguments = (self.capacity, self.times, work, self.kinds, self.ubatches)
+        arguments = (search.capacity, self.times, work, self.kinds, self.ubatches)
         if self.divided:
             best, limit = best_divided(*arguments)
         pipeline, seconds = (None, inf) if self.required else best_pipeline(*arguments)
         if seconds < limit:
             best, limit = pipeline, seconds
-        in_turn, bound = self._layouts_in_turn().best(limit)
+        in_turn, bound = search.best(limit)
         return in_turn or best, min(bound, limit) + outside
+
+    def _refined(self, plan: HomePlan, search: Search) -> HomePlan:
+        """A plan that fits, with a layout that no neighbour improves."""
+        layout = plan.layout
+        proved = not plan.gap
+        if layout.split == "tensor" or self.required or (proved and HOST not in layout.experts):
+            return plan
+        other = refined(layout, search.capacity.exactly(), search.seconds, proved)
+        if other is layout or plan.bound is None:
+            return plan
+        better = self.priced(other)
+        return replace(better, bound=min(plan.bound, better.seconds))
 
     def _work_of_model(self) -> tuple[Workload, float]:
         """The work of the model alone, and the seconds of the one that drafts."""
@@ -189,7 +194,7 @@ class Planner:
     @cached_property
     def capacity(self) -> Capacity:
         """Memory of the home."""
-        return Capacity(self.model, self.home, self.options, self.exact)
+        return Capacity(self.model, self.home, self.options)
 
     def _misfit(self) -> str:
         """The reason why no layout fits."""

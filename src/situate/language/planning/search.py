@@ -2,13 +2,15 @@
 
 For each setting (ubatch, place of the cache, op offload) `cuts` finds the best cut of the layers by
 dynamic programming, first with experts that may be divided. Those seconds are a lower bound of the
-setting. Settings are tried in the order of their bounds, until none can be better.
+setting. Settings are tried in the order of their bounds, until none can be better. A bound without
+limits of memory comes first, because it needs no dynamic program.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from heapq import heapify, heappop, heappush
 from math import inf
 from typing import NamedTuple
 
@@ -16,7 +18,7 @@ import numpy as np
 
 from situate.language.layer_seconds import Floats, Timetable
 from situate.language.layout import HOST, Layout
-from situate.language.planning.capacity import Capacity, memory_of
+from situate.language.planning.capacity import Capacity
 from situate.language.planning.cuts import Cut, Cutter, Room
 from situate.language.planning.prices import PriceList, Prices
 from situate.language.planning.workload import Workload, speed_of
@@ -69,6 +71,11 @@ class Search:
     ubatches: Sequence[int]
     required: int = 0
     _prices: dict[object, Prices] = field(default_factory=dict)
+    _relaxed: dict[Setting, float] = field(default_factory=dict)
+
+    def exactly(self) -> Search:
+        """The same search for layouts that fit with exact compute buffers."""
+        return replace(self, capacity=self.capacity.exactly())
 
     def best(self, limit: float = inf) -> tuple[Layout | None, float]:
         """The fastest layout, and a lower bound of the seconds of all of them.
@@ -77,14 +84,20 @@ class Search:
             limit: only layouts with fewer seconds count.
         """
         settings = list(self.settings())
-        ranked = sorted((self.relaxed(setting), i) for i, setting in enumerate(settings))
+        queue = [(self._without_limits(setting), i, False) for i, setting in enumerate(settings)]
+        heapify(queue)
         best, bounds = None, []
-        for relaxed, i in ranked:
-            if relaxed >= limit * (1 - ROUNDING):
-                bounds.append(relaxed)
+        while queue:
+            least, i, is_relaxed = heappop(queue)
+            if least >= limit * (1 - ROUNDING):
+                bounds.append(least)
                 break
+            if not is_relaxed:
+                heappush(queue, (self.relaxed(settings[i]), i, True))
+                continue
             layout, seconds, bound = self.solved(settings[i], limit)
-            bounds.append(max(relaxed, bound))
+            self._relaxed[settings[i]] = max(least, bound)
+            bounds.append(max(least, bound))
             if layout is not None:
                 best, limit = layout, seconds
         return best, min(bounds, default=inf)
@@ -101,8 +114,22 @@ class Search:
                     yield Setting(ubatch, host_cache, True, True, head, gpus)
                 yield Setting(ubatch, host_cache, not gpus, True, None, gpus)
 
+    def _without_limits(self, setting: Setting) -> float:
+        """Seconds of a setting with every layer on its fastest device, whatever fits there."""
+        prices = self._priced(setting)
+        devices = slice(None) if setting.host_parts else slice(HOST)
+        layers = prices.home[:, devices]
+        if setting.host_parts:
+            layers = np.minimum(layers, prices.away)
+        return float(layers.min(axis=1).sum() + prices.output[devices].min())
+
     def relaxed(self, setting: Setting) -> float:
         """A lower bound of a setting's seconds; infinite if nothing fits."""
+        if setting not in self._relaxed:
+            self._relaxed[setting] = self._least_seconds(setting)
+        return self._relaxed[setting]
+
+    def _least_seconds(self, setting: Setting) -> float:
         room = self._room(setting)
         if self._overfull(setting, room):
             return inf
@@ -128,10 +155,10 @@ class Search:
             if candidate is None:
                 break
             layout, beside = candidate
-            fits = self._fits(layout, beside)
-            if fits and (seconds := self._seconds(layout)) < limit * (1 - ROUNDING):
-                beside = self._exactly_beside(layout)
-                fits = self._fits(layout, beside)
+            fits = self.capacity.leaves_room(layout, beside)
+            if fits and (seconds := self.seconds(layout)) < limit * (1 - ROUNDING):
+                beside = self.capacity.beside_all(layout)
+                fits = self.capacity.leaves_room(layout, beside)
                 if fits:
                     best, limit = layout, seconds
             following = self.capacity.measured_room(layout, beside, room)
@@ -142,18 +169,9 @@ class Search:
             room = following
         return best, limit, bound
 
-    def _seconds(self, layout: Layout) -> float:
+    def seconds(self, layout: Layout) -> float:
+        """The objective of a layout."""
         return speed_of(self.times, layout, self.work).objective
-
-    def _exactly_beside(self, layout: Layout) -> Floats:
-        capacity = self.capacity
-        memory = memory_of(capacity.model, layout, capacity.options, capacity.home, capacity.exact)
-        return capacity.exactly_beside(layout, memory)
-
-    def _fits(self, layout: Layout, beside: Floats) -> bool:
-        layers = self.capacity.layer_bytes(layout)
-        free = self.capacity.memory - beside - layers
-        return bool(((free >= 0) | (beside + layers == 0)).all())
 
     def _overfull(self, setting: Setting, room: Room) -> bool:
         """True if the layers are more than the devices hold."""
@@ -215,7 +233,7 @@ class Search:
         A rising price of the host's bytes leads to it; None if it does not.
         """
         beside = self.capacity.beside(layout)
-        price = self._seconds(layout) / max(self.capacity.model.size, 1) / 4
+        price = self.seconds(layout) / max(self.capacity.model.size, 1) / 4
         for _ in range(PENALTY_STEPS):
             host_bytes = beside[HOST] + self.capacity.layer_bytes(layout)[HOST]
             if host_bytes <= self.capacity.memory[HOST]:

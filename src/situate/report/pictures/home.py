@@ -94,9 +94,11 @@ def _weights(planner: Planner, plan: HomePlan) -> list[dict[str, float]]:
         for device in places:
             sums[device][group] = sums[device].get(group, 0.0) + weight.size / len(places)
 
+    moved = dict(layout.moved)
     for layer, place, experts in zip(model.layers, layout.layers, layout.experts, strict=True):
         for weight in layer.weights:
-            add(weight, experts if weight.role == "experts" else place)
+            home = experts if weight.role == "experts" else place
+            add(weight, moved.get(weight.name, home))
     for weight in model.embedding:
         add(weight, HOST)
     for weight in (*model.output, *(model.embedding if model.tied else ())):
