@@ -20,6 +20,7 @@ import situate
 from benchmarks.runtime import runtime_models
 from situate.data.cluster import Device
 from situate.data.costs import Costs
+from situate.data.cuts import Cuts, parse_cuts
 from situate.data.slices import Slices
 from situate.host.discover import discover
 from situate.profiling.profile import cluster_from_costs, profile
@@ -45,6 +46,7 @@ OPTIMIZERS = {
     "small_rnn": "sgd",
     "chain": "sgd",
     "diamonds": "sgd",
+    "perceptron": "sgd",
 }
 """The networks of `runtime_models`, and how they are trained."""
 
@@ -59,12 +61,14 @@ class Case:
     Attributes:
         sizes: arguments of its function; by default its own.
         slices: how many the batch is cut into; 1 for a whole one.
+        cuts: of its ops, such as `heads=2`; none for whole ops.
     """
 
     name: str
     sizes: tuple[int, ...] = ()
     training: bool = True
     slices: int = 1
+    cuts: tuple[str, ...] = ()
 
     @property
     def model_name(self) -> str:
@@ -102,7 +106,13 @@ class Case:
             optimizer=self.kind,
             name=self.model_name,
             slices=self.cut,
+            cuts=self.op_cuts,
         )
+
+    @property
+    def op_cuts(self) -> Cuts | None:
+        """The cuts of its ops."""
+        return parse_cuts(self.cuts) if self.cuts else None
 
     @property
     def inputs(self) -> tuple[torch.Tensor, ...]:
@@ -199,7 +209,7 @@ def profiled(case: Case, cluster: situate.Cluster) -> tuple[situate.Cluster, Cos
     """The cluster with measured links, and the seconds of each op of a network there. Ops are
     measured one by one, before and apart from any step of a placement."""
     kind = case.kind if case.training else None
-    costs = profile(case.model_name, cluster, kind, case.cut).costs
+    costs = profile(case.model_name, cluster, kind, case.cut, case.op_cuts).costs
     return cluster_from_costs(cluster, costs), costs
 
 

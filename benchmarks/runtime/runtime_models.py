@@ -162,3 +162,9 @@ def diamonds(batch: int = 256, width: int = 512, blocks: int = 20) -> ModelParts
     are one; for inference."""
     inputs = torch.randn(batch, width), torch.randn(batch, width)
     return Diamonds(width, blocks), inputs, regression_loss
+
+
+def perceptron(width: int = 8192) -> ModelParts:
+    """One wide hidden layer, and a batch of one sample."""
+    model = nn.Sequential(nn.Linear(1024, width), nn.ReLU(), nn.Linear(width, 1024))
+    return model, (torch.randn(1, 1024), torch.randn(1, 1024)), lambda m, x, y: F.mse_loss(m(x), y)

@@ -13,6 +13,7 @@ from situate.cli.step_options import (
     StepOptions,
     parse_dims,
 )
+from situate.data.cuts import parse_cuts
 from situate.data.slices import AutoSlices, Slices
 from situate.errors import SituateError
 
@@ -95,3 +96,9 @@ def test_the_model_is_not_read_for_a_bad_option(situate, tmp_path):
 def test_one_choice_is_made_at_a_time(options, remedy) -> None:
     with pytest.raises(SituateError, match=f"give {remedy}, or name the cuts"):
         StepOptions(cuts=["auto"], **options)
+
+
+def test_a_command_without_a_cluster_has_cuts_by_name_alone() -> None:
+    assert FixedStepOptions(cuts=["heads=2"]).capture().cuts == parse_cuts(["heads=2"])
+    with pytest.raises(SituateError, match="--cuts auto: 'plan', 'compare' and 'explain' choose"):
+        FixedStepOptions(cuts=["auto"])

@@ -13,6 +13,7 @@ from situate.errors import SituateError
 
 if TYPE_CHECKING:
     from situate.data.capture_options import CaptureOptions
+    from situate.data.cuts import Cuts
     from situate.data.slices import AutoSlices, Slices
 
 AUTO = "auto"
@@ -193,6 +194,29 @@ class FixedSliceOptions(SliceOptions):
         super().__post_init__()
 
 
+FixedCuts = Annotated[
+    list[str] | None,
+    typer.Option("--cuts", metavar="NAME=N|NAME=A:B:...", help=f"{CUTS}."),
+]
+"""Cuts for a command that has no cluster to choose them for."""
+
+
+def fixed_cuts(texts: list[str] | None) -> "Cuts | None":
+    """The cuts of ops; None for whole ops.
+
+    Raises:
+        SituateError: planning would choose them, or a text is no cut.
+    """
+    from situate.data.cuts import parse_cuts
+
+    if texts == [AUTO]:
+        raise SituateError(
+            "--cuts auto: 'plan', 'compare' and 'explain' choose for a cluster: name cuts, such as "
+            "heads=4"
+        )
+    return parse_cuts(texts) if texts else None
+
+
 @option_class
 class StepOptions:
     """The step to capture, as typed.
@@ -270,6 +294,11 @@ class FixedStepOptions(StepOptions):
     recompute: Annotated[
         str | None, typer.Option("--recompute", metavar="MODULE,...|all", help=f"{RECOMPUTE}.")
     ] = None
+    cuts: FixedCuts = None
+
+    def __post_init__(self) -> None:
+        fixed_cuts(self.cuts)
+        super().__post_init__()
 
 
 @option_class

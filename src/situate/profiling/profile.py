@@ -13,6 +13,7 @@ import msgspec
 from situate.data.cluster import Cluster, Device, Link
 from situate.data.cost_lookup import measured_as
 from situate.data.costs import Costs, MeasuredDevice, MeasuredLink
+from situate.data.cuts import Cuts
 from situate.data.graph import Graph
 from situate.data.slices import Slices
 from situate.errors import SituateError
@@ -37,7 +38,11 @@ class Profile:
 
 
 def profile(
-    model: str, cluster: Cluster, optimizer: str | None = None, slices: Slices | None = None
+    model: str,
+    cluster: Cluster,
+    optimizer: str | None = None,
+    slices: Slices | None = None,
+    cuts: Cuts | None = None,
 ) -> Profile:
     """Measure the ops of a model on the devices of this machine, and the links between them.
 
@@ -51,6 +56,7 @@ def profile(
             is measured for all.
         optimizer: the update of the training step.
         slices: of its batch, at whose size the ops are measured.
+        cuts: of its ops, at whose sizes their parts are measured.
 
     Raises:
         MissingExtra: PyTorch is not installed.
@@ -68,7 +74,7 @@ def profile(
     if others:
         check_devices([real for _, real in others], cluster)
     subject, device_costs, links, synchronisation, step = _profile_cpus(
-        model, optimizer, slices, cpus
+        model, optimizer, slices, cuts, cpus
     )
     for i in distinct_devices([device for device, _ in others]):
         device_costs.append(cuda.measure_device(subject.program, *others[i]))
@@ -89,6 +95,7 @@ def _profile_cpus(
     model: str,
     optimizer: str | None,
     slices: Slices | None,
+    cuts: Cuts | None,
     cpus: Iterable[tuple[Device, RealDevice]],
 ) -> tuple[Subject, list[MeasuredDevice], list[MeasuredLink], float, float]:
     """The model, captured while the processes start, and their measurements."""
@@ -97,7 +104,7 @@ def _profile_cpus(
         import torch  # noqa: F401 - takes a core here, as in each worker
 
         workers.start_others()
-        subject = find_subject(model, optimizer, slices)
+        subject = find_subject(model, optimizer, slices, (), cuts)
         if not pairs:
             return subject, [], [], 0.0, 0.0
         measurement = InSitu(workers, subject, [d for d, _ in pairs], [real for _, real in pairs])

@@ -100,3 +100,17 @@ def test_an_op_without_a_rule_stays_whole_and_is_said() -> None:
     graph = captured("features=2", build=median_loss)
     (warning,) = (text for text in graph.warnings if text.startswith("cuts:"))
     assert warning == "cuts: whole ops that read parts, because no rule cuts them: 1, by kthvalue"
+
+
+# Frozen weights are cut as well, though nothing updates them.
+def frozen() -> Any:
+    model, inputs, loss = decoder()
+    model.layers[0].up.weight.requires_grad_(False)
+    return model, inputs, loss
+
+
+def test_parts_of_frozen_parameters_are_held_once_too() -> None:
+    graph = captured("features=2", build=frozen)
+    held = [op for op in graph.ops if op.name.endswith("/layers.0.up.weight")]
+    assert [(op.part, op.persistent) for op in held] == [(0, 12 * 16 * 4), (1, 12 * 16 * 4)]
+    assert not any("layers.0.up.weight/" in op.name for op in graph.ops)

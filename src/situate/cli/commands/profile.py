@@ -8,7 +8,7 @@ import typer
 
 from situate.cli.option_groups import with_options
 from situate.cli.options import Cpus, Json, Optimizer
-from situate.cli.step_options import FixedSliceOptions
+from situate.cli.step_options import FixedCuts, FixedSliceOptions, fixed_cuts
 
 if TYPE_CHECKING:
     from situate.data.cluster import Cluster
@@ -43,6 +43,7 @@ def profile(
     ] = None,
     optimizer: Optimizer = None,
     slices: FixedSliceOptions,
+    cuts: FixedCuts = None,
     as_json: Json = False,
 ) -> None:
     """Measure a model's ops on the devices of this machine, and tensors between them.
@@ -62,7 +63,8 @@ def profile(
     check_outputs([model, cluster], [out, cluster_out])
     machine = _devices(cluster, cpus)
     with working(f"measuring {model}"):
-        result = measure(model, machine, optimizer, slices.fixed_slices())
+        of_ops = fixed_cuts(cuts)
+        result = measure(model, machine, optimizer, slices.fixed_slices(), of_ops)
     costs, graph = result.costs, result.graph
     for device in costs.devices:
         if device.wall > MAX_WALL_RATIO:

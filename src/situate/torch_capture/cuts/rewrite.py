@@ -14,7 +14,7 @@ from situate.torch_capture.cuts.classes import Class, Member
 from situate.torch_capture.cuts.letters import Axis, Letter, Local, Piece, local, operands
 from situate.torch_capture.cuts.rules import letters
 from situate.torch_capture.cuts.rules.views import LINEAR
-from situate.torch_capture.cuts.state import StatePart, part_name
+from situate.torch_capture.cuts.state import StatePart
 from situate.torch_capture.cuts.values import Division, Value
 from situate.torch_capture.cuts.writer import Writer
 from situate.torch_capture.flow import described_outputs, layout
@@ -57,6 +57,7 @@ class _Step:
                 self._cuts.setdefault(node, (_best(members), found, bounds))
         self._divisions = self._parameter_divisions(chosen)
         self._parts: dict[str, StatePart] = {}
+        self._parts_of: dict[str, list[StatePart]] = {}
         self._placeholders: dict[str, Value] = {}
         self._live = _live(trace)
         # By operator, the ops that no rule cuts and that read parts.
@@ -92,7 +93,7 @@ class _Step:
         own = {name: name for name in self._parts}
         trainable = {name for name, part in self._parts.items() if part.of in trace.trainable}
         copies = {
-            name: part_name(trace.copies[part.of], int(name.partition("/")[0][4:]))
+            name: part.of_copy(trace.copies[part.of])
             for name, part in self._parts.items()
             if part.of in trace.copies
         }
@@ -117,10 +118,15 @@ class _Step:
     def _parameter_divisions(self, chosen: Sequence[Chosen]) -> dict[str, Division]:
         """By parameter, the division by the first class that cuts it."""
         divisions: dict[str, Division] = {}
+        overwritten = {
+            path(descriptor.mutated_input)
+            for _, descriptor in described_outputs(self._trace.graph)
+            if type(descriptor).__name__ == "InputMutationAOTOutput"
+        }
         for found, bounds in chosen:
             for (node, _), dim, outer in sorted(found.dimensions, key=lambda d: d[1:]):
                 name = self._trace.canonical.get(state_name(node))
-                if node.op == "placeholder" and name and name in self._trace.trainable:
+                if node.op == "placeholder" and name and name not in overwritten:
                     size = node.meta["val"].shape[dim] // outer
                     scaled = tuple(bound * size // found.units for bound in bounds)
                     divisions.setdefault(name, Division(dim, outer, scaled))
@@ -141,12 +147,12 @@ class _Step:
 
         nodes = []
         for i, (begin, end) in enumerate(pairwise(division.bounds)):
-            part = StatePart(name, division.dim, division.outer, begin, end)
-            own = part_name(name, i)
-            self._parts[own] = part
+            part = StatePart(name, i, division.dim, division.outer, begin, end)
+            self._parts[part.name] = part
+            self._parts_of.setdefault(name, []).append(part)
             copy = self._writer.graph.node_copy(node)
             descriptor: Any = node.meta["desc"]
-            copy.meta["desc"] = dataclasses.replace(descriptor, target=f"model.{own}")
+            copy.meta["desc"] = dataclasses.replace(descriptor, target=f"model.{part.name}")
             copy.meta["val"] = part.view(node.meta["val"])
             copy.meta[names.PART] = i
             if division.outer > 1:
@@ -164,16 +170,14 @@ class _Step:
         import torch
 
         division = self._divisions[name]
-        for i in range(division.count):
-            own = part_name(name, i)
+        for i, part in enumerate(self._parts_of[name]):
             gradient = value.piece(division, i)
             if division.outer > 1:
-                part = self._parts[own]
                 sizes = list(gradient.meta["val"].shape)
                 sizes[part.dim : part.dim + 1] = [part.outer, part.end - part.begin]
                 view = torch.ops.aten.view.default
                 gradient = self._writer.call(gradient, view, (gradient, sizes), i)
-            of = dataclasses.replace(descriptor.grad_of, target=f"model.{own}")
+            of = dataclasses.replace(descriptor.grad_of, target=f"model.{part.name}")
             yield dataclasses.replace(descriptor, grad_of=of), gradient
 
     # Ops.

@@ -15,16 +15,27 @@ class StatePart:
 
     Attributes:
         of: the name of the parameter.
+        number: of the part, from 0.
         dim: the dimension that is divided.
         outer: the number of its ranges of equal length, each of which is divided alike.
         begin, end: of the part within a range.
     """
 
     of: str
+    number: int
     dim: int
     outer: int
     begin: int
     end: int
+
+    @property
+    def name(self) -> str:
+        """The name of the part."""
+        return self.of_copy(self.of)
+
+    def of_copy(self, name: str) -> str:
+        """The name of the same part of a copy of the parameter."""
+        return f"part{self.number}/{name}"
 
     def view(self, whole: torch.Tensor) -> torch.Tensor:
         """The part, as a view of the whole.
@@ -37,8 +48,3 @@ class StatePart:
             whole = whole.view(*before, self.outer, whole.shape[dim] // self.outer, *after)
             dim += 1
         return whole.narrow(dim, self.begin, self.end - self.begin)
-
-
-def part_name(name: str, number: int) -> str:
-    """The name of a part of a parameter."""
-    return f"part{number}/{name}"
