@@ -51,7 +51,8 @@ def test_pytorch_is_never_fetched_whose_builds_for_cuda_are_gigabytes() -> None:
 
 def test_all_that_situate_needs_is_fetched() -> None:
     tools = {"accelerate", "clang-format", "cmake", "mypy", "ninja", "pytest-xdist", "ruff"}
-    assert set(build.minimums()) - tools - {"torch"} == set(PACKAGES)
+    browser = {"axe-playwright-python", "playwright"}
+    assert set(build.minimums()) - tools - browser - {"torch"} == set(PACKAGES)
 
 
 def test_wheels_are_those_of_python_3_12(tmp_path: Path) -> None:

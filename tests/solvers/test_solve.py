@@ -15,7 +15,7 @@ from situate.errors import SituateError
 from situate.readers import read
 from situate.results.result import Progress, Result
 from situate.simulation.decoding import priority_of
-from situate.solvers import LEARNERS, METHODS, OF_SLICES, WITH_WEIGHTS, solve
+from situate.solvers import LEARNERS, METHODS, OF_PARTS, OF_SLICES, WITH_WEIGHTS, solve
 from situate.solvers.learned.learner import Learning
 from tests.oracle.problems import random_problem
 from tests.oracle.simulator import simulate
@@ -42,6 +42,7 @@ GENERAL = [
         "scotch",
         "mincut",
         "cp_sat",
+        *OF_PARTS,
         *OF_SLICES,
         *WITH_WEIGHTS,
         *LEARNERS,
