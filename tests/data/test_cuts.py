@@ -27,6 +27,19 @@ def test_bounds_are_in_proportion_to_the_shares() -> None:
     assert Cut("features", (3, 1)).bounds(6) is None
 
 
+@pytest.mark.parametrize(
+    ("shares", "units", "bounds"),
+    [
+        ((1, 1), 50257, (0, 25129, 50257)),
+        ((1, 1, 1), 50, (0, 17, 33, 50)),
+        ((1, 1, 1), 47, None),
+        ((3, 1), 65, (0, 49, 65)),
+    ],
+)
+def test_many_units_are_divided_to_the_nearest_unit(shares, units, bounds) -> None:
+    assert Cut("vocabulary", shares).bounds(units) == bounds
+
+
 def test_auto_stands_alone() -> None:
     assert parse_cuts(["auto"]).is_auto
     assert not parse_cuts(["heads=2"]).is_auto

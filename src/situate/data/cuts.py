@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import msgspec
 
@@ -12,6 +13,9 @@ from situate.validation import check
 
 MOST = 512
 """Largest number of parts of an op."""
+
+MANY = 16
+"""Units for each share from which shares need not divide the units exactly."""
 
 
 class Cut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,15 +44,16 @@ class Cut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"{self.name}={shares_text(self.shares)}"
 
     def bounds(self, units: int) -> tuple[int, ...] | None:
-        """The begin of each part of these units, and the end of the last; None if the units are no
-        multiple of the shares."""
-        total, end, bounds = sum(self.shares), 0, [0]
-        if units % total:
+        """The begin of each part of these units, and the end of the last.
+
+        Many units are divided to the nearest unit, such as a vocabulary of 50,257. None if there
+        are few, which the shares do not divide.
+        """
+        total = sum(self.shares)
+        if units % total and units < MANY * total:
             return None
-        for share in self.shares:
-            end += share * (units // total)
-            bounds.append(end)
-        return tuple(bounds)
+        ends = accumulate(self.shares, initial=0)
+        return tuple((2 * end * units + total) // (2 * total) for end in ends)
 
 
 class Cuts(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

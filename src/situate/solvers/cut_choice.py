@@ -134,11 +134,8 @@ def candidates(problem: Problem, units: Units) -> Iterator[Cuts]:
 
 def _equal(kinds: Sequence[str], count: int, units: Units) -> tuple[Cut, ...]:
     """Equal parts of the kinds of which some class can have so many."""
-    return tuple(
-        Cut(kind, (1,) * count)
-        for kind in kinds
-        if any(size % count == 0 and size >= count for size in units[kind])
-    )
+    cuts = (Cut(kind, (1,) * count) for kind in kinds)
+    return tuple(cut for cut in cuts if any(cut.bounds(size) for size in units[cut.name]))
 
 
 def _by_speed(problem: Problem, kinds: Sequence[str], units: Units) -> tuple[Cut, ...]:
