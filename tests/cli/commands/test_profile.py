@@ -78,7 +78,7 @@ def test_json_has_seconds_of_a_step_by_device_and_class(situate) -> None:
 def test_a_cluster_file_and_an_optimizer_are_passed_on(situate, requests) -> None:
     Path("two.toml").write_text(discover.to_toml(PAIR))
     situate("profile", "net", "--cluster", "two.toml", "--optimizer", "adam", "--out", "c.json")
-    assert requests == [("net", PAIR, "adam", None)]
+    assert requests == [("net", PAIR, "adam", None, None)]
 
 
 # Nothing is measured for a command that cannot succeed.
