@@ -21,7 +21,7 @@ from situate.errors import MissingExtra, SituateError
 from situate.torch_capture.build import Build, build_fake
 from situate.torch_capture.cache import Loading, find_function_graph
 from situate.torch_capture.cuts import cut_ops
-from situate.torch_capture.cuts.classes import Class, classes
+from situate.torch_capture.cuts.classes import LetterClass, classes
 from situate.torch_capture.function import current_directory, find_function
 from situate.torch_capture.graph import to_graph
 from situate.torch_capture.recompute import recomputed
@@ -284,7 +284,7 @@ class TracedStep:
     training: bool = True
 
     @cached_property
-    def classes(self) -> list[Class]:
+    def classes(self) -> list[LetterClass]:
         """The classes of dimensions along which ops can be cut."""
         return classes(self.trace)
 
@@ -292,8 +292,8 @@ class TracedStep:
     def units(self) -> dict[str, list[int]]:
         """By kind of class, the units of each class of that kind."""
         units: dict[str, list[int]] = {}
-        for found in self.classes:
-            units.setdefault(found.kind, []).append(found.units)
+        for letter_class in self.classes:
+            units.setdefault(letter_class.kind, []).append(letter_class.units)
         return units
 
     def graph(self, recompute: Sequence[str] = (), cuts: Cuts | None = None) -> Graph:

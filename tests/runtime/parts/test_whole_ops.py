@@ -32,9 +32,9 @@ def test_parts_compute_what_whole_ops_compute(name) -> None:
     units = trace_step(NETWORKS[name], "sgd", name).units
     kinds = [kind for kind in KINDS if any(size % 2 == 0 for size in units.get(kind, ()))]
     for texts in (*([f"{kind}=2"] for kind in kinds), [f"{kind}=2" for kind in kinds]):
-        found = difference(NETWORKS[name], *texts)
-        assert found.is_rounding, (texts, found)
-        assert found.tolerance <= 1e-6
+        gap = difference(NETWORKS[name], *texts)
+        assert gap.is_rounding, (texts, gap)
+        assert gap.tolerance <= 1e-6
 
 
 def test_parts_of_slices_are_compared_with_slices() -> None:
@@ -42,9 +42,9 @@ def test_parts_of_slices_are_compared_with_slices() -> None:
 
 
 def test_inference_is_compared_by_its_results() -> None:
-    found = difference(decoder, "heads=2", "features=2", training=False)
-    assert found.is_rounding
-    assert found.gradient == 0
+    gap = difference(decoder, "heads=2", "features=2", training=False)
+    assert gap.is_rounding
+    assert gap.gradient == 0
 
 
 # A wrong rule shows: here every part of a tanh takes the first rows.

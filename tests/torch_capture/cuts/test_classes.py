@@ -7,16 +7,18 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from situate.torch_capture import trace_step  # noqa: E402
-from situate.torch_capture.cuts.classes import Class, classes  # noqa: E402
+from situate.torch_capture.cuts.classes import LetterClass, classes  # noqa: E402
 from tests.torch_capture.cuts.networks import convolutions, decoder, perceptron  # noqa: E402
 
 
-def of(build) -> list[Class]:
+def of(build) -> list[LetterClass]:
     return classes(trace_step(build, "sgd", "network").trace)
 
 
 def named(build) -> set[tuple[str, str, int]]:
-    return {(found.kind, found.module, found.units) for found in of(build)}
+    return {
+        (letter_class.kind, letter_class.module, letter_class.units) for letter_class in of(build)
+    }
 
 
 # A transformer has heads and features in each layer, and a vocabulary, a sequence and a batch.
@@ -34,21 +36,27 @@ def test_a_decoder_has_the_dimensions_that_people_cut() -> None:
 
 
 def test_the_heads_of_a_fused_weight_are_cut_in_three_ranges() -> None:
-    (heads, *_) = (found for found in of(decoder) if found.kind == "heads")
+    (heads, *_) = (letter_class for letter_class in of(decoder) if letter_class.kind == "heads")
     fused = {(dim, outer) for (node, _), dim, outer in heads.dimensions if "primals" in node.name}
     assert {(0, 3), (1, 1)} <= fused
 
 
 def test_a_perceptron_has_a_class_for_each_hidden_layer() -> None:
-    assert [found.units for found in of(perceptron) if found.kind == "features"] == [12, 12]
+    assert [
+        letter_class.units for letter_class in of(perceptron) if letter_class.kind == "features"
+    ] == [12, 12]
 
 
 def test_channels_of_convolutions_are_classes() -> None:
-    channels = [found.units for found in of(convolutions) if found.kind == "channels"]
+    channels = [
+        letter_class.units for letter_class in of(convolutions) if letter_class.kind == "channels"
+    ]
     assert channels == [4, 4]
 
 
 def test_forward_backward_and_update_are_one_class() -> None:
-    (features, *_) = (found for found in of(decoder) if found.kind == "features")
+    (features, *_) = (
+        letter_class for letter_class in of(decoder) if letter_class.kind == "features"
+    )
     passes = {node.meta.get("partitioner_tag") for node in features.members}
     assert passes == {"is_forward", "is_backward"}

@@ -122,5 +122,5 @@ def _by_stage(problem: Problem, teams: int) -> Ints:
 
 def _devices(part: Ints, team: Ints, teams: NDArray[np.int64]) -> Ints:
     """(units,) the device of each unit; -1 for units that follow others."""
-    known = (part >= 0) & (team >= 0)
-    return np.where(known, teams[np.maximum(team, 0), np.maximum(part, 0)], NOWHERE)
+    is_placed = (part >= 0) & (team >= 0)
+    return np.where(is_placed, teams[np.maximum(team, 0), np.maximum(part, 0)], NOWHERE)

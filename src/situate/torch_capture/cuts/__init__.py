@@ -9,16 +9,16 @@ from fnmatch import fnmatchcase
 
 from situate.data.cuts import Cut, Cuts
 from situate.errors import SituateError, nearest
-from situate.torch_capture.cuts.classes import Class, classes
+from situate.torch_capture.cuts.classes import LetterClass, classes
 from situate.torch_capture.cuts.rewrite import rewritten
 from situate.torch_capture.tracing import Trace
 
 
-def cut_ops(trace: Trace, cuts: Cuts, found: Sequence[Class] | None = None) -> Trace:
+def cut_ops(trace: Trace, cuts: Cuts, letter_classes: Sequence[LetterClass] | None = None) -> Trace:
     """The trace of a step whose ops are cut.
 
     Args:
-        found: the classes of the step, if they are known.
+        letter_classes: the classes of the step, if they are known.
 
     Raises:
         SituateError: a name of no class, or shares that do not divide its units.
@@ -28,40 +28,47 @@ def cut_ops(trace: Trace, cuts: Cuts, found: Sequence[Class] | None = None) -> T
             "cuts: auto is chosen for a cluster, by plan, compare and explain: name cuts, such as "
             "heads=4"
         )
-    found = classes(trace) if found is None else found
-    chosen = [pair for own in cuts.cuts for pair in _chosen(own, found)]
-    kept = [(one, bounds) for one, bounds in chosen if bounds is not None]
-    step = rewritten(trace, kept, cuts.sums)
-    lines = [_whole_note(one) for one, bounds in chosen if bounds is None]
+    letter_classes = classes(trace) if letter_classes is None else letter_classes
+    pairs = [pair for own in cuts.cuts for pair in _classes_of(own, letter_classes)]
+    divisible = [(one, bounds) for one, bounds in pairs if bounds is not None]
+    step = rewritten(trace, divisible, cuts.sums)
+    lines = [_whole_note(one) for one, bounds in pairs if bounds is None]
     return dataclasses.replace(step, cuts=cuts, notes=(*step.notes, *lines))
 
 
-def _whole_note(one: Class) -> str:
+def _whole_note(one: LetterClass) -> str:
     where = f" of {one.module}" if one.module else ""
     return f"cuts: {one.kind}{where} stay whole, because the shares do not divide {one.units} units"
 
 
-def _chosen(own: Cut, found: Sequence[Class]) -> list[tuple[Class, tuple[int, ...] | None]]:
+def _classes_of(
+    own: Cut, letter_classes: Sequence[LetterClass]
+) -> list[tuple[LetterClass, tuple[int, ...] | None]]:
     """The classes that a cut names, with the bounds of their parts; None where the shares do not
     divide a class that has others of its kind beside it.
 
     Raises:
         SituateError: there is no such class, or the shares divide none.
     """
-    matching = [one for one in found if _matches(own.name, one)]
+    matching = [one for one in letter_classes if _matches(own.name, one)]
     if not matching:
-        names = sorted({one.kind for one in found} | {one.module for one in found if one.module})
-        raise SituateError(
-            f"cuts: the step has nothing called {own.name!r} to cut{nearest(own.name, names)}: "
-            f"it has {', '.join(sorted({one.kind for one in found})) or 'no dimension to cut'}"
-        )
+        raise _unknown(own.name, letter_classes)
     pairs = [(one, own.bounds(one.units)) for one in matching]
     if all(bounds is None for _, bounds in pairs):
         raise _indivisible(own, matching[0])
     return pairs
 
 
-def _matches(name: str, one: Class) -> bool:
+def _unknown(name: str, letter_classes: Sequence[LetterClass]) -> SituateError:
+    kinds = sorted({one.kind for one in letter_classes})
+    names = [*kinds, *sorted({one.module for one in letter_classes if one.module})]
+    return SituateError(
+        f"cuts: the step has nothing called {name!r} to cut{nearest(name, names)}: it has "
+        f"{', '.join(kinds) or 'no dimension to cut'}"
+    )
+
+
+def _matches(name: str, one: LetterClass) -> bool:
     """True if a name is the kind of a class, or names its module or one around it."""
     if name == one.kind:
         return True
@@ -70,7 +77,7 @@ def _matches(name: str, one: Class) -> bool:
     return any(path == name or fnmatchcase(path, name) for path in paths)
 
 
-def _indivisible(own: Cut, one: Class) -> SituateError:
+def _indivisible(own: Cut, one: LetterClass) -> SituateError:
     where = f" of {one.module}" if one.module else ""
     count = len(own.shares)
     if one.units < count:

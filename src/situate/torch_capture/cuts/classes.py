@@ -62,7 +62,7 @@ class Member:
 
 
 @dataclass
-class Class:
+class LetterClass:
     """A class of letters.
 
     Attributes:
@@ -82,7 +82,7 @@ class Class:
     module: str = ""
 
 
-def classes(trace: Trace) -> list[Class]:
+def classes(trace: Trace) -> list[LetterClass]:
     """The classes of a step, in the order of their first op."""
     return _Search(trace).classes()
 
@@ -105,7 +105,7 @@ class _Search:
             for position, operand in enumerate(operands(node) if own else ()):
                 self._readers.setdefault(self._outputs[operand], []).append((node, position))
 
-    def classes(self) -> list[Class]:
+    def classes(self) -> list[LetterClass]:
         nodes = [node for node, own in self._letters.items() if own]
         first = [node for node in nodes if any(name in str(node.target) for name in FIRST)]
         result = []
@@ -113,11 +113,11 @@ class _Search:
             for k, letter in enumerate(self._letters[node]):
                 if (node, k) not in self._covered:
                     result.append(self._class(node, letter))
-        large = [found for found in result if found.units > 1]
-        for found in large:
-            _name(found, self._trace)
-        for found in large:
-            found.kind = _kind(found, large)
+        large = [letter_class for letter_class in result if letter_class.units > 1]
+        for letter_class in large:
+            _name(letter_class, self._trace)
+        for letter_class in large:
+            letter_class.kind = _kind(letter_class, large)
         return large
 
     def _output(self, node: fx.Node) -> Output:
@@ -134,8 +134,8 @@ class _Search:
             if node.op == "placeholder" and name:
                 self._outputs[node] = first.setdefault(name, (node, 0))
 
-    def _class(self, node: fx.Node, letter: Letter) -> Class:
-        result = Class()
+    def _class(self, node: fx.Node, letter: Letter) -> LetterClass:
+        result = LetterClass()
         pending = list(self._join(result, node, letter, 1))
         while pending:
             dimension = pending.pop()
@@ -151,7 +151,12 @@ class _Search:
         return result
 
     def _follow(
-        self, found: Class, node: fx.Node, letter: Letter, axis: object, dimension: Dimension
+        self,
+        letter_class: LetterClass,
+        node: fx.Node,
+        letter: Letter,
+        axis: object,
+        dimension: Dimension,
     ) -> Iterator[Dimension]:
         """The further dimensions of an op that a class cuts along one of its letters."""
         _, dim, outer = dimension
@@ -159,19 +164,19 @@ class _Search:
             ranges = outer // axis.outer
             fits = letter.size % ranges == 0 and letter.size > ranges
             if fits and (ranges == 1 or not letter.is_numbered):
-                yield from self._join(found, node, letter, ranges)
+                yield from self._join(letter_class, node, letter, ranges)
 
     def _join(
-        self, found: Class, node: fx.Node, letter: Letter, ranges: int
+        self, letter_class: LetterClass, node: fx.Node, letter: Letter, ranges: int
     ) -> Iterator[Dimension]:
-        member, members = Member(letter, ranges), found.members.setdefault(node, [])
+        member, members = Member(letter, ranges), letter_class.members.setdefault(node, [])
         if member in members:
             return
         members.append(member)
         self._covered.add((node, self._letters[node].index(letter)))
-        found.units = gcd(found.units, letter.size // ranges)
+        letter_class.units = gcd(letter_class.units, letter.size // ranges)
         if letter.kind:
-            found.kinds.add(letter.kind)
+            letter_class.kinds.add(letter.kind)
         for operand, axis in zip(operands(node), letter.inputs, strict=True):
             if axis is not None:
                 yield self._outputs[operand], axis.dim, axis.outer * ranges
@@ -184,34 +189,34 @@ def _is_product(node: fx.Node) -> bool:
     return any(name in str(node.target) for name in ("mm", "mv", "convolution"))
 
 
-def _name(found: Class, trace: Trace) -> None:
+def _name(letter_class: LetterClass, trace: Trace) -> None:
     """Add the module of a class, and the kinds that its parameters and inputs say."""
     parameters, inputs = [], []
-    for (node, _), dim, _ in found.dimensions:
+    for (node, _), dim, _ in letter_class.dimensions:
         if node.op == "placeholder":
             if name := trace.canonical.get(state_name(node)):
                 parameters.append((name, dim, len(shape(node))))
             elif type(node.meta["desc"]).__name__ == "PlainAOTInput":
                 inputs.append(dim)
-    found.module = _module([name for name, _, _ in parameters])
+    letter_class.module = _module([name for name, _, _ in parameters])
     if not parameters:
-        found.kinds.add("sequence" if 1 in inputs else "batch")
+        letter_class.kinds.add("sequence" if 1 in inputs else "batch")
     elif any(dim == 0 and dims == 3 for _, dim, dims in parameters):
-        found.kinds.add("experts")
-    elif _has(found, "bmm") and any(_has(found, name) for name in SOFTMAX):
-        found.kinds.add("heads")
+        letter_class.kinds.add("experts")
+    elif _has(letter_class, "bmm") and any(_has(letter_class, name) for name in SOFTMAX):
+        letter_class.kinds.add("heads")
 
 
-def _has(found: Class, operator: str) -> bool:
-    return any(operator_name(node) == operator for node in found.members)
+def _has(letter_class: LetterClass, operator: str) -> bool:
+    return any(operator_name(node) == operator for node in letter_class.members)
 
 
-def _kind(found: Class, others: Sequence[Class]) -> str:
+def _kind(letter_class: LetterClass, others: Sequence[LetterClass]) -> str:
     """The kind of a class, one of `KINDS`."""
     # The residual stream connects modules that have classes of their own.
-    within = [o for o in others if _is_inner(o) and _is_inside(o.module, found.module)]
+    within = [o for o in others if _is_inner(o) and _is_inside(o.module, letter_class.module)]
     inner = "hidden" if len(within) > 1 else "features"
-    own = found.kinds | {inner if _is_inner(found) else "others"}
+    own = letter_class.kinds | {inner if _is_inner(letter_class) else "others"}
     return next(kind for kind in KINDS if kind in own)
 
 
@@ -219,11 +224,11 @@ def _is_inside(path_: str, around: str) -> bool:
     return path_ != around and (not around or path_.startswith(f"{around}."))
 
 
-def _is_inner(found: Class) -> bool:
+def _is_inner(letter_class: LetterClass) -> bool:
     """True for a class that some product makes and another one sums over, such as heads."""
     forward = [
         member
-        for node, members in found.members.items()
+        for node, members in letter_class.members.items()
         if _is_product(node) and node.meta.get("partitioner_tag") != "is_backward"
         for member in members
     ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from situate.data.slices import Sums
 from situate.torch_capture import names
-from situate.torch_capture.cuts.classes import Class, Member
+from situate.torch_capture.cuts.classes import LetterClass, Member
 from situate.torch_capture.cuts.letters import Axis, Letter, Local, Piece, local, operands
 from situate.torch_capture.cuts.rules import letters
 from situate.torch_capture.cuts.rules.views import LINEAR
@@ -25,17 +25,17 @@ from situate.torch_capture.tracing import Trace
 if TYPE_CHECKING:
     from torch import fx
 
-Chosen = tuple[Class, tuple[int, ...]]
+CutClass = tuple[LetterClass, tuple[int, ...]]
 """A class, and the bounds of its parts in units."""
 
 
-def rewritten(trace: Trace, chosen: Sequence[Chosen], sums: Sums) -> Trace:
+def rewritten(trace: Trace, cut_classes: Sequence[CutClass], sums: Sums) -> Trace:
     """The step in which the ops of these classes are cut.
 
     An op of several classes is cut along the first of them. All other ops stay whole, and so do
     buffers, inputs and results.
     """
-    step = _Step(trace, chosen, sums)
+    step = _Step(trace, cut_classes, sums)
     for node in trace.graph.nodes:
         step.add(node)
     return step.finished()
@@ -44,18 +44,18 @@ def rewritten(trace: Trace, chosen: Sequence[Chosen], sums: Sums) -> Trace:
 class _Step:
     """A step that is written anew, op by op."""
 
-    def __init__(self, trace: Trace, chosen: Sequence[Chosen], sums: Sums) -> None:
+    def __init__(self, trace: Trace, cut_classes: Sequence[CutClass], sums: Sums) -> None:
         from torch import fx
 
         self._trace, self._sums = trace, sums
         self._writer = Writer(fx.Graph())
         self._values: dict[tuple[fx.Node, int], Value] = {}
         # By op, its member of the first class that cuts it, and the bounds of its parts.
-        self._cuts: dict[fx.Node, tuple[Member, Class, tuple[int, ...]]] = {}
-        for found, bounds in chosen:
-            for node, members in found.members.items():
-                self._cuts.setdefault(node, (_best(members), found, bounds))
-        self._divisions = self._parameter_divisions(chosen)
+        self._cuts: dict[fx.Node, tuple[Member, LetterClass, tuple[int, ...]]] = {}
+        for letter_class, bounds in cut_classes:
+            for node, members in letter_class.members.items():
+                self._cuts.setdefault(node, (_best(members), letter_class, bounds))
+        self._divisions = self._parameter_divisions(cut_classes)
         self._parts: dict[str, StatePart] = {}
         self._parts_of: dict[str, list[StatePart]] = {}
         self._placeholders: dict[str, Value] = {}
@@ -115,7 +115,7 @@ class _Step:
 
     # Sources.
 
-    def _parameter_divisions(self, chosen: Sequence[Chosen]) -> dict[str, Division]:
+    def _parameter_divisions(self, cut_classes: Sequence[CutClass]) -> dict[str, Division]:
         """By parameter, the division by the first class that cuts it."""
         divisions: dict[str, Division] = {}
         overwritten = {
@@ -123,12 +123,12 @@ class _Step:
             for _, descriptor in described_outputs(self._trace.graph)
             if type(descriptor).__name__ == "InputMutationAOTOutput"
         }
-        for found, bounds in chosen:
-            for (node, _), dim, outer in sorted(found.dimensions, key=lambda d: d[1:]):
+        for letter_class, bounds in cut_classes:
+            for (node, _), dim, outer in sorted(letter_class.dimensions, key=lambda d: d[1:]):
                 name = self._trace.canonical.get(state_name(node))
                 if node.op == "placeholder" and name and name not in overwritten:
                     size = node.meta["val"].shape[dim] // outer
-                    scaled = tuple(bound * size // found.units for bound in bounds)
+                    scaled = tuple(bound * size // letter_class.units for bound in bounds)
                     divisions.setdefault(name, Division(dim, outer, scaled))
         return divisions
 
@@ -241,13 +241,15 @@ class _Step:
         return self._writer.call(node, node.target, args, part, kwargs)
 
     def _add_parts(
-        self, node: fx.Node, member: Member, found: Class, bounds: tuple[int, ...]
+        self, node: fx.Node, member: Member, letter_class: LetterClass, bounds: tuple[int, ...]
     ) -> None:
         letter, sources = member.letter, [self._value(source) for source in operands(node)]
         units = letter.size // member.ranges
-        scaled = [bound * units // found.units for bound in bounds]
+        scaled = [bound * units // letter_class.units for bound in bounds]
         divisions = [
-            None if axis is None else _division(axis, member, value.shape, bounds, found.units)
+            None
+            if axis is None
+            else _division(axis, member, value.shape, bounds, letter_class.units)
             for axis, value in zip(letter.inputs, sources, strict=True)
         ]
         parts = []
@@ -257,9 +259,9 @@ class _Step:
                 for value, division in zip(sources, divisions, strict=True)
             ]
             parts.append(local(node, letter, Piece(i, begin, end, units), own))
-        self._keep_parts(node, member, found, bounds, self._written(node, letter, parts))
+        self._keep_parts(node, member, letter_class, bounds, self._part_nodes(node, letter, parts))
 
-    def _written(
+    def _part_nodes(
         self, node: fx.Node, letter: Letter, parts: Sequence[Local]
     ) -> Mapping[int, list[fx.Node]]:
         """By output, the nodes of its parts."""
@@ -280,7 +282,7 @@ class _Step:
         self,
         node: fx.Node,
         member: Member,
-        found: Class,
+        letter_class: LetterClass,
         bounds: tuple[int, ...],
         nodes: Mapping[int, list[fx.Node]],
     ) -> None:
@@ -288,7 +290,7 @@ class _Step:
             own, output = nodes[k or 0], member.letter.outputs[k or 0]
             if isinstance(output, Axis):
                 value = node.meta["val"] if k is None else node.meta["val"][k]
-                division = _division(output, member, tuple(value.shape), bounds, found.units)
+                division = _division(output, member, tuple(value.shape), bounds, letter_class.units)
                 self._values[node, k or 0] = self._new(node, parts=(division, own))
             elif output == "sum":
                 self._values[node, k or 0] = self._new(node, partial=own)

@@ -98,7 +98,7 @@ class Value:
         """A part of the value."""
         key = division, number
         if key not in self._pieces:
-            self._pieces[key] = self._made(division, number)
+            self._pieces[key] = self._new_piece(division, number)
         return self._pieces[key]
 
     def _gathered(self, reader: int | None) -> fx.Node:
@@ -119,7 +119,7 @@ class Value:
             return None
         return Division(dim, 1, tuple(round(i * size / count) for i in range(count + 1)))
 
-    def _made(self, division: Division, number: int) -> fx.Node:
+    def _new_piece(self, division: Division, number: int) -> fx.Node:
         begin_end = division.of_part(number)
         if self.partial:
             addends = [
@@ -165,9 +165,9 @@ class Value:
         if outer > 1:
             split = (*sizes[:dim], outer, span, *sizes[dim + 1 :])
             node = self._call(aten.view.default, (node, split), part)
-        taken = self._call(aten.slice.Tensor, (node, dim + (outer > 1), begin, end), part)
+        part_slice = self._call(aten.slice.Tensor, (node, dim + (outer > 1), begin, end), part)
         options = {"memory_format": torch.contiguous_format}
-        copy = self._call(aten.clone.default, (taken,), part, options)
+        copy = self._call(aten.clone.default, (part_slice,), part, options)
         copy.meta[APART] = True
         if outer > 1:
             merged = (*sizes[:dim], outer * (end - begin), *sizes[dim + 1 :])

@@ -29,8 +29,8 @@ def test_forward_is_cut_by_batch_heads_and_queries() -> None:
 @pytest.mark.parametrize("causal", [True, False])
 def test_backward_adds_up_gradients_of_keys_where_queries_are_cut(causal) -> None:
     out, sums = FORWARD(Q, K, V, 0.0, causal)
-    found = kinds(BACKWARD, Q, Q, K, V, out, sums, 0.0, causal)
-    assert found == ["batch", "heads", *["sequence"] * (not causal)]
+    names = kinds(BACKWARD, Q, Q, K, V, out, sums, 0.0, causal)
+    assert names == ["batch", "heads", *["sequence"] * (not causal)]
 
 
 def test_attention_with_dropout_has_no_letters() -> None:

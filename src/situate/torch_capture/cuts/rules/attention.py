@@ -59,15 +59,15 @@ def _backward(node: fx.Node) -> list[Letter]:
 
 
 def _common(node: fx.Node, q: Shape, k: Shape) -> Iterator[_Common]:
-    named = arguments(node)
+    options = arguments(node)
     # A dropout inside would draw other numbers in each part.
-    if named.get("dropout_p", 0.0):
+    if options.get("dropout_p", 0.0):
         return
     letters = [_Common(q[0], Axis(0), Axis(0), "batch")]
     if q[1] % k[1] == 0:
         letters.append(_Common(k[1], Axis(1, inner=q[1] // k[1]), Axis(1), "heads"))
     # A causal mask depends on the place of a query among all.
-    if not named.get("is_causal", False):
+    if not options.get("is_causal", False):
         letters.append(_Common(q[2], Axis(2), None, "sequence"))
     yield from (letter for letter in letters if letter.size > 1)
 

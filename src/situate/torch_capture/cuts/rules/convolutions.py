@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 def _convolution(node: fx.Node) -> list[Letter]:
     """Operands: an input (n, c, ...), a weight (k, c / groups, ...), and a bias or not."""
     x, weight, *bias = map(shape, operands(node))
-    named, rest = arguments(node), (None,) * len(bias)
-    if named["transposed"]:
+    options, rest = arguments(node), (None,) * len(bias)
+    if options["transposed"]:
         return []
     letters = [Letter(x[0], (Axis(0), None, *rest), (Axis(0),), kind="batch")]
-    if (groups := named["groups"]) > 1:
+    if (groups := options["groups"]) > 1:
         letters.append(_groups(groups, x, weight, len(bias)))
     else:
         outputs = (None, Axis(0), *(Axis(0),) * len(bias))
@@ -54,10 +54,12 @@ def _groups(groups: int, x: tuple[int, ...], weight: tuple[int, ...], bias: int)
 
 
 def _local_groups(
-    named_sizes: Sequence[str], named: Mapping[str, Any], piece: Piece
+    named_sizes: Sequence[str], options: Mapping[str, Any], piece: Piece
 ) -> dict[str, Any]:
-    return {"groups": piece.of(named["groups"])} | {
-        name: [piece.of(size) for size in named[name]] for name in named_sizes if named.get(name)
+    return {"groups": piece.of(options["groups"])} | {
+        name: [piece.of(size) for size in options[name]]
+        for name in named_sizes
+        if options.get(name)
     }
 
 
@@ -76,23 +78,23 @@ def _convolution_backward(node: fx.Node) -> list[Letter]:
     """Operands: the gradient (n, k, ...), the input and the weight; outputs: their gradients, and
     that of the bias."""
     gradient, x, weight = map(shape, operands(node))
-    named = arguments(node)
-    if named["transposed"]:
+    options = arguments(node)
+    if options["transposed"]:
         return []
 
     def outputs(*entries: Output) -> tuple[Output, ...]:
-        mask = named["output_mask"]
-        return tuple(entry if wanted else None for entry, wanted in zip(entries, mask, strict=True))
+        mask = options["output_mask"]
+        return tuple(entry if needed else None for entry, needed in zip(entries, mask, strict=True))
 
     batch = (Axis(0), Axis(0), None)
     letters = [Letter(x[0], batch, outputs(Axis(0), "sum", "sum"), kind="batch")]
-    if (groups := named["groups"]) > 1:
+    if (groups := options["groups"]) > 1:
         inner = weight[0] // groups
         out, own = Axis(1, inner=inner), Axis(1, inner=x[1] // groups)
         row = Axis(0, inner=inner)
         sizes = partial(_local_groups, ("bias_sizes",))
-        wanted = outputs(own, row, row)
-        letters.append(Letter(groups, (out, own, row), wanted, sizes, kind="channels"))
+        gradients = outputs(own, row, row)
+        letters.append(Letter(groups, (out, own, row), gradients, sizes, kind="channels"))
     else:
         columns = outputs("sum", Axis(0), Axis(0))
         rows = outputs(Axis(1), Axis(1), "once")
@@ -103,8 +105,8 @@ def _convolution_backward(node: fx.Node) -> list[Letter]:
     return [letter for letter in letters if letter.size > 1]
 
 
-def _local_bias(named: Mapping[str, Any], piece: Piece) -> dict[str, Any]:
-    sizes = named.get("bias_sizes")
+def _local_bias(options: Mapping[str, Any], piece: Piece) -> dict[str, Any]:
+    sizes = options.get("bias_sizes")
     return {"bias_sizes": [piece.of(size) for size in sizes]} if sizes else {}
 
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 def _dropout(node: fx.Node) -> list[Letter]:
     """One letter for each dimension."""
-    named = arguments(node)
-    draws = named["train"] is not False and 0 < named["p"] < 1
+    options = arguments(node)
+    draws = options["train"] is not False and 0 < options["p"] < 1
     own = shape(node)
     return [
         Letter(size, (Axis(d),), (Axis(d), Axis(d)), write=_write_along(d) if draws else None)

@@ -125,7 +125,7 @@ def _nll(writer: Writer, node: fx.Node, parts: Sequence[Local]) -> list[list[fx.
     """Sums of losses and of weights; their quotient is the mean."""
     import torch
 
-    named, aten = arguments(node), torch.ops.aten
+    options, aten = arguments(node), torch.ops.aten
     pairs = []
     for part in parts:
         x, target, *weights = part.operands
@@ -135,7 +135,7 @@ def _nll(writer: Writer, node: fx.Node, parts: Sequence[Local]) -> list[list[fx.
         both = writer.call(node, node.target, call, number)
         pairs.append([writer.item(both, k) for k in range(2)])
     losses, totals = ([pair[k] for pair in pairs] for k in range(2))
-    if named["reduction"] == SUM:
+    if options["reduction"] == SUM:
         return [losses, totals]
     loss, total = (_folded(writer, node, aten.add.Tensor, addends) for addends in (losses, totals))
     return [[writer.call(node, aten.div.Tensor, (loss, total), None)], [total]]

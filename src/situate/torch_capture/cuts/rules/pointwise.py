@@ -24,8 +24,8 @@ def is_pointwise(node: fx.Node, name: str) -> bool:
     import torch
 
     tags: Any = getattr(node.target, "tags", ())
-    drawn = torch.Tag.nondeterministic_seeded in tags
-    return not drawn and (name in UNARY or torch.Tag.pointwise in tags)
+    draws = torch.Tag.nondeterministic_seeded in tags
+    return not draws and (name in UNARY or torch.Tag.pointwise in tags)
 
 
 def letters(node: fx.Node) -> list[Letter]:

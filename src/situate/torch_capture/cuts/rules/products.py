@@ -95,8 +95,8 @@ def _broadcast(term: tuple[int, ...], dims: int, d: int, size: int) -> Axis | No
 
 
 def _is_scaled(node: fx.Node) -> bool:
-    named = arguments(node)
-    return any(named.get(name, 1) != 1 for name in ("beta", "alpha"))
+    options = arguments(node)
+    return any(options.get(name, 1) != 1 for name in ("beta", "alpha"))
 
 
 def _once_added(writer: Writer, node: fx.Node, parts: Sequence[Local]) -> list[list[fx.Node]]:

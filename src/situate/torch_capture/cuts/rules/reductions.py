@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torch import fx
 
 
-def _reduced(node: fx.Node, sums: bool = False) -> list[Letter]:
+def _reduction(node: fx.Node, sums: bool = False) -> list[Letter]:
     """A letter for each dimension that stays, and of a sum also for each that goes."""
     x, *others = operands(node)
     if others or not shape(x):
@@ -27,10 +27,10 @@ def _reduced(node: fx.Node, sums: bool = False) -> list[Letter]:
     own, value = shape(x), node.meta["val"]
     outputs = len(value) if isinstance(value, (list, tuple)) else 1
     dims, keeps = _dims(node, len(own)), bool(arguments(node).get("keepdim", False))
-    left = [d for d in range(len(own)) if keeps or d not in dims]
+    remaining = [d for d in range(len(own)) if keeps or d not in dims]
     result = [
         Letter(own[d], (Axis(d),), (Axis(at),) * outputs)
-        for at, d in enumerate(left)
+        for at, d in enumerate(remaining)
         if d not in dims and own[d] > 1
     ]
     contracted = (Letter(own[d], (Axis(d),), ("sum",)) for d in sorted(dims) if own[d] > 1)
@@ -95,9 +95,9 @@ def _names(names: Sequence[str], rule: Rule) -> dict[str, Rule]:
 
 
 RULES: dict[str, Rule] = {
-    "sum": partial(_reduced, sums=True),
-    **_names(("mean", "amax", "amin", "var", "var_mean", "std", "prod", "any", "all"), _reduced),
-    **_names(("max", "min", "logsumexp", "linalg_vector_norm"), _reduced),
+    "sum": partial(_reduction, sums=True),
+    **_names(("mean", "amax", "amin", "var", "var_mean", "std", "prod", "any", "all"), _reduction),
+    **_names(("max", "min", "logsumexp", "linalg_vector_norm"), _reduction),
     **_names(("_softmax", "_safe_softmax"), softmax),
     "_softmax_backward_data": softmax,
     "native_layer_norm": _layer_norm,

@@ -62,7 +62,7 @@ def _axis_at(sizes: Sequence[int], ends: Sequence[int], low: int, high: int) -> 
 
 
 def _local_sizes(
-    name: str, axis: Axis, whole: Sequence[int], named: Mapping[str, Any], piece: Piece
+    name: str, axis: Axis, whole: Sequence[int], options: Mapping[str, Any], piece: Piece
 ) -> dict[str, Any]:
     sizes = list(whole)
     sizes[axis.dim] = piece.of(sizes[axis.dim])
@@ -95,11 +95,11 @@ def _permute(node: fx.Node) -> list[Letter]:
 
 def _order(node: fx.Node, dims: int) -> list[int]:
     """By dimension of the result, that of the operand."""
-    named, order = arguments(node), list(range(dims))
-    if "dims" in named:
-        return [d % dims for d in named["dims"]]
+    options, order = arguments(node), list(range(dims))
+    if "dims" in options:
+        return [d % dims for d in options["dims"]]
     if dims > 1:
-        one, other = (named.get(name, d) % dims for name, d in (("dim0", 0), ("dim1", 1)))
+        one, other = (options.get(name, d) % dims for name, d in (("dim0", 0), ("dim1", 1)))
         order[one], order[other] = order[other], order[one]
     return order
 
@@ -143,7 +143,9 @@ def _others(own: Sequence[int], dim: int, keeps: bool, outputs: int = 1) -> list
     ]
 
 
-def _local_split(length: int, count: int, named: Mapping[str, Any], piece: Piece) -> dict[str, Any]:
+def _local_split(
+    length: int, count: int, options: Mapping[str, Any], piece: Piece
+) -> dict[str, Any]:
     own = piece.of(length)
     lengths = [own] * count
     return {"split_size": own, "split_sizes": lengths, "split_size_or_sections": lengths}
@@ -177,14 +179,14 @@ def _outputs(node: fx.Node) -> int:
     return len(value) if isinstance(value, (list, tuple)) else 1
 
 
-def _taken(node: fx.Node) -> list[Letter]:
+def _slice(node: fx.Node) -> list[Letter]:
     """Letters of a slice: every dimension of which it takes all entries."""
     before, after = shape(operands(node)[0]), shape(node)
     dim = arguments(node).get("dim", 0) % len(before)
     return _others(before, dim, len(before) == len(after))
 
 
-def _returned(node: fx.Node) -> list[Letter]:
+def _slice_gradient(node: fx.Node) -> list[Letter]:
     """Letters of the gradient of a slice or of one index: zeros but for the entries taken."""
     out = shape(node)
     dim = arguments(node)["dim"] % len(out)
@@ -251,8 +253,8 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("t", "transpose", "permute", "numpy_T"), _permute),
     **dict.fromkeys(("squeeze", "unsqueeze"), _squeeze),
     **dict.fromkeys(("split", "split_with_sizes", "unbind", "unsafe_split"), _split),
-    **dict.fromkeys(("slice", "select"), _taken),
-    **dict.fromkeys(("slice_backward", "select_backward"), _returned),
+    **dict.fromkeys(("slice", "select"), _slice),
+    **dict.fromkeys(("slice_backward", "select_backward"), _slice_gradient),
     **dict.fromkeys(("cat", "stack"), _cat),
     **dict.fromkeys(("flip", "roll"), _flip),
     **dict.fromkeys(("cumsum", "cumprod", "sort", "topk"), _along),
