@@ -166,11 +166,11 @@ def _vtrain(row: Row) -> Cell:
 
 def _count(row: Row, replicas: int | None = None) -> int:
     """Micro-batches of a step."""
-    each = (replicas or number(row, "dp")) * number(row, "micro_batch")
-    batch = number(row, "global_batch", each)
-    if batch % each:
+    samples = (replicas or number(row, "dp")) * number(row, "micro_batch")
+    batch = number(row, "global_batch", samples)
+    if batch % samples:
         raise Unpriced("the batch is no multiple of its micro-batches")
-    return batch // each
+    return batch // samples
 
 
 def _gpt(row: Row, vocabulary: int, gated: bool = False, tied: bool = True) -> Transformer:

@@ -12,9 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.layouts.cells import Cell
-from benchmarks.layouts.seconds import Floats, cells_of, short_text
+from benchmarks.layouts.seconds import Floats, cells_of, publish
 from benchmarks.lib.record import Row as RecordRow
-from benchmarks.lib.record import record
 from situate.language.training.layout import LayoutTable
 from situate.language.training.memory import last_rank, peak_memory, stage_memory
 
@@ -93,13 +92,7 @@ def main() -> None:
         "others": list(PEERS),
         "left out": [{"reason": text, "rows": count} for text, count in reasons.items()],
     }
-    if options.record:
-        record("layout_memory", tables, options=options)
-    else:
-        for title, lines in tables.items():
-            print(title)
-            for row in lines:
-                print(*map(short_text, row.values()))
+    publish("layout_memory", tables, options)
 
 
 if __name__ == "__main__":

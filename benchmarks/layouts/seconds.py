@@ -214,7 +214,18 @@ def worst_rows(runs: Runs, ratio: Floats, count: int) -> list[RecordRow]:
     ]
 
 
-def short_text(value: object) -> str:
+def publish(name: str, tables: dict[str, list[RecordRow]], options: argparse.Namespace) -> None:
+    """Write the tables as a record with `--record`; otherwise print them."""
+    if options.record:
+        record(name, tables, options=options)
+        return
+    for title, rows in tables.items():
+        print(title)
+        for row in rows:
+            print(*map(_short_text, row.values()))
+
+
+def _short_text(value: object) -> str:
     """A value of a table with three digits."""
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
@@ -249,13 +260,7 @@ def main() -> None:
         tables["worst"] += worst_rows(group, by_model, 5)
     tables["others"] = list(PEERS)
     tables["left out"] = [{"reason": text, "rows": rows} for text, rows in reasons.items()]
-    if options.record:
-        record("layout_seconds", tables, options=options)
-    else:
-        for title, rows in tables.items():
-            print(title)
-            for row in rows:
-                print(*map(short_text, row.values()))
+    publish("layout_seconds", tables, options)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import cast
 
 import msgspec
 
@@ -103,7 +104,7 @@ def parse_cuts(texts: Sequence[str], sums: str | None = None) -> Cuts:
         return Cuts(AUTO_CUTS)
     if AUTO in texts:
         raise SituateError("cuts: auto stands alone: leave the other cuts out, or auto")
-    return Cuts(tuple(map(_cut, texts)), sums or "chain")  # type: ignore[arg-type]
+    return Cuts(tuple(map(_cut, texts)), cast(Sums, sums or "chain"))
 
 
 def _cut(text: str) -> Cut:

@@ -194,6 +194,25 @@ def _outputs(
     return tuple(results), {name: tuple(gs) for name, gs in gradients.items()}, mutations
 
 
+def live_nodes(trace: Trace) -> set[fx.Node]:
+    """The nodes on which outputs of a step depend."""
+    pending = [node for node, _ in described_outputs(trace.graph)]
+    live = set(pending)
+    while pending:
+        sources = [source for source in pending.pop().all_input_nodes if source not in live]
+        pending += sources
+        live.update(sources)
+    return live
+
+
+def overwritten(trace: Trace) -> Iterator[str]:
+    """The parameters and buffers that a step writes over without an update."""
+    for _, descriptor in described_outputs(trace.graph):
+        if type(descriptor).__name__ == "InputMutationAOTOutput":
+            name = path(descriptor.mutated_input)
+            yield trace.canonical.get(name, name)
+
+
 def described_outputs(graph: fx.Graph) -> Iterator[tuple[fx.Node, Any]]:
     """The outputs of the graph, each with PyTorch's descriptor of its meaning."""
     output = graph.output_node()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -113,3 +115,18 @@ def test_an_interrupted_update_of_parts_is_undone() -> None:
         assert changed == {n for n in before if "qkv" in n or n.endswith("out.weight")}
         step._give_up(1)
         assert all(torch.equal(value, before[n]) for n, value in model.state_dict().items())
+
+
+# Tensors that a loss makes are constants of the trace, which are in no module.
+def weighted() -> Any:
+    model, inputs, _ = NETWORKS["perceptron"]()
+
+    def loss(m, x, y):
+        weight = torch.tensor([1.0, 2.0, 3.0, 4.0])
+        return ((m(x) - y).square() * weight).mean()
+
+    return model, inputs, loss
+
+
+def test_constants_of_several_numbers_are_read() -> None:
+    assert placed_against_loop(weighted, ("features=2",)).within(0.0)

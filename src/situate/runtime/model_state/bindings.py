@@ -32,7 +32,7 @@ def state_values(placed: PlacedProgram, model: torch.nn.Module) -> list[torch.Te
     nodes, trace = program.step.number, program.step.trace
     captured = {state_name(node): node.meta["val"] for node in nodes if "val" in node.meta}
     owners = {path: trace.parameter(path) for path in placed.paths}
-    state = {path: _model_tensor(program, path, model) for path in dict.fromkeys(owners.values())}
+    state = {path: model_tensor(program, path, model) for path in dict.fromkeys(owners.values())}
     for path, owner in owners.items():
         tensor = _of_path(path, state[owner], trace)
         _check_type(path, tensor, captured.get(path, tensor))
@@ -100,7 +100,12 @@ def type_and_shape(tensor: torch.Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
 
 
-def _model_tensor(program: Program, path: str, model: torch.nn.Module) -> torch.Tensor:
+def model_tensor(program: Program, path: str, model: torch.nn.Module) -> torch.Tensor:
+    """A parameter, a buffer or a constant of a step, by its path.
+
+    Raises:
+        SituateError: neither the model nor the trace has it.
+    """
     import torch
 
     value: object = model

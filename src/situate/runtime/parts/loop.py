@@ -9,9 +9,11 @@ from operator import add
 from typing import TYPE_CHECKING, Any
 
 from situate.runtime.memory import aligned_alike
+from situate.runtime.model_state.bindings import model_tensor
 from situate.runtime.programs.kernels import kernel, kernel_name
 from situate.runtime.programs.program import Program, Roles
 from situate.runtime.programs.seeds import kept_generator, seed_of
+from situate.torch_capture.flow import live_nodes
 from situate.torch_capture.names import state_name
 
 if TYPE_CHECKING:
@@ -47,11 +49,8 @@ class LoopOfParts:
     ) -> None:
         self._program, self._optimizer = program, optimizer
         self._seed, self._step = seed, 0
-        self._ranks = Roles(program).random
-        self._state = {
-            **dict(model.named_parameters(remove_duplicate=False)),
-            **dict(model.named_buffers(remove_duplicate=False)),
-        }
+        self._ranks, self._live = Roles(program).random, live_nodes(program.step.trace)
+        self._model = model
         self.separate = program.separate
         self.tensors = [aligned_alike(tensor) for tensor in program.separate(inputs)]
 
@@ -65,7 +64,7 @@ class LoopOfParts:
             self._overwrite(values)
         if self._optimizer is not None:
             for name, gradient in self._gradients(values):
-                self._state[name].grad = gradient
+                self._tensor(name).grad = gradient
             self._optimizer.step()
             self._optimizer.zero_grad()
         count = len(self._program.results) - len(self._program.overwritten)
@@ -77,14 +76,8 @@ class LoopOfParts:
         from torch import fx
 
         device, values = torch.device("cpu"), dict[fx.Node, Any]()
-        needed = set(self._program.step.trace.graph.output_node().all_input_nodes)
-        pending = list(needed)
-        while pending:
-            sources = pending.pop().all_input_nodes
-            pending += [source for source in sources if source not in needed]
-            needed.update(sources)
         for node in self._program.step.number:
-            if node not in needed:
+            if node not in self._live:
                 continue
             if node.op != "call_function":
                 values[node] = self._source(node)
@@ -108,12 +101,12 @@ class LoopOfParts:
             case "TangentAOTInput":
                 return torch.ones((), dtype=node.meta["val"].dtype)
         trace, name = self._program.step.trace, state_name(node)
-        if name in trace.constants:
-            constant: Any = trace.constants[name]
-            return getattr(constant, "constant", None) or constant
-        owner = self._state[trace.parameter(name)].detach()
+        owner = self._tensor(trace.parameter(name)).detach()
         part = trace.parts.get(name)
         return owner if part is None else part.view(owner)
+
+    def _tensor(self, name: str) -> torch.Tensor:
+        return model_tensor(self._program, name, self._model)
 
     def _gradients(self, values: Mapping[fx.Node, Any]) -> Iterator[tuple[str, torch.Tensor]]:
         """By name, the gradient of each parameter, put together from those of its parts."""
@@ -128,14 +121,14 @@ class LoopOfParts:
             if (part := trace.parts.get(name)) is None:
                 yield name, gradient
             else:
-                whole = wholes.setdefault(part.of, torch.zeros_like(self._state[part.of]))
+                whole = wholes.setdefault(part.of, torch.zeros_like(self._tensor(part.of)))
                 part.view(whole).copy_(gradient)
         yield from wholes.items()
 
     def _overwrite(self, values: Mapping[fx.Node, Any]) -> None:
         """Write new values of buffers and inputs."""
         for name, node in self._program.mutations.items():
-            self._state[name].copy_(values[node])
+            self._tensor(name).copy_(values[node])
         count = len(self._program.overwritten)
         for number, node in zip(
             self._program.overwritten, self._program.results[-count:], strict=False

@@ -13,7 +13,7 @@ from itertools import takewhile
 from math import gcd
 from typing import TYPE_CHECKING
 
-from situate.torch_capture.cuts.letters import Axis, Letter, operands, shape
+from situate.torch_capture.cuts.letters import Axis, Letter, is_item, item_of, operands, shape
 from situate.torch_capture.cuts.rules import letters
 from situate.torch_capture.names import state_name
 from situate.torch_capture.nodes import operator_name
@@ -122,9 +122,7 @@ class _Search:
 
     def _output(self, node: fx.Node) -> Output:
         """The output that a node stands for; items are outputs of the op that computes them."""
-        if "getitem" in str(node.target) and hasattr(node.args[0], "op"):
-            return node.args[0], int(node.args[1])  # type: ignore[return-value, arg-type]
-        return node, 0
+        return item_of(node) if is_item(node) else (node, 0)
 
     def _join_tied(self) -> None:
         """Let all placeholders of a parameter stand for its first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -145,6 +146,20 @@ def _with(
     names = [argument.name for argument in target._schema.arguments]
     positional = tuple(changed.get(name, value) for name, value in zip(names, args, strict=False))
     return positional, {name: changed.get(name, value) for name, value in kwargs.items()}
+
+
+def is_item(node: fx.Node) -> bool:
+    """True for an output of a call that has several."""
+    from torch import fx
+
+    return node.target is operator.getitem and isinstance(node.args[0], fx.Node)
+
+
+def item_of(node: fx.Node) -> tuple[fx.Node, int]:
+    """The call and the number of the output that an item is."""
+    source: Any = node.args[0]
+    number: Any = node.args[1]
+    return source, number
 
 
 def shape(node: fx.Node, output: int = 0) -> tuple[int, ...]:

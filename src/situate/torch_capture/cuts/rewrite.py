@@ -11,13 +11,22 @@ from typing import TYPE_CHECKING, Any
 from situate.data.slices import Sums
 from situate.torch_capture import names
 from situate.torch_capture.cuts.classes import LetterClass, Member
-from situate.torch_capture.cuts.letters import Axis, Letter, Local, Piece, local, operands
+from situate.torch_capture.cuts.letters import (
+    Axis,
+    Letter,
+    Local,
+    Piece,
+    is_item,
+    item_of,
+    local,
+    operands,
+)
 from situate.torch_capture.cuts.rules import letters
 from situate.torch_capture.cuts.rules.views import LINEAR
 from situate.torch_capture.cuts.state import StatePart
 from situate.torch_capture.cuts.values import Division, Value
 from situate.torch_capture.cuts.writer import Writer
-from situate.torch_capture.flow import described_outputs, layout
+from situate.torch_capture.flow import described_outputs, layout, live_nodes, overwritten
 from situate.torch_capture.names import path, state_name
 from situate.torch_capture.nodes import operator_name
 from situate.torch_capture.tracing import Trace
@@ -59,7 +68,7 @@ class _Step:
         self._parts: dict[str, StatePart] = {}
         self._parts_of: dict[str, list[StatePart]] = {}
         self._placeholders: dict[str, Value] = {}
-        self._live = _live(trace)
+        self._live = live_nodes(trace)
         # By operator, the ops that no rule cuts and that read parts.
         self.without_rule: Counter[str] = Counter()
 
@@ -68,7 +77,7 @@ class _Step:
         if node.op in ("placeholder", "get_attr"):
             self._values[node, 0] = self._source(node)
         elif node.op == "call_function" and node in self._live:
-            if _is_item(node):
+            if is_item(node):
                 return
             if self._is_linear(node):
                 self._add_linear(node)
@@ -108,7 +117,7 @@ class _Step:
         )
 
     def _value(self, node: fx.Node) -> Value:
-        return self._values[_item(node) if _is_item(node) else (node, 0)]
+        return self._values[item_of(node) if is_item(node) else (node, 0)]
 
     def _new(self, node: fx.Node, **form: Any) -> Value:
         return Value(self._writer, node, self._sums, **form)
@@ -118,15 +127,11 @@ class _Step:
     def _parameter_divisions(self, cut_classes: Sequence[CutClass]) -> dict[str, Division]:
         """By parameter, the division by the first class that cuts it."""
         divisions: dict[str, Division] = {}
-        overwritten = {
-            path(descriptor.mutated_input)
-            for _, descriptor in described_outputs(self._trace.graph)
-            if type(descriptor).__name__ == "InputMutationAOTOutput"
-        }
+        written = set(overwritten(self._trace))
         for letter_class, bounds in cut_classes:
             for (node, _), dim, outer in sorted(letter_class.dimensions, key=lambda d: d[1:]):
                 name = self._trace.canonical.get(state_name(node))
-                if node.op == "placeholder" and name and name not in overwritten:
+                if node.op == "placeholder" and name and name not in written:
                     size = node.meta["val"].shape[dim] // outer
                     scaled = tuple(bound * size // letter_class.units for bound in bounds)
                     divisions.setdefault(name, Division(dim, outer, scaled))
@@ -208,8 +213,8 @@ class _Step:
         """The numbers of the outputs that are used; None for an op with a single one."""
         if not isinstance(node.meta["val"], (list, tuple)):
             return [None]
-        users = [user for user in node.users if _is_item(user) and user in self._live]
-        return [*sorted({_item(user)[1] for user in users})]
+        users = [user for user in node.users if is_item(user) and user in self._live]
+        return [*sorted({item_of(user)[1] for user in users})]
 
     def _is_linear(self, node: fx.Node) -> bool:
         """True for a view of partial results, or a sum of two values of as many partial results, so
@@ -334,31 +339,8 @@ def _is_alike(node: fx.Node, source: fx.Node) -> bool:
     return one is other or bool(layout(one) == layout(other))
 
 
-def _is_item(node: fx.Node) -> bool:
-    return "getitem" in str(node.target) and hasattr(node.args[0], "op")
-
-
-def _item(node: fx.Node) -> tuple[fx.Node, int]:
-    """The node and the number of the output that an item takes."""
-    source: Any = node.args[0]
-    number: Any = node.args[1]
-    return source, number
-
-
-def _gradient_of(descriptor: object, trace: Trace) -> str:
+def _gradient_of(descriptor: Any, trace: Trace) -> str:
     """The parameter whose gradient an output is; empty for other outputs."""
     if type(descriptor).__name__ != "GradAOTOutput":
         return ""
-    return trace.canonical.get(path(descriptor.grad_of), "")  # type: ignore[attr-defined]
-
-
-def _live(trace: Trace) -> set[fx.Node]:
-    """The nodes on which results of the step depend."""
-    pending = [node for node, _ in described_outputs(trace.graph)]
-    live = set(pending)
-    while pending:
-        for source in pending.pop().all_input_nodes:
-            if source not in live:
-                live.add(source)
-                pending.append(source)
-    return live
+    return trace.canonical.get(path(descriptor.grad_of), "")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from situate.data.slices import AUTO, Slices
 from situate.errors import SituateError, nearest
-from situate.torch_capture.flow import described_outputs
-from situate.torch_capture.names import REPLICA, path, state_name
+from situate.torch_capture.flow import live_nodes, overwritten
+from situate.torch_capture.names import REPLICA, state_name
 from situate.torch_capture.tracing import Trace
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Replicas:
         self._count = len(slices.replicas)
         self._first = parts[0]
         self._overwritten = list(
-            dict.fromkeys(name for part in parts for name in _overwritten(part))
+            dict.fromkeys(name for part in parts for name in overwritten(part))
         )
         parameters = dict.fromkeys(self._first.canonical.values())
         single = {*_matching(slices.once, list(parameters)), *self._unfit(parts, parameters)}
@@ -112,22 +112,8 @@ def _copy_name(name: str, number: int) -> str:
 
 def _parameters_read(part: Trace) -> Iterator[str]:
     """The parameters that a slice's results depend on."""
-    pending = [node for node, _ in described_outputs(part.graph)]
-    visited = set(pending)
-    while pending:
-        node = pending.pop()
-        pending += (fresh := [source for source in node.all_input_nodes if source not in visited])
-        visited.update(fresh)
-    names = (state_name(node) for node in visited if node.op == "placeholder")
+    names = (state_name(node) for node in live_nodes(part) if node.op == "placeholder")
     yield from (part.canonical[name] for name in names if name in part.canonical)
-
-
-def _overwritten(part: Trace) -> Iterator[str]:
-    """The parameters and buffers that a slice writes over."""
-    for _, descriptor in described_outputs(part.graph):
-        if type(descriptor).__name__ == "InputMutationAOTOutput":
-            name = path(descriptor.mutated_input)
-            yield part.canonical.get(name, name)
 
 
 def _matching(patterns: Sequence[str], parameters: Sequence[str]) -> Iterator[str]:

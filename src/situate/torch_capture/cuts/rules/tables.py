@@ -34,9 +34,11 @@ def _embedding(node: fx.Node) -> list[Letter]:
 def _kind(indices: fx.Node) -> str:
     """`vocabulary` for a table whose indices are an input of the step; empty for others, such as
     a table of positions."""
-    while indices.op == "call_function" and indices.args and hasattr(indices.args[0], "op"):
-        indices = indices.args[0]  # type: ignore[assignment]
-    return "vocabulary" if type(indices.meta.get("desc")).__name__ == "PlainAOTInput" else ""
+    sources = [indices]
+    while sources and sources[0].op == "call_function":
+        sources = operands(sources[0])
+    kinds = [type(source.meta.get("desc")).__name__ for source in sources[:1]]
+    return "vocabulary" if kinds == ["PlainAOTInput"] else ""
 
 
 def _embedding_backward(node: fx.Node) -> list[Letter]:
