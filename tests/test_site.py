@@ -6,6 +6,7 @@ import functools
 import http.server
 import importlib.util
 import os
+import string
 import subprocess
 import sys
 import threading
@@ -87,6 +88,23 @@ def test_search_finds_out_of_memory(address: str) -> None:
         tab.locator(".md-search-result__item a").first.wait_for()
         assert "memory" in tab.inner_text(".md-search-result__list").lower()
         assert errors == []
+
+
+# A search for a letter goes through all words that begin with it.
+def test_search_ends_at_no_word_of_the_site(address: str) -> None:
+    with chromium() as browser:
+        tab = browser.new_page()
+        logs: list[str] = []
+        tab.on("console", lambda message: logs.append(message.text))
+        tab.goto(f"{address}/index.html")
+        tab.keyboard.press("/")
+        for letter in string.ascii_lowercase + string.digits:
+            tab.locator(".md-search__input").press_sequentially(letter)
+            tab.wait_for_timeout(100)
+            tab.keyboard.press("Backspace")
+        tab.keyboard.type("memory")
+        tab.locator(".md-search-result__item a").first.wait_for()
+        assert logs == []
 
 
 def test_axe_has_no_serious_finding_on_the_front_page(address: str) -> None:
