@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import json
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -144,6 +147,42 @@ def test_every_command_is_in_the_table_of_its_page_and_every_option_on_one(words
     told = page if words != "bench" else (ROOT / "docs" / "bench.md").read_text()
     names = [name for option in command.params for name in option.opts if name.startswith("--")]
     assert [name for name in names if not re.search(rf"{name}(?![\w-])", told)] == []
+
+
+def blocks(language: str) -> list[Any]:
+    """The fenced blocks of a language on all pages, named by page and number."""
+    parameters = []
+    for page in PAGES:
+        texts = re.findall(rf"```{language}\b[^\n]*\n(.*?)```", page.read_text(), re.DOTALL)
+        name = page.relative_to(ROOT)
+        parameters += [pytest.param(text, id=f"{name}-{i}") for i, text in enumerate(texts)]
+    return parameters
+
+
+def complete(block: str) -> str:
+    """A block with a text wherever dots stand for more items."""
+    return re.sub(r"(?<=\s)\.\.\.(?=[,\s])", '"more"', block)
+
+
+# Blocks that no test runs as a program at least compile, and import what exists.
+@pytest.mark.parametrize("block", blocks("python"))
+def test_every_block_of_python_compiles_and_imports_names_that_exist(block):
+    for node in ast.walk(ast.parse(block)):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("situate"):
+            module = importlib.import_module(node.module)
+            assert [alias.name for alias in node.names if not hasattr(module, alias.name)] == []
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "situate":
+            assert hasattr(situate, node.attr)
+
+
+@pytest.mark.parametrize("block", blocks("toml"))
+def test_every_block_of_toml_parses(block):
+    assert tomllib.loads(complete(block))
+
+
+@pytest.mark.parametrize("block", blocks("json"))
+def test_every_block_of_json_parses(block):
+    assert json.loads(complete(block))
 
 
 def program(page: str, kind: str = "python", names: dict[str, Any] | None = None) -> dict[str, Any]:

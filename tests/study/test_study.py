@@ -13,10 +13,21 @@ import numpy as np
 import pytest
 
 from situate.errors import ReadError, SituateError
+from situate.evaluators.measurements import Measurements
 from situate.study import Study
 from situate.study.file import StudyFile
 from situate.study.format import TABLES
-from tests.study.studies import BATCH, BATCHES, HEADER, batch, edited, fill, make_study, with_header
+from tests.study.studies import (
+    BATCH,
+    BATCHES,
+    HEADER,
+    batch,
+    edited,
+    fill,
+    make_study,
+    record,
+    with_header,
+)
 
 PAGE = (Path(__file__).parents[2] / "docs" / "study-format.md").read_text()
 
@@ -34,6 +45,21 @@ def test_a_study_holds_header_measurements_and_placements(tmp_path: Path) -> Non
         assert (study.batch[part] == first).all()
         assert np.array_equal(study.placement(first + 1), placements[1])
     assert np.array_equal(list(study.placements())[-1], batch(20)[0][-1])
+
+
+def test_a_finalist_has_its_placement_and_all_its_times(tmp_path: Path) -> None:
+    with StudyFile(tmp_path / "a", HEADER) as study:
+        fill(study)
+        record(study, 0, "finals")
+        placements, measurements = batch(0)
+        times = measurements.seconds
+        again = Measurements(times[1:2], np.zeros(1, np.uint8))
+        study.record(np.array([4]), placements[1:2], again, 4, "finals")
+    finalists = Study.read(tmp_path / "a").finalists()
+    assert np.array_equal([placement for placement, _ in finalists], placements)
+    assert [len(seconds) for _, seconds in finalists] == [1, 2, 1, 1]
+    assert finalists[1][1].tolist() == [times[1], times[1]]
+    assert finalists[3][1].tolist() == [np.inf]
 
 
 def test_reading_leaves_the_file_as_it_is(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ class Study:
     batch: NDArray[np.int64]
     workers: tuple[Origin, ...]
     _samples: list[samples.Sample] = field(repr=False)
+    _finals: list[samples.Sample] = field(repr=False)
     _packing: Packing = field(repr=False)
 
     @classmethod
@@ -50,6 +51,7 @@ class Study:
             header = read_header(connection, path)
             _, complete = samples.check(connection, path)
             stored = samples.read(connection, path, end=complete)
+            finals = samples.read(connection, path, table="finals")
             origins = tuple(tables.read_workers(connection, path))
         try:
             packing = Packing.of(header)
@@ -57,7 +59,7 @@ class Study:
             raise damaged(path, "the header of the study") from None
         batch = np.array([sample.batch for sample in stored], np.int64)
         measurements = samples.measurements(stored, origins)
-        return cls(path, header, measurements, batch, origins, stored, packing)
+        return cls(path, header, measurements, batch, origins, stored, finals, packing)
 
     def __len__(self) -> int:
         return len(self._samples)
@@ -80,3 +82,16 @@ class Study:
             ReadError: at a damaged sample.
         """
         return map(self.placement, range(len(self)))
+
+    def finalists(self) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
+        """The placements (n,) that the search measured again at its end, and their seconds (k,).
+
+        Raises:
+            ReadError: at a damaged sample.
+        """
+        seconds: dict[bytes, list[float]] = {}
+        for sample in self._finals:
+            seconds.setdefault(sample.packed, []).append(sample.seconds)
+        first = {sample.packed: sample for sample in reversed(self._finals)}
+        placements = samples.placements([first[key] for key in seconds], self._packing, self.path)
+        return list(zip(placements, map(np.array, seconds.values()), strict=True))

@@ -13,8 +13,10 @@ from situate.cli.live.state import is_live, live_state
 from situate.evaluators.measurements import Measurements, Origin
 from situate.results.result import Progress
 from situate.study import Study
+from situate.study.file import StudyFile
 from tests.report.handmade import HOSTILE, chain
 from tests.report.outcome import outcome
+from tests.study.studies import HEADER
 
 
 def _write(path: Path, method: str = "heft", end: bool = False) -> None:
@@ -97,6 +99,19 @@ def test_the_samples_of_each_worker_are_counted(situate, model, pair) -> None:
     measurements = Measurements(seconds, np.zeros(4, np.uint8), origins)
     section = live._study_section(replace(study, measurements=measurements))
     assert section["workers"] == [["here", "2 samples"], ["there", "1 sample"]]
+
+
+def test_finalists_come_with_their_devices_the_fastest_first(tmp_path: Path) -> None:
+    header = HEADER | {"unit": "s"}
+    placements = np.array([[0] * 6, [0, 0, 0, 1, 1, 2]], np.int32)
+    with StudyFile(tmp_path / "a", header) as file:
+        for first, seconds in ((0, [3.0, 2.0]), (2, [np.inf, 1.0])):
+            measurements = Measurements(np.array(seconds), np.zeros(2, np.uint8))
+            file.record(first + np.arange(2), placements, measurements, first, "finals")
+    assert live._finalists(Study.read(tmp_path / "a")) == [
+        ["ops: 3 on device 0, 2 on device 1, 1 on device 2", "1.50 s, 2 measurements"],
+        ["ops: 6 on device 0", "failed, 2 measurements"],
+    ]
 
 
 def test_curves_are_thinned_with_their_ends(tmp_path: Path, monkeypatch) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from situate.data.cuts import parse_cuts
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.data.slices import Slices
@@ -109,6 +110,13 @@ def test_the_wheel_zooms_about_the_pointer(visit: Any) -> None:
 
 
 # Pointing and choosing.
+def test_hovering_an_op_shows_the_shapes_of_its_inputs(visit: Any) -> None:
+    op = Op("mm", seconds={"*": 1.0}, signature="aten.mm(f32[8,64], f32[64,10])")
+    one = visit(_report(Problem(Graph("mm", (op,)), chain(1).cluster), [0]))
+    one.hover(*one.point(0))
+    assert "f32[8,64], f32[64,10]" in one.text("#tip")
+
+
 def test_hovering_an_op_says_what_it_is_and_why_it_waits(visit: Any) -> None:
     one = visit(_pair())
     one.hover(*one.point(2))
@@ -183,6 +191,20 @@ def test_a_slice_can_be_shown_alone(visit: Any) -> None:
     assert unlike(before, one.picture()) > SAME
     one.press("Escape")
     assert unlike(before, one.picture()) < SAME
+
+
+@pytest.mark.parametrize("division", ["replica", "part"])
+def test_a_replica_or_a_part_can_be_shown_alone(visit: Any, division: str) -> None:
+    numbers: list[dict[str, Any]] = [{division: i % 2} for i in range(4)]
+    ops = [Op(f"op{i}", seconds={"*": 1.0}, phase="forward", **n) for i, n in enumerate(numbers)]
+    graph = Graph(
+        "cut", tuple(ops), slices=Slices((1, 1), replicas=(1, 1)), cuts=parse_cuts(["heads=2"])
+    )
+    one = visit(_report(Problem(graph, chain(1).cluster), [0, 0, 1, 1]))
+    before = one.picture()
+    one.tab.select_option(f"#toolbar select[aria-label='Show one {division}']", "1")
+    one._frames()
+    assert unlike(before, one.picture()) > SAME
 
 
 def test_search_finds_ops_and_opens_them(visit: Any) -> None:

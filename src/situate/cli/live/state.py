@@ -158,7 +158,20 @@ def _study_section(study: Study) -> dict[str, Any]:
             }
         ],
         "workers": [[name, plural(count, "sample")] for name, count in _loads(study).items()],
+        "finalists": _finalists(study),
     }
+
+
+def _finalists(study: Study) -> list[list[str]]:
+    """The devices of each finalist, and its median seconds; the fastest comes first."""
+    medians = [(float(np.median(s)), len(s), placement) for placement, s in study.finalists()]
+    rows = []
+    for seconds, count, placement in sorted(medians, key=lambda row: row[:2]):
+        devices, ops = np.unique(placement, return_counts=True)
+        loads = (f"{k:,} on device {d}" for d, k in zip(devices, ops, strict=True))
+        time = time_text(seconds, study.header["unit"]) if np.isfinite(seconds) else "failed"
+        rows.append([f"ops: {', '.join(loads)}", f"{time}, {plural(count, 'measurement')}"])
+    return rows
 
 
 def _loads(study: Study) -> Counter[str]:

@@ -15,7 +15,7 @@ from situate.report.view.block import Texts, smallest
 
 
 def graph_columns(problem: Problem, classes: OpColors, bars: Bars) -> dict[str, Any]:
-    """The columns of a graph; `-1` in `slice` and `replica` stands for none.
+    """The columns of a graph; `-1` in `slice`, `replica` and `part` stands for none.
 
     Returns:
         names and scalars of the graph, columns (bars,) under `ops` and (tensors,) under `tensors`.
@@ -40,8 +40,9 @@ def graph_columns(problem: Problem, classes: OpColors, bars: Bars) -> dict[str, 
             "flops": bars.totals(np.array([op.flops for op in graph.ops], np.float64)),
             "persistent": bars.totals(problem.persistent),
             "workspace": bars.totals(problem.workspace),
-            "slice": np.array([-1 if op.slice is None else op.slice for op in ops], np.int32),
-            "replica": np.array([-1 if op.replica is None else op.replica for op in ops], np.int32),
+            "slice": _numbers([op.slice for op in ops]),
+            "replica": _numbers([op.replica for op in ops]),
+            "part": _numbers([op.part for op in ops]),
             "again": np.array([op.recompute for op in ops], np.uint8),
         },
         "tensors": _tensors(problem, bars),
@@ -56,6 +57,10 @@ def _names(names: Sequence[str], bars: Bars) -> Sequence[str]:
         f"{name} and {count - 1} more" if count > 1 else name
         for name, count in zip(names, bars.count.tolist(), strict=True)
     ]
+
+
+def _numbers(values: Sequence[int | None]) -> np.ndarray:
+    return np.array([-1 if value is None else value for value in values], np.int32)
 
 
 def _indexed(values: Sequence[str]) -> dict[str, Any]:

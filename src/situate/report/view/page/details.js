@@ -67,8 +67,9 @@ function opRows(plan, op) {
     ["operator", plan.text("kind", op)],
     ["module", plan.text("module", op)],
     ["phase", plan.text("phase", op) + (ops.again[op] ? ", runs again" : "")],
-    ops.slice[op] >= 0 ? ["slice", String(ops.slice[op])] : null,
-    ops.replica[op] >= 0 ? ["replica", String(ops.replica[op])] : null,
+    ...DIVISIONS.map((division) =>
+      ops[division][op] >= 0 ? [division, String(ops[division][op])] : null,
+    ),
     ["device", deviceOf(plan, op)],
     [
       "time",
@@ -84,10 +85,18 @@ function opRows(plan, op) {
   ];
 }
 
+/** The arguments of a signature such as `aten.mm(f32[8,64], f32[64,10])`. */
+function shapesOf(signature) {
+  const start = signature.indexOf("(");
+  return start < 0 ? "" : signature.slice(start + 1, signature.lastIndexOf(")"));
+}
+
 function opTip(plan, { item, more }) {
+  const shapes = shapesOf(plan.text("signature", item));
   return [
     el("strong", {}, shortened(plan.opName(item), 80)),
     facts(opRows(plan, item).filter((row) => row && row[0] !== "signature")),
+    shapes ? el("p", { class: "pale" }, shortened(shapes, 120)) : null,
     el("p", {}, waitText(plan, item)),
     more > 0
       ? el("p", { class: "pale" }, `and ${plural(more, "more op")} at this pixel: zoom in`)

@@ -26,7 +26,7 @@ async function poll() {
   setTimeout(poll, PERIOD);
 }
 
-function section({ title, note, figures = [], charts = [], workers = [] }) {
+function section({ title, note, figures = [], charts = [], workers = [], finalists = [] }) {
   return el(
     "section",
     {},
@@ -35,6 +35,7 @@ function section({ title, note, figures = [], charts = [], workers = [] }) {
     facts(figures),
     ...charts.map(chart),
     workers.length ? tableOf(["", ""], workers) : null,
+    finalists.length ? tableOf(["finalist", "median"], finalists) : null,
   );
 }
 

@@ -120,9 +120,9 @@ class Page {
     this.legend.replaceChildren(...entries);
   }
 
-  /** Menus of slices and replicas, if the step has any. */
+  /** Menus of slices, replicas and parts, if the step has any. */
   filters() {
-    return ["slice", "replica"]
+    return DIVISIONS
       .map((column) => {
         const last = Math.max(
           ...this.plans.map((plan) => plan.graph.ops[column].reduce((a, b) => Math.max(a, b), -1)),
@@ -136,15 +136,15 @@ class Page {
           {
             "aria-label": `Show one ${column}`,
             onchange: (event) => {
-              this.view[column] = event.target.value === "" ? null : Number(event.target.value);
-              this.view.changed();
+              const { value } = event.target;
+              this.view.filter(column, value === "" ? null : Number(value));
             },
           },
           el("option", { value: "" }, `all ${column}s`),
           ...numbers,
         );
         this.view.subscribe(() => {
-          menu.value = this.view[column] === null ? "" : String(this.view[column]);
+          menu.value = String(this.view.only[column] ?? "");
         });
         return menu;
       })
@@ -280,7 +280,7 @@ class Page {
   }
 
   clear() {
-    Object.assign(this.view, { slice: null, replica: null, match: null, selection: null });
+    Object.assign(this.view, { only: {}, match: null, selection: null });
     this.view.changed();
   }
 }

@@ -141,19 +141,18 @@ class Timeline {
 
   /** The class of an item for colours, or that of dimmed bars. */
   classOf(dimmed) {
-    const { class: classes, slice, replica } = this.plan.graph.ops;
+    const { ops } = this.plan.graph;
     const { view, plan } = this;
+    const filters = view.filters.map((division) => [ops[division], view.only[division]]);
     const onlyPath = view.options.path;
     const match = view.match && view.match.plan.graph === plan.graph ? view.match.flags : null;
-    if (view.slice === null && view.replica === null && !onlyPath && !match)
-      return (op) => classes[op];
+    if (!filters.length && !onlyPath && !match) return (op) => ops.class[op];
     return (op) => {
       const hidden =
-        (view.slice !== null && slice[op] !== view.slice) ||
-        (view.replica !== null && replica[op] !== view.replica) ||
+        filters.some(([numbers, only]) => numbers[op] !== only) ||
         (onlyPath && !plan.isCritical[op]) ||
         (match && !match[op]);
-      return hidden ? dimmed : classes[op];
+      return hidden ? dimmed : ops.class[op];
     };
   }
 

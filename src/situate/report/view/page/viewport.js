@@ -1,5 +1,7 @@
 // The part of the step that all timelines show, and what is selected in it.
 const CLOSEST = 1e-7;
+/** Columns of ops by which a step is divided; a filter shows one number of each. */
+const DIVISIONS = ["slice", "replica", "part"];
 
 class Viewport {
   constructor(total) {
@@ -8,8 +10,7 @@ class Viewport {
     this.to = this.total;
     this.listeners = [];
     this.options = { path: false, arrows: true, patterns: true };
-    this.slice = null;
-    this.replica = null;
+    this.only = {};
     this.selection = null;
     this.cursor = null;
     this.match = null;
@@ -66,6 +67,18 @@ class Viewport {
 
   select(plan, item) {
     this.selection = item === null ? null : { plan, item };
+    this.changed();
+  }
+
+  /** The divisions of which the timelines show one number. */
+  get filters() {
+    return DIVISIONS.filter((division) => division in this.only);
+  }
+
+  /** Shows one number of a division, or all if it is null. */
+  filter(division, number) {
+    if (number === null) delete this.only[division];
+    else this.only[division] = number;
     this.changed();
   }
 
