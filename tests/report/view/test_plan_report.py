@@ -54,6 +54,15 @@ def test_columns_hold_the_explanation_and_the_bound() -> None:
     assert plan["fits"]
 
 
+def test_a_notebook_has_the_explanation_in_the_report_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    _, plan = PlanReport.of_result(outcome(chain(4), [0, 0, 1, 1])).columns()
+    assert any("critical path" in line for line in plan["explanation"])
+    assert capsys.readouterr() == ("", "")
+
+
 def test_a_plan_that_does_not_fit_says_by_how_much() -> None:
     _, plan = PlanReport.of_result(outcome(chain(4, memory=100), [0, 0, 1, 1])).columns()
     assert not plan["fits"]

@@ -199,8 +199,15 @@ def _lines(explanation: RenderableType) -> list[str]:
     text = StringIO()
     for part in explanation.renderables if isinstance(explanation, Group) else [explanation]:
         width = max(TEXT_WIDTH, least_width(part))
+        # In a notebook a console would display the text there and leave the file empty.
         console = Console(
-            file=text, width=width, height=1, highlight=False, markup=False, emoji=False
+            file=text,
+            width=width,
+            height=1,
+            force_jupyter=False,
+            highlight=False,
+            markup=False,
+            emoji=False,
         )
         console.print(part)
     return [line.rstrip() for line in text.getvalue().splitlines()]
