@@ -1,0 +1,1 @@
+"""Reports for the browser and the documentation site, as Chromium shows them."""
