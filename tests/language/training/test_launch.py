@@ -31,6 +31,12 @@ def test_megatron_has_all_degrees():
         assert flag in line
 
 
+def test_megatron_has_the_size_of_groups_of_micro_batches_unless_it_is_pp():
+    flag = "--microbatch-group-size-per-virtual-pipeline-stage"
+    assert f"{flag} 5" in lines("pp=4,vp=2,batch=20")["Megatron-LM"]
+    assert flag not in lines("pp=4,vp=2,batch=32")["Megatron-LM"]
+
+
 def test_megatron_has_experts():
     line = lines("ep=8,cp=2", MIXTRAL)["Megatron-LM"]
     assert "--expert-model-parallel-size 8 --expert-tensor-parallel-size 1" in line

@@ -126,6 +126,12 @@ def test_pipelines_hold_micro_batches_of_later_stages():
     assert in_flight(GPT, table, last_rank(table)).tolist() == [3, 3, 9]
 
 
+def test_interleaved_stages_hold_larger_groups_of_micro_batches_if_pp_divides_no_step():
+    table = table_of({"pp": 4, "vp": 3, "count": 5}, {"pp": 4, "vp": 3, "count": 10})
+    # 2 x 5 + 1 chunks on the last stage.
+    assert in_flight(GPT, table, last_rank(table)).tolist() == [11, 11]
+
+
 # Golden values of Megatron-LM: gpt3_mcore_te_tp1_pp4_vp1_dist_optimizer_overlap_grad_reduce and
 # gpt3_mcore_te_tp1_pp4_disable_bias_linear on A100, GiB of the last rank.
 @pytest.mark.parametrize(("vp", "zero", "gib"), [(3, 1, 3.644), (1, 0, 2.500)])

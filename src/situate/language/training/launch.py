@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 
 from situate.errors import SituateError
-from situate.language.training.layout import Layout, Run
+from situate.language.training.layout import Layout, Run, group_size
 from situate.language.training.machine import Machine
 from situate.language.training.transformer import Transformer
 
@@ -48,7 +48,11 @@ def _megatron(model: Transformer, run: Run, machine: Machine) -> str:
 
 def _virtual(model: Transformer, layout: Layout) -> str:
     layers = model.layers // (layout.pp * layout.vp)
-    return f"--num-layers-per-virtual-pipeline-stage {layers}"
+    flags = f"--num-layers-per-virtual-pipeline-stage {layers}"
+    group = group_size(layout.count, layout.pp)
+    if group == layout.pp:
+        return flags
+    return f"{flags} --microbatch-group-size-per-virtual-pipeline-stage {group}"
 
 
 def _recomputation(layout: Layout) -> list[str]:

@@ -116,6 +116,16 @@ class Run:
     recipe: Recipe
 
 
+def group_size(count: int, pp: int) -> int:
+    """Micro-batches that pass a chunk of an interleaved stage before the next chunk's turn.
+
+    As in PyTorch's and Megatron-LM's schedules they are the fewest, at least `pp`, in groups of
+    equal size. 0 if `count` micro-batches have no such groups.
+    """
+    groups = count // pp
+    return 0 if not groups or count % groups else count // groups
+
+
 class LayoutTable:
     """Many layouts as columns, which the formulas of time and memory read.
 
@@ -168,6 +178,12 @@ class LayoutTable:
         values: dict[str, Any] = {name: int(c[index]) for name, c in self.columns.items()}
         values["recompute"] = RECOMPUTE[values["recompute"]]
         return Layout(**values | {key: bool(values[key]) for key in SWITCHES})
+
+    @cached_property
+    def group(self) -> Integers:
+        """Micro-batches that pass a chunk of an interleaved stage before the next chunk's turn."""
+        size: Integers = self.count // np.maximum(self.count // self.pp, 1)
+        return size
 
     @cached_property
     def copies(self) -> Floats:
@@ -344,8 +360,13 @@ def _problems(run: Run, model: Transformer) -> list[str]:
             f"pp {layout.pp} x vp {layout.vp} does not divide {model.layers} layers",
         ),
         (
-            layout.vp > 1 and layout.count % layout.pp,
-            f"vp needs micro-batches in multiples of pp {layout.pp}, got {layout.count}",
+            layout.vp > 1 and layout.count < layout.pp,
+            f"vp needs at least pp {layout.pp} micro-batches, got {layout.count}",
+        ),
+        (
+            layout.vp > 1 and not group_size(layout.count, layout.pp),
+            f"vp needs groups of at least pp {layout.pp} micro-batches: {layout.count} do not "
+            f"divide into {layout.count // layout.pp}",
         ),
         (
             run.sequence % (2 * layout.cp) and layout.cp > 1,

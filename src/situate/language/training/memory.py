@@ -192,12 +192,12 @@ def in_flight(model: Transformer, table: LayoutTable, rank: Integers) -> Floats:
     """(layouts,) layers' worth of micro-batches that a stage holds at once.
 
     1F1B holds one for each later stage and one more. Interleaved 1F1B (arXiv:2104.04473,
-    section 2.2) holds `2 (pp - rank - 1) + (vp - 1) pp + 1` chunks, each of
+    section 2.2) holds `2 (pp - rank - 1) + (vp - 1) group + 1` chunks, each of
     `layers / (pp * vp)` layers.
     """
     pp, vp, count = table.pp, table.vp, table.count
     single = np.minimum(pp - rank, count) * np.ceil(model.layers / pp)
-    chunks = np.minimum(2 * (pp - rank - 1) + (vp - 1) * pp + 1, count * vp)
+    chunks = np.minimum(2 * (pp - rank - 1) + (vp - 1) * table.group + 1, count * vp)
     layers: Floats = np.where(vp > 1, chunks * model.layers / (pp * vp), single)
     return layers
 

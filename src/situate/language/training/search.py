@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.errors import SituateError
-from situate.language.training.layout import Integers, LayoutTable, Run
+from situate.language.training.layout import Integers, LayoutTable, Run, group_size
 from situate.language.training.machine import Machine
 from situate.language.training.memory import peak_memory
 from situate.language.training.pricing import Price, prices
@@ -137,7 +137,7 @@ def _with_micro(
         if batch % (dp * micro):
             continue
         count = batch // (dp * micro)
-        if vp > 1 and (pp == 1 or model.layers % (pp * vp) or count % pp):
+        if vp > 1 and (pp == 1 or model.layers % (pp * vp) or not group_size(count, pp)):
             continue
         rows += [
             (dp, tp, cp, ep, 1, pp, vp, micro, count, zero, shard, int(tp > 1), recompute, 0)
