@@ -33,7 +33,7 @@ NO_DECODERS = (
 """Parts of names of tests whose models are no decoders of equal layers with published sizes."""
 
 UNKNOWN_MEMORY = (
-    *("fsdp", "offloading", "cudagraph", "mtp", "muon", "z3", "experimental", "tunable_overlap"),
+    *("fsdp", "offloading", "cudagraph", "mtp", "muon", "z3", "experimental"),
     *("a2a_ovlp", "overlap_optim"),
 )
 """Parts of names of tests with states or buffers that the formulas do not have."""
