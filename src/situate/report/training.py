@@ -159,7 +159,8 @@ def _tried_text(choice: Choice) -> str:
 def _smallest_text(price: Price) -> str:
     return (
         f"no layout fits: {price.run.layout} needs {size_text(price.reserved)} of "
-        f"{size_text(price.capacity)}"
+        f"{size_text(price.capacity)}; recipe=pure and optimizer=adamw8bit hold less, and "
+        "'situate fit' prices LoRA and other changes on one GPU"
     )
 
 
