@@ -57,7 +57,7 @@ def test_nothing_that_fits_has_its_own_status(situate):
     run = situate("plan", SIZES, "--layout", "auto,seq=16777216,batch=1", "--cluster", "RTX 3060")
     assert run.status == 3
     assert "no layout fits" in run.out
-    assert "situate fit" in run.out
+    assert "LoRA" in run.out
 
 
 def test_layouts_stand_side_by_side(situate, config):
