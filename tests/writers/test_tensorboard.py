@@ -75,10 +75,13 @@ def test_on_a_full_disk_the_file_ends_with_a_whole_record(tmp_path):
             fill()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    scalars.close()
     (file,) = tmp_path.iterdir()
     assert file.stat().st_size < 200
     assert read(tmp_path) == {"best": contents}
+    # Once there is room, records go on where the last whole one ended.
+    scalars.write(100, {"best": 1.0})
+    scalars.close()
+    assert read(tmp_path) == {"best": [*contents, (100, 1.0)]}
 
 
 def test_a_folder_that_cannot_be_is_an_error(tmp_path):

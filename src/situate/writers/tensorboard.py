@@ -82,6 +82,7 @@ class Scalars:
                 record = record[self._file.write(record) :]
         except OSError:
             self._file.truncate(end)
+            self._file.seek(end)
             raise
 
     @contextmanager
