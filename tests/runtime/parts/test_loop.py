@@ -22,6 +22,7 @@ CUTS = {
     "decoder": ("heads=2", "features=3:1", "vocabulary=3", "sequence=4"),
     "dropping": ("features=2", "sequence=2", "batch=2"),
     "perceptron": ("features=3", "batch=2"),
+    "dropping in attention": ("heads=2", "features=2"),
     "convolutions": ("channels=2", "vocabulary=2"),
     "recurrent": ("features=2", "vocabulary=2"),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,9 +13,11 @@ from torch.nn import functional as F
 class Block(nn.Module):
     """A transformer layer with fused queries, keys and values."""
 
-    def __init__(self, hidden: int, heads: int, inner: int, dropout: float) -> None:
+    def __init__(
+        self, hidden: int, heads: int, inner: int, dropout: float, attention_dropout: float
+    ) -> None:
         super().__init__()
-        self.heads, self.dropout = heads, dropout
+        self.heads, self.dropout, self.attention_dropout = heads, dropout, attention_dropout
         self.before, self.between = nn.LayerNorm(hidden), nn.LayerNorm(hidden)
         self.qkv, self.out = nn.Linear(hidden, 3 * hidden), nn.Linear(hidden, hidden)
         self.up, self.down = nn.Linear(hidden, inner), nn.Linear(inner, hidden)
@@ -23,7 +26,8 @@ class Block(nn.Module):
         b, t, hidden = x.shape
         fused = self.qkv(self.before(x)).split(hidden, -1)
         q, k, v = (y.view(b, t, self.heads, -1).transpose(1, 2) for y in fused)
-        attention = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        drop = self.attention_dropout if self.training else 0.0
+        attention = F.scaled_dot_product_attention(q, k, v, dropout_p=drop, is_causal=True)
         x = x + self.out(attention.transpose(1, 2).reshape(b, t, hidden))
         inner = F.dropout(F.gelu(self.up(self.between(x))), self.dropout, self.training)
         return x + self.down(inner)
@@ -32,10 +36,18 @@ class Block(nn.Module):
 class Decoder(nn.Module):
     """A language model whose head is its embedding."""
 
-    def __init__(self, layers: int = 2, dropout: float = 0.0, tied: bool = True) -> None:
+    def __init__(
+        self,
+        layers: int = 2,
+        dropout: float = 0.0,
+        tied: bool = True,
+        attention_dropout: float = 0.0,
+    ) -> None:
         super().__init__()
         self.embedding = nn.Embedding(24, 16)
-        self.layers = nn.ModuleList(Block(16, 4, 24, dropout) for _ in range(layers))
+        self.layers = nn.ModuleList(
+            Block(16, 4, 24, dropout, attention_dropout) for _ in range(layers)
+        )
         self.head = nn.Linear(16, 24, bias=False)
         if tied:
             self.head.weight = self.embedding.weight
@@ -52,11 +64,13 @@ def language_loss(model: nn.Module, tokens: Tensor, targets: Tensor) -> Tensor:
     return F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten())
 
 
-def decoder(layers: int = 2, dropout: float = 0.0, tied: bool = True) -> Any:
+def decoder(
+    layers: int = 2, dropout: float = 0.0, tied: bool = True, attention_dropout: float = 0.0
+) -> Any:
     """Model, inputs and loss."""
     torch.manual_seed(0)
     tokens = torch.randint(24, (2, 8)), torch.randint(24, (2, 8))
-    return Decoder(layers, dropout, tied), tokens, language_loss
+    return Decoder(layers, dropout, tied, attention_dropout), tokens, language_loss
 
 
 def dropping() -> Any:
@@ -110,6 +124,7 @@ def recurrent() -> Any:
 NETWORKS = {
     "decoder": decoder,
     "dropping": dropping,
+    "dropping in attention": partial(decoder, attention_dropout=0.1),
     "perceptron": perceptron,
     "convolutions": convolutions,
     "recurrent": recurrent,

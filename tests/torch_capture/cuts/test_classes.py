@@ -41,6 +41,15 @@ def test_the_heads_of_a_fused_weight_are_cut_in_three_ranges() -> None:
     assert {(0, 3), (1, 1)} <= fused
 
 
+def test_heads_are_a_class_within_the_samples_of_a_batch_of_products() -> None:
+    """Attention with dropout has no operator of its own: it multiplies samples x heads at once."""
+    assert named(lambda: decoder(attention_dropout=0.1)) >= {
+        ("heads", "layers.0", 4),
+        ("heads", "layers.1", 4),
+        ("batch", "", 2),
+    }
+
+
 def test_a_perceptron_has_a_class_for_each_hidden_layer() -> None:
     assert [
         letter_class.units for letter_class in of(perceptron) if letter_class.kind == "features"

@@ -76,6 +76,7 @@ def test_classes_that_shares_do_not_divide_stay_whole_and_are_said() -> None:
     ("text", "message"),
     [
         ("heats=2", "nothing called 'heats' to cut; did you mean 'heads'"),
+        ("channels=2", "nothing called 'channels' to cut: it has batch"),
         ("layers.7=2", "nothing called 'layers.7' to cut"),
         (
             "heads=3",

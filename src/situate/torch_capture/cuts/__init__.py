@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 from situate.data.cuts import Cut, Cuts
 from situate.errors import SituateError, nearest
-from situate.torch_capture.cuts.classes import LetterClass, classes
+from situate.torch_capture.cuts.classes import KINDS, LetterClass, classes
 from situate.torch_capture.cuts.rewrite import rewritten
 from situate.torch_capture.tracing import Trace
 
@@ -62,8 +62,10 @@ def _classes_of(
 def _unknown(name: str, letter_classes: Sequence[LetterClass]) -> SituateError:
     kinds = sorted({one.kind for one in letter_classes})
     names = [*kinds, *sorted({one.module for one in letter_classes if one.module})]
+    # A kind that other steps have is no misspelling.
+    likely = "" if name in KINDS else nearest(name, names)
     return SituateError(
-        f"cuts: the step has nothing called {name!r} to cut{nearest(name, names)}: it has "
+        f"cuts: the step has nothing called {name!r} to cut{likely}: it has "
         f"{', '.join(kinds) or 'no dimension to cut'}"
     )
 

@@ -97,7 +97,7 @@ class _Search:
         }
         self._outputs: dict[fx.Node, Output] = {}
         self._readers: dict[Output, list[tuple[fx.Node, int]]] = {}
-        self._covered: set[tuple[fx.Node, int]] = set()
+        self._ranges: dict[tuple[fx.Node, int], set[int]] = {}
         for node in trace.graph.nodes:
             self._outputs[node] = self._output(node)
         self._join_tied()
@@ -111,14 +111,34 @@ class _Search:
         result = []
         for node in dict.fromkeys([*first, *filter(_is_product, nodes)]):
             for k, letter in enumerate(self._letters[node]):
-                if (node, k) not in self._covered:
-                    result.append(self._class(node, letter))
+                if (node, k) not in self._ranges:
+                    result.append(self._class(node, letter, 1))
+        for letter_class in [*result]:
+            for node, k, units in self._nested(letter_class):
+                if units not in self._ranges[node, k]:
+                    result.append(self._class(node, self._letters[node][k], units))
         large = [letter_class for letter_class in result if letter_class.units > 1]
         for letter_class in large:
             _name(letter_class, self._trace)
         for letter_class in large:
             letter_class.kind = _kind(letter_class, large)
         return large
+
+    def _nested(self, letter_class: LetterClass) -> Iterator[tuple[fx.Node, int, int]]:
+        """The batches of products of which a class divides only the outer dimension.
+
+        Attention without an operator of its own multiplies a batch of samples x heads.
+
+        Yields:
+            the product, the number of its letter, and the units of the outer dimension.
+        """
+        units = letter_class.units
+        for node in letter_class.members:
+            for k, letter in enumerate(self._letters[node]):
+                is_batch = letter.inputs == (Axis(0), Axis(0)) and _is_product(node)
+                is_outer = 1 < units < letter.size and letter.size % units == 0
+                if is_batch and is_outer and 1 in self._ranges.get((node, k), ()):
+                    yield node, k, units
 
     def _output(self, node: fx.Node) -> Output:
         """The output that a node stands for; items are outputs of the op that computes them."""
@@ -132,9 +152,9 @@ class _Search:
             if node.op == "placeholder" and name:
                 self._outputs[node] = first.setdefault(name, (node, 0))
 
-    def _class(self, node: fx.Node, letter: Letter) -> LetterClass:
+    def _class(self, node: fx.Node, letter: Letter, ranges: int) -> LetterClass:
         result = LetterClass()
-        pending = list(self._join(result, node, letter, 1))
+        pending = list(self._join(result, node, letter, ranges))
         while pending:
             dimension = pending.pop()
             if dimension in result.dimensions:
@@ -171,7 +191,7 @@ class _Search:
         if member in members:
             return
         members.append(member)
-        self._covered.add((node, self._letters[node].index(letter)))
+        self._ranges.setdefault((node, self._letters[node].index(letter)), set()).add(ranges)
         letter_class.units = gcd(letter_class.units, letter.size // ranges)
         if letter.kind:
             letter_class.kinds.add(letter.kind)
