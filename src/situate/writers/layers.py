@@ -143,6 +143,12 @@ def layer_of(op: Op, path: str) -> int | None:
     return int(match[2]) if match and match[1] == path else None
 
 
+def layer_paths(graph: Graph) -> list[str]:
+    """Paths of the layers in all lists of layers, in the order of their first op."""
+    matches = (_LAYER.fullmatch(op.module) for op in graph.ops)
+    return list(dict.fromkeys(f"{match[1]}.{match[2]}" for match in matches if match))
+
+
 def _needed(problem: Problem, schedule: Schedule) -> dict[int, int]:
     """By op, the device that needs its persistent bytes: an accelerator's own, else the device that
     first reads them in the forward pass."""
