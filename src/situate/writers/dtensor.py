@@ -8,7 +8,7 @@ from pathlib import Path
 from situate.data.problem import Problem
 from situate.errors import PlanError
 from situate.files.atomic import write_bytes
-from situate.report.text import printable
+from situate.report.text import plural, printable
 from situate.schedule.schedule import Schedule
 from situate.writers.cuts.styles import Style, Styles, patterns, styles
 from situate.writers.cuts.teams import Teams, teams
@@ -68,13 +68,12 @@ def _notes(problem: Problem, mesh: Teams) -> Iterator[str]:
     yield f"# {printable(f'{graph.name} on {problem.cluster.name}: {graph.cuts}')}"
     ranks = ", ".join(f"{i} {printable(names[d], 40)}" for i, d in enumerate(mesh.ranks))
     yield f"# ranks: {ranks}"
-    for name, value in visible(problem.cluster, mesh.ranks).items():
-        yield f"# set {name}={value}, which numbers the ranks so"
+    if problem.cluster.devices[mesh.ranks[0]].kind != "cpu":
+        for name, value in visible(problem.cluster, mesh.ranks).items():
+            yield f"# set {name}={value}, which numbers the ranks so"
     if mesh.slices:
-        yield (
-            f"# each team takes {mesh.slices} slices of {mesh.samples} samples: divide the loss "
-            f"of each by {mesh.slices}"
-        )
+        each = f"# each team takes {plural(mesh.slices, 'slice')} of {mesh.samples} samples"
+        yield f"{each}: divide the loss of each by {mesh.slices}" if mesh.slices > 1 else each
 
 
 def _constants(problem: Problem, module_styles: Styles, mesh: Teams) -> Iterator[str]:
@@ -85,9 +84,9 @@ def _constants(problem: Problem, module_styles: Styles, mesh: Teams) -> Iterator
     yield "PLAN: dict[str, ParallelStyle] = {"
     paths = sorted({op.module for op in graph.ops if op.module})
     for pattern, style in patterns(module_styles.modules, paths).items():
-        yield f"    {ascii(pattern)}: {_call(style, module_styles.stream)},"
+        yield f"    {pattern!a}: {_call(style, module_styles.stream)},"
     yield "}"
-    yield f"BLOCKS: tuple[str, ...] = {ascii(tuple(layer_paths(graph)))}"
+    yield f"BLOCKS: tuple[str, ...] = {tuple(layer_paths(graph))!a}"
     yield f"HAS_ATTENTION = {any('scaled_dot_product' in op.kind for op in graph.ops)}"
     yield f"HAS_PARALLEL_LOSS = {module_styles.has_parallel_loss}"
     slices = graph.slices

@@ -68,4 +68,6 @@ def test_a_step_over_a_mesh_has_the_loss_and_the_gradients_of_the_uncut_model(re
         torch.testing.assert_close(value, expected.detach(), **TOLERANCE)
         assert gradients.keys() == {key for key, _ in model.named_parameters()}
         for key, parameter in model.named_parameters():
-            torch.testing.assert_close(gradients[key], parameter.grad, **TOLERANCE, msg=f"{name} {key}")
+            torch.testing.assert_close(
+                gradients[key], parameter.grad, **TOLERANCE, msg=f"{name} {key}"
+            )

@@ -130,7 +130,6 @@ def _redistributed_to(value: torch.Tensor) -> Any:
 def _attention_on_cpus() -> None:
     """Let heads and samples be cut in the attention of CPUs, for which DTensor has no rule."""
     aten = torch.ops.aten
-    own_mask = {"attn_mask"}
 
     def layouts(outputs: int, inputs: int, others: int, mask: Any) -> list[Any]:
         result = []

@@ -146,9 +146,9 @@ def _modules_read_whole(graph: Graph) -> set[str]:
     ops, modules = graph.ops, set()
     for tensor in graph.tensors:
         producer, readers = ops[tensor.producer], [ops[k] for k in tensor.consumers]
-        if producer.part is not None and runs_forward(producer):
-            if any(reader.part is None and runs_forward(reader) for reader in readers):
-                modules.add(producer.module)
+        is_whole = any(reader.part is None and runs_forward(reader) for reader in readers)
+        if producer.part is not None and runs_forward(producer) and is_whole:
+            modules.add(producer.module)
     return modules
 
 

@@ -106,8 +106,8 @@ def check_parts(problem: Problem) -> None:
             )
     numbers = {p.name: p.parts for p in graph.cut_parameters}
     numbers |= {cut.name: len(cut.shares) for cut in graph.cuts.cuts if cut.name in ACTIVATIONS}
-    (first, count), *others = numbers.items()
-    for name, other in others:
+    first, count = next(iter(numbers.items()), ("", 0))
+    for name, other in numbers.items():
         if other != count:
             raise PlanError(
                 f"the plan cuts {_text(first)} into {count} parts and {_text(name)} into {other}, "
@@ -164,7 +164,8 @@ class _Members:
     def one_team(self) -> Teams:
         """The team of a step that takes its batch whole."""
         parts = {f"the parts of {_text(name)}": own for (name, _), own in self.homes.items()}
-        parts |= {"most ops of the parts": own for own in self.work.values()}
+        if None in self.work:
+            parts["most ops of the parts"] = self.work[None]
         (first, team), *others = ((name, self._team(name, own)) for name, own in parts.items())
         for name, other in others:
             if other != team:
@@ -257,7 +258,9 @@ def _check_kinds(problem: Problem, mesh: Teams, tool: str) -> None:
     numbers = device_names(problem.cluster)
     if tool != "dtensor" and not all(isinstance(numbers[rank], int) for rank in mesh.ranks):
         name = problem.cluster.names[mesh.ranks[0]]
-        raise PlanError(f"the parts are on {_text(name)}, and {tool} cuts modules over accelerators")
+        raise PlanError(
+            f"the parts are on {_text(name)}, and {tool} cuts modules over accelerators"
+        )
 
 
 def _warn_of_moves(problem: Problem, schedule: Schedule, mesh: Teams, tool: str) -> None:
@@ -278,7 +281,7 @@ def _warn_of_moves(problem: Problem, schedule: Schedule, mesh: Teams, tool: str)
 
 
 def _placement(problem: Problem, schedule: Schedule, mesh: Teams) -> list[int]:
-    """(n,) parts on the devices of their teams; parameters, updates and whole ops as in the plan."""
+    """(n,) ops of parts on the devices of their teams; other ops as in the plan."""
     placement = schedule.placement.tolist()
     for j, op in enumerate(problem.graph.ops):
         if op.part is not None and op.phase != "update" and op.kind != "parameter":
