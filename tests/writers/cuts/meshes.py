@@ -110,8 +110,19 @@ def llama() -> Any:
 BUILDS = {"decoder": decoder, "untied": untied, "perceptron": perceptron, "llama": llama}
 
 
+def stepped(build: str) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
+    """Loss, gradients and updated parameters of a step of the uncut model."""
+    model, inputs, loss = BUILDS[build]()
+    value = loss(model, *inputs)
+    value.backward()
+    torch.optim.AdamW(model.parameters()).step()
+    parameters = dict(model.named_parameters())
+    gradients = {name: parameter.grad for name, parameter in parameters.items()}
+    return value.detach(), gradients, parameters
+
+
 def run_rank(rank: int, folder: str, count: int, files: Sequence[tuple[str, str, int]]) -> None:
-    """Run a step by each file; rank 0 leaves the loss and the gradients.
+    """Run a step by each file; rank 0 leaves the loss, the gradients and the updated parameters.
 
     Args:
         files: the name of each file, its model, and the slices of a team.
@@ -128,36 +139,38 @@ def run_rank(rank: int, folder: str, count: int, files: Sequence[tuple[str, str,
     dist.destroy_process_group()
 
 
-def _step(file: Path, build: str, slices: int) -> tuple[Tensor, dict[str, Tensor]]:
-    """One step: the mean loss and the gradients by name."""
-    from torch.distributed.tensor import DTensor
-
+def _step(
+    file: Path, build: str, slices: int
+) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
+    """One step: the mean loss, and gradients and updated parameters by name."""
     module = _module(file)
     model, inputs, loss = BUILDS[build]()
     mesh = module.device_mesh("cpu")
     module.parallelize(model, mesh)
-    sizes = dict(zip(mesh.mesh_dim_names, mesh.shape, strict=True))
-    coordinate = mesh.get_coordinate()
-    teams, team = mesh.size() // sizes["tp"], mesh.get_rank() // sizes["tp"]
-    assert coordinate is not None
-    pieces = list(zip(*(x.chunk(teams * slices or 1) for x in inputs), strict=True))
+    optimizer = torch.optim.AdamW(model.parameters())
+    parts = module.MESH["tp"]
+    team, count = mesh.get_rank() // parts, slices or 1
+    own = slice(team * count, (team + 1) * count)
+    pieces = list(zip(*(x.chunk(mesh.size() // parts * count) for x in inputs), strict=True))
     total = torch.zeros((), dtype=torch.float64)
-    for piece in pieces[team * slices : (team + 1) * slices] if slices else pieces:
+    for piece in pieces[own]:
         with module.step():
-            own = loss(model, *piece)
-            (own / (slices or 1)).backward()
-        total += (own.full_tensor() if isinstance(own, DTensor) else own).detach()
+            value = loss(model, *piece)
+            (value / count).backward()
+        total += getattr(value, "full_tensor", lambda whole=value: whole)().detach()
     torch.distributed.all_reduce(total)
-    gradients = {}
-    for name, parameter in model.named_parameters():
-        assert parameter.grad.placements == parameter.placements
-        gradients[name] = parameter.grad.full_tensor()
-    return total / mesh.size() / (slices or 1), gradients
+    optimizer.step()
+    parameters = dict(model.named_parameters())
+    assert all(p.grad.placements == p.placements for p in parameters.values())
+    gradients = {name: p.grad.full_tensor() for name, p in parameters.items()}
+    updated = {name: p.full_tensor().detach() for name, p in parameters.items()}
+    return total / mesh.size() / count, gradients, updated
 
 
 def _module(file: Path) -> Any:
     spec = importlib.util.spec_from_file_location(file.stem, file)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
     module = importlib.util.module_from_spec(spec)
+    assert spec.loader is not None
     spec.loader.exec_module(module)
     return module

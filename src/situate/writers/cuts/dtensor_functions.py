@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -50,8 +50,9 @@ def parallelize(model: nn.Module, mesh: DeviceMesh) -> nn.Module:
     are DTensors, and so are the results and the loss.
     """
     parts = mesh["tp"]
-    if getattr(getattr(model, "config", None), "use_cache", False):
-        model.config.use_cache = False  # a cache begins with plain tensors
+    config: Any = getattr(model, "config", None)
+    if getattr(config, "use_cache", False):
+        config.use_cache = False  # a cache begins with plain tensors
     names: dict[nn.Parameter, str] = {}
     ties = {
         name: names.setdefault(parameter, name)
@@ -71,8 +72,7 @@ def parallelize(model: nn.Module, mesh: DeviceMesh) -> nn.Module:
         _share_data(model, mesh)
     else:
         for parameter in model.parameters():
-            if parameter.requires_grad:
-                parameter.register_hook(_redistributed_to(parameter))
+            _keep_layout(parameter)
     return model
 
 
@@ -112,38 +112,34 @@ def _inputs_on(mesh: DeviceMesh) -> Any:
 
 def _gradient_as_output(_module: nn.Module, _inputs: Any, output: DTensor) -> None:
     """A hook that adds up partial gradients, which a table cut by rows does not take."""
-    if output.requires_grad:
-        output.register_hook(_redistributed_to(output))
+    _keep_layout(output)
 
 
-def _redistributed_to(value: torch.Tensor) -> Any:
-    """A hook that brings gradients into the layout of their tensor."""
-
-    def hook(gradient: torch.Tensor) -> torch.Tensor:
-        if isinstance(gradient, DTensor) and isinstance(value, DTensor):
-            return gradient.redistribute(placements=value.placements)
-        return gradient
-
-    return hook
+def _keep_layout(value: Any) -> None:
+    """Bring gradients of a DTensor into its own layout."""
+    if value.requires_grad:
+        layout = value.placements
+        value.register_hook(lambda gradient: gradient.redistribute(placements=layout))
 
 
 def _attention_on_cpus() -> None:
     """Let heads and samples be cut in the attention of CPUs, for which DTensor has no rule."""
-    aten = torch.ops.aten
+    aten, register = torch.ops.aten, cast(Any, register_sharding)
 
     def layouts(outputs: int, inputs: int, others: int, mask: Any) -> list[Any]:
         result = []
         for layout in (Replicate(), Shard(0), Shard(1)):
             cut = isinstance(layout, Shard) and mask is not None and mask.shape[layout.dim] > 1
             masks = [] if mask is None else [layout if cut else Replicate()]
-            result.append(([layout] * outputs, [layout] * inputs + [None] * others + masks))
+            arguments = [*[layout] * inputs, *[None] * others, *masks]
+            result.append(([layout] * outputs, arguments))
         return result
 
-    @register_sharding(aten._scaled_dot_product_flash_attention_for_cpu.default)
+    @register(aten._scaled_dot_product_flash_attention_for_cpu.default)
     def forward(q: Any, k: Any, v: Any, *rest: Any, attn_mask: Any = None, **_: Any) -> Any:
         return layouts(2, 3, len(rest), attn_mask)
 
-    @register_sharding(aten._scaled_dot_product_flash_attention_for_cpu_backward.default)
+    @register(aten._scaled_dot_product_flash_attention_for_cpu_backward.default)
     def backward(*args: Any, attn_mask: Any = None, **_: Any) -> Any:
         return layouts(3, 6, len(args) - 6, attn_mask)
 

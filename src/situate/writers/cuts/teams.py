@@ -282,7 +282,7 @@ def _warn_of_moves(problem: Problem, schedule: Schedule, mesh: Teams, tool: str)
 
 def _placement(problem: Problem, schedule: Schedule, mesh: Teams) -> list[int]:
     """(n,) ops of parts on the devices of their teams; other ops as in the plan."""
-    placement = schedule.placement.tolist()
+    placement: list[int] = schedule.placement.tolist()
     for j, op in enumerate(problem.graph.ops):
         if op.part is not None and op.phase != "update" and op.kind != "parameter":
             if op.slice is not None:
