@@ -9,12 +9,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import situate  # noqa: E402
-from situate.data.cuts import parse_cuts  # noqa: E402
 from situate.data.slices import Slices  # noqa: E402
 from situate.writers.dtensor import write  # noqa: E402
-from tests.writers.cuts.meshes import BUILDS, run_rank, stepped  # noqa: E402
-from tests.writers.cuts.planned import plan  # noqa: E402
+from tests.writers.cuts.meshes import run_rank, stepped  # noqa: E402
+from tests.writers.cuts.planned import captured, plan  # noqa: E402
 
 TOLERANCE = {"rtol": 1e-9, "atol": 1e-12}
 """In double precision, since sums are in another order."""
@@ -29,12 +27,10 @@ CASES = {
         "perceptron": ("perceptron", ("features=2",), None),
         "columns": ("decoder", COLUMNS, None),
         "sequence": ("decoder", (*COLUMNS, "sequence=2"), None),
-        "alone": ("decoder", ("sequence=2",), None),
         "no_heads": ("decoder", ("features=2", "sequence=2"), None),
         "batch": ("decoder", ("batch=2",), None),
         "uneven": ("untied", ("features=2", "vocabulary=2"), None),
         "llama": ("llama", (*COLUMNS, "sequence=2"), None),
-        "llama_columns": ("llama", COLUMNS, None),
     },
     4: {
         "quarters": ("decoder", ("heads=4", "features=4", "vocabulary=4"), None),
@@ -53,7 +49,7 @@ def results(request, tmp_path_factory):
     for name, (build, cuts, slices) in CASES[count].items():
         if build == "llama" and importlib.util.find_spec("transformers") is None:
             continue
-        graph = situate.capture(BUILDS[build], cuts=parse_cuts(cuts), slices=slices)
+        graph = captured(build, *cuts, slices=slices)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             write(*plan(graph, count), folder / f"{name}.py")
