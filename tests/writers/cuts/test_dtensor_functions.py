@@ -29,6 +29,7 @@ CASES = {
         "sequence": ("decoder", (*COLUMNS, "sequence=2"), None),
         "no_heads": ("decoder", ("features=2", "sequence=2"), None),
         "batch": ("decoder", ("batch=2",), None),
+        "hidden": ("decoder", ("hidden=2",), None),
         "uneven": ("untied", ("features=2", "vocabulary=2"), None),
         "llama": ("llama", (*COLUMNS, "sequence=2"), None),
     },

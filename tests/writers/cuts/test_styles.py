@@ -70,7 +70,6 @@ def test_the_loss_is_parallel_where_a_product_makes_parts_of_the_classes() -> No
             ("channels=2",),
             r"cuts '0' \(Conv2d\) along its channels, and styles of modules are for nn\.Linear",
         ),
-        ("decoder", ("hidden=2",), r"\(LayerNorm\) along its hidden"),
         ("decoder", ("sequence=2", "features=2"), r"gathers all of 'layers\.0\.up\.weight' before"),
     ],
 )
