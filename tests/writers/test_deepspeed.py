@@ -99,9 +99,17 @@ def test_parts_are_partitions_of_weights(tmp_path: Path):
 
 
 def test_a_vocabulary_stays_whole(tmp_path: Path):
-    plan = planned_on(of_kind("vocabulary"), by_part, gpus(2))
-    with pytest.warns(UserWarning, match=r"DeepSpeed leaves 'layers\.0\.up\.weight' whole"):
+    graph = of_kind("vocabulary")
+    first, *others = graph.cut_parameters
+    mixed = (*others, msgspec.structs.replace(first, kind="features"))
+    plan = planned_on(dataclasses.replace(graph, cut_parameters=mixed), by_part, gpus(2))
+    with pytest.warns(UserWarning, match=r"DeepSpeed leaves 'layers\.1\.up\.weight' whole"):
         export_of(*plan, tmp_path)
+    with (
+        pytest.warns(UserWarning, match="DeepSpeed leaves"),
+        pytest.raises(PlanError, match="cuts no product of a layer"),
+    ):
+        export_of(*planned_on(graph, by_part, gpus(2)), tmp_path)
 
 
 def test_weights_of_other_modules_are_refused(tmp_path: Path):

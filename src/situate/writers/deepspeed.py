@@ -101,7 +101,7 @@ def _layer_specs(graph: Graph) -> list[dict[str, Any]]:
     """The weights that are cut by rows or columns, each under a pattern for all layers.
 
     Raises:
-        PlanError: a module is no product, or reads all parts of its weight.
+        PlanError: a module is no product, reads all parts of its weight, or there is none.
     """
     specs: dict[str, dict[str, Any]] = {}
     gathered = gathered_parameters(graph)
@@ -125,6 +125,8 @@ def _layer_specs(graph: Graph) -> list[dict[str, Any]]:
                 "partition_type": "row" if parameter.dim else "column",
                 **(shape if parameter.ranges > 1 else {}),
             }
+    if not specs:
+        raise PlanError(f"the plan cuts no product of a layer, which DeepSpeed cuts: {RUNS}")
     return list(specs.values())
 
 

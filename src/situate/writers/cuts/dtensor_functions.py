@@ -135,13 +135,14 @@ def _attention_on_cpus() -> None:
             result.append(([layout] * outputs, arguments))
         return result
 
-    @register(aten._scaled_dot_product_flash_attention_for_cpu.default)
     def forward(q: Any, k: Any, v: Any, *rest: Any, attn_mask: Any = None, **_: Any) -> Any:
         return layouts(2, 3, len(rest), attn_mask)
 
-    @register(aten._scaled_dot_product_flash_attention_for_cpu_backward.default)
     def backward(*args: Any, attn_mask: Any = None, **_: Any) -> Any:
         return layouts(3, 6, len(args) - 6, attn_mask)
+
+    register(aten._scaled_dot_product_flash_attention_for_cpu.default)(forward)
+    register(aten._scaled_dot_product_flash_attention_for_cpu_backward.default)(backward)
 
 
 if HAS_ATTENTION:
