@@ -72,8 +72,8 @@ def _notes(problem: Problem, mesh: Teams) -> Iterator[str]:
         for name, value in visible(problem.cluster, mesh.ranks).items():
             yield f"# set {name}={value}, which numbers the ranks so"
     if mesh.slices:
-        each = f"# each team takes {plural(mesh.slices, 'slice')} of {mesh.samples} samples"
-        yield f"{each}: divide the loss of each by {mesh.slices}" if mesh.slices > 1 else each
+        note = f"# each team takes {plural(mesh.slices, 'slice')} of {mesh.samples} samples"
+        yield f"{note}: divide the loss of each by {mesh.slices}" if mesh.slices > 1 else note
 
 
 def _constants(problem: Problem, module_styles: Styles, mesh: Teams) -> Iterator[str]:

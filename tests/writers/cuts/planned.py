@@ -33,11 +33,14 @@ def gpus(count: int, kind: str = "gpu") -> Cluster:
 
 
 @cache
-def captured(build: str, *cuts: str, slices: Slices | None = None) -> Graph:
-    """A step of a model of `meshes`, in parts."""
+def captured(
+    build: str, *cuts: str, shares: tuple[int, ...] = (), replicas: tuple[int, ...] = ()
+) -> Graph:
+    """A step of a model of `meshes`, in parts and in slices of these shares."""
     from situate.torch_capture import capture
     from tests.writers.cuts.meshes import BUILDS
 
+    slices = Slices(shares, replicas=replicas) if shares else None
     return capture(BUILDS[build], cuts=parse_cuts(cuts), slices=slices)
 
 

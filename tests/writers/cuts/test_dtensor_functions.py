@@ -9,7 +9,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.data.slices import Slices  # noqa: E402
 from situate.writers.dtensor import write  # noqa: E402
 from tests.writers.cuts.meshes import run_rank, stepped  # noqa: E402
 from tests.writers.cuts.planned import captured, plan  # noqa: E402
@@ -24,19 +23,19 @@ COLUMNS = ("heads=2", "features=2", "vocabulary=2")
 
 CASES = {
     2: {
-        "perceptron": ("perceptron", ("features=2",), None),
-        "columns": ("decoder", COLUMNS, None),
-        "sequence": ("decoder", (*COLUMNS, "sequence=2"), None),
-        "no_heads": ("decoder", ("features=2", "sequence=2"), None),
-        "batch": ("decoder", ("batch=2",), None),
-        "hidden": ("decoder", ("hidden=2",), None),
-        "uneven": ("untied", ("features=2", "vocabulary=2"), None),
-        "llama": ("llama", (*COLUMNS, "sequence=2"), None),
+        "perceptron": ("perceptron", ("features=2",), {}),
+        "columns": ("decoder", COLUMNS, {}),
+        "sequence": ("decoder", (*COLUMNS, "sequence=2"), {}),
+        "no_heads": ("decoder", ("features=2", "sequence=2"), {}),
+        "batch": ("decoder", ("batch=2",), {}),
+        "hidden": ("decoder", ("hidden=2",), {}),
+        "uneven": ("untied", ("features=2", "vocabulary=2"), {}),
+        "llama": ("llama", (*COLUMNS, "sequence=2"), {}),
     },
     4: {
-        "quarters": ("decoder", ("heads=4", "features=4", "vocabulary=4"), None),
-        "spread": ("decoder", ("heads=2", "features=2", "sequence=2"), Slices((1, 1, 1, 1))),
-        "copies": ("decoder", ("features=2",), Slices((2, 2), replicas=(1, 1))),
+        "quarters": ("decoder", ("heads=4", "features=4", "vocabulary=4"), {}),
+        "spread": ("decoder", ("heads=2", "features=2", "sequence=2"), {"shares": (1, 1, 1, 1)}),
+        "copies": ("decoder", ("features=2",), {"shares": (2, 2), "replicas": (1, 1)}),
     },
 }
 """By number of processes and name: the model, its cuts and its slices."""
@@ -50,11 +49,11 @@ def results(request, tmp_path_factory):
     for name, (build, cuts, slices) in CASES[count].items():
         if build == "llama" and importlib.util.find_spec("transformers") is None:
             continue
-        graph = captured(build, *cuts, slices=slices)
+        graph = captured(build, *cuts, **slices)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             write(*plan(graph, count), folder / f"{name}.py")
-        files.append((f"{name}.py", build, len(slices.shares) // 2 if slices else 0))
+        files.append((f"{name}.py", build, len(slices.get("shares", ())) // 2))
     torch.multiprocessing.spawn(run_rank, (str(folder), count, files), nprocs=count)
     return {file: (build, torch.load(folder / f"{file}.result")) for file, build, _ in files}
 

@@ -135,13 +135,13 @@ def _check_layers(graph: Graph, tool: str) -> None:
 
 def _weights(graph: Graph) -> Iterator[Op]:
     """Parameters, or parts of them, that products of the forward pass read."""
-    seen = set()
+    visited = set()
     for tensor in graph.tensors:
         op = graph.ops[tensor.producer]
-        if op.kind == "parameter" and op.name not in seen and _is_weight(op):
+        if op.kind == "parameter" and op.name not in visited and _is_weight(op):
             readers = (graph.ops[k] for k in tensor.consumers)
             if any(reader.kind in PRODUCTS or reader.kind == "aten.clone" for reader in readers):
-                seen.add(op.name)
+                visited.add(op.name)
                 yield op
 
 

@@ -182,13 +182,13 @@ def gathered_parameters(graph: Graph) -> dict[str, str]:
     for j, op in enumerate(graph.ops):
         if op.kind != "parameter" or op.part is None:
             continue
-        pending, seen = [j], {j}
+        pending, visited = [j], {j}
         while pending:
             for k in readers[pending.pop()]:
                 reader = graph.ops[k]
-                if k in seen or reader.phase == "update":
+                if k in visited or reader.phase == "update":
                     continue
-                seen.add(k)
+                visited.add(k)
                 if reader.part != op.part:
                     gathered.setdefault(parameter_name(op), reader.module)
                 elif reader.kind == "aten.clone":

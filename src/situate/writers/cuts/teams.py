@@ -187,11 +187,11 @@ class _Members:
         }
         meshes = list(dict.fromkeys(team_of[piece] for piece in sorted(team_of)))
         self._check_apart(meshes)
-        each = [list(team_of.values()).count(team) for team in meshes]
-        if len(set(each)) > 1:
+        counts = [list(team_of.values()).count(team) for team in meshes]
+        if len(set(counts)) > 1:
             shares = list_text(
                 f"{slices} on {self._names(team)}"
-                for slices, team in zip(each, meshes, strict=True)
+                for slices, team in zip(counts, meshes, strict=True)
             )
             raise PlanError(f"teams take unequal shares of the slices ({shares}): {RUNS}")
         columns, in_use = list(zip(*meshes, strict=True)), set()
