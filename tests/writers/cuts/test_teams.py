@@ -77,6 +77,11 @@ def test_parts_in_several_orders_are_refused(device, message) -> None:
             lambda op: 2 * (op.slice or 0) + (by_part(op) if op.slice is not None else 0),
             r"part 1 of 'layers\.0\.up\.weight' is on gpu0, and that part of the slices on gpu1",
         ),
+        (
+            2,
+            lambda op: 2 * ("layers.1" in op.name) + by_part(op),
+            "part 0 of slice 0 runs on gpu0, gpu2, and teams that take turns are stages of a",
+        ),
     ],
 )
 def test_slices_that_teams_do_not_share_out_are_refused(slices, device, message) -> None:

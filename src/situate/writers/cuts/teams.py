@@ -26,6 +26,12 @@ RUNS = "situate run runs it"
 ONE_ORDER = f"plan with --method tensor_parallel; {RUNS}"
 """The end of a refusal of a plan that places parts in several orders."""
 
+STAGES = "teams that take turns are stages of a pipeline"
+"""The reason for a refusal of a plan whose modules are on several teams."""
+
+LEAST = 0.6
+"""Least share of a part's seconds on one device that counts as running there."""
+
 Homes = dict[int, int]
 """By part, its device."""
 
@@ -159,7 +165,13 @@ class _Members:
                 busy[device] = busy.get(device, 0.0) + float(problem.seconds[j, device])
         self.work: dict[int | None, Homes] = defaultdict(dict)
         for (piece, part), busy in seconds.items():
-            self.work[piece][part] = max(busy, key=lambda device: (busy[device], -device))
+            device = max(busy, key=lambda device: (busy[device], -device))
+            if piece is not None and busy[device] < LEAST * sum(busy.values()):
+                raise PlanError(
+                    f"part {part} of slice {piece} runs on {self._names(sorted(busy))}, and "
+                    f"{STAGES}: {RUNS}"
+                )
+            self.work[piece][part] = device
 
     def one_team(self) -> Teams:
         """The team of a step that takes its batch whole."""
@@ -169,11 +181,11 @@ class _Members:
         (first, team), *others = ((name, self._team(name, own)) for name, own in parts.items())
         for name, other in others:
             if other != team:
-                turns = "teams that take turns are stages of a pipeline"
-                reason = "a mesh has one order" if set(team) & set(other) else turns
+                more = f"plan for {len(team)} devices, or with --slices; {RUNS}"
+                is_order = set(team) & set(other)
+                end = f"a mesh has one order: {ONE_ORDER}" if is_order else f"{STAGES}: {more}"
                 raise PlanError(
-                    f"{name} are on {self._names(other)}, {first} on {self._names(team)}, and "
-                    f"{reason}: {ONE_ORDER}"
+                    f"{name} are on {self._names(other)}, {first} on {self._names(team)}, and {end}"
                 )
         return Teams((team,))
 
