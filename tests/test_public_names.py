@@ -16,8 +16,11 @@ from pathlib import Path
 from tests.test_rooms import SOURCES
 
 REPOSITORY = Path(__file__).parents[1]
-FOUND_BY_NAME = re.compile(r"situate\.(zoo\..*|grouping\.\w+:labels)")
-"""Networks, which read as the models that users write, and the rules of grouping."""
+FOUND_BY_NAME = re.compile(
+    r"situate\.(zoo\..*|grouping\.\w+:labels|writers\.cuts\.dtensor_functions:.*)"
+)
+"""Networks, which read as the models that users write, the rules of grouping, and functions that an
+export copies into its file."""
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from situate.data.cuts import Cut, Cuts, parse_cuts
+from situate.data.cuts import Cut, CutParameter, Cuts, parse_cuts
 from situate.errors import SituateError
 
 
@@ -69,3 +69,20 @@ def test_cuts_need_a_cut_and_an_order_of_sums() -> None:
         Cuts(())
     with pytest.raises(SituateError, match="in a chain or in a tree"):
         parse_cuts(["heads=2"], "ring")
+
+
+# A cut parameter has parts in order, none of them empty.
+def test_the_parts_of_a_parameter_lie_between_its_bounds() -> None:
+    assert CutParameter("up.weight", "features", 0, (0, 8, 12, 16)).parts == 3
+
+
+@pytest.mark.parametrize("bounds", [(), (0, 8), (1, 8, 16), (0, 8, 8), (0, 8, 4)])
+def test_bounds_that_do_not_rise_are_refused(bounds) -> None:
+    with pytest.raises(SituateError, match=r"'up\.weight': bounds must rise from 0 over two parts"):
+        CutParameter("up.weight", "features", 0, bounds)
+
+
+@pytest.mark.parametrize(("dim", "ranges"), [(-1, 1), (0, 0)])
+def test_dimensions_and_ranges_that_do_not_exist_are_refused(dim, ranges) -> None:
+    with pytest.raises(SituateError, match="give a dimension from 0 and at least one range"):
+        CutParameter("up.weight", "features", dim, (0, 1, 2), ranges)

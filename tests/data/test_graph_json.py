@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given
 
+from situate.data.cuts import CutParameter
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.graph_json import encode, write
 from situate.data.slices import Slices
@@ -39,6 +40,14 @@ def test_the_optimizer_is_written_where_it_is_known(optimizer):
     graph = dataclasses.replace(PAIR, optimizer=optimizer)
     assert situate_json.read(encode(graph), "").optimizer == optimizer
     assert b'"optimizer"' not in encode(PAIR)
+
+
+def test_cut_parameters_are_written_where_there_are_any():
+    parameter = CutParameter("qkv.weight", "heads", 0, (0, 8, 16), 3, (("qkv", "mine.Fused"),))
+    graph = dataclasses.replace(PAIR, cut_parameters=(parameter,))
+    assert situate_json.read(encode(graph), "").cut_parameters == (parameter,)
+    assert b"cut_parameters" not in encode(PAIR)
+    assert graph.hash == PAIR.hash
 
 
 def test_the_suffix_gz_packs_and_the_same_graph_gives_the_same_bytes(tmp_path):

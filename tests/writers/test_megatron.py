@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
+import warnings
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from situate.errors import PlanError
 from situate.report.slices.stages import NotAPipeline
 from situate.writers.megatron import layout, write
+from tests.writers.cuts.planned import by_part, gpus, of_kind, products
+from tests.writers.cuts.planned import on as planned_on
 from tests.writers.layered import layered_plan
 from tests.writers.slices.staged import SPLIT, on, staged, staged_plan
 
@@ -52,3 +58,50 @@ def test_stages_that_it_does_not_run_are_refused(slices, devices, why, tmp_path:
     with pytest.raises(NotAPipeline, match=why):
         write(problem, staged_plan(problem, devices), tmp_path / "run.sh")
     assert not (tmp_path / "run.sh").exists()
+
+
+def arguments_of(graph, folder: Path, count: int = 2, device=by_part) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        write(*planned_on(graph, device, gpus(count)), folder / "run.sh")
+    return (folder / "run.sh").read_text().splitlines()[-1].removeprefix('exec "$@" ')
+
+
+# Parts are tensor, context and expert parallelism.
+@pytest.mark.parametrize(
+    ("graph", "arguments"),
+    [
+        (products(), "--tensor-model-parallel-size 2"),
+        (
+            of_kind("heads", "sequence=2"),
+            "--tensor-model-parallel-size 2 --sequence-parallel",
+        ),
+        (
+            of_kind("experts", "sequence=2"),
+            "--context-parallel-size 2 --expert-model-parallel-size 2 "
+            "--expert-tensor-parallel-size 1",
+        ),
+    ],
+)
+def test_parts_are_degrees(graph, arguments, tmp_path: Path):
+    assert arguments_of(graph, tmp_path) == arguments
+
+
+def test_slices_on_teams_are_micro_batches_and_spread_states(tmp_path: Path):
+    def device(op) -> int:
+        team = op.slice or 0 if op.slice is not None else op.module.startswith("layers.1")
+        return 2 * team + (op.part or 0)
+
+    assert arguments_of(products(slices=2), tmp_path, 4, device) == (
+        "--tensor-model-parallel-size 2 --micro-batch-size 1 --global-batch-size 2 "
+        "--use-distributed-optimizer"
+    )
+
+
+def test_experts_beside_tensor_parallelism_need_parts_of_the_sequence(tmp_path: Path):
+    graph = of_kind("experts")
+    first, *others = graph.cut_parameters
+    mixed = (msgspec.structs.replace(first, kind="features"), *others)
+    graph = dataclasses.replace(graph, cut_parameters=mixed)
+    with pytest.raises(PlanError, match="plan with --cuts sequence=2 too"):
+        arguments_of(graph, tmp_path)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tomllib
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from situate.data.cuts import parse_cuts
 from situate.errors import PlanError
 from situate.writers.torchtitan import write
 from tests.report.handmade import HOSTILE, schedule
+from tests.writers.cuts.planned import by_part, gpus, products
+from tests.writers.cuts.planned import on as planned_on
 from tests.writers.layered import layered_plan, network
 from tests.writers.slices.staged import on, staged, staged_plan
 
@@ -95,3 +100,36 @@ def test_stages_that_are_not_in_turn_are_refused(tmp_path: Path):
     with pytest.raises(PlanError, match="on ranks 0, 1, 0, and torchtitan deals them out in turn"):
         write(problem, staged_plan(problem, (0, 0, 1, 1, 0, 0)), tmp_path / "stages.toml")
     assert not list(tmp_path.iterdir())
+
+
+# Parts are degrees of parallelism, and teams data parallel.
+def test_parts_are_degrees(tmp_path: Path):
+    cut = planned_on(products(), by_part, gpus(2))
+    with pytest.warns(UserWarning, match="2 whole parameters"):
+        assert export_of(*cut, tmp_path) == {
+            "tensor_parallel_degree": 2,
+            "context_parallel_degree": 1,
+            "expert_parallel_degree": 1,
+            "data_parallel_replicate_degree": 1,
+            "data_parallel_shard_degree": 1,
+            "enable_sequence_parallel": False,
+        }
+
+
+@pytest.mark.parametrize("is_spread", [False, True])
+def test_teams_are_copies_or_shards(tmp_path: Path, is_spread: bool):
+    def device(op) -> int:
+        spread = is_spread and op.module.startswith("layers.1")
+        return 2 * (op.slice if op.slice is not None else spread) + (op.part or 0)
+
+    graph = dataclasses.replace(products(slices=2), cuts=parse_cuts(["features=2", "sequence=2"]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        degrees = export_of(*planned_on(graph, device, gpus(4)), tmp_path)
+    names = ("replicate", "shard")
+    assert [degrees[f"data_parallel_{name}_degree"] for name in names] == (
+        [1, 2] if is_spread else [2, 1]
+    )
+    assert "enable_sequence_parallel" not in degrees
+    training = tomllib.loads((tmp_path / "stages.toml").read_text())["training"]
+    assert training == {"local_batch_size": 1, "global_batch_size": 2}

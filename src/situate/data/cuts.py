@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import cast
 
 import msgspec
@@ -55,6 +55,45 @@ class Cut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return None
         ends = accumulate(self.shares, initial=0)
         return tuple((2 * end * units + total) // (2 * total) for end in ends)
+
+
+class CutParameter(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The division of a parameter among the parts of its class.
+
+    Raises:
+        SituateError: fewer than two parts, or bounds that do not rise from 0.
+    """
+
+    name: str
+    """The path of the parameter."""
+    kind: str
+    """The kind of its class, such as `heads`."""
+    dim: int
+    """The dimension that is divided."""
+    bounds: tuple[int, ...]
+    """The begin of each part within a range, and the end of the last."""
+    ranges: int = 1
+    """Number of ranges of equal length in the dimension, each of which is divided alike."""
+    readers: tuple[tuple[str, str], ...] = ()
+    """Path and class of each module that reads the parameter."""
+
+    def __post_init__(self) -> None:
+        rising = all(low < high for low, high in pairwise(self.bounds))
+        if len(self.bounds) < 3 or self.bounds[0] or not rising:
+            raise SituateError(
+                f"cut parameter {self.name!r}: bounds must rise from 0 over two parts or more, got "
+                f"{list(self.bounds)}"
+            )
+        if self.dim < 0 or self.ranges < 1:
+            raise SituateError(
+                f"cut parameter {self.name!r}: give a dimension from 0 and at least one range, got "
+                f"{self.dim} and {self.ranges}"
+            )
+
+    @property
+    def parts(self) -> int:
+        """The number of parts."""
+        return len(self.bounds) - 1
 
 
 class Cuts(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from situate.data.cuts import Cuts
+from situate.data.cuts import CutParameter, Cuts
 from situate.data.slices import Slices
 from situate.data.update_rule import update_rule
 from situate.errors import GraphError, SituateError
@@ -121,6 +121,7 @@ class Graph:
         recompute: paths of the modules that run their forward pass again before their backward
             pass.
         cuts: of ops into parts; None where all ops are whole.
+        cut_parameters: the division of each parameter that is cut.
 
     Raises:
         GraphError: names the op or tensor at fault, and the fault.
@@ -139,6 +140,7 @@ class Graph:
     slices: Slices | None = None
     recompute: tuple[str, ...] = ()
     cuts: Cuts | None = None
+    cut_parameters: tuple[CutParameter, ...] = ()
 
     def __post_init__(self) -> None:
         _check_types(self)

@@ -64,6 +64,8 @@ def encode(graph: Graph) -> bytes:
         parts["recompute"] = _json(graph.recompute)
     if graph.cuts is not None:
         parts["cuts"] = _json(graph.cuts)
+    if graph.cut_parameters:
+        parts["cut_parameters"] = _lines(graph.cut_parameters)
     lines = (_json(key) + b": " + value for key, value in parts.items())
     return b"{\n" + b",\n".join(lines) + b"\n}\n"
 

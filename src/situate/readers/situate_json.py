@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from situate.data.cuts import Cuts
+from situate.data.cuts import CutParameter, Cuts
 from situate.data.graph import BYTES_LIMIT, Graph, MachineDevice, Op, Tensor
 from situate.data.graph_json import FORMAT, NamedTensor
 from situate.data.op_classes import NAMES
@@ -41,6 +41,7 @@ class File(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     slices: Slices | None = None
     recompute: list[str] = []
     cuts: Cuts | None = None
+    cut_parameters: list[CutParameter] = []
 
 
 def recognises(data: bytes, keys: Keys) -> bool:
@@ -74,6 +75,7 @@ def read(data: bytes, name: str) -> Graph:
         slices=file.slices,
         recompute=tuple(file.recompute),
         cuts=file.cuts,
+        cut_parameters=tuple(file.cut_parameters),
     )
 
 

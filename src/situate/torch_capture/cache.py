@@ -75,7 +75,10 @@ def recompute_key(recompute: Sequence[str]) -> dict[str, str]:
 
 def cuts_key(cuts: Cuts | None) -> dict[str, str]:
     """The part of a key that names the cuts of ops, if there are any."""
-    return {} if cuts is None else {"cuts": msgspec.json.encode(cuts).decode()}
+    if cuts is None:
+        return {}
+    # The second entry changes whenever graphs say more about their cuts.
+    return {"cuts": msgspec.json.encode(cuts).decode(), "cut parameters": "ranges and readers"}
 
 
 def _find_graph(key: Key) -> Graph | None:

@@ -84,6 +84,7 @@ def assemble(name: str, drafts: list[Draft], step: Step, optimizer: str) -> Grap
         slices=step.trace.slices,
         recompute=step.trace.recompute,
         cuts=step.trace.cuts,
+        cut_parameters=step.trace.cut_parameters,
     )
 
 

@@ -65,6 +65,15 @@ def module(node: fx.Node) -> str | None:
     return uncompiled(path_of(deepest)) if deepest else "loss"
 
 
+def module_class(node: fx.Node) -> tuple[str, str] | None:
+    """Path and class of the module that an op came from; None if either is unknown."""
+    stack = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack")
+    where = module(node)
+    if not stack or where is None:
+        return None
+    return where, str(list(stack.values())[-1][1])
+
+
 def uncompiled(path_in_model: str) -> str:
     """The same path without the modules that `torch.compile` puts around others."""
     return ".".join(part for part in path_in_model.split(".") if part != COMPILED)

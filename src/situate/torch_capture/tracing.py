@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from torch import fx
     from torch.export import ExportedProgram
 
-    from situate.data.cuts import Cuts
+    from situate.data.cuts import CutParameter, Cuts
     from situate.data.slices import Slices
     from situate.torch_capture.cuts.state import StatePart
 
@@ -89,6 +89,7 @@ class Trace:
         recompute: paths of the modules that run their forward pass again before their backward.
         cuts: of the ops; None if all of them are whole.
         parts: by name of a part of a parameter, its place there.
+        cut_parameters: the division of each parameter that is cut.
     """
 
     graph: fx.Graph
@@ -104,6 +105,7 @@ class Trace:
     recompute: tuple[str, ...] = ()
     cuts: Cuts | None = None
     parts: Mapping[str, StatePart] = field(default_factory=dict)
+    cut_parameters: tuple[CutParameter, ...] = ()
 
     def parameter(self, path: str) -> str:
         """The name of the parameter that `path` is a copy or a part of; other names are returned

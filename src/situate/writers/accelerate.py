@@ -14,6 +14,7 @@ from situate.files.strict_json import json_bytes
 from situate.report.text import plural, printable
 from situate.schedule.schedule import Schedule
 from situate.writers.accelerate_dispatch import devices_of, placement_of
+from situate.writers.cuts import parallelism_config
 from situate.writers.exported import DeviceName, device_names, differences, exported
 from situate.writers.module_devices import ModuleDevices, module_devices
 from situate.writers.slices import data_parallel
@@ -27,12 +28,16 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
     """Write the device map as JSON.
 
     Warns if the map differs from the plan, with its predicted step and memory, and if it does not
-    fit. A plan of slices becomes a script, see `slices.data_parallel`.
+    fit. A plan of slices becomes a script, see `slices.data_parallel`, and so does a plan of parts,
+    see `cuts.parallelism_config`.
 
     Raises:
         PlanError: the graph names no module of PyTorch that holds parameters.
         SituateError: `path` cannot be written.
     """
+    if problem.graph.cuts is not None:
+        parallelism_config.write(problem, schedule, path)
+        return
     if problem.graph.slices is not None:
         data_parallel.write(problem, schedule, path)
         return

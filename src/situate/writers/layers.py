@@ -143,6 +143,18 @@ def layer_of(op: Op, path: str) -> int | None:
     return int(match[2]) if match and match[1] == path else None
 
 
+def split_layer(path: str) -> tuple[str, int, str] | None:
+    """The list of layers on a path, the number of the layer, and the rest; None beside a list."""
+    match = _LAYER.fullmatch(path)
+    return (match[1], int(match[2]), match[3]) if match else None
+
+
+def layer_paths(graph: Graph) -> list[str]:
+    """Paths of the layers in all lists of layers, in the order of their first op."""
+    matches = (_LAYER.fullmatch(op.module) for op in graph.ops)
+    return list(dict.fromkeys(f"{match[1]}.{match[2]}" for match in matches if match))
+
+
 def _needed(problem: Problem, schedule: Schedule) -> dict[int, int]:
     """By op, the device that needs its persistent bytes: an accelerator's own, else the device that
     first reads them in the forward pass."""

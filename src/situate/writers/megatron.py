@@ -1,4 +1,4 @@
-"""Megatron-LM: the layout of its pipeline, such as `Et*3|t*4L`."""
+"""Megatron-LM: the layout of its pipeline, such as `Et*3|t*4L`, or its degrees of parallelism."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from situate.data.problem import Problem
+from situate.errors import PlanError
 from situate.files.atomic import write_bytes
 from situate.report.slices.stages import NotAPipeline
 from situate.schedule.schedule import Schedule
+from situate.writers.cuts.degrees import degrees, warn_of_copies
 from situate.writers.exported import script
 from situate.writers.layers import layers
 from situate.writers.slices.pipeline import (
@@ -25,11 +27,16 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
 
     Raises:
         PlanError: the plan is no pipeline of layers, see `stages` and `slice_pipeline`, or its
-            stages are not dealt out to the devices in turn.
+            stages are not dealt out to the devices in turn; or a plan of parts is none of tensor,
+            context and expert parallelism, see `degrees`.
         SituateError: `path` cannot be written.
     """
-    make = _whole_batch if problem.graph.slices is None else _slices
-    write_bytes(path, make(problem, schedule))
+    if problem.graph.cuts is not None:
+        content = _parts(problem, schedule)
+    else:
+        make = _whole_batch if problem.graph.slices is None else _slices
+        content = make(problem, schedule)
+    write_bytes(path, content)
 
 
 def _whole_batch(problem: Problem, schedule: Schedule) -> bytes:
@@ -52,6 +59,36 @@ def _slices(problem: Problem, schedule: Schedule) -> bytes:
         arguments += [f"--{which}-batch-size", str(size)]
     names = [problem.cluster.names[device] for device in pipeline.devices]
     return script(problem, names, visible(problem.cluster, pipeline.devices), arguments)
+
+
+def _parts(problem: Problem, schedule: Schedule) -> bytes:
+    layers(problem, schedule)
+    plan = degrees(problem, schedule, "Megatron-LM", "context", "expert")
+    mesh, sizes = plan.teams, {}
+    if plan.expert > 1 and plan.tensor > 1 and not plan.has_sequence:
+        raise PlanError(
+            "Megatron-LM runs experts beside tensor parallelism only with norms on parts of the "
+            f"sequence: plan with --cuts sequence={plan.tensor} too"
+        )
+    sizes["tensor-model"] = plan.tensor
+    sizes["context"] = plan.context
+    sizes["expert-model"] = plan.expert
+    arguments = [
+        text
+        for name, size in sizes.items()
+        if size > 1
+        for text in (f"--{name}-parallel-size", str(size))
+    ]
+    arguments += ["--sequence-parallel"] if plan.has_sequence else []
+    arguments += ["--expert-tensor-parallel-size", "1"] if plan.expert > 1 else []
+    if mesh.slices:
+        arguments += ["--micro-batch-size", str(mesh.samples)]
+        arguments += ["--global-batch-size", str(mesh.batch)]
+    if mesh.is_sharded:
+        arguments += ["--use-distributed-optimizer"]
+        warn_of_copies("Megatron-LM")
+    names = [problem.cluster.names[device] for device in mesh.ranks]
+    return script(problem, names, visible(problem.cluster, mesh.ranks), arguments)
 
 
 def _check(problem: Problem, pipeline: SlicePipeline) -> None:

@@ -1,4 +1,4 @@
-"""torchtitan: the modules of each stage of its pipeline."""
+"""torchtitan: the modules of each stage of its pipeline, or the degrees of its parallelism."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from situate.errors import PlanError
 from situate.files.atomic import write_bytes
 from situate.report.text import printable
 from situate.schedule.schedule import Schedule
+from situate.writers.cuts.degrees import degrees
 from situate.writers.layers import layers
 from situate.writers.slices.order import csv_bytes, csv_path, warn_of_axes
 from situate.writers.slices.pipeline import check_in_turn, planned_rows, slice_pipeline
-from situate.writers.stages import Stages, check_accelerator, stages
+from situate.writers.stages import Stages, check_accelerator, stages, visible
 
 TRANSFORMERS = "model.layers"
 """The layers of transformers' models that torchtitan has too, under names of its own."""
@@ -34,10 +35,13 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
 
     Raises:
         PlanError: the plan is no pipeline of layers, see `stages` and `slice_pipeline`, its stages
-            are not dealt out to the devices in turn, or torchtitan would not find the layers.
+            are not dealt out to the devices in turn, or torchtitan would not find the layers; or
+            a plan of parts is none of tensor, context and expert parallelism, see `degrees`.
         SituateError: a file cannot be written.
     """
-    if problem.graph.slices is None:
+    if problem.graph.cuts is not None:
+        table = _parts(problem, schedule)
+    elif problem.graph.slices is None:
         pipeline = stages(problem, schedule)
         _check_outermost(pipeline.layers.path)
         table = _table(problem, pipeline.names, _modules(pipeline))
@@ -70,10 +74,41 @@ def _slices(problem: Problem, schedule: Schedule, beside: Path) -> list[str]:
     ]
 
 
-def _table(problem: Problem, names: Sequence[str], modules: Sequence[Sequence[str]]) -> list[str]:
+def _parts(problem: Problem, schedule: Schedule) -> list[str]:
+    _check_outermost(layers(problem, schedule).path)
+    plan = degrees(problem, schedule, "torchtitan", "context", "expert")
+    mesh = plan.teams
+    count = len(mesh.devices)
+    degree = {
+        "tensor": plan.tensor,
+        "context": plan.context,
+        "expert": plan.expert,
+        "data_replicate": 1 if mesh.is_sharded else count,
+        "data_shard": count if mesh.is_sharded else 1,
+    }
+    names = {"data_replicate": "data_parallel_replicate", "data_shard": "data_parallel_shard"}
+    lines = [
+        *_title(problem, [problem.cluster.names[device] for device in mesh.ranks]),
+        *(f"# set {k}={v}" for k, v in visible(problem.cluster, mesh.ranks).items()),
+        "[parallelism]",
+        *(f"{names.get(kind, f'{kind}_parallel')}_degree = {n}" for kind, n in degree.items()),
+    ]
+    if plan.tensor > 1 and not plan.has_sequence:
+        lines.append("enable_sequence_parallel = false")
+    if mesh.slices:
+        lines += ["", "[training]", f"local_batch_size = {mesh.samples}"]
+        lines.append(f"global_batch_size = {mesh.batch}")
+    return lines
+
+
+def _title(problem: Problem, names: Sequence[str]) -> list[str]:
     title = f"{problem.graph.name} on {problem.cluster.name}: {', '.join(names)}"
+    return [f"# {printable(title)}"]
+
+
+def _table(problem: Problem, names: Sequence[str], modules: Sequence[Sequence[str]]) -> list[str]:
     return [
-        f"# {printable(title)}",
+        *_title(problem, names),
         "[parallelism]",
         f"pipeline_parallel_degree = {len(names)}",
         "module_fqns_per_model_part = [",

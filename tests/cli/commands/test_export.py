@@ -196,10 +196,38 @@ def test_a_plan_that_runs_modules_again_is_not_handed_over(situate):
     )
 
 
-def test_parts_go_to_drawings_alone(situate) -> None:
+# Plans of parts go to tools that cut modules over a mesh, and to drawings.
+def test_parts_go_to_tools_that_cut_modules(situate) -> None:
+    pytest.importorskip("torch")
+    step = ("tests.torch_capture.cuts.networks:perceptron", "--cuts", "features=2")
+    method = ("--method", "tensor_parallel")
+    situate("plan", *step, "--cluster", "k80-2", *method, "--out", "p.json")
+    run = situate("export", "p.json", "--to", "vllm", "--out", "run.sh")
+    assert (run.status, run.err.count("error: ")) == (2, 1)
+    assert "the plan cuts ops (features=2), which vllm cannot say: export it to dtensor," in run.err
+    run = situate("export", "p.json", "--to", "dtensor", "--out", "cut.py")
+    assert run.status == 0, run.err
+    assert "wrote cut.py\nthe plan is tensor parallel by 2: the parts of features=2" in run.err
+    assert "ColwiseParallel(" in Path("cut.py").read_text()
+    assert situate("export", "p.json", "--to", "dot", "--out", "t.dot").status == 0
+
+
+def test_parts_that_no_mesh_can_express_are_refused_with_the_reason(situate) -> None:
+    pytest.importorskip("torch")
     step = ("tests.torch_capture.cuts.networks:perceptron", "--cuts", "features=2")
     situate("plan", *step, "--cluster", "k80-2", "--method", "single", "--out", "p.json")
-    run = situate("export", "p.json", "--to", "accelerate", "--out", "map.json")
-    assert run.status == 2
-    assert "the plan cuts ops (features=2), which accelerate cannot say" in run.err
-    assert situate("export", "p.json", "--to", "dot", "--out", "t.dot").status == 0
+    run = situate("export", "p.json", "--to", "dtensor", "--out", "cut.py")
+    assert (run.status, run.err.count("error: ")) == (2, 1)
+    assert "2 parts on 1 device, and a mesh has a device for each" in run.err
+    assert run.err.endswith("situate run runs it\n")
+    assert not Path("cut.py").exists()
+
+
+def test_a_file_of_a_step_in_parts_is_exported_too(situate) -> None:
+    pytest.importorskip("torch")
+    step = "tests.torch_capture.cuts.networks:perceptron"
+    situate("convert", step, "cut.json", "--cuts", "features=2")
+    options = ("--cluster", "k80-2", "--method", "tensor_parallel", "--out", "p.json")
+    situate("plan", "cut.json", *options)
+    run = situate("export", "cut.json", "p.json", "--to", "dtensor", "--out", "cut.py")
+    assert run.status == 0, run.err

@@ -35,6 +35,14 @@ def test_a_decoder_has_the_dimensions_that_people_cut() -> None:
     }
 
 
+def test_copies_of_parameters_have_the_modules_and_kinds_of_the_first() -> None:
+    from situate.data.slices import Slices
+
+    step = trace_step(decoder, "sgd", "network", Slices((1, 1), replicas=(1, 1)))
+    kinds = {(one.kind, one.module, one.units) for one in classes(step.trace)}
+    assert {("hidden", "", 16), ("features", "layers.1", 24), ("heads", "layers.0", 4)} <= kinds
+
+
 def test_the_heads_of_a_fused_weight_are_cut_in_three_ranges() -> None:
     (heads, *_) = (letter_class for letter_class in of(decoder) if letter_class.kind == "heads")
     fused = {(dim, outer) for (node, _), dim, outer in heads.dimensions if "primals" in node.name}

@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 import situate  # noqa: E402
 from situate.data.cuts import parse_cuts  # noqa: E402
 from situate.data.graph import Graph  # noqa: E402
+from situate.data.slices import Slices  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from tests.torch_capture.cuts.networks import decoder, perceptron  # noqa: E402
 
@@ -115,3 +116,26 @@ def test_parts_of_frozen_parameters_are_held_once_too() -> None:
     held = [op for op in graph.ops if op.name.endswith("/layers.0.up.weight")]
     assert [(op.part, op.persistent) for op in held] == [(0, 12 * 16 * 4), (1, 12 * 16 * 4)]
     assert not any("layers.0.up.weight/" in op.name for op in graph.ops)
+
+
+# The graph says how its parameters are cut, and which modules read them.
+def test_cut_parameters_have_the_ranges_of_their_parts_and_their_readers() -> None:
+    cut = {p.name: p for p in captured("heads=2", "vocabulary=3").cut_parameters}
+    fused, table = cut["layers.0.qkv.weight"], cut["embedding.weight"]
+    assert (fused.kind, fused.dim, fused.bounds, fused.ranges) == ("heads", 0, (0, 8, 16), 3)
+    assert cut["layers.0.out.weight"].dim == 1
+    assert (table.kind, table.bounds) == ("vocabulary", (0, 8, 16, 24))
+    assert [path for path, _ in table.readers] == ["embedding", "head"]
+    assert table.readers[1][1] == "torch.nn.modules.linear.Linear"
+    assert "layers.0.up.weight" not in cut
+
+
+def test_a_step_of_whole_ops_has_no_cut_parameters() -> None:
+    assert situate.capture(decoder).cut_parameters == ()
+
+
+def test_copies_of_a_parameter_are_cut_once() -> None:
+    graph = captured("features=2", slices=Slices((1, 1), replicas=(1, 1)))
+    names = [parameter.name for parameter in graph.cut_parameters]
+    own = ("up.weight", "up.bias", "down.weight")
+    assert sorted(names) == sorted(f"layers.{i}.{name}" for i in range(2) for name in own)

@@ -12,11 +12,12 @@ from situate.cli.options import Costs, Dim, PlanFile, PlannedCluster, PlannedMod
 from situate.errors import PlanError, SituateError
 
 if TYPE_CHECKING:
-    from situate.data.slices import Slices
+    from situate.data.graph import Graph
 
 TARGETS = (
     "perfetto",
     "accelerate",
+    "dtensor",
     "torchtitan",
     "vllm",
     "llamacpp",
@@ -35,6 +36,9 @@ INFERRING = ("vllm", "llamacpp")
 
 DRAWINGS = ("perfetto", "dot")
 """Targets for people, which run nothing."""
+
+CUTTING = ("dtensor", "accelerate", "torchtitan", "megatron", "deepspeed")
+"""Targets that cut modules over the devices of a mesh."""
 
 SCHEDULED = ("torchtitan", "pipelining")
 """Targets that read the order of slices from a second file."""
@@ -60,7 +64,8 @@ def export(
     """Write a plan for another tool: a trace, a device map, the stages of a pipeline, a drawing.
 
     Plans of slices go to tools that train in slices; tools that read the order of slices from a
-    file get it beside FILE, in .csv.
+    file get it beside FILE, in .csv. Plans of parts (--cuts) go to dtensor, accelerate,
+    torchtitan, megatron and deepspeed, as long as equal teams of devices run them.
 
     A plan of a network of the zoo or of a function needs no MODEL, and one for a preset no
     --cluster.
@@ -76,6 +81,7 @@ def export(
     from situate.data.capture_options import CaptureOptions
     from situate.language.planning.plan_file import is_language_plan
     from situate.model import check_model, is_file
+    from situate.report.parts import parts_text
     from situate.report.slices.parallelism import parallelism_text
     from situate.report.slices.stages import NotAPipeline
     from situate.report.tables import over_text
@@ -97,13 +103,14 @@ def export(
             f"the plan runs {problem.graph.recompute[0]} again before its backward pass, which "
             f"{to} cannot do: export it to {' or '.join(DRAWINGS)}, or plan without --recompute"
         )
-    if problem.graph.cuts is not None and to not in DRAWINGS:
+    if problem.graph.cuts is not None and to not in (*CUTTING, *DRAWINGS):
         raise PlanError(
             f"the plan cuts ops ({problem.graph.cuts}), which {to} cannot say: export it to "
-            f"{' or '.join(DRAWINGS)}, run it by situate.compile, or plan without --cuts"
+            f"{', '.join(CUTTING)}, {' or '.join(DRAWINGS)}, run it by situate run, or plan "
+            "without --cuts"
         )
     # Checked again with the second file, which the plan's slices decide.
-    files = [out, *_beside(problem.graph.slices, to, out)]
+    files = [out, *_beside(problem.graph, to, out)]
     check_outputs([model, plan, cluster, costs], files)
     source = {"model": model} if to == "onnxruntime" else {}
     try:
@@ -115,7 +122,7 @@ def export(
         with working("looking for a remedy"):
             raise PlanError(f"{error}: {remedy(problem, schedule, error)}") from None
     note(f"wrote {' and '.join(files)}")
-    if kind := parallelism_text(problem, schedule):
+    if kind := parts_text(problem, schedule) or parallelism_text(problem, schedule):
         note(f"the plan is {kind}")
     if to in INFERRING and any(op.phase in ("backward", "update") for op in problem.graph.ops):
         name = "MODEL" if is_file(model) else model
@@ -124,7 +131,7 @@ def export(
         note(f"warning: the plan does not fit: {over_text(problem, schedule).removeprefix('no: ')}")
 
 
-def _beside(slices: Slices | None, to: str, out: str) -> list[str]:
+def _beside(graph: Graph, to: str, out: str) -> list[str]:
     """The second file of a plan of slices, beside `out`.
 
     Raises:
@@ -132,7 +139,8 @@ def _beside(slices: Slices | None, to: str, out: str) -> list[str]:
     """
     from situate.writers.slices.order import csv_path
 
-    if slices is None:
+    slices = graph.slices
+    if slices is None or graph.cuts is not None:
         return []
     if to not in (*TRAINERS, *DRAWINGS):
         raise PlanError(

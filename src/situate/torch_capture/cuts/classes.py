@@ -213,7 +213,7 @@ def _name(letter_class: LetterClass, trace: Trace) -> None:
     for (node, _), dim, _ in letter_class.dimensions:
         if node.op == "placeholder":
             if name := trace.canonical.get(state_name(node)):
-                parameters.append((name, dim, len(shape(node))))
+                parameters.append((trace.parameter(name), dim, len(shape(node))))
             elif type(node.meta["desc"]).__name__ == "PlainAOTInput":
                 inputs.append(dim)
     letter_class.module = _module([name for name, _, _ in parameters])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from situate.data.cuts import CutParameter
 from situate.data.slices import Sums
 from situate.torch_capture import names
 from situate.torch_capture.cuts.classes import LetterClass, Member
@@ -64,7 +65,11 @@ class _Step:
         for letter_class, bounds in cut_classes:
             for node, members in letter_class.members.items():
                 self._cuts.setdefault(node, (_best(members), letter_class, bounds))
+        # By name, the kind of the first class that divides a parameter.
+        self._kinds: dict[str, str] = {}
         self._divisions = self._parameter_divisions(cut_classes)
+        # By name, the class of each module that reads a parameter.
+        self._readers: dict[str, dict[str, str]] = defaultdict(dict)
         self._parts: dict[str, StatePart] = {}
         self._parts_of: dict[str, list[StatePart]] = {}
         self._placeholders: dict[str, Value] = {}
@@ -114,6 +119,20 @@ class _Step:
             trainable=trace.trainable | trainable,
             copies={**trace.copies, **copies},
             parts=self._parts,
+            cut_parameters=tuple(
+                self._cut_parameter(name) for name in self._parts_of if name not in trace.copies
+            ),
+        )
+
+    def _cut_parameter(self, name: str) -> CutParameter:
+        division = self._divisions[name]
+        return CutParameter(
+            names.uncompiled(name),
+            self._kinds[name],
+            division.dim,
+            division.bounds,
+            division.outer,
+            tuple(self._readers[name].items()),
         )
 
     def _value(self, node: fx.Node) -> Value:
@@ -135,10 +154,12 @@ class _Step:
                     size = node.meta["val"].shape[dim] // outer
                     scaled = tuple(bound * size // letter_class.units for bound in bounds)
                     divisions.setdefault(name, Division(dim, outer, scaled))
+                    self._kinds.setdefault(name, letter_class.kind)
         return divisions
 
     def _source(self, node: fx.Node) -> Value:
         name = self._trace.canonical.get(state_name(node), "")
+        self._readers[name] |= dict(filter(None, map(names.module_class, node.users)))
         if name in self._placeholders:
             return self._placeholders[name]
         if name in self._divisions:

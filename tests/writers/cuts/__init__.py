@@ -1,0 +1,1 @@
+"""Exports of plans of parts."""
