@@ -22,6 +22,7 @@ from situate.torch_capture.build import Build, build_fake
 from situate.torch_capture.cache import Loading, find_function_graph
 from situate.torch_capture.cuts import cut_ops
 from situate.torch_capture.cuts.classes import LetterClass, classes
+from situate.torch_capture.cuts.shorter import chains, shortened
 from situate.torch_capture.function import current_directory, find_function
 from situate.torch_capture.graph import to_graph
 from situate.torch_capture.recompute import recomputed
@@ -282,6 +283,20 @@ class TracedStep:
     name: str
     optimizer: str
     training: bool = True
+    retrace: Callable[[Callable[[Build], Build]], TracedStep] | None = None
+    """Traces the step of a model that a function of `build` changes."""
+
+    def shorter(self, blocks: int) -> TracedStep | None:
+        """The step of the model with fewer of its repeated blocks; None where it has no more than
+        these, or does not run with fewer."""
+        paths = chains(self.trace)
+        if self.retrace is None or not paths:
+            return None
+        try:
+            step = self.retrace(lambda build: shortened(build, paths, blocks))
+        except SituateError:
+            return None
+        return step if len(step.trace.graph.nodes) < len(self.trace.graph.nodes) else None
 
     @cached_property
     def classes(self) -> list[LetterClass]:
@@ -331,4 +346,8 @@ def trace_step(
     check_installed(*packages)
     with quiet(), explained(name, "capturing the step"):
         traced, _ = step_of(Traces(build_fake(build, name), name), training, slices)
-    return TracedStep(traced, name, optimizer, training)
+
+    def retrace(change: Callable[[Build], Build]) -> TracedStep:
+        return trace_step(change(build), optimizer, name, slices, packages, training)
+
+    return TracedStep(traced, name, optimizer, training, retrace)

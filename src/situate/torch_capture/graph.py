@@ -12,6 +12,7 @@ from situate.data.update_rule import UpdateRule, update_rule
 from situate.readers.dataflow import unique
 from situate.torch_capture import buffers, cost
 from situate.torch_capture.flow import Storage, flow, keep_apart
+from situate.torch_capture.garbage import without_collection
 from situate.torch_capture.gradient_clipping import clip_gradients
 from situate.torch_capture.names import AFTER
 from situate.torch_capture.ops import (
@@ -26,6 +27,7 @@ from situate.torch_capture.ops import (
 from situate.torch_capture.tracing import Trace
 
 
+@without_collection()
 def to_graph(trace: Trace, name: str, optimizer: str) -> Graph:
     """The graph of a step. A step without gradients has no updates."""
     step = to_step(trace, optimizer)

@@ -11,9 +11,11 @@ from situate.data.cuts import Cut, Cuts
 from situate.errors import SituateError, nearest
 from situate.torch_capture.cuts.classes import LetterClass, classes
 from situate.torch_capture.cuts.rewrite import rewritten
+from situate.torch_capture.garbage import without_collection
 from situate.torch_capture.tracing import Trace
 
 
+@without_collection()
 def cut_ops(trace: Trace, cuts: Cuts, letter_classes: Sequence[LetterClass] | None = None) -> Trace:
     """The trace of a step whose ops are cut.
 
