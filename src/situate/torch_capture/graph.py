@@ -19,6 +19,7 @@ from situate.torch_capture.ops import (
     AT,
     Draft,
     Step,
+    WorkTable,
     buffer_updates,
     computations,
     sources,
@@ -28,10 +29,14 @@ from situate.torch_capture.tracing import Trace
 
 
 @without_collection()
-def to_graph(trace: Trace, name: str, optimizer: str) -> Graph:
-    """The graph of a step. A step without gradients has no updates."""
+def to_graph(trace: Trace, name: str, optimizer: str, work_table: WorkTable | None = None) -> Graph:
+    """The graph of a step. A step without gradients has no updates.
+
+    Args:
+        work_table: of earlier graphs of the same step.
+    """
     step = to_step(trace, optimizer)
-    return assemble(name, drafts(step), step, optimizer)
+    return assemble(name, drafts(step, work_table), step, optimizer)
 
 
 def to_step(trace: Trace, optimizer: str) -> Step:
@@ -46,9 +51,10 @@ def to_step(trace: Trace, optimizer: str) -> Step:
     return Step(trace, buffers.fold(flow(trace)), number, rule.kind)
 
 
-def drafts(step: Step) -> list[Draft]:
+def drafts(step: Step, work_table: WorkTable | None = None) -> list[Draft]:
     """The drafts of the step's ops, in order of execution."""
-    unsorted = [*sources(step), *computations(step), *buffer_updates(step), *updates(step)]
+    computed = computations(step, work_table or WorkTable())
+    unsorted = [*sources(step), *computed, *buffer_updates(step), *updates(step)]
     return sorted(unsorted, key=lambda draft: draft.place)
 
 

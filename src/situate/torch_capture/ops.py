@@ -121,9 +121,8 @@ def _source_name(node: fx.Node, kind: str) -> str:
     )
 
 
-def computations(step: Step) -> Iterator[Draft]:
+def computations(step: Step, work_of: WorkTable) -> Iterator[Draft]:
     modules: dict[fx.Node, str] = {}
-    work_of = WorkTable()
     draw_groups = _draw_groups(step)
     for node in step.flow.ops:
         module = names.module(node)

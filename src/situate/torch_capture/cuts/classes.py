@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 from situate.torch_capture.cuts.letters import Axis, Letter, is_item, item_of, operands, shape
 from situate.torch_capture.cuts.rules import letters
+from situate.torch_capture.flow import described_outputs
 from situate.torch_capture.garbage import without_collection
-from situate.torch_capture.names import state_name
+from situate.torch_capture.names import path, state_name
 from situate.torch_capture.nodes import operator_name
 from situate.torch_capture.tracing import Trace
 
@@ -63,6 +64,11 @@ class Member:
     ranges: int
 
 
+def best_member(members: Sequence[Member]) -> Member:
+    """The member along which a class cuts an op: one without a sum, if there is one."""
+    return min(members, key=lambda member: member.letter.is_contracted)
+
+
 @dataclass
 class LetterClass:
     """A class of letters.
@@ -106,6 +112,8 @@ class _Search:
         for node in trace.graph.nodes:
             self._outputs[node] = self._output(node)
         self._join_tied()
+        # A parameter and its gradients are cut alike, in both directions.
+        self._alike = self._gradients()
         for node, own in self._letters.items():
             for position, operand in enumerate(operands(node) if own else ()):
                 self._readers.setdefault(self._outputs[operand], []).append((node, position))
@@ -139,6 +147,23 @@ class _Search:
             if node.op == "placeholder" and name:
                 self._outputs[node] = first.setdefault(name, (node, 0))
 
+    def _gradients(self) -> dict[Output, list[Output]]:
+        """By parameter, its gradients, and by gradient, its parameter."""
+        parameters = {
+            self._trace.canonical.get(state_name(node)): self._outputs[node]
+            for node in self._trace.graph.nodes
+            if node.op == "placeholder"
+        }
+        alike: dict[Output, list[Output]] = {}
+        for node, descriptor in described_outputs(self._trace.graph):
+            if type(descriptor).__name__ == "GradAOTOutput":
+                name = self._trace.canonical.get(path(descriptor.grad_of))
+                gradient = self._outputs[node]
+                if name in parameters and name:
+                    alike.setdefault(gradient, []).append(parameters[name])
+                    alike.setdefault(parameters[name], []).append(gradient)
+        return alike
+
     def _class(self, node: fx.Node, letter: Letter) -> LetterClass:
         result = LetterClass()
         pending = list(self._join(result, node, letter, 1))
@@ -147,7 +172,8 @@ class _Search:
             if dimension in result.dimensions:
                 continue
             result.dimensions.add(dimension)
-            (owner, k), _, _ = dimension
+            (owner, k), dim, outer = dimension
+            pending += [(other, dim, outer) for other in self._alike.get((owner, k), ())]
             for own in self._letters.get(owner, ()):
                 pending += self._follow(result, owner, own, own.outputs[k], dimension)
             for reader, position in self._readers.get((owner, k), ()):

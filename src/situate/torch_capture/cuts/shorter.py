@@ -67,5 +67,3 @@ def _shorten(module: torch.nn.Module, blocks: int) -> bool:
 def _structure(module: torch.nn.Module) -> tuple[Any, ...]:
     parameters = ((name, tuple(value.shape)) for name, value in module.named_parameters())
     return type(module), *parameters
-
-

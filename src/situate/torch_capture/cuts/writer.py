@@ -21,23 +21,49 @@ NOT_COPIED = frozenset(
 """Keys in the `meta` of a node that do not hold for other nodes in its place."""
 
 
+class FakeResults:
+    """Results of calls on fake tensors. Equal parts have equal results, in all cuts of a step,
+    so each is derived once."""
+
+    def __init__(self) -> None:
+        self._keys = ValueKeys()
+        self._values: dict[Any, Any] = {}
+        self._views: dict[Any, bool] = {}
+
+    def of(self, node: fx.Node) -> Any:
+        """The result of a call, with the strides that its kernel gives it."""
+        import torch
+
+        key = self._keys.of_call(node)
+        if key not in self._values:
+            args, kwargs = torch.fx.map_arg((node.args, node.kwargs), lambda x: x.meta["val"])
+            target: Any = node.target
+            with torch.no_grad(), layouts_as_computed():
+                self._values[key] = target(*args, **kwargs)
+        return self._values[key]
+
+    def has_view(self, args: tuple[Any, ...]) -> bool:
+        """True if a tensor has a view of these sizes without a copy."""
+        x, sizes = args
+        key = self._keys.of(args)
+        if key not in self._views:
+            self._views[key] = _has_view(x.meta["val"], sizes)
+        return self._views[key]
+
+
 class Writer:
     """Adds nodes to a graph, each in the module, slice and pass of another node.
 
     Args:
         graph: that grows.
+        results: of calls so far.
     """
 
-    def __init__(self, graph: fx.Graph) -> None:
-        self.graph = graph
-        # Parts of one size have equal results, so shapes are derived once.
-        self._keys = ValueKeys()
-        self._values: dict[Any, Any] = {}
+    def __init__(self, graph: fx.Graph, results: FakeResults) -> None:
+        self.graph, self._results = graph, results
         # By node that others stand in the place of, its `meta` for them.
         self._places: dict[fx.Node, dict[str, Any]] = {}
         self._names: dict[Any, str] = {}
-        # By key of the arguments of a view, True if there is one without a copy.
-        self._has_view: dict[Any, bool] = {}
 
     def call(
         self,
@@ -56,7 +82,7 @@ class Writer:
         args = self._viewable(like, target, tuple(args), part)
         node = self._new(target, args, dict(kwargs or {}))
         node.meta.update(self._place(like, part))
-        node.meta["val"] = self._value(node)
+        node.meta["val"] = self._results.of(node)
         return node
 
     def item(self, node: fx.Node, k: int) -> fx.Node:
@@ -95,27 +121,12 @@ class Writer:
             return args
         x, sizes = args
         # A part, or a gathered whole, can lie in memory in another way than the value it replaces.
-        key = self._keys.of(args)
-        if key not in self._has_view:
-            self._has_view[key] = _has_view(x.meta["val"], sizes)
-        if self._has_view[key]:
+        if self._results.has_view(args):
             return args
         options = {"memory_format": torch.contiguous_format}
         copy = self.call(like, aten.clone.default, (x,), part, options)
         copy.meta[APART] = True
         return copy, sizes
-
-    def _value(self, node: fx.Node) -> Any:
-        """The fake result of a call, with the strides that its kernel gives it."""
-        import torch
-
-        key = self._keys.of_call(node)
-        if key not in self._values:
-            args, kwargs = torch.fx.map_arg((node.args, node.kwargs), lambda x: x.meta["val"])
-            target: Any = node.target
-            with torch.no_grad(), layouts_as_computed():
-                self._values[key] = target(*args, **kwargs)
-        return self._values[key]
 
 
 def _has_view(value: torch.Tensor, sizes: Sequence[int]) -> bool:
