@@ -6,11 +6,22 @@ from dataclasses import replace
 
 import pytest
 
-from situate import Cluster, Graph, Problem, solve
-from situate.data.cuts import Cuts, parse_cuts
-from situate.data.graph import Op
-from situate.errors import SituateError
-from situate.solvers.cut_choice import CutStep, candidates, choose_cuts, least_seconds
+torch = pytest.importorskip("torch")
+
+from situate import Cluster, Graph, Problem, solve  # noqa: E402
+from situate.data.cuts import Cuts, parse_cuts  # noqa: E402
+from situate.data.graph import Op  # noqa: E402
+from situate.errors import SituateError  # noqa: E402
+from situate.solvers.cut_choice import CutStep, candidates, choose_cuts, least_seconds  # noqa: E402
+from tests.solvers.cut_steps import (  # noqa: E402
+    chosen,
+    homes,
+    language_head,
+    large_batch,
+    long_context,
+    mixture,
+    transformer,
+)
 
 UNITS = {"heads": [8, 8], "features": [24], "sequence": [16]}
 
@@ -112,3 +123,48 @@ def test_a_large_step_is_cut_in_fewer_ways(monkeypatch) -> None:
     monkeypatch.setattr("situate.solvers.cut_choice.MOST_OPS", 8)
     choose_cuts(CutStep(counted, UNITS))
     assert 0 < len(tried) < every
+
+
+# Layouts that people write by hand come out of the search where they are best.
+def test_columns_and_rows_with_sequence_parallel_norms() -> None:
+    kinds, plan = chosen(transformer)
+    assert kinds == {"heads": 4, "features": 4, "sequence": 4}
+    assert [*kinds][-1] == "sequence"
+    for name in ("0.q.weight", "0.out.weight", "1.up.weight", "1.down.weight"):
+        assert [part for part, _ in homes(plan, name)] == [0, 1, 2, 3]
+        assert homes(plan, name) == homes(plan, "1.up.weight")
+    assert len({device for _, device in homes(plan, "1.up.weight")}) == 4
+
+
+def test_a_vocabulary_parallel_head() -> None:
+    kinds, plan = chosen(language_head)
+    assert next(iter(kinds)) == "vocabulary"
+    assert len({device for _, device in homes(plan, "head.weight")}) == 4
+    # Parts exchange a maximum and a sum for each token, and no logits.
+    sent = plan.problem.size[plan.schedule.tensor]
+    assert sent.max() < 512 * 64_000
+
+
+def test_expert_parallel() -> None:
+    kinds, plan = chosen(mixture)
+    assert next(iter(kinds)) == "experts"
+    assert len({device for _, device in homes(plan, "up")}) == 4
+    assert homes(plan, "up") == homes(plan, "down")
+
+
+def test_data_parallel_with_sharded_parameters() -> None:
+    kinds, plan = chosen(large_batch)
+    assert [*kinds] == ["batch", "features"]
+    for name in ("0.up.weight", "1.down.weight"):
+        assert len({device for _, device in homes(plan, name)}) == 4
+
+
+def test_context_parallel() -> None:
+    kinds, plan = chosen(long_context)
+    assert kinds == {"sequence": 4}
+    attention = [
+        device
+        for op, device in zip(plan.problem.graph.ops, plan.schedule.placement.tolist(), strict=True)
+        if "attention" in op.kind and op.phase == "forward"
+    ]
+    assert sorted(attention) == [0, 1, 2, 3]

@@ -136,8 +136,10 @@ def choose_cuts(step: CutStep) -> CutChoice:
     whole = _smallest_problem(step)
     trial = _trial(step, whole)
     plans = _first_plans(trial)
-    ranked = sorted(plans, key=lambda cuts: _rank(plans[cuts]))
-    finalists = [plans[cuts].problem for cuts in ranked[:FINALISTS]]
+    ranked = sorted(plans.values(), key=_rank)
+    # Cuts that divide the same ops make the same step.
+    distinct = {(plan.value, plan.problem.n): plan.problem for plan in reversed(ranked)}
+    finalists = [*reversed(distinct.values())][:FINALISTS]
     if trial.problem.graph.cuts is None:
         finalists.insert(0, trial.problem)
     best = min((solve(p, evaluations=EVALUATIONS) for p in finalists), key=_rank).problem
