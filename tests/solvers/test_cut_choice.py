@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate import Cluster, Graph, Problem, solve  # noqa: E402
+from situate import Cluster, Graph, Problem  # noqa: E402
 from situate.data.cuts import Cuts, parse_cuts  # noqa: E402
 from situate.data.graph import Op  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
-from situate.solvers.cut_choice import CutStep, candidates, choose_cuts, least_seconds  # noqa: E402
+from situate.solvers.cut_choice import CutStep, candidates, choose_cuts  # noqa: E402
 from tests.solvers.cut_steps import (  # noqa: E402
     chosen,
     homes,
@@ -96,18 +94,6 @@ def test_cuts_that_a_step_refuses_are_left_out() -> None:
         parse_cuts(["heads=2", "features=2", "sequence=2"]),
         parse_cuts(["sequence=2"]),
     )
-
-
-# No cut makes a step shorter than the load of the devices.
-def test_no_plan_of_any_cut_is_below_the_least_seconds() -> None:
-    least = least_seconds(problem(None))
-    assert least == pytest.approx(2.0)
-    for cuts in candidates(problem(None), UNITS):
-        assert solve(problem(cuts), evaluations=50).value >= least - 1e-9
-
-
-def test_other_objectives_have_no_least_seconds() -> None:
-    assert least_seconds(replace(problem(None), objective="memory")) == 0.0
 
 
 def test_a_large_step_is_cut_in_fewer_ways(monkeypatch) -> None:

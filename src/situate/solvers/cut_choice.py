@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from situate.bounds.load import least_load
+from situate.bounds.any_cut import least_in_any_cut
 from situate.data.cuts import MOST, Cut, Cuts
-from situate.data.graph import Graph, Op
+from situate.data.graph import Graph
 from situate.data.letter_graph import LetterGraph
 from situate.data.problem import Problem
 from situate.data.slices import nearest_samples
@@ -97,7 +97,7 @@ class CutStep:
 
         def shorter(blocks: int) -> CutStep | None:
             short = None if recompute else step.shorter(blocks)
-            return short and cls.of(short, problem_of)
+            return None if short is None else cls.of(short, problem_of)
 
         return cls(
             lambda cuts: problem_of(step.graph(recompute, cuts)),
@@ -113,7 +113,8 @@ class CutChoice:
 
     Attributes:
         problem: of the step in these cuts, or of whole ops.
-        least: seconds that a step takes in any cut, or 0 where no bound is known.
+        least: seconds that a step takes in any cut into at most as many parts as there are
+            accelerators, or 0 where no bound is known.
     """
 
     problem: Problem
@@ -145,7 +146,9 @@ def choose_cuts(step: CutStep) -> CutChoice:
     best = min((solve(p, evaluations=EVALUATIONS) for p in finalists), key=_rank).problem
     if trial.step is not step:
         best = whole if best.graph.cuts is None else step.problem_of(best.graph.cuts)
-    return CutChoice(best, least_seconds(whole) if whole.graph.cuts is None else 0.0)
+    if whole.graph.cuts is not None:
+        return CutChoice(best, 0.0)
+    return CutChoice(best, least_in_any_cut(whole, max(_counts(whole), default=1)))
 
 
 def _first_plans(trial: _Trial) -> dict[Cuts, Result]:
@@ -238,28 +241,6 @@ def _trial(step: CutStep, whole: Problem) -> _Trial:
     fraction = problem.persistent.sum() / max(1, whole.persistent.sum())
     trial = _Trial(short, problem, min(1.0, float(fraction)), ROOM * int(problem.persistent.max()))
     return replace(trial, problem=trial.on_devices(problem))
-
-
-def least_seconds(whole: Problem) -> float:
-    """Seconds that a step takes in any cut; 0 where no bound is known.
-
-    By the roofline, a part of an op takes at least its share of the op's time. So the least load of
-    the devices stays: its linear program divides ops among devices in any shares. Copies do not
-    count, because a part that lies in memory as its readers want it needs none.
-
-    Args:
-        whole: the step of whole ops.
-    """
-    if whole.objective != "time" or whole.transfers == "atomic" or whole.costs is not None:
-        return 0.0
-    ops = tuple(_without_copy(op) for op in whole.graph.ops)
-    return float(least_load(replace(whole, graph=replace(whole.graph, ops=ops))).seconds)
-
-
-def _without_copy(op: Op) -> Op:
-    if op.kind != "aten.clone":
-        return op
-    return msgspec.structs.replace(op, flops=0, traffic=0, seconds={"*": 0.0})
 
 
 def candidates(problem: Problem, units: Units) -> Iterator[Cuts]:

@@ -8,11 +8,12 @@ different numbers of parts, is one more candidate beside the enumerated cuts.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from operator import itemgetter
 
 import numpy as np
 
@@ -198,8 +199,8 @@ class Labelling:
         A kind has the number of parts that most of its seconds have. A kind that ops prefer to
         another one comes first.
         """
-        seconds: dict[str, Counter[int]] = {}
-        wins: Counter[str] = Counter()
+        seconds: dict[str, dict[int, float]] = {}
+        wins: dict[str, float] = defaultdict(float)
         for op, node, labels, time in zip(
             self._graph.ops, self._node_of, self._labels, self._seconds, strict=True
         ):
@@ -208,12 +209,15 @@ class Labelling:
                 continue
             kinds = [self._graph.kinds[option.letter_class] for option in op.options]
             own = kinds[label.option]
-            seconds.setdefault(own, Counter())[label.count] += time + 1e-12
+            of_count = seconds.setdefault(own, defaultdict(float))
+            of_count[label.count] += time
             for kind in kinds:
                 wins[own] += time
                 wins[kind] -= time
         order = sorted(seconds, key=lambda kind: (-wins[kind], kind))
-        cuts = tuple(Cut(kind, (1,) * seconds[kind].most_common(1)[0][0]) for kind in order)
+        cuts = tuple(
+            Cut(kind, (1,) * max(seconds[kind].items(), key=itemgetter(1))[0]) for kind in order
+        )
         return Cuts(cuts) if cuts else None
 
     def seconds(self, cuts: Cuts) -> float:
