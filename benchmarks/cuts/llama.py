@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.lib.record import Row, Target, record
 from situate import Cluster, Problem, solve
 from situate.data.cuts import Cuts, parse_cuts
-from situate.solvers.cut_choice import choose_cuts
+from situate.solvers.cut_choice import CutStep, choose_cuts
 from situate.torch_capture import TracedStep, trace_step
 
 LAYERS, TOKENS = 8, 1024
@@ -60,12 +60,12 @@ def rows(phase: str, seconds: float, seed: int) -> Iterator[Row]:
         yield _row(phase, f"{parts} parts", own, "auto", seconds, seed, spent)
         if parts == 4:
             yield _row(phase, "4 parts", own, "tensor_parallel", seconds, seed, spent)
-    yield _chosen(phase, step, problem, seconds, seed)
+    yield _chosen(phase, step, cluster, seconds, seed)
 
 
-def _chosen(phase: str, step: TracedStep, problem: Any, seconds: float, seed: int) -> Row:
+def _chosen(phase: str, step: TracedStep, cluster: Cluster, seconds: float, seed: int) -> Row:
     begin = time.perf_counter()
-    own = choose_cuts(problem, step.units).problem
+    own = choose_cuts(CutStep.of(step, lambda graph: Problem(graph, cluster))).problem
     spent = time.perf_counter() - begin
     return _row(phase, f"auto: {own.graph.cuts}", own, "auto", seconds, seed, spent)
 

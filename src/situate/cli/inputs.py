@@ -132,14 +132,12 @@ def _choose_cuts(
     model: str, capture: CaptureOptions, problem_of: Callable[[Graph], Problem]
 ) -> Problem:
     """The problem of a step with the cuts by which it is planned best."""
-    from situate.solvers.cut_choice import choose_cuts
+    from situate.solvers.cut_choice import CutStep, choose_cuts
 
     with working(f"reading {model}"), redirect_stdout(sys.stderr):
         step = trace_model(model, capture.optimizer, capture.slices, "cuts")
     with working("choosing cuts of ops"):
-        choice = choose_cuts(
-            lambda cuts: problem_of(step.graph(capture.recompute, cuts)), step.units
-        )
+        choice = choose_cuts(CutStep.of(step, problem_of, capture.recompute))
     problem = choice.problem
     for warning in problem.graph.warnings:
         note(f"warning: {warning}")

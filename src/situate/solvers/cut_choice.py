@@ -6,19 +6,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import gcd, log2
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
-from situate.bounds.load import least_load
+from situate.bounds.any_cut import least_in_any_cut
 from situate.data.cuts import MOST, Cut, Cuts
-from situate.data.graph import Op
+from situate.data.graph import Graph
+from situate.data.letter_graph import LetterGraph
 from situate.data.problem import Problem
 from situate.data.slices import nearest_samples
 from situate.data.topology import accelerators
 from situate.errors import SituateError
 from situate.results.result import Result
 from situate.solvers import solve
+from situate.solvers.cut_labelling import Labelling, labelled_cuts
+
+if TYPE_CHECKING:
+    from situate.torch_capture import TracedStep
 
 EVALUATIONS = 400
 """Evaluations of the short search by `auto` for each finalist."""
@@ -29,6 +35,9 @@ FINALISTS = 2
 MOST_OPS = 150_000
 """Number of ops, of all tried steps together, after which no further cuts are tried."""
 
+MAX_ESTIMATE = 1.5
+"""Largest estimate of a step that is planned, as a multiple of the least one."""
+
 USUAL = 8
 """A number of parts that pays on most machines: the GPUs of a server."""
 
@@ -38,10 +47,64 @@ INNER = ("experts", "heads", "features", "vocabulary", "channels")
 OUTER = ("sequence", "batch")
 """Kinds of dimensions of the activations alone."""
 
+MANY_OPS = 2_000
+"""Number of whole ops from which candidates are compared on fewer of the repeated blocks."""
+
+BLOCKS = 4
+"""Number of repeated blocks of such a shorter step for each `TEAM` devices."""
+
+TEAM = 16
+"""Devices that the blocks of a shorter step keep busy, as stages that hold its parameters."""
+
+ROOM = 4
+"""Least memory of a device for a shorter step, as a multiple of its largest parameter."""
+
 ProblemOf = Callable[["Cuts | None"], Problem]
 
 Units = Mapping[str, Sequence[int]]
 """By kind, the units of each class of that kind, such as the heads of each layer."""
+
+
+@dataclass(frozen=True)
+class CutStep:
+    """A step whose ops may be cut.
+
+    Attributes:
+        problem_of: makes the problem of the step with these cuts, or of whole ops.
+        units: of the step's classes.
+        shorter: the step with at most this many repeated blocks; None if that is no other.
+        letters: the ops of the step with the classes that may cut them; None if unknown.
+    """
+
+    problem_of: ProblemOf
+    units: Units
+    shorter: Callable[[int], CutStep | None] = lambda _: None
+    letters: Callable[[], LetterGraph | None] = lambda: None
+
+    @classmethod
+    def of(
+        cls,
+        step: TracedStep,
+        problem_of: Callable[[Graph], Problem],
+        recompute: Sequence[str] = (),
+    ) -> CutStep:
+        """The problems of a traced step.
+
+        Args:
+            problem_of: makes the problem of a graph.
+            recompute: modules that run again. They may be missing in a shorter step.
+        """
+
+        def shorter(blocks: int) -> CutStep | None:
+            short = None if recompute else step.shorter(blocks)
+            return None if short is None else cls.of(short, problem_of)
+
+        return cls(
+            lambda cuts: problem_of(step.graph(recompute, cuts)),
+            step.units,
+            shorter,
+            lambda: step.letters,
+        )
 
 
 @dataclass(frozen=True)
@@ -50,86 +113,158 @@ class CutChoice:
 
     Attributes:
         problem: of the step in these cuts, or of whole ops.
-        least: seconds that a step takes in any cut, or 0 where no bound is known.
+        least: seconds that a step takes in any cut into at most as many parts as there are
+            accelerators, or 0 where no bound is known.
     """
 
     problem: Problem
     least: float
 
 
-def choose_cuts(problem_of: ProblemOf, units: Units) -> CutChoice:
+def choose_cuts(step: CutStep) -> CutChoice:
     """The cuts by which a step is planned best, or whole ops.
 
     Every combination of kinds and numbers of parts is planned by `tensor_parallel`. The best ones
     and the step of whole ops then get a short search by `auto`. A plan that fits beats one that
-    does not; then the smaller objective wins. The result depends on the problem alone.
-
-    Args:
-        problem_of: makes the problem of the step with these cuts.
-        units: of the step's classes.
+    does not; then the smaller objective wins. A large step is compared with fewer of its repeated
+    blocks, on devices with as much less memory. The result depends on the problem alone.
 
     Raises:
-        SituateError: the step has nothing to cut.
+        SituateError: the step has nothing to cut, or fits no device in any cut.
     """
-    if not units:
+    if not step.units:
         raise SituateError("cuts auto: the step has no dimension to cut: leave --cuts out")
-    whole = problem_of(None)
-    problems: dict[Cuts, Problem] = {}
+    whole = _smallest_problem(step)
+    trial = _trial(step, whole)
+    plans = _first_plans(trial)
+    ranked = sorted(plans.values(), key=_rank)
+    # Cuts that divide the same ops make the same step.
+    distinct = {(plan.value, plan.problem.n): plan.problem for plan in reversed(ranked)}
+    finalists = [*reversed(distinct.values())][:FINALISTS]
+    if trial.problem.graph.cuts is None:
+        finalists.insert(0, trial.problem)
+    best = min((solve(p, evaluations=EVALUATIONS) for p in finalists), key=_rank).problem
+    if trial.step is not step:
+        best = whole if best.graph.cuts is None else step.problem_of(best.graph.cuts)
+    if whole.graph.cuts is not None:
+        return CutChoice(best, 0.0)
+    return CutChoice(best, least_in_any_cut(whole, max(_counts(whole), default=1)))
+
+
+def _first_plans(trial: _Trial) -> dict[Cuts, Result]:
+    """By cuts, the plans of `tensor_parallel`, the most promising cuts first.
+
+    With an estimate of each step, those far above the least one are left out once a plan fits.
+    """
+    problem = trial.problem
+    cuts = [*candidates(problem, trial.step.units)]
+    estimates = dict.fromkeys(cuts, 0.0)
+    if problem.graph.cuts is None and (letters := trial.step.letters()):
+        counts = _counts(problem)
+        labelling = Labelling(problem, letters, counts)
+        cuts = [*dict.fromkeys((*labelled_cuts(problem, letters, counts), *cuts))]
+        estimates = {own: labelling.seconds(own) for own in cuts}
+        cuts.sort(key=estimates.__getitem__)
+    most = MAX_ESTIMATE * min(filter(None, estimates.values()), default=np.inf)
     plans: dict[Cuts, Result] = {}
-    for cuts in candidates(whole, units):
+    ops = 0
+    for own in cuts:
+        is_far = estimates[own] > most and any(plan.feasible for plan in plans.values())
+        if is_far or ops > MOST_OPS:
+            break
         # A combination whose shares divide no class of some kind is none.
         with suppress(SituateError):
-            problems[cuts] = problem_of(cuts)
-            plans[cuts] = solve(problems[cuts], "tensor_parallel")
-    ranked = sorted(plans, key=lambda cuts: _rank(plans[cuts]))
-    finalists = [whole, *(problems[cuts] for cuts in ranked[:FINALISTS])]
-    best = min((solve(p, evaluations=EVALUATIONS) for p in finalists), key=_rank)
-    return CutChoice(best.problem, least_seconds(whole))
+            plans[own] = solve(trial.problem_of(own), "tensor_parallel")
+            ops += plans[own].problem.n
+    return plans
 
 
-def least_seconds(whole: Problem) -> float:
-    """Seconds that a step takes in any cut; 0 where no bound is known.
+def _smallest_problem(step: CutStep) -> Problem:
+    """The problem of whole ops, or in the fewest parts that fit some device.
 
-    By the roofline, a part of an op takes at least its share of the op's time. So the least load of
-    the devices stays: its linear program divides ops among devices in any shares. Copies do not
-    count, because a part that lies in memory as its readers want it needs none.
-
-    Args:
-        whole: the step of whole ops.
+    Raises:
+        SituateError: there is none.
     """
-    if whole.objective != "time" or whole.transfers == "atomic" or whole.costs is not None:
-        return 0.0
-    ops = tuple(_without_copy(op) for op in whole.graph.ops)
-    return float(least_load(replace(whole, graph=replace(whole.graph, ops=ops))).seconds)
+    kinds = [kind for kind in INNER if kind in step.units]
+    try:
+        return step.problem_of(None)
+    except SituateError:
+        for count in (2**k for k in range(1, 10)):
+            if cuts := _equal(kinds, count, step.units):
+                with suppress(SituateError):
+                    return step.problem_of(Cuts(cuts))
+        raise
 
 
-def _without_copy(op: Op) -> Op:
-    if op.kind != "aten.clone":
-        return op
-    return msgspec.structs.replace(op, flops=0, traffic=0, seconds={"*": 0.0})
+@dataclass(frozen=True)
+class _Trial:
+    """A step on which candidates are compared.
+
+    Attributes:
+        problem: of whole ops, or of the fewest parts that fit.
+        memory: the memory of a device as a fraction of the real one.
+        least: bytes that it has at least.
+    """
+
+    step: CutStep
+    problem: Problem
+    memory: float = 1.0
+    least: int = 0
+
+    def problem_of(self, cuts: Cuts | None) -> Problem:
+        return self.on_devices(self.step.problem_of(cuts))
+
+    def on_devices(self, problem: Problem) -> Problem:
+        """The problem on devices with this memory."""
+        if self.memory == 1:
+            return problem
+        cluster = problem.cluster
+        devices = [
+            device
+            if device.memory is None
+            else msgspec.structs.replace(
+                device, memory=min(device.memory, max(self.least, int(device.memory * self.memory)))
+            )
+            for device in cluster.devices
+        ]
+        return replace(problem, cluster=replace(cluster, devices=tuple(devices)))
+
+
+def _trial(step: CutStep, whole: Problem) -> _Trial:
+    """The step itself, or one with fewer blocks if it is large."""
+    if whole.n < MANY_OPS or whole.graph.cuts is not None:
+        return _Trial(step, whole)
+    short = step.shorter(BLOCKS * max(1, len(accelerators(whole)) // TEAM))
+    if short is None:
+        return _Trial(step, whole)
+    problem = short.problem_of(None)
+    fraction = problem.persistent.sum() / max(1, whole.persistent.sum())
+    trial = _Trial(short, problem, min(1.0, float(fraction)), ROOM * int(problem.persistent.max()))
+    return replace(trial, problem=trial.on_devices(problem))
 
 
 def candidates(problem: Problem, units: Units) -> Iterator[Cuts]:
     """The cuts to try: shares by the speed of the devices where they differ, then equal parts for
     all accelerators and for teams of 2, 4, 8, ... of them.
 
-    Numbers near `USUAL` come first, and the last ones are left out where the steps would have more
-    than `MOST_OPS` ops together.
+    Numbers near `USUAL` come first.
     """
-    devices = accelerators(problem)
-    counts = [c for c in (2**k for k in range(1, 10)) if c < len(devices) and not len(devices) % c]
     inner, outer = ([kind for kind in kinds if kind in units] for kinds in (INNER, OUTER))
+    # Behind an outer dimension, the inner ones cut parameters alone, as ZeRO and FSDP do.
     sets = [[*inner, kind] for kind in outer] + [inner] + [[kind] for kind in outer]
-    numbers = [count for count in (*counts, min(len(devices), MOST)) if count > 1]
-    numbers.sort(key=lambda count: (abs(log2(count / USUAL)), count))
+    sets += [[kind, *inner] for kind in outer if inner]
+    numbers = sorted(_counts(problem), key=lambda count: (abs(log2(count / USUAL)), count))
     unequal = (_by_speed(problem, kinds, units) for kinds in sets)
     equal = (_equal(kinds, count, units) for count in numbers for kinds in sets)
-    ops = 0
-    for cuts in filter(None, dict.fromkeys((*unequal, *equal))):
-        ops += problem.n * len(cuts[0].shares)
-        yield Cuts(cuts)
-        if ops > MOST_OPS:
-            return
+    yield from map(Cuts, filter(None, dict.fromkeys((*unequal, *equal))))
+
+
+def _counts(problem: Problem) -> list[int]:
+    """Numbers of parts: all accelerators, and teams of 2, 4, 8, ... of them."""
+    devices = len(accelerators(problem))
+    counts = [count for count in (2**k for k in range(1, 10)) if count < devices]
+    teams = [count for count in counts if not devices % count]
+    return [count for count in (*teams, min(devices, MOST)) if count > 1]
 
 
 def _equal(kinds: Sequence[str], count: int, units: Units) -> tuple[Cut, ...]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from situate.data.cuts import Cuts
 from situate.data.graph import Graph
+from situate.data.letter_graph import LetterGraph
 from situate.data.recompute import checked_modules
 from situate.data.slices import Slices
 from situate.data.update_rule import update_rule
@@ -22,8 +23,12 @@ from situate.torch_capture.build import Build, build_fake
 from situate.torch_capture.cache import Loading, find_function_graph
 from situate.torch_capture.cuts import cut_ops
 from situate.torch_capture.cuts.classes import LetterClass, classes
+from situate.torch_capture.cuts.letter_graph import letter_graph
+from situate.torch_capture.cuts.shorter import chains, shortened
+from situate.torch_capture.cuts.writer import FakeResults
 from situate.torch_capture.function import current_directory, find_function
 from situate.torch_capture.graph import to_graph
+from situate.torch_capture.ops import WorkTable
 from situate.torch_capture.recompute import recomputed
 from situate.torch_capture.refusals.errors import explained, quiet
 from situate.torch_capture.slices import sliced
@@ -282,11 +287,38 @@ class TracedStep:
     name: str
     optimizer: str
     training: bool = True
+    retrace: Callable[[Callable[[Build], Build]], TracedStep] | None = None
+    """Traces the step of a model that a function of `build` changes."""
+
+    def shorter(self, blocks: int) -> TracedStep | None:
+        """The step of the model with fewer of its repeated blocks; None where it has no more than
+        these, or does not run with fewer."""
+        paths = chains(self.trace)
+        if self.retrace is None or not paths:
+            return None
+        try:
+            step = self.retrace(lambda build: shortened(build, paths, blocks))
+        except SituateError:
+            return None
+        return step if len(step.trace.graph.nodes) < len(self.trace.graph.nodes) else None
+
+    @cached_property
+    def _results(self) -> FakeResults:
+        return FakeResults()
+
+    @cached_property
+    def _work_table(self) -> WorkTable:
+        return WorkTable()
 
     @cached_property
     def classes(self) -> list[LetterClass]:
         """The classes of dimensions along which ops can be cut."""
         return classes(self.trace)
+
+    @cached_property
+    def letters(self) -> LetterGraph:
+        """The ops with the classes that may cut them."""
+        return letter_graph(self.trace, self.classes, self.optimizer)
 
     @property
     def units(self) -> dict[str, list[int]]:
@@ -305,9 +337,12 @@ class TracedStep:
         """
         with quiet(), explained(self.name, "capturing the step"):
             # Clipping changes a trace, and the next graph begins from the same one.
-            trace = copied(self.trace) if cuts is None else cut_ops(self.trace, cuts, self.classes)
+            if cuts is None:
+                trace = copied(self.trace)
+            else:
+                trace = cut_ops(self.trace, cuts, self.classes, self._results)
             trace = recomputed(trace, recompute) if recompute else trace
-            graph = to_graph(trace, self.name, self.optimizer)
+            graph = to_graph(trace, self.name, self.optimizer, self._work_table)
             return checked(graph, self.training, trace)
 
 
@@ -331,4 +366,8 @@ def trace_step(
     check_installed(*packages)
     with quiet(), explained(name, "capturing the step"):
         traced, _ = step_of(Traces(build_fake(build, name), name), training, slices)
-    return TracedStep(traced, name, optimizer, training)
+
+    def retrace(change: Callable[[Build], Build]) -> TracedStep:
+        return trace_step(change(build), optimizer, name, slices, packages, training)
+
+    return TracedStep(traced, name, optimizer, training, retrace)

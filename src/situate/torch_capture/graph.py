@@ -12,12 +12,14 @@ from situate.data.update_rule import UpdateRule, update_rule
 from situate.readers.dataflow import unique
 from situate.torch_capture import buffers, cost
 from situate.torch_capture.flow import Storage, flow, keep_apart
+from situate.torch_capture.garbage import without_collection
 from situate.torch_capture.gradient_clipping import clip_gradients
 from situate.torch_capture.names import AFTER
 from situate.torch_capture.ops import (
     AT,
     Draft,
     Step,
+    WorkTable,
     buffer_updates,
     computations,
     sources,
@@ -26,10 +28,15 @@ from situate.torch_capture.ops import (
 from situate.torch_capture.tracing import Trace
 
 
-def to_graph(trace: Trace, name: str, optimizer: str) -> Graph:
-    """The graph of a step. A step without gradients has no updates."""
+@without_collection()
+def to_graph(trace: Trace, name: str, optimizer: str, work_table: WorkTable | None = None) -> Graph:
+    """The graph of a step. A step without gradients has no updates.
+
+    Args:
+        work_table: of earlier graphs of the same step.
+    """
     step = to_step(trace, optimizer)
-    return assemble(name, drafts(step), step, optimizer)
+    return assemble(name, drafts(step, work_table), step, optimizer)
 
 
 def to_step(trace: Trace, optimizer: str) -> Step:
@@ -44,9 +51,10 @@ def to_step(trace: Trace, optimizer: str) -> Step:
     return Step(trace, buffers.fold(flow(trace)), number, rule.kind)
 
 
-def drafts(step: Step) -> list[Draft]:
+def drafts(step: Step, work_table: WorkTable | None = None) -> list[Draft]:
     """The drafts of the step's ops, in order of execution."""
-    unsorted = [*sources(step), *computations(step), *buffer_updates(step), *updates(step)]
+    computed = computations(step, work_table or WorkTable())
+    unsorted = [*sources(step), *computed, *buffer_updates(step), *updates(step)]
     return sorted(unsorted, key=lambda draft: draft.place)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from situate.data.graph import Op
 from situate.data.update_rule import OPTIMIZERS
@@ -13,6 +13,7 @@ from situate.torch_capture import buffers, cost, names, signature
 from situate.torch_capture.buffers import Folded
 from situate.torch_capture.flow import Flow, Storage
 from situate.torch_capture.tracing import Trace
+from situate.torch_capture.value_keys import ValueKeys
 
 if TYPE_CHECKING:
     from torch import fx
@@ -120,7 +121,7 @@ def _source_name(node: fx.Node, kind: str) -> str:
     )
 
 
-def computations(step: Step) -> Iterator[Draft]:
+def computations(step: Step, work_of: WorkTable) -> Iterator[Draft]:
     modules: dict[fx.Node, str] = {}
     draw_groups = _draw_groups(step)
     for node in step.flow.ops:
@@ -136,7 +137,14 @@ def computations(step: Step) -> Iterator[Draft]:
         writes = {(node, k): cost.nbytes(value) for k, value in values}
         used = {s: size for s, size in writes.items() if s in step.flow.used}
         unused = sum(writes.values()) - sum(used.values())
-        op = _op(node, module, step.folded.buffer_bytes(node), unused, draw_groups.get(node))
+        op = _op(
+            node,
+            module,
+            work_of(node),
+            step.folded.buffer_bytes(node),
+            unused,
+            draw_groups.get(node),
+        )
         yield Draft(op, node, (step.number[node], AT), step.flow.reads[node], used)
 
 
@@ -155,30 +163,68 @@ def _draw_groups(step: Step) -> dict[fx.Node, str]:
     return groups
 
 
-def _op(
-    node: fx.Node, module: str, persistent: int, workspace: int, group: str | None = None
-) -> Op:
+@dataclass(frozen=True)
+class Work:
+    """The work of an op: `flops`, bytes of `traffic`, the `dtype` that it computes in, and the
+    `signature` of all ops with the same work."""
+
+    flops: int
+    traffic: int
+    dtype: str
+    signature: str
+
+
+class WorkTable:
+    """The work of nodes. Calls with equal results, such as equal parts, are analysed once."""
+
+    def __init__(self) -> None:
+        self._keys = ValueKeys()
+        self._work: dict[Any, Work] = {}
+
+    def __call__(self, node: fx.Node) -> Work:
+        try:
+            key = self._keys.of_call(node)
+            known = self._work.get(key)
+        except TypeError:
+            # An argument that has no hash.
+            return _work(node)
+        if known is None:
+            known = self._work[key] = _work(node)
+        return known
+
+
+def _work(node: fx.Node) -> Work:
     kind, value = names.kind(node), node.meta["val"]
     args, kwargs = cost.values(node.args), cost.values(node.kwargs)
     inputs = list(cost.tensors((args, kwargs)))
     flops = cost.flops(getattr(node.target, "overloadpacket", None), args, kwargs, value)
+    dtype = cost.product_dtype(kind, inputs, value) if flops else cost.dtype(inputs, value)
+    traffic = cost.traffic(kind, inputs, value)
+    return Work(flops, traffic, dtype, signature.of_node(node))
+
+
+def _op(
+    node: fx.Node, module: str, work: Work, persistent: int, workspace: int, group: str | None
+) -> Op:
+    kind = names.kind(node)
+    # An op that runs again is measured as the first one.
+    is_again = names.AGAIN in node.meta
     return Op(
         names.in_part(node, node.meta.get(names.NAME) or names.op_name(module, kind)),
         kind,
-        flops=flops,
-        traffic=cost.traffic(kind, inputs, value),
-        dtype=cost.product_dtype(kind, inputs, value) if flops else cost.dtype(inputs, value),
+        flops=work.flops,
+        traffic=work.traffic,
+        dtype=work.dtype,
         persistent=persistent,
         workspace=workspace,
         group=group,
         module="" if names.is_outside(module) else module,
         phase="backward" if node.meta.get("partitioner_tag") == "is_backward" else "forward",
-        # An op that runs again is measured as the first one.
-        signature=signature.of_node(node.meta.get(names.AGAIN, node)),
+        signature=signature.of_node(node.meta[names.AGAIN]) if is_again else work.signature,
         slice=node.meta.get(names.SLICE),
         replica=node.meta.get(names.REPLICA),
         part=node.meta.get(names.PART),
-        recompute=names.AGAIN in node.meta,
+        recompute=is_again,
     )
 
 

@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_map_only
 
 from situate.torch_capture.cuts.letters import Axis, Letter, Piece, local, operands
 from situate.torch_capture.cuts.rules import letters
-from situate.torch_capture.cuts.writer import Writer
+from situate.torch_capture.cuts.writer import FakeResults, Writer
 
 
 class OneOp:
@@ -35,7 +35,7 @@ class OneOp:
     def in_parts(self, letter: Letter, bounds: Sequence[int], ranges: int) -> Iterator[Any]:
         """The outputs of the op, put together from those of its parts; None for those that it
         lacks."""
-        writer = Writer(fx.Graph())
+        writer = Writer(fx.Graph(), FakeResults())
         units = letter.size // ranges
         real: dict[fx.Node, Any] = {}
         parts = []

@@ -11,14 +11,23 @@ from situate.data.cuts import Cut, Cuts
 from situate.errors import SituateError, nearest
 from situate.torch_capture.cuts.classes import KINDS, LetterClass, classes
 from situate.torch_capture.cuts.rewrite import rewritten
+from situate.torch_capture.cuts.writer import FakeResults
+from situate.torch_capture.garbage import without_collection
 from situate.torch_capture.tracing import Trace
 
 
-def cut_ops(trace: Trace, cuts: Cuts, letter_classes: Sequence[LetterClass] | None = None) -> Trace:
+@without_collection()
+def cut_ops(
+    trace: Trace,
+    cuts: Cuts,
+    letter_classes: Sequence[LetterClass] | None = None,
+    results: FakeResults | None = None,
+) -> Trace:
     """The trace of a step whose ops are cut.
 
     Args:
         letter_classes: the classes of the step, if they are known.
+        results: of calls in earlier cuts of the step.
 
     Raises:
         SituateError: a name of no class, or shares that do not divide its units.
@@ -31,7 +40,7 @@ def cut_ops(trace: Trace, cuts: Cuts, letter_classes: Sequence[LetterClass] | No
     letter_classes = classes(trace) if letter_classes is None else letter_classes
     pairs = [pair for own in cuts.cuts for pair in _classes_of(own, letter_classes)]
     divisible = [(one, bounds) for one, bounds in pairs if bounds is not None]
-    step = rewritten(trace, divisible, cuts.sums)
+    step = rewritten(trace, divisible, cuts.sums, results or FakeResults())
     lines = [_whole_note(one) for one, bounds in pairs if bounds is None]
     return dataclasses.replace(step, cuts=cuts, notes=(*step.notes, *lines))
 

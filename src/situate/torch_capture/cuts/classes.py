@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import takewhile
 from math import gcd
 from typing import TYPE_CHECKING
 
 from situate.torch_capture.cuts.letters import Axis, Letter, is_item, item_of, operands, shape
 from situate.torch_capture.cuts.rules import letters
-from situate.torch_capture.names import state_name
+from situate.torch_capture.flow import described_outputs
+from situate.torch_capture.garbage import without_collection
+from situate.torch_capture.names import path, state_name
 from situate.torch_capture.nodes import operator_name
 from situate.torch_capture.tracing import Trace
 
@@ -61,11 +64,17 @@ class Member:
     ranges: int
 
 
+def best_member(members: Sequence[Member]) -> Member:
+    """The member along which a class cuts an op: one without a sum, if there is one."""
+    return min(members, key=lambda member: member.letter.is_contracted)
+
+
 @dataclass
 class LetterClass:
     """A class of letters.
 
     Attributes:
+        is_inner: True for a class that some product makes and another one sums over, such as heads.
         units: the number of units that parts divide among themselves, such as heads.
         members: the ops.
         dimensions: of tensors, with those of parameters and inputs.
@@ -80,8 +89,10 @@ class LetterClass:
     kinds: set[str] = field(default_factory=set)
     kind: str = ""
     module: str = ""
+    is_inner: bool = False
 
 
+@without_collection()
 def classes(trace: Trace) -> list[LetterClass]:
     """The classes of a step, in the order of their first op."""
     return _Search(trace).classes()
@@ -101,6 +112,8 @@ class _Search:
         for node in trace.graph.nodes:
             self._outputs[node] = self._output(node)
         self._join_tied()
+        # A parameter and its gradients are cut alike, in both directions.
+        self._alike = self._gradients()
         for node, own in self._letters.items():
             for position, operand in enumerate(operands(node) if own else ()):
                 self._readers.setdefault(self._outputs[operand], []).append((node, position))
@@ -120,8 +133,10 @@ class _Search:
         large = [letter_class for letter_class in result if letter_class.units > 1]
         for letter_class in large:
             _name(letter_class, self._trace)
+            letter_class.is_inner = _is_inner(letter_class)
+        inner = [letter_class for letter_class in large if letter_class.is_inner]
         for letter_class in large:
-            letter_class.kind = _kind(letter_class, large)
+            letter_class.kind = _kind(letter_class, inner)
         return large
 
     def _nested(self, letter_class: LetterClass) -> Iterator[tuple[fx.Node, int, int]]:
@@ -152,6 +167,23 @@ class _Search:
             if node.op == "placeholder" and name:
                 self._outputs[node] = first.setdefault(name, (node, 0))
 
+    def _gradients(self) -> dict[Output, list[Output]]:
+        """By parameter, its gradients, and by gradient, its parameter."""
+        parameters = {
+            self._trace.canonical.get(state_name(node)): self._outputs[node]
+            for node in self._trace.graph.nodes
+            if node.op == "placeholder"
+        }
+        alike: dict[Output, list[Output]] = {}
+        for node, descriptor in described_outputs(self._trace.graph):
+            if type(descriptor).__name__ == "GradAOTOutput":
+                name = self._trace.canonical.get(path(descriptor.grad_of))
+                gradient = self._outputs[node]
+                if name in parameters and name:
+                    alike.setdefault(gradient, []).append(parameters[name])
+                    alike.setdefault(parameters[name], []).append(gradient)
+        return alike
+
     def _class(self, node: fx.Node, letter: Letter, ranges: int) -> LetterClass:
         result = LetterClass()
         pending = list(self._join(result, node, letter, ranges))
@@ -160,7 +192,8 @@ class _Search:
             if dimension in result.dimensions:
                 continue
             result.dimensions.add(dimension)
-            (owner, k), _, _ = dimension
+            (owner, k), dim, outer = dimension
+            pending += [(other, dim, outer) for other in self._alike.get((owner, k), ())]
             for own in self._letters.get(owner, ()):
                 pending += self._follow(result, owner, own, own.outputs[k], dimension)
             for reader, position in self._readers.get((owner, k), ()):
@@ -204,7 +237,12 @@ class _Search:
 
 
 def _is_product(node: fx.Node) -> bool:
-    return any(name in str(node.target) for name in ("mm", "mv", "convolution"))
+    return _is_product_operator(node.target)
+
+
+@cache
+def _is_product_operator(target: object) -> bool:
+    return any(name in str(target) for name in ("mm", "mv", "convolution"))
 
 
 def _name(letter_class: LetterClass, trace: Trace) -> None:
@@ -229,12 +267,16 @@ def _has(letter_class: LetterClass, operator: str) -> bool:
     return any(operator_name(node) == operator for node in letter_class.members)
 
 
-def _kind(letter_class: LetterClass, others: Sequence[LetterClass]) -> str:
-    """The kind of a class, one of `KINDS`."""
+def _kind(letter_class: LetterClass, inner: Sequence[LetterClass]) -> str:
+    """The kind of a class, one of `KINDS`.
+
+    Args:
+        inner: all inner classes of the step.
+    """
     # The residual stream connects modules that have classes of their own.
-    within = [o for o in others if _is_inner(o) and _is_inside(o.module, letter_class.module)]
-    inner = "hidden" if len(within) > 1 else "features"
-    own = letter_class.kinds | {inner if _is_inner(letter_class) else "others"}
+    within = [other for other in inner if _is_inside(other.module, letter_class.module)]
+    kind = "hidden" if len(within) > 1 else "features"
+    own = letter_class.kinds | {kind if letter_class.is_inner else "others"}
     return next(kind for kind in KINDS if kind in own)
 
 
@@ -243,7 +285,6 @@ def _is_inside(path_: str, around: str) -> bool:
 
 
 def _is_inner(letter_class: LetterClass) -> bool:
-    """True for a class that some product makes and another one sums over, such as heads."""
     forward = [
         member
         for node, members in letter_class.members.items()

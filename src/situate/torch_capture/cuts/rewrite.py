@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from situate.data.cuts import CutParameter
 from situate.data.slices import Sums
 from situate.torch_capture import names
-from situate.torch_capture.cuts.classes import LetterClass, Member
+from situate.torch_capture.cuts.classes import LetterClass, Member, best_member
 from situate.torch_capture.cuts.letters import (
     Axis,
     Letter,
@@ -26,7 +26,7 @@ from situate.torch_capture.cuts.rules import letters
 from situate.torch_capture.cuts.rules.views import LINEAR
 from situate.torch_capture.cuts.state import StatePart
 from situate.torch_capture.cuts.values import Division, Value
-from situate.torch_capture.cuts.writer import Writer
+from situate.torch_capture.cuts.writer import FakeResults, Writer
 from situate.torch_capture.flow import described_outputs, layout, live_nodes, overwritten
 from situate.torch_capture.names import path, state_name
 from situate.torch_capture.nodes import operator_name
@@ -39,13 +39,15 @@ CutClass = tuple[LetterClass, tuple[int, ...]]
 """A class, and the bounds of its parts in units."""
 
 
-def rewritten(trace: Trace, cut_classes: Sequence[CutClass], sums: Sums) -> Trace:
+def rewritten(
+    trace: Trace, cut_classes: Sequence[CutClass], sums: Sums, results: FakeResults
+) -> Trace:
     """The step in which the ops of these classes are cut.
 
     An op of several classes is cut along the first of them. All other ops stay whole, and so do
     buffers, inputs and results.
     """
-    step = _Step(trace, cut_classes, sums)
+    step = _Step(trace, cut_classes, sums, results)
     for node in trace.graph.nodes:
         step.add(node)
     return step.finished()
@@ -54,17 +56,19 @@ def rewritten(trace: Trace, cut_classes: Sequence[CutClass], sums: Sums) -> Trac
 class _Step:
     """A step that is written anew, op by op."""
 
-    def __init__(self, trace: Trace, cut_classes: Sequence[CutClass], sums: Sums) -> None:
+    def __init__(
+        self, trace: Trace, cut_classes: Sequence[CutClass], sums: Sums, results: FakeResults
+    ) -> None:
         from torch import fx
 
         self._trace, self._sums = trace, sums
-        self._writer = Writer(fx.Graph())
+        self._writer = Writer(fx.Graph(), results)
         self._values: dict[tuple[fx.Node, int], Value] = {}
         # By op, its member of the first class that cuts it, and the bounds of its parts.
         self._cuts: dict[fx.Node, tuple[Member, LetterClass, tuple[int, ...]]] = {}
         for letter_class, bounds in cut_classes:
             for node, members in letter_class.members.items():
-                self._cuts.setdefault(node, (_best(members), letter_class, bounds))
+                self._cuts.setdefault(node, (best_member(members), letter_class, bounds))
         # By name, the kind of the first class that divides a parameter.
         self._kinds: dict[str, str] = {}
         self._divisions = self._parameter_divisions(cut_classes)
@@ -347,11 +351,6 @@ def _division(
     outer = axis.outer * member.ranges
     span = sizes[axis.dim] // outer
     return Division(axis.dim, outer, tuple(bound * span // units for bound in bounds))
-
-
-def _best(members: Sequence[Member]) -> Member:
-    """The member along which an op is cut: one without a sum, if there is one."""
-    return min(members, key=lambda member: member.letter.is_contracted)
 
 
 def _is_alike(node: fx.Node, source: fx.Node) -> bool:

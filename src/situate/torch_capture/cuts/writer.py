@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from situate.torch_capture import names
 from situate.torch_capture.flow import APART
 from situate.torch_capture.patches.kernel_results import layouts_as_computed
+from situate.torch_capture.value_keys import ValueKeys
 
 if TYPE_CHECKING:
     import torch
@@ -20,19 +21,49 @@ NOT_COPIED = frozenset(
 """Keys in the `meta` of a node that do not hold for other nodes in its place."""
 
 
+class FakeResults:
+    """Results of calls on fake tensors. Equal parts have equal results, in all cuts of a step,
+    so each is derived once."""
+
+    def __init__(self) -> None:
+        self._keys = ValueKeys()
+        self._values: dict[Any, Any] = {}
+        self._views: dict[Any, bool] = {}
+
+    def of(self, node: fx.Node) -> Any:
+        """The result of a call, with the strides that its kernel gives it."""
+        import torch
+
+        key = self._keys.of_call(node)
+        if key not in self._values:
+            args, kwargs = torch.fx.map_arg((node.args, node.kwargs), lambda x: x.meta["val"])
+            target: Any = node.target
+            with torch.no_grad(), layouts_as_computed():
+                self._values[key] = target(*args, **kwargs)
+        return self._values[key]
+
+    def has_view(self, args: tuple[Any, ...]) -> bool:
+        """True if a tensor has a view of these sizes without a copy."""
+        x, sizes = args
+        key = self._keys.of(args)
+        if key not in self._views:
+            self._views[key] = _has_view(x.meta["val"], sizes)
+        return self._views[key]
+
+
 class Writer:
     """Adds nodes to a graph, each in the module, slice and pass of another node.
 
     Args:
         graph: that grows.
+        results: of calls so far.
     """
 
-    def __init__(self, graph: fx.Graph) -> None:
-        self.graph = graph
-        # Parts of one size have equal results, so shapes are derived once.
-        self._values: dict[Any, Any] = {}
-        # By key of the arguments of a view, True if there is one without a copy.
-        self._has_view: dict[Any, bool] = {}
+    def __init__(self, graph: fx.Graph, results: FakeResults) -> None:
+        self.graph, self._results = graph, results
+        # By node that others stand in the place of, its `meta` for them.
+        self._places: dict[fx.Node, dict[str, Any]] = {}
+        self._names: dict[Any, str] = {}
 
     def call(
         self,
@@ -49,17 +80,35 @@ class Writer:
             part: the number of the part that it computes; None for a value that is there once.
         """
         args = self._viewable(like, target, tuple(args), part)
-        node = self.graph.call_function(target, args, dict(kwargs or {}))
-        node.meta |= _place(like, part)
-        node.meta["val"] = self._value(node)
+        node = self._new(target, args, dict(kwargs or {}))
+        node.meta.update(self._place(like, part))
+        node.meta["val"] = self._results.of(node)
         return node
 
     def item(self, node: fx.Node, k: int) -> fx.Node:
         """An output of a call."""
-        item = self.graph.call_function(operator.getitem, (node, k))
-        item.meta |= _place(node, node.meta.get(names.PART))
+        item = self._new(operator.getitem, (node, k), {})
+        item.meta.update(self._place(node, node.meta.get(names.PART)))
         item.meta["val"] = node.meta["val"][k]
         return item
+
+    def _new(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> fx.Node:
+        if target not in self._names:
+            self._names[target] = str(getattr(target, "__name__", target)).replace(".", "_")
+        # Arguments that come later are not searched for symbolic numbers, of which there are none.
+        node = self.graph.create_node("call_function", target, name=self._names[target])
+        node.args = args
+        if kwargs:
+            node.kwargs = kwargs
+        return node
+
+    def _place(self, like: fx.Node, part: int | None) -> dict[str, Any]:
+        """The `meta` of a node in the place of another."""
+        meta = self._places.get(like)
+        if meta is None:
+            meta = {key: value for key, value in like.meta.items() if key not in NOT_COPIED}
+            self._places[like] = meta
+        return meta if part is None else meta | {names.PART: part}
 
     def _viewable(
         self, like: fx.Node, target: Any, args: tuple[Any, ...], part: int | None
@@ -72,33 +121,12 @@ class Writer:
             return args
         x, sizes = args
         # A part, or a gathered whole, can lie in memory in another way than the value it replaces.
-        key = _key(args)
-        if key not in self._has_view:
-            self._has_view[key] = _has_view(x.meta["val"], sizes)
-        if self._has_view[key]:
+        if self._results.has_view(args):
             return args
         options = {"memory_format": torch.contiguous_format}
         copy = self.call(like, aten.clone.default, (x,), part, options)
         copy.meta[APART] = True
         return copy, sizes
-
-    def _value(self, node: fx.Node) -> Any:
-        """The fake result of a call, with the strides that its kernel gives it."""
-        import torch
-
-        key = (node.target, _key(node.args), _key(node.kwargs))
-        if key not in self._values:
-            args, kwargs = torch.fx.map_arg((node.args, node.kwargs), lambda x: x.meta["val"])
-            target: Any = node.target
-            with torch.no_grad(), layouts_as_computed():
-                self._values[key] = target(*args, **kwargs)
-        return self._values[key]
-
-
-def _place(like: fx.Node, part: int | None) -> dict[str, Any]:
-    """The `meta` of a node in the place of another."""
-    meta = {key: value for key, value in like.meta.items() if key not in NOT_COPIED}
-    return meta if part is None else meta | {names.PART: part}
 
 
 def _has_view(value: torch.Tensor, sizes: Sequence[int]) -> bool:
@@ -107,23 +135,3 @@ def _has_view(value: torch.Tensor, sizes: Sequence[int]) -> bool:
     except (RuntimeError, ValueError):
         return False
     return True
-
-
-def _key(arguments: Any) -> Any:
-    """A key that is equal for arguments with equal results on fake tensors."""
-    if hasattr(arguments, "meta"):
-        value = arguments.meta["val"]
-        return _tensor_key(value) if hasattr(value, "stride") else tuple(map(_tensor_key, value))
-    if isinstance(arguments, (list, tuple)):
-        return tuple(map(_key, arguments))
-    if isinstance(arguments, Mapping):
-        return tuple((name, _key(value)) for name, value in arguments.items())
-    # True equals 1, and 1 equals 1.0, as keys of a dict.
-    return type(arguments), arguments
-
-
-def _tensor_key(value: Any) -> Any:
-    if not hasattr(value, "stride"):
-        return value
-    stored = value.untyped_storage().nbytes()
-    return tuple(value.shape), value.stride(), value.dtype, value.device, stored, value.is_conj()

@@ -61,11 +61,12 @@ def _offer_rules(search: Search) -> bool:
     # `single` comes first, so that even a large network has a plan at once.
     rules: tuple[Callable[[Search], None], ...] = (
         single,
+        # Of steps in parts this plan is far ahead of those below.
+        tensor_parallel,
         expert,
         data_parallel,
         _offer_slices_everywhere,
         fsdp,
-        tensor_parallel,
         lambda search: pipelines.extend(offer_slice_pipelines(search, ALL_ORDERS)),
         topological,
         heft,
