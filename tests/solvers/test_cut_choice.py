@@ -11,7 +11,7 @@ from situate.data.cuts import Cuts, parse_cuts  # noqa: E402
 from situate.data.graph import Op  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.solvers.cut_choice import CutStep, candidates, choose_cuts  # noqa: E402
-from tests.solvers.cut_steps import (  # noqa: E402
+from tests.torch_capture.cuts.cut_steps import (  # noqa: E402
     chosen,
     homes,
     language_head,
