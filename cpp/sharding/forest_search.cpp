@@ -26,6 +26,8 @@ ForestSearch::ForestSearch(const Instance& instance, std::span<const int> start,
       stamp_(instance.ops()),
       tree_(instance.ops()),
       next_(instance.ops()) {
+  for (int i = 0; i < instance.ops(); ++i)
+    if (instance.strategies(i) > 1) free_.push_back(i);
   restart(start);
 }
 
@@ -42,19 +44,26 @@ void ForestSearch::set_prices(std::span<const double> price) {
   for (size_t t = 0; t < price.size(); ++t) price_sum_[t + 1] = price_sum_[t] + price[t];
 }
 
-// Ops near a random one, in random order; of a hub's neighbours only some.
+// Ops near a few that are in memory at the same time, in random order; of a hub's neighbours only
+// some. Ops far apart in the graph so exchange memory.
 void ForestSearch::gather(int size) {
   region_.clear();
   ++mark_;
+  size = std::min<int>(size, free_.size());
+  if (size == 0) return;
   auto add = [&](int op) {
-    if (in_region_[op] == mark_ || static_cast<int>(region_.size()) >= size) return;
+    if (in_region_[op] == mark_ || instance_.strategies(op) == 1) return;
+    if (static_cast<int>(region_.size()) >= size) return;
     in_region_[op] = mark_;
     region_.push_back(op);
   };
-  size = std::min(size, instance_.ops());
-  for (size_t done = 0; static_cast<int>(region_.size()) < size;) {
-    if (done == region_.size()) {
-      add(random_.below(instance_.ops()));
+  const int time = moment(free_[random_.below(free_.size())]);
+  const int ball = std::max(4, size >> random_.below(4));
+  for (size_t done = 0, seeds = 0; static_cast<int>(region_.size()) < size;) {
+    if (done == region_.size() || region_.size() >= (seeds + 1) * ball) {
+      done = region_.size();
+      seeds = region_.size() / ball;
+      add(alive(time));
       continue;
     }
     const auto around = instance_.neighbours(region_[done++]);
@@ -68,6 +77,25 @@ void ForestSearch::gather(int size) {
   }
   for (int i = static_cast<int>(region_.size()) - 1; i > 0; --i)
     std::swap(region_[i], region_[random_.below(i + 1)]);
+}
+
+// A time at which an op is in memory; -1 if it never is.
+int ForestSearch::moment(int op) {
+  const auto parts = instance_.parts(op);
+  if (parts.empty()) return -1;
+  const Part& part = parts[random_.below(parts.size())];
+  return part.begin + random_.below(std::max(1, part.end - part.begin));
+}
+
+// A random op that is in memory at a time, or any if none is soon drawn.
+int ForestSearch::alive(int time) {
+  int op = free_[random_.below(free_.size())];
+  for (int trial = 0; trial < 16; ++trial) {
+    for (const Part& part : instance_.parts(op))
+      if (part.begin <= time && time < part.end) return op;
+    op = free_[random_.below(free_.size())];
+  }
+  return op;
 }
 
 int ForestSearch::find(int op) {
@@ -273,7 +301,7 @@ void ForestSearch::move(int size) {
 
 void ForestSearch::run(int64_t ops) {
   // Most moves are small: a large one takes as long as thousands of them.
-  const double most = std::log(std::max(1.0, instance_.ops() / kSmallest));
+  const double most = std::log(std::max(1.0, free_.size() / kSmallest));
   while (ops > 0) {
     const double part = random_.unit();
     const int size = static_cast<int>(kSmallest * std::exp(most * part * part));

@@ -27,6 +27,8 @@ class ForestSearch {
   // The strategies now, and the bytes above the limit at their peak.
   const std::vector<int>& chosen() const { return chosen_; }
   double value() const { return value_; }
+  // Ops with a choice.
+  int choices() const { return static_cast<int>(free_.size()); }
   int64_t excess() const { return std::max<int64_t>(0, loads_.most() - instance_.limit()); }
 
  private:
@@ -43,6 +45,8 @@ class ForestSearch {
 
   void move(int size);
   void gather(int size);
+  int moment(int op);
+  int alive(int time);
   void select();
   void root();
   void weigh(double share);
@@ -60,6 +64,7 @@ class ForestSearch {
   double value_ = 0;
   Loads loads_;
   std::vector<double> price_sum_;
+  std::vector<int> free_;  // ops with a choice
 
   // The number of the move, with which its marks are made: an op is in the region, in the forest,
   // in a rooted tree. `tree_` is the union of trees.
