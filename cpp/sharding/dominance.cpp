@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
+#include <utility>
 
 namespace situate::sharding {
 
@@ -14,7 +16,7 @@ class Dominance {
         keep_(instance.first(instance.ops()), 1),
         waits_(instance.ops(), 1),
         pending_(instance.ops()) {
-    for (int i = 0; i < instance.ops(); ++i) pending_[i] = i;
+    std::iota(pending_.begin(), pending_.end(), 0);
   }
 
   std::vector<uint8_t> run() {
@@ -54,7 +56,6 @@ class Dominance {
     for (const Part& part : instance_.parts(op))
       if (part.usage[better] > part.usage[x]) return false;
     double most = instance_.cost(op)[better] - instance_.cost(op)[x];
-    // Forbidden pairs of both strategies leave the comparison to other edges.
     for (const Neighbour& n : instance_.neighbours(op)) most += largest_difference(n, better, x);
     return most <= 0;
   }

@@ -39,6 +39,12 @@ class ForestSearch {
     int64_t choice;      // of the parent's strategies in choice_
   };
 
+  // A price of memory at a time, on top of the dual's, for one move.
+  struct Surcharge {
+    int time;
+    double price;
+  };
+
   struct Held {
     int op, strategy;  // the strategy before the move
   };
@@ -55,7 +61,9 @@ class ForestSearch {
   void apply(bool back);
   void hold();
   void set(int op, int strategy);
-  bool attempt(double share, double value, int64_t above);
+  enum class Outcome { kKept, kDear, kLarge };
+  Outcome attempt(double share, double value, int64_t above);
+  double price_at(int time) const;
   int find(int op);
 
   const Instance& instance_;
@@ -73,6 +81,8 @@ class ForestSearch {
   int64_t stamps_ = 0;
   std::vector<int> tree_, region_, next_;
   std::vector<Held> held_;
+  std::vector<Surcharge> surcharges_;
+  int peak_ = 0;  // time of most memory in the last trial that needed too much
   std::vector<Branch> forest_;
   std::vector<double> value_of_;
   std::vector<int> choice_;
