@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import csv
 import hashlib
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
@@ -20,10 +21,13 @@ from benchmarks.lib.record import Row, Target, record
 from situate.sharding import read_sharding_problem, solve_sharding
 
 
-def measure(path: Path, known: dict[str, str], share: float, seed: int) -> Row:
+def measure(path: Path, known: dict[str, str], options: argparse.Namespace) -> Row:
     """The plan of an instance beside its known values."""
     problem = read_sharding_problem(path)
-    plan = solve_sharding(problem, time_limit=share * float(known["timeout_s"]), seed=seed)
+    limit = options.share * float(known["timeout_s"])
+    begin = time.process_time()
+    plan = solve_sharding(problem, time_limit=limit, seed=options.seed, threads=options.threads)
+    processor_seconds = time.process_time() - begin
     figures = ("best_contest", "later_best_cost", "xla_cost", "gurobi_best")
     best = min(float(known[figure]) for figure in figures if known[figure])
     published = float(known["lower_bound"])
@@ -32,6 +36,8 @@ def measure(path: Path, known: dict[str, str], share: float, seed: int) -> Row:
         "sha256": hashlib.sha256(path.read_bytes()).hexdigest()[:16],
         "ops": len(problem.costs),
         "seconds": round(plan.seconds, 1),
+        "threads": options.threads,
+        "processor seconds": round(processor_seconds, 1),
         "rounds": plan.rounds,
         "fits": plan.feasible,
         "cost": plan.cost,
@@ -68,14 +74,13 @@ def main() -> None:
     parser.add_argument("best", type=Path)
     parser.add_argument("--share", type=float, default=1.0, help="of the contest's limits")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     with options.best.open() as file:
         published = {row["instance"]: row for row in csv.DictReader(file)}
     rows = []
     for path in sorted(options.folder.glob("*.json.gz")):
-        rows.append(
-            measure(path, published[path.name.partition(".")[0]], options.share, options.seed)
-        )
+        rows.append(measure(path, published[path.name.partition(".")[0]], options))
         print(rows[-1], flush=True)
     record("iopddl", {"instances": rows}, targets(rows), options=options)
 

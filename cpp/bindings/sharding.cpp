@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "problem/check.h"
+#include "sharding/dominance.h"
 #include "sharding/solver.h"
 
 namespace nb = nanobind;
@@ -56,6 +58,17 @@ struct ShardingArrays {
   }
 };
 
+Numpy<uint8_t> undominated(const ShardingArrays& arrays) {
+  arrays.check_arrays();
+  std::vector<uint8_t> keep;
+  {
+    nb::gil_scoped_release released;
+    keep = sharding::undominated(sharding::Instance(arrays.arrays()));
+  }
+  const size_t count = keep.size();
+  return to_numpy(std::move(keep), {count});
+}
+
 void run_round(sharding::Solver& solver, bool two_threads) {
   nb::gil_scoped_release released;
   solver.round(two_threads);
@@ -87,6 +100,11 @@ limit: bytes in memory at any time.)")
                     Array<int64_t, 1>, Array<double, 1>, int64_t>(),
            nb::kw_only(), "first"_a, "cost"_a, "part"_a, "begin"_a, "end"_a, "usage"_a, "source"_a,
            "target"_a, "table"_a, "pair_cost"_a, "limit"_a);
+  module.def("undominated", &undominated, "arrays"_a,
+             R"((s,) 1 for strategies to keep, 0 for the others.
+
+Another strategy of the same op costs no more than a 0, whatever the neighbours choose, and uses
+no more memory at any time.)");
   nb::class_<sharding::Solver>(module, "ShardingSolver",
                                "Rounds of lower bounds and search, side by side.")
       .def(

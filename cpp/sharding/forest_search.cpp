@@ -12,6 +12,8 @@ namespace {
 constexpr double kTie = 1e-3;
 // Ops of the smallest move.
 constexpr double kSmallest = 8;
+// Times that a move may raise the price of memory where it needs too much.
+constexpr int kTrials = 5;
 
 }  // namespace
 
@@ -26,6 +28,8 @@ ForestSearch::ForestSearch(const Instance& instance, std::span<const int> start,
       stamp_(instance.ops()),
       tree_(instance.ops()),
       next_(instance.ops()) {
+  for (int i = 0; i < instance.ops(); ++i)
+    if (instance.strategies(i) > 1) free_.push_back(i);
   restart(start);
 }
 
@@ -42,19 +46,27 @@ void ForestSearch::set_prices(std::span<const double> price) {
   for (size_t t = 0; t < price.size(); ++t) price_sum_[t + 1] = price_sum_[t] + price[t];
 }
 
-// Ops near a random one, in random order; of a hub's neighbours only some.
+// Ops near a few that are in memory at the same time, in random order; of a hub's neighbours only
+// some. Ops far apart in the graph so exchange memory.
 void ForestSearch::gather(int size) {
   region_.clear();
   ++mark_;
+  size = std::min(size, choices());
+  if (size == 0) return;
   auto add = [&](int op) {
-    if (in_region_[op] == mark_ || static_cast<int>(region_.size()) >= size) return;
+    if (in_region_[op] == mark_ || instance_.strategies(op) == 1) return;
+    if (static_cast<int>(region_.size()) >= size) return;
     in_region_[op] = mark_;
     region_.push_back(op);
   };
-  size = std::min(size, instance_.ops());
-  for (size_t done = 0; static_cast<int>(region_.size()) < size;) {
-    if (done == region_.size()) {
-      add(random_.below(instance_.ops()));
+  const int time = moment(free_[random_.below(choices())]);
+  const int ball = std::max(4, size >> random_.below(4));
+  for (size_t done = 0, seeds = 0; static_cast<int>(region_.size()) < size;) {
+    if (done == region_.size() || region_.size() >= (seeds + 1) * ball) {
+      done = region_.size();
+      seeds = region_.size() / ball;
+      const int op = alive(time);
+      add(in_region_[op] == mark_ ? free_[random_.below(choices())] : op);
       continue;
     }
     const auto around = instance_.neighbours(region_[done++]);
@@ -68,6 +80,25 @@ void ForestSearch::gather(int size) {
   }
   for (int i = static_cast<int>(region_.size()) - 1; i > 0; --i)
     std::swap(region_[i], region_[random_.below(i + 1)]);
+}
+
+// A time at which an op is in memory; -1 if it never is.
+int ForestSearch::moment(int op) {
+  const auto parts = instance_.parts(op);
+  if (parts.empty()) return -1;
+  const Part& part = parts[random_.below(parts.size())];
+  return part.begin + random_.below(std::max(1, part.end - part.begin));
+}
+
+// A random op that is in memory at a time, or any if none is soon drawn.
+int ForestSearch::alive(int time) {
+  int op = free_[random_.below(choices())];
+  for (int trial = 0; trial < 16; ++trial) {
+    for (const Part& part : instance_.parts(op))
+      if (part.begin <= time && time < part.end) return op;
+    op = free_[random_.below(choices())];
+  }
+  return op;
 }
 
 int ForestSearch::find(int op) {
@@ -135,7 +166,9 @@ void ForestSearch::weigh(double share) {
     const double* cost = instance_.cost(op);
     for (int x = 0; x < count; ++x) value[x] = cost[x] + kTie * random_.unit();
     for (const Part& part : instance_.parts(op)) {
-      const double price = share * (price_sum_[part.end] - price_sum_[part.begin]);
+      double price = share * (price_sum_[part.end] - price_sum_[part.begin]);
+      for (const Surcharge& more : surcharges_)
+        if (part.begin <= more.time && more.time < part.end) price += more.price;
       if (price == 0) continue;
       for (int x = 0; x < count; ++x) value[x] += price * static_cast<double>(part.usage[x]);
     }
@@ -240,19 +273,36 @@ void ForestSearch::set(int op, int strategy) {
 }
 
 // Keeps the forest's new strategies if they are no worse than those before the move.
-bool ForestSearch::attempt(double share, double value, int64_t above) {
+ForestSearch::Outcome ForestSearch::attempt(double share, double value, int64_t above) {
   weigh(share);
   solve();
   const double after = value_ + change();
-  if (above == 0 && after > value + kTie) return false;
+  if (above == 0 && after > value + kTie) return Outcome::kDear;
   apply(false);
   if (excess() > above || (excess() == above && after > value + kTie)) {
+    const bool large = excess() > above;
+    peak_ = loads_.peak();
     apply(true);
-    return false;
+    return large ? Outcome::kLarge : Outcome::kDear;
   }
   for (const Branch& branch : forest_) chosen_[branch.op] = next_[branch.op];
   value_ = after;
-  return true;
+  return Outcome::kKept;
+}
+
+// The mean price of a byte of the forest's parts that are in memory at a time.
+double ForestSearch::price_at(int time) const {
+  double sum = 0;
+  int count = 0;
+  for (const Branch& branch : forest_) {
+    for (const Part& part : instance_.parts(branch.op)) {
+      if (part.begin > time || time >= part.end) continue;
+      sum += price_sum_[part.end] - price_sum_[part.begin];
+      ++count;
+    }
+  }
+  const double least = 1e-4 * std::abs(value_) / std::max(1.0, 1.0 * instance_.limit());
+  return std::max(count ? sum / count : 0.0, least);
 }
 
 void ForestSearch::move(int size) {
@@ -264,16 +314,23 @@ void ForestSearch::move(int size) {
   hold();
   select();
   root();
+  surcharges_.clear();
   const double share = kShares[random_.below(5)];
-  if (attempt(share, value, above) || attempt(above > 0 ? 8 : 4 * share + 0.1, value, above))
-    return;
+  double surcharge = 0.25;
+  for (int trial = 0; trial < kTrials; ++trial, surcharge *= 2) {
+    const Outcome outcome = attempt(share, value, above);
+    if (outcome == Outcome::kKept) return;
+    if (outcome == Outcome::kDear) break;
+    surcharges_.push_back({peak_, surcharge * price_at(peak_)});
+  }
+  if (above > 0 && attempt(8, value, above) == Outcome::kKept) return;
   for (const auto& [op, strategy] : held_) set(op, strategy);
   value_ = value;
 }
 
 void ForestSearch::run(int64_t ops) {
   // Most moves are small: a large one takes as long as thousands of them.
-  const double most = std::log(std::max(1.0, instance_.ops() / kSmallest));
+  const double most = std::log(std::max(1.0, free_.size() / kSmallest));
   while (ops > 0) {
     const double part = random_.unit();
     const int size = static_cast<int>(kSmallest * std::exp(most * part * part));

@@ -27,6 +27,8 @@ class ForestSearch {
   // The strategies now, and the bytes above the limit at their peak.
   const std::vector<int>& chosen() const { return chosen_; }
   double value() const { return value_; }
+  // Ops with a choice.
+  int choices() const { return static_cast<int>(free_.size()); }
   int64_t excess() const { return std::max<int64_t>(0, loads_.most() - instance_.limit()); }
 
  private:
@@ -37,12 +39,20 @@ class ForestSearch {
     int64_t choice;      // of the parent's strategies in choice_
   };
 
+  // A price of memory at a time, on top of the dual's, for one move.
+  struct Surcharge {
+    int time;
+    double price;
+  };
+
   struct Held {
     int op, strategy;  // the strategy before the move
   };
 
   void move(int size);
   void gather(int size);
+  int moment(int op);
+  int alive(int time);
   void select();
   void root();
   void weigh(double share);
@@ -51,7 +61,9 @@ class ForestSearch {
   void apply(bool back);
   void hold();
   void set(int op, int strategy);
-  bool attempt(double share, double value, int64_t above);
+  enum class Outcome { kKept, kDear, kLarge };
+  Outcome attempt(double share, double value, int64_t above);
+  double price_at(int time) const;
   int find(int op);
 
   const Instance& instance_;
@@ -60,6 +72,7 @@ class ForestSearch {
   double value_ = 0;
   Loads loads_;
   std::vector<double> price_sum_;
+  std::vector<int> free_;  // ops with a choice
 
   // The number of the move, with which its marks are made: an op is in the region, in the forest,
   // in a rooted tree. `tree_` is the union of trees.
@@ -68,6 +81,8 @@ class ForestSearch {
   int64_t stamps_ = 0;
   std::vector<int> tree_, region_, next_;
   std::vector<Held> held_;
+  std::vector<Surcharge> surcharges_;
+  int peak_ = 0;  // time of most memory in the last trial that needed too much
   std::vector<Branch> forest_;
   std::vector<double> value_of_;
   std::vector<int> choice_;

@@ -4,6 +4,8 @@
 #include <limits>
 #include <numeric>
 
+#include "nn/simd.h"
+
 namespace situate::sharding {
 
 namespace {
@@ -13,6 +15,17 @@ namespace {
 constexpr double kLongest = 0.2, kShortest = 1e-3;
 // Progress of the bound, as a share of it, below which passes take another order.
 constexpr double kProgress = 1e-4;
+
+// Of each column, the least sum of an op's number and the table's.
+SITUATE_EVERY_WIDTH
+void least_sums(const double* number, const double* table, int rows, int columns, double* least) {
+  std::fill_n(least, columns, std::numeric_limits<double>::infinity());
+  for (int x = 0; x < rows; ++x, table += columns)
+    for (int y = 0; y < columns; ++y) {
+      const double sum = number[x] + table[y];
+      least[y] = sum < least[y] ? sum : least[y];
+    }
+}
 
 }  // namespace
 
@@ -91,12 +104,8 @@ double Messages::send(int op, const Neighbour& n, int64_t number, double share) 
   const int count = instance_.strategies(op), far = instance_.strategies(n.op);
   const double* received = &message_[start_[number]];
   double* sent = &message_[start_[n.reverse]];
-  std::fill_n(sent, far, std::numeric_limits<double>::infinity());
-  for (int x = 0; x < count; ++x) {
-    const double part = share * theta_[x] - received[x];
-    const double* row = n.rows + static_cast<int64_t>(x) * far;
-    for (int y = 0; y < far; ++y) sent[y] = std::min(sent[y], part + row[y]);
-  }
+  for (int x = 0; x < count; ++x) part_[x] = share * theta_[x] - received[x];
+  least_sums(part_.data(), n.rows, count, far, sent);
   const double least = *std::min_element(sent, sent + far);
   for (int y = 0; y < far; ++y) sent[y] -= least;
   return least;

@@ -77,7 +77,9 @@ void Solver::ascend() {
   decoding_ = std::move(best);
 }
 
-void Solver::search() { search_.run(static_cast<int64_t>(kSweeps) * instance_.ops()); }
+void Solver::search() {
+  search_.run(static_cast<int64_t>(kSweeps) * std::max(search_.choices(), 1000));
+}
 
 void Solver::round(bool two_threads) {
   if (two_threads) {

@@ -66,11 +66,11 @@ def test_a_strategy_that_stands_with_no_other_is_left_out():
     problem = ShardingProblem(
         "possible",
         [np.array([0, 9]), np.array([0, 0])],
-        [np.array([0, 0])] * 2,
+        [np.array([0, 0]), np.array([1, 0])],
         np.array([[0, 1]] * 2),
         [(0, 1)],
         [table],
-        0,
+        1,
     )
     reduction = reduce_problem(problem)
     assert [strategies.tolist() for strategies in reduction.strategies] == [[1], [0, 1]]
@@ -101,3 +101,29 @@ def test_a_table_of_sums_is_no_edge():
     )
     plan = solve_sharding(problem, time_limit=None, rounds=3)
     assert (plan.cost, plan.bound) == (11, 11)
+
+
+# A strategy goes if another costs no more with any neighbour and uses no more memory; then its
+# neighbour's may go, too.
+def test_dominated_strategies_are_left_out():
+    problem = ShardingProblem(
+        "dominated",
+        [np.array([5, 1, 0]), np.array([2, 0])],
+        [np.array([1, 1, 2]), np.array([3, 3])],
+        np.array([[0, 2], [1, 3]]),
+        [(0, 1)],
+        [np.array([[0, 4], [3, 6], [9, 1]])],
+        4,
+    )
+    reduction = reduce_problem(problem)
+    assert [own.tolist() for own in reduction.strategies] == [[1, 2], [0, 1]]
+    slower = ShardingProblem(
+        "dominated",
+        [np.array([5, 1, 1]), np.array([2, 0])],
+        problem.usages,
+        problem.intervals,
+        problem.edges,
+        [np.array([[0, 4], [3, 6], [3, 9]])],
+        4,
+    )
+    assert [own.tolist() for own in reduce_problem(slower).strategies] == [[1], [0]]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from situate._core.sharding import ShardingArrays
+from situate._core.sharding import ShardingArrays, undominated
 from situate.sharding.problem import FORBIDDEN, ShardingProblem
 
 Pair = tuple[int, int]
@@ -34,9 +34,10 @@ class Reduction:
 
 
 def reduce_problem(problem: ShardingProblem) -> Reduction:
-    """The problem without strategies that stand in no plan, and without edges that only forbid.
+    """The problem without strategies that no best plan needs, and without edges that only forbid.
 
-    A table in which each strategy of one op goes with exactly one of the other makes the two ops
+    A strategy goes that stands in no plan, and one that another dominates: that costs no more,
+    whatever the neighbours choose, and uses no more memory. A table in which each strategy of one op goes with exactly one of the other makes the two ops
     one group. A table that is a sum of a number for each row and for each column is no edge.
     """
     forbidding = [k for k, table in enumerate(problem.tables) if table.max() >= FORBIDDEN]
@@ -44,14 +45,40 @@ def reduce_problem(problem: ShardingProblem) -> Reduction:
     group, strategies = _groups(problem, forbidding, possible)
     costs, tables = _sums(problem, group, strategies)
     keep = [_affordable(cost) for cost in costs]
+    reduction, costs, tables = _restrict(problem, group, strategies, costs, tables, keep)
+    keep = _undominated(reduction.arrays, costs)
+    return _restrict(problem, group, reduction.strategies, costs, tables, keep)[0]
+
+
+def _restrict(
+    problem: ShardingProblem,
+    group: Sequence[int],
+    strategies: Sequence[np.ndarray],
+    costs: Sequence[np.ndarray],
+    tables: dict[Pair, np.ndarray],
+    keep: Sequence[np.ndarray],
+) -> tuple[Reduction, Sequence[np.ndarray], dict[Pair, np.ndarray]]:
+    """The problem of the strategies to keep, with its costs and tables."""
     strategies = [own[keep[g]] for own, g in zip(strategies, group, strict=True)]
     costs = [cost[rows] for cost, rows in zip(costs, keep, strict=True)]
-    edges = {}
-    for (a, b), table in tables.items():
-        rest = _without_sums(table[np.ix_(keep[a], keep[b])], costs[a], costs[b])
-        if rest is not None:
-            edges[a, b] = rest
-    return Reduction(_arrays(problem, group, strategies, costs, edges), group, strategies)
+    tables = _edges(tables, costs, keep)
+    arrays = _arrays(problem, group, strategies, costs, tables)
+    return Reduction(arrays, group, strategies), costs, tables
+
+
+def _undominated(arrays: ShardingArrays, costs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """By group, the strategies that some best plan may need."""
+    ends = np.cumsum([len(cost) for cost in costs])[:-1]
+    return [np.flatnonzero(part) for part in np.split(undominated(arrays), ends)]
+
+
+def _edges(
+    tables: dict[Pair, np.ndarray], costs: Sequence[np.ndarray], keep: Sequence[np.ndarray]
+) -> dict[Pair, np.ndarray]:
+    """The tables of the strategies to keep, without those that are sums."""
+    parts = {(a, b): table[np.ix_(keep[a], keep[b])] for (a, b), table in tables.items()}
+    rests = {(a, b): _without_sums(part, costs[a], costs[b]) for (a, b), part in parts.items()}
+    return {pair: rest for pair, rest in rests.items() if rest is not None}
 
 
 def _possible(problem: ShardingProblem, forbidding: Sequence[int]) -> list[np.ndarray]:

@@ -1,0 +1,83 @@
+#include "sharding/dominance.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace situate::sharding {
+
+namespace {
+
+class Dominance {
+ public:
+  explicit Dominance(const Instance& instance)
+      : instance_(instance),
+        keep_(instance.first(instance.ops()), 1),
+        waits_(instance.ops(), 1),
+        pending_(instance.ops()) {
+    std::iota(pending_.begin(), pending_.end(), 0);
+  }
+
+  std::vector<uint8_t> run() {
+    for (size_t next = 0; next < pending_.size(); ++next) {
+      const int op = pending_[next];
+      waits_[op] = 0;
+      if (instance_.strategies(op) == 1 || !drop(op)) continue;
+      wait(op);
+      for (const Neighbour& n : instance_.neighbours(op)) wait(n.op);
+    }
+    return std::move(keep_);
+  }
+
+ private:
+  void wait(int op) {
+    if (waits_[op]) return;
+    waits_[op] = 1;
+    pending_.push_back(op);
+  }
+
+  // Drops the dominated strategies of an op; false if there is none.
+  bool drop(int op) {
+    uint8_t* keep = &keep_[instance_.first(op)];
+    const int count = instance_.strategies(op);
+    bool any = false;
+    for (int x = 0; x < count; ++x) {
+      for (int better = 0; keep[x] && better < count; ++better) {
+        if (better == x || !keep[better] || !dominates(op, better, x)) continue;
+        keep[x] = 0;
+        any = true;
+      }
+    }
+    return any;
+  }
+
+  bool dominates(int op, int better, int x) const {
+    for (const Part& part : instance_.parts(op))
+      if (part.usage[better] > part.usage[x]) return false;
+    double most = instance_.cost(op)[better] - instance_.cost(op)[x];
+    for (const Neighbour& n : instance_.neighbours(op)) most += largest_difference(n, better, x);
+    return most <= 0;
+  }
+
+  double largest_difference(const Neighbour& n, int better, int x) const {
+    const int far = instance_.strategies(n.op);
+    const uint8_t* keep = &keep_[instance_.first(n.op)];
+    const double* row = n.rows + static_cast<int64_t>(better) * far;
+    const double* other = n.rows + static_cast<int64_t>(x) * far;
+    double most = -std::numeric_limits<double>::infinity();
+    for (int y = 0; y < far; ++y)
+      if (keep[y]) most = std::max(most, row[y] - other[y]);
+    return most;
+  }
+
+  const Instance& instance_;
+  std::vector<uint8_t> keep_, waits_;
+  std::vector<int> pending_;
+};
+
+}  // namespace
+
+std::vector<uint8_t> undominated(const Instance& instance) { return Dominance(instance).run(); }
+
+}  // namespace situate::sharding
