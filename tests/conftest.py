@@ -6,7 +6,9 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -20,6 +22,14 @@ settings.load_profile("reproducible")
 # Tests compute little: more threads would wait for one another longer than they work.
 for library in ("OMP", "MKL", "OPENBLAS"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
+# Graphs that a user captured before would hide faults of capture. All processes of a run share one
+# empty cache. Matplotlib's own, which takes seconds to fill, stays.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    os.environ.setdefault("MPLCONFIGDIR", str(cache / "matplotlib"))
+    CACHE = tempfile.TemporaryDirectory(prefix="situate-tests-")
+    os.environ["XDG_CACHE_HOME"] = CACHE.name
 
 # A shell that starts tests in the background has them ignore Ctrl-C, and so would all they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)

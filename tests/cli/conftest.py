@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,14 @@ import pytest
 from situate.cli import main
 from situate.data import graph_json
 from situate.data.graph import Graph, Op, Tensor
+from tests import traces
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _traces_are_shared() -> Iterator[None]:
+    """Commands that read the same step trace it once."""
+    with traces.shared():
+        yield
 
 
 @dataclass(frozen=True)

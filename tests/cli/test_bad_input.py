@@ -271,7 +271,7 @@ def test_hostile_names_are_shown_escaped_and_kept_in_json(situate, tmp_path, pai
         ops=[op(name=HOSTILE), B], tensors=[tensor(HOSTILE, HOSTILE, "b")], name=HOSTILE
     )
     (tmp_path / "hostile.json").write_text(json.dumps(content))
-    arguments = ("hostile.json", "--cluster", pair, "--time-limit", "0.1")
+    arguments = ("hostile.json", "--cluster", pair, "--evaluations", "200")
     text = situate("explain", *arguments)
     assert text.status == 0
     assert "\x1b" not in text.out

@@ -47,7 +47,9 @@ def costs(tmp_path: Path) -> str:
 
 # Measured costs belong to the problem and its plans.
 def test_costs_are_what_ops_take(situate, signed, costs, pair):
-    run = situate("plan", signed, "--cluster", pair, "--costs", costs, "--time-limit", 1, "--json")
+    run = situate(
+        "plan", signed, "--cluster", pair, "--costs", costs, "--evaluations", 200, "--json"
+    )
     assert run.json["value"] == 7200.0
     assert "costs:" not in run.err
 

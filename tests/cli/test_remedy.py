@@ -130,7 +130,7 @@ def test_onnx_runtime_is_given_a_cluster_that_was_tried(situate, two_gpus):
     )
     one = one[: one.index('[[links]]\nfrom = "a"')] + one[one.index('[[links]]\nfrom = "host"') :]
     Path("one.toml").write_text(one)
-    plan = ("--cluster", "one.toml", "--time-limit", "0.3", "--out", "one.json")
+    plan = ("--cluster", "one.toml", "--evaluations", "200", "--out", "one.json")
     assert situate("plan", "model.onnx", *plan).status == 0
     run = situate("export", "model.onnx", "one.json", "--cluster", "one.toml", *options)
     assert run.status == 0

@@ -274,6 +274,7 @@ def _joint(
     """Export, then trace the exported step together with its gradient (or without one)."""
     import torch
     from torch._functorch.aot_autograd import aot_export_joint_with_descriptors
+    from torch.fx._lazy_graph_module import _use_lazy_graph_module
     from torch.fx.traceback import preserve_node_meta
 
     if training and not any(p.requires_grad for p in step.parameters()):
@@ -281,6 +282,7 @@ def _joint(
     tensors, mode = fake.tensors, fake.mode
     with contextlib.ExitStack() as stack:
         stack.enter_context(mode)
+        stack.enter_context(_use_lazy_graph_module(True))
         stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
         stack.enter_context(constants_known())
         stack.enter_context(values.looked_at())
@@ -312,6 +314,8 @@ def _joint(
     module.recompile()
     with contextlib.ExitStack() as stack:
         stack.enter_context(mode)
+        # Nothing runs the traced module, so PyTorch need not compile its code.
+        stack.enter_context(_use_lazy_graph_module(True))
         stack.enter_context(constants_known())
         stack.enter_context(values.looked_at())
         values.begin_again(tensors)

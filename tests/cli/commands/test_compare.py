@@ -12,7 +12,7 @@ from situate.data.graph import Tensor
 from situate.solvers import LEARNERS
 from tests.cli.conftest import diamond
 
-QUICK = ("--time-limit", "0.2")
+QUICK = ("--evaluations", "200")
 
 
 def compare_rows(situate, model, pair, *options):

@@ -18,7 +18,7 @@ from tests.writers.layered import network
 @pytest.fixture
 def plan(situate, model, pair) -> str:
     """A plan for the diamond on the pair."""
-    situate("plan", model, "--cluster", pair, "--out", "plan.json", "--time-limit", "0.2")
+    situate("plan", model, "--cluster", pair, "--out", "plan.json", "--evaluations", "200")
     return "plan.json"
 
 
@@ -120,7 +120,7 @@ def test_an_onnx_file_is_annotated(situate):
 
     Path("model.onnx").write_bytes(convolution())
     arguments = ("model.onnx", "--cluster", "k80-2", "--method", "single", "--out", "plan.json")
-    situate("plan", *arguments, "--time-limit", "0.2")
+    situate("plan", *arguments, "--evaluations", "200")
     for out in ("placed.onnx", "placed.json"):
         run = situate("export", "model.onnx", "plan.json", "--to", "onnxruntime", "--out", out)
         assert run.status == 0, run.err

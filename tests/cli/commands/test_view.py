@@ -9,7 +9,7 @@ import pytest
 
 from tests.report.view.unpack import page_data
 
-QUICK = ("--time-limit", "0.2")
+QUICK = ("--evaluations", "200")
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,6 +62,7 @@ def machines(problem: Problem) -> Iterator[RealMachines]:
         while len(machines_started.met) < 2:
             run(machines_started, 2)
             assert not machines_started.counts.left_out
+            time.sleep(0.2)  # else the first worker measures on and on while the second starts
         yield machines_started
 
 

@@ -37,7 +37,10 @@ def placed_against_loop(build, texts, devices=2, seed=0, clip="", **options) -> 
     drawn at random."""
     model, inputs, loss = build()
     cuts = parse_cuts(texts)
-    program = capture_program(model, inputs, loss, optimizer=f"adamw{clip}", cuts=cuts, **options)
+    name = f"tests.{build.__name__}"
+    program = capture_program(
+        model, inputs, loss, optimizer=f"adamw{clip}", name=name, cuts=cuts, **options
+    )
     placement = _drawn(program, devices, seed)
     machine = [RealDevice(f"cpu:{d}", "cpu", 1) for d in range(devices)]
 
@@ -86,8 +89,9 @@ def test_parts_go_with_slices_replicas_recompute_and_clipping(options) -> None:
 # The model and its optimiser hold whole parameters, which the parts are views of.
 def test_the_optimizer_counts_the_updates_of_a_parameter_in_parts() -> None:
     model, inputs, loss = decoder()
+    cuts = parse_cuts(["features=2"])
     program = capture_program(
-        model, inputs, loss, optimizer="adamw", cuts=parse_cuts(["features=2"])
+        model, inputs, loss, optimizer="adamw", name="tests.decoder", cuts=cuts
     )
     placed = place(program, np.zeros(len(program.graph.ops), np.int32), program.graph.order, 1)
     optimizer = adamw(model.parameters())
@@ -103,7 +107,10 @@ def test_the_optimizer_counts_the_updates_of_a_parameter_in_parts() -> None:
 
 def test_an_interrupted_update_of_parts_is_undone() -> None:
     model, inputs, loss = decoder()
-    program = capture_program(model, inputs, loss, optimizer="adamw", cuts=parse_cuts(["heads=2"]))
+    cuts = parse_cuts(["heads=2"])
+    program = capture_program(
+        model, inputs, loss, optimizer="adamw", name="tests.decoder", cuts=cuts
+    )
     placed = place(program, _drawn(program, 2, 0), program.graph.order, 2)
     machine = [RealDevice(f"cpu:{d}", "cpu", 1) for d in range(2)]
     with PlacedStep(placed, model, adamw(model.parameters()), machine) as step:

@@ -20,7 +20,8 @@ KINDS = ("heads", "features", "vocabulary", "sequence", "batch", "hidden", "othe
 
 def difference(build, *texts, **options):
     model, inputs, loss = build()
-    program = capture_program(model, inputs, loss, cuts=parse_cuts(texts), **options)
+    name, cuts = f"tests.{build.__name__}", parse_cuts(texts)
+    program = capture_program(model, inputs, loss, name=name, cuts=cuts, **options)
     return compare_with_whole_ops(model, inputs, loss, program, threads=1)
 
 
@@ -29,7 +30,7 @@ def difference(build, *texts, **options):
 def test_parts_compute_what_whole_ops_compute(name) -> None:
     from situate.torch_capture import trace_step
 
-    units = trace_step(NETWORKS[name], "sgd", name).units
+    units = trace_step(NETWORKS[name], "sgd", f"tests.{name}").units
     kinds = [kind for kind in KINDS if any(size % 2 == 0 for size in units.get(kind, ()))]
     for texts in (*([f"{kind}=2"] for kind in kinds), [f"{kind}=2" for kind in kinds]):
         gap = difference(NETWORKS[name], *texts)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -11,6 +13,7 @@ from situate.torch_capture.cuts.classes import LetterClass, classes  # noqa: E40
 from tests.torch_capture.cuts.networks import convolutions, decoder, perceptron  # noqa: E402
 
 
+@cache
 def of(build) -> list[LetterClass]:
     return classes(trace_step(build, "sgd", "network").trace)
 

@@ -13,11 +13,15 @@ from situate.data.cuts import parse_cuts  # noqa: E402
 from situate.data.graph import Graph  # noqa: E402
 from situate.data.slices import Slices  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
+from situate.torch_capture import Captures  # noqa: E402
 from tests.torch_capture.cuts.networks import decoder, perceptron  # noqa: E402
+
+CAPTURES = Captures()
+"""Traces each network once."""
 
 
 def captured(*texts: str, build=decoder, **options) -> Graph:
-    return situate.capture(build, cuts=parse_cuts(texts), **options)
+    return CAPTURES.capture(build, name=build.__name__, cuts=parse_cuts(texts), **options)
 
 
 # Parameters, their state and their updates are cut with the ops that read them.

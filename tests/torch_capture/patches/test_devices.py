@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -194,6 +196,11 @@ def accelerator_of(asks):
     return capture(lambda: (nn.Linear(4, 4), torch.ones(2, 4), step), name="net")
 
 
+@cache
+def without_accelerator():
+    return accelerator_of(lambda _: None)
+
+
 def on_the_second(_):
     with torch.cuda.device(1):
         pass
@@ -218,7 +225,7 @@ def moved_to_the_current(x):
 )
 def test_what_waits_or_chooses_does_nothing(asks):
     graph = accelerator_of(asks)
-    assert graph.ops == accelerator_of(lambda _: None).ops
+    assert graph.ops == without_accelerator().ops
     assert len(graph.warnings) == 1
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 
 import pytest
 
@@ -90,6 +90,7 @@ STEPS = [
 ]
 
 
+@cache
 def modules(forward=None, training=True):
     graph = capture(lambda: step(forward), training=training, name="m")
     return {op.module for op in graph.ops if op.phase == "forward"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MethodDescriptorType
 from typing import TYPE_CHECKING, Any
 
 from situate.torch_capture.patches.autocast import autocast_of_the_cpu
@@ -60,23 +61,26 @@ def _standing(devices: NamedDevices) -> Any:
     from torch.overrides import TorchFunctionMode
 
     moves = {getattr(torch.Tensor, name, None): name for name in MOVES}
+    pin_memory, to, to_type = torch.Tensor.pin_memory, torch.Tensor.to, torch.Tensor.type
 
     class Standing(TorchFunctionMode):
         def __torch_function__(
             self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
         ) -> Any:
-            # `tensor.cuda()` would call CUDA's own initialisation before any dispatch.
-            if func in moves:
-                devices.add(_moved_to(moves[func], *args[1:], **(kwargs or {})))
-                # A move to where the tensor is taken to be already.
-                return args[0]
-            if func is torch.Tensor.pin_memory:
-                return args[0]
-            if func is torch.Tensor.to:
-                args = (args[0], *map(devices.here, args[1:2]), *args[2:])
-            elif func is torch.Tensor.type:
-                args = (args[0], *(_type_here(kind, devices) for kind in args[1:2]), *args[2:])
-            return func(*args, **_named_here(kwargs, devices))
+            # Only methods may name a device by place. Operators come here most, and hash slowly.
+            if type(func) is MethodDescriptorType:
+                # `tensor.cuda()` would call CUDA's own initialisation before any dispatch.
+                if func in moves:
+                    devices.add(_moved_to(moves[func], *args[1:], **(kwargs or {})))
+                    # A move to where the tensor is taken to be already.
+                    return args[0]
+                if func is pin_memory:
+                    return args[0]
+                if func is to:
+                    args = (args[0], *map(devices.here, args[1:2]), *args[2:])
+                elif func is to_type:
+                    args = (args[0], *(_type_here(kind, devices) for kind in args[1:2]), *args[2:])
+            return func(*args, **(_named_here(kwargs, devices) if kwargs else {}))
 
     return Standing()
 

@@ -75,12 +75,8 @@ def _strides(
     run: Any, name: str, args: Sequence[Any], results: Sequence[torch.Tensor | None]
 ) -> list[Strides]:
     """The strides of an operator's first results; empty if PyTorch reports them correctly."""
-    import torch
-    from torch.ops import aten
-
-    plain = torch.contiguous_format
     if name in CONTIGUOUS:
-        return [() if result is None else _formatted(result, plain) for result in results]
+        return [() if result is None else _contiguous(result) for result in results]
     if name in BATCH_NORMS:
         return [_formatted(args[0], _compact(args[0]) or _suggested_format(args[0]))]
     if name in BATCH_NORM_GRADIENTS:
@@ -88,10 +84,12 @@ def _strides(
         # The CPU kernel keeps a compact format only if gradient and input agree on it.
         alike = _compact(gradient) and _suggested_format(gradient) == _suggested_format(x)
         return [_formatted(x, (alike and _compact(x)) or _suggested_format(x))]
-    # PyTorch derives the strides of these two operators correctly, so they provide the others'.
-    if name in PRODUCTS:
-        return [run(aten.mul.Tensor, (args[0], args[PRODUCTS[name]]), {}).stride()]
-    if name in ALIKE:
+    if name in PRODUCTS or name in ALIKE:
+        from torch.ops import aten
+
+        # PyTorch derives the strides of these two operators correctly, so they provide the others'.
+        if name in PRODUCTS:
+            return [run(aten.mul.Tensor, (args[0], args[PRODUCTS[name]]), {}).stride()]
         return [run(aten.empty_like.default, (args[ALIKE[name]],), {}).stride()]
     return []
 
@@ -112,6 +110,12 @@ def _suggested_format(tensor: torch.Tensor) -> torch.memory_format:
     from torch._prims_common import suggest_memory_format
 
     return suggest_memory_format(tensor)
+
+
+def _contiguous(tensor: torch.Tensor) -> Strides:
+    import torch
+
+    return _formatted(tensor, torch.contiguous_format)
 
 
 def _formatted(tensor: torch.Tensor, memory_format: torch.memory_format) -> Strides:

@@ -59,10 +59,14 @@ def is_raised_by_user(error: BaseException) -> bool:
 def is_users(filename: str) -> bool:
     """True for a file that is not part of PyTorch, Python or situate."""
     torch = str(getattr(sys.modules.get("torch"), "__file__", None) or "torch/__init__.py")
-    stdlib = sysconfig.get_paths()["stdlib"]
-    inside_stdlib = filename.startswith(stdlib) and "site-packages" not in filename
+    inside_stdlib = filename.startswith(_stdlib()) and "site-packages" not in filename
     foreign = filename.startswith((str(Path(torch).parent), *SITUATE, "<"))
     return not (foreign or inside_stdlib)
+
+
+@cache
+def _stdlib() -> str:
+    return sysconfig.get_paths()["stdlib"]
 
 
 def inside_package(filename: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from situate.torch_capture.patches.constant_values import (
@@ -84,10 +85,12 @@ class Followed:
     def arguments(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """An operator's arguments with values in place of fake tensors; None if a value is unknown,
         none was followed, or the operator gives another result every time."""
+        if not self._made_of or not _is_followed(func):
+            return None
         from torch.utils._pytree import tree_map_only
 
         tensors = _tensors((args, kwargs))
-        if not _is_followed(func) or all(self.of(tensor) is None for tensor in tensors):
+        if all(self.of(tensor) is None for tensor in tensors):
             return None
         if not all(map(self._is_known, tensors)) or _has_symbols((args, kwargs)):
             return None
@@ -175,6 +178,8 @@ class Followed:
 
     def lose(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Forget the values of the tensors that an operator writes."""
+        if not self._memory:
+            return
         for tensor in tensors_written_by(func, args, kwargs):
             real = getattr(tensor, VALUES, None)
             if real is not None:
@@ -226,6 +231,7 @@ def data_forgotten() -> Iterator[None]:
         yield
 
 
+@cache
 def _is_followed(func: Any) -> bool:
     """True for an operator of PyTorch that always gives the same result."""
     import torch

@@ -6,6 +6,7 @@ import re
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from situate.torch_capture.patches.patched import dispatched, replaced
@@ -169,7 +170,7 @@ class InputValues:
             yield
 
     def _run(self, run: Any, mode: Any, func: Any, args: Any, kwargs: Any) -> Any:
-        if _looks(func, args, kwargs):
+        if _looks(func, kwargs):
             real = self._followed.computed(func, args, kwargs)
             if real is not None and self._look(self._followed.made_of_all(args, kwargs)):
                 return self._followed.fakes(mode, real, args, kwargs)
@@ -221,12 +222,16 @@ class InputValues:
         return True
 
 
-def _looks(func: Any, args: Any, kwargs: Any) -> bool:
+def _looks(func: Any, kwargs: Any) -> bool:
     """True for an operator whose result, or its size, depends on values. Indexing does not count:
     it asks for the places in a mask by another operator."""
-    sized = kwargs.get("output_size") is not None
+    return _depends_on_values(func) and kwargs.get("output_size") is None
+
+
+@cache
+def _depends_on_values(func: Any) -> bool:
     tags = {tag.name for tag in getattr(func, "tags", ())}
-    return not LOOKS.isdisjoint(tags) and func._opname != "index" and not sized
+    return not LOOKS.isdisjoint(tags) and func._opname != "index"
 
 
 def _arguments(model: torch.nn.Module, args: Any, kwargs: Any) -> Iterator[tuple[str, Any]]:
