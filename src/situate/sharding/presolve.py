@@ -37,8 +37,8 @@ def reduce_problem(problem: ShardingProblem) -> Reduction:
     """The problem without strategies that no best plan needs, and without edges that only forbid.
 
     A strategy goes that stands in no plan, and one that another dominates: that costs no more,
-    whatever the neighbours choose, and uses no more memory. A table in which each strategy of one op goes with exactly one of the other makes the two ops
-    one group. A table that is a sum of a number for each row and for each column is no edge.
+    whatever the neighbours choose, and uses no more memory. A table in which each strategy of one
+    op goes with exactly one of the other makes the two ops one group. A table that is a sum of a number for each row and for each column is no edge.
     """
     forbidding = [k for k, table in enumerate(problem.tables) if table.max() >= FORBIDDEN]
     possible = _possible(problem, forbidding)
