@@ -38,7 +38,8 @@ def reduce_problem(problem: ShardingProblem) -> Reduction:
 
     A strategy goes that stands in no plan, and one that another dominates: that costs no more,
     whatever the neighbours choose, and uses no more memory. A table in which each strategy of one
-    op goes with exactly one of the other makes the two ops one group. A table that is a sum of a number for each row and for each column is no edge.
+    op goes with exactly one of the other makes the two ops one group. A table that is a sum of a
+    number for each row and for each column is no edge.
     """
     forbidding = [k for k, table in enumerate(problem.tables) if table.max() >= FORBIDDEN]
     possible = _possible(problem, forbidding)
