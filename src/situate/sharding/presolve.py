@@ -46,9 +46,9 @@ def reduce_problem(problem: ShardingProblem) -> Reduction:
     group, strategies = _groups(problem, forbidding, possible)
     costs, tables = _sums(problem, group, strategies)
     keep = [_affordable(cost) for cost in costs]
-    reduction, costs, tables = _restrict(problem, group, strategies, costs, tables, keep)
-    keep = _undominated(reduction.arrays, costs)
-    return _restrict(problem, group, reduction.strategies, costs, tables, keep)[0]
+    reduction, rests, edges = _restrict(problem, group, strategies, costs, tables, keep)
+    keep = _undominated(reduction.arrays, rests)
+    return _restrict(problem, group, reduction.strategies, rests, edges, keep)[0]
 
 
 def _restrict(
