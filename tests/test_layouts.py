@@ -114,7 +114,7 @@ def test_the_name_of_a_test_has_its_settings():
     test = megatron_test(row(experts | {"pp": "1", "vp": "", "ep": "2"}))
     assert (test.model.experts.count, test.model.experts.used) == (8, 2)
     assert test.run.layout.sp
-    assert not megatron_test(row(TEST | {"model": "gpt3_mcore_te_tunable_overlap"})).precise
+    assert not megatron_test(row(TEST | {"model": "gpt3_mcore_te_scoped_cudagraph"})).precise
 
 
 def test_workspaces_are_larger_since_hopper():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import torch
@@ -121,10 +120,15 @@ def recurrent() -> Any:
     return Reader(), inputs, loss
 
 
+def dropping_in_attention() -> Any:
+    """A decoder whose attention drops scores, so that it has no operator of its own."""
+    return decoder(attention_dropout=0.1)
+
+
 NETWORKS = {
     "decoder": decoder,
     "dropping": dropping,
-    "dropping in attention": partial(decoder, attention_dropout=0.1),
+    "dropping in attention": dropping_in_attention,
     "perceptron": perceptron,
     "convolutions": convolutions,
     "recurrent": recurrent,
