@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from situate import Cluster, Graph, Problem, solve
+from situate.data.cluster import Device, Link
 from situate.data.graph import Op
 from situate.errors import SituateError
 from tests.solvers.parts import step
@@ -28,6 +29,13 @@ def test_slices_are_shared_out_among_teams() -> None:
 def test_teams_without_slices_are_stages() -> None:
     placement = placed(step(2, 2), "identical:4").tolist()
     assert placement in ([0, 1, 2, 3], [0, 1, 0, 1])
+
+
+def test_one_team_is_enough_where_crossing_to_the_next_takes_longer_than_it_saves() -> None:
+    links = (Link("*", "*", bandwidth=1.0), Link("a*", "a*", 1e12), Link("b*", "b*", 1e12))
+    devices = tuple(Device(name, memory=2**40) for name in ("a0", "a1", "b0", "b1"))
+    problem = Problem(step(2, 3), Cluster("slow between teams", devices, links))
+    assert solve(problem, "tensor_parallel").devices_used == ["a0", "a1"]
 
 
 def test_more_parts_than_devices_share_them() -> None:

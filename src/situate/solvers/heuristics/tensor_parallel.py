@@ -20,7 +20,8 @@ def run(search: Search) -> None:
     """Offer plans in which part k of an op is on device k of a team.
 
     Neighbouring devices form teams of as many devices as there are parts. Slices are shared out
-    among the teams; without slices, the teams are stages of a pipeline.
+    among the teams; without slices, all teams are stages of a pipeline, or half of them, a quarter,
+    ... down to a single one, to which nothing crosses.
 
     Raises:
         SituateError: the step has no parts.
@@ -74,10 +75,13 @@ def _teams(problem: Problem, part: Ints) -> NDArray[np.int64]:
 
 
 def _team_of_units(problem: Problem, teams: int) -> Iterator[Ints]:
-    """(units,) the team of each unit: with slices by slice, and also by stage."""
+    """(units,) the team of each unit: with slices by slice, and also by stage, on ever fewer
+    teams."""
     if any(op.slice is not None for op in problem.graph.ops):
         yield _by_slice(problem, teams)
-    yield _by_stage(problem, teams)
+    while teams:
+        yield _by_stage(problem, teams)
+        teams //= 2
 
 
 def _by_slice(problem: Problem, teams: int) -> Ints:
