@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from situate.errors import SituateError
 from situate.torch_capture import names
 from situate.torch_capture.build import FakeStep, describe_type, set_mode
+from situate.torch_capture.garbage import without_collection
 from situate.torch_capture.names import path_of
 from situate.torch_capture.patches.autocast import cache_as_written
 from situate.torch_capture.patches.autograd_functions import FunctionsCalled, functions_whole
@@ -131,7 +132,7 @@ def joint(fake: FakeStep, training: bool, name: str) -> Trace:
         SituateError: the step depends on the values of a tensor.
     """
     set_mode(fake.model, training)
-    with explained(name, "capturing the step", fake.signature, fake.criterion):
+    with without_collection(), explained(name, "capturing the step", fake.signature, fake.criterion):
         if training and fake.loss_parameters:
             raise SituateError(
                 f"the loss has parameters of its own, such as {fake.loss_parameters[0]!r}: make it "
