@@ -3,6 +3,7 @@ workers that start quickly."""
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -33,6 +34,12 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 
 # A shell that starts tests in the background has them ignore Ctrl-C, and so would all they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay: looking for garbage among them is in vain."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
