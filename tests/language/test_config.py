@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from situate.errors import ReadError
-from situate.language.config import config_of, is_config, read_config
+from situate.language.config import config_of, is_config, model_name, read_config
 from tests.language.configs import CONFIGS
 from tests.language.files import LLAMA_CONFIG
 
@@ -28,6 +28,11 @@ def test_configurations_are_recognised_by_their_keys(tmp_path):
     assert not is_config(write(tmp_path, "{"))
     assert not is_config(write(tmp_path, LLAMA_CONFIG, "config.txt"))
     assert not is_config(tmp_path / "absent.json")
+
+
+def test_a_model_is_named_by_its_folder_or_by_a_file_with_a_name_of_its_own(tmp_path):
+    assert model_name(tmp_path / "Tiny" / "config.json") == "Tiny"
+    assert model_name(tmp_path / "Tiny" / "tiny-2.json") == "tiny-2"
 
 
 def test_sizes_of_a_model_with_pictures_are_those_of_its_text():

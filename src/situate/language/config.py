@@ -87,6 +87,12 @@ def is_config(path: Path) -> bool:
     return "model_type" in keys or ("architectures" in keys and "graph" not in keys)
 
 
+def model_name(path: Path) -> str:
+    """The name of the model: the folder's, or the file's if it is not called `config.json`."""
+    folder = path.absolute().parent.name
+    return folder if path.name == CONFIG and folder else path.stem
+
+
 def read_config(path: Path) -> Config:
     """The configuration in a file.
 

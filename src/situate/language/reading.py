@@ -10,7 +10,7 @@ from situate.errors import ReadError, SituateError
 from situate.files.contents import one_line
 from situate.language import gguf
 from situate.language.architectures import named_architecture
-from situate.language.config import CONFIG, Config, is_config, read_config
+from situate.language.config import CONFIG, Config, is_config, model_name, read_config
 from situate.language.gguf import Header
 from situate.language.model import (
     LanguageModel,
@@ -108,7 +108,7 @@ def _from_config(path: Path, file_type: str | None) -> LanguageModel:
     file = path / CONFIG if folder else path
     config = read_config(file)
     weights = read_weights(folder, config.sizes.layers) if folder else []
-    name = (folder or file.absolute().parent).absolute().name or file.stem
+    name = model_name(file)
     if file_type is not None:
         untied = any(weight.role == "output" for weight in weights)
         return model_of_config(config, file_type, name, untied)

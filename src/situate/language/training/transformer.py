@@ -10,7 +10,7 @@ from pathlib import Path
 
 from situate.errors import ReadError, SituateError, nearest
 from situate.files.contents import one_line
-from situate.language.config import CONFIG, Config, read_config
+from situate.language.config import CONFIG, Config, model_name, read_config
 from situate.language.hyperparameters import MAX_EXPERTS, MAX_LAYERS, Experts
 from situate.language.model import gguf_shapes
 
@@ -286,7 +286,7 @@ def read_transformer(text: str) -> Transformer:
     path = path / CONFIG if path.is_dir() else path
     try:
         config = read_config(path)
-        return _checked(transformer_of_config(config, path.absolute().parent.name or path.stem))
+        return _checked(transformer_of_config(config, model_name(path)))
     except ReadError as error:
         raise ReadError(one_line(f"{text}: {error}")) from None
 
