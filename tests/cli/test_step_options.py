@@ -11,6 +11,7 @@ from situate.cli.step_options import (
     FixedStepOptions,
     SliceOptions,
     StepOptions,
+    fixed_cuts,
     parse_dims,
 )
 from situate.data.cuts import parse_cuts
@@ -43,7 +44,6 @@ def test_planning_chooses_slices_by_the_other_options():
     ("options", "message"),
     [
         ({"slice_dim": ["0=1"]}, "--slice-dim describes slices: give --slices too"),
-        ({"sums": "tree"}, "--sums describes slices: give --slices too"),
         ({"slices": "auto", "replicas": "2"}, "--replicas: assigns copies to slices"),
         ({"slices": "auto", "once": ["a"]}, "--once: assigns copies to slices"),
         ({"slices": "auto", "sums": "auto"}, "--sums auto: needs a number of slices"),
@@ -53,6 +53,29 @@ def test_planning_chooses_slices_by_the_other_options():
 def test_slices_that_contradict_their_options_are_refused(options, message):
     with pytest.raises(SituateError) as error:
         SliceOptions(**options)
+    assert str(error.value).startswith(message)
+
+
+# One order of sums is for the gradients of slices and for the partial results of parts.
+@pytest.mark.parametrize("slices", [None, "2"])
+def test_partial_results_are_added_up_in_the_order_of_sums(slices):
+    cut = SliceOptions(slices, sums="tree")
+    assert StepOptions(cut=cut, cuts=["heads=4"]).capture().cuts.sums == "tree"
+    assert fixed_cuts(["heads=4"], cut).sums == "tree"
+
+
+@pytest.mark.parametrize(
+    ("sums", "cuts", "message"),
+    [
+        ("tree", None, "--sums describes slices or cuts: give --slices too, or names to --cuts"),
+        ("tree", ["auto"], "--sums describes slices or cuts"),
+        ("auto", ["heads=4"], "--sums auto: chooses for slices: give chain or tree for cuts alone"),
+        ("star", ["heads=4"], "cuts: partial results are added up in a chain or in a tree"),
+    ],
+)
+def test_an_order_of_sums_needs_sums(sums, cuts, message):
+    with pytest.raises(SituateError) as error:
+        StepOptions(cut=SliceOptions(sums=sums), cuts=cuts)
     assert str(error.value).startswith(message)
 
 

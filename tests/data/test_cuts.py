@@ -22,6 +22,12 @@ def test_a_cut_is_read_from_its_text(text, cut) -> None:
     assert parse_cuts([str(cut)]).cuts == (cut,)
 
 
+def test_an_order_of_sums_that_is_no_chain_is_in_the_text() -> None:
+    assert (
+        str(parse_cuts(["heads=4", "features=4"], "tree")) == "heads=4, features=4, sums in a tree"
+    )
+
+
 def test_bounds_are_in_proportion_to_the_shares() -> None:
     assert Cut("features", (3, 1)).bounds(16) == (0, 12, 16)
     assert Cut("features", (3, 1)).bounds(6) is None

@@ -23,7 +23,7 @@ SLICES = (
     "Cut the batch of a captured training step into N equal slices, or into slices in the ratio "
     "A:B:...; the forward and backward pass then run once per slice, updates once."
 )
-SUMS = "Add up gradients slice after slice, or in pairs of neighbours"
+SUMS = "Add up gradients of slices and partial results of parts in turn, or in pairs of neighbours"
 ONCE = "A parameter with a single copy beside replicas; a pattern such as 'embed*' names several"
 RECOMPUTE = (
     "Modules of a captured training step, by path such as layers.*, that run their forward pass "
@@ -92,7 +92,8 @@ class SliceOptions:
         typer.Option(
             "--sums",
             metavar="chain|tree|auto",
-            help=f"{SUMS}; auto: whichever has the faster predicted step. Default: chain.",
+            help=f"{SUMS}; auto: for slices, whichever has the faster predicted step. "
+            "Default: chain.",
             autocompletion=names.complete_words("chain", "tree", AUTO),
         ),
     ] = None
@@ -153,7 +154,7 @@ class SliceOptions:
                 self.batch_norm,
                 self.sums,
             )
-        for name in ("slice_dim", "slice_loss", "batch_norm", "sums", "replicas", "once"):
+        for name in ("slice_dim", "slice_loss", "batch_norm", "replicas", "once"):
             if getattr(self, name):
                 raise SituateError(
                     f"--{name.replace('_', '-')} describes slices: give --slices too"
@@ -201,20 +202,34 @@ FixedCuts = Annotated[
 """Cuts for a command that has no cluster to choose them for."""
 
 
-def fixed_cuts(texts: list[str] | None) -> "Cuts | None":
+def fixed_cuts(texts: list[str] | None, cut: SliceOptions) -> "Cuts | None":
     """The cuts of ops; None for whole ops.
 
     Raises:
-        SituateError: planning would choose them, or a text is no cut.
+        SituateError: planning would choose them, a text is no cut, or an order of sums applies to
+            nothing.
     """
-    from situate.data.cuts import parse_cuts
-
     if texts == [AUTO]:
         raise SituateError(
             "--cuts auto: 'plan', 'compare' and 'explain' choose for a cluster: name cuts, such as "
             "heads=4"
         )
-    return parse_cuts(texts) if texts else None
+    return _cuts(texts, cut)
+
+
+def _cuts(texts: list[str] | None, cut: SliceOptions) -> "Cuts | None":
+    """The cuts, whose partial results are added up as the gradients of slices are."""
+    from situate.data.cuts import parse_cuts
+
+    named = bool(texts) and texts != [AUTO]
+    if cut.sums and cut.slices is None:
+        if not named:
+            raise SituateError(
+                "--sums describes slices or cuts: give --slices too, or names to --cuts"
+            )
+        if cut.sums == AUTO:
+            raise SituateError("--sums auto: chooses for slices: give chain or tree for cuts alone")
+    return parse_cuts(texts, None if cut.sums == AUTO else cut.sums) if texts else None
 
 
 @option_class
@@ -273,7 +288,6 @@ class StepOptions:
     def capture(self) -> "CaptureOptions":
         """The options of the capture; without slices if planning chooses them."""
         from situate.data.capture_options import CaptureOptions
-        from situate.data.cuts import parse_cuts
         from situate.data.recompute import parse_modules
 
         return CaptureOptions(
@@ -281,7 +295,7 @@ class StepOptions:
             parse_dims(self.dim),
             slices=None if self.cut.slices == AUTO else self.cut.fixed_slices(),
             recompute=() if self.recompute is None else parse_modules(self.recompute),
-            cuts=parse_cuts(self.cuts) if self.cuts else None,
+            cuts=_cuts(self.cuts, self.cut),
             check_slices=self.cut.check,
         )
 
@@ -297,7 +311,7 @@ class FixedStepOptions(StepOptions):
     cuts: FixedCuts = None
 
     def __post_init__(self) -> None:
-        fixed_cuts(self.cuts)
+        fixed_cuts(self.cuts, self.cut)
         super().__post_init__()
 
 

@@ -120,7 +120,8 @@ class Cuts(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
             )
 
     def __str__(self) -> str:
-        return ", ".join(map(str, self.cuts))
+        names = ", ".join(map(str, self.cuts))
+        return names if self.sums == "chain" else f"{names}, sums in a tree"
 
     @property
     def is_auto(self) -> bool:

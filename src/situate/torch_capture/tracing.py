@@ -132,7 +132,10 @@ def joint(fake: FakeStep, training: bool, name: str) -> Trace:
         SituateError: the step depends on the values of a tensor.
     """
     set_mode(fake.model, training)
-    with without_collection(), explained(name, "capturing the step", fake.signature, fake.criterion):
+    with (
+        without_collection(),
+        explained(name, "capturing the step", fake.signature, fake.criterion),
+    ):
         if training and fake.loss_parameters:
             raise SituateError(
                 f"the loss has parameters of its own, such as {fake.loss_parameters[0]!r}: make it "

@@ -280,7 +280,7 @@ def test_the_order_of_sums_is_told_or_left_to_the_predicted_step(situate, tmp_pa
         (("--once", "a"), "--once describes slices: give --slices too"),
         (("--batch-norm", "batch"), "--batch-norm describes slices: give --slices too"),
         (("--slices", "2", "--batch-norm", "all"), "got 'all': give slice or batch"),
-        (("--sums", "tree"), "--sums describes slices: give --slices too"),
+        (("--sums", "tree"), "--sums describes slices or cuts: give --slices too"),
         (("--slices", "2", "--sums", "star"), "got 'star': give chain, tree or auto"),
         (("--slices", "auto", "--sums", "auto"), "--sums auto: needs a number of slices"),
         (

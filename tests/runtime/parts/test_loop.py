@@ -32,11 +32,13 @@ def adamw(parameters):
     return torch.optim.AdamW(parameters, lr=0.01)
 
 
-def placed_against_loop(build, texts, devices=2, seed=0, clip="", **options) -> Equality:
+def placed_against_loop(
+    build, texts, devices=2, seed=0, clip="", sums="chain", **options
+) -> Equality:
     """The difference of three placed steps from a loop of their parts; every unit is on a device
     drawn at random."""
     model, inputs, loss = build()
-    cuts = parse_cuts(texts)
+    cuts = parse_cuts(texts, sums)
     name = f"tests.{build.__name__}"
     program = capture_program(
         model, inputs, loss, optimizer=f"adamw{clip}", name=name, cuts=cuts, **options
@@ -78,11 +80,12 @@ def test_a_placed_step_equals_the_loop_of_its_parts(name) -> None:
         {"slices": parse("2", replicas="2"), "devices": 3},
         {"recompute": ("layers.*",)},
         {"clip": ":clip=0.1"},
+        {"sums": "tree"},
     ],
-    ids=["slices", "replicas", "recompute", "clip"],
+    ids=["slices", "replicas", "recompute", "clip", "tree"],
 )
-def test_parts_go_with_slices_replicas_recompute_and_clipping(options) -> None:
-    cuts = ("heads=2", "features=2", "vocabulary=2")
+def test_parts_go_with_slices_replicas_recompute_clipping_and_trees(options) -> None:
+    cuts = ("heads=4", "features=4", "vocabulary=2")
     assert placed_against_loop(decoder, cuts, **options).within(0.0)
 
 

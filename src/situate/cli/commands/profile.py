@@ -63,7 +63,7 @@ def profile(
     check_outputs([model, cluster], [out, cluster_out])
     machine = _devices(cluster, cpus)
     with working(f"measuring {model}"):
-        of_ops = fixed_cuts(cuts)
+        of_ops = fixed_cuts(cuts, slices)
         result = measure(model, machine, optimizer, slices.fixed_slices(), of_ops)
     costs, graph = result.costs, result.graph
     for device in costs.devices:
