@@ -27,6 +27,13 @@ def test_slices_on_teams_are_counted() -> None:
     )
 
 
+def test_teams_that_take_turns_are_a_pipeline() -> None:
+    assert text(step(2, 2), [0, 1, 2, 3]) == (
+        "tensor parallel by 2 in a pipeline of 2 teams of devices, the first of d0, d1: features=2"
+    )
+    assert text(step(2, 2, slices=2), [0, 1, 2, 3] * 2) == text(step(2, 2), [0, 1, 2, 3])
+
+
 def test_parts_that_share_a_device_have_no_name() -> None:
     assert text(step(2), [0, 0]) == ""
     assert text(step(2, 2), [0, 1, 1, 0]) == ""

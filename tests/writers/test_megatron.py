@@ -12,7 +12,7 @@ import pytest
 from situate.errors import PlanError
 from situate.report.slices.stages import NotAPipeline
 from situate.writers.megatron import layout, write
-from tests.writers.cuts.planned import by_part, gpus, of_kind, products
+from tests.writers.cuts.planned import by_layer, by_part, gpus, of_kind, products
 from tests.writers.cuts.planned import on as planned_on
 from tests.writers.layered import layered_plan
 from tests.writers.slices.staged import SPLIT, on, staged, staged_plan
@@ -95,6 +95,13 @@ def test_slices_on_teams_are_micro_batches_and_spread_states(tmp_path: Path):
     assert arguments_of(products(slices=2), tmp_path, 4, device) == (
         "--tensor-model-parallel-size 2 --micro-batch-size 1 --global-batch-size 2 "
         "--use-distributed-optimizer"
+    )
+
+
+def test_a_pipeline_of_teams_has_a_layout(tmp_path: Path):
+    assert arguments_of(products(layers=4, slices=3), tmp_path, 4, by_layer) == (
+        "--tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 "
+        "--pipeline-model-parallel-layout 'Et*2|t*2L' --micro-batch-size 1 --global-batch-size 3"
     )
 
 

@@ -14,7 +14,7 @@ from situate.data.cuts import parse_cuts
 from situate.errors import PlanError
 from situate.writers.torchtitan import write
 from tests.report.handmade import HOSTILE, schedule
-from tests.writers.cuts.planned import by_part, gpus, products
+from tests.writers.cuts.planned import by_layer, by_part, gpus, products
 from tests.writers.cuts.planned import on as planned_on
 from tests.writers.layered import layered_plan, network
 from tests.writers.slices.staged import on, staged, staged_plan
@@ -133,3 +133,25 @@ def test_teams_are_copies_or_shards(tmp_path: Path, is_spread: bool):
     assert "enable_sequence_parallel" not in degrees
     training = tomllib.loads((tmp_path / "stages.toml").read_text())["training"]
     assert training == {"local_batch_size": 1, "global_batch_size": 2}
+
+
+# Teams that take turns are stages, and slices their micro-batches.
+@pytest.mark.parametrize("slices", [0, 3])
+def test_a_pipeline_of_teams_has_stages_and_tensor_parallelism(tmp_path: Path, slices: int):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cut = planned_on(products(layers=4, slices=slices), by_layer, gpus(4))
+        table = export_of(*cut, tmp_path)
+    assert (table["tensor_parallel_degree"], table["pipeline_parallel_degree"]) == (2, 2)
+    assert table["data_parallel_replicate_degree"] == table["data_parallel_shard_degree"] == 1
+    assert table["module_fqns_per_model_part"] == [
+        ["layers.0", "layers.1"],
+        ["layers.2", "layers.3"],
+    ]
+    training = tomllib.loads((tmp_path / "stages.toml").read_text()).get("training")
+    if slices:
+        assert table["pipeline_parallel_schedule"] == "1F1B"
+        assert table["pipeline_parallel_microbatch_size"] == 1
+        assert training == {"local_batch_size": 3, "global_batch_size": 3}
+    else:
+        assert training is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 
 from situate.data.problem import Problem
 from situate.report.slices.parallelism import list_text
@@ -20,8 +21,10 @@ def parts_text(problem: Problem, schedule: Schedule) -> str:
     """A plan of parts in a line, such as `tensor parallel by 4: ...`; empty where parts share
     devices, or where there are none."""
     teams = _teams(problem, schedule)
-    if not teams:
+    stages = [] if teams else _stages(problem, schedule)
+    if not teams and len(stages) < 2:
         return ""
+    teams = teams or stages
     cuts, sizes = problem.graph.cuts, {len(team) for team in teams}
     by = "".join(f" by {size}" for size in sizes) if len(sizes) == 1 else ""
     names = [problem.cluster.names[d] for d in teams[0]]
@@ -30,9 +33,10 @@ def parts_text(problem: Problem, schedule: Schedule) -> str:
         where = plural(len(names), "device")
     if len(teams) == 1:
         return f"tensor parallel{by}: the parts of {cuts} run on {where}"
+    group = "a pipeline of " if stages else ""
     return (
-        f"tensor parallel{by} in {plural(len(teams), 'team')} of devices, the first of {where}: "
-        f"{cuts}"
+        f"tensor parallel{by} in {group}{plural(len(teams), 'team')} of devices, the first of "
+        f"{where}: {cuts}"
     )
 
 
@@ -55,6 +59,31 @@ def _teams(problem: Problem, schedule: Schedule) -> list[tuple[int, ...]]:
         if busy[device] < LEAST * sum(busy.values()):
             return []
         main[team][part] = device
-    teams = [tuple(parts[k] for k in sorted(parts)) for parts in main.values()]
+    return _distinct(main.values())
+
+
+def _stages(problem: Problem, schedule: Schedule) -> list[tuple[int, ...]]:
+    """The devices of all parts, in their order, for each group of modules that share them; empty
+    where two groups have a device in common, or parts of one module share a device."""
+    seconds: dict[str, dict[int, dict[int, float]]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(float))
+    )
+    placement = schedule.placement.tolist()
+    for j, op in enumerate(problem.graph.ops):
+        if op.part is not None and op.phase in ("", "forward"):
+            busy = seconds[op.module][op.part]
+            busy[placement[j]] += float(problem.seconds[j, placement[j]])
+    teams = _distinct(
+        {part: max(busy, key=busy.__getitem__) for part, busy in of_part.items()}
+        for module, of_part in seconds.items()
+        if module
+    )
+    devices = [device for team in teams for device in team]
+    return teams if len(set(devices)) == len(devices) else []
+
+
+def _distinct(homes: Iterable[Mapping[int, int]]) -> list[tuple[int, ...]]:
+    """The teams of these homes by part; empty where two parts share a device."""
+    teams = [tuple(own[part] for part in sorted(own)) for own in homes]
     apart = all(len(set(team)) == len(team) > 1 for team in teams)
     return list(dict.fromkeys(teams)) if apart else []

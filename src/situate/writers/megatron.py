@@ -62,8 +62,7 @@ def _slices(problem: Problem, schedule: Schedule) -> bytes:
 
 
 def _parts(problem: Problem, schedule: Schedule) -> bytes:
-    layers(problem, schedule)
-    plan = degrees(problem, schedule, "Megatron-LM", "context", "expert")
+    plan = degrees(problem, schedule, "Megatron-LM", "context", "expert", "pipeline")
     mesh, sizes = plan.teams, {}
     if plan.expert > 1 and plan.tensor > 1 and not plan.has_sequence:
         raise PlanError(
@@ -79,6 +78,7 @@ def _parts(problem: Problem, schedule: Schedule) -> bytes:
         if size > 1
         for text in (f"--{name}-parallel-size", str(size))
     ]
+    arguments += _arguments(len(mesh.counts), mesh.counts) if mesh.counts else []
     arguments += ["--sequence-parallel"] if plan.has_sequence else []
     arguments += ["--expert-tensor-parallel-size", "1"] if plan.expert > 1 else []
     if mesh.slices:

@@ -12,10 +12,10 @@ from situate.files.atomic import write_bytes
 from situate.report.text import printable
 from situate.schedule.schedule import Schedule
 from situate.writers.cuts.degrees import degrees
-from situate.writers.layers import layers
+from situate.writers.layers import Layers, layers
 from situate.writers.slices.order import csv_bytes, csv_path, warn_of_axes
 from situate.writers.slices.pipeline import check_in_turn, planned_rows, slice_pipeline
-from situate.writers.stages import Stages, check_accelerator, stages, visible
+from situate.writers.stages import check_accelerator, stages, visible
 
 TRANSFORMERS = "model.layers"
 """The layers of transformers' models that torchtitan has too, under names of its own."""
@@ -44,7 +44,7 @@ def write(problem: Problem, schedule: Schedule, path: str | Path) -> None:
     elif problem.graph.slices is None:
         pipeline = stages(problem, schedule)
         _check_outermost(pipeline.layers.path)
-        table = _table(problem, pipeline.names, _modules(pipeline))
+        table = _table(problem, pipeline.names, _modules(pipeline.layers, pipeline.counts))
     else:
         table = _slices(problem, schedule, csv_path(path))
     write_bytes(path, "\n".join([*table, ""]).encode())
@@ -75,10 +75,11 @@ def _slices(problem: Problem, schedule: Schedule, beside: Path) -> list[str]:
 
 
 def _parts(problem: Problem, schedule: Schedule) -> list[str]:
-    _check_outermost(layers(problem, schedule).path)
-    plan = degrees(problem, schedule, "torchtitan", "context", "expert")
+    network = layers(problem, schedule)
+    _check_outermost(network.path)
+    plan = degrees(problem, schedule, "torchtitan", "context", "expert", "pipeline")
     mesh = plan.teams
-    count = len(mesh.devices)
+    count = 1 if mesh.counts else len(mesh.devices)
     degree = {
         "tensor": plan.tensor,
         "context": plan.context,
@@ -86,6 +87,8 @@ def _parts(problem: Problem, schedule: Schedule) -> list[str]:
         "data_replicate": 1 if mesh.is_sharded else count,
         "data_shard": count if mesh.is_sharded else 1,
     }
+    if mesh.counts:
+        degree["pipeline"] = len(mesh.counts)
     names = {"data_replicate": "data_parallel_replicate", "data_shard": "data_parallel_shard"}
     lines = [
         *_title(problem, [problem.cluster.names[device] for device in mesh.ranks]),
@@ -95,8 +98,14 @@ def _parts(problem: Problem, schedule: Schedule) -> list[str]:
     ]
     if plan.tensor > 1 and not plan.has_sequence:
         lines.append("enable_sequence_parallel = false")
+    if mesh.counts:
+        lines += _list_lines(_modules(network, mesh.counts))
+    if mesh.counts and mesh.slices:
+        lines.append('pipeline_parallel_schedule = "1F1B"')
+        lines.append(f"pipeline_parallel_microbatch_size = {mesh.samples}")
     if mesh.slices:
-        lines += ["", "[training]", f"local_batch_size = {mesh.samples}"]
+        local = mesh.batch if mesh.counts else mesh.samples
+        lines += ["", "[training]", f"local_batch_size = {local}"]
         lines.append(f"global_batch_size = {mesh.batch}")
     return lines
 
@@ -111,16 +120,22 @@ def _table(problem: Problem, names: Sequence[str], modules: Sequence[Sequence[st
         *_title(problem, names),
         "[parallelism]",
         f"pipeline_parallel_degree = {len(names)}",
+        *_list_lines(modules),
+    ]
+
+
+def _list_lines(modules: Sequence[Sequence[str]]) -> list[str]:
+    return [
         "module_fqns_per_model_part = [",
         *(f"    [{', '.join(map(_quoted, stage))}]," for stage in modules),
         "]",
     ]
 
 
-def _modules(pipeline: Stages) -> list[list[str]]:
+def _modules(network: Layers, counts: Sequence[int]) -> list[list[str]]:
     """Paths of each stage's modules; in torchtitan's names if the model is transformers'."""
-    network, stages, layer = pipeline.layers, [], 0
-    for count in pipeline.counts:
+    stages, layer = [], 0
+    for count in counts:
         stages.append([part.path for part in network.parts[layer : layer + count]])
         layer += count
     stages[0] = [*(part.path for part in network.before), *stages[0]]

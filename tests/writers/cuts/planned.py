@@ -120,6 +120,16 @@ def by_part(op: Op) -> int:
     return op.part or 0
 
 
+def layer(op: Op) -> int:
+    """The number of an op's layer in `products`."""
+    return int(op.module.split(".")[1])
+
+
+def by_layer(op: Op) -> int:
+    """Two layers a team, on which part k is on the k-th device."""
+    return layer(op) // 2 * 2 + (op.part or 0)
+
+
 def of_kind(kind: str, *cuts: str) -> Graph:
     """Products whose classes are of another kind."""
     graph = dataclasses.replace(products(), cuts=parse_cuts([f"{kind}=2", *cuts]))

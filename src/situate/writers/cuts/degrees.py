@@ -12,6 +12,7 @@ from situate.data.problem import Problem
 from situate.errors import PlanError
 from situate.report.text import printable
 from situate.schedule.schedule import Schedule
+from situate.writers.cuts.pipelines import pipeline_of_teams
 from situate.writers.cuts.teams import RUNS, Teams, check_parts, parameter_name, teams
 from situate.writers.layers import split_layer
 
@@ -51,17 +52,22 @@ def degrees(problem: Problem, schedule: Schedule, tool: str, *allowed: str) -> D
 
     Args:
         tool: its name, in errors and warnings.
-        allowed: the fields of `Degrees` that the tool has, beside `tensor`.
+        allowed: the fields of `Degrees` that the tool has, beside `tensor`; `pipeline` if teams
+            may be its stages.
 
     Raises:
         PlanError: the plan cuts a class that the tool does not cut, or cuts layers in several
-            ways; or no mesh can express it, see `teams`.
+            ways; or no mesh can express it, see `teams` and
+            `pipeline_of_teams`.
     """
     check_parts(problem)
     graph = problem.graph
     assert graph.cuts is not None
     _check_classes(graph, tool)
-    mesh = teams(problem, schedule, tool)
+    mesh = None
+    if "pipeline" in allowed:
+        mesh = pipeline_of_teams(problem, schedule, tool)
+    mesh = mesh or teams(problem, schedule, tool)
     kinds = frozenset(parameter.kind for parameter in graph.cut_parameters)
     is_sequence = any(cut.name == "sequence" for cut in graph.cuts.cuts)
     tensor = mesh.parts if kinds & {*TENSOR} else 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from situate.data.graph import Op
@@ -38,15 +38,16 @@ Homes = dict[int, int]
 
 @dataclass(frozen=True)
 class Teams:
-    """Teams of as many devices as there are parts.
+    """Teams of as many devices as there are parts, that share out slices or layers.
 
     Attributes:
         devices: by team, the device of each part.
-        slices: of the batch in each team; 0 if the batch is whole.
+        slices: of the batch that each team runs; 0 if the batch is whole.
         samples: of each slice.
         team_of: by slice, the number of its team.
         is_sharded: true if parameters are spread over the teams, as by FSDP; false if each team
             has a copy, or there is one team.
+        counts: layers of each team, if teams are stages of a pipeline that all slices go through.
     """
 
     devices: tuple[tuple[int, ...], ...]
@@ -54,6 +55,7 @@ class Teams:
     samples: int = 0
     team_of: tuple[int, ...] = ()
     is_sharded: bool = False
+    counts: tuple[int, ...] = ()
 
     @property
     def parts(self) -> int:
@@ -68,7 +70,8 @@ class Teams:
     @property
     def batch(self) -> int:
         """The samples of all teams; 0 if the batch is whole."""
-        return len(self.devices) * self.slices * self.samples
+        copies = 1 if self.counts else len(self.devices)
+        return copies * self.slices * self.samples
 
 
 def teams(problem: Problem, schedule: Schedule, tool: str) -> Teams:
@@ -85,8 +88,8 @@ def teams(problem: Problem, schedule: Schedule, tool: str) -> Teams:
     members = _Members(problem, schedule)
     whole = problem.graph.slices is None
     mesh = members.one_team() if whole else members.teams_of_slices(tool)
-    _check_kinds(problem, mesh, tool)
-    _warn_of_moves(problem, schedule, mesh, tool)
+    check_kinds(problem, mesh, tool)
+    warn_of_moves(problem, schedule, _placement(problem, schedule, mesh), tool)
     return mesh
 
 
@@ -168,24 +171,29 @@ class _Members:
             device = max(busy, key=lambda device: (busy[device], -device))
             if piece is not None and busy[device] < LEAST * sum(busy.values()):
                 raise PlanError(
-                    f"part {part} of slice {piece} runs on {self._names(sorted(busy))}, and "
+                    f"part {part} of slice {piece} runs on {self._list(sorted(busy))}, and "
                     f"{STAGES}: {RUNS}"
                 )
             self.work[piece][part] = device
+
+    def _list(self, devices: Sequence[int]) -> str:
+        return device_list(self._problem, devices)
 
     def one_team(self) -> Teams:
         """The team of a step that takes its batch whole."""
         parts = {f"the parts of {_text(name)}": own for (name, _), own in self.homes.items()}
         if None in self.work:
             parts["most ops of the parts"] = self.work[None]
-        (first, team), *others = ((name, self._team(name, own)) for name, own in parts.items())
+        (first, team), *others = (
+            (name, team_of_parts(self._problem, name, own)) for name, own in parts.items()
+        )
         for name, other in others:
             if other != team:
                 more = f"plan for {len(team)} devices, or with --slices; {RUNS}"
                 is_order = set(team) & set(other)
                 end = f"a mesh has one order: {ONE_ORDER}" if is_order else f"{STAGES}: {more}"
                 raise PlanError(
-                    f"{name} are on {self._names(other)}, {first} on {self._names(team)}, and {end}"
+                    f"{name} are on {self._list(other)}, {first} on {self._list(team)}, and {end}"
                 )
         return Teams((team,))
 
@@ -193,16 +201,16 @@ class _Members:
         """The teams that share out the slices of a batch."""
         count, samples = equal_slices(self._problem, tool)
         team_of = {
-            piece: self._team(f"most ops of slice {piece}", own)
+            piece: team_of_parts(self._problem, f"most ops of slice {piece}", own)
             for piece, own in self.work.items()
             if piece is not None
         }
         meshes = list(dict.fromkeys(team_of[piece] for piece in sorted(team_of)))
-        self._check_apart(meshes)
+        check_apart(self._problem, meshes, "slices run")
         counts = [list(team_of.values()).count(team) for team in meshes]
         if len(set(counts)) > 1:
             shares = list_text(
-                f"{slices} on {self._names(team)}"
+                f"{slices} on {self._list(team)}"
                 for slices, team in zip(counts, meshes, strict=True)
             )
             raise PlanError(f"teams take unequal shares of the slices ({shares}): {RUNS}")
@@ -211,8 +219,8 @@ class _Members:
             for part, device in own.items():
                 if device not in columns[part]:
                     raise PlanError(
-                        f"part {part} of {_text(name)} is on {self._names([device])}, and that "
-                        f"part of the slices on {self._names(columns[part])}: {ONE_ORDER}"
+                        f"part {part} of {_text(name)} is on {self._list([device])}, and that "
+                        f"part of the slices on {self._list(columns[part])}: {ONE_ORDER}"
                     )
                 in_use.add(columns[part].index(device))
         slices = self._problem.graph.slices
@@ -221,44 +229,51 @@ class _Members:
         order = tuple(meshes.index(team_of[piece]) for piece in sorted(team_of))
         return Teams(tuple(meshes), count // len(meshes), samples, order, is_sharded)
 
-    def _check_apart(self, meshes: Sequence[tuple[int, ...]]) -> None:
-        """
-        Raises:
-            PlanError: two teams have a device in common.
-        """
-        for i, team in enumerate(meshes):
-            for other in meshes[:i]:
-                if set(team) & set(other):
-                    raise PlanError(
-                        f"slices run on {self._names(other)} and on {self._names(team)}, and teams "
-                        f"of a mesh share no device: {ONE_ORDER}"
-                    )
 
-    def _team(self, name: str, own: Mapping[int, int]) -> tuple[int, ...]:
-        """The devices of all parts in their order.
+def check_apart(problem: Problem, meshes: Sequence[tuple[int, ...]], work: str) -> None:
+    """
+    Args:
+        work: the work of the teams, such as `slices run`.
 
-        Raises:
-            PlanError: two parts share a device.
-        """
-        team = tuple(own[part] for part in sorted(own))
-        if len(set(team)) < len(team):
-            count = len(set(team))
-            raise PlanError(
-                f"{name} are on {self._names(team)}: {len(team)} parts on "
-                f"{plural(count, 'device')}, and a mesh has a device for each: {ONE_ORDER}"
-            )
-        return team
+    Raises:
+        PlanError: two teams have a device in common.
+    """
+    for i, team in enumerate(meshes):
+        for other in meshes[:i]:
+            if set(team) & set(other):
+                raise PlanError(
+                    f"{work} on {device_list(problem, other)} and on {device_list(problem, team)}, "
+                    f"and teams of a mesh share no device: {ONE_ORDER}"
+                )
 
-    def _names(self, devices: Sequence[int]) -> str:
-        names = self._problem.cluster.names
-        return list_text(printable(names[device], 40) for device in devices)
+
+def team_of_parts(problem: Problem, name: str, own: Homes) -> tuple[int, ...]:
+    """The devices of all parts in their order.
+
+    Raises:
+        PlanError: two parts share a device.
+    """
+    team = tuple(own[part] for part in sorted(own))
+    if len(set(team)) < len(team):
+        count = len(set(team))
+        raise PlanError(
+            f"{name} are on {device_list(problem, team)}: {len(team)} parts on "
+            f"{plural(count, 'device')}, and a mesh has a device for each: {ONE_ORDER}"
+        )
+    return team
+
+
+def device_list(problem: Problem, devices: Sequence[int]) -> str:
+    """The names of devices as a list for a sentence."""
+    names = problem.cluster.names
+    return list_text(printable(names[device], 40) for device in devices)
 
 
 def _text(name: str) -> str:
     return repr(printable(name, 60))
 
 
-def _check_kinds(problem: Problem, mesh: Teams, tool: str) -> None:
+def check_kinds(problem: Problem, mesh: Teams, tool: str) -> None:
     """
     Raises:
         PlanError: the devices are of several kinds, or no GPUs for a tool that needs them.
@@ -275,10 +290,16 @@ def _check_kinds(problem: Problem, mesh: Teams, tool: str) -> None:
         )
 
 
-def _warn_of_moves(problem: Problem, schedule: Schedule, mesh: Teams, tool: str) -> None:
+def warn_of_moves(
+    problem: Problem, schedule: Schedule, placement: Sequence[int], tool: str
+) -> None:
     """Warn with the predicted figures of parts on their teams, if the plan has some elsewhere; and
-    of whole parameters, which lie on every device."""
-    moved = exported(problem, schedule, _placement(problem, schedule, mesh))
+    of whole parameters, which lie on every device.
+
+    Args:
+        placement: (n,) of the ops on the mesh.
+    """
+    moved = exported(problem, schedule, placement)
     for line in differences(problem, schedule, moved, "mesh"):
         warnings.warn(line, stacklevel=3)
     ops = problem.graph.ops
