@@ -16,10 +16,10 @@ from situate.runtime.processes import launch
 
 def left_of(processes: Iterable[int]) -> list[int]:
     """Those that still run after a minute: who was killed needs a moment to go."""
-    found, deadline = list(processes), time.monotonic() + 60.0
-    while (found := list(filter(runs, found))) and time.monotonic() < deadline:
+    result, deadline = list(processes), time.monotonic() + 60.0
+    while (result := list(filter(runs, result))) and time.monotonic() < deadline:
         time.sleep(0.01)
-    return found
+    return result
 
 
 def runs(process: int) -> bool:

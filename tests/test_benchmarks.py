@@ -24,15 +24,15 @@ MODULES = SOURCES | {
 @cache
 def _names(module: str) -> set[str]:
     """All that a module defines or imports, anywhere in it, and its modules."""
-    found = {name.rpartition(".")[2] for name in MODULES if name.rpartition(".")[0] == module}
+    result = {name.rpartition(".")[2] for name in MODULES if name.rpartition(".")[0] == module}
     for node in ast.walk(ast.parse(MODULES[module].read_text("utf-8"))):
         if isinstance(node, ast.ClassDef | ast.FunctionDef):
-            found.add(node.name)
+            result.add(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
+            result.add(node.id)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            found |= {each.asname or each.name for each in node.names}
-    return found
+            result |= {each.asname or each.name for each in node.names}
+    return result
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)

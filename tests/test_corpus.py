@@ -124,8 +124,8 @@ def test_a_process_that_ends_well_has_told_its_row() -> None:
     ],
 )
 def test_a_refusal_names_line_and_remedy_or_not(message: str, line: bool, remedy: bool) -> None:
-    found = refusal(message)
-    assert (found["names_line"], found["names_remedy"]) == (line, remedy)
+    result = refusal(message)
+    assert (result["names_line"], result["names_remedy"]) == (line, remedy)
 
 
 def row(**known: Any) -> dict[str, Any]:

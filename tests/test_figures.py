@@ -148,8 +148,8 @@ def test_a_command_that_is_named_with_a_commit_was_recorded_at_it(seed: str) -> 
 
 def test_the_text_of_the_papers_page_has_no_per_cents_but_those_that_records_fill_in() -> None:
     written = {
-        path.name: found
+        path.name: result
         for path in sorted(TEXT.glob("*.md"))
-        if (found := re.findall(FIGURE, path.read_text()))
+        if (result := re.findall(FIGURE, path.read_text()))
     }
     assert written == {}

@@ -51,18 +51,18 @@ def _others() -> dict[Path, str]:
 
 def _uses(tree: ast.Module) -> set[tuple[str, str]]:
     """Modules with the names that are imported or taken from them, or named behind their path."""
-    modules, found, taken = set[str](), set[tuple[str, str]](), set[str]()
+    modules, result, taken = set[str](), set[tuple[str, str]](), set[str]()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             modules |= {each.name for each in node.names}
         elif isinstance(node, ast.ImportFrom):
-            found |= {(str(node.module), each.name) for each in node.names}
+            result |= {(str(node.module), each.name) for each in node.names}
             modules |= {f"{node.module}.{each.name}" for each in node.names}
         elif isinstance(node, ast.Attribute):
             taken.add(node.attr)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found |= set(_named(node.value))
-    return found | {(module, name) for module in modules & _code().keys() for name in taken}
+            result |= set(_named(node.value))
+    return result | {(module, name) for module in modules & _code().keys() for name in taken}
 
 
 def _named(text: str) -> Iterator[tuple[str, str]]:
@@ -105,13 +105,13 @@ def _public(tree: ast.Module) -> Iterator[str]:
 
 def _annotations(tree: ast.Module) -> set[str]:
     """Names in the annotations of arguments, results and fields."""
-    found: list[ast.expr | None] = []
+    result: list[ast.expr | None] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.arg | ast.AnnAssign):
-            found.append(node.annotation)
+            result.append(node.annotation)
         elif isinstance(node, ast.FunctionDef):
-            found.append(node.returns)
-    names = (name for annotation in found if annotation for name in ast.walk(annotation))
+            result.append(node.returns)
+    names = (name for annotation in result if annotation for name in ast.walk(annotation))
     return {name.id for name in names if isinstance(name, ast.Name)}
 
 

@@ -66,17 +66,17 @@ SOURCES = {module_name(file): file for kind in ("pyi", "py") for file in PACKAGE
 @cache
 def imports(module: str) -> set[str]:
     """The modules of the package that a module imports, anywhere in it."""
-    found: set[str] = set()
+    result: set[str] = set()
     for node in ast.walk(ast.parse(SOURCES[module].read_text())):
         if isinstance(node, ast.Import):
-            found |= {name.name for name in node.names}
+            result |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module}: relative imports are not looked at"
-            found |= {
+            result |= {
                 inner if (inner := f"{node.module}.{name.name}") in SOURCES else str(node.module)
                 for name in node.names
             }
-    return {name for name in found - {module} if name.split(".")[0] == "situate"}
+    return {name for name in result - {module} if name.split(".")[0] == "situate"}
 
 
 def room(module: str) -> str:

@@ -24,8 +24,8 @@ SCORE = "best, % above"
 
 def recorded(name: str) -> dict[str, dict[str, Any]]:
     """By candidate, the result of a search for settings."""
-    found = read_record(RESULTS / f"{name}.json")
-    return {row["candidate"]: row for row in found["tables"]["candidates"]}
+    result = read_record(RESULTS / f"{name}.json")
+    return {row["candidate"]: row for row in result["tables"]["candidates"]}
 
 
 def page(method: str) -> str:
@@ -94,10 +94,10 @@ def test_groups_that_move_one_by_one_have_one_scale():
 
 @pytest.mark.parametrize("name", [*tune_sequence.candidates()])
 def test_every_candidate_of_the_sequence_models_differs_from_tuned_as_it_says(name):
-    found = tune_sequence.candidates()
-    tuned = found[f"{name.split()[0]} tuned"]
+    result = tune_sequence.candidates()
+    tuned = result[f"{name.split()[0]} tuned"]
     differing = [
-        f.name for f in fields(tuned) if getattr(found[name], f.name) != getattr(tuned, f.name)
+        f.name for f in fields(tuned) if getattr(result[name], f.name) != getattr(tuned, f.name)
     ]
     if name.endswith(" tuned"):
         assert differing == []
@@ -108,22 +108,24 @@ def test_every_candidate_of_the_sequence_models_differs_from_tuned_as_it_says(na
 
 
 def test_softmax_candidates_have_names_of_their_own_and_differ():
-    found = tune_softmax.candidates()
-    assert len({(name.split()[0], repr(settings)) for name, settings in found.items()}) == len(
-        found
+    result = tune_softmax.candidates()
+    assert len({(name.split()[0], repr(settings)) for name, settings in result.items()}) == len(
+        result
     )
 
 
 def test_candidates_are_told_no_costs_but_for_the_one_that_says_so():
-    found = tune_softmax.candidates()
-    told = {name for name, settings in found.items() if settings.grouping != "structure"}
-    assert told == {name for name in found if name.endswith("grouping heavy-edge")}
+    result = tune_softmax.candidates()
+    told = {name for name, settings in result.items() if settings.grouping != "structure"}
+    assert told == {name for name in result if name.endswith("grouping heavy-edge")}
 
 
 def test_methods_that_update_alike_have_the_same_candidates():
-    found = tune_softmax.candidates()
+    result = tune_softmax.candidates()
     changes = {
-        method: {name.removeprefix(f"{method} ") for name in found if name.startswith(f"{method} ")}
+        method: {
+            name.removeprefix(f"{method} ") for name in result if name.startswith(f"{method} ")
+        }
         for method in tune_softmax.TUNED
     }
     own = {name for name in changes["policy_gradient"] if not name.startswith("learning_rate")}
@@ -172,5 +174,5 @@ def test_the_page_of_hill_climbing_has_the_scores_of_all_its_candidates():
         each = [row[" ".join(problem)] for problem in tune_softmax.PROBLEMS]
         scores.append((f"{row[SCORE]:.1f}", f"{min(each):.1g}", f"{max(each):.1f}"))
     lines = re.findall(r"^\| [^|]+ \|((?: [\d.]+ \|){3})$", page("hill_climbing"), re.MULTILINE)
-    found = [tuple(re.findall(r"[\d.]+", line)) for line in lines]
-    assert sorted((mean, f"{float(low):.1g}", high) for mean, low, high in found) == sorted(scores)
+    result = [tuple(re.findall(r"[\d.]+", line)) for line in lines]
+    assert sorted((mean, f"{float(low):.1g}", high) for mean, low, high in result) == sorted(scores)

@@ -50,12 +50,12 @@ def main(arguments: list[str] | None = None) -> None:
     """Try them, print and record."""
     options = _options(arguments)
     torch.set_num_threads(1)
-    found = [c for c in listed.configurations() if not options.only or c.name in options.only]
-    absent = listed.missing(found)
-    listed.load(found, absent)
+    result = [c for c in listed.configurations() if not options.only or c.name in options.only]
+    absent = listed.missing(result)
+    listed.load(result, absent)
     subjects = [
         Subject(c, phase == "training", autocast)
-        for c in found
+        for c in result
         for phase in options.phases
         for autocast in ([False, True] if options.autocast else [False])
     ]
@@ -66,8 +66,8 @@ def main(arguments: list[str] | None = None) -> None:
         if subject.configuration.package not in absent and key not in there:
             rows.append(_row(subject, options))
             print(_line(rows[-1]), flush=True)
-            _write(rows, found, absent, options)
-    _write(rows, found, absent, options)
+            _write(rows, result, absent, options)
+    _write(rows, result, absent, options)
     show("corpus: by kind", totals.kinds(rows))
     show("corpus: targets", [asdict(target) for target in totals.targets(rows)])
 

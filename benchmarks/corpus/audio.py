@@ -78,9 +78,9 @@ def music(config: Any, training: bool) -> dict[str, Any]:
     """Descriptions, and the codes of music."""
     words = ids(config.text_encoder.vocab_size, BATCH, 8)
     codes = torch.randint(30, (BATCH * config.decoder.num_codebooks, 6))
-    found = {"input_ids": words, "attention_mask": torch.ones_like(words)}
+    result = {"input_ids": words, "attention_mask": torch.ones_like(words)}
     labels = torch.randint(30, (BATCH, 6, config.decoder.num_codebooks))
-    return found | ({"labels": labels} if training else {"decoder_input_ids": codes})
+    return result | ({"labels": labels} if training else {"decoder_input_ids": codes})
 
 
 def past(config: Any, training: bool) -> dict[str, Any]:

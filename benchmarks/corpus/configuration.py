@@ -46,8 +46,8 @@ def squares(*outputs: str) -> Callable[..., Any]:
     """A loss of models that return none: the mean squares of these outputs in sum."""
 
     def loss(model: torch.nn.Module, **batch: Any) -> Any:
-        found = model(**batch)
-        return sum(getattr(found, name).square().mean() for name in outputs)
+        result = model(**batch)
+        return sum(getattr(result, name).square().mean() for name in outputs)
 
     return loss
 

@@ -69,8 +69,8 @@ def moving() -> dict[str, Any]:
 
 def animated() -> dict[str, Any]:
     """Inputs of AnimateDiff, which is given the prompt for every frame."""
-    found = moving()
-    return found | {"encoder_hidden_states": found["encoder_hidden_states"].repeat(4, 1, 1)}
+    result = moving()
+    return result | {"encoder_hidden_states": result["encoder_hidden_states"].repeat(4, 1, 1)}
 
 
 def from_picture() -> dict[str, Any]:
@@ -188,20 +188,22 @@ def film() -> dict[str, Any]:
 
 def denoised(model: torch.nn.Module, noise: torch.Tensor | None = None, **batch: Any) -> Any:
     """The mean squared error of a network's prediction of the noise."""
-    found: Any = model(**batch)
-    return F.mse_loss(found.sample, noise if noise is not None else torch.zeros_like(found.sample))
+    result: Any = model(**batch)
+    return F.mse_loss(
+        result.sample, noise if noise is not None else torch.zeros_like(result.sample)
+    )
 
 
 def controls(model: torch.nn.Module, **batch: Any) -> Any:
     """A loss of the features that a ControlNet adds to a U-Net."""
-    found: Any = model(**batch)
-    return found.mid_block_res_sample.square().mean()
+    result: Any = model(**batch)
+    return result.mid_block_res_sample.square().mean()
 
 
 def rebuilt(model: torch.nn.Module, sample: torch.Tensor) -> Any:
     """The mean squared error of a reconstructed picture."""
-    found: Any = model(sample)
-    return F.mse_loss(found.sample, sample)
+    result: Any = model(sample)
+    return F.mse_loss(result.sample, sample)
 
 
 def of_diffusers(entry: Mapping[str, Any]) -> Configuration:

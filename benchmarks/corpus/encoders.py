@@ -36,16 +36,16 @@ def sentence(config: Any, training: bool) -> dict[str, torch.Tensor]:
 
 def words(config: Any, training: bool) -> dict[str, torch.Tensor]:
     """Sentences, each word of a class."""
-    found = tokenized(config)
+    result = tokenized(config)
     labels = classes(config.num_labels, BATCH, LENGTH)
-    return found | {"labels": labels} if training else found
+    return result | {"labels": labels} if training else result
 
 
 def answers(config: Any, training: bool) -> dict[str, torch.Tensor]:
     """Questions whose answers are a span."""
-    found = tokenized(config)
+    result = tokenized(config)
     span = {"start_positions": classes(LENGTH), "end_positions": classes(LENGTH)}
-    return found | span if training else found
+    return result | span if training else result
 
 
 def boxes(config: Any, training: bool) -> dict[str, torch.Tensor]:
@@ -62,16 +62,16 @@ def page(config: Any, training: bool) -> dict[str, torch.Tensor]:
 
 def translated(config: Any, training: bool) -> dict[str, torch.Tensor]:
     """Sentences and their translations."""
-    found = tokenized(config)
+    result = tokenized(config)
     name = "labels" if training else "decoder_input_ids"
-    return found | {name: ids(config.vocab_size)}
+    return result | {name: ids(config.vocab_size)}
 
 
 def letters(config: Any, training: bool) -> dict[str, torch.Tensor]:
     """Texts of code points, each of a class."""
     text = torch.randint(32, 1000, (BATCH, 64))
-    found = {"input_ids": text, "attention_mask": torch.ones_like(text)}
-    return found | {"labels": classes(config.num_labels)} if training else found
+    result = {"input_ids": text, "attention_mask": torch.ones_like(text)}
+    return result | {"labels": classes(config.num_labels)} if training else result
 
 
 def bert2bert(training: bool) -> Built:

@@ -161,12 +161,12 @@ def _remedied(subject: Subject, message: str) -> Row:
         return replace(subject, configuration=configuration, training=training).capture()
 
     try:
-        found, how = captured_after_remedies(
+        result, how = captured_after_remedies(
             subject.configuration, subject.training, message, capture
         )
     except Exception as error:
         return {"remedied": False, "remedy": said(error)}
-    return {"remedied": found, "remedy": how}
+    return {"remedied": result, "remedy": how}
 
 
 def said(error: BaseException) -> str:
@@ -241,26 +241,26 @@ def _mapped(problem: situate.Problem, schedule: Schedule) -> Row:
 def _verified(subject: Subject, seeds: int) -> Row:
     """Steps of random placements on two CPU devices against the unplaced ones."""
     cluster = replace(cpus(2), name="two")
-    found: list[Equality] = []
+    result: list[Equality] = []
     processes = HardwareWorkers(LIMIT)
     try:
         for seed in range(seeds):
-            found.append(_compared(subject, cluster, seed, processes.start))
+            result.append(_compared(subject, cluster, seed, processes.start))
             processes.finish()
     except situate.SituateError as error:
         return {"verify": "refused", "verify_message": str(error)}
     finally:
         processes.close()
-    exact = all(one.within(0.0) for one in found)
+    exact = all(one.within(0.0) for one in result)
     rounding = SHORT_TOLERANCE if subject.autocast else TOLERANCE
-    within = all(one.within(rounding if one.decomposed else 0.0) for one in found)
+    within = all(one.within(rounding if one.decomposed else 0.0) for one in result)
     worst = max(
-        max(o.loss_difference, o.parameter_difference, o.optimizer_difference) for o in found
+        max(o.loss_difference, o.parameter_difference, o.optimizer_difference) for o in result
     )
     return {
         "verify": "equal" if exact else "within tolerance" if within else "differs",
         "largest_difference": worst,
-        "apart": ", ".join(found[0].decomposed),
+        "apart": ", ".join(result[0].decomposed),
     }
 
 

@@ -29,9 +29,9 @@ def contrasted(config: Any, training: bool) -> dict[str, Any]:
     """Pictures and their descriptions."""
     words = ids(config.text_config.vocab_size, BATCH, 16)
     words[:, -1] = 2
-    found = {"input_ids": words, "attention_mask": torch.ones_like(words)}
+    result = {"input_ids": words, "attention_mask": torch.ones_like(words)}
     pixels = {"pixel_values": pictures(config.vision_config.image_size)}
-    return found | pixels | ({"return_loss": True} if training else {})
+    return result | pixels | ({"return_loss": True} if training else {})
 
 
 def captioned(config: Any, training: bool) -> dict[str, Any]:
@@ -39,9 +39,9 @@ def captioned(config: Any, training: bool) -> dict[str, Any]:
     vocabulary = getattr(config, "vocab_size", None) or config.text_config.vocab_size
     words = ids(vocabulary, BATCH, 16)
     size = config.vision_config.image_size
-    found = {"pixel_values": pictures(size), "input_ids": words}
-    found["attention_mask"] = torch.ones_like(words)
-    return found | {"labels": words} if training else found
+    result = {"pixel_values": pictures(size), "input_ids": words}
+    result["attention_mask"] = torch.ones_like(words)
+    return result | {"labels": words} if training else result
 
 
 def talked(pieces: int, pixels: int = PIXELS) -> Inputs:
@@ -50,9 +50,9 @@ def talked(pieces: int, pixels: int = PIXELS) -> Inputs:
     def inputs(config: Any, training: bool) -> dict[str, Any]:
         words = ids(100, BATCH, LENGTH)
         words[:, 1 : 1 + pieces] = IMAGE
-        found = {"input_ids": words, "attention_mask": torch.ones_like(words)}
-        found["pixel_values"] = pictures(pixels)
-        return found | {"labels": words} if training else found
+        result = {"input_ids": words, "attention_mask": torch.ones_like(words)}
+        result["pixel_values"] = pictures(pixels)
+        return result | {"labels": words} if training else result
 
     return inputs
 
@@ -64,26 +64,26 @@ def looked(config: Any, training: bool) -> dict[str, Any]:
     words[:, 1] = config.vision_start_token_id
     words[:, 2:6] = IMAGE
     size = 3 * vision.temporal_patch_size * vision.patch_size**2
-    found = {
+    result = {
         "input_ids": words,
         "attention_mask": torch.ones_like(words),
         "pixel_values": torch.randn(16, size),
         "image_grid_thw": torch.tensor([[1, 4, 4]]),
         "mm_token_type_ids": (words == IMAGE).long(),
     }
-    return found | {"labels": words} if training else found
+    return result | {"labels": words} if training else result
 
 
 def several(config: Any, training: bool) -> dict[str, Any]:
     """Conversations about pictures, a list of them each."""
-    found = talked(4)(config, training)
-    return found | {"pixel_values": found["pixel_values"][:, None]}
+    result = talked(4)(config, training)
+    return result | {"pixel_values": result["pixel_values"][:, None]}
 
 
 def tiles(config: Any, training: bool) -> dict[str, Any]:
     """Conversations about pictures that are cut into tiles, of which there is one each."""
     words = ids(100, BATCH, LENGTH)
-    found = {
+    result = {
         "input_ids": words,
         "attention_mask": torch.ones_like(words),
         "pixel_values": torch.randn(BATCH, 1, 1, 3, PIXELS, PIXELS),
@@ -91,26 +91,26 @@ def tiles(config: Any, training: bool) -> dict[str, Any]:
         "aspect_ratio_mask": torch.ones(BATCH, 1, 1, dtype=torch.long),
         "cross_attention_mask": torch.ones(BATCH, LENGTH, 1, 1, dtype=torch.long),
     }
-    return found | {"labels": words} if training else found
+    return result | {"labels": words} if training else result
 
 
 def asked(config: Any, training: bool) -> dict[str, Any]:
     """Pictures and questions about them, with answers to choose from."""
     words = ids(config.vocab_size, BATCH, 16)
-    found = {
+    result = {
         "input_ids": words,
         "attention_mask": torch.ones_like(words),
         "pixel_values": pictures(),
         "pixel_mask": torch.ones(BATCH, PIXELS, PIXELS, dtype=torch.long),
     }
-    return found | {"labels": torch.rand(BATCH, config.num_labels)} if training else found
+    return result | {"labels": torch.rand(BATCH, config.num_labels)} if training else result
 
 
 def instructed(config: Any, training: bool) -> dict[str, Any]:
     """The same as `talked`, with the question for the model between the two."""
-    found = talked(config.num_query_tokens)(config, training)
+    result = talked(config.num_query_tokens)(config, training)
     question = ids(100, BATCH, 8)
-    return found | {
+    return result | {
         "qformer_input_ids": question,
         "qformer_attention_mask": torch.ones_like(question),
     }
@@ -128,20 +128,20 @@ def paired(config: Any, training: bool) -> dict[str, Any]:
 
 def embeddings(model: torch.nn.Module, **batch: Any) -> Any:
     """A loss of a model's outputs for both."""
-    found: Any = model(**batch)
-    return sum(part.square().mean() for part in (found.image_embeddings, found.text_embeddings))
+    result: Any = model(**batch)
+    return sum(part.square().mean() for part in (result.image_embeddings, result.text_embeddings))
 
 
 def tagged(config: Any, training: bool) -> dict[str, Any]:
     """Pictures and words, which agree or do not."""
     words = ids(config.text_config.vocab_size, BATCH, 16)
-    found = {
+    result = {
         "input_ids": words,
         "attention_mask": torch.ones_like(words),
         "pixel_values": pictures(),
         "pixel_mask": torch.ones(BATCH, PIXELS, PIXELS, dtype=torch.long),
     }
-    return found | {"labels": classes(2)} if training else found
+    return result | {"labels": classes(2)} if training else result
 
 
 def captions(training: bool) -> Built:

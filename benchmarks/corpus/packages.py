@@ -35,28 +35,28 @@ ADAPTED = {
 
 def cross_entropy(model: torch.nn.Module, pixels: torch.Tensor, labels: torch.Tensor) -> Any:
     """The loss of a classifier, and of those beside it that some networks have."""
-    found: Any = model(pixels)
-    if isinstance(found, tuple):
-        return sum(F.cross_entropy(part, labels) for part in found)
-    return F.cross_entropy(found, labels)
+    result: Any = model(pixels)
+    if isinstance(result, tuple):
+        return sum(F.cross_entropy(part, labels) for part in result)
+    return F.cross_entropy(result, labels)
 
 
 def of_pixels(model: torch.nn.Module, pixels: torch.Tensor, labels: torch.Tensor) -> Any:
     """The loss of a classifier of every pixel."""
-    found: Any = model(pixels)
-    return F.cross_entropy(found["out"], labels)
+    result: Any = model(pixels)
+    return F.cross_entropy(result["out"], labels)
 
 
 def of_boxes(model: torch.nn.Module, pixels: list[torch.Tensor], targets: Any) -> Any:
     """The losses of a detector in sum."""
-    found: Any = model(pixels, targets)
-    return sum(found.values())
+    result: Any = model(pixels, targets)
+    return sum(result.values())
 
 
 def of_flow(model: torch.nn.Module, one: torch.Tensor, other: torch.Tensor, rounds: int) -> Any:
     """A loss of the flows from one picture to another."""
-    found: Any = model(one, other, rounds)
-    return sum(flow.square().mean() for flow in found)
+    result: Any = model(one, other, rounds)
+    return sum(flow.square().mean() for flow in result)
 
 
 def _classifier(make: Callable[[], torch.nn.Module], pixels: int, training: bool) -> Built:
@@ -131,8 +131,8 @@ def detector(name: str) -> Callable[[bool], Built]:
         sizes = {"min_size": 64, "max_size": 64} if "ssd" not in name else {}
         model = make(weights=None, weights_backbone=None, num_classes=CLASSES, **sizes)
         pixels = [torch.rand(3, 64, 64) for _ in range(BATCH)]
-        found = torch.tensor([[4.0, 4.0, 30.0, 30.0], [20.0, 10.0, 60.0, 50.0]])
-        targets = [{"boxes": found, "labels": classes(CLASSES, 2)} for _ in range(BATCH)]
+        result = torch.tensor([[4.0, 4.0, 30.0, 30.0], [20.0, 10.0, 60.0, 50.0]])
+        targets = [{"boxes": result, "labels": classes(CLASSES, 2)} for _ in range(BATCH)]
         return model.train(training), (pixels, targets) if training else (pixels,), of_boxes
 
     return build

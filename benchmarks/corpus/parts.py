@@ -37,11 +37,11 @@ class EveryExpertOfDbrx(torch.nn.Module):
         """The sum over experts, weighted by the router."""
         flat = hidden.reshape(-1, hidden.shape[-1])
         w1, v1, w2 = (p.view(self.split) for p in (self.mlp.w1, self.mlp.v1, self.mlp.w2))
-        found = torch.zeros_like(flat)
+        result = torch.zeros_like(flat)
         for k in range(self.count):
             weight = (weights * (chosen == k)).sum(-1, keepdim=True)
-            found = found + weight * self.mlp(flat, w1[k], v1[k], w2[k])
-        return found.view(len(hidden), -1, hidden.shape[-1])
+            result = result + weight * self.mlp(flat, w1[k], v1[k], w2[k])
+        return result.view(len(hidden), -1, hidden.shape[-1])
 
 
 class EveryExpertOfSwitch(torch.nn.Module):
@@ -55,10 +55,10 @@ class EveryExpertOfSwitch(torch.nn.Module):
         self, hidden: torch.Tensor, chosen: torch.Tensor, weights: torch.Tensor
     ) -> torch.Tensor:
         """The sum over experts, weighted by the router."""
-        found = torch.zeros_like(hidden)
+        result = torch.zeros_like(hidden)
         for k, expert in enumerate(self.experts):
-            found = found + expert(hidden) * weights * chosen[:, 0, k, None]
-        return found
+            result = result + expert(hidden) * weights * chosen[:, 0, k, None]
+        return result
 
 
 def buffers_of_numbers(built: Built, message: str) -> Built:
@@ -120,8 +120,8 @@ def without_boxes(built: Built, _: str) -> Built:
     model, inputs, _loss = built
 
     def loss(parts: torch.nn.Module, images: torch.Tensor) -> torch.Tensor:
-        found = tree_leaves(parts(images))
-        return torch.stack([each.square().mean() for each in found]).sum()
+        result = tree_leaves(parts(images))
+        return torch.stack([each.square().mean() for each in result]).sum()
 
     return BodyAndHead(model), (torch.stack(inputs[0]),), loss
 

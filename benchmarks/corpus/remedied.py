@@ -39,13 +39,13 @@ def captured_after_remedies(
     """
     done: list[str] = []
     for _ in range(MOST):
-        found = next((r for r in REMEDIES if r.words in message and r.name not in done), None)
-        if found is None:
+        result = next((r for r in REMEDIES if r.words in message and r.name not in done), None)
+        if result is None:
             return False, message
-        done.append(found.name)
-        configuration = found.applied(configuration, message)
-        if found.infers and training:
-            return False, f"{found.name} only, after {', '.join(done[:-1]) or 'nothing else'}"
+        done.append(result.name)
+        configuration = result.applied(configuration, message)
+        if result.infers and training:
+            return False, f"{result.name} only, after {', '.join(done[:-1]) or 'nothing else'}"
         try:
             capture(configuration, training)
         except situate.SituateError as error:

@@ -24,13 +24,13 @@ def targets(rows: Sequence[Row]) -> list[Target]:
 
 def kinds(rows: Sequence[Row]) -> list[Row]:
     """Rows captured, refused and wrong by package and kind."""
-    found: dict[tuple[str, str], Counter[str]] = {}
+    result: dict[tuple[str, str], Counter[str]] = {}
     for row in rows:
-        found.setdefault((row["package"], row["kind"]), Counter())[row["outcome"]] += 1
+        result.setdefault((row["package"], row["kind"]), Counter())[row["outcome"]] += 1
     names = ("captured", "refused", "wrong", "invalid")
     return [
         {"package": package, "kind": kind, **{name: count[name] for name in names}}
-        for (package, kind), count in found.items()
+        for (package, kind), count in result.items()
     ]
 
 

@@ -47,11 +47,11 @@ def detected(config: Any, training: bool) -> dict[str, Any]:
 def masks(config: Any, training: bool) -> dict[str, Any]:
     """Pictures with two objects each, and where those are."""
     pixels = {"pixel_values": pictures(64)}
-    found = {
+    result = {
         "mask_labels": [(torch.rand(2, 64, 64) > 0.5).float() for _ in range(BATCH)],
         "class_labels": [classes(config.num_labels, 2) for _ in range(BATCH)],
     }
-    return pixels | found if training else pixels
+    return pixels | result if training else pixels
 
 
 def video(config: Any, training: bool) -> dict[str, Any]:
@@ -79,14 +79,14 @@ def _objects() -> dict[str, torch.Tensor]:
 
 def masks_found(model: torch.nn.Module, **batch: Any) -> Any:
     """A loss of the masks that a model finds."""
-    found: Any = model(**batch)
-    return found.pred_masks.square().mean()
+    result: Any = model(**batch)
+    return result.pred_masks.square().mean()
 
 
 def depths_found(model: torch.nn.Module, **batch: Any) -> Any:
     """A loss of the depths that a model finds."""
-    found: Any = model(**batch)
-    return found.predicted_depth.square().mean()
+    result: Any = model(**batch)
+    return result.predicted_depth.square().mean()
 
 
 def configurations() -> list[Configuration]:

@@ -157,10 +157,10 @@ class Harmed:
         """One placement, or the finalists, whose number is that of no harmed one."""
         timer = Timer(AFTER, self._harm, [first])
         timer.start()
-        found = self._machine.measure(placements, first)
+        result = self._machine.measure(placements, first)
         timer.cancel()
         timer.join()
-        return found
+        return result
 
     def _harm(self, number: int) -> None:
         if number in self._signals:
@@ -247,8 +247,8 @@ def _targets(
     yield Target("processes of devices left after kill -9", "0", str(left), left == 0)
     for number, sent in _signals(samples).items():
         wanted = "crash" if sent == signal.SIGKILL else "timeout"
-        found = OUTCOMES[after.outcome[number]]
-        yield Target(f"devices that get {sent.name}", wanted, found, found == wanted)
+        result = OUTCOMES[after.outcome[number]]
+        yield Target(f"devices that get {sent.name}", wanted, result, result == wanted)
     yield Target(
         "seconds of the whole search", f"under {LONGEST:g}", f"{seconds:.0f}", seconds < LONGEST
     )

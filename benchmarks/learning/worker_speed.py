@@ -59,9 +59,9 @@ def _computing(repeats: int) -> Row:
 
 
 def _sleeping(workers: int, rounds: int) -> Row:
-    found = _rate(Busy(SLEEP_SECONDS, False), workers, workers * rounds, 1)
+    result = _rate(Busy(SLEEP_SECONDS, False), workers, workers * rounds, 1)
     ideal = workers / SLEEP_SECONDS
-    return {"workers": workers, "a_second": found, "ideal": ideal, "ratio": found / ideal}
+    return {"workers": workers, "a_second": result, "ideal": ideal, "ratio": result / ideal}
 
 
 def _simulated(repeats: int) -> Row:
@@ -73,7 +73,7 @@ def _simulated(repeats: int) -> Row:
         for _ in range(repeats):
             rates["threads"].append(_timed(threads, placements, 12))
             rates["workers"].append(_timed(workers, placements, 12))
-    by = {name: median(found) for name, found in rates.items()}
+    by = {name: median(result) for name, result in rates.items()}
     return {"batch": 12, **by, "ratio": by["workers"] / by["threads"]}
 
 

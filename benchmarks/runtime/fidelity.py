@@ -154,8 +154,8 @@ def _row(
         )
         held = step.memory(*case.inputs)
     planned, told = schedule.peak.tolist(), footprint(cut, problem.workspace)
-    found = measured_run(problem, schedule, measured, cut.used)
-    expected = found.predicted
+    result = measured_run(problem, schedule, measured, cut.used)
+    expected = result.predicted
     low, high = np.quantile(measured.seconds, (0.25, 0.75))
     ratio = expected / alone.predicted
     ratios = [s / b for s, b in zip(measured.seconds, beside[1:], strict=True)]
@@ -173,7 +173,7 @@ def _row(
         "measured_high": float(high),
         "plan_error": schedule.makespan / measured.median - 1,
         "error": expected / measured.median - 1,
-        "error_at_pace": found.error_at_pace,
+        "error_at_pace": result.error_at_pace,
         "error_to_best": expected / min(measured.seconds) - 1,
         "alone_seconds": statistics.median(beside[1:]),
         "predicted_ratio": ratio,
@@ -263,10 +263,13 @@ def _targets(rows: list[Row], summaries: list[Row]) -> Iterator[Target]:
     correlations = {"step times": _spearman(rows, "seconds")} | {
         f"{row['network']}'s ratios": row["rank_correlation_of_ratios"] for row in summaries
     }
-    for what, found in correlations.items():
-        if found is not None:
+    for what, result in correlations.items():
+        if result is not None:
             yield Target(
-                f"rank correlation of {what}", f"at least {RANKS:g}", f"{found:.3f}", found >= RANKS
+                f"rank correlation of {what}",
+                f"at least {RANKS:g}",
+                f"{result:.3f}",
+                result >= RANKS,
             )
     memory = max(abs(row["memory_error"]) for row in rows)
     yield _at_most("largest error of a device's peak memory", MEMORY_ERROR, memory)

@@ -63,12 +63,12 @@ def main(arguments: list[str] | None = None) -> None:
     for name in options.networks:
         case = Case(name, training=name != INFERRED)
         with ExitStack() as stack:
-            found = []
+            result = []
             if name == INFERRED:
                 planning.append(_our_planning(case))
-                found.append(_torrent(case, options.tensortorrent, planning, stack))
-            found += contenders(case, options.time_limit, options.seed, stack)
-            rows += _rows(case, found, options.seconds)
+                result.append(_torrent(case, options.tensortorrent, planning, stack))
+            result += contenders(case, options.time_limit, options.seed, stack)
+            rows += _rows(case, result, options.seconds)
         if name == INFERRED and options.tensortorrent:
             pairs += _beside_torrent(case, options.tensortorrent, options.seconds)
     tables = {

@@ -197,12 +197,12 @@ def one_cpu(threads: int) -> situate.Cluster:
 
 def cpus(count: int) -> situate.Cluster:
     """So many CPU devices of one thread each, of this machine as it is found to be."""
-    found = discover(count)
+    result = discover(count)
     hosts = tuple(
-        structs.replace(device, threads=1) for device in found.devices if device.kind == "cpu"
+        structs.replace(device, threads=1) for device in result.devices if device.kind == "cpu"
     )
-    links = tuple(link for link in found.links if link.source.startswith("cpu"))
-    return dataclasses.replace(found, devices=hosts, links=links)
+    links = tuple(link for link in result.links if link.source.startswith("cpu"))
+    return dataclasses.replace(result, devices=hosts, links=links)
 
 
 def profiled(case: Case, cluster: situate.Cluster) -> tuple[situate.Cluster, Costs]:

@@ -132,9 +132,9 @@ def _row(case: Case, problem: Problem, seed: int, wanted: Numbers, start: StartD
     schedule = placements.by_unit(problem, np.random.default_rng(seed))
     with case.placed(schedule, problem.cluster, start=start) as step:
         losses = [step(*case.inputs).item() for _ in range(STEPS)]
-        found = step.model.state_dict()
+        result = step.model.state_dict()
         different = [
-            name for name, tensor in wanted.state.items() if not torch.equal(tensor, found[name])
+            name for name, tensor in wanted.state.items() if not torch.equal(tensor, result[name])
         ]
     return {
         "network": case.name,
@@ -147,7 +147,7 @@ def _row(case: Case, problem: Problem, seed: int, wanted: Numbers, start: StartD
         "tensors": len(wanted.state),
         "different_tensors": len(different),
         "largest_difference": max(
-            (difference(wanted.state[name], found[name]) for name in different), default=0.0
+            (difference(wanted.state[name], result[name]) for name in different), default=0.0
         ),
     }
 

@@ -62,11 +62,11 @@ def _gaps(problem: Problem, settings: BrkgaSettings) -> list[float]:
     """The gap after so many evaluations, in per cent."""
     population = evolution(Simulator(problem), settings, goal="time", seed=0)
     bound = lower_bound(problem)
-    found = []
+    result = []
     for evaluations in EVALUATIONS:
         population.run(evaluations - population.evaluations, inf, usable_cpus())
-        found.append(100 * (population.best()[1] / bound - 1))
-    return found
+        result.append(100 * (population.best()[1] / bound - 1))
+    return result
 
 
 if __name__ == "__main__":

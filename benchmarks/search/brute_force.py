@@ -36,10 +36,10 @@ def row(time_limit: float, seed: int, number: int) -> Row:
     problem = small_problem(number)
     best = optimum(problem)
     begin = time.perf_counter()
-    found = situate.solve(problem, time_limit=time_limit, seed=seed, threads=1)
+    result = situate.solve(problem, time_limit=time_limit, seed=seed, threads=1)
     seconds = time.perf_counter() - begin
-    found.schedule.verify(problem, allow_overflow=not found.feasible)
-    value = found.value if found.feasible else math.inf
+    result.schedule.verify(problem, allow_overflow=not result.feasible)
+    value = result.value if result.feasible else math.inf
     return {
         "problem": number,
         "objective": problem.objective,
@@ -47,12 +47,12 @@ def row(time_limit: float, seed: int, number: int) -> Row:
         "ops": problem.n,
         "devices": problem.d,
         "optimum": best if math.isfinite(best) else None,
-        "value": found.value if found.feasible else None,
+        "value": result.value if result.feasible else None,
         "missed": value > best * (1 + LOOSE),
         "below_optimum": value < best * (1 - LOOSE),
-        "below_bound": min(value, best) < (found.lower_bound or 0.0),  # None where nothing fits
-        "called_optimal": found.optimal,
-        "wrongly_optimal": found.optimal and value > best * (1 + LOOSE),
+        "below_bound": min(value, best) < (result.lower_bound or 0.0),  # None where nothing fits
+        "called_optimal": result.optimal,
+        "wrongly_optimal": result.optimal and value > best * (1 + LOOSE),
         "seconds": seconds,
     }
 
@@ -75,8 +75,8 @@ def _by_kind(rows: list[Row]) -> Iterator[Row]:
 
 def _targets(rows: list[Row]) -> list[Target]:
     def none(what: str, column: str) -> Target:
-        found = [str(row["problem"]) for row in rows if row[column]]
-        return Target(what, "none", ", ".join(found) or f"none of {len(rows)}", not found)
+        result = [str(row["problem"]) for row in rows if row[column]]
+        return Target(what, "none", ", ".join(result) or f"none of {len(rows)}", not result)
 
     missed = sum(row["missed"] for row in rows)
     share = f"{missed} of {len(rows)}"

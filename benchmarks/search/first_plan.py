@@ -66,7 +66,7 @@ def planned(case: Case, seed: int) -> Row:
     result = situate.solve(problem, time_limit=case.time_limit, seed=seed, on_progress=told)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     rules = {rule: situate.solve(problem, rule) for rule in RULES}
-    fitting = {rule: found.value for rule, found in rules.items() if found.feasible}
+    fitting = {rule: outcome.value for rule, outcome in rules.items() if outcome.feasible}
     best = min(fitting, key=fitting.__getitem__, default=None)
     return {
         "ops": problem.n,

@@ -31,9 +31,9 @@ def main(arguments: list[str] | None = None) -> None:
 def row(network: str, options: argparse.Namespace) -> Row:
     """The mean seconds of a step over the seeds."""
     problem = situate.Problem(situate.zoo.load(network), situate.Cluster.preset(CLUSTER))
-    found = {"no_workers_s": _step(problem, None, options)}
-    found |= {f"workers_{count}_s": _step(problem, count, options) for count in options.workers}
-    return {"network": network, "ops": problem.n, **found}
+    result = {"no_workers_s": _step(problem, None, options)}
+    result |= {f"workers_{count}_s": _step(problem, count, options) for count in options.workers}
+    return {"network": network, "ops": problem.n, **result}
 
 
 def _step(problem: situate.Problem, workers: int | None, options: argparse.Namespace) -> float:

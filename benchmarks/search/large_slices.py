@@ -102,8 +102,8 @@ def _auto(case: Case, seed: int, cache: str) -> Row:
 def _by_hand(case: Case, cache: str) -> dict[str, float]:
     """Seconds of a step by method, of those whose plan fits."""
     answer, _ = _command("compare", case, cache, "--methods", ",".join(case.by_hand))
-    found = {each["method"]: each for each in answer["methods"]}
-    return {name: found[name]["value"] for name in case.by_hand if found[name]["feasible"]}
+    result = {each["method"]: each for each in answer["methods"]}
+    return {name: result[name]["value"] for name in case.by_hand if result[name]["feasible"]}
 
 
 def _command(

@@ -91,7 +91,7 @@ def _row(name: str, case: Case, options: argparse.Namespace) -> Row:
     replicated = _problem(name, case, parse(case.slices, replicas=case.replicas))
     limits = {"time_limit": options.time_limit, "seed": options.seed}
     by_hand = {method: situate.solve(sliced, method).makespan for method in OF_SLICES}
-    found, before = situate.solve(sliced, **limits), situate.solve(whole, **limits)
+    result, before = situate.solve(sliced, **limits), situate.solve(whole, **limits)
     copied = situate.solve(replicated, **limits)
     chosen = _problem(name, case, _with_choice(replicated))
     return {
@@ -103,8 +103,8 @@ def _row(name: str, case: Case, options: argparse.Namespace) -> Row:
         "auto_whole": before.makespan,
         **by_hand,
         "by_hand": min(by_hand.values()),
-        "auto": found.makespan,
-        "lower_bound": found.lower_bound,
+        "auto": result.makespan,
+        "lower_bound": result.lower_bound,
         "replicas": case.replicas,
         "data_parallel_replicas": situate.solve(replicated, "data_parallel").makespan,
         "auto_replicas": copied.makespan,
@@ -112,7 +112,7 @@ def _row(name: str, case: Case, options: argparse.Namespace) -> Row:
         "parameters_once": len(chosen.graph.slices.once) if chosen.graph.slices else 0,
         "auto_once": situate.solve(chosen, **limits).makespan,
         "goal": case.goal,
-        "whole_over_auto": before.makespan / found.makespan,
+        "whole_over_auto": before.makespan / result.makespan,
     }
 
 

@@ -57,15 +57,15 @@ def _with_memory(cluster: situate.Cluster, memory: tuple[int, ...] | list[int]) 
 
 def _row(problem: situate.Problem, options: argparse.Namespace) -> Row:
     """Seconds a step of every method, None where its plan does not fit."""
-    found = {rule: situate.solve(problem, rule, evaluations=1000) for rule in RULES}
-    found["auto"] = situate.solve(
+    result = {rule: situate.solve(problem, rule, evaluations=1000) for rule in RULES}
+    result["auto"] = situate.solve(
         problem, "auto", evaluations=options.evaluations, seed=options.seed
     )
-    seconds = {name: r.makespan if r.feasible else None for name, r in found.items()}
+    seconds = {name: r.makespan if r.feasible else None for name, r in result.items()}
     fitting = [s for name, s in seconds.items() if s is not None and name != "auto"]
     auto = seconds["auto"]
     over = min(fitting) / auto if fitting and auto else None
-    return seconds | {"gap": found["auto"].gap if auto else None, "best_of_others_over_auto": over}
+    return seconds | {"gap": result["auto"].gap if auto else None, "best_of_others_over_auto": over}
 
 
 def _target(rows: list[Row]) -> Target:

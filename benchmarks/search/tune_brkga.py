@@ -119,8 +119,8 @@ def _values(
     for name in PROBLEMS:
         print(f"{name}: {len(settings)} settings", flush=True)
         calls = [(name, each, seed) for each in settings for seed in seeds]
-        found = np.array(list(searches.map(calls)))
-        columns.append(found.reshape(len(settings), len(seeds)).mean(axis=1))
+        result = np.array(list(searches.map(calls)))
+        columns.append(result.reshape(len(settings), len(seeds)).mean(axis=1))
     return np.column_stack(columns)
 
 

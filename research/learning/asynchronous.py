@@ -95,9 +95,9 @@ def _learn(
 
 
 def _target(method: str, rows: list[Row]) -> Target:
-    found = median(row["as_good_after"] for row in rows if row["method"] == method)
+    result = median(row["as_good_after"] for row in rows if row["method"] == method)
     what = f"{method}: the synchronous search's best step, of its time (median)"
-    return Target(what, f"{WANTED:g}", f"{found:.2f}", found <= WANTED)
+    return Target(what, f"{WANTED:g}", f"{result:.2f}", result <= WANTED)
 
 
 if __name__ == "__main__":

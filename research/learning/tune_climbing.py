@@ -22,13 +22,13 @@ LEARNED = ("post tuned", "cross_entropy tuned")
 def candidates() -> dict[str, tuning.Make]:
     """By name: groups moved in blocks of every scale, or one by one."""
     softmax = tune_softmax.candidates()
-    found: dict[str, tuning.Make] = {name: tune_softmax.make(softmax[name]) for name in LEARNED}
+    result: dict[str, tuning.Make] = {name: tune_softmax.make(softmax[name]) for name in LEARNED}
     for groups in (96, 192, GROUPS, 2 * GROUPS):
-        found[f"hill_climbing groups {groups}"] = make(groups)
+        result[f"hill_climbing groups {groups}"] = make(groups)
     for groups in (96, GROUPS):
-        found[f"hill_climbing groups {groups} one by one"] = make(groups, blocks=False)
-    found[f"hill_climbing heavy-edge {GROUPS}"] = make(GROUPS, rule="heavy-edge")
-    return found
+        result[f"hill_climbing groups {groups} one by one"] = make(groups, blocks=False)
+    result[f"hill_climbing heavy-edge {GROUPS}"] = make(GROUPS, rule="heavy-edge")
+    return result
 
 
 def make(groups: int, *, blocks: bool = True, rule: str = "structure") -> tuning.Make:
@@ -49,9 +49,9 @@ def main(arguments: list[str] | None = None) -> None:
     """Climb, print and record."""
     options = tuning.parser(__doc__, seeds=3, samples=tune_softmax.SAMPLES).parse_args(arguments)
     trials = tuning.trials(candidates(), tune_softmax.PROBLEMS, options)
-    found = tuning.outcomes(trials, options)
+    result = tuning.outcomes(trials, options)
     name = "tune_climbing_noisy" if options.noise else "tune_climbing"
-    record(name, {"candidates": tuning.scores(found)}, options=options, folder=RESULTS)
+    record(name, {"candidates": tuning.scores(result)}, options=options, folder=RESULTS)
 
 
 if __name__ == "__main__":

@@ -95,8 +95,8 @@ def candidates() -> dict[str, SequenceSettings]:
 def _of(
     method: str, tuned: SequenceSettings, paper: SequenceSettings, changes: Changes
 ) -> dict[str, SequenceSettings]:
-    found = {f"{method} tuned": tuned, f"{method} paper, 96 groups": paper}
-    return found | {f"{method} {name}": replace(tuned, **c) for name, c in changes.items()}
+    result = {f"{method} tuned": tuned, f"{method} paper, 96 groups": paper}
+    return result | {f"{method} {name}": replace(tuned, **c) for name, c in changes.items()}
 
 
 def learner(
@@ -118,9 +118,9 @@ def main(arguments: list[str] | None = None) -> None:
     makes = {name: Function.of(learner, (settings,)) for name, settings in candidates().items()}
     trials = tuning.trials(makes, PROBLEMS, options)
     once = [trial for trial in trials if trial.seed == 0 or " paper" not in trial.candidate]
-    found = tuning.outcomes(once, options)
-    rows = list(methods(found))
-    tables = {"candidates": tuning.scores(found), "methods": rows}
+    result = tuning.outcomes(once, options)
+    rows = list(methods(result))
+    tables = {"candidates": tuning.scores(result), "methods": rows}
     record("tune_sequence", tables, [target(row) for row in rows], options=options, folder=RESULTS)
 
 

@@ -64,16 +64,16 @@ def candidates(samples: int = SAMPLES, rule: str = RULES[0]) -> dict[str, Softma
     """The settings that are weighed against one another, by method and change: those that are
     others in a search of so many samples."""
     tuned = {name: replace(settings, grouping=rule) for name, settings in TUNED.items()}
-    found = {f"{name} paper, {GROUPS} groups": _as_paper(s) for name, s in tuned.items()}
+    result = {f"{name} paper, {GROUPS} groups": _as_paper(s) for name, s in tuned.items()}
     for name, settings in tuned.items():
-        found[f"{name} tuned"] = settings
+        result[f"{name} tuned"] = settings
         for change in _changes(settings):
             changed = replace(settings, **change).within(samples)
             if changed == settings.within(samples):
                 continue
             text = ", ".join(f"{key} {value}" for key, value in change.items())
-            found[f"{name} {text}"] = changed
-    return found
+            result[f"{name} {text}"] = changed
+    return result
 
 
 def _as_paper(tuned: SoftmaxSettings) -> SoftmaxSettings:
@@ -133,8 +133,8 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     wanted = candidates(options.samples, options.grouping)
     makes = {name: make(settings) for name, settings in wanted.items()}
-    found = tuning.outcomes(tuning.trials(makes, PROBLEMS, options), options)
-    record(name_of(options), {"candidates": tuning.scores(found)}, options=options, folder=RESULTS)
+    result = tuning.outcomes(tuning.trials(makes, PROBLEMS, options), options)
+    record(name_of(options), {"candidates": tuning.scores(result)}, options=options, folder=RESULTS)
 
 
 def name_of(options: argparse.Namespace) -> str:

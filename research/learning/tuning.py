@@ -99,13 +99,13 @@ def outcomes(
 ) -> dict[str, dict[Name, list[Outcome]]]:
     """The outcomes of the trials, by candidate, problem and seed."""
     problems = {name: problem(*name) for name in dict.fromkeys(trial.problem for trial in trials)}
-    found: dict[str, dict[Name, list[Outcome]]] = {}
+    result: dict[str, dict[Name, list[Outcome]]] = {}
     with jobs(options, learn, problems) as learnt:
         for number, outcome in enumerate(learnt.map((trial,) for trial in trials)):
             trial = trials[number]
             print(f"{number + 1} of {len(trials)}: {_progress(trial, outcome)}", flush=True)
-            found.setdefault(trial.candidate, {}).setdefault(trial.problem, []).append(outcome)
-    return found
+            result.setdefault(trial.candidate, {}).setdefault(trial.problem, []).append(outcome)
+    return result
 
 
 def _progress(trial: Trial, outcome: Outcome) -> str:

@@ -41,8 +41,8 @@ RECORDED = ("settings", "samples", "best", "seconds")
 def row(run: Run) -> Row:
     """Run one of `METHODS`; seconds of a step are None where nothing fitted."""
     if run.method in situate.METHODS:
-        found = runs.row(run)
-        return {**key(run), **{what: found[what] for what in RECORDED}}
+        result = runs.row(run)
+        return {**key(run), **{what: result[what] for what in RECORDED}}
     begin = time.perf_counter()
     best = _uniform_on(run)
     return {

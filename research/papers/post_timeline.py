@@ -68,11 +68,11 @@ def _parser() -> argparse.ArgumentParser:
 def _placements(case: Case, options: argparse.Namespace) -> tuple[Problem, dict[str, Result]]:
     problem = case.problem()
     expert = solve(problem, "expert", evaluations=1, threads=1)
-    found = (
+    outcome = (
         solve(problem, "post", evaluations=options.samples, seed=seed, threads=1)
         for seed in range(options.seeds)
     )
-    return problem, {"expert": expert, "post": min(found, key=lambda result: result.value)}
+    return problem, {"expert": expert, "post": min(outcome, key=lambda result: result.value)}
 
 
 def _row(case: Case, placement: str, result: Result) -> Row:

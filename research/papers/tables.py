@@ -77,8 +77,8 @@ class Results:
     def of(self, case: str, method: str, settings: str) -> list[Row]:
         """The runs of a method, by seed; settings do not matter to one that does not learn."""
         wanted = [r for r in self.runs if r["case"] == case and r["method"] == method]
-        found = [r for r in wanted if r["settings"] == settings or "mean" not in r]
-        return sorted(found, key=lambda run: run["seed"])
+        result = [r for r in wanted if r["settings"] == settings or "mean" not in r]
+        return sorted(result, key=lambda run: run["seed"])
 
     def spread(self, case: str, method: str, settings: str, column: str = "best") -> Spread | None:
         """Over the seeds; None where there are no runs."""
@@ -86,5 +86,5 @@ class Results:
 
     def mean(self, case: str, method: str, settings: str, column: str = "best") -> float:
         """Over the seeds; NaN where there are no runs."""
-        found = self.spread(case, method, settings, column)
-        return math.nan if found is None else found.mean
+        result = self.spread(case, method, settings, column)
+        return math.nan if result is None else result.mean

@@ -62,15 +62,15 @@ def main(arguments: list[str] | None = None) -> None:
     with jobs(options, outcome) as pool:
         rows, curves, files = [], list[Row](), list[Row]()
         for name, settings in _variants(options).items():
-            found = [_trained(name, settings, seed, options) for seed in range(options.seeds)]
-            values = [_improvements(path, pool, options) for path in found]
-            abouts = [weights.read(path)[1] for path in found]
+            result = [_trained(name, settings, seed, options) for seed in range(options.seeds)]
+            values = [_improvements(path, pool, options) for path in result]
+            abouts = [weights.read(path)[1] for path in result]
             rows.append(_row(name, abouts, values, options))
             curves += [
                 {"variant": name, "seed": seed, "curve": about.curve}
                 for seed, about in enumerate(abouts)
             ]
-            files += [trained(f"{name}, seed {seed}", path) for seed, path in enumerate(found)]
+            files += [trained(f"{name}, seed {seed}", path) for seed, path in enumerate(result)]
     graphs = _graphs(options)
     data = [{"graphs": len(graphs), "sha256": graphs_hash(graphs)}]
     tables = {"variants": rows, "curves": curves, "weights": files, "data": data}
@@ -100,9 +100,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _variants(options: argparse.Namespace) -> dict[str, RegalSettings]:
-    found = settings_of(options.settings, options.objective)
-    breeding = replace(found.breeding, decoder=options.decoder)
-    base = replace(found, breeding=breeding, steps=options.steps)
+    result = settings_of(options.settings, options.objective)
+    breeding = replace(result.breeding, decoder=options.decoder)
+    base = replace(result, breeding=breeding, steps=options.steps)
     if options.which == "rounds":
         return {str(t): replace(base, shape=replace(base.shape, rounds=t)) for t in ROUNDS}
     return {
@@ -149,8 +149,8 @@ def _improvements(path: Path, pool: Jobs, options: argparse.Namespace) -> Values
     [regal] = [e for e in guided(options.evaluations, {"": path}) if e.method == "regal"]
     [brkga] = [e for e in plain(options.evaluations) if e.label == regal.plain]
     tasks = [Task(graph, options.objective, 0, (regal, brkga)) for graph in graphs]
-    found = list(pool.map((task,) for task in tasks))
-    return np.array([100 * (1 - of[regal.label][0] / of[brkga.label][0]) for of in found])
+    result = list(pool.map((task,) for task in tasks))
+    return np.array([100 * (1 - of[regal.label][0] / of[brkga.label][0]) for of in result])
 
 
 def _row(

@@ -97,12 +97,12 @@ def shapes(proposed: Proposed) -> dict[str, tuple[int, int]]:
 
 def kinds(actions: Ints, proposed: Proposed) -> dict[str, Ints]:
     """(n,) the numbers of the choices of ops, by what is chosen."""
-    found, begin = {}, 0
+    result, begin = {}, 0
     for kind, (levels, width) in shapes(proposed).items():
         columns = actions[:, begin : begin + width]
-        found[kind] = np.asarray(columns @ levels ** np.arange(width), np.int64)
+        result[kind] = np.asarray(columns @ levels ** np.arange(width), np.int64)
         begin += width
-    return found
+    return result
 
 
 def usual(choices: Ints, levels: int, width: int) -> Row:

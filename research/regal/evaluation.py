@@ -73,12 +73,12 @@ def main(arguments: list[str] | None = None) -> None:
     compared = list(methods(options.evaluations, files, options.objective, options.exact))
     with jobs(options, outcome) as pool:
         solved = _solver(pool, options)
-        found = solved(compared, paths)
+        result = solved(compared, paths)
         limits = list(_limits(solved, paths[: options.limit_graphs], files, options))
-    values = {each.label: _values(found, each.label) for each in compared}
+    values = {each.label: _values(result, each.label) for each in compared}
     tables = {
-        "methods": list(_methods(compared, values, found)),
-        "bound": [_bound(found, values[REFERENCE])],
+        "methods": list(_methods(compared, values, result)),
+        "bound": [_bound(result, values[REFERENCE])],
         "evaluations": limits,
         "graphs": list(_graphs(options.folder, paths, values)),
         "weights": [trained(name, path) for name, path in files.items()],
@@ -195,10 +195,10 @@ def _limits(
     for limit in options.limits:
         with_weights = [each for each in guided(limit, files) if each.method != "idrs"]
         compared = [*plain(limit), *with_weights, *constants(limit, options.objective)]
-        found = solved(compared, paths)
+        result = solved(compared, paths)
         row: dict[str, float] = {"evaluations": limit, "graphs": len(paths)}
         for each in compared:
-            improved = 100 * (1 - _values(found, each.label) / reference)
+            improved = 100 * (1 - _values(result, each.label) / reference)
             row[f"{each.label}, %"] = float(improved.mean())
             row[f"{each.label}, ±"] = interval(improved)
         yield row

@@ -106,12 +106,12 @@ def captured(name: str) -> tuple[bytes, str]:
 def _makers() -> dict[str, Callable[[], Graph]]:
     """By name how to capture each graph. Packages are loaded once a process."""
     torch.set_num_threads(1)
-    found = listed.configurations()
-    absent = listed.missing(found)
-    listed.load(found, absent)
+    result = listed.configurations()
+    absent = listed.missing(result)
+    listed.load(result, absent)
     subjects = [
         Subject(configuration, training)
-        for configuration in found
+        for configuration in result
         if configuration.package not in absent
         for training in (False, True)
     ]

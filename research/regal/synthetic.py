@@ -110,10 +110,10 @@ class _Progress:
         self._path, self.tried, self.kept = path, 0, 0
         self._of = {"seed": options.seed, "counted": options.counted}
         if path.exists():
-            found = json.loads(path.read_text())
-            self.tried, self.kept = found.pop("tried"), found.pop("kept")
-            if found != self._of:
-                raise SystemExit(f"{path}: is of {found}, not of {self._of}: give another folder")
+            result = json.loads(path.read_text())
+            self.tried, self.kept = result.pop("tried"), result.pop("kept")
+            if result != self._of:
+                raise SystemExit(f"{path}: is of {result}, not of {self._of}: give another folder")
 
     def write(self) -> None:
         counts = {"tried": self.tried, "kept": self.kept}

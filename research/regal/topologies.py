@@ -46,8 +46,8 @@ def main(arguments: list[str] | None = None) -> None:
         for copy in range(options.copies + 1)
     ]
     with jobs(options, outcome) as pool:
-        found = list(pool.map((task,) for task in tasks))
-    rewards = np.array(found).reshape(len(paths), -1)
+        result = list(pool.map((task,) for task in tasks))
+    rewards = np.array(result).reshape(len(paths), -1)
     rows = list(_rows(paths, rewards))
     tables = {
         "all": [_row("all", rewards)],

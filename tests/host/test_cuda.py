@@ -62,7 +62,7 @@ def test_they_are_numbered_as_pytorch_numbers_them() -> None:
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available() or torch.version.hip:
         pytest.skip("no CUDA device")
-    found = [torch.cuda.get_device_properties(i) for i in range(torch.cuda.device_count())]
+    result = [torch.cuda.get_device_properties(i) for i in range(torch.cuda.device_count())]
     assert [(gpu.name, gpu.memory) for gpu in visible_gpus()] == [
-        (properties.name, properties.total_memory) for properties in found
+        (properties.name, properties.total_memory) for properties in result
     ]

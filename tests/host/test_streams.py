@@ -30,10 +30,10 @@ def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Holds a model of two ops."""
-    found = tmp_path_factory.mktemp("streams")
+    result = tmp_path_factory.mktemp("streams")
     ops = tuple(Op(name, seconds={"*": 1.0}) for name in "ab")
-    graph_json.write(Graph("two", ops), found / "two.json")
-    return found
+    graph_json.write(Graph("two", ops), result / "two.json")
+    return result
 
 
 PLAN = "situate plan two.json --cluster identical:2 --evaluations 1 --out plan.json"

@@ -37,10 +37,10 @@ def expected(
     costs = Costs("here", "today", {}, measured, [], 0.0, step)
     problem = Problem(GRAPH, Cluster("two", devices, links), costs=costs)
     schedule = decode(problem, np.array(placement, np.int32), ORDER, "eager")
-    found = expected_schedule(problem, schedule)
+    result = expected_schedule(problem, schedule)
     together = len(set(placement)) > 1
-    assert found.makespan + step * together == expected_seconds(problem, schedule)
-    assert found.placement.tolist() == placement
+    assert result.makespan + step * together == expected_seconds(problem, schedule)
+    assert result.placement.tolist() == placement
     return schedule.makespan, expected_seconds(problem, schedule)
 
 
@@ -103,7 +103,7 @@ def test_ops_that_take_no_time_change_nothing(seed: int) -> None:
     problem = Problem(Graph("ops", ops, ()), Cluster("two", devices, links), costs=costs)
     placement, order = rng.integers(0, 2, 30).astype(np.int32), rng.permutation(30)
     planned = decode(problem, placement, order.astype(np.int32), "eager")
-    found = expected_schedule(problem, planned)
-    longer = found.end - found.start - seconds
+    result = expected_schedule(problem, planned)
+    longer = result.end - result.start - seconds
     assert (longer >= -1e-9).all()
     assert (longer <= 0.5 * seconds + 1e-9).all()

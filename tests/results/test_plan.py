@@ -373,9 +373,9 @@ def test_transfers_of_control_edges_are_called_after_their_op(tmp_path: Path) ->
     )
     problem = Problem(graph, devices(1, 1), rules="regal")
     plan = next(
-        found.plan
+        result.plan
         for seed in range(20)
-        if len((found := solve(problem, "brkga", evaluations=1, seed=seed)).devices_used) == 2
+        if len((result := solve(problem, "brkga", evaluations=1, seed=seed)).devices_used) == 2
     )
     plan.write(tmp_path / "plan.json")
     [[tensor, device, _]] = json.loads((tmp_path / "plan.json").read_text())["transfers"]

@@ -175,7 +175,7 @@ def test_on_other_devices_it_is_decoded_as_it_was() -> None:
     problem = Problem(chain(3), devices(1, 1))
     first = np.zeros(3, np.int32)
     made = decode(problem, first, np.arange(3, dtype=np.int32), "serial")
-    found = rescheduled(problem, made, np.array([0, 1, 1], np.int32))
-    assert found.placement.tolist() == [0, 1, 1]
-    assert found.decoder == "serial"
-    assert found.tensor.tolist() == [0]
+    result = rescheduled(problem, made, np.array([0, 1, 1], np.int32))
+    assert result.placement.tolist() == [0, 1, 1]
+    assert result.decoder == "serial"
+    assert result.tensor.tolist() == [0]

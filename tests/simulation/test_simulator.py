@@ -92,14 +92,14 @@ def test_evaluation_equals_the_schedule_at_any_thread_count(decoder: str) -> Non
         problem = random_problem(seed)
         decisions = _decisions(problem, seed, 5)
         simulator = Simulator(problem)
-        found = [simulator.evaluate(*decisions, decoder=decoder, threads=k) for k in (1, 3)]
+        result = [simulator.evaluate(*decisions, decoder=decoder, threads=k) for k in (1, 3)]
         for k, decision in enumerate(zip(*decisions, strict=True)):
             schedule = simulator.schedule(*decision, decoder=decoder)
-            for makespan, peak in found:
+            for makespan, peak in result:
                 assert makespan[k] == schedule.makespan, seed
                 assert peak[k].tolist() == schedule.peak.tolist(), seed
         makespans = simulator.makespans(*decisions, decoder=decoder, threads=2)
-        assert makespans.tolist() == found[0][0].tolist(), seed
+        assert makespans.tolist() == result[0][0].tolist(), seed
 
 
 @pytest.mark.parametrize("decoder", DECODERS)

@@ -35,14 +35,14 @@ def test_the_schedule_is_that_of_the_priorities(seed: int, decoder: str) -> None
     placement, priority = decision.placement, decision.priority
     wanted = simulator.schedule(placement, priority, of_transfers, decoder)  # type: ignore[arg-type]
     order, transfers = by_priority(problem, placement, priority, of_transfers)
-    found = scheduled(simulator, placement, order, decoder, transfers)  # type: ignore[arg-type]
-    assert np.array_equal(found.start, wanted.start)
-    assert np.array_equal(found.transfer_start, wanted.transfer_start)
-    assert np.array_equal(found.peak, wanted.peak)
+    result = scheduled(simulator, placement, order, decoder, transfers)  # type: ignore[arg-type]
+    assert np.array_equal(result.start, wanted.start)
+    assert np.array_equal(result.transfer_start, wanted.transfer_start)
+    assert np.array_equal(result.peak, wanted.peak)
 
 
 def test_a_transfer_is_instant_if_it_takes_no_time_between_any_devices() -> None:
-    found = set()
+    result = set()
     for seed in range(300):
         problem = random_problem(seed)
         if problem.d == 1:
@@ -53,8 +53,8 @@ def test_a_transfer_is_instant_if_it_takes_no_time_between_any_devices() -> None
         ]
         wanted = (np.array(slowest) == 0) & ~problem.signal
         assert instant(problem).tolist() == wanted.tolist(), seed
-        found |= set(wanted[np.isnan(problem.transfer_seconds)].tolist())
-    assert found == {False, True}
+        result |= set(wanted[np.isnan(problem.transfer_seconds)].tolist())
+    assert result == {False, True}
 
 
 def test_every_transfer_is_sent_once() -> None:
@@ -85,9 +85,9 @@ def test_priorities_fall_one_by_one() -> None:
 def test_without_transfers_the_most_urgent_consumer_decides() -> None:
     problem, placement = _on_two(5)
     simulator, order = Simulator(problem), np.arange(5, dtype=np.int32)
-    found = scheduled(simulator, placement, order, "serial")
+    result = scheduled(simulator, placement, order, "serial")
     same = simulator.schedule(placement, priority_of(order), decoder="serial")
-    assert np.array_equal(found.start, same.start)
+    assert np.array_equal(result.start, same.start)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -98,8 +98,8 @@ def test_the_order_of_a_schedule_has_every_transfer_of_another_placement_too(see
     order, transfers = by_sequence(problem, schedule, other.placement)
     assert sorted(order.tolist()) == list(range(problem.n))
     wanted = zip(*(ends.tolist() for ends in transfer_pairs(problem, other.placement)), strict=True)
-    found = zip(transfers.tensor.tolist(), transfers.target.tolist(), strict=True)
-    assert sorted(found) == sorted(wanted)
+    result = zip(transfers.tensor.tolist(), transfers.target.tolist(), strict=True)
+    assert sorted(result) == sorted(wanted)
 
 
 def test_a_transfer_that_the_schedule_lacks_is_as_urgent_as_its_most_urgent_consumer() -> None:

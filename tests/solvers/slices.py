@@ -66,15 +66,15 @@ def sliced(
             parts = [f"{layer}/{len(pairs)}add{k}" for k in range(len(pairs))]
             for name, pair in zip(parts, pairs, strict=True):
                 add(name, adding, *pair, **fields)
-        found: dict[int, str] = {}
+        result: dict[int, str] = {}
         for s, (r, gradient) in enumerate(zip(reads, parts, strict=False)):
-            before = found.get(r)
-            found[r] = gradient if before is None else called(r, f"{layer}/add{s}")
+            before = result.get(r)
+            result[r] = gradient if before is None else called(r, f"{layer}/add{s}")
             if before is not None:
-                add(found[r], adding, before, gradient, **fields, **at(r))
-        total = found[0]
+                add(result[r], adding, before, gradient, **fields, **at(r))
+        total = result[0]
         for r in numbers[1:]:
-            add(f"{layer}/sum{r}", adding, total, found[r], **fields)
+            add(f"{layer}/sum{r}", adding, total, result[r], **fields)
             total = f"{layer}/sum{r}"
         for r in numbers:
             group = called(r, layer)

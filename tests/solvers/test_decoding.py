@@ -29,8 +29,8 @@ def test_both_decoders_count_as_evaluations() -> None:
 def test_what_does_not_fit_by_one_decoder_is_heard_by_all(objective: Any) -> None:
     problem, order = late_tensor()
     search = search_of(replace(problem, objective=objective))
-    found = search.offer(np.array([0, 1, 1], np.int32), order, ["eager"])
-    assert (found.decoder, found.feasible) == ("serial", True)
+    result = search.offer(np.array([0, 1, 1], np.int32), order, ["eager"])
+    assert (result.decoder, result.feasible) == ("serial", True)
 
 
 def test_what_fits_or_is_too_slow_anyway_is_heard_once() -> None:

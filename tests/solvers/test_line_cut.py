@@ -25,8 +25,8 @@ LINE = np.arange(6, dtype=np.int32)
 def test_a_segment_gets_its_share_of_the_weight(
     weight: list[float], share: list[float], segments: list[int]
 ) -> None:
-    found = segment_of_places(LINE, np.array(weight, float), np.array(share, float))
-    assert found.tolist() == segments
+    result = segment_of_places(LINE, np.array(weight, float), np.array(share, float))
+    assert result.tolist() == segments
 
 
 def test_units_without_weight_are_in_some_segment() -> None:

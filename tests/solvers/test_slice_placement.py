@@ -25,8 +25,8 @@ from tests.solvers.test_solve import check
 
 def by_name(problem: Problem, of_units: np.ndarray) -> dict[str, int]:
     """The number of the unit of each op that has one."""
-    found = zip(problem.graph.ops, of_units[problem.unit].tolist(), strict=True)
-    return {op.name: number for op, number in found if number >= 0}
+    result = zip(problem.graph.ops, of_units[problem.unit].tolist(), strict=True)
+    return {op.name: number for op, number in result if number >= 0}
 
 
 # Replicas stand with their slices, and gradients meet on all devices.
@@ -41,11 +41,11 @@ def test_a_replica_takes_as_long_as_its_slices():
 def test_a_replica_is_where_most_of_its_slices_are():
     problem = Problem(sliced(1, 1, 1, 1, 1, replicas=(3, 2)), devices(1, 1))
     assert problem.graph.slices.replica == (0, 1, 0, 1, 0)
-    found = by_name(problem, replica_devices(problem, np.array([1, 0, 0, 0, 1])))
-    of_first = {name: device for name, device in found.items() if "replica0" in name}
+    result = by_name(problem, replica_devices(problem, np.array([1, 0, 0, 0, 1])))
+    of_first = {name: device for name, device in result.items() if "replica0" in name}
     assert set(of_first.values()) == {1}
     assert {"replica0/a", "replica0/a/add2", "replica0/a/sgd"} <= of_first.keys()
-    assert set(found.values()) == {0, 1}
+    assert set(result.values()) == {0, 1}
 
 
 def test_gradients_of_equal_bytes_meet_on_every_device():
@@ -64,14 +64,14 @@ def test_parameters_that_are_there_once_have_no_replica():
 
 def test_every_device_updates_the_replica_that_its_slices_read():
     problem = Problem(sliced(1, 1, 1, 1, replicas=(2, 2)), devices(1, 1, bandwidth=1e6))
-    found = solve(problem, "data_parallel")
-    placed = found.plan.placement
+    result = solve(problem, "data_parallel")
+    placed = result.plan.placement
     for name in placed:
         part = name.partition("/")[0]
         if part.startswith("replica"):
             assert placed[name] == f"d{part[-1]}"
     assert len({placed["a/sum1"], placed["b/sum1"]}) == 2
-    sent = [problem.graph.tensors[t].name for t in found.schedule.tensor]
+    sent = [problem.graph.tensors[t].name for t in result.schedule.tensor]
     assert not any(name in sent for name in ("replica0/a", "replica1/a", "replica0/b"))
 
 
@@ -95,8 +95,8 @@ def test_plans_hold_under_all_rules(method: str, objective: str, rules: str) -> 
 # Placements of slices, homes and what is left.
 def test_what_runs_once_is_of_no_slice():
     problem = Problem(sliced(1, 1), devices(1, 1))
-    found = slice_of_units(problem)
-    of_ops = [found[unit] for unit in problem.unit]
+    result = slice_of_units(problem)
+    of_ops = [result[unit] for unit in problem.unit]
     assert of_ops == [-1 if op.slice is None else op.slice for op in problem.graph.ops]
 
 

@@ -35,8 +35,8 @@ def test_as_few_run_again_as_memory_asks_for(memory, modules):
 
 
 def test_memory_that_is_to_be_small_is_made_small():
-    found = with_recompute(partial(problem, None, "memory"))
-    assert solve(found, evaluations=100).value < 2 * LARGE
+    result = with_recompute(partial(problem, None, "memory"))
+    assert solve(result, evaluations=100).value < 2 * LARGE
 
 
 def test_those_come_first_that_free_most_for_their_time():

@@ -26,31 +26,31 @@ def claims(results: Results) -> list[Claim]:
 
 def _improved(results: Results) -> Iterator[Claim]:
     rows = [case for case in results.cases if case.startswith("inception_v3/")]
-    found = {
+    result = {
         case: below(results.mean(case, "colocrl", "paper"), results.rule(case, "expert"))
         for case in rows
     }
-    if found:
-        most = markdown.percent(max(found.values()))
+    if result:
+        most = markdown.percent(max(result.values()))
         yield Claim(
             "on Inception-V3 an improvement of 19.7 % compared to the expert's placement",
             "ColocRL, `paper`, at least 19.7 % below the expert on one of the rows",
             f"{most} at most",
-            claim.verdict(max(found.values()) >= IMPROVED),
+            claim.verdict(max(result.values()) >= IMPROVED),
         )
 
 
 def _faster(results: Results) -> Iterator[Claim]:
-    found = {
+    result = {
         case: min(results.rule(case, each) for each in PARTITIONERS)
         / results.mean(case, "colocrl", "paper")
         for case in results.cases
     }
-    if found:
+    if result:
         yield Claim(
             "placements about 3.5 times as fast as usual ones",
             "ColocRL, `paper`, that much faster than the better of Scotch and MinCut on one of the "
             "rows",
-            f"{max(found.values()):.2f} times at most",
-            claim.verdict(max(found.values()) >= TIMES),
+            f"{max(result.values()):.2f} times at most",
+            claim.verdict(max(result.values()) >= TIMES),
         )

@@ -43,7 +43,7 @@ def published_reduction(row: HierarchicalRow) -> float:
 
 
 def _reductions(results: Results, rows: Mapping[str, HierarchicalRow]) -> Iterator[Claim]:
-    found = {case: reduction(results, case, "paper") for case in rows}
+    result = {case: reduction(results, case, "paper") for case in rows}
     for case, least, sentence, confirmed in (
         (
             "nmt2/2",
@@ -70,7 +70,7 @@ def _reductions(results: Results, rows: Mapping[str, HierarchicalRow]) -> Iterat
             "the planner, `paper`, at most 4.9 % above the best other placement",
         ),
     ):
-        value = found[case]
+        value = result[case]
         text = f"{markdown.percent(abs(value))} {'below' if value >= 0 else 'above'}"
         yield Claim(sentence, confirmed, text, claim.verdict(value >= least))
     single = results.rule("rnnlm/2", "single")

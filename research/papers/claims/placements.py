@@ -91,7 +91,7 @@ def _balance(tables: Tables) -> Iterator[Claim]:
 
 
 def _copies(tables: Tables) -> Iterator[Claim]:
-    found = {
+    result = {
         name: sum(
             row["seconds"]
             for row in tables["copies"]
@@ -99,8 +99,8 @@ def _copies(tables: Tables) -> Iterator[Claim]:
         )
         for name in ("colocrl, paper", "synchronous tower")
     }
-    if all(_row(tables["copies"], "k80/inception_v3/4", placement=name) for name in found):
-        own, other = found.values()
+    if all(_row(tables["copies"], "k80/inception_v3/4", placement=name) for name in result):
+        own, other = result.values()
         yield Claim(
             "for Inception-V3 the planner learns to mitigate the time spent on inter-device memory "
             "copy",

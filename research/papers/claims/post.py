@@ -44,8 +44,8 @@ def _complete(results: Results) -> bool:
 
 
 def _rows(results: Results, *networks: str) -> list[PostRow]:
-    found = [row for row in published.POST if _case(row) in results.cases]
-    return [row for row in found if row.network.startswith(networks or ("",))]
+    result = [row for row in published.POST if _case(row) in results.cases]
+    return [row for row in result if row.network.startswith(networks or ("",))]
 
 
 def _case(row: PostRow) -> str:
@@ -69,8 +69,10 @@ def _policy_gradient(results: Results) -> Iterator[Claim]:
         confirmed = f"Post below the policy gradient by that much, both `{settings}`"
         yield claim.between(sentence, confirmed, _below(results, settings, *REDUCED), low, high)
     figures = by_case(results)
-    found = [figures[_case(row)]["below_paper_policy_gradient"] for row in _rows(results, *REDUCED)]
-    ends = f"{markdown.percent(min(found))} to {markdown.percent(max(found))}"
+    result = [
+        figures[_case(row)]["below_paper_policy_gradient"] for row in _rows(results, *REDUCED)
+    ]
+    ends = f"{markdown.percent(min(result))} to {markdown.percent(max(result))}"
     yield Claim(
         sentence,
         "Post in `tuned` (groups, single devices first) below the policy gradient in `paper` (op "
@@ -181,12 +183,12 @@ def _curves(results: Results) -> Iterator[Claim]:
     first, *others = (f"{network}/{gpus}" for network, gpus in published.CURVES)
     if not names <= set(results.cases):
         return
-    found = order(results, first, "paper")
+    result = order(results, first, "paper")
     yield Claim(
         "Fig. 2a: the policy gradient slowest, PPO faster, cross-entropy even faster, Post fastest",
         "means over all samples on ResNet-50, 2, in that order, all `paper`",
-        ", ".join(found),
-        claim.verdict(found == wanted),
+        ", ".join(result),
+        claim.verdict(result == wanted),
     )
     yield claim.on_all(
         "in a similar vein on deeper networks and more GPUs",

@@ -38,8 +38,8 @@ def _leads(results: Results, case: str, method: str, other: str) -> bool:
 
 
 def _best(results: Results, case: str, method: str) -> list[float]:
-    found = [run["best"] for run in results.of(case, method, "tuned")]
-    return [math.inf if seconds is None else float(seconds) for seconds in found]
+    result = [run["best"] for run in results.of(case, method, "tuned")]
+    return [math.inf if seconds is None else float(seconds) for seconds in result]
 
 
 def chance(own: Sequence[float], others: Sequence[float]) -> float:

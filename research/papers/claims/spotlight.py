@@ -48,8 +48,8 @@ def long_claims(runs: Rows) -> list[Claim]:
         )
     )
     split = sum(run["gpus"] == 2 and run["moved_bytes"] > 0 for run in own)
-    found = [statistics.fmean(run["best"] for run in of) for of in (own, coarse)]
-    best, colocated = map(markdown.seconds, found)
+    result = [statistics.fmean(run["best"] for run in of) for of in (own, coarse)]
+    best, colocated = map(markdown.seconds, result)
     near = NEAR * min(run["best"] for run in (*own, *others))
     spent, spent_by_others = (_samples_until(near, of) for of in (own, others))
     return [
@@ -70,7 +70,7 @@ def long_claims(runs: Rows) -> list[Claim]:
             "groups by two-level prefix are better than default co-location groups",
             "Spotlight with `colocation` above itself with `prefix`",
             f"{best} s, with `colocation` {colocated} s",
-            claim.verdict(found[0] < found[1]),
+            claim.verdict(result[0] < result[1]),
         ),
         Claim(
             "20,000 sampled placements within a period of 500 minutes",

@@ -32,14 +32,14 @@ CONTROLLERS, WORKERS = 4, 4
 def main(arguments: list[str] | None = None) -> None:
     """Learn, print and record."""
     options = _parser().parse_args(arguments)
-    found: list[Row] = []
+    result: list[Row] = []
     searches = list(_searches(options))
     with jobs(options, row) as made:
         for number, (_, done) in enumerate(made.each((each,) for each in searches), start=1):
             print(f"{number} of {len(searches)}: {done}", flush=True)
-            found.append(done)
-            write(options.out, {"searches": sorted(found, key=_key)}, options=options)
-    show("searches", sorted(found, key=_key))
+            result.append(done)
+            write(options.out, {"searches": sorted(result, key=_key)}, options=options)
+    show("searches", sorted(result, key=_key))
 
 
 def _parser() -> argparse.ArgumentParser:

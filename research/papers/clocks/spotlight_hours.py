@@ -49,11 +49,11 @@ def main(arguments: list[str] | None = None) -> None:
         for seed in range(options.seeds)
     ]
     with jobs(options, searched) as made:
-        found = [rows for _, rows in made.each((run,) for run in wanted)]
-    found.sort(key=lambda rows: (rows[0]["settings"], rows[0]["method"], rows[0]["seed"]))
+        result = [rows for _, rows in made.each((run,) for run in wanted)]
+    result.sort(key=lambda rows: (rows[0]["settings"], rows[0]["method"], rows[0]["seed"]))
     content = {
-        "runs": [run for run, _ in found],
-        "modules": [row for _, modules in found for row in modules],
+        "runs": [run for run, _ in result],
+        "modules": [row for _, modules in result for row in modules],
     }
     shown = [{k: v for k, v in run.items() if "curve" not in k} for run in content["runs"]]
     show("runs", shown)

@@ -113,9 +113,9 @@ def _hours(search: Timed, samples: int) -> float:
         on_measured=lambda _, measured: batches.append(measured),
     )
     problem = calibrated(search.case).problem()
-    found = solve(problem, search.method, evaluations=samples, threads=1, learning=learning)
-    if found.asynchrony is not None:
-        return found.asynchrony.seconds / 3600
+    result = solve(problem, search.method, evaluations=samples, threads=1, learning=learning)
+    if result.asynchrony is not None:
+        return result.asynchrony.seconds / 3600
     return float(hours(clock, at_once(batches, search.workers))[-1])
 
 

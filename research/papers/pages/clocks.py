@@ -29,11 +29,11 @@ Row = Mapping[str, Any]
 def searches(content: Mapping[str, Any]) -> Mapping[str, str]:
     """Names of text/search_hours.md."""
     rows = content["tables"]["searches"]
-    found = list(_planner_claims(rows))
+    result = list(_planner_claims(rows))
     return {
         "post": _post([row for row in rows if row["method"] == "post"]),
         "planner": _planner([row for row in rows if row["method"] == "hierarchical"]),
-        "claims": claim.table(found) if found else "None was run.",
+        "claims": claim.table(result) if result else "None was run.",
     }
 
 
@@ -119,13 +119,13 @@ def _planner_claims(rows: Sequence[Row]) -> Iterator[Claim]:
 def spotlight(content: Mapping[str, Any]) -> Mapping[str, str]:
     """Names of text/spotlight_hours.md."""
     runs = content["tables"]["runs"]
-    found = spotlight_claims.long_claims(runs)
+    result = spotlight_claims.long_claims(runs)
     return {
         "minutes": f"{spotlight_hours.MINUTES} minutes",
         "table": _searches(runs),
         "modules": _modules(content["tables"]["modules"], runs),
-        "claims": claim.table(found),
-        "met": claim.counted(found),
+        "claims": claim.table(result),
+        "met": claim.counted(result),
     }
 
 
@@ -157,14 +157,14 @@ def _modules(rows: Sequence[Row], runs: Sequence[Row]) -> str:
     own = [run for run in runs if (run["method"], run["settings"]) == ("spotlight", "paper")]
     best = min(own, key=lambda run: run["best"])
     key = {name: best[name] for name in ("method", "settings", "seed")}
-    found = [row for row in rows if key.items() <= row.items()]
-    devices = [name for name in found[0] if name not in (*key, "module", "seconds")]
+    result = [row for row in rows if key.items() <= row.items()]
+    devices = [name for name in result[0] if name not in (*key, "module", "seconds")]
     lines = [
         (
             row["module"],
             markdown.seconds(row["seconds"]),
             *(f"{100 * row[d]:.0f} %" for d in devices),
         )
-        for row in found
+        for row in result
     ]
     return markdown.table(("module", "seconds", *devices), lines)

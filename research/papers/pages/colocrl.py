@@ -24,8 +24,8 @@ def fill(content: Mapping[str, Any]) -> Mapping[str, str]:
     results = Results(content["tables"]["rules"], content["tables"]["runs"])
     return {
         "table": markdown.table(HEAD, _lines(results), 2),
-        "claims": claim.table(found := claims.claims(results)),
-        "met": claim.counted(found),
+        "claims": claim.table(result := claims.claims(results)),
+        "met": claim.counted(result),
     }
 
 

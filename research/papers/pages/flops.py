@@ -20,20 +20,20 @@ PLANNER = ("hierarchical", "post")
 
 def fill(_: Content, post: Content, __: Content, planner: Content) -> Mapping[str, str]:
     """Names of text/flops.md."""
-    found = _results(post), _results(planner)
+    result = _results(post), _results(planner)
     left = [
         f"{TITLES[row.network]}, {row.gpus} ({paper})"
         for results, rows, method, paper in (
-            (found[0], published.POST, "post", "Post"),
-            (found[1], published.HIERARCHICAL, "hierarchical", "planner"),
+            (result[0], published.POST, "post", "Post"),
+            (result[1], published.HIERARCHICAL, "hierarchical", "planner"),
         )
         for row in rows
         if not results.of(_case(row), method, "bytes")
     ]
     return {
-        "post": _table(found[0], published.POST, SOFTMAX),
-        "planner": _table(found[1], published.HIERARCHICAL, PLANNER),
-        **_means(found[0], published.POST),
+        "post": _table(result[0], published.POST, SOFTMAX),
+        "planner": _table(result[1], published.HIERARCHICAL, PLANNER),
+        **_means(result[0], published.POST),
         "left": "; ".join(left) or "none",
     }
 

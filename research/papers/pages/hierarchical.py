@@ -32,8 +32,8 @@ def hierarchical(content: Mapping[str, Any], scale: Mapping[str, Any]) -> Mappin
         "calibration": _calibration(results, rows),
         "table": markdown.table(HEAD, _lines(results, rows), 2),
         "failing": "\n".join(failing(results, rows)),
-        "claims": claim.table(found := claims.claims(results, scale)),
-        "met": claim.counted(found),
+        "claims": claim.table(result := claims.claims(results, scale)),
+        "met": claim.counted(result),
         "reductions": _reductions(results, rows),
         **_planner(results, rows),
     }
@@ -153,10 +153,10 @@ def failing(results: Results, rows: Sequence[HierarchicalRow]) -> Iterator[str]:
             shares = [run["failures"] / run["samples"] for run in runs]
             many = [markdown.percent(share) for share in shares if share > MANY]
             if many:
-                found = (
+                result = (
                     f"{len(many)} of {len(runs)} (`{settings}`): {', '.join(many)} of the samples"
                 )
-                yield f"- {TITLES[row.network]}, {row.gpus} GPUs: {found}."
+                yield f"- {TITLES[row.network]}, {row.gpus} GPUs: {result}."
 
 
 def spotlight(content: Mapping[str, Any]) -> Mapping[str, str]:
@@ -180,24 +180,24 @@ def spotlight(content: Mapping[str, Any]) -> Mapping[str, str]:
 
 def _spotlight_claims(results: Results) -> str:
     """The claims' table, or the command that measures it."""
-    found = spotlight_claims.claims(results)
-    if not found:
+    result = spotlight_claims.claims(results)
+    if not result:
         return (
             "The slides' claim on expert-designed placements is not measured yet: "
             "`python -m research.papers.spotlight_cifar --settings paper`."
         )
-    return f"The slides claim:\n\n{claim.table(found)}"
+    return f"The slides claim:\n\n{claim.table(result)}"
 
 
 def _reached(results: Results, settings: str) -> str:
     """The number of Spotlight's seeds that came down to one GPU."""
-    found = [
+    result = [
         (run["best"], results.rule(case, "single"))
         for case in results.cases
         for run in results.of(case, "spotlight", settings)
     ]
-    reached = sum(best is not None and best <= single for best, single in found)
-    return f"{reached} of {len(found)}"
+    reached = sum(best is not None and best <= single for best, single in result)
+    return f"{reached} of {len(result)}"
 
 
 def _rules(results: Results) -> str:

@@ -22,8 +22,8 @@ def fill(content: Mapping[str, Any]) -> Mapping[str, str]:
         "placements": _placements(tables["placements"]),
         "copies": _copies(tables["copies"]),
         "split": _split(tables["placements"]),
-        "claims": claim.table(found := claims.claims(tables)),
-        "met": claim.counted(found),
+        "claims": claim.table(result := claims.claims(tables)),
+        "met": claim.counted(result),
     }
 
 

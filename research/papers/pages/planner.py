@@ -99,8 +99,8 @@ def _mean(runs: Runs, column: str) -> str:
 
 def _learning(runs: Runs, names: Sequence[str]) -> str:
     """The changes with which the mean falls on every case, with every seed."""
-    found = [name for name in names if all(falls(r) for r in runs if r["candidate"] == name)]
-    return "; ".join(found) or "none"
+    result = [name for name in names if all(falls(r) for r in runs if r["candidate"] == name)]
+    return "; ".join(result) or "none"
 
 
 def _verdict(runs: Runs) -> str:

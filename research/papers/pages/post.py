@@ -25,12 +25,12 @@ def table(content: Mapping[str, Any]) -> Mapping[str, str]:
     results = Results(content["tables"]["rules"], content["tables"]["runs"])
     rows = [row for row in published.POST if _case(row) in results.cases]
     cases = {_title(row): _case(row) for row in rows}
-    found = claims.claims(results)
+    result = claims.claims(results)
     return {
         "calibration": _calibration(results, rows),
         "table": markdown.table((*HEAD, "auto", "bound"), _lines(results, rows), 2),
-        "claims": claim.table(found),
-        "met": claim.counted(found),
+        "claims": claim.table(result),
+        "met": claim.counted(result),
         "by_case": _by_case(results, rows),
         "resnet": _resnet(results, rows),
         "resnet50": taken(results, [row for row in rows if row.network == "resnet50"]),
@@ -129,8 +129,8 @@ def _below_ungrouped(results: Results, rows: Sequence[PostRow]) -> str:
     """The distance of tuned Post below the policy gradient in the paper's settings, over the
     rows."""
     figures = checks.by_case(results)
-    found = [figures[_case(row)]["below_paper_policy_gradient"] for row in rows]
-    return f"{markdown.percent(min(found))} to {markdown.percent(max(found))}"
+    result = [figures[_case(row)]["below_paper_policy_gradient"] for row in rows]
+    return f"{markdown.percent(min(result))} to {markdown.percent(max(result))}"
 
 
 def _first(results: Results, rows: Sequence[PostRow]) -> Mapping[str, str]:
@@ -158,11 +158,11 @@ def _leaders(results: Results, rows: Sequence[PostRow]) -> str:
 def _ppo(results: Results, rows: Sequence[PostRow]) -> str:
     """The fractions by which PPO is below the policy gradient, both in `paper` settings: the least
     and the most."""
-    found = [
+    result = [
         checks.below(*(results.mean(_case(row), m, "paper") for m in ("ppo", "policy_gradient")))
         for row in rows
     ]
-    return f"{markdown.percent(min(found))} to {markdown.percent(max(found))}"
+    return f"{markdown.percent(min(result))} to {markdown.percent(max(result))}"
 
 
 def _gradient_ahead(results: Results, rows: Sequence[PostRow]) -> str:
@@ -191,13 +191,13 @@ def _paper_below(row: PostRow) -> float:
 
 def ruled_out(results: Results, rows: Sequence[PostRow]) -> str:
     """A sentence for every case in which no placement can do what the paper's did."""
-    found = [
+    result = [
         f"- {_title(row)} GPUs: the paper's Post is {markdown.percent(wanted)} below; no placement "
         f"can be more than {markdown.percent(allowed)} below here."
         for row in rows
         if (wanted := _paper_below(row)) > (allowed := _allowed(results, _case(row)))
     ]
-    return "\n".join([*found, *_no_gradient(results, rows)]) or "- None: the bound allows all."
+    return "\n".join([*result, *_no_gradient(results, rows)]) or "- None: the bound allows all."
 
 
 def _no_gradient(results: Results, rows: Sequence[PostRow]) -> Iterator[str]:
@@ -222,8 +222,8 @@ def _allowed(results: Results, case: str) -> float:
 
 def _resnet(results: Results, rows: Sequence[PostRow]) -> str:
     """The least and the most that the bound allows on ResNet."""
-    found = [_allowed(results, _case(row)) for row in rows if row.network.startswith("resnet")]
-    return " to ".join(map(markdown.percent, (min(found), max(found)))) if found else "nothing"
+    result = [_allowed(results, _case(row)) for row in rows if row.network.startswith("resnet")]
+    return " to ".join(map(markdown.percent, (min(result), max(result)))) if result else "nothing"
 
 
 def _deeper(rows: Sequence[PostRow]) -> list[PostRow]:
@@ -232,13 +232,13 @@ def _deeper(rows: Sequence[PostRow]) -> list[PostRow]:
 
 def taken(results: Results, rows: Sequence[PostRow], methods: Sequence[str] = METHODS) -> str:
     """The least and the most that the means of `tuned` runs take of what the bound allows."""
-    found = [
+    result = [
         checks.below(mean, results.better(_case(row))) / _allowed(results, _case(row))
         for row in rows
         for method in methods
         if math.isfinite(mean := results.mean(_case(row), method, "tuned"))
     ]
-    ends = dict.fromkeys(map(markdown.percent, (min(found), max(found)))) if found else {}
+    ends = dict.fromkeys(map(markdown.percent, (min(result), max(result)))) if result else {}
     return " to ".join(ends) or "nothing"
 
 
@@ -288,9 +288,9 @@ def _curves(results: Results, settings: str) -> str:
 
 
 def _means(results: Results, case: str, settings: str, column: str) -> list[str]:
-    found = [results.mean(case, method, settings, column) for method in METHODS]
-    least = min(value for value in found if value == value)
+    result = [results.mean(case, method, settings, column) for method in METHODS]
+    least = min(value for value in result if value == value)
     return [
         f"**{markdown.seconds(v)}**" if v <= least * (1 + checks.TIE) else markdown.seconds(v)
-        for v in found
+        for v in result
     ]

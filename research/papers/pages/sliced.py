@@ -53,5 +53,5 @@ def _ahead(rows: Sequence[Row], cases: Sequence[str]) -> str:
 
 
 def _mean(values: list[float | None]) -> float:
-    found = spread(values)
-    return math.nan if found is None else found.mean
+    result = spread(values)
+    return math.nan if result is None else result.mean

@@ -55,8 +55,8 @@ def _table(results: Results, rows: Sequence[PostRow]) -> str:
 
 
 def _pairs(results: Results, case: str) -> list[str]:
-    found: list[str] = []
+    result: list[str] = []
     for method in SOFTMAX:
         alone, told = (results.mean(case, method, s) for s in ("tuned", "heavy-edge"))
-        found += [markdown.seconds(alone), markdown.percent(below(told, alone))]
-    return found
+        result += [markdown.seconds(alone), markdown.percent(below(told, alone))]
+    return result

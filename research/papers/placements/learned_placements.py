@@ -43,13 +43,13 @@ def main(arguments: list[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
     wanted = list(_wanted(options))
     with jobs(options, place) as made:
-        found = [placed for _, placed in made.each((each,) for each in wanted)]
-    found.sort(key=lambda placed: wanted.index(placed.wanted))
-    content = tables(found)
+        result = [placed for _, placed in made.each((each,) for each in wanted)]
+    result.sort(key=lambda placed: wanted.index(placed.wanted))
+    content = tables(result)
     for title, rows in content.items():
         show(title, rows)
     write(options.out, content, options=options)
-    _draw(found, options.images)
+    _draw(result, options.images)
 
 
 def _parser() -> argparse.ArgumentParser:

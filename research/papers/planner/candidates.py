@@ -121,12 +121,12 @@ def measure(settings: HierarchicalSettings, case: Case, seed: int, samples: int)
     first = measured(learner, machine, range(learner.batch))
     after = policy(learner)
     times = np.append(first, measured(learner, machine, range(learner.batch, samples)))
-    found = dict(learnt(times, problem))
+    result = dict(learnt(times, problem))
     return {
         "best": float(times.min()) if np.isfinite(times).any() else None,
         "start_mean": float(np.where(np.isfinite(first), first, failure_seconds(problem)).mean()),
-        "first_mean": found["mean_curve"][0],
-        **found,
+        "first_mean": result["mean_curve"][0],
+        **result,
         **{f"first_{name}": value for name, value in after.items()},
         **{f"last_{name}": value for name, value in policy(learner).items()},
         "seconds": round(time.perf_counter() - begin, 1),
@@ -136,13 +136,13 @@ def measure(settings: HierarchicalSettings, case: Case, seed: int, samples: int)
 def measured(learner: Learner, machine: SimulatedMachine, samples: range) -> NDArray[np.float64]:
     """(s,) seconds of the samples of these numbers, which the learner asks for; infinite where a
     placement fails."""
-    found: list[float] = []
-    while len(found) < len(samples):
-        placements = learner.ask(min(learner.batch, len(samples) - len(found)))
-        measurements = machine.measure(placements, samples[len(found)])
+    result: list[float] = []
+    while len(result) < len(samples):
+        placements = learner.ask(min(learner.batch, len(samples) - len(result)))
+        measurements = machine.measure(placements, samples[len(result)])
         learner.tell(placements, measurements)
-        found += measurements.times(np.inf).tolist()
-    return np.array(found)
+        result += measurements.times(np.inf).tolist()
+    return np.array(result)
 
 
 def policy(learner: Learner) -> Row:

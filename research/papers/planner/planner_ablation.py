@@ -43,11 +43,11 @@ def main(arguments: list[str] | None = None) -> None:
         for candidate in CANDIDATES
         for seed in range(options.seeds)
     ]
-    found = sorted(_runs(trials, options), key=lambda run: (run["case"], *_place(run)))
-    show("runs", [{name: run[name] for name in SHOWN} for run in found])
-    reached = targets(found)
+    result = sorted(_runs(trials, options), key=lambda run: (run["case"], *_place(run)))
+    show("runs", [{name: run[name] for name in SHOWN} for run in result])
+    reached = targets(result)
     show("targets", [vars(target) for target in reached])
-    tables = {"settings": [_setting(each) for each in CANDIDATES], "runs": found}
+    tables = {"settings": [_setting(each) for each in CANDIDATES], "runs": result}
     write(options.out, tables, reached, options=options)
 
 

@@ -25,9 +25,9 @@ def told(size: int) -> list[Measurements]:
 
 
 def test_batches_smaller_than_the_workers_are_put_together_with_their_failures():
-    found = at_once(told(1), 2)
-    assert [len(each) for each in found] == [2, 2, 1]
-    assert found[1].ok.tolist() == [False, True]
+    result = at_once(told(1), 2)
+    assert [len(each) for each in result] == [2, 2, 1]
+    assert result[1].ok.tolist() == [False, True]
 
 
 def test_a_learners_own_batches_are_left_as_they_are():
@@ -46,8 +46,8 @@ def test_workers_wait_for_one_another_at_the_end_of_a_batch_alone():
 def test_the_set_up_is_what_the_slides_minutes_leave():
     hours = spotlight_hours.MINUTES / 60
     trials = spotlight_hours.SAMPLES / spotlight_hours.MACHINES
-    found = spotlight_hours._setup(hours - 1, spotlight_hours.SAMPLES)
-    assert found == pytest.approx(3600 / trials)
+    result = spotlight_hours._setup(hours - 1, spotlight_hours.SAMPLES)
+    assert result == pytest.approx(3600 / trials)
     assert spotlight_hours._setup(2 * hours, spotlight_hours.SAMPLES) == 0
 
 
@@ -94,7 +94,7 @@ def test_a_method_is_more_efficient_if_it_is_near_the_best_after_fewer_samples()
         run("colocrl", "paper, prefix", [3.0, 2.0, 1.01]),
         run("spotlight", "paper, colocation", [3.0, 3.0, 3.0]),
     ]
-    found = {claim.sentence: claim for claim in long_claims(runs)}
-    efficient = found["better sample efficiency than the policy gradient method"]
+    result = {claim.sentence: claim for claim in long_claims(runs)}
+    efficient = result["better sample efficiency than the policy gradient method"]
     assert efficient.found == "120 samples, ColocRL 180"
     assert efficient.verdict == "yes"

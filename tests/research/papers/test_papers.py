@@ -62,8 +62,8 @@ def test_a_file_that_grew_over_several_invocations_names_the_settings_and_cases_
     experiment._runs["a", "spotlight", "tuned", 0] = row
     experiment.options.out = tmp_path / "x.json"
     experiment._write()
-    found = read_record(tmp_path / "x.json")["options"]
-    assert (found["settings"], found["rows"]) == (["tuned", "paper"], ["a", "b"])
+    result = read_record(tmp_path / "x.json")["options"]
+    assert (result["settings"], result["rows"]) == (["tuned", "paper"], ["a", "b"])
 
 
 def test_the_timelines_show_the_best_runs_of_the_table():
@@ -71,7 +71,7 @@ def test_the_timelines_show_the_best_runs_of_the_table():
     shown = read_record(RESULTS / "post_timeline.json")["tables"]["placements"]
     learnt = {row["case"]: row["seconds"] for row in shown if row["placement"] == "post"}
     spreads = {case: table.spread(case, "post", "tuned") for case in learnt}
-    best = {case: found.low for case, found in spreads.items() if found is not None}
+    best = {case: result.low for case, result in spreads.items() if result is not None}
     assert learnt == pytest.approx(best, rel=1e-9)
 
 
@@ -116,16 +116,16 @@ SHORTER = "Post below the policy gradient by that much, both `paper`"
 
 
 def test_claims_are_met_where_post_wins_as_in_the_paper():
-    found = claimed(**GOOD)
-    assert found["Post, `paper`, below one GPU"] == "yes"
-    assert found[FASTER] == found[SHORTER] == "yes"
-    assert found["Post's mean the least of the four alone, all `paper`"] == "yes"
+    result = claimed(**GOOD)
+    assert result["Post, `paper`, below one GPU"] == "yes"
+    assert result[FASTER] == result[SHORTER] == "yes"
+    assert result["Post's mean the least of the four alone, all `paper`"] == "yes"
 
 
 def test_claims_are_missed_where_post_does_not():
-    found = claimed(policy_gradient=1.5, ppo=1.9, cross_entropy=1.8, post=2.1)
-    assert {found[FASTER], found[SHORTER], found["Post, `paper`, below one GPU"]} == {"no"}
-    assert found["the policy gradient above both, all `paper`"] == "no"
+    result = claimed(policy_gradient=1.5, ppo=1.9, cross_entropy=1.8, post=2.1)
+    assert {result[FASTER], result[SHORTER], result["Post, `paper`, below one GPU"]} == {"no"}
+    assert result["the policy gradient above both, all `paper`"] == "no"
 
 
 @pytest.mark.parametrize(
@@ -136,10 +136,10 @@ def test_a_range_that_the_paper_prints_is_tested_at_both_ends(post, met):
 
 
 def test_what_compares_unlike_runs_or_holds_by_construction_is_not_counted():
-    found = post_claims.claims(results(**GOOD))
-    apart = [each.verdict for each in found if each.verdict not in ("yes", "no")]
+    result = post_claims.claims(results(**GOOD))
+    apart = [each.verdict for each in result if each.verdict not in ("yes", "no")]
     assert {"by construction", "unlike"} == set(apart)
-    assert claim.counted(found).endswith(f" of {len(found) - len(apart)}")
+    assert claim.counted(result).endswith(f" of {len(result) - len(apart)}")
 
 
 @pytest.mark.parametrize("verdict", ["by construction", "unlike"])
@@ -165,14 +165,14 @@ def test_before_all_rows_have_been_run_no_targets_are_recorded():
 
 
 def test_a_range_is_to_hold_on_every_row():
-    found = claim.between("s", "c", {"a": 0.3, "b": 0.5}, 0.3, 0.4)
-    assert (found.found, found.verdict) == ("30.0 % to 50.0 %; within on 1 of 2 rows", "no")
+    result = claim.between("s", "c", {"a": 0.3, "b": 0.5}, 0.3, 0.4)
+    assert (result.found, result.verdict) == ("30.0 % to 50.0 %; within on 1 of 2 rows", "no")
 
 
 def test_the_planners_reduction_is_that_of_the_paper():
     rows = [row for row in published.HIERARCHICAL if row.network in ("nmt2", "nmt4", "nmt8")]
-    found = [100 * planner_claims.published_reduction(row) for row in rows]
-    assert found == pytest.approx([60.6, 53.7, -4.9], abs=0.15)
+    result = [100 * planner_claims.published_reduction(row) for row in rows]
+    assert result == pytest.approx([60.6, 53.7, -4.9], abs=0.15)
 
 
 def test_a_time_on_one_gpu_that_was_fitted_stands_in_parentheses():
@@ -225,9 +225,9 @@ def test_a_method_is_surely_behind_where_one_of_the_others_is_ahead_of_it(cross,
 
 def test_the_page_says_what_part_of_what_is_possible_each_of_the_methods_takes():
     rows = [row for row in published.POST if row.network == "resnet101"]
-    found = seeds(policy_gradient=[1.9], ppo=[1.8], cross_entropy=[1.7], post=[1.5])
-    assert page_post.taken(found, rows) == "10.0 % to 50.0 %"
-    assert page_post.taken(found, rows, ("post",)) == "50.0 %"
+    result = seeds(policy_gradient=[1.9], ppo=[1.8], cross_entropy=[1.7], post=[1.5])
+    assert page_post.taken(result, rows) == "10.0 % to 50.0 %"
+    assert page_post.taken(result, rows, ("post",)) == "50.0 %"
 
 
 @pytest.mark.parametrize(("mean", "is_said"), [(1.3, True), (1.4, False)])
@@ -238,9 +238,9 @@ def test_the_page_says_where_no_placement_is_as_far_below_the_policy_gradient(me
 
 
 def test_a_seed_that_found_nothing_that_fits_makes_the_mean_infinite():
-    found = spread([1.0, None])
-    assert found is not None
-    assert (found.low, found.mean) == (1.0, math.inf)
+    result = spread([1.0, None])
+    assert result is not None
+    assert (result.low, result.mean) == (1.0, math.inf)
 
 
 def test_the_page_names_the_rows_in_which_seeds_of_the_planner_failed_often():
@@ -257,9 +257,9 @@ def test_the_page_names_the_rows_in_which_seeds_of_the_planner_failed_often():
         {**run, "seed": 1, "samples": 4, "failures": 0},
     ]
     tables = {"rules": [{"case": "nmt4/4", **dict.fromkeys(names, 1.0)}], "runs": runs}
-    found = Results(tables["rules"], tables["runs"])
+    result = Results(tables["rules"], tables["runs"])
     rows = [row for row in published.HIERARCHICAL if row.network == "nmt4"]
-    text = "\n".join(page_hierarchical.failing(found, rows))
+    text = "\n".join(page_hierarchical.failing(result, rows))
     assert text == "- NMT, 4 layers, 4 GPUs: 1 of 2 (`tuned`): 75.0 % of the samples."
 
 
@@ -275,8 +275,8 @@ def test_spotlights_curves_are_drawn_in_all_settings_that_were_run():
 @pytest.mark.parametrize("name", ["tuned", "paper"])
 def test_the_tables_name_the_kind_that_learners_are_of_in_each_settings(name):
     problem = Case("cifar_cnn", 4, "k80").problem()
-    found = solve(problem, "post", evaluations=12, learning=Learning(settings=name))
-    assert markdown.settings(name) == f"`{name}`, {found.knows}"
+    result = solve(problem, "post", evaluations=12, learning=Learning(settings=name))
+    assert markdown.settings(name) == f"`{name}`, {result.knows}"
 
 
 def test_every_network_has_a_title():

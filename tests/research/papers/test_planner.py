@@ -29,13 +29,13 @@ def test_a_candidate_differs_from_the_published_settings_in_what_it_says(candida
 def test_a_trial_says_what_it_measured_and_the_same_every_time():
     small = Candidate("small", "", "", {"hidden": 8, "groups": 4})
     trial = Trial(small, Case("cifar_cnn", 2, "k40"), seed=0, samples=126)
-    found = dict(candidates.row(trial))
-    assert len(found["mean_curve"]) == len(found["best_curve"]) == 3
-    assert found["first_mean"] == found["mean_curve"][0]
-    assert 0 <= found["last_entropy"] <= np.log(3)
-    assert 1 <= found["last_groups"] <= 4
-    assert 0 < found["best"] <= found["first_best"]
-    assert {**found, "seconds": 0} == {**candidates.row(trial), "seconds": 0}
+    result = dict(candidates.row(trial))
+    assert len(result["mean_curve"]) == len(result["best_curve"]) == 3
+    assert result["first_mean"] == result["mean_curve"][0]
+    assert 0 <= result["last_entropy"] <= np.log(3)
+    assert 1 <= result["last_groups"] <= 4
+    assert 0 < result["best"] <= result["first_best"]
+    assert {**result, "seconds": 0} == {**candidates.row(trial), "seconds": 0}
 
 
 def run(candidate, first, last, case="rnnlm/2", best=1.0):

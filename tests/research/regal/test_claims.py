@@ -59,14 +59,14 @@ def of(records: dict[str, Any], part: str) -> list[Claim]:
 
 
 def test_rows_like_the_papers_meet_its_claims() -> None:
-    found = verdicts({f"{name}_paper": comparison() for name in claims.SETS})
-    failed = [sentence for sentence, verdict in found.items() if verdict != "yes"]
+    result = verdicts({f"{name}_paper": comparison() for name in claims.SETS})
+    failed = [sentence for sentence, verdict in result.items() if verdict != "yes"]
     assert failed == [
         sentence
         for sentence in failed
         if "GP + DFS" in sentence or "gap" in sentence or sentence.startswith("BRKGA 5K takes")
     ]
-    assert len(found) >= 12
+    assert len(result) >= 12
 
 
 def test_a_baseline_ahead_is_named() -> None:

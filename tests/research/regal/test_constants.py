@@ -37,13 +37,13 @@ def record(folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> di
 def test_rungs_have_fewer_constants_and_more_graphs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = record(tmp_path, monkeypatch)["tables"]
-    rungs = found["rungs"]
+    result = record(tmp_path, monkeypatch)["tables"]
+    rungs = result["rungs"]
     assert rungs[0]["constants"] == 16
     assert rungs[-1]["constants"] <= constants.FINALISTS + 1
     assert [row["graphs"] for row in rungs] == [1, 1, 1, 4]
     assert [row["evaluations"] for row in rungs] == [4, 4, 4, 20]
-    rows = found["constants"]
+    rows = result["constants"]
     assert rows[0]["behind_the_best_%"] == 0
     improvements = [row["improvement_%"] for row in rows]
     assert improvements == sorted(improvements, reverse=True)
@@ -64,8 +64,8 @@ def test_the_seed_decides_and_the_constant_by_hand_is_in_the_last_rung(
 def test_all_constants_of_few_choices_are_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = record(tmp_path, monkeypatch, "--settings", "paper", "--objective", "memory")
-    assert found["tables"]["rungs"][0]["constants"] == 4
+    result = record(tmp_path, monkeypatch, "--settings", "paper", "--objective", "memory")
+    assert result["tables"]["rungs"][0]["constants"] == 4
 
 
 def test_neighbours_differ_by_one_level_of_one_choice() -> None:
@@ -78,8 +78,8 @@ def test_neighbours_differ_by_one_level_of_one_choice() -> None:
 
 def test_the_constant_of_each_settings_is_the_best_of_its_record() -> None:
     paths = {which: RESULTS / f"regal_constants_{'_'.join(which)}.json" for which in CONSTANTS}
-    found = {which: path for which, path in paths.items() if path.is_file()}
-    assert {("tuned", "time"), ("paper", "time")} <= set(found)
-    for which, path in found.items():
+    result = {which: path for which, path in paths.items() if path.is_file()}
+    assert {("tuned", "time"), ("paper", "time")} <= set(result)
+    for which, path in result.items():
         best = read_record(path)["tables"]["constants"][0]
         assert best["constant"] == str(CONSTANTS[which])

@@ -316,8 +316,8 @@ def test_the_most_frequent_choice_is_given_by_its_levels() -> None:
     proposed = SETTINGS["tuned", "time"].proposed
     chosen = actions.kinds(np.array([[15, 0, 3, 2], [0, 0, 3, 2], [7, 1, 0, 1]]), proposed)
     shape = actions.shapes(proposed)["transfers"]
-    found = actions.usual(chosen["transfers"], *shape)
-    assert found == {"usual": "4 3", "levels": 16, "usual_%": pytest.approx(200 / 3)}
+    result = actions.usual(chosen["transfers"], *shape)
+    assert result == {"usual": "4 3", "levels": 16, "usual_%": pytest.approx(200 / 3)}
 
 
 def test_a_choice_prefers_the_device_of_the_greater_mean() -> None:

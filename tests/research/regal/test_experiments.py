@@ -77,14 +77,14 @@ def test_auto_is_compared_with_and_without_a_start(
     given = ("--name", "x", "--weights", str(folder / f"{objective}.safetensors"))
     budget = ("--seconds", "0.05", "--evaluations", "200")
     auto.main([str(folder / "test"), *given, "--objective", objective, *budget])
-    found = content(results, "auto_x")["tables"]
+    result = content(results, "auto_x")["tables"]
     budgets = ("0.05 s", "200 evaluations")
-    assert [(row["budget"], row["first"]) for row in found["budgets"]] == [
+    assert [(row["budget"], row["first"]) for row in result["budgets"]] == [
         (of, start) for of in budgets for start in auto.STARTS
     ]
     columns = {f"{of}{first}" for of in budgets for first in ("", ", regal first")}
-    assert columns < set(found["graphs"][0])
-    assert "| 200 evaluations | `regal` | 2 |" in tables.starts({"tables": found})
+    assert columns < set(result["graphs"][0])
+    assert "| 200 evaluations | `regal` | 2 |" in tables.starts({"tables": result})
 
 
 def test_graphs_of_which_no_plan_fits_do_not_count(
@@ -99,9 +99,9 @@ def test_graphs_of_which_no_plan_fits_do_not_count(
         auto.main(asked)
     graph_json.write(read(folder / "test" / "er.json"), tmp_path / "er.json")
     auto.main(asked)
-    found = content(results, "auto_x")["tables"]
-    assert [row["graphs"] for row in found["budgets"]] == [1, 1]
-    fits = {row["graph"]: row["fits"] for row in found["graphs"]}
+    result = content(results, "auto_x")["tables"]
+    assert [row["graphs"] for row in result["budgets"]] == [1, 1]
+    fits = {row["graph"]: row["fits"] for row in result["graphs"]}
     assert fits == {"er.json": True, "one_tensor.json": False}
 
 
@@ -149,22 +149,22 @@ def test_devices_are_as_slow_as_asked_for(folder: Path, capsys: pytest.CaptureFi
 
 
 def test_a_start_that_is_better_counts_as_improvement() -> None:
-    found = auto.compared(np.array([2.0, 4.0, 1.0]), np.array([1.0, 5.0, 1.0]))
-    assert found["improvement_%"] == pytest.approx((50 - 25 + 0) / 3)
-    assert found["better_%"] == found["worse_%"] == pytest.approx(100 / 3)
+    result = auto.compared(np.array([2.0, 4.0, 1.0]), np.array([1.0, 5.0, 1.0]))
+    assert result["improvement_%"] == pytest.approx((50 - 25 + 0) / 3)
+    assert result["better_%"] == result["worse_%"] == pytest.approx(100 / 3)
 
 
 def test_rewards_are_of_each_topology_and_its_copies(folder: Path, results: Path) -> None:
     given = ("--name", "x", "--weights", str(folder / "time.safetensors"), "--copies", "2")
     topologies.main([str(folder / "test"), *given, "--evaluations", "60", "--workers", "1"])
-    found = content(results, "topologies_x")
-    rows = found["tables"]["topologies"]
+    result = content(results, "topologies_x")
+    rows = result["tables"]["topologies"]
     assert [row["rewards"] for row in rows] == [3, 3]
     assert rows[0]["median"] >= rows[1]["median"]
     for row in rows:
         assert row["least"] <= row["lower_quartile"] <= row["median"] <= row["most"] < 0
     assert any(row["least"] < row["most"] for row in rows)
-    assert "| all | 6 |" in tables.topologies(found)
+    assert "| all | 6 |" in tables.topologies(result)
 
 
 def test_trainings_differ_in_rounds_and_go_on(
@@ -176,16 +176,16 @@ def test_trainings_differ_in_rounds_and_go_on(
     given = ("--name", "x", "--out", str(out), "--steps", "4", "--seeds", "2", "--workers", "1")
     command = ["rounds", str(folder), *given, "--evaluations", "120"]
     ablations.main(command)
-    found = content(results, "rounds_x")["tables"]
-    assert [(row["variant"], row["steps"]) for row in found["variants"]] == [("0", 4), ("2", 4)]
-    assert [(of["variant"], of["seed"]) for of in found["curves"]] == [
+    result = content(results, "rounds_x")["tables"]
+    assert [(row["variant"], row["steps"]) for row in result["variants"]] == [("0", 4), ("2", 4)]
+    assert [(of["variant"], of["seed"]) for of in result["curves"]] == [
         ("0", 0), ("0", 1), ("2", 0), ("2", 1),
     ]  # fmt: skip
-    assert [len(of["curve"]) for of in found["curves"]] == [4] * 4
+    assert [len(of["curve"]) for of in result["curves"]] == [4] * 4
     files = {path: path.stat().st_mtime_ns for path in out.rglob("checkpoint.npz")}
     assert len(files) == 4
     ablations.main(command)
-    assert content(results, "rounds_x")["tables"] == found
+    assert content(results, "rounds_x")["tables"] == result
     assert files == {path: path.stat().st_mtime_ns for path in out.rglob("checkpoint.npz")}
 
 
@@ -209,8 +209,8 @@ def test_a_variant_of_the_papers_has_its_figures() -> None:
 
 def test_seconds_of_serial_methods_are_beside_the_papers() -> None:
     plans = [{"method": name, "threads": 2, "seconds": 0.06} for name in ("brkga", "regal")]
-    found = tables.seconds({"options": {"ops": 150}, "tables": {"plans": plans}})
-    lines = found.splitlines()
+    result = tables.seconds({"options": {"ops": 150}, "tables": {"plans": plans}})
+    lines = result.splitlines()
     assert lines[2:4] == ["| `brkga` | 2 | 0.060 | 0.89 |", "| `regal` | 2 | 0.060 | – |"]
     assert "| the paper's `partition_dfs` | – | – | 144 |" in lines
     assert "| the paper's `regal` | – | – | 1.04 |" in lines

@@ -87,13 +87,13 @@ def times(graph: Graph) -> list[float]:
 def test_a_costgraphdef_is_the_graph_again(tmp_path: Path) -> None:
     of = drawn("ba", 20, 1)
     (tmp_path / "g.pb.gz").write_bytes(costgraph(of))
-    found = read(tmp_path / "g.pb.gz")
-    assert found.source == "costgraph"
-    assert [op.name for op in found.ops] == [op.name for op in of.ops]
-    assert times(found) == pytest.approx([1e-6 * seconds for seconds in times(of)])
-    assert set(found.control) == set(of.control)
+    result = read(tmp_path / "g.pb.gz")
+    assert result.source == "costgraph"
+    assert [op.name for op in result.ops] == [op.name for op in of.ops]
+    assert times(result) == pytest.approx([1e-6 * seconds for seconds in times(of)])
+    assert set(result.control) == set(of.control)
     edges = {(t.producer, t.size, t.consumers) for t in of.tensors if t.consumers}
-    assert {(t.producer, t.size, t.consumers) for t in found.tensors if t.consumers} == edges
+    assert {(t.producer, t.size, t.consumers) for t in result.tensors if t.consumers} == edges
 
 
 def test_an_op_takes_time_for_all_its_tensors_or_for_its_outputs_alone() -> None:
@@ -155,13 +155,13 @@ def test_neighbours_by_size_are_split_and_what_has_no_room_is_counted(tmp_path: 
     named = [replace(wide(), name=f"g:{i}") for i in range(6)]
     named[1] = replace(chain(4, seconds=1.0), name="chain")
     timed = [real.timed(each) for each in named]
-    found = real.write_parts(timed, "time", tmp_path)
+    result = real.write_parts(timed, "time", tmp_path)
     assert parts(tmp_path / "time") == {
         "test": ["g.4"],
         "train": ["g.0", "g.2", "g.5"],
         "valid": ["g.3"],
     }
-    assert found == {"time: no room": 1, "time: train": 3, "time: valid": 1, "time: test": 1}
+    assert result == {"time: no room": 1, "time: train": 3, "time: valid": 1, "time: test": 1}
 
 
 def test_a_graph_is_in_one_part_though_another_run_had_other_neighbours(tmp_path: Path) -> None:

@@ -203,11 +203,11 @@ def test_the_unit_of_time_does_not_matter_for_memory(scale: float) -> None:
         structs.replace(op, seconds={k: v * scale for k, v in op.seconds.items()})
         for op in slow.ops
     )
-    found = [
+    result = [
         _auto(Problem(dataclasses.replace(slow, ops=of), devices(1, 1), "memory", "regal"), 5_000)
         for of in (slow.ops, ops)
     ]
-    assert found[0].value == found[1].value
+    assert result[0].value == result[1].value
 
 
 def test_a_tree_that_is_listed_level_by_level_runs_in_the_least_memory() -> None:

@@ -58,9 +58,9 @@ def test_seed_and_evaluations_decide_whoever_searches() -> None:
 
 @pytest.mark.parametrize("objective", ["time", "memory", "throughput"])
 def test_every_objective_ends_with_its_evaluations(objective: str) -> None:
-    found = planned(1, 1500, objective=objective)
-    assert found.evaluations <= 1600
-    found.schedule.verify(found.problem)
+    result = planned(1, 1500, objective=objective)
+    assert result.evaluations <= 1600
+    result.schedule.verify(result.problem)
 
 
 class Recorded(Jobs):

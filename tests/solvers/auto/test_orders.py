@@ -84,8 +84,8 @@ def test_auto_hears_its_rules_plans_by_rank(monkeypatch: pytest.MonkeyPatch) -> 
     """On the devices where they have to be, only another order is sooner; these rules know none."""
     for rule in ("heft", "etf"):
         monkeypatch.setattr(sys.modules[construct.__module__], rule, topological)
-    found = solve(late(pinned=("d0", "d0", "d1")), time_limit=None, evaluations=8)
-    assert found.value == 6.0
+    result = solve(late(pinned=("d0", "d0", "d1")), time_limit=None, evaluations=8)
+    assert result.value == 6.0
 
 
 def alone(small: Graph) -> Problem:
@@ -133,9 +133,9 @@ def test_the_order_of_least_memory_is_taken(seed: int) -> None:
     for problem in (alone(layered(5, 4, seed)), alone(tree(40, seed))):
         as_tree = topological_by(problem, places(tree_order(problem).order))
         orders = [problem.depth_first, *heavy_path_orders(problem), as_tree]
-        found = frugal_order(Search(problem, budget=Budget(evaluation_limit=9)))
-        assert is_topological(problem, found)
-        assert bytes_in_use(problem, found) == min(bytes_in_use(problem, o) for o in orders)
+        result = frugal_order(Search(problem, budget=Budget(evaluation_limit=9)))
+        assert is_topological(problem, result)
+        assert bytes_in_use(problem, result) == min(bytes_in_use(problem, o) for o in orders)
 
 
 def test_without_time_it_is_not_that_of_a_tree() -> None:
@@ -214,8 +214,8 @@ def test_it_is_topological_and_uses_no_more(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_few_ops_come_in_their_best_order(seed: int) -> None:
     problem = alone(layered(3, 2, seed, workspace=seed % 4) if seed % 2 else tree(7, seed))
-    found = bytes_in_use(problem, regrouped(problem, in_program_order(problem)))
-    assert found + problem.persistent.sum() == optimum(problem)
+    result = bytes_in_use(problem, regrouped(problem, in_program_order(problem)))
+    assert result + problem.persistent.sum() == optimum(problem)
 
 
 @pytest.mark.parametrize("count", [20, 100])
@@ -355,14 +355,14 @@ def test_annealing_improves_what_was_listed_and_keeps_within_memory(seed: int) -
     problem = pipeline(4, 8, 3, lambda kind, stage: times[kind, stage])
     search = begun(problem)
     offer_placed_orders(search)
-    found = situate.solve(problem, evaluations=20_000)
-    assert found.feasible
-    assert found.value < 0.98 * search.incumbent.value
+    result = situate.solve(problem, evaluations=20_000)
+    assert result.feasible
+    assert result.value < 0.98 * search.incumbent.value
 
 
 def pipeline_optimum(problem: Problem, stages: int) -> float:
     """The least makespan of two micro-batches that fits, of all sequences of all stages."""
-    simulator, found = Simulator(problem), np.inf
+    simulator, result = Simulator(problem), np.inf
     placement = problem.allowed.argmax(axis=1)[problem.unit].astype(np.int32)
     place = {op.name: j for j, op in enumerate(problem.graph.ops)}
     before = {
@@ -387,8 +387,8 @@ def pipeline_optimum(problem: Problem, stages: int) -> float:
             continue
         schedule = scheduled(simulator, placement, listed, "serial")
         if not schedule.excess(problem):
-            found = min(found, schedule.makespan)
-    return found
+            result = min(result, schedule.makespan)
+    return result
 
 
 @pytest.mark.parametrize("memory", [1, 2])
@@ -397,8 +397,8 @@ def test_two_micro_batches_are_optimal_by_all_that_stages_could_do(seed: int, me
     rng = random.Random(seed)
     times = {(kind, stage): float(rng.randint(1, 5)) for kind in "FBW" for stage in range(2)}
     problem = pipeline(2, 2, memory, lambda kind, stage: times[kind, stage])
-    found = situate.solve(problem, evaluations=3_000)
-    assert found.value == pipeline_optimum(problem, 2)
+    result = situate.solve(problem, evaluations=3_000)
+    assert result.value == pipeline_optimum(problem, 2)
 
 
 def random_orders(seed: int) -> tuple[Problem, _core.search.PlacedOrders]:

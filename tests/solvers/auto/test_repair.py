@@ -59,9 +59,9 @@ def test_what_lies_at_a_cut_is_moved_until_the_plan_fits() -> None:
     search = Search(problem, budget=Budget(evaluation_limit=1000), threads=1)
     placement = np.zeros(problem.n, np.int32)
     placement[LAYERS - 2 : LAYERS + 2] = 1
-    found = search.offer(placement, np.array(problem.graph.order, np.int32))
-    assert not found.feasible
-    move_until_it_fits(search, found)
+    result = search.offer(placement, np.array(problem.graph.order, np.int32))
+    assert not result.feasible
+    move_until_it_fits(search, result)
     assert search.best is not None
     assert search.best.feasible
 
@@ -70,8 +70,8 @@ def test_mending_ends_with_its_part_of_the_budget() -> None:
     problem = training(gpus(5, 5))
     search = Search(problem, budget=Budget(evaluation_limit=100), threads=1)
     halves = np.repeat(np.arange(2, dtype=np.int32), LAYERS)
-    found = search.offer(halves, np.array(problem.graph.order, np.int32))
-    move_until_it_fits(search, found)
+    result = search.offer(halves, np.array(problem.graph.order, np.int32))
+    move_until_it_fits(search, result)
     assert search.budget.evaluations <= 15
 
 
@@ -81,8 +81,8 @@ LINKS = (Link("*", "*", 1.0),)
 def _spilled(problem: Problem, *placement: int) -> list[int]:
     """Where units are once those that do not fit have moved."""
     order = np.array(problem.graph.order, np.int32)
-    found = _search(problem).offer(np.array(placement, np.int32), order)
-    return list(spill(problem, found))
+    result = _search(problem).offer(np.array(placement, np.int32), order)
+    return list(spill(problem, result))
 
 
 def _held(cluster: Cluster, *seconds: dict[str, float], bytes_: int = 10) -> Problem:

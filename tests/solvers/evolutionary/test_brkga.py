@@ -295,8 +295,8 @@ def test_it_begins_with_given_decisions(decoder: Any) -> None:
     placement = (np.arange(of.n) % 2).astype(np.int32)
     order = np.array(of.graph.order, np.int32)
     made = evolved(of, 1, decoder=decoder, begin=[(placement, order)])
-    _, value, found, of_ops, _ = made.best()
-    assert (found == placement).all()
+    _, value, result, of_ops, _ = made.best()
+    assert (result == placement).all()
     assert (np.argsort(-of_ops) == order).all()
     known = Simulator(of).schedule(placement, priority_of(order), decoder=decoder)
     assert value == known.makespan

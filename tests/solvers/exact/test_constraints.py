@@ -40,9 +40,9 @@ def test_the_largest_load_is_the_period(seed, rules):
     decision = random_decision(problem, seed)
     schedule = Simulator(problem).schedule(decision.placement, decision.priority)
     period = schedule.period(problem)
-    found = _period(problem, decision.placement, period)
-    assert found <= period
-    assert found == pytest.approx(period, rel=1e-4)
+    result = _period(problem, decision.placement, period)
+    assert result <= period
+    assert result == pytest.approx(period, rel=1e-4)
 
 
 def _makespan(problem: Problem, *where: int) -> int:
@@ -95,6 +95,6 @@ def test_the_last_call_ends_with_the_step(seed):
     placing = placed(problem, *unit_devices(problem, placement).tolist())
     durations = np.array([*(move.seconds for move in placing.moves), *problem.seconds.ravel()])
     clock = Ticking.until(makespan, durations)
-    found = least(placing, Calls(placing, clock).makespan)[0] * clock.unit
-    assert found <= makespan
-    assert found == pytest.approx(makespan, rel=1e-4)
+    result = least(placing, Calls(placing, clock).makespan)[0] * clock.unit
+    assert result <= makespan
+    assert result == pytest.approx(makespan, rel=1e-4)

@@ -28,13 +28,13 @@ pytestmark = needs_ortools
 # The best plan is a whole guess.
 def test_devices_transfers_and_starts_are_those_of_the_plan():
     problem = Problem(chain(3, size=4), devices(1, 2))
-    found = Search(problem).offer(np.array([0, 1, 0], np.int32), np.arange(3, dtype=np.int32))
+    result = Search(problem).offer(np.array([0, 1, 0], np.int32), np.arange(3, dtype=np.int32))
     cp = cp_model()
     placing = Placing(problem, cp.CpModel())
-    clock = Ticking.until(found.value, np.array([1.0]))
+    clock = Ticking.until(result.value, np.array([1.0]))
     timing = Timing(placing, clock)
-    hint_placement(placing, found)
-    hint_times(placing, timing, clock, found)
+    hint_placement(placing, result)
+    hint_times(placing, timing, clock, result)
     solver = cp.CpSolver()
     solver.parameters.fix_variables_to_their_hinted_value = True
     assert solver.status_name(solver.solve(placing.model)) in ("OPTIMAL", "FEASIBLE")
@@ -74,9 +74,9 @@ def _solve_fixed(search: Search, goal: Goal) -> tuple[str, float]:
 def _check(search: Search) -> None:
     for goal in _goals(search.problem, search.incumbent):
         status, value = _solve_fixed(search, goal)
-        found = search.incumbent
+        result = search.incumbent
         # A shortfall is no bound, and rounded capacities may make it larger.
-        known = np.inf if goal == "shortfall" else found.value
+        known = np.inf if goal == "shortfall" else result.value
         assert (status, value <= known) == ("OPTIMAL", True), goal
 
 

@@ -110,8 +110,8 @@ def test_nothing_is_written_to_the_screen(capfd: pytest.CaptureFixture[str]) -> 
 # Favourite children: at most one of each op, and where a transfer would take longest.
 @needs_highs
 def test_a_chain_is_favourites_all_along() -> None:
-    found = favourite_children(Problem(chain(6), devices(1, 1)), None)
-    assert found.tolist() == [1, 2, 3, 4, 5, -1]
+    result = favourite_children(Problem(chain(6), devices(1, 1)), None)
+    assert result.tolist() == [1, 2, 3, 4, 5, -1]
 
 
 @needs_highs
@@ -125,11 +125,11 @@ def test_of_two_children_the_one_with_the_longer_transfer_is_the_favourite() -> 
 @pytest.mark.parametrize("seed", range(20))
 def test_an_op_is_the_favourite_of_one_op_at_most(seed: int) -> None:
     problem = random_problem(seed)
-    found = favourite_children(problem, None)
-    chosen = found[found >= 0].tolist()
+    result = favourite_children(problem, None)
+    chosen = result[result >= 0].tolist()
     assert len(chosen) == len(set(chosen))
     edges = set(problem.graph.edges())
-    assert all((op, int(child)) in edges for op, child in enumerate(found) if child >= 0)
+    assert all((op, int(child)) in edges for op, child in enumerate(result) if child >= 0)
 
 
 @needs_highs
@@ -194,8 +194,8 @@ def test_a_signal_takes_the_synchronisation() -> None:
 
 
 def _critical(problem: Problem) -> list[int]:
-    found = critical_children(problem, _core.search.upward_rank(Simulator(problem).core))
-    children: list[int] = found.tolist()
+    result = critical_children(problem, _core.search.upward_rank(Simulator(problem).core))
+    children: list[int] = result.tolist()
     return children
 
 
@@ -215,8 +215,8 @@ def test_of_two_ops_the_higher_one_has_their_child() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_critical_children_are_children_of_one_op_each(seed: int) -> None:
     problem = random_problem(seed)
-    found = _critical(problem)
-    chosen = [child for child in found if child >= 0]
+    result = _critical(problem)
+    chosen = [child for child in result if child >= 0]
     assert len(chosen) == len(set(chosen))
     edges = set(problem.graph.edges())
-    assert all((op, child) in edges for op, child in enumerate(found) if child >= 0)
+    assert all((op, child) in edges for op, child in enumerate(result) if child >= 0)

@@ -110,8 +110,8 @@ def test_a_group_goes_where_its_first_op_goes() -> None:
         Op(f"op{j}", seconds={"*": 1.0}, persistent=1, group="g" if j in (0, 5) else None)
         for j in range(6)
     )
-    found = placed(Problem(Graph("g", ops), devices(1, 1)))
-    assert found[0] == found[5] == 0
+    result = placed(Problem(Graph("g", ops), devices(1, 1)))
+    assert result[0] == result[5] == 0
 
 
 def test_a_pinned_op_does_not_end_the_turn_of_a_device() -> None:
@@ -125,8 +125,8 @@ def test_a_pinned_op_does_not_end_the_turn_of_a_device() -> None:
 def test_the_cpu_takes_what_no_gpu_has_room_for() -> None:
     small = (Device("gpu", kind="x1", memory=4), Device("cpu", kind="cpu", memory=99))
     cluster = Cluster("c", small, (Link("*", "*", 1.0),))
-    found = placed(Problem(apart(6, persistent=1), cluster))
-    assert np.bincount(found).tolist() == [4, 2]
+    result = placed(Problem(apart(6, persistent=1), cluster))
+    assert np.bincount(result).tolist() == [4, 2]
 
 
 def test_what_fits_nowhere_goes_where_most_room_is() -> None:

@@ -279,9 +279,9 @@ def with_favourites(problem: Problem, favourites: dict[int, int]) -> Candidate:
 def test_no_favourites_are_m_etf() -> None:
     for seed in range(10):
         problem = Problem(layered(6, 6, seed), devices(1, 1, 2))
-        found = with_favourites(problem, {})
-        assert np.array_equal(found.placement, solve(problem, "m_etf").placement)
-        assert np.array_equal(found.order, solve(problem, "m_etf").order)
+        result = with_favourites(problem, {})
+        assert np.array_equal(result.placement, solve(problem, "m_etf").placement)
+        assert np.array_equal(result.order, solve(problem, "m_etf").order)
 
 
 def waiting(other_on_d1: float) -> Problem:
@@ -318,9 +318,9 @@ def test_a_device_waits_for_a_favourite_child() -> None:
 
 def test_what_is_urgent_goes_first() -> None:
     """At 3 s the other op could start on either device."""
-    found = with_favourites(waiting(3), {0: 2})
-    assert place_of(4, found) < place_of(2, found)
-    assert found.placement[4] == 0
+    result = with_favourites(waiting(3), {0: 2})
+    assert place_of(4, result) < place_of(2, result)
+    assert result.placement[4] == 0
 
 
 def test_a_child_whose_inputs_are_still_made_is_not_waited_for() -> None:
@@ -330,8 +330,8 @@ def test_a_child_whose_inputs_are_still_made_is_not_waited_for() -> None:
     ops[1] = Op("b", seconds={"*": 2.0}, device="d1")
     ops[5] = Op("busy", seconds={"*": 3.0}, device="d1")
     later = Problem(Graph("g", tuple(ops), problem.graph.tensors), problem.cluster)
-    found = with_favourites(later, {0: 2})
-    assert place_of(4, found) < place_of(2, found)
+    result = with_favourites(later, {0: 2})
+    assert place_of(4, result) < place_of(2, result)
 
 
 @needs_highs

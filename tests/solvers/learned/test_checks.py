@@ -104,9 +104,9 @@ def test_a_learner_may_ask_for_the_same_array_again_and_again() -> None:
         buffer[:] = [1, 1, 1, 1]
         return buffer
 
-    found = solved(climbing(refill, ask=lambda k: buffer))
+    result = solved(climbing(refill, ask=lambda k: buffer))
     refill(buffer)
-    assert found.placement.tolist() == [0, 1, 0, 0]
+    assert result.placement.tolist() == [0, 1, 0, 0]
 
 
 @pytest.mark.parametrize("batch", [0, -1, 1.5, None])

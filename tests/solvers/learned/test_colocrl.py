@@ -53,8 +53,8 @@ def test_over_all_placements_the_estimate_is_the_gradient_whatever_the_baseline(
     chosen = log_probs.gather(2, every.unsqueeze(2)).sum((1, 2))
     true = torch.autograd.grad((chosen.exp() * rewards).sum(), parameters, retain_graph=True)
     gains = (3.5 - rewards) * chosen.detach().exp() * len(every)
-    found = torch.autograd.grad(objective(log_probs, every, gains), parameters)
-    for one, other in zip(found, true, strict=True):
+    result = torch.autograd.grad(objective(log_probs, every, gains), parameters)
+    for one, other in zip(result, true, strict=True):
         torch.testing.assert_close(one, -other, rtol=1e-3, atol=1e-5)
 
 

@@ -46,18 +46,18 @@ def test_an_own_method_has_no_time_limit_and_as_many_samples_as_the_others(
 
 
 def test_what_a_method_runs_has_no_more_threads_than_it_was_given() -> None:
-    found = []
+    result = []
 
     class Looking(SimulatedMachine):
         name = "looking"
 
         def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
-            found.append(thread_limit(8))
+            result.append(thread_limit(8))
             return super().measure(placements, first)
 
     learning = Learning(evaluator=Looking(PROBLEM, 0.0, 0))
     solve(PROBLEM, climbing(), evaluations=4, threads=2, learning=learning)
-    assert set(found) == {2}
+    assert set(result) == {2}
 
 
 class Interrupted(SimulatedMachine):

@@ -311,10 +311,10 @@ class Fixed:
 
 def test_a_placement_that_failed_is_not_the_best() -> None:
     """Whatever seconds it comes with."""
-    found = search(None, evaluator=Fixed(0.001, 2))
-    assert len(found.history) == 1
+    result = search(None, evaluator=Fixed(0.001, 2))
+    assert len(result.history) == 1
     asked = learner(PROBLEM, Learning(), SAMPLES, 3).ask(12)
-    assert np.array_equal(found.placement, asked[5])
+    assert np.array_equal(result.placement, asked[5])
 
 
 class Writing:
@@ -332,20 +332,22 @@ class Writing:
 
 
 def test_a_learner_that_writes_into_what_it_is_told_does_not_spoil_the_plan() -> None:
-    found = solve(PROBLEM, Writing, evaluations=12)
+    result = solve(PROBLEM, Writing, evaluations=12)
     asked = learner(PROBLEM, Learning(), SAMPLES, 3).ask(12)
     seconds = SimulatedMachine(PROBLEM).measure(asked, 0).seconds
-    np.testing.assert_array_equal(found.samples, seconds)
-    assert found.value == seconds.min() < SimulatedMachine(PROBLEM).measure(0 * asked, 0).seconds[0]
+    np.testing.assert_array_equal(result.samples, seconds)
+    assert (
+        result.value == seconds.min() < SimulatedMachine(PROBLEM).measure(0 * asked, 0).seconds[0]
+    )
 
 
 class Overwriting(SimulatedMachine):
     """A machine that spoils the placements that it is given."""
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
-        found = super().measure(placements, first)
+        result = super().measure(placements, first)
         placements[:] = 0
-        return found
+        return result
 
 
 def test_a_machine_that_writes_into_what_it_is_given_does_not_spoil_the_plan() -> None:
@@ -543,7 +545,7 @@ def test_workers_are_told_of_while_they_measure_a_batch(
     solve(PROBLEM, "post", evaluations=12, on_progress=said.append, learning=learning)
     workers = [progress.workers for progress in said if progress.workers is not None]
     assert len(workers) > 12
-    assert max(found.busy for found in workers) >= 1
+    assert max(result.busy for result in workers) >= 1
     assert workers[-1] == WorkerProgress(count=2, busy=0, measured=12, failures=0)
 
 
@@ -555,18 +557,18 @@ class Lucky(SimulatedMachine):
         self._may_ask = elsewhere
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
-        found = super().measure(placements, first)
-        origins = (Origin("here", 1.0),) * len(found)
-        return Measurements(found.seconds / 2, found.outcome, origins)
+        result = super().measure(placements, first)
+        origins = (Origin("here", 1.0),) * len(result)
+        return Measurements(result.seconds / 2, result.outcome, origins)
 
     def measure_elsewhere(
         self, placement: NDArray[np.int32], number: int, origin: Origin | None
     ) -> Measurements:
         assert self._may_ask
         assert origin == Origin("here", 1.0)
-        found = super().measure(placement[None], number)
+        result = super().measure(placement[None], number)
         # It needs twice as long for the reference step too.
-        return Measurements(found.seconds * 2, found.outcome, (Origin("there", 2.0),))
+        return Measurements(result.seconds * 2, result.outcome, (Origin("there", 2.0),))
 
 
 def test_what_would_be_the_best_counts_as_what_another_worker_measures(tmp_path: Path) -> None:
@@ -577,11 +579,11 @@ def test_what_would_be_the_best_counts_as_what_another_worker_measures(tmp_path:
         budget = Budget(evaluation_limit=48)
         return learnt(Search(problem, budget=budget, threads=1), post, learning)
 
-    found, again = run(True), run(False)
-    true = SimulatedMachine(problem).measure(found.placement[None], 0).seconds[0]
-    assert found.measured == true
+    result, again = run(True), run(False)
+    true = SimulatedMachine(problem).measure(result.placement[None], 0).seconds[0]
+    assert result.measured == true
     assert again.measured == true
-    assert np.array_equal(found.samples, again.samples)
+    assert np.array_equal(result.samples, again.samples)
     assert [by.place for by in Study.read(tmp_path / "study").workers] == ["here", "there"]
 
 

@@ -64,22 +64,22 @@ class Lucky(SimulatedMachine):
 
 def test_of_noisy_placements_the_best_are_measured_again() -> None:
     machine = Lucky()
-    found = search(None, evaluator=machine)
+    result = search(None, evaluator=machine)
     assert [len(asked) for asked in machine.asked] == [4, 2, 2]
     assert len(np.unique(machine.asked[0], axis=0)) == 4
     assert np.array_equal(machine.asked[1], machine.asked[2])
     again = SimulatedMachine(PROBLEM).measure(machine.asked[0], 0).seconds
-    assert found.value == found.measured == again.min() < again.max()
-    assert len(found.samples) == SAMPLES
+    assert result.value == result.measured == again.min() < again.max()
+    assert len(result.samples) == SAMPLES
 
 
 def test_of_many_finalists_the_better_half_is_measured_more_often() -> None:
     machine = Lucky()
     machine.finalists = 13
-    found = search(None, evaluator=machine)
+    result = search(None, evaluator=machine)
     assert [len(asked) for asked in machine.asked] == [13, 7, *[4] * 3, *[2] * 6]
     again = SimulatedMachine(PROBLEM).measure(machine.asked[0], 0).seconds
-    assert found.measured == again.min()
+    assert result.measured == again.min()
 
 
 def test_of_few_samples_one_in_eight_is_measured_again() -> None:
@@ -98,34 +98,34 @@ class Drifting(Lucky):
     rounds: tuple[list[float], ...] = ([0.9, 1.0, 100.0, 100.0], [2.4, 2.0], [2.7, 3.0])
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
-        found = super().measure(placements, first)
+        result = super().measure(placements, first)
         if first < SAMPLES:
-            return found
+            return result
         seconds = np.array(self.rounds[len(self.asked) - 1])
         return Measurements(seconds, np.isinf(seconds).astype(np.uint8))
 
 
 def test_finalists_are_compared_by_what_they_took_in_the_same_round() -> None:
     machine = Drifting()
-    found = search(None, evaluator=machine)
-    assert np.array_equal(found.placement, machine.asked[0][0])
-    assert found.measured == 2.4
+    result = search(None, evaluator=machine)
+    assert np.array_equal(result.placement, machine.asked[0][0])
+    assert result.measured == 2.4
 
 
 def test_a_finalist_that_failed_once_is_not_chosen() -> None:
     machine = Drifting()
     machine.rounds = ([np.inf, 1.0, np.inf, np.inf], [2.0, 1.0], [2.0, 1.0])
-    found = search(None, evaluator=machine)
-    assert np.array_equal(found.placement, machine.asked[0][1])
-    assert found.measured == 2.0
+    result = search(None, evaluator=machine)
+    assert np.array_equal(result.placement, machine.asked[0][1])
+    assert result.measured == 2.0
 
 
 def test_finalists_that_take_no_time_are_compared() -> None:
     machine = Drifting()
     machine.rounds = ([np.inf, 0.0, 0.0, 1.0], [0.0, 1.0], [0.0, 1.0])
-    found = search(None, evaluator=machine)
-    assert np.array_equal(found.placement, machine.asked[0][1])
-    assert found.measured == 0.0
+    result = search(None, evaluator=machine)
+    assert np.array_equal(result.placement, machine.asked[0][1])
+    assert result.measured == 0.0
 
 
 # A study records the measurements of finalists too.
@@ -133,11 +133,11 @@ def test_finalists_that_take_no_time_are_compared() -> None:
 
 def test_a_complete_study_holds_what_was_measured_again(tmp_path: Path) -> None:
     first, second = Lucky(), Lucky()
-    found = search(tmp_path / "study", evaluator=first)
+    result = search(tmp_path / "study", evaluator=first)
     again = search(tmp_path / "study", evaluator=second)
     assert first.asked
     assert not second.asked
-    assert outcome(again) == outcome(found)
+    assert outcome(again) == outcome(result)
     assert len(Study.read(tmp_path / "study")) == SAMPLES
 
 
@@ -151,21 +151,21 @@ def test_what_was_measured_again_before_a_kill_is_not_lost(tmp_path: Path) -> No
     with suppress(SystemExit):
         search(tmp_path / "study", evaluator=Killed())
     machine = Lucky()
-    found = search(tmp_path / "study", evaluator=machine)
+    result = search(tmp_path / "study", evaluator=machine)
     assert len(machine.asked) == 1
-    assert outcome(found) == outcome(search(None, evaluator=Lucky()))
+    assert outcome(result) == outcome(search(None, evaluator=Lucky()))
 
 
 @pytest.mark.parametrize("finalists", [1, 16])
 def test_a_plan_to_start_with_is_measured_again_whatever_it_took(finalists: int) -> None:
     machine = Lucky()
     machine.finalists = finalists
-    found = search(None, evaluator=machine, start=lambda: np.zeros(PROBLEM.n, np.int32))
+    result = search(None, evaluator=machine, start=lambda: np.zeros(PROBLEM.n, np.int32))
     asked = learner(PROBLEM, Learning(), SAMPLES, 3).ask(12)
     first = asked[SimulatedMachine(PROBLEM).measure(asked, 0).ok.argmax()]
     assert any(np.array_equal(first, placement) for placement in machine.asked[0])
     assert len(machine.asked[0]) in (finalists, finalists + 1)
-    assert found.measured is not None
+    assert result.measured is not None
 
 
 # Placements on one device are finalists even if the machine was slow at first.
@@ -177,13 +177,13 @@ class SlowAtFirst(SimulatedMachine):
     finalists = 4
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
-        found = super().measure(placements, first)
-        return replace(found, seconds=found.seconds * (10 if first < 12 else 1))
+        result = super().measure(placements, first)
+        return replace(result, seconds=result.seconds * (10 if first < 12 else 1))
 
 
 def test_one_device_is_measured_again_whatever_it_took() -> None:
     problem = Problem(chain(10), devices(1, 1, 2))
     learning = Learning(evaluator=SlowAtFirst(problem))
     search = Search(problem, budget=Budget(evaluation_limit=24), threads=1)
-    found = learnt(search, post, learning)
-    assert found.measured == solve(problem, "single").makespan
+    result = learnt(search, post, learning)
+    assert result.measured == solve(problem, "single").makespan

@@ -53,8 +53,8 @@ def test_the_objective_is_the_mean_of_line_17_over_stages():
         for n in range(5)
     ]
     new, old = torch.from_numpy(p).log(), torch.from_numpy(q).log()
-    found = objective(new, old, torch.from_numpy(actions), torch.from_numpy(rewards), 0.7)
-    assert found.item() == pytest.approx(np.mean(stages))
+    result = objective(new, old, torch.from_numpy(actions), torch.from_numpy(rewards), 0.7)
+    assert result.item() == pytest.approx(np.mean(stages))
 
 
 def test_the_reward_is_the_mean_of_all_trials_before_less_this_one():

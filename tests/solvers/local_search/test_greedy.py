@@ -45,13 +45,13 @@ def test_it_is_better_than_as_many_random_plans(objective: str, part: float) -> 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_threads_change_nothing(objective: str) -> None:
     problem = Problem(layered(5, 5, 1), devices(1, 1, 2), objective)  # type: ignore[arg-type]
-    found = [
+    result = [
         solve(problem, "local_search", evaluations=15_000, threads=threads, seed=3)
         for threads in (1, 3)
     ]
-    assert found[0].history[-1][1:] == found[1].history[-1][1:]
-    assert np.array_equal(found[0].placement, found[1].placement)
-    assert np.array_equal(found[0].order, found[1].order)
+    assert result[0].history[-1][1:] == result[1].history[-1][1:]
+    assert np.array_equal(result[0].placement, result[1].placement)
+    assert np.array_equal(result[0].order, result[1].order)
 
 
 def test_ctrl_c_returns_what_was_found_by_then() -> None:

@@ -49,9 +49,9 @@ def test_no_cut_is_smaller_on_small_graphs() -> None:
         problem = Problem(graph(8, edges, size=3), devices(1, 1))
         units = unit_graph(problem)
         least = min(_cut(units, half) for half in halves)
-        found = solve(problem, "partition_dfs", seed=seed).placement
-        assert found.sum() == 4
-        best += _cut(units, found.astype(np.int64)) == least
+        result = solve(problem, "partition_dfs", seed=seed).placement
+        assert result.sum() == 4
+        best += _cut(units, result.astype(np.int64)) == least
     assert best >= 19
 
 
@@ -134,11 +134,11 @@ def test_the_core_refuses_what_is_no_bisection(changes: dict[str, object], messa
 def test_units_left_out_and_fixed_ones_stay() -> None:
     side = np.array([2, 1, 0, -1, -1, 2], np.int8)
     problem = Problem(apart(6), devices(1, 1))
-    found = _core.partition.bisect(
+    result = _core.partition.bisect(
         unit_graph(problem).in_core(problem), side=side, order=np.arange(6), share=0.5
     )
-    assert found[[0, 1, 2, 5]].tolist() == [2, 1, 0, 2]
-    assert sorted(found[[3, 4]].tolist()) == [0, 1]
+    assert result[[0, 1, 2, 5]].tolist() == [2, 1, 0, 2]
+    assert sorted(result[[3, 4]].tolist()) == [0, 1]
 
 
 def order(graph: Graph) -> list[str]:
@@ -154,9 +154,11 @@ def ops(names: str) -> tuple[Op, ...]:
 @pytest.mark.parametrize("seed", range(30))
 def test_it_is_topological(seed: int) -> None:
     problem = random_problem(seed)
-    found = depth_first_order(problem).tolist()
-    assert sorted(found) == list(range(problem.n))
-    assert all(found.index(before) < found.index(after) for before, after in problem.graph.edges())
+    result = depth_first_order(problem).tolist()
+    assert sorted(result) == list(range(problem.n))
+    assert all(
+        result.index(before) < result.index(after) for before, after in problem.graph.edges()
+    )
 
 
 def test_a_branch_is_run_to_its_end_before_the_next() -> None:

@@ -34,15 +34,15 @@ def turns(order, devices, slices):
 
 # Passes of slices through stages, by when they start.
 def test_a_pass_ranks_behind_those_that_it_waits_for():
-    found = ranks(turns(one_f_one_b_passes, 2, 2), 2, 2)
-    assert found["F"].tolist() == [[0, 2], [1, 5]]
-    assert found["I"].tolist() == [[4, 3], [7, 6]]
-    assert (found["W"] == found["I"]).all()
+    result = ranks(turns(one_f_one_b_passes, 2, 2), 2, 2)
+    assert result["F"].tolist() == [[0, 2], [1, 5]]
+    assert result["I"].tolist() == [[4, 3], [7, 6]]
+    assert (result["W"] == result["I"]).all()
 
 
 def test_halves_of_a_backward_pass_have_ranks_of_their_own():
-    found = ranks([[Pass("F", 0, 0), Pass("I", 0, 0), Pass("W", 0, 0)]], 1, 1)
-    assert [int(found[kind][0, 0]) for kind in ("F", "I", "W")] == [0, 1, 2]
+    result = ranks([[Pass("F", 0, 0), Pass("I", 0, 0), Pass("W", 0, 0)]], 1, 1)
+    assert [int(result[kind][0, 0]) for kind in ("F", "I", "W")] == [0, 1, 2]
 
 
 def test_passes_that_wait_for_one_another_are_no_order():

@@ -58,10 +58,10 @@ def slowest(seconds, borders) -> float:
 def test_the_slowest_stage_is_as_fast_as_in_any_cut(seed):
     rng = np.random.default_rng(seed)
     seconds, stages = rng.uniform(0, 1, 12), int(rng.integers(1, 5))
-    found = cut(line(seconds), weights(line(seconds), stages), 0.0)
+    result = cut(line(seconds), weights(line(seconds), stages), 0.0)
     every = combinations_with_replacement(range(13), stages - 1)
     best = min(slowest(seconds, borders) for borders in every)
-    assert slowest(seconds, found) == pytest.approx(best)
+    assert slowest(seconds, result) == pytest.approx(best)
 
 
 def test_equal_places_are_shared_out_evenly():

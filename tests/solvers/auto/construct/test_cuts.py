@@ -81,9 +81,9 @@ def test_where_one_device_cannot_hold_all_stages_that_fit_keep_their_backward_pa
     offer, fitting = search.offer, list[Placement]()
 
     def watched(placement: Placement, order: NDArray[np.int32]) -> Candidate:
-        found = offer(placement, order)
-        fitting.extend([placement] * found.feasible)
-        return found
+        result = offer(placement, order)
+        fitting.extend([placement] * result.feasible)
+        return result
 
     monkeypatch.setattr(search, "offer", watched)
     offer_proportional_cuts(search)

@@ -30,8 +30,8 @@ def test_no_decision_is_better() -> None:
         order = np.argsort(-decision.priority, kind="stable").astype(np.int32)
         [least] = least_scores(search, decision.placement[None])
         for decoder in search.decoders:
-            found = search.offer(decision.placement, order, [decoder])
-            assert least <= found.score, (seed, decoder)
+            result = search.offer(decision.placement, order, [decoder])
+            assert least <= result.score, (seed, decoder)
 
 
 def test_the_longest_path_counts_transfers() -> None:

@@ -67,12 +67,12 @@ def test_a_chain_goes_on_from_a_plan_whose_transfers_are_early(seed: int) -> Non
     placement = np.arange(problem.n, dtype=np.int32) % 2
     annealers = _core.search.make_annealers(core, "time", seed, 1, placement, order)
     annealers.run(100.0, 3000, math.inf, 1)
-    _, cost, found, by, sent = annealers.best(0)
+    _, cost, result, by, sent = annealers.best(0)
     assert len(sent[0])
     _check_cost(problem, "time", *annealers.best(0))
     other = _core.search.make_annealers(core, "time", seed, 1, placement, order)
     assert other.best(0)[1] > cost
-    other.restart(0, found, by, sent)
+    other.restart(0, result, by, sent)
     assert other.best(0)[1] == cost
 
 

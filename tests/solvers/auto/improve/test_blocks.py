@@ -32,7 +32,7 @@ def of(*ops: Op) -> Problem:
 
 
 def test_modules_are_the_units_of_every_part_of_the_path_and_of_its_phases():
-    found = modules(
+    result = modules(
         of(
             op("a", "net.one", "forward"),
             op("b", "net.one", "forward"),
@@ -41,7 +41,7 @@ def test_modules_are_the_units_of_every_part_of_the_path_and_of_its_phases():
             op("e", "", "update"),
         )
     )
-    assert found == [(0, 1, 2, 3), (0, 1), (0, 1, 3), (2, 3)]
+    assert result == [(0, 1, 2, 3), (0, 1), (0, 1, 3), (2, 3)]
 
 
 def test_a_module_path_of_endless_parts_takes_no_time_to_speak_of():
@@ -50,8 +50,8 @@ def test_a_module_path_of_endless_parts_takes_no_time_to_speak_of():
 
 
 def test_a_unit_is_in_one_group_of_every_scale_at_most():
-    found = groups(Problem(families.layered(20, 20, 3), families.devices(1, 1)))
-    members = [unit for group in found for unit in group]
+    result = groups(Problem(families.layered(20, 20, 3), families.devices(1, 1)))
+    members = [unit for group in result for unit in group]
     assert max(members.count(unit) for unit in set(members)) == len(GROUPS)
 
 

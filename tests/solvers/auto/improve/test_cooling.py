@@ -46,20 +46,20 @@ def begun(
 
 def spent(search: Search, schedule: Cooling = OVERLAPPED) -> list[tuple[float, int, bool]]:
     """The intervals of a search whose chains spend all that they may."""
-    found = []
+    result = []
     for each in cooling(search, CHAINS, schedule):
-        found.append(each)
+        result.append(each)
         search.budget.evaluations += CHAINS * each[1]
-    return found
+    return result
 
 
 @pytest.mark.parametrize("schedule", [OVERLAPPED, BLOCKING])
 def test_rounds_begin_hot_and_end_cold(schedule: Cooling) -> None:
-    found = spent(begun(evaluations=20_000), schedule)
-    begins = [k for k, (_, _, new) in enumerate(found) if new]
+    result = spent(begun(evaluations=20_000), schedule)
+    begins = [k for k, (_, _, new) in enumerate(result) if new]
     assert len(begins) == len(schedule.round_ends)
-    for first, end in zip(begins, [*begins[1:], len(found)], strict=True):
-        temperatures = [temperature for temperature, _, _ in found[first:end]]
+    for first, end in zip(begins, [*begins[1:], len(result)], strict=True):
+        temperatures = [temperature for temperature, _, _ in result[first:end]]
         assert temperatures == sorted(temperatures, reverse=True)
         assert temperatures[0] == pytest.approx(schedule.hottest, rel=0.2)
         assert temperatures[-1] == pytest.approx(schedule.coldest, rel=0.2)

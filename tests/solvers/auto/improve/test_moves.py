@@ -181,10 +181,10 @@ def searched(problem: Problem, placement: list[int], evaluations: int = 1000) ->
 
 def critical(problem: Problem, placement: list[int]) -> list[str]:
     """Names of the tensors that the critical transfers move."""
-    found = searched(problem, placement).best
-    assert found is not None
-    transfers = critical_transfers(problem, found.schedule)
-    return [problem.graph.tensors[found.schedule.tensor[k]].name for k in transfers]
+    result = searched(problem, placement).best
+    assert result is not None
+    transfers = critical_transfers(problem, result.schedule)
+    return [problem.graph.tensors[result.schedule.tensor[k]].name for k in transfers]
 
 
 # The critical path is shortened first.

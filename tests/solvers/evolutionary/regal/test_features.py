@@ -52,21 +52,21 @@ def test_there_are_eleven_features_of_an_op_for_time_on_two_devices() -> None:
 
 def test_sizes_and_times_are_shares_of_the_largest() -> None:
     """Bytes in, out and beside; most bytes; times before, after and own; longest; BRKGA's."""
-    found = encoding(of(), EXPECTED, False).nodes
+    result = encoding(of(), EXPECTED, False).nodes
     wanted = [
         [0, 10 / 14, 6 / 14, 0, 0, 12 / 8, 2 / 8, 0, 1, 0, 0],
         [10 / 14, 4 / 14, 0, 0, 2 / 8, 4 / 8, 1, 1, 0.5, 0.5, 0.25],
         [14 / 14, 0, 5 / 14, 1, 10 / 8, 0, 4 / 8, 0, 0, 1, 1],
     ]
-    np.testing.assert_allclose(found, np.float32(wanted))
-    assert found.dtype == np.float32
+    np.testing.assert_allclose(result, np.float32(wanted))
+    assert result.dtype == np.float32
 
 
 def test_places_are_longest_paths_and_a_depth_first_order() -> None:
     """a, b and c are a path of 14; b and c wait for a."""
-    found = encoding(of(), EXPECTED, True).nodes
+    result = encoding(of(), EXPECTED, True).nodes
     wanted = [[0, 12 / 14, 0], [2 / 14, 4 / 14, 0.5], [10 / 14, 0, 1]]
-    np.testing.assert_allclose(found[:, 8:11], np.float32(wanted))
+    np.testing.assert_allclose(result[:, 8:11], np.float32(wanted))
 
 
 def test_memory_has_no_times() -> None:
@@ -78,11 +78,11 @@ def test_memory_has_no_times() -> None:
 
 
 def test_each_producer_tensor_and_consumer_is_an_edge() -> None:
-    found = encoding(of(), EXPECTED, False)
-    assert found.source.tolist() == [0, 0, 1, 0]
-    assert found.target.tolist() == [1, 2, 2, 2]
+    result = encoding(of(), EXPECTED, False)
+    assert result.source.tolist() == [0, 0, 1, 0]
+    assert result.target.tolist() == [1, 2, 2, 2]
     wanted = [[10 / 14, 0, 0], [10 / 14, 0, 0], [4 / 14, 0, 0.5], [0, 1, 1]]
-    np.testing.assert_allclose(found.edges, np.float32(wanted))
+    np.testing.assert_allclose(result.edges, np.float32(wanted))
 
 
 def test_bytes_of_ops() -> None:
@@ -96,11 +96,11 @@ def test_bytes_of_ops() -> None:
 @pytest.mark.parametrize("family", families())
 def test_features_are_finite_whatever_the_problem(family: str, objective: str) -> None:
     made = problem(family, objective, "regal")
-    found = encoding(made, np.zeros((made.n, made.d + 1), np.float32), True)
-    assert found.nodes.shape == (made.n, node_features(objective, made.d, True))  # type: ignore[arg-type]
-    assert found.edges.shape == (len(made.consumers), EDGE_FEATURES)
-    assert np.isfinite(found.nodes).all()
-    assert np.isfinite(found.edges).all()
+    result = encoding(made, np.zeros((made.n, made.d + 1), np.float32), True)
+    assert result.nodes.shape == (made.n, node_features(objective, made.d, True))  # type: ignore[arg-type]
+    assert result.edges.shape == (len(made.consumers), EDGE_FEATURES)
+    assert np.isfinite(result.nodes).all()
+    assert np.isfinite(result.edges).all()
 
 
 def test_ops_without_time_or_bytes_have_features_too() -> None:

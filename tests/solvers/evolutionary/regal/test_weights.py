@@ -67,10 +67,10 @@ def changed(path: Path, **changes: Any) -> Path:
 
 
 def test_what_is_written_is_read(path: Path) -> None:
-    found, said = weights.read(path)
+    result, said = weights.read(path)
     assert said == about()
     wanted = policy(about()).state_dict()
-    assert all(torch.equal(found.state_dict()[name], wanted[name]) for name in wanted)
+    assert all(torch.equal(result.state_dict()[name], wanted[name]) for name in wanted)
 
 
 @pytest.mark.parametrize("which", SETTINGS)

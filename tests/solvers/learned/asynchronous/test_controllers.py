@@ -47,12 +47,12 @@ def test_one_controller_learns_as_one_that_waits(method: str) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_gradients_are_as_stale_as_there_are_other_controllers(method: str) -> None:
-    found = _learn(method, samples=240, controllers=4)
-    assert found.asynchrony is not None
-    staleness = found.asynchrony.staleness
+    result = _learn(method, samples=240, controllers=4)
+    assert result.asynchrony is not None
+    staleness = result.asynchrony.staleness
     mean = sum(late * count for late, count in staleness.items()) / sum(staleness.values())
     assert 2 < mean <= 3
-    assert found.asynchrony.seconds > 0
+    assert result.asynchrony.seconds > 0
 
 
 def test_a_slow_controller_is_staler_than_a_fast_one() -> None:
@@ -153,6 +153,6 @@ def test_a_clock_without_controllers_is_refused() -> None:
 
 def test_the_time_is_until_the_last_placement_is_measured() -> None:
     """Two controllers draw once each, at 0 s."""
-    found = _learn("colocrl", samples=2, controllers=2, clock=VirtualClock(1), noise=0.0)
-    assert found.asynchrony is not None
-    assert found.asynchrony.seconds == 11 * found.samples[np.isfinite(found.samples)].max()
+    result = _learn("colocrl", samples=2, controllers=2, clock=VirtualClock(1), noise=0.0)
+    assert result.asynchrony is not None
+    assert result.asynchrony.seconds == 11 * result.samples[np.isfinite(result.samples)].max()

@@ -40,14 +40,14 @@ def _learn(method: str, evaluator: Straggling, **learning: Any) -> Result:
 def test_who_ends_first_is_learnt_from_first(method: str, tmp_path: Path) -> None:
     firsts: list[int] = []
     machine = Straggling(tmp_path, last=2 * BATCH - 1)
-    found = _learn(method, machine, on_measured=lambda first, _: firsts.append(first))
+    result = _learn(method, machine, on_measured=lambda first, _: firsts.append(first))
     assert firsts[0] == BATCH
     assert sorted(firsts) == list(range(0, SAMPLES, BATCH))
-    assert len(found.samples) == SAMPLES
-    assert found.asynchrony is not None
-    assert found.asynchrony.clock == "wall"
-    assert sum(found.asynchrony.staleness.values()) == len(firsts)
-    assert max(found.asynchrony.staleness) >= 1
+    assert len(result.samples) == SAMPLES
+    assert result.asynchrony is not None
+    assert result.asynchrony.clock == "wall"
+    assert sum(result.asynchrony.staleness.values()) == len(firsts)
+    assert max(result.asynchrony.staleness) >= 1
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -69,10 +69,10 @@ def test_what_is_killed_goes_on_and_measures_nothing_twice_that_was_kept(
         _learn(method, machine, study=study, on_measured=kill)
     kept = range(len(Study.read(study)))
     attempts = [machine.attempts(number) for number in kept]
-    found = _learn(method, machine, study=study)
+    result = _learn(method, machine, study=study)
     held = Study.read(study)
-    assert len(held) == SAMPLES == len(found.samples)
-    assert sorted(found.samples) == sorted(held.measurements.seconds)
+    assert len(held) == SAMPLES == len(result.samples)
+    assert sorted(result.samples) == sorted(held.measurements.seconds)
     assert [machine.attempts(number) for number in kept] == attempts
     numbers = np.arange(SAMPLES) + 1.0
     of_placements = np.array([placement.sum() for placement in held.placements()])

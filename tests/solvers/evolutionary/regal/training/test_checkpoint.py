@@ -25,10 +25,10 @@ ARRAYS = {"a": np.arange(3.0), "step": np.array(7)}
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     checkpoint.write(tmp_path / "c.npz", MINE, ARRAYS)
-    found = checkpoint.read(tmp_path / "c.npz", MINE)
-    assert found is not None
-    assert found.keys() == ARRAYS.keys()
-    assert all(np.array_equal(found[name], ARRAYS[name]) for name in ARRAYS)
+    result = checkpoint.read(tmp_path / "c.npz", MINE)
+    assert result is not None
+    assert result.keys() == ARRAYS.keys()
+    assert all(np.array_equal(result[name], ARRAYS[name]) for name in ARRAYS)
 
 
 def test_where_there_is_none_a_training_begins(tmp_path: Path) -> None:

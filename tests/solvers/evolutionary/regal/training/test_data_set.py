@@ -38,9 +38,9 @@ def filled(folder: Path, **graphs: Graph) -> Path:
 
 def test_graphs_come_by_the_names_of_their_files(tmp_path: Path) -> None:
     filled(tmp_path, b=graph("b"), a=graph("a"))
-    found = read_data(tmp_path, TIME, print)
-    assert [each.name for each in found.graphs] == ["a", "b"]
-    assert found.skipped == {}
+    result = read_data(tmp_path, TIME, print)
+    assert [each.name for each in result.graphs] == ["a", "b"]
+    assert result.skipped == {}
 
 
 def test_what_is_of_no_use_is_skipped_said_and_counted(tmp_path: Path) -> None:
@@ -57,9 +57,9 @@ def test_what_is_of_no_use_is_skipped_said_and_counted(tmp_path: Path) -> None:
     filled(tmp_path, barred=graph("barred", device="elsewhere"))
     (tmp_path / "folder").mkdir()
     said = list[str]()
-    found = read_data(tmp_path, TIME, said.append)
-    assert [each.name for each in found.graphs] == ["a"]
-    assert found.skipped == {
+    result = read_data(tmp_path, TIME, said.append)
+    assert [each.name for each in result.graphs] == ["a"]
+    assert result.skipped == {
         "broken": 3,
         "that cannot be planned": 1,
         "twice": 1,
@@ -69,15 +69,15 @@ def test_what_is_of_no_use_is_skipped_said_and_counted(tmp_path: Path) -> None:
     assert len(said) == 8
     assert all(line.startswith(f"skipped: {tmp_path}") for line in said[:-1])
     assert said[-1].startswith(f"{tmp_path}: 1 graph; skipped: 1 twice, 1 that cannot be planned")
-    assert found.skipped.total() == 7
+    assert result.skipped.total() == 7
 
 
 def test_memory_needs_sizes_and_no_times(tmp_path: Path) -> None:
     memory = replace(TIME, objective="memory")
     bare = Graph("bare", (Op("a", seconds={"*": 1.0}), Op("b", seconds={"*": 1.0})))
-    found = read_data(filled(tmp_path, a=graph("a", seconds=0.0), b=bare), memory, print)
-    assert [each.name for each in found.graphs] == ["a"]
-    assert found.skipped == {"without sizes": 1}
+    result = read_data(filled(tmp_path, a=graph("a", seconds=0.0), b=bare), memory, print)
+    assert [each.name for each in result.graphs] == ["a"]
+    assert result.skipped == {"without sizes": 1}
 
 
 def test_a_package_that_is_missing_is_no_fault_of_the_files(

@@ -97,10 +97,10 @@ def test_what_is_not_kept_is_made_again_as_it_was(monkeypatch: pytest.MonkeyPatc
 def test_a_reward_is_minus_the_ratio_to_plain_brkga() -> None:
     instance = made()[0]
     actions = np.zeros((8, 6), np.int64)
-    found = reward(instance.simulator, instance.plain, QUICK, actions, 1)
+    result = reward(instance.simulator, instance.plain, QUICK, actions, 1)
     # A chain: no plan is better than all ops one after the other, and no tensor takes time.
-    assert found == -8 / instance.plain
-    assert made().rewards(0, instance.plain, np.stack([actions] * 2), 1) == [found, found]
+    assert result == -8 / instance.plain
+    assert made().rewards(0, instance.plain, np.stack([actions] * 2), 1) == [result, result]
 
 
 @pytest.mark.parametrize(("free", "evaluations"), [(False, 120), (True, 220)])
@@ -133,7 +133,7 @@ def test_what_does_not_fit_counts_twice() -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_workers_find_what_threads_find(workers: int) -> None:
-    found = []
+    result = []
     for where in (None, workers):
         train = Instances([graph("a", 8), graph("b", 9)], TIME, QUICK, 1, 5)
         valid = Instances([graph("c", 7)], TIME, QUICK, 0, 5)
@@ -145,8 +145,8 @@ def test_workers_find_what_threads_find(workers: int) -> None:
             rewards = running.rewards(train, [0, 3], actions, 7)()
         assert rewards.shape == (2, 2)
         known = [*train.values, *valid.values]
-        found.append(([each.nodes.tolist() for each in encoded], rewards.tolist(), repr(known)))
-    assert found[0] == found[1]
+        result.append(([each.nodes.tolist() for each in encoded], rewards.tolist(), repr(known)))
+    assert result[0] == result[1]
 
 
 def test_a_training_by_workers_writes_the_same_weights(
