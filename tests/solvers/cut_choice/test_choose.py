@@ -10,7 +10,7 @@ from situate import Cluster, Graph, Problem  # noqa: E402
 from situate.data.cuts import Cuts, parse_cuts  # noqa: E402
 from situate.data.graph import Op  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
-from situate.solvers.cut_choice import CutStep, candidates, choose_cuts  # noqa: E402
+from situate.solvers.cut_choice import CutStep, choose_cuts  # noqa: E402
 from tests.torch_capture.cuts.cut_steps import (  # noqa: E402
     chosen,
     homes,
@@ -32,37 +32,6 @@ def problem(cuts: Cuts | None, cluster: str = "identical:4", price: float = 0.0)
         Op(f"op{k}", seconds={"*": 8 / count + price * (cuts is not None)}, part=k) for k in parts
     ]
     return Problem(Graph("step", tuple(ops), cuts=cuts), Cluster.find(cluster))
-
-
-def tried(cluster: str) -> list[str]:
-    return [str(cuts) for cuts in candidates(problem(None, cluster), UNITS)]
-
-
-# All devices, and teams of them; kinds with parameters alone, with the sequence, and this alone.
-def test_candidates_are_teams_of_the_devices() -> None:
-    assert tried("identical:4") == [
-        "heads=4, features=4, sequence=4",
-        "heads=4, features=4",
-        "sequence=4",
-        "sequence=4, heads=4, features=4",
-        "heads=2, features=2, sequence=2",
-        "heads=2, features=2",
-        "sequence=2",
-        "sequence=2, heads=2, features=2",
-    ]
-
-
-def test_kinds_that_cannot_have_so_many_parts_are_left_out() -> None:
-    assert "features=3, heads=3" not in tried("identical:3")
-    assert tried("identical:3") == ["features=3"]
-
-
-def test_unequal_devices_have_shares_by_speed_too() -> None:
-    ops = (Op("op", flops=10**12),)
-    unequal = Problem(Graph("step", ops), Cluster.find("unequal-24-12"))
-    shares = [cuts for cuts in candidates(unequal, UNITS) if len(set(cuts.cuts[0].shares)) > 1]
-    assert shares
-    assert sum(shares[0].cuts[0].shares) <= 8
 
 
 # The best plan decides, and whole ops stay where no cut pays.
@@ -106,7 +75,7 @@ def test_a_large_step_is_cut_in_fewer_ways(monkeypatch) -> None:
     choose_cuts(CutStep(counted, UNITS))
     every = len(tried)
     tried.clear()
-    monkeypatch.setattr("situate.solvers.cut_choice.MOST_OPS", 8)
+    monkeypatch.setattr("situate.solvers.cut_choice.choose.MOST_OPS", 8)
     choose_cuts(CutStep(counted, UNITS))
     assert 0 < len(tried) < every
 
